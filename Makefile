@@ -1,5 +1,6 @@
 # Needs only Python (3.11 or newer), pip and make. Every target creates the environment it uses.
 PYTHON ?= python3
+NEWEST ?= python3.14
 JOBS ?= 2
 
 # Tests and docs draw plots without a display.
@@ -7,13 +8,14 @@ export MPLBACKEND ?= agg
 # On a busy machine, OpenMP threads spend most of their time waiting for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-oldest audit mutants lint prose format docs site-check dist clean
+.PHONY: help demo test test-oldest test-newest audit mutants lint prose format docs site-check dist clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo         make a private release of real records, query it, train on it'
 	@echo 'make test         lint, prose, types and tests with the newest dependencies'
 	@echo 'make test-oldest  tests with the oldest dependencies that are supported'
+	@echo 'make test-newest  tests with the newest Python that is supported'
 	@echo 'make audit        replay and audit every mechanism and estimator, quickly'
 	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
 	@echo 'make docs         build the documentation; warnings and broken links are errors'
@@ -28,14 +30,16 @@ help:
 .venv-demo/complete: INSTALL = --editable '.[demo]'
 .venv/complete: INSTALL = --editable '.[test,dev]'
 .venv-oldest/complete: INSTALL = --editable '.[test]' --constraint requirements-oldest.txt
+.venv-newest/complete: INSTALL = --editable '.[test]'
 .venv-docs/complete: INSTALL = --editable '.[docs]'
 .venv-site/complete: INSTALL = 'playwright>=1.45'
 .venv-dist/complete: INSTALL = 'build>=1.2' 'twine>=6' 'cffconvert>=2.0'
 .venv-wheel/complete: INSTALL = dist/*.whl
 .venv-oldest/complete: requirements-oldest.txt
+.venv-newest/complete: PYTHON = $(NEWEST)
 
 # Some systems ship Python and pip without the venv module; virtualenv does the same job there.
-.venv-demo/complete .venv/complete .venv-oldest/complete .venv-docs/complete \
+.venv-demo/complete .venv/complete .venv-oldest/complete .venv-newest/complete .venv-docs/complete \
 .venv-site/complete .venv-dist/complete .venv-wheel/complete: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skdp needs Python 3.11 or newer: make PYTHON=...")'
 	@echo 'Creating the environment $(@D), once; this takes a minute or two.'
@@ -66,6 +70,9 @@ test: lint prose
 
 test-oldest: .venv-oldest/complete
 	.venv-oldest/bin/python -m pytest -n $(JOBS)
+
+test-newest: .venv-newest/complete
+	.venv-newest/bin/python -m pytest -n $(JOBS)
 
 audit: .venv/complete
 	.venv/bin/python -m skdp audit --replay --out build/audit

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, overload
@@ -36,6 +36,7 @@ __all__ = [
     "NoiseSource",
     "Tape",
     "caller_level",
+    "is_generator",
     "noise_source",
     "process_mark",
     "recording",
@@ -43,6 +44,7 @@ __all__ = [
     "sampling_generator",
     "seeded_bits",
     "shared_generators_kept",
+    "warn_after_charge",
 ]
 
 _BUFFER_WORDS = 1024
@@ -340,9 +342,9 @@ _recording: list[Tape] = []
 def recording(tape: Tape) -> Iterator[None]:
     """Make ``tape`` the source of all noise in this context.
 
-    NumPy's global generator, which seeds scikit-learn's estimators, gives public coins too.
+    The generators of the process, such as NumPy's, which seeds scikit-learn's estimators, give
+    public coins too.
     """
-    state = np.random.get_state()  # noqa: NPY002
     outer = os.environ.get(_MARK)
     handle, drawn = tempfile.mkstemp(prefix="skdp-recording-")
     os.close(handle)
@@ -350,10 +352,11 @@ def recording(tape: Tape) -> Iterator[None]:
     token = _current.set(tape)
     _recording.append(tape)
     try:
-        np.random.seed(_GLOBAL_SEED)  # noqa: NPY002
-        yield
+        with shared_generators_kept():
+            np.random.seed(_GLOBAL_SEED)  # noqa: NPY002
+            random.seed(_GLOBAL_SEED)
+            yield
     finally:
-        np.random.set_state(state)  # noqa: NPY002
         os.environ.pop(_MARK, None)
         if outer is not None:
             os.environ[_MARK] = outer
@@ -444,18 +447,73 @@ def noise_source(random_state: Any = None) -> NoiseSource:
     return _SeededSource(seed)
 
 
+def is_generator(thing: Any) -> bool:
+    """Whether this is a generator of Python or NumPy, whose state can be kept and set."""
+    if isinstance(thing, random.Random):
+        return not isinstance(thing, random.SystemRandom)
+    if isinstance(thing, np.random.BitGenerator | np.random.Generator | np.random.RandomState):
+        # Bit generators of other libraries may not take a seed.
+        return hasattr(np.random, _state_of(thing)["bit_generator"])
+    return False
+
+
 @contextlib.contextmanager
-def shared_generators_kept() -> Iterator[None]:
+def shared_generators_kept(more: Iterable[Any] = ()) -> Iterator[Callable[[Iterable[int]], None]]:
     """Put back the generators that all code of a process shares, whatever is drawn from them.
 
-    How far they have gone would tell how much was drawn.
+    How far they have gone would tell how much was drawn. These are Python's and NumPy's; those of
+    other libraries cannot be reached.
+
+    Parameters
+    ----------
+    more : iterable
+        Other generators to keep and to seed, for which `is_generator`.
+
+    Yields
+    ------
+    callable
+        Seeds all of them by a few integers of at least 0, such as the words of a `NoiseSource`.
     """
-    plain, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002
+    # The two that the functions of both modules draw from.
+    usual: Any = random.getstate, np.random.get_state  # noqa: NPY002
+    generators = [*(function.__self__ for function in usual), *more]
+    states = [_state_of(each) for each in generators]
+
+    def seed(words: Iterable[int]) -> None:
+        streams = np.random.SeedSequence([int(word) for word in words]).spawn(len(generators))
+        for each, stream in zip(generators, streams, strict=True):
+            _seed(each, stream)
+
     try:
-        yield
+        yield seed
     finally:
-        random.setstate(plain)
-        np.random.set_state(numbers)  # noqa: NPY002
+        for each, state in zip(generators, states, strict=True):
+            _set_state(each, state)
+
+
+def _state_of(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    return getattr(generator, "bit_generator", generator).state
+
+
+def _set_state(generator: Any, state: Any) -> None:
+    if isinstance(generator, random.Random):
+        generator.setstate(state)
+    elif isinstance(generator, np.random.RandomState):
+        generator.set_state(state)
+    else:
+        getattr(generator, "bit_generator", generator).state = state
+
+
+def _seed(generator: Any, stream: np.random.SeedSequence) -> None:
+    if isinstance(generator, random.Random):
+        generator.seed(stream.generate_state(8).tobytes())
+    else:
+        kind = getattr(np.random, _state_of(generator)["bit_generator"])
+        _set_state(generator, kind(stream).state)
 
 
 def sampling_generator(random_state: Any = None) -> np.random.Generator:
@@ -519,3 +577,17 @@ def caller_level() -> int:
         frame = frame.f_back
         level += 1
     return level
+
+
+def warn_after_charge(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of something that was paid for: shown, not raised, where warnings are errors.
+
+    An exception would lose the release, and the budget with it.
+    """
+    level = caller_level()
+    try:
+        warnings.warn(message, category, stacklevel=level)
+    except category:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", category)
+            warnings.warn(message, category, stacklevel=level)

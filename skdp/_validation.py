@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -27,6 +28,8 @@ __all__ = [
 
 # Largest number of values (rows times columns) drawn by default: 2 to 10 GB.
 MOST_VALUES_DRAWN = 500_000_000
+# Largest number that can be asked for: 4 TB of codes.
+_MOST_VALUES_HELD = 10**12
 
 
 def as_number(value: Any, name: str) -> float:
@@ -38,7 +41,10 @@ def as_number(value: Any, name: str) -> float:
         If ``value`` is not a real number (strings and booleans are not).
     """
     _check_number(value, name)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _check_number(value: Any, name: str) -> None:
@@ -68,17 +74,26 @@ def as_fraction(value: Any, name: str) -> Fraction:
     return Fraction(repr(number))
 
 
-def as_epsilon(value: Any, name: str = "epsilon") -> Fraction:
+def as_epsilon(value: Any, name: str = "epsilon", *, digits: int = 1_000) -> Fraction:
     """Read a privacy parameter as an exact fraction.
+
+    Its parts have some more digits than epsilon, and Python writes 4,300 at most.
 
     Raises
     ------
     TypeError
         If ``value`` is not a number.
     ValueError
-        If it is not positive and finite.
+        If it is not positive and finite, or a fraction of more ``digits`` than allowed.
     """
     epsilon = as_fraction(value, name)
+    if max(abs(epsilon.numerator), epsilon.denominator) >= 10**digits:
+        raise ValueError(
+            f"{name} must be a fraction whose numerator and denominator have at most "
+            f"{digits:,} digits. Give a shorter one: Fraction(...).limit_denominator(10**12)."
+        )
+    if epsilon > sys.float_info.max:
+        raise ValueError(f"{name} must be finite, and less than 1e308.")
     if epsilon <= 0:
         raise ValueError(
             f"{name} must be positive, got {value!r}: without privacy loss nothing can be "
@@ -209,7 +224,8 @@ def as_sample_size(n_samples: Any, total: float, n_columns: int, *, most: bool =
     Raises
     ------
     TypeError, ValueError
-        If it is not a number of rows, or None would draw more than `MOST_VALUES_DRAWN` values.
+        If it is not a number of rows, more than any memory holds, or None would draw more than
+        `MOST_VALUES_DRAWN` values.
     """
     if n_samples is None:
         number, limit = max(0, round(total)), MOST_VALUES_DRAWN // max(n_columns, 1)
@@ -221,6 +237,13 @@ def as_sample_size(n_samples: Any, total: float, n_columns: int, *, most: bool =
             "memory. Give the number of rows: n_samples=1_000_000 is enough for most uses, and the "
             "release itself answers counts. Drawing again spends no budget."
         )
-    return as_integer(
+    number = as_integer(
         n_samples, "n_samples", 0, meaning="None draws as many rows as the noisy row count says."
     )
+    if number * n_columns > _MOST_VALUES_HELD:
+        raise ValueError(
+            f"n_samples={number:,} rows of {n_columns} columns do not fit into memory: the largest "
+            f"number is {_MOST_VALUES_HELD // n_columns:,}. Draw fewer rows at a time, each time "
+            "with another random_state. Drawing again spends no budget."
+        )
+    return number

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -20,7 +19,7 @@ from ._base import (
     warn_of_emptiness,
     without_unit,
 )
-from ._random import sampling_generator
+from ._random import sampling_generator, warn_after_charge
 from ._validation import as_integer
 from .domain import Domain, Numeric
 from .exceptions import DomainError
@@ -291,13 +290,11 @@ class DPKMeans(
         """Warn of more clusters than noise leaves, by a released or public number of records."""
         most, epsilon = max(task.clusters), float(self._record_epsilon())
         if task.n_records is not None and most > task.n_records * epsilon:
-            warnings.warn(
+            warn_after_charge(
                 f"n_clusters={most} at epsilon={epsilon:.4g} for about {task.n_records} records: "
                 "a cluster has less than one record times epsilon, and noise hides it. Most "
                 "centroids will be noise or equal to each other. Ask for fewer clusters, some "
-                "hundred records times epsilon each.",
-                UserWarning,
-                stacklevel=3,
+                "hundred records times epsilon each."
             )
 
     def _unit_of_errors(self):

@@ -1,4 +1,4 @@
-"""Private preprocessing: means, spreads and quantiles learned with noise."""
+"""Preprocessing: means, spreads and quantiles learned with noise, and plain columns."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ._base import PrivateEstimator, feature_bounds, match_rows, warn_of_emptine
 from .domain import Domain, Numeric
 from .kernels.quantile_tree import TreePlan
 from .mechanisms import discrete_laplace, discrete_laplace_variance
-from .rows import as_frame
+from .rows import as_frame, as_numbers, as_texts
 
-__all__ = ["PrivateQuantileClipper", "PrivateStandardScaler"]
+__all__ = ["PrivateQuantileClipper", "PrivateStandardScaler", "as_numbers", "as_texts"]
 
 # Values are read as one of this many codes within the bounds: finer than any noise.
 _CODES = 2**20

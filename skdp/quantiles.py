@@ -28,7 +28,7 @@ from .accounting import PrivacyLoss, charge
 from .exceptions import DomainError
 from .kernels.quantiles import UNIT, AnyPlan, plan_quantiles
 from .mechanisms import SparseVector
-from .rows import Column, as_column, few_of_each
+from .rows import Column, as_column, few_of_each, object_array
 
 __all__ = ["QuantileResult", "private_quantiles"]
 
@@ -131,8 +131,8 @@ def private_quantiles(
     ----------
     values : Series, 1-D array, list or frame of one column
         Numbers. Missing values and those that are no numbers are skipped, infinite ones and others
-        beyond the bounds count as the nearest bound. Columns of integers are read exactly, others
-        as float64.
+        beyond the bounds count as the nearest bound. They are read as float64, in which integers
+        are exact up to 2**53.
     quantiles : float or array-like of shape (n_quantiles,)
         Different shares, at least 0.000001 and at most 0.999999, rounded to six decimals: 0.5 is
         the median.
@@ -345,27 +345,28 @@ class _Line(NamedTuple):
 
     def read(self, column: Column) -> IntArray:
         """The nearest position of each value, the end of the line beyond it; -2**62 if missing."""
-        if self.whole and column.kind == "numeric" and _is_of_integers(column):
-            codes, uniques = column.factorize()
-            table = [self._nearest(int(value)) for value in uniques]
-            return np.array([*table, -_FARTHEST], dtype=np.int64)[codes]
+        # As floats, also in columns of integers, of which one missing value makes floats in pandas.
         numbers_ = column.numbers()
-        with np.errstate(all="ignore"):
-            steps = np.rint((numbers_ / 2 - self.origin / 2) / (self.step / 2))
-        missing = np.isnan(steps)
-        inside = np.clip(np.where(missing, 0.0, steps), -float(_FARTHEST), float(_FARTHEST))
-        positions = np.clip(inside.astype(np.int64), self.first, self.last)
-        return np.where(missing, -_FARTHEST, positions)
+        missing = np.isnan(numbers_)
+        numbers_ = np.where(missing, 0.0, numbers_)
+        if self.whole:
+            positions = self._nearest(numbers_)
+        else:
+            with np.errstate(all="ignore"):
+                steps = np.rint((numbers_ / 2 - self.origin / 2) / (self.step / 2))
+            steps = np.clip(steps, -float(_FARTHEST), float(_FARTHEST))
+            positions = steps.astype(np.int64)
+        return np.where(missing, -_FARTHEST, np.clip(positions, self.first, self.last))
 
-    def _nearest(self, value: int) -> int:
-        return min(
-            max((2 * (value - self.origin) + self.step) // (2 * self.step), self.first), self.last
-        )
-
-
-def _is_of_integers(column: Column) -> bool:
-    """Whether the type of a numeric column, not its values, says that all are integers."""
-    return column.dtype.lower().lstrip("u").startswith("int")
+    def _nearest(self, numbers_: FloatArray) -> IntArray:
+        """The nearest positions in exact arithmetic, the upper one in the middle of a step."""
+        ends = [self.origin + self.step * end for end in (self.first, self.last)]
+        halves = np.floor(2 * np.clip(numbers_, float(ends[0]), float(ends[1])))
+        # Beyond this, differences do not fit into 64 bits.
+        small = max(map(abs, ends)) <= 2**60
+        exact = halves.astype(np.int64) if small else object_array([int(x) for x in halves])
+        positions = (exact - 2 * self.origin + self.step) // (2 * self.step)
+        return np.clip(positions, self.first, self.last).astype(np.int64)
 
 
 def _as_line(bounds: Any, step: Any) -> _Line:

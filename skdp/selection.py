@@ -13,6 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._base import PrivateEstimator, declare_label, match_rows, require_y, warn_of_emptiness
+from ._foreign import reraise_interrupts
 from ._random import NoiseSource, noise_source
 from ._types import BoolArray, CodeArray, IntArray
 from ._validation import as_epsilon, as_fraction, as_integer, split_epsilon
@@ -494,7 +495,8 @@ def _items(basket: Any) -> list[Any]:
             return basket.ravel().tolist()
         single = isinstance(basket, str | bytes) or not isinstance(basket, Iterable)
         return [basket] if single else list(basket)
-    except Exception:  # a basket that cannot be read: an error would reveal it
+    except BaseException as error:  # a basket that cannot be read: an error would reveal it
+        reraise_interrupts(error)
         return []
 
 

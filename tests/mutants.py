@@ -1,16 +1,23 @@
-"""Mutation ring: every call of a mechanism is broken in turn, and the default suite must notice.
+"""Mutation ring: what proofs rely on is broken in turn, and the default suite must notice.
 
     python tests/mutants.py                     # all mutants, some of an hour
     python tests/mutants.py skdp/cluster.py     # those of some files
     python tests/mutants.py --list              # what there is, without running it
     python tests/mutants.py --near              # replays and nearest tests only
 
-Three mutants for each call site outside `skdp.mechanisms`:
+Four mutants for each call site outside `skdp.mechanisms`:
 
 - "exact zeros": where an exact value is 0, or a test or selection is made on zeros, it comes out
   without noise;
 - "double epsilon": the noise is drawn at twice the budget;
-- "half sensitivity": the noise is drawn for half the sensitivity or score range.
+- "half sensitivity": the noise is drawn for half the sensitivity or score range;
+- "part exact": the first of several values comes out without noise.
+
+And one for each number that a proof computes elsewhere:
+
+- "half range": a range of scores or a sensitivity, where it is defined (`RANGES`);
+- "lower price": half of what a function with "price" in its name returns, or of a part that a
+  score or a search charges.
 
 The mechanisms themselves are covered by their exact tests. A mutant runs in a copy of the checkout:
 first the replays of the estimators that reach the call site, then, while it survives, the rest of
@@ -60,7 +67,10 @@ SENSITIVITY = {
     "select_on_line": (4, "score_range"),
     "top_k": (3, "score_range"),
 }
-KINDS = ("exact zeros", "double epsilon", "half sensitivity")
+KINDS = ("exact zeros", "double epsilon", "half sensitivity", "part exact")
+# Names of ranges and sensitivities where they are defined, and mutants of numbers.
+RANGES = {"score_range", "joint"}
+NUMBERS = ("half range", "lower price")
 
 # Mutants that release the same: file, function, mechanism, kind, and why.
 EQUIVALENT: dict[tuple[str, str, str, str], str] = {}
@@ -73,6 +83,7 @@ NEAREST = {
     "skdp/hierarchy/_measure.py": ["test_hierarchy", "test_histogram"],
     "skdp/kernels/additive/calibration.py": ["test_additive"],
     "skdp/kernels/additive/histograms.py": ["test_additive"],
+    "skdp/kernels/additive/links.py": ["test_additive"],
     "skdp/kernels/additive/pairs.py": ["test_additive"],
     "skdp/kernels/additive/records.py": ["test_additive"],
     "skdp/kernels/additive/scaling.py": ["test_additive"],
@@ -82,6 +93,7 @@ NEAREST = {
     "skdp/kernels/blocks.py": ["test_blocks"],
     "skdp/kernels/trees/fitting.py": ["test_trees"],
     "skdp/kernels/trees/growing.py": ["test_trees"],
+    "skdp/kernels/trees/qualities.py": ["test_trees"],
     "skdp/kernels/linear/genetic.py": ["test_linear_models"],
     "skdp/kernels/linear/moments.py": ["test_linear_models"],
     "skdp/kernels/linear/search.py": ["test_linear_models"],
@@ -118,8 +130,10 @@ NEAREST = {
     "skdp/kernels/pairviews/single.py": ["test_pairviews"],
     "skdp/kernels/privbayes/measure.py": ["test_privbayes"],
     "skdp/kernels/privbayes/network.py": ["test_privbayes"],
+    "skdp/kernels/privbayes/scores.py": ["test_privbayes"],
     "skdp/kernels/privpfc/counts.py": ["test_privpfc"],
     "skdp/kernels/privpfc/merging.py": ["test_privpfc"],
+    "skdp/kernels/privpfc/quality.py": ["test_privpfc"],
     "skdp/kernels/privpfc/selection.py": ["test_privpfc"],
     "skdp/kernels/privtree.py": ["test_partitions"],
     "skdp/kernels/projection.py": ["test_privpfc"],
@@ -127,6 +141,11 @@ NEAREST = {
     "skdp/model_selection/_metrics.py": ["test_metrics"],
     "skdp/model_selection/_scores.py": ["test_model_selection"],
     "skdp/model_selection/_compare.py": ["test_model_selection", "test_private_search"],
+    "skdp/model_selection/_conformal.py": ["test_conformal"],
+    "skdp/model_selection/_cross_val.py": ["test_model_selection"],
+    "skdp/model_selection/_halving.py": ["test_private_search"],
+    "skdp/model_selection/_search.py": ["test_private_search"],
+    "skdp/model_selection/_stopping.py": ["test_private_search"],
     "skdp/preprocessing.py": ["test_preprocessing"],
     "skdp/quality/_private.py": ["test_quality"],
     "skdp/selection.py": ["test_top_k_selector", "test_selection"],
@@ -142,6 +161,7 @@ REPLAYS = {
     "skdp/hierarchy/_measure.py": "RangeTree",
     "skdp/kernels/additive/calibration.py": "PrivateAdditive",
     "skdp/kernels/additive/histograms.py": "PrivateAdditive",
+    "skdp/kernels/additive/links.py": "PrivateAdditive",
     "skdp/kernels/additive/pairs.py": "PrivateAdditive",
     "skdp/kernels/additive/records.py": "PrivateAdditive",
     "skdp/kernels/additive/scaling.py": "PrivateAdditive",
@@ -151,6 +171,7 @@ REPLAYS = {
     "skdp/kernels/blocks.py": "SampleAggregate",
     "skdp/kernels/trees/fitting.py": "PrivateDecisionTree",
     "skdp/kernels/trees/growing.py": "PrivateDecisionTree",
+    "skdp/kernels/trees/qualities.py": "PrivateDecisionTree",
     "skdp/kernels/diffgen.py": "DiffGen",
     "skdp/kernels/dpcube/hierarchical_kd.py": "KDTree",
     "skdp/kernels/dpcube/two_step.py": "KDTree",
@@ -187,8 +208,10 @@ REPLAYS = {
     "skdp/kernels/pairviews/single.py": "PairView",
     "skdp/kernels/privbayes/measure.py": "PrivBayes",
     "skdp/kernels/privbayes/network.py": "PrivBayes",
+    "skdp/kernels/privbayes/scores.py": "PrivBayes",
     "skdp/kernels/privpfc/counts.py": "PrivPfC",
     "skdp/kernels/privpfc/merging.py": "PrivPfC",
+    "skdp/kernels/privpfc/quality.py": "PrivPfC",
     "skdp/kernels/privpfc/selection.py": "PrivPfC",
     "skdp/kernels/privtree.py": "PrivTree",
     "skdp/kernels/projection.py": "Projected",
@@ -196,6 +219,11 @@ REPLAYS = {
     "skdp/model_selection/_metrics.py": "private_f1 or private_score_report",
     "skdp/model_selection/_scores.py": "private_",
     "skdp/model_selection/_compare.py": "PrivateGridSearchCV",
+    "skdp/model_selection/_conformal.py": "PrivateConformal",
+    "skdp/model_selection/_cross_val.py": "private_cross_val_score",
+    "skdp/model_selection/_halving.py": "PrivateGridSearchCV",
+    "skdp/model_selection/_search.py": "PrivateGridSearchCV",
+    "skdp/model_selection/_stopping.py": "PrivateGridSearchCV",
     "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",
     "skdp/quality/_private.py": "quality_report",
     "skdp/selection.py": "DPTopKSelector or most_frequent_items",
@@ -219,6 +247,12 @@ def _mutant_zeros(mechanism, values, *args, **kwargs):
     # A selection among equal zeros: the first one, for sure.
     return noisy[()] if exact.any() else (noisy * 0)[()]
 
+def _mutant_part(mechanism, values, *args, **kwargs):
+    import numpy as np
+    noisy = np.array(mechanism(values, *args, **kwargs))
+    noisy.flat[:1] = np.asarray(values).flat[:1]
+    return noisy[()]
+
 
 def _mutant_half(value):
     from fractions import Fraction
@@ -235,6 +269,8 @@ class Mutant:
     line: int
     mechanism: str
     kind: str
+    # Of a number, of which a line may hold several.
+    column: int = 0
 
     @property
     def name(self) -> str:
@@ -267,20 +303,81 @@ def calls_of(source: str) -> list[tuple[str, ast.Call]]:
     return visitor.found
 
 
+class _Numbers(ast.NodeVisitor):
+    """Expressions of ranges and prices, with the function around each, the name and the kind."""
+
+    def __init__(self, charges: bool) -> None:
+        self.found: list[tuple[str, str, str, ast.expr]] = []
+        self._where: list[str] = []
+        self._charges = charges
+
+    def _enter(self, node):
+        self._where.append(node.name)
+        self.generic_visit(node)
+        self._where.pop()
+
+    visit_FunctionDef = visit_ClassDef = _enter
+
+    def _add(self, name: str, kind: str, value: ast.expr) -> None:
+        if isinstance(value, ast.IfExp):
+            self._add(name, kind, value.body)
+            self._add(name, kind, value.orelse)
+        # What is passed on was computed elsewhere; a range of 1 has no half among integers.
+        elif not isinstance(value, ast.Name | ast.Attribute | ast.Tuple) and not (
+            isinstance(value, ast.Constant) and value.value in (0, 1, None)
+        ):
+            self.found.append((".".join(self._where) or "<module>", name, kind, value))
+
+    def visit_Assign(self, node):
+        # Attributes of classes and of objects; local variables of these names are other things.
+        inside = not (self._where and self._where[-1].lstrip("_")[:1].isupper())
+        names = [
+            getattr(each, "attr", "" if inside else getattr(each, "id", ""))
+            for each in node.targets
+        ]
+        if RANGES & {*names}:
+            self._add(names[0], "half range", node.value)
+        texts = [getattr(each, "id", "") for each in node.targets]
+        if self._charges and texts == ["parts"] and isinstance(node.value, ast.Dict):
+            for value in node.value.values:
+                self._add("parts", "lower price", value)
+        self.generic_visit(node)
+
+    def visit_Return(self, node):
+        name = self._where[-1]
+        if name == "score_range":
+            self._add(name, "half range", node.value)
+        elif self._charges and "price" in name and "repriced" not in name:
+            self._add(name, "lower price", node.value)
+        self.generic_visit(node)
+
+
+def numbers_of(source: str, file: str) -> list[tuple[str, str, str, ast.expr]]:
+    """Ranges everywhere; prices where scores and searches charge for what they hold."""
+    visitor = _Numbers(file.startswith("skdp/model_selection/"))
+    visitor.visit(ast.parse(source))
+    return visitor.found
+
+
 def all_mutants() -> list[Mutant]:
-    """Every call site outside the mechanisms and the audit, and every way to break it."""
+    """Every call site and number outside the mechanisms and the audit, and how to break it."""
     mutants = []
     for path in sorted((ROOT / "skdp").rglob("*.py")):
         file = path.relative_to(ROOT).as_posix()
         if file.startswith(("skdp/mechanisms/", "skdp/audit/", *SIMULATED)):
             continue
-        for function, call in calls_of(path.read_text(encoding="utf-8")):
+        source = path.read_text(encoding="utf-8")
+        for function, call in calls_of(source):
             for kind in KINDS:
                 if kind == "half sensitivity" and not _has_sensitivity(call):
                     continue
                 if kind == "exact zeros" and call.func.id in ("bounded_sum",):
                     continue
+                if kind == "part exact" and call.func.id != "discrete_laplace":
+                    continue
                 mutants.append(Mutant(file, function, call.lineno, call.func.id, kind))
+        for function, name, kind, value in numbers_of(source, file):
+            mutants.append(Mutant(file, function, value.lineno, name, kind, value.col_offset))
     return mutants
 
 
@@ -301,23 +398,38 @@ def _has_sensitivity(call: ast.Call) -> bool:
 
 
 def mutated(source: str, mutant: Mutant) -> str:
-    """The source of a file with one call broken."""
+    """The source of a file with one call or number broken."""
+    if mutant.kind in NUMBERS:
+        target = next(
+            value
+            for _, name, _, value in numbers_of(source, mutant.file)
+            if (value.lineno, value.col_offset, name)
+            == (mutant.line, mutant.column, mutant.mechanism)
+        )
+        inner = ast.get_source_segment(source, target)
+        half = f"_mutant_half({inner})" if mutant.kind == "half range" else f"(({inner}) / 2)"
+        return _replaced(source, target, half)
     call = next(
         call
         for _, call in calls_of(source)
         if (call.lineno, call.func.id) == (mutant.line, mutant.mechanism)
     )
     target = call
-    if mutant.kind == "exact zeros":
+    if mutant.kind in ("exact zeros", "part exact"):
         inner = ast.get_source_segment(source, call)
         opening = inner.index("(")
-        new = f"_mutant_zeros({inner[:opening]}, {inner[opening + 1 :]}"
+        helper = "_mutant_zeros" if mutant.kind == "exact zeros" else "_mutant_part"
+        new = f"{helper}({inner[:opening]}, {inner[opening + 1 :]}"
     elif mutant.kind == "double epsilon":
         target = _argument(call, EPSILON[mutant.mechanism], "epsilon")
         new = f"(2 * ({ast.get_source_segment(source, target)}))"
     else:
         target = _argument(call, *SENSITIVITY[mutant.mechanism])
         new = f"_mutant_half({ast.get_source_segment(source, target)})"
+    return _replaced(source, target, new)
+
+
+def _replaced(source: str, target: ast.expr, new: str) -> str:
     lines = source.splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -354,6 +466,7 @@ def killed_by(mutant: Mutant, folder: Path, near: bool = False) -> str | None:
     nearest = [f"tests/{name}.py" for name in NEAREST[mutant.file]]
     rings = {
         "replay": ["tests/test_replay.py", "-k", f"certified and ({REPLAYS[mutant.file]})"],
+        "hostile pairs": ["tests/test_proofs.py"],
         "nearest tests": nearest,
         "common checks": ["tests/test_common.py"],
         "the rest": ["-n", "2", "tests", *(f"--ignore={name}" for name in nearest)],

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 import skdp
+from skdp.preprocessing import as_numbers, as_texts
 
 ROWS = people(200)
 X, Y = ROWS.drop(columns="income"), ROWS["income"]
@@ -43,5 +44,20 @@ def clip(low, high):
 
 def encode(**changes):
     """An encoder of declared categories, which is silent unless it is changed."""
-    options = {"categories": [["a", "b"]], "handle_unknown": "ignore", **changes}
+    options = {
+        "categories": [["a", "b"]],
+        "handle_unknown": "ignore",
+        "sparse_output": False,
+        **changes,
+    }
     return OneHotEncoder(**options)
+
+
+def numbers():
+    """The step after which rules for numbers hold."""
+    return applied(as_numbers)
+
+
+def texts():
+    """The step after which rules for text hold."""
+    return applied(as_texts)

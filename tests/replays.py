@@ -6,19 +6,23 @@ is added here (test_replay.py fails until every estimator is).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
+from skdp.audit._neighbours import CONTAINERS, ODD_VALUES, odd_pair
 
 INF, NAN = np.inf, np.nan
 LABEL = skdp.Categorical(["a", "b"])
@@ -166,6 +170,10 @@ def persons_of(domain: skdp.Domain) -> dict[str, tuple[pd.DataFrame, pd.DataFram
     }
 
 
+def _first(data: Any) -> Any:
+    return data[0] if isinstance(data, tuple) else data
+
+
 @dataclass(frozen=True)
 class Branch:
     """An estimator, or a function of the data, and pairs to replay it on."""
@@ -180,6 +188,30 @@ class Branch:
     runs: int = 2
     # What it needs besides skdp's own requirements.
     needs: tuple[str, ...] = field(default_factory=tuple)
+
+    def odd(self, everything: bool = False) -> Iterator[tuple[str, tuple[Any, Any]]]:
+        """Pairs in other containers, with an odd value in the record: all, or one by turns."""
+        pairs = self.pairs()
+        data = min(
+            (pair[1] for pair in pairs.values() if len(_first(pair[1]))),
+            key=lambda rows: abs(len(_first(rows)) - 20),
+        )
+        frame = _first(data)
+        unit = "who" if isinstance(frame, pd.DataFrame) and "who" in frame else None
+        for box, value, place in self.turns(unit, everything):
+            yield f"{value} in {box}", odd_pair(data, box, value, place, unit=unit)
+
+    def turns(
+        self, unit: str | None = None, everything: bool = False
+    ) -> Iterator[tuple[str, str, int]]:
+        """Containers and odd values, each with the column that holds the value."""
+        names = [name for name in CONTAINERS if unit is None or name.startswith("columns")]
+        turn = zlib.crc32(self.name.encode())
+        values = list(ODD_VALUES)
+        if everything:
+            yield from ((box, value, turn + k) for k, value in enumerate(values) for box in names)
+        else:
+            yield names[turn % len(names)], values[turn // 7 % len(values)], turn // 11
 
     @property
     def tight(self) -> float:
@@ -735,6 +767,37 @@ class Extreme(BaseEstimator):
         return self
 
 
+class Drawing(Extreme):
+    """Draws from the generators of the process, and the more often the more records there are."""
+
+    def fit(self, X: Any, y: Any = None) -> Drawing:
+        coins = np.random.random() < 0.5, random.random() < 0.5  # noqa: NPY002
+        draw_from_all(len(X))
+        super().fit(X)
+        if coins[0] != coins[1]:
+            self.end_ = self.end_[::-1]
+        return self
+
+
+def draw_from_all(times: int) -> None:
+    """Draw from the generators of the process."""
+    np.random.random(times)  # noqa: NPY002
+    random.getrandbits(32 * times)
+
+
+class DrawingClassifier(ClassifierMixin, BaseEstimator):
+    """Its labels are drawn from the generators of the process; predicting draws, too."""
+
+    def fit(self, X: Any, y: Any) -> DrawingClassifier:
+        self.classes_ = np.unique(y)
+        self.coins_ = np.random.random(), random.random()  # noqa: NPY002
+        return self
+
+    def predict(self, X: Any) -> Any:
+        draw_from_all(int(X["x"].nunique()))
+        return np.repeat(self.classes_[int(2 * self.coins_[0]) : :][:1], len(X))
+
+
 def aggregates() -> list[Branch]:
     settings: dict[str, dict[str, Any]] = {
         "mean": {},
@@ -750,6 +813,14 @@ def aggregates() -> list[Branch]:
             lambda: arrays_of(2),
         )
         for name, params in settings.items()
+    ] + [
+        Branch(
+            "SampleAggregate, blocks that draw",
+            lambda epsilon: skdp.SampleAggregate(
+                Drawing(), epsilon, ([0, 0], [1, 1]), 5, output="end_"
+            ),
+            lambda: arrays_of(2),
+        )
     ]
 
 
@@ -935,7 +1006,14 @@ def composed() -> list[Branch]:
             bounds=(0, 4),
         )
 
+    def drawing(epsilon: float) -> Any:
+        plain = skdp.GridSynthesizer(epsilon, domain=PLANE, target="s")
+        return skdp.PrivateClassifier(DrawingClassifier(), plain, n_samples=20)
+
     labelled = lambda: apart(pairs_of(SPACE), "s")  # noqa: E731
+    some = ("nobody", "two", "from the middle")
+    few = lambda: {name: labelled()[name] for name in some}  # noqa: E731
+    plane = lambda: apart({name: pairs_of(PLANE)[name] for name in some}, "s")  # noqa: E731
     measured = lambda: apart(  # noqa: E731
         pairs_of(skdp.Domain({name: SPACE[name] for name in ("z", "x")})), "x"
     )
@@ -951,11 +1029,36 @@ def composed() -> list[Branch]:
                 f"PrivateGridSearchCV, {strategy}",
                 lambda epsilon, s=strategy: by_strategy(epsilon, s),
                 # Every run of a search makes several releases.
-                lambda: {name: labelled()[name] for name in ("nobody", "two", "from the middle")},
+                few,
                 runs=1,
             )
             for strategy in ("random-stopping", "halving")
         ],
+        *[
+            Branch(
+                f"PrivateGridSearchCV, {strategy} of models that draw",
+                lambda epsilon, s=strategy: skdp.PrivateGridSearchCV(
+                    drawing(epsilon),
+                    {"n_samples": [20, 30]},
+                    epsilon=epsilon,
+                    strategy=s,
+                    eta=1,
+                ),
+                plane,
+                runs=1,
+            )
+            for strategy in ("random-stopping", "halving")
+        ],
+        Branch(
+            "private_cross_val_score, models that draw",
+            lambda epsilon: (
+                lambda data: skdp.private_cross_val_score(
+                    drawing(epsilon), *data, epsilon=epsilon, cv=3
+                )
+            ),
+            plane,
+            claim=lambda epsilon: 3 * epsilon,
+        ),
         Branch(
             "private_cross_val_score",
             lambda epsilon: (
@@ -1017,7 +1120,7 @@ def metrics(same: Any) -> list[Branch]:
             def run(data: Any) -> Any:
                 more = dict(options)
                 if "group_labels" in more:
-                    more["groups"] = data[1] > 0
+                    more["groups"] = [isinstance(v, Real) and v > 0 for v in data[1]]
                 made = skdp.private_score_report(
                     model, *data, epsilon=epsilon, trained_elsewhere=True, **more
                 )
@@ -1120,6 +1223,8 @@ def scores() -> list[Branch]:
             "nothing": (full[:4], full[:3]),
             "nobody": (full[:1], []),
             "the first": (full, full[1:]),
+            "no basket": ([*full, ODD_VALUES["a value that raises"]], full),
+            "odd items": ([*full, ["a", *ODD_VALUES.values()]], full),
         }
 
     def items(epsilon: float, **parameters: Any) -> Any:
@@ -1469,8 +1574,8 @@ LOOSE = {
     # Learners predict a row that is like synthetic ones, whose cells are not empty.
     "quality_report, learners": 0.6,
     "PrivateRegressor": 0.3,
-    # A recorded search makes one run; the whole law is in test_private_search.
-    "PrivateGridSearchCV, random-stopping": 0.15,
+    # Of a recorded search, one to three runs; the whole law is in test_private_search.
+    "PrivateGridSearchCV, random-stopping": 0.5,
     "PrivateGridSearchCV": 0.3,
     "private_cross_val_score": 0.3,
 }
@@ -1493,4 +1598,11 @@ BRANCHES = [
     *scores(),
     *quantiles(),
     *lazy(),
+]
+
+# Those whose records can be held in another container: not in an engine, as baskets or as codes.
+CONTAINED = [
+    branch
+    for branch in BRANCHES
+    if not branch.needs and not branch.name.startswith(("most_frequent_items", "sparse_counts"))
 ]

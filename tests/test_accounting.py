@@ -140,6 +140,68 @@ def test_decimals_are_exact(make_ledger):
     assert len(ledger.to_frame()) == 3
 
 
+def test_sums_with_any_denominators_are_held(make_ledger):
+    # Coprime: each adds 100 digits to the denominator of an exact sum, and Python writes 4,300.
+    asked = [Fraction(1, 10**100 + 3**number) for number in range(50)]
+    ledger, exact = make_ledger(1), Fraction(0)
+    for value in asked:
+        parts = {"a": value / 3, "b": value * 2 / 3}
+        ledger.charge("odd", PrivacyLoss(value, parts, seeded=True))
+        exact += value
+        # Never less than what was asked, and hardly more.
+        assert exact <= ledger.spent < exact + Fraction(1, 10**50)
+    frame = ledger.to_frame()
+    assert sum(map(Fraction, frame["exact"])) == ledger.spent and frame["seeded"].all()
+    assert all(map(Fraction.__ge__, map(Fraction, frame["exact"]), asked))
+    assert repr(ledger) and ledger._repr_html_()
+    ledger.charge("the rest", ledger.remaining)
+    assert ledger.remaining == 0
+    with pytest.raises(BudgetExceededError):
+        ledger.charge("more", Fraction(1, 10**200))
+    if ledger.path is not None:
+        assert PrivacyLedger(path=ledger.path).spent == 1
+
+
+def test_ordinary_charges_are_recorded_as_they_are(make_ledger):
+    ledger = make_ledger(8)
+    amounts = [0.1, Fraction(1, 3), Fraction("0.1"), Fraction(1, 151), 0.1234567890123456, 1e-9]
+    for _ in range(3):
+        for amount in amounts:
+            ledger.charge("x", PrivacyLoss(amount, {"a": amount}))
+    exact = [Fraction(str(amount)) for amount in amounts] * 3
+    assert list(map(Fraction, ledger.to_frame()["exact"])) == exact
+    assert ledger.spent == sum(exact) and set(ledger.to_frame()["parts"].str[:2]) == {"a="}
+
+
+def test_the_noise_of_an_estimator_is_that_of_no_more_than_is_charged():
+    ledger = PrivacyLedger(2)
+    ledger.charge("odd", Fraction(1, 10**59 + 1))
+    epsilon = Fraction(1, 10**50 + 7) + 1
+    fitted = skdp.GridSynthesizer(epsilon, domain=skdp.Numeric(0, 1), ledger=ledger).fit([[0.5]])
+    charged = Fraction(ledger.to_frame()["exact"][1])
+    assert fitted.privacy_loss_.epsilon == epsilon == sum(fitted.privacy_loss_.parts.values())
+    assert epsilon < charged < epsilon + Fraction(1, 10**59)
+
+
+def test_an_epsilon_that_cannot_be_written_is_refused_before_the_charge(tmp_path):
+    ledger = PrivacyLedger(2)
+
+    def fit(epsilon):
+        return skdp.GridSynthesizer(epsilon, domain=skdp.Numeric(0, 1), ledger=ledger).fit([[0.5]])
+
+    for epsilon in (1 + Fraction(1, 10**5_000), 10**400):
+        with pytest.raises(ValueError, match="epsilon must be"):
+            fit(epsilon)
+    assert ledger.spent == 0
+    fit(1 + Fraction(1, 10**900)).synopsis_.save(tmp_path / "view")
+    assert skdp.Synopsis.load(tmp_path / "view").privacy_loss.epsilon == 1 + Fraction(1, 10**900)
+    filed = PrivacyLedger(2, tmp_path / "ledger")
+    with pytest.raises(LedgerError, match="more digits than Python writes"):
+        tiny = Fraction(1, 10**5_000)
+        filed.charge("x", PrivacyLoss(1, {"a": tiny, "b": 1 - tiny}))
+    assert filed.spent == 0
+
+
 def test_the_smallest_excess_is_refused(make_ledger):
     ledger = make_ledger(1)
     with pytest.raises(BudgetExceededError):

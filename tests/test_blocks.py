@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import threading
 import warnings
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
+from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
@@ -199,4 +208,251 @@ def test_labels_are_required_where_the_estimator_wants_them():
         model.fit(X)
     with pytest.raises(ValueError, match="same number of rows"):
         model.fit(X, y[:-1])
+    assert ledger.spent == 0
+
+
+# --- one record, one block
+
+
+def blocks_of(monkeypatch, model, *data):
+    """Exact outputs of all blocks."""
+    seen = []
+
+    def noted(outputs, *rest):
+        seen.append(outputs.copy())
+        return aggregate(outputs, *rest)
+
+    monkeypatch.setattr("skdp.models.sample_aggregate.aggregate", noted)
+    model.set_params(random_state=0).fit(*data)
+    return seen[0]
+
+
+def changed(monkeypatch, model, data, neighbour):
+    """How many blocks differ; coins of records are drawn by position, so the last one may go."""
+    here, there = (blocks_of(monkeypatch, model, *each) for each in (data, neighbour))
+    return int((here != there).any(axis=1).sum())
+
+
+class Types(BaseEstimator):
+    """Tells what its rows and labels become as arrays."""
+
+    def fit(self, X, y=None):
+        parts = [np.asarray(part) for part in (X, y) if part is not None]
+        self.kinds_ = [float(part.dtype.kind in "if") for part in parts]
+        return self
+
+
+ODD = ["x", 1 + 2j, None, [1, 2], [], 2**70, np.array([1, 2]), pd.NA, {"a": 1}, b"x"]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("container", [list, tuple, "objects", "series"])
+def test_an_odd_value_changes_its_own_block_alone(monkeypatch, odd, container):
+    model = skdp.SampleAggregate(Types(), 1.0, ([0, 0], [1, 1]), 10, output="kinds_")
+
+    def built(labels):
+        if container == "objects":
+            array = np.empty(len(labels), dtype=object)
+            for place, label in enumerate(labels):
+                array[place] = label
+            return array
+        return pd.Series(labels, dtype=object) if container == "series" else container(labels)
+
+    X, y = [[0.5, 1.0]] * 60, [0, 1] * 30
+    plain = changed(monkeypatch, model, (X, built(y)), (X, built([*y[:-1], 0])))
+    assert plain == 0
+    assert changed(monkeypatch, model, (X, built(y)), (X, built([*y[:-1], odd]))) <= 1
+    assert changed(monkeypatch, model, (X, built(y)), (X[:-1], built(y[:-1]))) <= 1
+    # In a row.
+    rows = [*X[:-1], [odd, 1.0]]
+    assert changed(monkeypatch, model, (X, built(y)), (rows, built(y))) <= 1
+
+
+def test_lists_give_what_arrays_give(monkeypatch):
+    X, y = line(400)
+    model = skdp.SampleAggregate(LogisticRegression(), 1.0, ([[-9, -9]], [[9, 9]]), 5)
+    from_arrays = blocks_of(monkeypatch, model, X, (y > 0).astype(int))
+    from_lists = blocks_of(monkeypatch, model, X.tolist(), (y > 0).astype(int).tolist())
+    np.testing.assert_array_equal(from_arrays, from_lists)
+    assert (from_arrays != STEPS // 2).all()
+    for wrong in ("a" * 400, {"a": 1}, 5):
+        with pytest.raises((TypeError, ValueError)):
+            model.fit(X, wrong)
+
+
+class Coins(BaseEstimator):
+    """Tells what it draws, then draws as often as it has records; ``way`` says from what."""
+
+    def __init__(self, way="shared", held=None):
+        self.way = way
+        self.held = held
+
+    def fit(self, X, y=None):
+        if self.way == "shared":
+            draws = [np.random.random, random.random]  # noqa: NPY002
+        elif self.way == "splitter":
+            parts = KFold(2, shuffle=True).split(np.zeros(100))
+            self.coin_ = float(next(parts)[0][:20].sum() / 2_000)
+            np.random.random(len(X))  # noqa: NPY002
+            return self
+        elif self.way == "threads":
+            np.random.random(len(X))  # noqa: NPY002
+            parts = Parallel(n_jobs=2)(delayed(os.getpid)() for _ in range(2))
+            self.coin_ = float(set(parts) == {os.getpid()})
+            return self
+        else:
+            draws = [self.held.estimator.random]
+        self.coin_ = float(np.mean([draw() for draw in draws]))
+        for draw in draws:
+            for _ in range(len(X)):
+                draw()
+        return self
+
+
+SHARED, BITS, PLAIN = np.random.default_rng(0), np.random.PCG64(0), random.Random(0)
+
+
+class OnClass(BaseEstimator):
+    """Draws from generators that its copies share, as often as it has records."""
+
+    own = np.random.RandomState(0)  # noqa: NPY002
+
+    def fit(self, X, y=None, *, other=PLAIN):
+        for _ in range(len(X) + 1):
+            self.coin_ = (self.own.random() + SHARED.random() + other.random()) / 3
+        return self
+
+
+def jittered(fitted, bits=BITS):
+    """An output that draws: more often for blocks with more records."""
+    return np.random.Generator(bits).random(int(fitted.n_samples_seen_) + 1)[-1]
+
+
+class Jitter:
+    """An output that remembers how many records it has seen."""
+
+    def __init__(self):
+        self.seen = 0
+
+    def __call__(self, fitted):
+        before, self.seen = self.seen, self.seen + fitted.n_samples_seen_
+        return before / 1_000
+
+
+@pytest.mark.parametrize(
+    ("estimator", "output"),
+    [
+        (Coins(), "coin_"),
+        (Coins("splitter"), "coin_"),
+        # Clones hold the same frozen object.
+        (Coins("held", FrozenEstimator(np.random.RandomState(0))), "coin_"),  # noqa: NPY002
+        (StandardScaler(), Jitter()),
+        (OnClass(), "coin_"),
+        (StandardScaler(), jittered),
+        (
+            make_pipeline(
+                FunctionTransformer(lambda X: X + SHARED.random(len(X) + 1)[-1]), StandardScaler()
+            ),
+            lambda fitted: fitted[-1].mean_[0] - 1,
+        ),
+    ],
+    ids=["shared generators", "splitter", "held", "output", "class", "default", "module"],
+)
+def test_no_block_tells_another_how_many_records_it_has(monkeypatch, estimator, output):
+    model = skdp.SampleAggregate(estimator, 1.0, (0, 1), 20, output=output)
+    X = np.ones((200, 1))
+    assert changed(monkeypatch, model, (X,), (X[:-1],)) <= 1
+    before = np.random.get_state()[1], random.getstate()  # noqa: NPY002
+    mine = SHARED.bit_generator.state, OnClass.own.get_state()[2]
+    model.fit(X)
+    assert mine == (SHARED.bit_generator.state, OnClass.own.get_state()[2])
+    np.testing.assert_array_equal(np.random.get_state()[1], before[0])  # noqa: NPY002
+    assert random.getstate() == before[1]
+
+
+def test_blocks_draw_independently(monkeypatch):
+    model = skdp.SampleAggregate(Coins(), 1.0, (0, 1), 50, output="coin_")
+    found = blocks_of(monkeypatch, model, np.ones((100, 1)))
+    assert len(np.unique(found)) == 50
+    assert 0.3 < found.mean() / STEPS < 0.7
+
+
+def test_workers_of_blocks_are_threads(monkeypatch):
+    model = skdp.SampleAggregate(Coins("threads"), 1.0, (0, 1), 2, output="coin_")
+    assert (blocks_of(monkeypatch, model, np.ones((9, 1))) == STEPS).all()
+
+
+def test_settings_of_a_block_are_not_those_of_the_next(monkeypatch):
+    class Sets(BaseEstimator):
+        def fit(self, X, y=None):
+            self.seen_ = np.geterr()["divide"] == "raise" or sklearn.get_config()["assume_finite"]
+            np.seterr(divide="raise")
+            sklearn.set_config(assume_finite=True)
+            warnings.simplefilter("error")
+            return self
+
+    before = np.geterr(), sklearn.get_config(), list(warnings.filters)
+    model = skdp.SampleAggregate(Sets(), 1.0, (0, 1), 4, output="seen_")
+    assert not blocks_of(monkeypatch, model, np.ones((20, 1))).any()
+    assert before == (np.geterr(), sklearn.get_config(), warnings.filters)
+
+
+def test_a_block_may_not_change_a_row_of_another(monkeypatch):
+    class Changes(BaseEstimator):
+        def fit(self, X, y=None):
+            self.least_ = min((row[0] for row in X), default=0.5)
+            for row in X:
+                row[0] = 0.0
+            return self
+
+    model = skdp.SampleAggregate(Changes(), 1.0, (0, 1), 4, output="least_")
+    rows = [[1.0]] * 40
+    assert changed(monkeypatch, model, (rows,), (rows[:-1],)) <= 1
+    assert rows[0] == [1.0]
+
+
+@pytest.mark.parametrize("error", [BaseException, SystemExit, GeneratorExit])
+def test_errors_of_all_kinds_are_withheld(error):
+    class Raises(BaseEstimator):
+        def fit(self, X, y=None):
+            raise error(f"the largest is {np.max(X)}")
+
+    model = skdp.SampleAggregate(Raises(), 1000.0, (-2, 4), 5, output="end_", random_state=0)
+    assert model.fit(np.ones((30, 1))).value_ == pytest.approx(1, abs=0.1)
+
+
+def test_who_ends_the_process_is_heard(monkeypatch):
+    class Interrupted(BaseEstimator):
+        def __init__(self, signal):
+            self.signal = signal
+
+        def fit(self, X, y=None):
+            np.random.random()  # noqa: NPY002
+            signal.raise_signal(self.signal)
+            return self
+
+    def leave(number, frame):
+        raise SystemExit(number)
+
+    handler = signal.signal(signal.SIGTERM, leave)
+    before = np.random.get_state()[1:3]  # noqa: NPY002
+    try:
+        for number, error in [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]:
+            model = skdp.SampleAggregate(Interrupted(number), 1.0, (0, 1), 5, output="end_")
+            with pytest.raises(error):
+                model.fit(np.ones((30, 1)))
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    after = np.random.get_state()[1:3]  # noqa: NPY002
+    np.testing.assert_array_equal(after[0], before[0])
+    assert after[1] == before[1]
+
+
+def test_what_cannot_be_copied_costs_nothing():
+    ledger = skdp.PrivacyLedger()
+    held = FrozenEstimator(StandardScaler())
+    held.lock = threading.Lock()
+    model = skdp.SampleAggregate(held, 1.0, (0, 1), output="mean_", ledger=ledger)
+    with pytest.raises(TypeError, match="cannot be copied"):
+        model.fit(np.ones((30, 1)))
     assert ledger.spent == 0

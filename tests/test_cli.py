@@ -312,6 +312,31 @@ def test_equal_seeds_draw_equal_rows(view, capsys):
     assert run("sample", view, "--rows", 3, "--seed", -1) == 2
 
 
+def test_more_rows_than_memory_holds_are_refused(view, capsys, monkeypatch, tmp_path):
+    for rows in (10**12, 10**25):
+        for how in ([], ["--method", "independent"], ["--where", "age > 30"]):
+            assert run("sample", view, "--rows", rows, *how, "--out", tmp_path / "rows.csv") == 2
+            assert "do not fit into memory" in capsys.readouterr().err
+
+    def short(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(skdp.Synopsis, "sample", short)
+    assert run("sample", view, "--out", tmp_path / "rows.csv") == 2
+    assert "does not fit into memory" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_beyond_all_floats_are_compared(view, capsys):
+    huge = "9" * 400
+    for question in (f"age > {huge}", f"age >= 0 and age > {huge}"):
+        assert run("query", view, question) == 0
+        assert float(capsys.readouterr().out.split()[0]) == 0
+    assert run("query", view, f"age < {huge}", "--mean", "age") == 0
+    assert run("query", view, "age > 3", "--level", "1e999") == 2
+    assert run("sample", view, "--rows", 5, "--where", f"age < {huge}") == 0
+
+
 def test_rows_of_a_kind(view, capsys):
     arguments = ["sample", view, "--rows", 200, "--where"]
     assert run(*arguments, "sex == 'Male' and income == 'high'") == 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
+import stat
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -157,6 +160,34 @@ def test_files_that_are_no_parquet(tmp_path, capsys, library):
     assert release(tmp_path, "folder.parquet") == 2
     assert release(tmp_path, "nowhere.parquet") == 2
     assert "nowhere.parquet: No such file" in capsys.readouterr().err
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path, capsys, library):
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    whole = (tmp_path / "rows.parquet").read_bytes()
+    assert whole.count(b"income")
+    (tmp_path / "rows.parquet").write_bytes(whole.replace(b"income", b"\xff\xfecome"))
+    for command in (["release"], ["skeleton"]):
+        if command == ["release"]:
+            assert release(tmp_path, "rows.parquet") == 2
+        else:
+            assert run("domain", "skeleton", tmp_path / "rows.parquet") == 2
+        shown = capsys.readouterr().err
+        assert "not a Parquet file, or it is damaged" in shown and "xff" not in shown
+
+
+def test_what_duckdb_spills_is_private_and_removed(tmp_path):
+    pytest.importorskip("duckdb")
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    file = parquet.ParquetFile(tmp_path / "rows.parquet")
+    setting = file._connection.sql("SELECT current_setting('temp_directory')")
+    spill = Path(setting.fetchall()[0][0])
+    assert spill.is_absolute() and Path.cwd() not in spill.parents
+    assert stat.S_IMODE(spill.stat().st_mode) == 0o700
+    (spill / "rows.tmp").write_text("Canary")
+    del file
+    gc.collect()
+    assert not spill.exists()
 
 
 def test_pages_that_cannot_be_read_are_withheld(tmp_path, capsys, library):

@@ -373,10 +373,10 @@ def test_a_release_is_kept_where_warnings_are_errors():
     ledger = skdp.PrivacyLedger(2000)
     release = clone(RELEASE).set_params(ledger=ledger, epsilon=2000)
     model = skdp.PrivateClassifier(encoded(DecisionTreeClassifier()), release)
-    with warnings.catch_warnings():
+    with pytest.warns(UserWarning, match="nearly no records"):
+        # Shown, not raised: an error would lose what was paid for.
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="nearly no records"):
-            model.fit(X.iloc[:0], Y.iloc[:0])
+        model.fit(X.iloc[:0], Y.iloc[:0])
     assert ledger.spent == model.synthesizer_.privacy_loss_.epsilon == 2000
 
 
@@ -466,6 +466,8 @@ def test_a_candidate_that_cannot_be_trained_is_left_out():
     grid = {"estimator": [encoded(Fails()), encoded(DecisionTreeClassifier(max_depth=3))]}
     search = skdp.PrivateGridSearchCV(model, grid, epsilon=1)
     with pytest.warns(UserWarning, match="Candidate 0 is left out.*too many rows"):
+        # Shown, not raised: an error would lose what was paid for.
+        warnings.filterwarnings("error", message="Candidate")
         search.fit(X, Y)
     assert search.best_index_ == 1 and ledger.spent == 3 and search.score(X, Y) > 0.7
     with (

@@ -331,7 +331,7 @@ def far_columns():
             yield zone, pa.table({"t": column})
             yield zone, pd.DataFrame({"t": series})
         numpy = np.array([0 if tick is None else tick for tick in FAR], "M8[s]")
-        numpy[3] = np.datetime64("NaT")
+        numpy[3] = np.datetime64("NaT", "s")
         series = pd.Series(numpy)
         if zone:
             series = series.dt.tz_localize("UTC").dt.tz_convert(zone)
@@ -362,7 +362,7 @@ def test_objects_that_are_no_dates_are_missing():
     odd = [
         None,
         pd.NaT,
-        np.datetime64("NaT"),
+        np.datetime64("NaT", "s"),
         float("nan"),
         18_690,
         18_690.0,
@@ -567,7 +567,7 @@ def test_zones_are_checked_by_the_type():
         (plain, zoned, "declared Datetime without a time zone.*declare it with tz="),
         (there, naive, f"declared with tz='{BERLIN}' but holds times without a time zone"),
         (there, pa.table({"t": pa.array([dt.date(2021, 1, 1)])}), "times without a time zone"),
-        (day, pa.table({"t": [1.5]}), "declared Date but holds neither dates nor text"),
+        (day, pa.table({"t": [1]}), "declared Date but holds neither dates nor text"),
         (day, pa.table({"t": pa.array([1], pa.duration("s"))}), "holds neither dates nor text"),
         (day, pa.table({"t": pa.array([dt.time(1)])}), "holds neither dates nor text"),
         (Numeric(0, 1), naive, "declare it Date or Datetime"),

@@ -31,8 +31,8 @@ RELEASES = {layer["module"] for layer in LAYERS if layer.get("release")}
 ONLY_IN = {
     # Rounds of k-means compute labels and clipped differences of rows in an engine by expressions.
     "narwhals": {"skdp.rows", "skdp.kernels.kmeans.rows"},
-    "polars": {"skdp.rows"},
-    "pyarrow": {"skdp.rows"},
+    "polars": {"skdp.rows", "skdp.audit._cases_pipelines"},
+    "pyarrow": {"skdp.rows", "skdp.audit._cases_pipelines"},
     "duckdb": {"skdp.rows"},
     "dask": {"skdp.rows"},
     "pyspark": {"skdp.rows"},
@@ -520,3 +520,34 @@ def test_pictures_are_drawn_only_on_demand():
     elsewhere = parsed("skdp.release", "def fit(self):\n    from . import plotting")
     assert plotting_faults(bad) and plotting_faults(elsewhere)
     assert not plotting_faults(lazy)
+
+
+def undeclared(source, needed, optional):
+    """Libraries that are imported and not declared: those of extras may be imported when needed."""
+    on_loading = set() if source.name == "skdp.demo" else {*source.on_loading()}
+    found = set()
+    for node, name in source.imported():
+        library = name.partition(".")[0]
+        if library not in (needed if node in on_loading else needed | optional):
+            found.add(library)
+    return found - {*sys.stdlib_module_names, "skdp"}
+
+
+def test_imports_are_declared():
+    # The check of the wheel does not see one that comes with a declared library.
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
+    modules = {"scikit-learn": "sklearn", "PyYAML": "yaml"}
+
+    def declared(lines):
+        names = (re.match(r"[\w-]+", line)[0] for line in lines)
+        return {modules.get(name, name) for name in names}
+
+    extras = project["optional-dependencies"]
+    needed = declared(project["dependencies"])
+    optional = declared(line for name in extras if name != "dev" for line in extras[name])
+    assert not {source.name: found for source in sources()
+                if (found := undeclared(source, needed, optional))}  # fmt: skip
+    for code in ("import yaml", "import joblib", "def f():\n    import joblib"):
+        assert undeclared(Source("skdp.domain.x", ast.parse(code)), needed, optional)
+    lazily = Source("skdp.domain.x", ast.parse("def f():\n    import yaml"))
+    assert not undeclared(lazily, needed, optional)

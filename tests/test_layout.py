@@ -1,6 +1,7 @@
-"""Drawn rows look like the rows that were given: container, order of columns, types."""
+"""Drawn rows look like the rows that were given: container and order; types are the domain's."""
 
 import datetime
+import io
 import pickle
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric, derived
+from skdp.audit._released import first_difference
 from skdp.rows import Layout, as_frame, build_frame, labels_like
 
 pl = pytest.importorskip("polars")
@@ -68,7 +70,7 @@ def drawn(X, domain, n_rows=40):
     if rows.n_unnamed:
         rows = rows.with_names(domain.names)
     # A stored layout is the same, and holds no object of a library.
-    stored = pickle.dumps(Layout.of(X, rows, domain))
+    stored = pickle.dumps(Layout.like(X, rows, domain))
     assert b"polars" not in stored.replace(b'"polars"', b"").replace(b"\x06polars", b"")
     codes = np.stack([np.arange(n_rows) % size for size in domain.shape], axis=1)
     return build_frame(domain.decode(codes.astype(np.int32), 0), like=pickle.loads(stored))
@@ -356,7 +358,7 @@ def test_rounding_leaves_neither_the_range_nor_the_bin():
         pd.DataFrame({"a": np.zeros(1, dtype="float32")}),
         pl.DataFrame({"a": pl.Series([0]).cast(pl.Decimal(10, 3))}),
     ):
-        out = build_frame({"a": rows["a"]}, like=Layout.of(given, as_frame(given), domain))
+        out = build_frame({"a": rows["a"]}, like=Layout.like(given, as_frame(given), domain))
         assert np.array_equal(domain.encode(out), codes)
         found = np.array(out["a"].to_list(), dtype=float)
         assert found.min() >= 0.1 and found.max() <= 0.7
@@ -408,7 +410,7 @@ def test_structured_arrays_are_refused_with_the_remedy():
 def test_columns_of_the_domain_that_the_rows_lack():
     domain = Domain(dict.fromkeys("abcd", WHOLE))
     X = pd.DataFrame({"d": [1], "a": [1], "z": [1], "b": [1]}, dtype="int8")
-    layout = Layout.of(X, as_frame(X), domain)
+    layout = Layout.like(X, as_frame(X), domain)
     assert layout.names == ("d", "a", "c", "b")
     out = layout.build(domain.decode(np.zeros((2, 4), dtype=np.int32), 0))
     assert out.dtypes.astype(str).to_dict() == {"d": "int8", "a": "int8", "c": "int64", "b": "int8"}
@@ -450,12 +452,14 @@ def test_identifiers_and_derived_columns():
     release = skdp.HDPViewSynthesizer(50, domain=domain, target="sub", random_state=0)
     out = release.fit(pd.DataFrame({"sub": sub, "band": grade})).sample(9)
     text = str(sub.dtype)
-    assert out.dtypes.astype(str).to_dict() == {"id": "int64", "sub": text, "band": "category"}
-    # Fresh ids in the type of the old ones, where it can count all rows.
+    assert out.dtypes.astype(str).to_dict() == {"id": "int64", "sub": text, "band": text}
+    # Fresh ids in a public type, where it can count all rows.
     for dtype, expected in (("int64", "int64"), ("int8", "int32"), ("str", text), (object, "O")):
         ids = pd.Series(range(100)).astype(dtype)
         X = pd.DataFrame({"band": grade, "sub": sub, "id": ids})
-        out = release.fit(X).sample(9)
+        release.fit(X)
+        assert list(release.sample(9)) == list(X) and release.sample(9)["id"].dtype == "int64"
+        out = release.sample(9, like=X[:0])
         assert out["id"].dtype == expected and list(out) == list(X)
         assert out["id"].astype(int).tolist() == list(range(1, 10))
     # Models are trained on the columns that new rows have too, and never on identifiers.
@@ -507,14 +511,61 @@ def fitted():
     return skdp.PairViewSynthesizer(50, domain=DOMAIN, random_state=0).fit(people())
 
 
+TEXT_TYPE = str(pd.Series(["text"]).dtype)
+OWN_TYPES = {
+    "pay": "float64",
+    "sex": TEXT_TYPE,
+    "age": "int64",
+    "owner": "bool",
+    "kind": TEXT_TYPE,
+}
+
+
+def types_of(frame):
+    return frame.dtypes.astype(str).to_dict()
+
+
 def test_sample_looks_like_the_rows(fitted):
     X = people()
     for n_rows in (0, 20):
         out = fitted.sample(n_rows, random_state=0)
         pd.testing.assert_index_equal(out.columns, X.columns)
         assert out.index.name == "person" and list(out.index) == list(range(n_rows))
+        assert types_of(out) == OWN_TYPES
+
+
+def test_a_public_table_without_rows_decides_the_types(fitted):
+    X = people()
+    for n_rows in (0, 20):
+        out = fitted.sample(n_rows, random_state=0, like=X[:0])
+        pd.testing.assert_index_equal(out.columns, X.columns)
+        assert out.index.name == "person"
         assert out.drop(columns="sex").dtypes.equals(X.drop(columns="sex").dtypes)
         assert out["sex"].dtype == pd.CategoricalDtype(["M", "F"])
+    # It also decides library and order; columns that it lacks have the types of the domain.
+    out = fitted.sample(5, random_state=0, like=pl.DataFrame(schema={"pay": pl.Decimal(4, 2)}))
+    assert out.schema == {
+        "age": pl.Int64,
+        "sex": pl.String,
+        "kind": pl.String,
+        "pay": pl.Decimal(4, 2),
+        "owner": pl.Boolean,
+    }
+    plain = fitted.sample(5, random_state=0)
+    assert out["age"].to_list() == plain["age"].tolist()
+    assert fitted.sample(5, like=np.empty((0, 5), dtype=object)).dtype == object
+
+
+def test_what_is_no_public_table_without_rows(fitted):
+    X = people()
+    with pytest.raises(ValueError, match="like must have no rows"):
+        fitted.sample(5, like=X)
+    with pytest.raises(ValueError, match=r"does not declare: \['wage'\]"):
+        fitted.sample(5, like=pd.DataFrame({"wage": pd.Series(dtype="int8")}))
+    with pytest.raises(TypeError, match="Expected a pandas, Polars"):
+        fitted.sample(5, like="int8")
+    with pytest.raises(ValueError, match="like and given were both given"):
+        fitted.sample(given=X[["age"]], like=X[:0])
 
 
 def test_the_values_are_those_of_the_release(fitted):
@@ -532,10 +583,15 @@ def test_other_containers():
     domain = DOMAIN.select([name for name in DOMAIN if name != "sex"])
     release = skdp.PairViewSynthesizer(50, domain=domain, random_state=0)
     given = pl.from_pandas(frame)
-    assert release.fit(given).sample(9).schema == given.schema
-    assert release.fit(given.lazy()).sample(9).schema == given.schema
-    assert release.fit(given.to_arrow()).sample(9).schema == given.to_arrow().schema
+    own = {"pay": pl.Float64, "age": pl.Int64, "owner": pl.Boolean, "kind": pl.String}
+    for rows in (given, given.lazy()):
+        assert release.fit(rows).sample(9).schema == own
+    out = release.fit(given.to_arrow()).sample(9)
+    assert out.schema.names == list(own)
+    assert [str(kind) for kind in out.schema.types[:3]] == ["double", "int64", "bool"]
     assert release.fit(frame.to_numpy()[:, [2, 3, 0, 1]]).sample(9).dtype == object
+    assert release.sample(9, like=given[:0]).schema == given.schema
+    assert release.sample(9, like=given[:0].to_arrow()).schema == given.to_arrow().schema
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "dask.dataframe"])
@@ -550,8 +606,7 @@ def test_engines_give_pandas(engine):
         rows = module.from_pandas(frame, npartitions=2)
     out = release.fit(rows).sample(5)
     assert list(out) == list(frame)
-    numbers = ["pay", "age", "owner"]
-    assert out[numbers].dtypes.equals(frame[numbers].dtypes)
+    assert types_of(out) == {name: OWN_TYPES[name] for name in frame}
 
 
 def test_training_sets_and_labels():
@@ -560,7 +615,7 @@ def test_training_sets_and_labels():
     release = skdp.PairViewSynthesizer(50, domain=DOMAIN, target="owner", random_state=0)
     X_new, y_new, _ = release.fit(X, y).make_training_set()
     assert list(X_new) == list(X)
-    assert X_new["pay"].dtype == "float32" and X_new["age"].dtype == "uint8"
+    assert types_of(X_new) == {name: OWN_TYPES[name] for name in X}
     assert release.sample(3).columns.tolist() == [*X, "owner"]
     X_new, y_new = release.fit_resample(X, y)
     assert isinstance(y_new, pd.Series) and (y_new.name, y_new.dtype) == ("owner", bool)
@@ -581,13 +636,14 @@ def test_training_sets_and_labels():
     ids=lambda labels: f"{type(labels).__module__.split('.')[0]}-{labels.dtype}",
 )
 def test_labels_are_like_those_that_were_given(labels):
-    out = labels_like(np.array([1, 0, 1]), labels, Domain({"who": ZERO_ONE}), "who")
-    assert type(out) is type(labels) and out.dtype == labels.dtype
+    drawn = pd.Series([1, 0, 1])
+    out = labels_like(drawn, drawn.to_numpy(), labels, Domain({"who": ZERO_ONE}), "who")
+    assert type(out) is type(labels) and str(out.dtype).lower() == "int64"
     assert out.tolist() == [1, 0, 1] if hasattr(out, "tolist") else out.to_list() == [1, 0, 1]
     assert getattr(out, "name", None) == getattr(labels, "name", None)
 
 
-def test_models_are_trained_on_the_types_and_the_order_of_the_rows():
+def test_models_are_trained_on_the_order_of_the_rows_and_the_types_of_the_domain():
     seen = []
 
     class Model(ClassifierMixin, BaseEstimator):
@@ -607,21 +663,25 @@ def test_models_are_trained_on_the_types_and_the_order_of_the_rows():
     # Trials before the charge, training, and prediction.
     for each in seen:
         assert list(each) == list(X)
-        assert each["pay"].dtype == "float32" and each["age"].dtype == "uint8"
+    for each in seen[:-1]:
+        assert types_of(each) == {name: OWN_TYPES[name] for name in X}
 
 
-def test_a_histogram_keeps_the_type():
+def test_rows_of_a_histogram():
     X = pd.DataFrame({"age": people()["age"]})
     histogram = skdp.RangeTreeHistogram(50, domain=Domain({"age": DOMAIN["age"]}))
-    assert histogram.fit(X).sample(5)["age"].dtype == "uint8"
-    assert histogram.fit(X["age"].to_numpy()).sample(5).dtype == np.uint8
+    assert histogram.fit(X).sample(5)["age"].dtype == "int64"
+    assert histogram.sample(5, like=X[:0])["age"].dtype == "uint8"
+    assert histogram.sample(5, like=X["age"][:0])["age"].dtype == "uint8"
+    assert histogram.fit(X["age"].to_numpy()).sample(5).dtype == np.int64
 
 
-def test_a_grid_keeps_order_and_types():
+def test_rows_of_a_grid():
     frame = people()
     release = skdp.PrivPfCTransformer(50, domain=DOMAIN, target="kind", random_state=0).fit(frame)
     out = release.sample(5)
-    assert list(out) == list(frame)
+    assert list(out) == list(frame) and types_of(out) == OWN_TYPES
+    out = release.sample(5, like=frame[:0])
     assert out["pay"].dtype == "float32" and out["kind"].dtype == object
 
 
@@ -637,8 +697,171 @@ def test_no_value_is_read():
     frame = people()
     for rows in (frame, frame.iloc[:0], frame.iloc[:1]):
         rows = rows.assign(sex=rows["sex"].cat.remove_unused_categories())
-        layout = Layout.of(rows, as_frame(rows), DOMAIN)
-        whole = Layout.of(frame, as_frame(frame), DOMAIN)
+        layout = Layout.like(rows, as_frame(rows), DOMAIN)
+        whole = Layout.like(frame, as_frame(frame), DOMAIN)
         assert repr(layout) == repr(whole)
         for name in DOMAIN:
             assert layout._plans[name].categories == whole._plans[name].categories
+
+
+# --- the types of the records leave no trace
+
+
+WHOLE_NULLABLE = nullable(WHOLE)
+NUMBERS = [3, 20, 20, 41, 90, 90, 90, 7]
+TEXTS = ["lo", "hi", "hi", "mid", "lo", "lo", "hi", "mid"]
+FLAGS = [True, False, False, True, True, True, False, True]
+YEAR = Date("2000", "2009", unit="year")
+INTEGER_TYPES = [f"{kind}{bits}" for kind in ("int", "uint", "Int", "UInt") for bits in INTEGERS]
+CENTS = [Decimal(value) / 100 for value in (300, 2025, 2025, 4150, 9000, 9000, 9000, 725)]
+
+
+def series(values, *dtypes):
+    """A column of values in several types, and as objects."""
+    plain = pd.Series(values, dtype=object)
+    return [plain, *(plain.astype(dtype) for dtype in dtypes)]
+
+
+def decimals(values, *digits):
+    kinds = [arrow(pa.decimal128(*each)) for each in digits]
+    return [pd.Series(pd.array(values, dtype=kind)) for kind in kinds]
+
+
+def gaps(values):
+    return [values[0], None, *values[2:]]
+
+
+SAME = {
+    "whole numbers": (
+        WHOLE,
+        [
+            *series(NUMBERS, *INTEGER_TYPES, "float32", "float64", "Float64", "str", "category"),
+            *series(NUMBERS, *(arrow(each) for each in (pa.int8(), pa.uint64(), pa.float64()))),
+            *decimals([Decimal(each) for each in NUMBERS], (2, 0), (9, 2), (38, 10)),
+        ],
+    ),
+    "whole numbers with gaps": (
+        WHOLE_NULLABLE,
+        [
+            *series(gaps(NUMBERS), "float64", "Int8", "UInt64", "Float32", "str"),
+            *series(gaps(NUMBERS), arrow(pa.int8()), arrow(pa.float64())),
+        ],
+    ),
+    "numbers": (
+        Numeric(0, 100, bins=10),
+        [
+            *series([float(each) for each in CENTS], "float64", "Float64", "str"),
+            *decimals(CENTS, (4, 2), (9, 2), (38, 10)),
+            pd.Series(CENTS, dtype=object),
+        ],
+    ),
+    "money": (
+        Numeric(0, 100, bins=10, decimals=2, nullable=True),
+        [*series(gaps(CENTS), "float64"), *decimals(gaps(CENTS), (4, 2), (9, 2), (38, 10))],
+    ),
+    "truth values": (
+        FLAG,
+        series(FLAGS, "bool", "boolean", "int8", "float64", "str", "category", arrow(pa.bool_())),
+    ),
+    "truth values with gaps": (
+        nullable(FLAG),
+        series(gaps(FLAGS), "boolean", "float64", "str", arrow(pa.bool_())),
+    ),
+    "text": (
+        TEXT,
+        series(TEXTS, "str", "string", "string[pyarrow]", "category", arrow(pa.large_string())),
+    ),
+    "text with gaps": (
+        nullable(TEXT),
+        series(gaps(TEXTS), "str", "string", "category", arrow(pa.string())),
+    ),
+    "text without a value": (nullable(TEXT), series([None] * 8, "float64", "str")),
+    "codes": (ZERO_ONE, series([0, 1, 1, 0, 0, 0, 1, 0], "int8", "bool", "float32", "str")),
+    "codes as text": (Categorical(["0", "1"]), series([0, 1, 1, 0] * 2, "int64", "float64", "str")),
+    "days": (
+        DAY,
+        [
+            *series(["2020-01-05", "2021-03-01"] * 4, "str", "M8[s]", "M8[ns]", "category"),
+            *series([datetime.date(2020, 1, 5), datetime.date(2021, 3, 1)] * 4, arrow(pa.date32())),
+        ],
+    ),
+    "days without a value": (
+        Date("2020-01-01", "2021-12-31", bins=20, nullable=True),
+        series([None] * 8, "float64", "str", "M8[ns]"),
+    ),
+    "times": (HOUR, series(["2020-01-05T04:00", "2021-03-01"] * 4, "str", "M8[ms]", "M8[us]")),
+    "years": (YEAR, series([2001, 2002, 2002, 2009] * 2, "int64", "float64", "str")),
+}
+
+
+def released(X, attribute):
+    """Everything that has a type, of equal seeds."""
+    domain = Domain({"b": Numeric(0, 1, bins=2), "a": attribute})
+    release = skdp.GridSynthesizer(50, domain=domain, rule="identity", random_state=1).fit(X)
+    return release.sample(30, random_state=0), release.make_training_set(9, random_state=0)[0]
+
+
+@pytest.mark.parametrize(("attribute", "columns"), SAME.values(), ids=SAME)
+def test_the_type_of_the_records_leaves_no_trace(attribute, columns):
+    found = []
+    for column in columns:
+        X = pd.DataFrame({"a": column, "b": np.linspace(0, 1, 8)})
+        found.append(released(X, attribute))
+    for each in found:
+        assert first_difference(found[0], each) is None
+        pd.testing.assert_frame_equal(found[0][0], each[0], check_exact=True)
+
+
+@pytest.mark.parametrize("attribute", [WHOLE, WHOLE_NULLABLE, FLAG, REAL, TEXT, DAY, HOUR, ZONED])
+def test_the_type_of_the_records_leaves_no_trace_in_other_libraries(attribute):
+    cells = {"b": np.linspace(0, 1, 8)}
+    columns = {
+        "polars": [pl.Series([None] * 8, dtype=kind) for kind in (pl.String, pl.Null, pl.Object)],
+        "pyarrow": [pa.nulls(8), pa.nulls(8, pa.string()), pa.nulls(8, pa.large_string())],
+        "numpy": [np.full(8, np.nan), np.full(8, None), np.full(8, "nan")],
+    }
+    if not isinstance(attribute, Date):
+        columns["polars"] += [pl.Series([None] * 8, dtype=kind) for kind in (pl.Float32,)]
+        columns["pyarrow"] += [pa.nulls(8, kind) for kind in (pa.float32(), pa.float64())]
+    make = {
+        "polars": pl.DataFrame,
+        "pyarrow": pa.table,
+        "numpy": lambda data: np.column_stack([data["b"].astype(data["a"].dtype), data["a"]]),
+    }
+    for library, several in columns.items():
+        found = [released(make[library]({"a": each, **cells}), attribute) for each in several]
+        for each in found:
+            assert first_difference(found[0], each) is None
+            if library != "numpy":
+                assert found[0][0].equals(each[0]) and found[0][0].schema == each[0].schema
+
+
+@pytest.mark.parametrize("odd", ["", "0.5", "9223372036854775808", "none", "1e400", "-"])
+@pytest.mark.parametrize("column", ["age", "member", "zip", "born", "city"])
+def test_one_odd_value_of_a_file_costs_one_record(odd, column):
+    # pandas takes numbers for text, floats for integers and so on by all values of a column.
+    domain = Domain(
+        {
+            "age": Numeric(0, 99, bins=10, integer=True),
+            "member": FLAG,
+            "zip": Categorical(["01067", "10115", "20095"]),
+            "born": Date("1950", "2009", unit="year", bins=6),
+            "city": Categorical(["Bonn", "Ulm"]),
+        }
+    )
+    record = {"age": "41", "member": "True", "zip": "01067", "born": "1960", "city": "Ulm"}
+    usual = [record, {**record, "zip": "20095", "born": "2001", "member": "False"}] * 20
+
+    def read(records):
+        lines = [",".join(domain), *(",".join(each.values()) for each in records)]
+        return pd.read_csv(io.StringIO("\n".join(lines)))
+
+    here, there = read(usual), read([*usual, {**record, column: odd}])
+    release = skdp.GridSynthesizer(1, domain=domain, rule=2)
+    result = skdp.audit.replay(release, here, there, n=2)
+    assert result.passed and not result.n_errors, str(result)
+
+    def types(X):
+        return release.fit(X).sample(3).dtypes.tolist()
+
+    assert types(here) == types(there)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -59,12 +62,34 @@ def test_licence_is_the_declared_one():
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "test-oldest", "docs", "site-check", "dist", "lint"]
+    "target", ["demo", "test", "test-oldest", "test-newest", "docs", "site-check", "dist", "lint"]
 )
 def test_commands_of_the_readme_exist(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
     named = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
     assert f"make {target}" in named
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_the_newest_python_is_that_on_the_path_or_its_absence_is_explained(works, tmp_path):
+    newest = max(
+        (line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line),
+        key=lambda version: int(version.partition(".")[2]),
+    )
+    # No mirror is found, so that nothing is fetched.
+    for name, code in {f"python{newest}": not works, "grep": True}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\nexit {int(code)}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        [ROOT / ".ci" / "newest-python", tmp_path / "folder"],
+        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+    found = f"{tmp_path}/python{newest}\n"
+    assert (done.returncode, done.stdout) == ((0, found) if works else (1, ""))
+    assert works or f"no python{newest} on the path" in done.stderr
+    assert not (tmp_path / "folder").exists()
 
 
 def test_package_is_typed():
@@ -78,3 +103,25 @@ def test_import_needs_no_optional_library():
     code = f"import sys, skdp; print([m for m in {optional} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_the_check_of_the_wheel_sees_an_undeclared_import(tmp_path, monkeypatch):
+    check = runpy.run_path(str(ROOT / ".ci" / "check_wheel.py"))["failures"]
+    package = tmp_path / "lazily"
+    (package / "inside").mkdir(parents=True)
+    lazy = (
+        "__all__ = ['name']\ndef __getattr__(name):\n    from .inside import deep\n    return deep"
+    )
+    (package / "__init__.py").write_text(lazy)
+    (package / "inside" / "__init__.py").write_text("")
+    (package / "inside" / "deep.py").write_text("import json")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert check(importlib.import_module("lazily")) == []
+    for name in [name for name in sys.modules if name.startswith("lazily")]:
+        monkeypatch.delitem(sys.modules, name)
+    (package / "inside" / "deep.py").write_text("import no_such_library")
+    found = check(importlib.import_module("lazily"))
+    assert [each.partition(":")[0] for each in found] == [
+        "lazily.name",
+        "import lazily.inside.deep",
+    ]

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import random
+import threading
+import traceback
 import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+import sklearn
+from joblib import Parallel, delayed
+from scipy.stats import chi2, ks_2samp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import DataConversionWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 from test_model_selection import X, Y, model
 
@@ -19,7 +27,7 @@ import skdp
 from skdp._random import noise_source
 from skdp.audit import exact_epsilon
 from skdp.inspection import assert_private, privacy_report
-from skdp.model_selection import _compare, _stopping
+from skdp.model_selection import _compare, _search, _stopping
 from skdp.model_selection._halving import halving_price, scaled, sizes_of_rounds
 from skdp.model_selection._stopping import (
     as_shape,
@@ -122,14 +130,19 @@ def test_the_best_of_secret_runs_costs_what_is_charged(eta):
     assert 0.99 * price < loss <= price
 
 
-def test_unseen_hides_everything_but_seeds(capsys):
+def test_unseen_hides_everything_but_seeds(capfd):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         with unseen():
             print("one line for each run")
+            os.write(1, b"compiled code\n")
+            os.write(2, b"compiled code\n")
             warnings.warn("one for each run", stacklevel=1)
             noise_source(1)
-    assert capsys.readouterr() == ("", "")
+    assert capfd.readouterr() == ("", "")
+    print("seen")
+    os.write(2, b"seen, too\n")
+    assert capfd.readouterr() == ("seen\n", "seen, too\n")
     assert [one.category for one in seen] == [skdp.exceptions.InsecureSeedWarning]
 
 
@@ -266,6 +279,31 @@ def test_candidates_that_cannot_be_trained_lose(strategy, capsys):
         only.fit(X, Y)
 
 
+@pytest.mark.parametrize("strategy", ["noisy-max", "random-stopping", "halving"])
+def test_a_warning_that_is_an_error_costs_nothing(strategy):
+    """Of what is known before the charge; it used to end the search after it."""
+    ledger = skdp.PrivacyLedger()
+    search = skdp.PrivateGridSearchCV(model(), RELEASES, strategy=strategy, ledger=ledger)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataConversionWarning, match="column-vector"):
+            search.fit(X, Y.to_numpy()[:, None])
+        search.set_params(estimator=model(random_state=0))
+        with pytest.raises(skdp.InsecureSeedWarning):
+            search.fit(X, Y)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("strategy", ["noisy-max", "random-stopping", "halving"])
+def test_warnings_of_candidates_end_no_search(strategy):
+    search = skdp.PrivateGridSearchCV(model(1_000), {"estimator": CONSTANTS}, strategy=strategy)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("error")
+        search.fit(X[:0], Y[:0])
+    assert hasattr(search, "best_estimator_")
+    assert bool(seen) == (strategy != "random-stopping")
+
+
 def test_scores_of_runs_have_noise_of_their_share(monkeypatch):
     asked = []
 
@@ -292,10 +330,191 @@ def test_nothing_of_the_runs_is_kept():
     assert vars(search).keys() == vars(plain).keys()
 
 
+# --- no run tells another anything
+
+
+class Draws(ClassifierMixin, BaseEstimator):
+    """Draws from the generators of the process, as scikit-learn does without a random_state."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.draws_ = np.random.random(), random.random()  # noqa: NPY002
+        return self
+
+    def predict(self, X):
+        np.random.random(3)  # noqa: NPY002
+        return np.repeat(self.classes_[:1], len(X))
+
+
+def won_at(monkeypatch, place, private, runs=10):
+    """What random stopping releases if the run at this place has the highest score."""
+    monkeypatch.setattr(_search, "draw_runs", lambda *args: runs)
+    turns = itertools.count(1)
+    score = lambda self, fitted, epsilon: int(next(turns) == place)  # noqa: E731
+    monkeypatch.setattr(_compare.Judge, "noisy_score", score)
+    search = skdp.PrivateGridSearchCV(private, {}, strategy="random-stopping")
+    return search.fit(*TINY).best_estimator_
+
+
+TINY = np.array([[0.2], [0.8]] * 20), ["low", "high"] * 20
+
+
+def drawing():
+    release = skdp.GridSynthesizer(9.0, domain=skdp.Numeric(0, 1, bins=2))
+    return skdp.PrivateClassifier(Draws(), release, classes=["low", "high"], n_samples=30)
+
+
+def seed_session():
+    np.random.seed(3)  # noqa: NPY002
+    random.seed(3)
+
+
+def next_draws(n):
+    """The next numbers of both generators of the process."""
+    return {*np.random.random(n), *(random.random() for _ in range(n))}  # noqa: NPY002
+
+
+@pytest.mark.parametrize("place", [1, 10])
+def test_no_generator_tells_which_run_won(monkeypatch, place):
+    seed_session()
+    winner = won_at(monkeypatch, place, drawing()).estimator_
+    # Neither what the session draws from now on, nor what a known seed gives, is in the winner.
+    later = next_draws(200)
+    seed_session()
+    assert not (later | next_draws(400)) & set(winner.draws_)
+
+
+class Prefers:
+    """A judge for whom the run at one place is the best."""
+
+    def __init__(self, place):
+        self.turns, self.place = itertools.count(1), place
+
+    def noisy_score(self, fitted, epsilon):
+        return int(next(self.turns) == self.place)
+
+
+class DrawsFromClass(Draws):
+    own = np.random.default_rng(0)
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.draws_ = self.own.random(), self.own.random()
+        return self
+
+
+class Sets(Draws):
+    """Changes a setting of the process with each fit."""
+
+    def fit(self, X, y):
+        self.seen_ = sklearn.get_config()["working_memory"]
+        sklearn.set_config(working_memory=self.seen_ + 1)
+        return super().fit(X, y)
+
+
+def test_no_setting_tells_which_run_won(monkeypatch):
+    seen = set()
+    for place in (1, 10):
+        with sklearn.config_context():
+            private = drawing().set_params(estimator=Sets())
+            seen.add(won_at(monkeypatch, place, private).estimator_.seen_)
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("place", [1, 10])
+def test_no_generator_of_a_class_tells_which_run_won(monkeypatch, place):
+    private = drawing().set_params(estimator=DrawsFromClass())
+    winner = won_at(monkeypatch, place, private).estimator_
+    assert not {*DrawsFromClass.own.random(200)} & set(winner.draws_)
+    assert not {*np.random.default_rng(0).random(400)} & set(winner.draws_)
+
+
+def test_winners_of_all_places_draw_alike():
+    search = skdp.PrivateGridSearchCV(drawing(), {}, strategy="random-stopping")
+
+    def winner(place):
+        seed_session()
+        given = [Draws()], [], *TINY, 10, Prefers(place), Fraction(1), noise_source()
+        return search._stop_at_random(*given)[1].draws_
+
+    first, last = (np.array([winner(place) for _ in range(150)]) for place in (1, 10))
+    for one, other in zip(first.T, last.T, strict=True):
+        # False alarms: 1e-6 each.
+        assert ks_2samp(one, other).pvalue > 1e-6
+        assert len({*one, *other}) == 300
+        # Winners of one place that began alike would be seen.
+        assert ks_2samp(one, np.repeat(other[:1], 150)).pvalue < 1e-6
+
+
+def frozen():
+    """A model of a release that was made earlier: clones hold the same object."""
+    domain = skdp.Domain({"x0": skdp.Numeric(0, 1, bins=2), "y": skdp.Categorical(["low", "high"])})
+    release = skdp.GridSynthesizer(9.0, domain=domain, target="y").fit(*TINY)
+    return skdp.PrivateClassifier(Draws(), FrozenEstimator(release), n_samples=30), release
+
+
+@pytest.mark.parametrize("place", [1, 10])
+def test_a_run_has_a_copy_of_what_its_candidate_holds(monkeypatch, place):
+    private, release = frozen()
+    winner = won_at(monkeypatch, place, private)
+    assert winner.synthesizer_.synopsis_ is not release.synopsis_
+
+
+def test_a_candidate_that_cannot_be_copied_costs_nothing():
+    ledger = skdp.PrivacyLedger()
+    private, release = frozen()
+    release.lock = threading.Lock()
+    search = skdp.PrivateGridSearchCV(private, {}, ledger=ledger, strategy="random-stopping")
+    with pytest.raises(TypeError, match="cannot be copied"):
+        search.fit(*TINY)
+    with pytest.raises(TypeError, match="cannot be copied"):
+        skdp.private_cross_val_score(private, *TINY, epsilon=1, ledger=ledger)
+    assert ledger.spent == 0
+
+
+class Panics(Draws):
+    """Raises on a release what is not an Exception, as Polars does."""
+
+    def __init__(self, error=SystemExit):
+        self.error = error
+
+    def fit(self, X, y):
+        if len(X) > 500:
+            raise self.error(f"a secret: {len(X)}")
+        return super().fit(X, y)
+
+
+def test_no_error_of_a_run_gets_out(monkeypatch):
+    class Panic(BaseException):
+        pass
+
+    for error in (Panic, SystemExit, ValueError):
+        search = skdp.PrivateGridSearchCV(
+            model(), {"estimator": [Panics(error)]}, strategy="random-stopping", runs=2
+        )
+        with pytest.raises(skdp.exceptions.TrainingError) as raised:
+            search.fit(X, Y)
+        assert "a secret" not in "".join(traceback.format_exception(raised.value))
+    grid = {"estimator": [Panics(KeyboardInterrupt)]}
+    before = np.random.get_state()[1]  # noqa: NPY002
+    with pytest.raises(KeyboardInterrupt):
+        skdp.PrivateGridSearchCV(model(), grid, strategy="random-stopping", runs=2).fit(X, Y)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    # Elsewhere the release is kept, and the error says so.
+    with pytest.raises(skdp.exceptions.TrainingError) as raised:
+        model().set_params(estimator=Panics(Panic)).fit(X, Y)
+    assert raised.value.synthesizer is not None
+
+
+def test_workers_of_runs_are_threads():
+    """Processes would keep generators of their own from run to run, and print."""
+    with unseen():
+        assert set(Parallel(n_jobs=2)(delayed(os.getpid)() for _ in range(2))) == {os.getpid()}
+
+
 def test_the_number_of_runs_moves_no_generator_that_others_see(caplog):
     """Trees draw from NumPy's shared generator, and models may log."""
     import logging
-    import random
 
     np.random.seed(0)  # noqa: NPY002
     random.seed(0)

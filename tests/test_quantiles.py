@@ -260,13 +260,30 @@ def test_engines_in_memory_give_the_same():
 
 
 def test_integers_are_exact():
-    data = np.full(100, 2**60 + 1)
+    data = np.full(100, 2**53 - 1)
     for column in (
         data,
         data.astype(np.uint64),
-        pd.Series([2**60 + 1] * 100 + [None], dtype="Int64"),
+        pd.Series([2**53 - 1] * 100 + [None], dtype="Int64"),
     ):
-        assert private_quantiles(column, 0.5, 1e6, (0, 2**61)).values == 2**60 + 1
+        assert private_quantiles(column, 0.5, 1e6, (0, 2**61)).values == 2**53 - 1
+
+
+def test_one_value_of_another_type_leaves_the_others_as_they_are():
+    # pandas makes floats of integers beside a gap or a fraction, and text of numbers beside text.
+    values = [5, 5, 25, 25, 25]
+    for column in (
+        values,
+        pd.Series([*values, None]),
+        pd.Series([*values, 100.5]),
+        pd.Series([*map(str, values), "none"]),
+        np.array(values, dtype="u1"),
+    ):
+        # In the middle between two steps.
+        assert drawn(column, (0, 100), step=10) == 30
+    beyond = pd.Series([2**60 + 1] * 5)
+    for bounds in ((0, 2**61), (-(2**60), 2**61)):
+        assert drawn(beyond, bounds) == drawn(beyond.astype(float), bounds) == 2**60
 
 
 def drawn(column, bounds, **parameters):

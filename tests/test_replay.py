@@ -20,14 +20,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import CASES
-from replays import BRANCHES, LINE, PARTS, PLANE, Branch, pairs_of, spread
+from replays import BRANCHES, CONTAINED, LINE, PARTS, PLANE, Branch, pairs_of, spread
 from sklearn.base import BaseEstimator
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
 from skdp import mechanisms
 from skdp.audit import replay
+from skdp.audit._neighbours import CONTAINERS, ODD_VALUES, odd_pair
 from skdp.audit._released import first_difference
 from skdp.audit._tapes import OUTPUTS, Alignment, _Comparisons, _log_side, _stream_loss
 from skdp.exceptions import ReplayError
@@ -145,6 +147,141 @@ def test_every_branch_is_certified(branch):
 @pytest.mark.parametrize("branch", list(parameters(BRANCHES)))
 def test_every_branch_is_certified_with_all_outputs(branch):
     certify(branch, everything=True)
+
+
+def certify_odd(branch: Branch, everything: bool = False):
+    """Replay a branch in other containers, where one record has a value of another type."""
+    for place, (pair, both) in enumerate(branch.odd(everything)):
+        epsilon = branch.epsilons[len(branch.epsilons) // 2]
+        result = replay(
+            branch.make(epsilon),
+            *both,
+            outputs=MODES[place % len(MODES)],
+            n=1,
+            epsilon=None if branch.claim is None else branch.claim(epsilon),
+            random_state=place,
+            name=f"{branch.name}, {pair}",
+        )
+        assert result.passed and not result.n_errors, str(result)
+
+
+SLOW_BESIDE = SLOW | {
+    "quality_report, learners",
+    "MarginalSynthesizer, published errors, scaled and of three levels",
+}
+
+
+@pytest.mark.parametrize("branch", list(parameters(CONTAINED, SLOW_BESIDE)))
+def test_every_branch_is_certified_beside_an_odd_value(branch):
+    certify_odd(branch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("branch", list(parameters(CONTAINED)))
+def test_every_branch_is_certified_beside_all_odd_values(branch):
+    certify_odd(branch, everything=True)
+
+
+def test_turns_see_all_containers_and_odd_values():
+    turns = [turn for branch in CONTAINED for turn in branch.turns()]
+    boxes, values, _ = zip(*turns, strict=True)
+    assert set(boxes) == set(CONTAINERS) and set(values) == set(ODD_VALUES)
+
+
+def test_a_value_that_changes_the_type_of_all():
+    def mean(records):
+        array = np.asarray(records)
+        return bounded_sum(array if array.dtype.kind in "if" else np.zeros(len(array)), 0, 1, 1.0)
+
+    here, there = odd_pair(RECORDS, "lists", "text")
+    assert here == [*RECORDS, "martian"] and there == [*RECORDS]
+    assert "the loss is" in convicted(mean, here, there)
+    # A record with two columns and a label, of which the odd value is in the last.
+    pair = (pd.DataFrame({"x": [1, 2], "who": ["a", "b"]}), pd.Series([0, 1]))
+    (X, y), (X_less, y_less) = odd_pair(pair, "columns of objects", "a list", 1, unit="who")
+    assert X["who"].tolist() == ["a", "b", "a new person"] and y.tolist() == [0, 1, [1, 2]]
+    assert len(X_less) == len(y_less) == 2
+    assert [str(dtype) for dtype in X.dtypes] == ["object"] * 2
+
+
+# --- scores and searches around foreign models, on values that fit no column
+
+MISFITS = ["x", 1 + 2j, None, [1, 2], 2**70, b"x", {"a": 1}, np.array([1, 2]), pd.NA]
+
+
+def objects(rows):
+    """Rows, or labels, as an array of objects."""
+    deep = isinstance(rows[0], list)
+    array = np.empty((len(rows), len(rows[0])) if deep else len(rows), dtype=object)
+    for place, row in enumerate(rows):
+        for column, value in enumerate(row if deep else [row]):
+            array[(place, column) if deep else place] = value
+    return array
+
+
+AS_TABLES = {
+    "lists": (list, list),
+    "objects": (objects, objects),
+    "series": (
+        lambda rows: pd.DataFrame(objects(rows), columns=["age", "other"][: len(rows[0])]),
+        lambda labels: pd.Series(objects(labels)),
+    ),
+}
+
+
+def scored(data):
+    """A score of a public model."""
+    model = DummyClassifier(strategy="constant", constant=0).fit([[0, 0], [1, 1]], [0, 1])
+    return skdp.make_private_scorer(epsilon=1)(model, *data)
+
+
+def classifier():
+    release = skdp.GridSynthesizer(1.0, domain=skdp.Numeric(0, 1, bins=2))
+    tree = DecisionTreeClassifier(max_depth=1)
+    return skdp.PrivateClassifier(tree, release, classes=[0, 1], n_samples=20)
+
+
+AROUND = {
+    "SampleAggregate": next(c for c in CASES if c.name == "SampleAggregate").make_for_arrays,
+    "PrivateClassifier": classifier,
+    "PrivateGridSearchCV, random-stopping": lambda: skdp.PrivateGridSearchCV(
+        classifier(), {"n_samples": [20, 30]}, strategy="random-stopping"
+    ),
+    "private_cross_val_score": lambda: (
+        lambda data: skdp.private_cross_val_score(classifier(), *data, epsilon=1, cv=2)
+    ),
+    "make_private_scorer": lambda: scored,
+}
+
+
+def certify_around(name, container, odd, place, directions=(False, True)):
+    """Replay rows of which the last has an odd value, in X or in y, without that row."""
+    X = [[0.5, 1.0], [2, 0.1], [1.5, -2.0], [0.5, 3], [1.0, 2.0]]
+    y = [0, 1, 0, 1, 1]
+    (X[-1] if place == "X" else y)[0 if place == "X" else -1] = odd
+    make_X, make_y = AS_TABLES[container]
+    first, second = ((make_X(X[:n]), make_y(y[:n])) for n in (5, 4))
+    claim = {"private_cross_val_score": 2.0, "make_private_scorer": 1.0}.get(name)
+    for backward in directions:
+        pair = (second, first) if backward else (first, second)
+        result = replay(AROUND[name](), *pair, n=1, epsilon=claim, random_state=3)
+        assert result.passed and not result.n_errors, str(result)
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_an_odd_value_around_a_model_is_one_record(name):
+    turns = itertools.product(AS_TABLES, ("X", "y"))
+    for turn, (container, place) in enumerate(turns):
+        # Other values for each estimator.
+        odd = MISFITS[(turn + len(name)) % len(MISFITS)]
+        certify_around(name, container, odd, place, [turn % 2 == 1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AROUND)
+def test_every_odd_value_around_a_model_is_one_record(name):
+    for container, odd, place in itertools.product(AS_TABLES, MISFITS, ("X", "y")):
+        certify_around(name, container, odd, place)
 
 
 def test_every_estimator_has_a_branch():
@@ -712,14 +849,13 @@ def test_the_library_is_replayed(tmp_path):
     from skdp.audit import AUDITS, replay_library
 
     results = replay_library(tmp_path, names=["discrete_laplace", "DPTopKSelector"], n=2, verbose=0)
-    assert [each.name for each in results] == [
-        "discrete_laplace",
-        "discrete_laplace, wide",
-        "DPTopKSelector",
-    ]
+    names = [each.name for each in results]
+    assert names[:3] == ["discrete_laplace", "discrete_laplace, wide", "DPTopKSelector"]
+    # Beside odd values of records in other containers.
+    assert len(names) == 4 and names[3].startswith("DPTopKSelector, ")
     assert all(each.passed for each in results)
     assert "Everything was certified" in (tmp_path / "replay.md").read_text()
-    assert len(pd.read_csv(tmp_path / "replay.csv")) == 3
+    assert len(pd.read_csv(tmp_path / "replay.csv")) == 4
     assert [name for name, make in AUDITS.items() if not make().replays] == ["geometric"]
     with pytest.raises(ValueError, match="Bare noise"):
         replay_library(None, names=["geometric"])

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._random import NoiseSource, noise_source
+from .._random import NoiseSource, noise_source, warn_after_charge
 from .._validation import as_epsilon, as_integer, split_epsilon
 from ..accounting import PrivacyLoss, charge
 from ..domain import Domain, Identifier
@@ -163,9 +163,32 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             X = select_columns(X, [name for name in as_frame(X).names if name != self._unit()])
         validate_data(self, X, skip_check_array=True)
 
-    def _build_table(self, columns: Mapping[str, Any]) -> Any:
-        """Drawn columns as a table that looks like the one that was given to ``fit``."""
-        return build_frame(columns, like=self._layout or self._library)
+    def _build_table(self, columns: Mapping[str, Any], layout: Layout | None = None) -> Any:
+        """Drawn columns as a table of the layout of what ``fit`` was given, or of another."""
+        return build_frame(columns, like=layout or self._layout or self._library)
+
+    def _layout_like(self, like: Any) -> Layout | None:
+        """The layout of a public table without rows; None if there is none.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``like`` is no table, or has rows or columns that the domain does not declare.
+        """
+        if like is None:
+            return None
+        rows = as_frame(like)
+        if len(rows):
+            raise ValueError(
+                "like must have no rows: it only says which types to return. Those of the records "
+                "may tell what is in one of them, so write public types down, for example "
+                "like=pandas.DataFrame({'age': pandas.Series(dtype='int8')})."
+            )
+        rows = self.domain_.with_names(rows)
+        extra = [name for name in rows.names if name not in self.domain_.columns]
+        if extra:
+            raise ValueError(f"like has columns that the domain does not declare: {extra}.")
+        return Layout.like(like, rows, self.domain_)
 
     def _drawn_names(self) -> tuple[str, ...]:
         """Names of the columns of drawn rows, in their order."""
@@ -223,12 +246,10 @@ def warn_of_emptiness(estimator: Any, total: float, std: float) -> None:
     """
     if total > 3 * std:
         return
-    warnings.warn(
+    warn_after_charge(
         f"{type(estimator).__name__} released a total of {total:.4g} records, with noise of "
         f"standard deviation {std:.3g}: nearly no records fit the domain, or too few to show above "
         "the noise. Records are skipped if a value is not a number, an undeclared category or "
         "missing (such as text in a Numeric column, or labels of another type). "
-        "Domain.check(rows) counts them, for the data owner only.",
-        UserWarning,
-        stacklevel=3,
+        "Domain.check(rows) counts them, for the data owner only."
     )

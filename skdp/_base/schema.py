@@ -190,7 +190,7 @@ def match_rows(
     rows = domain.with_names(rows, [target] if labelled else [])
     if labelled:
         rows = rows.with_column(target, y)
-        _check_label_type(domain[target], rows.kinds[target], rows.dtypes[target])
+        _check_label_type(domain[target], rows.column(target))
     domain.check_schema(without_unit(rows, unit))
     if unit is not None:
         rows = rows.select(rows.names)
@@ -243,15 +243,15 @@ def _refuse_zeros(domain: Domain, of: Any) -> None:
     )
 
 
-def _check_label_type(attribute: Attribute, kind: str, dtype: str) -> None:
+def _check_label_type(attribute: Attribute, column: Any) -> None:
     """Refuse numbers where all labels are text, and say what may have encoded them."""
-    if not isinstance(attribute, Categorical) or kind not in ("numeric", "boolean"):
+    if not isinstance(attribute, Categorical) or column.kind not in ("numeric", "boolean"):
         return
-    if all(isinstance(value, str) for value in attribute.categories):
+    if attribute._refusal(column) is not None:
         numbers_ = list(range(attribute.n_values))
         raise DomainError(
-            f"y holds numbers (type {dtype}), but all declared labels are text. If y was text, a "
-            "meta-estimator of scikit-learn has encoded it: voting, stacking, bagging, "
+            f"y holds numbers (type {column.dtype}), but all declared labels are text. If y was "
+            "text, a meta-estimator of scikit-learn has encoded it: voting, stacking, bagging, "
             "one-vs-rest and cross_val_predict(method='predict_proba') encode the labels as 0, 1, "
             "... before they fit the inner estimators. Turn it inside out, "
             "PrivateClassifier(VotingClassifier(...), synthesizer), which is private too; or "

@@ -62,7 +62,7 @@ def check(options: Namespace) -> int:
         records = read(source.table, progress)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
-            report = domain.check(records)
+            report = read(lambda _: domain.check(records), progress)
     print(report)
     if source.malformed:
         print(f"lines skipped, because they are not well formed: {source.malformed}")

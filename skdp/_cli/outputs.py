@@ -1,7 +1,8 @@
-"""Files that are written whole or not at all."""
+"""What commands write: releases, tables and texts, to files that are claimed before any work."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -11,23 +12,32 @@ from pathlib import Path
 
 import pandas as pd
 
+from .._files import replacing
+from .._files import write_text as write_file
 from ..release import Synopsis
 from ..rows import check_library, is_parquet_name, write_parquet
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["output", "save", "write_table", "write_text"]
 
 
 @contextmanager
 def output(path: Path, force: bool, inputs: Sequence[str | os.PathLike] = ()) -> Iterator[Path]:
-    """A temporary file that replaces ``path`` once the work is done.
+    """Claim a path that is written, whole, within the block.
 
-    Both files are created first, so that a path that cannot be written, or that another run is
-    writing, is refused before anything is spent. Only a complete file replaces an existing one.
+    The file is created first, empty, so that a path that cannot be written, or that another run is
+    writing, is refused before anything is spent. If nothing is written, it is removed. An empty
+    file that no run holds, such as one that a killed run left, counts as absent.
 
     Raises
     ------
     ValueError
-        If the path is a folder, lies in none, is an input, or exists and ``force`` is not set.
+        If the path is a folder or a device, lies in no folder, is an input, is being written by
+        another run, or holds something and ``force`` is not set.
     OSError
         If it cannot be written.
     """
@@ -35,36 +45,103 @@ def output(path: Path, force: bool, inputs: Sequence[str | os.PathLike] = ()) ->
         raise ValueError(f"There is no folder {path.parent} to write {path.name} into.")
     if path.is_dir():
         raise ValueError(f"--out names the folder {path}: give a file in it.")
-    if any(Path(each).exists() and path.exists() and path.samefile(each) for each in inputs):
-        raise ValueError(f"--out names {path}, which is the input: give another file.")
-    if path.exists() and not force:
-        raise ValueError(f"{path} exists already: give another --out, or --force to replace it.")
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    made: list[Path] = []
+    if path.exists() and not path.is_file():
+        raise ValueError(f"--out names {path}, which is no file: give a file.")
+    _refuse_inputs(path, inputs)
+    # Behind a symbolic link, which may name a file that does not exist yet.
+    target = Path(os.path.realpath(path))
+    with contextlib.ExitStack() as stack:
+        held, made = _opened(target)
+        file = os.fstat(held)
+        if fcntl is None:
+            # Windows replaces no file that is open.
+            os.close(held)
+        else:
+            stack.callback(os.close, held)
+            _lock(held, path)
+        if made:
+            stack.callback(_remove_if_empty, target, file)
+        if not _is_at(target, file):
+            raise ValueError(f"Another run has just written {path}: give another --out.")
+        # Once more, now that it exists: on some file systems p and P are one file.
+        _refuse_inputs(path, inputs)
+        if file.st_size and not force:
+            raise ValueError(
+                f"{path} exists already: give another --out, or --force to replace it."
+            )
+        if not made and not os.access(target.parent, os.W_OK):
+            raise ValueError(
+                f"The folder {target.parent} is read-only, so {path} cannot be replaced."
+            )
+        yield path
+
+
+def _refuse_inputs(path: Path, inputs: Sequence[str | os.PathLike]) -> None:
+    """Refuse to write over an input, however its path is spelled and whether or not it exists."""
+    for each in inputs:
+        same = os.path.realpath(path) == os.path.realpath(each)
+        if same or (path.exists() and Path(each).exists() and path.samefile(each)):
+            raise ValueError(f"--out names {path}, which is the input: give another file.")
+
+
+def _opened(target: Path) -> tuple[int, bool]:
+    """A descriptor of a file, and whether it was made now."""
+    with contextlib.suppress(FileExistsError):
+        return os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), True
+    return os.open(target, os.O_RDWR), False
+
+
+def _lock(held: int, path: Path) -> None:
+    """Hold a file until its descriptor is closed, or the process ends in any way."""
     try:
-        for each in (part, path):
-            if not each.exists():
-                open(each, "xb").close()
-                made.append(each)
-        yield part
-        part.replace(path)
-        made.clear()
-    finally:
-        for each in made:
-            each.unlink(missing_ok=True)
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ValueError(f"Another run is writing {path}: give another --out, or wait.") from None
+    except OSError:
+        pass  # a file system without locks
 
 
-def save(synopsis: Synopsis, part: Path) -> None:
+def _is_at(target: Path, file: os.stat_result) -> bool:
+    """Whether a path still names the file that was opened there."""
+    try:
+        return os.path.samestat(os.stat(target), file)
+    except FileNotFoundError:
+        return False
+
+
+def _remove_if_empty(target: Path, file: os.stat_result) -> None:
+    with contextlib.suppress(OSError):
+        if _is_at(target, file) and os.stat(target).st_size == 0:
+            target.unlink()
+
+
+def save(synopsis: Synopsis, path: Path) -> None:
     """Write a release; if that fails, write it somewhere else, because it has been paid for."""
     try:
-        synopsis.save(part)
+        synopsis.save(path)
     except OSError as error:
-        with tempfile.NamedTemporaryFile(suffix=".skdp", delete=False) as other:
-            synopsis.save(other.name)
+        failed = error
+    else:
+        return
+    # None is the folder for temporary files.
+    for folder in (None, os.path.expanduser("~"), os.curdir):
+        other = None
+        try:
+            handle, other = tempfile.mkstemp(suffix=".skdp", dir=folder)
+            os.close(handle)
+            synopsis.save(other)
+        except OSError:
+            if other is not None:
+                Path(other).unlink(missing_ok=True)
+            continue
         raise ValueError(
-            f"the release could not be written: {error.strerror}. It has been charged and is kept "
-            f"in {other.name}: move it from there."
-        ) from error
+            f"the release could not be written: {failed.strerror}. It has been charged and is kept "
+            f"in {other}: move it from there."
+        ) from failed
+    raise ValueError(
+        f"the release could not be written: {failed.strerror}. It is lost, because it could be "
+        "kept nowhere else either. What was charged for it stays spent."
+    ) from failed
 
 
 def write_table(
@@ -100,7 +177,7 @@ def write_table(
         return
     if is_parquet_name(out):
         check_library()
-    with output(Path(out), force, inputs) as part:
+    with output(Path(out), force, inputs) as path, replacing(path) as part:
         if is_parquet_name(out):
             write_parquet(make(), part)
         else:
@@ -114,5 +191,5 @@ def write_text(
     if out is None:
         print(text)
         return
-    with output(Path(out), force, inputs) as part:
-        part.write_text(text + "\n", encoding="utf-8")
+    with output(Path(out), force, inputs) as path:
+        write_file(path, text + "\n")

@@ -33,7 +33,8 @@ exit codes:
   2    refused: the message says why and what to do
   3    over budget; nothing was spent
   4    failed on the data: the message is withheld, because it may quote values
-  130  interrupted
+  129, 130, 143
+       interrupted: by SIGHUP, by Ctrl-C, by SIGTERM
   141  whoever read the output has gone"""
 
 _DATA = """\
@@ -252,6 +253,13 @@ def _release(commands: Commands) -> None:
 
 def _view(command: ArgumentParser) -> None:
     command.add_argument("view", help="file of a release")
+    command.add_argument(
+        "--max-json",
+        type=int,
+        default=1 << 23,
+        metavar="BYTES",
+        help="refuse a release with more bytes of metadata (default: 8388608)",
+    )
 
 
 def _info(commands: Commands) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from ..exceptions import BudgetExceededError, LedgerError
 from .progress import Progress
@@ -13,6 +16,8 @@ from .progress import Progress
 __all__ = ["Withheld", "main", "read"]
 
 Read = TypeVar("Read")
+
+_INTERRUPTED = "Interrupted. Charges already made to a ledger stand."
 
 
 class Withheld(Exception):
@@ -62,6 +67,59 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from .parser import parser
 
     options = parser().parse_args(arguments)
+    with _Stops() as stops:
+        try:
+            code = _run(options)
+        except KeyboardInterrupt:
+            code = _failed(128 + signal.SIGINT, _INTERRUPTED)
+        # An engine may report another error when a signal interrupts it.
+        return 128 + stops.number if code and stops.number else code
+
+
+class _Stopped(KeyboardInterrupt):
+    """SIGTERM or SIGHUP came.
+
+    A class of its own: where KeyboardInterrupt itself is raised in text that is executed, as in
+    dataclasses, Python ends with the signal of Ctrl-C.
+    """
+
+
+class _Stops:
+    """While it is entered, SIGTERM and SIGHUP interrupt the work as Ctrl-C does.
+
+    Attributes
+    ----------
+    number : int
+        The signal that came, or 0.
+    """
+
+    number = 0
+
+    def __enter__(self) -> Self:
+        self._taken: list[int] = []
+        if threading.current_thread() is threading.main_thread():
+            for name in ("SIGTERM", "SIGHUP"):
+                number = getattr(signal, name, None)
+                # What is ignored stays so, as under nohup.
+                if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                    signal.signal(number, self._stop)
+                    self._taken.append(number)
+        return self
+
+    def _stop(self, number: int, frame: object) -> None:
+        # Nothing interrupts the removal.
+        for each in self._taken:
+            signal.signal(each, signal.SIG_IGN)
+        self.number = number
+        raise _Stopped
+
+    def __exit__(self, *error: object) -> None:
+        for each in self._taken:
+            signal.signal(each, signal.SIG_DFL)
+
+
+def _run(options: Namespace) -> int:
+    """Run the command of the options; KeyboardInterrupt passes."""
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -80,10 +138,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except (ValueError, TypeError, LedgerError, ImportError) as error:
         return _failed(2, f"Refused: {error}")
+    except MemoryError:
+        return _failed(2, "Refused: this does not fit into memory. Ask for fewer rows or groups.")
     except Withheld as error:
         return _failed(4, str(error))
-    except KeyboardInterrupt:
-        return _failed(130, "Interrupted. Charges already made to a ledger stand.")
 
 
 def _failed(code: int, message: str) -> int:

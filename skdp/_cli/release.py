@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from argparse import Namespace
 from pathlib import Path
@@ -19,47 +20,50 @@ from .workloads import workload_file
 
 __all__ = ["release"]
 
+# The file of a ledger, and those that SQLite keeps beside it.
+_SQLITE = ("", "-journal", "-wal", "-shm")
+
 
 def release(options: Namespace) -> int:
     """Charge the ledger, measure the file, and write the release."""
     progress = Progress(options.quiet)
     domain = read_domain(options.domain, options.structure, data=options.data)
-    _check_ledger(options)
-    files = (
-        options.data,
-        options.domain,
-        options.structure,
-        options.ledger,
-        workload_file(options.workload),
-    )
+    ledger_file = _ledger_file(options)
+    files = (options.data, options.domain, options.structure, workload_file(options.workload))
     inputs = [each for each in files if each is not None]
+    if ledger_file is not None:
+        inputs += [ledger_file + suffix for suffix in _SQLITE]
     with (
         open_source(options.data, domain, options.unit) as source,
-        outputs.output(Path(options.out), options.force, inputs) as part,
+        outputs.output(Path(options.out), options.force, inputs) as out,
     ):
         estimator = estimator_of(options, domain)
-        if options.ledger and options.budget is None and not Path(options.ledger).exists():
+        if ledger_file and options.budget is None and not Path(ledger_file).exists():
             raise ValueError(
                 f"There is no ledger file {options.ledger!r}. To start one, give its total "
                 "budget: --budget EPSILON."
             )
         _try_out(estimator, source)
         ledger = None
-        if options.ledger is not None:
-            ledger = PrivacyLedger(number(options.budget, "--budget"), path=options.ledger)
+        if ledger_file is not None:
+            ledger = PrivacyLedger(number(options.budget, "--budget"), path=ledger_file)
         estimator.set_params(ledger=ledger)
         _fit(estimator, source, progress, charged=ledger is not None)
         progress.say(f"Writing {options.out}.")
-        outputs.save(estimator.synopsis_, part)
+        outputs.save(estimator.synopsis_, out)
     print(f"{options.out}: {estimator.privacy_loss_}")
     if ledger is not None:
         print(ledger)
     return 0
 
 
-def _check_ledger(options: Namespace) -> None:
-    if options.budget is not None and options.ledger is None:
-        raise ValueError("--budget belongs to a ledger: give --ledger FILE too.")
+def _ledger_file(options: Namespace) -> str | None:
+    """Path of the ledger, if there is one, as `PrivacyLedger` reads it."""
+    if options.ledger is None:
+        if options.budget is not None:
+            raise ValueError("--budget belongs to a ledger: give --ledger FILE too.")
+        return None
+    return os.path.expanduser(options.ledger)
 
 
 def _try_out(estimator: Any, source: Source) -> None:

@@ -17,9 +17,13 @@ from .outputs import output, write_table
 __all__ = ["group_by", "info", "query", "sample"]
 
 
+def _loaded(options: Namespace) -> Synopsis:
+    return Synopsis.load(options.view, max_json=options.max_json)
+
+
 def info(options: Namespace) -> int:
     """Show what was released, what it cost, and which columns it has."""
-    synopsis = Synopsis.load(options.view)
+    synopsis = _loaded(options)
     print(f"{options.view}: {synopsis.mechanism or 'made by an unknown method'}")
     loss = synopsis.privacy_loss
     if loss is None:
@@ -51,7 +55,7 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 
 def query(options: Namespace) -> int:
     """Count records, or take the mean of a column, with intervals."""
-    synopsis = Synopsis.load(options.view)
+    synopsis = _loaded(options)
     guarantee = ""
     names = _names(options.set)
     for text in options.query:
@@ -102,7 +106,7 @@ def _value(text: str) -> Any:
 
 def group_by(options: Namespace) -> int:
     """Count the records of every group, with the mean of a column where one is named."""
-    synopsis = Synopsis.load(options.view)
+    synopsis = _loaded(options)
 
     def groups() -> pd.DataFrame:
         table = synopsis.aggregate(
@@ -126,7 +130,7 @@ def group_by(options: Namespace) -> int:
 
 def sample(options: Namespace) -> int:
     """Draw synthetic rows."""
-    synopsis = Synopsis.load(options.view)
+    synopsis = _loaded(options)
 
     def rows() -> pd.DataFrame:
         return synopsis.sample(
@@ -143,7 +147,7 @@ def sample(options: Namespace) -> int:
 
 def report(options: Namespace) -> int:
     """Write a page about the release."""
-    synopsis = Synopsis.load(options.view)
+    synopsis = _loaded(options)
     title = options.title or Path(options.view).name
     with output(Path(options.out), options.force, [options.view]) as path:
         synopsis.report(path, title=title, level=options.level)

@@ -22,12 +22,12 @@ from __future__ import annotations
 
 # Imported because they register visitors.
 from . import composites, foreign, searches  # noqa: F401
-from .carried import carries
+from .carried import carries, shared_generators
 from .fits import has_secret_folds, n_folds
 from .origin import library, replaced
 from .rules import row_by_row
 from .steps import LEAKS, PRIVATE, RELEASE, Range, Refusal, Rows, Step, child, total_price
-from .verdicts import is_inferred
+from .verdicts import is_inferred, released_by
 from .walk import ledgers, price, walk, walk_all
 
 __all__ = [
@@ -46,8 +46,10 @@ __all__ = [
     "library",
     "n_folds",
     "price",
+    "released_by",
     "replaced",
     "row_by_row",
+    "shared_generators",
     "total_price",
     "walk",
     "walk_all",

@@ -18,9 +18,9 @@ from .carried import carries
 from .foreign import foreign, judged
 from .origin import call_name, kind_of, library, replaced
 from .paid import brought_along, brought_by, is_paid
-from .rules import row_by_row
+from .rules import AS_THEY_CAME, is_number, row_by_row
 from .steps import LEAKS, PRIVATE, PUBLIC, UNKNOWN, Range, Rows, Step, child
-from .verdicts import of_private, step_of, unknown
+from .verdicts import of_private, released_by, step_of, unknown
 from .walk import Result, visit, visits
 
 __all__: list[str] = []
@@ -42,7 +42,7 @@ def _pipeline(pipeline: Pipeline, name: str, rows: Rows) -> Result:
         if i < len(pipeline.steps) - 1 and _is_release(thawed):
             steps.append(_release_within(pipeline, thawed, path, given))
             # The rows after it are synthetic; a flaw of the release is reported at its own step.
-            given = Rows(released=True)
+            given = released_by(thawed)
             continue
         more, given = visit(estimator, path, given)
         steps += more
@@ -93,13 +93,13 @@ def _parallel(parts: Iterable[tuple[str, Any]], name: str, rows: Rows) -> Result
 @visits(ColumnTransformer)
 def _column_transformer(columns: ColumnTransformer, name: str, rows: Rows) -> Result:
     parts = [(part, inner) for part, inner, _ in columns.transformers]
-    if not isinstance(columns.remainder, str):
+    if type(columns.remainder) is not str:
         parts.append(("remainder", columns.remainder))
     steps, behind = _parallel(parts, name, rows)
     if columns.remainder == "passthrough":
         behind = replace(behind, range=behind.range.joined(rows.range) if parts else rows.range)
     if columns.transformer_weights is not None:
-        behind = replace(behind, range=Range())
+        behind = replace(behind, range=Range(kind=behind.range.kind))
     chosen, doubtful = _chosen_columns(columns, name, rows)
     steps += chosen
     if doubtful:
@@ -107,48 +107,55 @@ def _column_transformer(columns: ColumnTransformer, name: str, rows: Rows) -> Re
     names = columns.verbose_feature_names_out
     if not rows.released and callable(names) and carries(names, is_paid):
         steps += unknown(columns, name, rows, f"names its columns by {call_name(names)}")[0]
-    if not rows.released and columns.sparse_threshold and any(_is_sparse(e) for _, e in parts):
-        why = "decides by the exact share of zeros whether its output is sparse."
-        remedy = "sparse_threshold=0, or sparse_output=False in the encoder."
-        steps.append(Step(name, kind_of(columns), "raw rows", LEAKS, why, remedy))
-    return [*steps, *_weighted(columns, name, rows), *brought_by(columns, name, rows)], behind
+    steps += [*_weighted(columns, name, rows), *brought_by(columns, name, rows)]
+    return _joined(columns, name, rows, steps, behind)
+
+
+def _joined(composite: Any, name: str, rows: Rows, steps: list[Step], behind: Rows) -> Result:
+    """The steps, and one more if they hand on columns that are as they came.
+
+    Joined, the columns get a common type: one text turns all numbers into objects, and one missing
+    integer turns others into floats, which are not exact.
+    """
+    if rows.released or behind.range.kind or not all(step.sound for step in steps):
+        return steps, behind
+    more, behind = judged(AS_THEY_CAME, name, kind_of(composite), behind)
+    return [*steps, *more], behind
 
 
 def _chosen_columns(columns: ColumnTransformer, name: str, rows: Rows) -> tuple[list[Step], str]:
     """Steps of functions that choose columns, and the first that is unknown, or ""."""
     steps, doubtful = [], ""
     for part, _, chosen in columns.transformers:
-        # A selector of scikit-learn reads names and types only.
-        if not callable(chosen) or (type(chosen) is make_column_selector):
+        if not callable(chosen) or _reads_names(chosen):
             continue
         path = child(name, part)
         if rows.released:
-            steps += brought_along(columns, path, chosen)
+            steps += brought_along(columns, path, chosen, rows)
             continue
-        why = f"has its columns chosen by {call_name(chosen)}, which may look at the values."
-        remedy = "Name the columns, or take make_column_selector."
+        why = (
+            f"has its columns chosen by {call_name(chosen)}, which may look at the values, or at "
+            "types that one value decides."
+        )
+        remedy = "Name the columns, or take make_column_selector(pattern=...)."
         steps.append(Step(path, kind_of(columns), "raw rows", UNKNOWN, why, remedy))
         doubtful = doubtful or path
     return steps, doubtful
 
 
-def _is_sparse(estimator: Any) -> bool:
-    """Whether a step of a column transformer may hand on sparse columns."""
-    if estimator is None or isinstance(estimator, str):
-        return False
-    if isinstance(estimator, Pipeline):
-        return any(_is_sparse(step) for _, step in estimator.steps)
-    if isinstance(estimator, FeatureUnion | ColumnTransformer):
-        several = getattr(estimator, "transformer_list", None) or estimator.transformers
-        return any(_is_sparse(part[1]) for part in several)
-    # Of all steps that are known to be public.
-    return any(getattr(estimator, option, 0) is True for option in ("sparse_output", "sparse"))
+def _reads_names(chosen: Any) -> bool:
+    """Whether a function that chooses columns is scikit-learn's selector, and asks for no type."""
+    return (
+        type(chosen) is make_column_selector
+        and chosen.dtype_include is None
+        and chosen.dtype_exclude is None
+    )
 
 
 def _weighted(estimator: Any, name: str, rows: Rows) -> list[Step]:
     weights = estimator.transformer_weights
     small = type(weights) is dict and all(
-        isinstance(weight, int | float) and abs(weight) <= 1 for weight in weights.values()
+        is_number(weight) and abs(weight) <= 1 for weight in weights.values()
     )
     if rows.released or weights is None or small:
         return []
@@ -161,7 +168,8 @@ def _weighted(estimator: Any, name: str, rows: Rows) -> list[Step]:
 def _feature_union(union: FeatureUnion, name: str, rows: Rows) -> Result:
     steps, behind = _parallel(union.transformer_list, name, rows)
     steps = [*steps, *_weighted(union, name, rows), *brought_by(union, name, rows)]
-    return steps, replace(behind, range=Range())
+    behind = replace(behind, range=Range(kind=behind.range.kind))
+    return _joined(union, name, rows, steps, behind)
 
 
 # --- composites that pass on predictions, whose range is not known
@@ -191,9 +199,12 @@ def _voting(vote: Any, name: str, rows: Rows) -> Result:
     for part, inner in vote.estimators:
         if inner != "drop":
             steps += visit(inner, child(name, part), rows)[0]
-    if isinstance(vote, VotingClassifier) and not rows.released:
-        why = "keeps the list of labels that occur in the raw data."
-        steps.append(_reads_labels(vote, name, why))
+    if not rows.released:
+        why, twin = "keeps the list of labels that occur in the raw data.", "PrivateClassifier"
+        if isinstance(vote, VotingRegressor):
+            why = "reads all targets as one array, which raises where a target is a list."
+            twin = "PrivateRegressor"
+        steps.append(_reads_labels(vote, name, why, twin))
     return [*steps, *brought_by(vote, name, rows)], replace(rows, range=Range())
 
 

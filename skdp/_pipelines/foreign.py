@@ -44,7 +44,7 @@ def foreign(estimator: Any, name: str, rows: Rows) -> Result:
     if rows.released:
         why = "learns from a release only, which is free."
         learns = step_of(estimator, name, rows, RELEASE, why)
-        return brought_along(estimator, name, estimator) or [learns], rows
+        return brought_along(estimator, name, estimator, rows) or [learns], rows
     outcome = row_by_row(estimator, rows.range)
     if (kind_of(estimator), library(estimator)) == ("FunctionSampler", "imblearn"):
         outcome = _sampler(estimator)

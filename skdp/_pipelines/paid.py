@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .carried import carries
 from .origin import kind_of, library
-from .steps import PRIVATE, UNKNOWN, Range, Rows, Step
+from .steps import PRIVATE, TAME, UNKNOWN, Range, Rows, Step
 from .walk import walk
 
 __all__ = ["brought_along", "brought_by", "is_paid", "params_of"]
 
 # Rows on which no step that treats each row independently can raise.
-_TAME = Rows(range=Range(0, 1, False))
+_TAME = Rows(range=Range(0, 1, False, TAME))
 # Parameters of composites that are visited, each by itself.
 _PARTS = {
     "estimator",
@@ -51,9 +51,9 @@ def is_paid(fitted: Any) -> bool:
     )
 
 
-def brought_along(estimator: Any, name: str, thing: object) -> list[Step]:
+def brought_along(estimator: Any, name: str, thing: object, rows: Rows) -> list[Step]:
     """A step, if ``thing`` carries true rows into an ``estimator`` that reads a release."""
-    what = carries(thing, is_paid)
+    what = carries(thing, is_paid, rows.lengths)
     if not what:
         return []
     why = f"reads a release, but carries {what}."
@@ -70,7 +70,7 @@ def brought_by(composite: Any, name: str, rows: Rows) -> list[Step]:
         return []
     params = composite.get_params(deep=False)
     own = [value for key, value in params.items() if key not in _PARTS]
-    return brought_along(composite, name, own)
+    return [step for value in own for step in brought_along(composite, name, value, rows)][:1]
 
 
 def params_of(estimator: Any) -> dict[str, Any]:

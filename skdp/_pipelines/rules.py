@@ -2,13 +2,21 @@
 
 A step before a private one is harmless if it transforms each row independently, whatever its values
 are, without learning, raising or warning. Only classes and functions with a rule here pass. A rule
-also says what is known about the numbers afterwards, which the rules of later steps rely on.
+also says what is known about the cells afterwards, which the rules of later steps rely on.
+
+Almost every foreign step raises on some value in columns of objects, nullable columns, or those of
+Arrow, and the type of a column may itself depend on one record, where a library infers it. So each
+rule holds for one type of column only: float64, which `as_numbers` makes of any table, or Python
+text, which `as_texts` makes; on columns as they came a step is unknown. The proof has two parts:
+these two functions never raise and read every cell by itself, and every other rule is silent on one
+type (in an array, or in a frame, which `set_output` may ask for). Rules for the types that a table
+may come with would need a proof for each pair of a step and a type, again for each version of a
+library, and the report does not see the table.
 """
 
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -29,18 +37,28 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
+from ..rows import as_numbers, as_texts
 from .carried import carries
 from .origin import call_name
-from .steps import Range, Refusal
+from .steps import FIXED, NUMBERS, TAME, TEXTS, Range, Refusal
 
-__all__ = ["row_by_row"]
+__all__ = ["AS_THEY_CAME", "is_number", "row_by_row"]
 
-_ANY = Range()
+_ANY = Range(kind=NUMBERS)
+# Zeros and ones of another type than float64.
+_BITS = Range(0, 1, False, FIXED)
 _LEARNS = Refusal(
     "is fitted to the true rows and keeps what it learned, exactly.",
     "Put it behind the release: inside PrivateClassifier, or on synthetic rows.",
     alone=False,
     learns=True,
+)
+AS_THEY_CAME = Refusal(
+    "may raise on one value, or let it decide the type of a column, where the columns are as they "
+    "came: nullable, of objects, of Arrow.",
+    "Put FunctionTransformer(as_numbers) in front (for encoders of text as_texts), both of "
+    "skdp.preprocessing.",
+    alone=False,
 )
 _CLIPPED = 'FunctionTransformer(np.clip, kw_args={"a_min": ..., "a_max": ...})'
 
@@ -63,6 +81,18 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
+def _is_declared(categories: Any, kind: type) -> bool:
+    """Whether categories are lists of text, or of numbers: exact types, which compare as usual."""
+
+    def plain(value: Any) -> bool:
+        return type(value) in (str, np.str_) if kind is str else is_number(value)
+
+    lists = (list, tuple, np.ndarray)
+    return type(categories) in lists and all(
+        type(part) in lists and all(map(plain, part)) for part in categories
+    )
+
+
 def _encoder(encoder: OneHotEncoder | OrdinalEncoder, given: Range) -> Range | Refusal:
     if isinstance(encoder.categories, str):
         return _LEARNS
@@ -79,11 +109,26 @@ def _encoder(encoder: OneHotEncoder | OrdinalEncoder, given: Range) -> Range | R
         )
     if callable(getattr(encoder, "feature_name_combiner", None)):
         return _calls(encoder.feature_name_combiner)
-    text = all(isinstance(value, str) for part in encoder.categories for value in part)
+    if one_hot and encoder.sparse_output is not False:
+        return Refusal(
+            "hands on sparse columns, which are not known to be handled silently.",
+            "sparse_output=False.",
+        )
+    coded = True if one_hot else _is_fill(encoder.unknown_value)
+    if not coded or not (encoder.dtype is float or encoder.dtype is np.float64):
+        return _odd_parameter("unknown_value= or dtype=")
+    if _is_declared(encoder.categories, str):
+        kind = TEXTS
+    elif _is_declared(encoder.categories, float):
+        kind = NUMBERS
+    else:
+        return _odd_parameter("categories=")
     # Columns of text are not asked for infinities; columns of numbers are.
-    if not text and not given.bounded:
+    if kind == NUMBERS and not given.bounded:
         return _INFINITE
-    return Range(0, 1, False) if one_hot else _ANY
+    if given.kind not in (kind, TAME):
+        return AS_THEY_CAME
+    return Range(0, 1, False, NUMBERS) if one_hot else _ANY
 
 
 def _imputer(imputer: SimpleImputer, given: Range) -> Range | Refusal:
@@ -94,18 +139,28 @@ def _imputer(imputer: SimpleImputer, given: Range) -> Range | Refusal:
             "drops a column in which every value is missing, or warns about it.",
             "keep_empty_features=True.",
         )
-    if not _is_nan(imputer.missing_values) and given.missing:
+    if not (imputer.fill_value is None or _is_fill(imputer.fill_value)):
+        return _odd_parameter("fill_value=")
+    refused = _marked(imputer.missing_values, given)
+    return replace(_ANY, missing=_is_nan(imputer.fill_value)) if refused is None else refused
+
+
+def _marked(mark: object, given: Range) -> Refusal | None:
+    """Why a search for cells that are marked as missing is refused; None if it is silent."""
+    if not _is_fill(mark):
+        return _odd_parameter("missing_values=")
+    if not _is_nan(mark) and given.missing:
         return _NAN
-    # A missing cell (pandas.NA) raises in text, an infinity in numbers.
-    return replace(_ANY, missing=_is_nan(imputer.fill_value)) if given.bounded else _INFINITE
+    return None if given.bounded else _INFINITE
 
 
 def _indicator(indicator: MissingIndicator, given: Range) -> Range | Refusal:
     if indicator.features != "all":
         return _LEARNS
-    if not _is_nan(indicator.missing_values) and given.missing:
-        return _NAN
-    return Range(0, 1, False) if given.bounded else _INFINITE
+    if indicator.sparse is True:
+        return Refusal("hands on sparse columns.", "sparse=False.")
+    refused = _marked(indicator.missing_values, given)
+    return _BITS if refused is None else refused
 
 
 def _splines(splines: SplineTransformer, given: Range) -> Range | Refusal:
@@ -116,19 +171,24 @@ def _splines(splines: SplineTransformer, given: Range) -> Range | Refusal:
 
 def _polynomial(features: PolynomialFeatures, given: Range) -> Range | Refusal:
     degree = features.degree
-    degree = int(degree if isinstance(degree, numbers.Integral) else max(degree))
+    several = degree if type(degree) is tuple else (degree,)
+    if not several or not all(map(is_number, several)):
+        return _odd_parameter("degree=")
+    highest = int(max(several))
     largest = max(abs(given.low), abs(given.high), 1.0)
-    if not given.finite or degree * math.log10(largest) > 30:
+    if not given.finite or highest * math.log10(largest) > 30:
         return _raises("a number is missing, infinite or large", True)
     return _ANY
 
 
 def _binarizer(binarizer: Binarizer, given: Range) -> Range | Refusal:
-    return Range(0, 1, False) if given.finite else _NOT_FINITE
+    if not is_number(binarizer.threshold):
+        return _odd_parameter("threshold=")
+    return Range(0, 1, False, NUMBERS) if given.finite else _NOT_FINITE
 
 
 # Functions of one number that neither raise nor warn between two ends, nor where a number is
-# missing; narrow enough for 16 bits. The result for a row does not depend on the number of rows.
+# missing. The result for a row does not depend on the number of rows.
 # Sums and matrix products do not guarantee that in their last digit.
 _EVERYWHERE = (-math.inf, math.inf)
 _UFUNCS: dict[Any, tuple[float, float]] = {
@@ -166,25 +226,48 @@ _UFUNCS: dict[Any, tuple[float, float]] = {
 }
 
 
-def _is_number(value: Any) -> bool:
-    plain = type(value) in (int, float) or isinstance(value, np.integer | np.floating)
-    return plain and math.isfinite(value)
+# These return bits.
+_TESTS = (np.isfinite, np.isinf, np.isnan, np.signbit)
+# By their exact types: NumPy hands whole arrays to the methods of a subclass.
+_NUMBERS = {int, float, *(t for t in np.sctypeDict.values() if np.dtype(t).kind in "iuf")}
+
+
+def is_number(value: Any) -> bool:
+    """Whether a parameter is a finite number of Python or NumPy."""
+    return type(value) in _NUMBERS and bool(-1e308 <= value <= 1e308)
+
+
+def _is_fill(value: object) -> bool:
+    """Whether a parameter is a finite number or NaN."""
+    return is_number(value) or (type(value) in _NUMBERS and bool(value != value))
+
+
+def _odd_parameter(name: str) -> Refusal:
+    return Refusal(
+        f"has a {name} of a type whose code is not known: it may do anything with the values.",
+        "Plain numbers, texts and lists of them.",
+        alone=False,
+    )
 
 
 def _apply(func: Any, options: dict[str, Any], given: Range) -> Range | Refusal:
     """What is known about every number after ``func``, or why nothing is known."""
     if func is None:
         return given
-    if type(options) is not dict:
+    if type(options) is not dict or not all(type(key) is str for key in options):
         return _calls(func)
+    if func is as_numbers and not options:
+        return _ANY
+    if func is as_texts and not options:
+        return Range(kind=TEXTS)
     # By identity: equality of functions can be anything.
     ends = next((ends for known, ends in _UFUNCS.items() if known is func), None)
     if ends is not None and not options:
         if ends[0] <= given.low and given.high <= ends[1]:
-            return _ANY
+            return _BITS if any(func is test for test in _TESTS) else _ANY
         return _raises(f"a number is not between {ends[0]:g} and {ends[1]:g}", False)
     after = None
-    if all(value is None or _is_number(value) for value in options.values()):
+    if all(value is None or is_number(value) for value in options.values()):
         rule = next((rule for known, rule in _OPTION_RULES if known is func), None)
         after = None if rule is None else rule(options, given)
     return _calls(func) if after is None else after
@@ -199,7 +282,7 @@ def _clip(options: dict[str, Any], given: Range) -> Range | None:
     if low > high:
         return None
     low, high = (min(max(end, low), high) for end in (given.low, given.high))
-    return Range(low, high, given.missing)
+    return Range(low, high, given.missing, NUMBERS)
 
 
 def _fill(options: dict[str, Any], given: Range) -> Range | None:
@@ -207,8 +290,8 @@ def _fill(options: dict[str, Any], given: Range) -> Range | None:
         return None
     fill = float(options.get("nan") or 0)
     if given.bounded:
-        return Range(min(given.low, fill), max(given.high, fill), False)
-    return Range(missing=False)
+        return Range(min(given.low, fill), max(given.high, fill), False, NUMBERS)
+    return Range(missing=False, kind=NUMBERS)
 
 
 def _round(options: dict[str, Any], given: Range) -> Range | Refusal | None:
@@ -291,8 +374,7 @@ def _kernel(sampler: RBFSampler, given: Range) -> Range | Refusal:
 
 
 # Transformers of scikit-learn that, under some parameters, learn nothing from the rows. All take
-# for granted what any estimator does: a table with at least one row, dense, whose columns of
-# numbers are of a numeric type.
+# for granted what any estimator does: a dense table with at least one row.
 _RULES: dict[type, Callable[[Any, Range], Range | Refusal]] = {
     Binarizer: _binarizer,
     FeatureHasher: _hashing,
@@ -327,4 +409,19 @@ def row_by_row(estimator: Any, given: Range) -> Range | Refusal | None:
         not known.
     """
     rule = _RULES.get(type(estimator))
-    return None if rule is None else rule(estimator, given)
+    if rule is None:
+        return None
+    outcome = rule(estimator, given)
+    if isinstance(outcome, Refusal) or given.kind in (NUMBERS, TAME) or _takes_all(estimator):
+        return outcome
+    return AS_THEY_CAME
+
+
+def _takes_all(estimator: Any) -> bool:
+    """Whether a step with a rule needs no columns of numbers: it leaves all columns as they are,
+    makes them plain itself, or has asked for text.
+    """
+    if isinstance(estimator, FunctionTransformer):
+        # By identity: equality of functions can be anything.
+        return any(estimator.func is func for func in (None, as_numbers, as_texts))
+    return isinstance(estimator, OneHotEncoder | OrdinalEncoder)

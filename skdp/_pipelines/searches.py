@@ -26,9 +26,10 @@ def _search(search: Any, name: str, rows: Rows) -> Result:
     variants, k = variants_of(search), n_folds(search.cv)
     n_fits = None if k is None else k * int(n_candidates(search)) + bool(search.refit)
     steps = _candidates(search, name, rows, variants, n_fits)
-    if variants is None:
-        # Candidates that were not listed have not been checked.
-        steps += brought_along(search, name, space_of(search))
+    if variants is None or rows.released:
+        # Candidates that were not listed have not been checked. All are kept, however many.
+        kept = replace(rows, lengths=rows.lengths._replace(one=rows.lengths.all))
+        steps += brought_along(search, name, space_of(search), kept)
     if callable(search.refit) and carries(search.refit, is_paid):
         steps += unknown(search, name, rows, f"lets {call_name(search.refit)} choose")[0]
     if rows.released:

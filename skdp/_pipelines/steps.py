@@ -9,7 +9,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 __all__ = [
+    "FIXED",
     "LEAKS",
+    "Lengths",
+    "NUMBERS",
     "PRIVATE",
     "PUBLIC",
     "RELEASE",
@@ -18,6 +21,8 @@ __all__ = [
     "Refusal",
     "Rows",
     "Step",
+    "TAME",
+    "TEXTS",
     "child",
     "total_price",
 ]
@@ -30,14 +35,19 @@ PRIVATE, PUBLIC, RELEASE, LEAKS, UNKNOWN = (
     "unknown",
 )
 
+# Kinds of columns that earlier steps have ensured: "" where the columns are as they came; float64;
+# Python text; types that no value decides; and whatever no rule can fail on.
+NUMBERS, TEXTS, FIXED, TAME = "numbers", "texts", "fixed", "tame"
+
 
 @dataclass(frozen=True)
 class Range:
-    """What earlier steps have ensured for every number in the rows."""
+    """What earlier steps have ensured for all numbers in the rows, and the kind of the columns."""
 
     low: float = -math.inf
     high: float = math.inf
     missing: bool = True
+    kind: str = ""
 
     @property
     def bounded(self) -> bool:
@@ -52,7 +62,25 @@ class Range:
     def joined(self, other: Range) -> Range:
         """What is known about columns of both."""
         low, high = min(self.low, other.low), max(self.high, other.high)
-        return Range(low, high, self.missing or other.missing)
+        kind = "" if not (self.kind and other.kind) else FIXED
+        kind = self.kind if self.kind == other.kind else kind
+        return Range(low, high, self.missing or other.missing, kind)
+
+
+class Lengths(NamedTuple):
+    """How long lists may be that describe a table: a longer one is a table itself.
+
+    Attributes
+    ----------
+    one : int
+        The most columns, or categories of a column; or else as many values as one writes by hand,
+        such as the candidates of a search.
+    all : int
+        Values of lists in lists: of all columns together.
+    """
+
+    one: int = 32
+    all: int = 256
 
 
 @dataclass(frozen=True)
@@ -69,12 +97,15 @@ class Rows:
         The earlier step for which this is unknown.
     range : Range
         What earlier steps have ensured for every number.
+    lengths : Lengths
+        Of lists that could describe the columns of a release.
     """
 
     released: bool = False
     mixed_by: str | None = None
     doubtful: str | None = None
     range: Range = field(default_factory=Range)
+    lengths: Lengths = field(default_factory=Lengths)
 
     @property
     def read(self) -> str:

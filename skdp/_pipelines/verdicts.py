@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+
 from .._base import PrivateEstimator
 from .._random import NoiseSource
 from .._validation import as_epsilon
-from ..domain import Attribute, Domain
-from .origin import kind_of
-from .steps import LEAKS, PRIVATE, RELEASE, UNKNOWN, Range, Rows, Step
+from ..domain import Attribute, Categorical, Domain
+from .carried import carries
+from .origin import is_held, is_library, kind_of
+from .steps import LEAKS, PRIVATE, RELEASE, UNKNOWN, Lengths, Range, Rows, Step
 
 __all__ = [
     "is_inferred",
     "of_private",
     "of_records",
+    "of_strangers",
+    "released_by",
     "seeded",
     "step_of",
     "unknown",
 ]
+
+# Types that the module does not hold which they name.
+_BUILTINS = {
+    value
+    for value in vars(types).values()
+    if isinstance(value, type) and value.__module__ == "builtins"
+}
 
 
 def step_of(
@@ -57,9 +71,32 @@ def of_private(estimator: PrivateEstimator, name: str, rows: Rows) -> Step:
         return of_records(step)
     if rows.released:
         return _on_release(step)
+    strange = of_strangers(estimator.get_params(deep=False))
+    if strange:
+        return replace(step, verdict=UNKNOWN, why=f"{strange}.", remedy="Classes of skdp.")
+    # SampleAggregate fits it to blocks of rows; noise hides what one block changes, nothing else.
+    carried = carries(getattr(estimator, "estimator", None), lambda fitted: False)
+    if carried:
+        why, remedy = f"fits an estimator that carries {carried}.", "Give an estimator without it."
+        return replace(step, verdict=UNKNOWN, why=why, remedy=remedy)
     if _has_seed(estimator):
         return seeded(step)
     return _on_doubtful_rows(step, rows)
+
+
+def released_by(estimator: Any, classes: Any = None) -> Rows:
+    """What a step is given that reads the synthetic rows of an estimator, and declared labels."""
+    release = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    declared = getattr(release, "domain_", getattr(release, "domain", None))
+    if isinstance(declared, Domain):
+        declared = declared.attributes
+    several = declared.values() if isinstance(declared, Mapping) else declared
+    attributes = [*several] if isinstance(several, Iterable) else [several]
+    sizes = [each.n_values for each in [*attributes, classes] if isinstance(each, Categorical)]
+    sizes += [len(classes)] if isinstance(classes, Sized) else [0]
+    usual, columns = Lengths(), len(attributes)
+    longest = max(usual.one, columns, *sizes)
+    return Rows(released=True, lengths=Lengths(longest, usual.all + 2 * columns + sum(sizes)))
 
 
 def is_inferred(value: Any) -> bool:
@@ -71,6 +108,40 @@ def is_inferred(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(
         isinstance(one, Attribute) and one.inferred for one in value
     )
+
+
+def of_strangers(params: Mapping[str, Any]) -> str:
+    """In words: a declaration whose code is given true values, and is the user's; or ""."""
+    for key, value in params.items():
+        # A ledger reads no rows. What is trained, and how it is searched, is looked at elsewhere.
+        if key not in ("estimator", "ledger", "param_grid", "random_state", "synthesizer"):
+            found = next((kind for kind in _kinds(value, {}) if not _is_ours(kind)), None)
+            if found is not None:
+                return f"has a {found.__name__} in {key}=, whose code may do anything with values"
+    return ""
+
+
+def _kinds(value: Any, seen: dict[int, object]) -> Iterator[type]:
+    """Classes of a declaration and of what it holds."""
+    yield type(value)
+    if id(value) in seen:
+        return
+    seen[id(value)] = value
+    held: Iterable[Any] = ()
+    if type(value) in (list, tuple, set, frozenset):
+        held = value
+    elif type(value) is dict:
+        held = [*value, *value.values()]
+    elif type(value) is np.ndarray and value.dtype == object:
+        held = value.tolist()
+    elif isinstance(value, Attribute | Domain):
+        held = vars(value).values()
+    for one in held:
+        yield from _kinds(one, seen)
+
+
+def _is_ours(kind: type) -> bool:
+    return kind in _BUILTINS or (is_library(kind.__module__) and is_held(kind))
 
 
 def of_records(step: Step) -> Step:

@@ -17,8 +17,8 @@ from .._base import PrivateEstimator
 from ..accounting import PrivacyLedger
 from .candidates import is_listed
 from .origin import kind_of, library, replaced
-from .steps import PRIVATE, PUBLIC, Range, Rows, Step, total_price
-from .verdicts import is_inferred, of_private, of_records, unknown
+from .steps import FIXED, PRIVATE, PUBLIC, Range, Rows, Step, total_price
+from .verdicts import is_inferred, of_private, of_records, of_strangers, unknown
 
 __all__ = ["Result", "ledgers", "price", "visit", "visits", "walk", "walk_all"]
 
@@ -50,6 +50,9 @@ def visit(estimator: Any, name: str, rows: Rows) -> Result:
     """All steps of ``estimator``, and what the next step is given."""
     if estimator is None or isinstance(estimator, str):
         return _visit_word(estimator, name, rows)
+    if _odd_parts(estimator):
+        why = f"has {_odd_parts(estimator)}= in a list of a class of its own: it may change"
+        return unknown(estimator, name, rows, why)
     if replaced(estimator):
         why = f"has a {replaced(estimator)} of its own, on the instance: it may do anything"
         return unknown(estimator, name, rows, why)
@@ -57,15 +60,27 @@ def visit(estimator: Any, name: str, rows: Rows) -> Result:
         # This includes a subclass of a known class: it may do anything.
         return _VISITORS[object](estimator, name, rows)
     if isinstance(estimator, PrivateEstimator):
-        return [of_private(estimator, name, rows)], replace(rows, range=Range())
+        # A selector hands on columns as they came; what others compute has types of its own.
+        kind = "" if hasattr(estimator, "get_support") else FIXED
+        return [of_private(estimator, name, rows)], replace(rows, range=Range(kind=kind))
     if library(estimator) == "skdp" and hasattr(estimator, "_privacy_steps"):
         return _visit_meta(estimator, name, rows), replace(rows, range=Range())
     return _visitor_of(estimator)(estimator, name, rows)
 
 
+def _odd_parts(estimator: Any) -> str:
+    """The first parameter with parts of a composite that is no plain list of tuples, or ""."""
+    for name in ("steps", "transformers", "transformer_list", "estimators"):
+        parts = getattr(estimator, name, [])
+        if type(parts) not in (list, tuple) or not {*map(type, parts)} <= {list, tuple}:
+            return name
+    return ""
+
+
 def _visit_word(word: str | None, name: str, rows: Rows) -> Result:
     kind = "passthrough" if word is None else word
-    if kind not in ("passthrough", "drop"):
+    # By its exact type: a subclass may equal something else the second time.
+    if type(kind) is not str or kind not in ("passthrough", "drop"):
         return unknown(word, name, rows, f"is {kind!r}, which is not a step")
     why = "drops the columns." if kind == "drop" else "passes the rows on."
     return [Step(name, kind, "nothing", PUBLIC, why)], rows
@@ -74,8 +89,11 @@ def _visit_word(word: str | None, name: str, rows: Rows) -> Result:
 def _visit_meta(estimator: Any, name: str, rows: Rows) -> list[Step]:
     """A meta-estimator of skdp, which knows its own steps."""
     steps: list[Step] = estimator._privacy_steps(name, rows)
-    if any(is_inferred(value) for value in estimator.get_params(deep=False).values()):
+    own = estimator.get_params(deep=False)
+    if any(is_inferred(value) for value in own.values()):
         steps.append(of_records(Step(name, kind_of(estimator), "nothing", PRIVATE, "")))
+    if of_strangers(own):
+        steps += unknown(estimator, name, rows, of_strangers(own))[0]
     if not is_listed(getattr(estimator, "param_grid", {})):
         steps += unknown(estimator, name, rows, "has candidates that cannot be listed")[0]
     return steps

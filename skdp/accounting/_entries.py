@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import NoReturn
@@ -14,6 +15,10 @@ from ._loss import PrivacyLoss, short_text
 RECORD, PERSON = "record", "person"
 # Suffix by which earlier versions marked the name of a charge that protects a person.
 OLD_MARK = ", unit: person"
+# Largest denominator of what was spent, and the part of a charge that rounding adds: less than
+# 1e-60.
+_FINEST = 10**60
+_ROUNDING = "rounding"
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,31 @@ def refuse_other_unit(entry: Entry) -> NoReturn:
     )
 
 
-def within(total: Fraction | None, spent: Fraction, asked: Fraction) -> Fraction:
-    """Total spent after the charge; BudgetExceededError if the budget does not cover it."""
-    if total is not None and spent + asked > total:
+def booked(total: Fraction | None, spent: Fraction, entry: Entry) -> tuple[Fraction, Entry]:
+    """Total spent after a charge, and the charge as it is recorded.
+
+    Sums of fractions with different denominators grow without bound. Where the denominator of the
+    sum exceeds `_FINEST`, the sum is rounded up, though not beyond the total, and the charge is
+    recorded as larger by the difference. The noise of the release stays that of what was asked.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the budget does not cover the charge.
+    """
+    asked = entry.loss.epsilon
+    after = spent + asked
+    if total is not None and after > total:
         raise BudgetExceededError(asked, total - spent, total)
-    return spent + asked
+    if after.denominator <= _FINEST:
+        return after, entry
+    exact, after = after, Fraction(math.ceil(after * _FINEST), _FINEST)
+    if total is not None:
+        after = min(after, total)
+    loss = entry.loss
+    parts = dict(loss.parts)
+    parts[_ROUNDING] = parts.get(_ROUNDING, Fraction(0)) + after - exact
+    loss = PrivacyLoss(
+        after - spent, parts, seeded=loss.seeded, max_contributions=loss.max_contributions
+    )
+    return after, replace(entry, loss=loss)

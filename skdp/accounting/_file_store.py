@@ -17,7 +17,7 @@ from typing import Any
 
 from .._validation import as_epsilon
 from ..exceptions import LedgerError
-from ._entries import OLD_MARK, PERSON, RECORD, Entry, refuse_other_unit, total_of, within
+from ._entries import OLD_MARK, PERSON, RECORD, Entry, booked, refuse_other_unit, total_of
 from ._loss import PrivacyLoss, exact_text
 
 
@@ -96,9 +96,9 @@ class FileStore:
         balance = self._read_spent(connection)
         self._last = self._read_newest(connection)
         connection.execute("COMMIT")
-        booked = total_of(entries)
-        if booked != balance:
-            raise self._damaged(f"its charges sum to {booked}, its balance says {balance}")
+        summed = total_of(entries)
+        if summed != balance:
+            raise self._damaged(f"its charges sum to {summed}, its balance says {balance}")
 
     def _refuse_other_total(self, total: Fraction | None) -> None:
         if total is not None and total != self.total:
@@ -147,8 +147,6 @@ class FileStore:
 
     def charge(self, entry: Entry) -> None:
         self._refuse_read_only()
-        loss = entry.loss
-        parts = json.dumps({name: str(value) for name, value in loss.parts.items()})
         with self._connect("rw") as connection:
             # The write lock is taken before the balance is read: no other charge can come
             # between the check and the entry.
@@ -160,18 +158,20 @@ class FileStore:
             differs = "SELECT 1 FROM charges WHERE unit != ? LIMIT 1"
             if connection.execute(differs, (entry.unit,)).fetchone():
                 refuse_other_unit(entry)
-            after = within(self.total, self._read_spent(connection), loss.epsilon)
+            after, entry = booked(self.total, self._read_spent(connection), entry)
+            loss = entry.loss
+            epsilon, balance, *parts = self._texts(loss.epsilon, after, *loss.parts.values())
             connection.execute(
                 "INSERT INTO charges (time, name, epsilon, parts, seeded, process, spent, unit, "
                 "max_contributions, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     entry.time,
                     entry.name,
-                    str(loss.epsilon),
-                    parts,
+                    epsilon,
+                    json.dumps(dict(zip(loss.parts, parts, strict=True))),
                     int(loss.seeded),
                     entry.process,
-                    str(after),
+                    balance,
                     entry.unit,
                     loss.max_contributions,
                     uuid.uuid4().hex,
@@ -180,6 +180,18 @@ class FileStore:
             newest = self._read_newest(connection)
             connection.execute("COMMIT")
             self._last = newest
+
+    def _texts(self, *values: Fraction) -> list[str]:
+        """Fractions as the file holds them."""
+        try:
+            return [str(value) for value in values]
+        except ValueError as error:
+            raise LedgerError(
+                f"The ledger at {str(self.path)!r} cannot hold this charge: it, or the sum that "
+                "earlier versions of skdp left in the ledger, is a fraction of more digits than "
+                "Python writes. Nothing was spent. Round the charge up, or start a new ledger with "
+                "what is left of the budget, rounded down."
+            ) from error
 
     def spent(self) -> Fraction:
         with self._reading() as connection:

@@ -59,9 +59,10 @@ class PrivacyLedger:
     Notes
     -----
     Amounts are exact fractions of the decimals as written, so three charges of 0.1 fit
-    into a budget of 0.3. ``copy.copy``, ``copy.deepcopy`` and ``sklearn.base.clone`` return the
-    same ledger: a clone spends from the same budget. A charge stays spent if the release crashes
-    after it.
+    into a budget of 0.3. Where the denominator of the sum exceeds 10**60, the charge is recorded as
+    larger by less than 1e-60, in a part "rounding"; the noise is that of what was asked.
+    ``copy.copy``, ``copy.deepcopy`` and ``sklearn.base.clone`` return the same ledger: a clone
+    spends from the same budget. A charge stays spent if the release crashes after it.
 
     A ledger has one unit of privacy, set by its first charge: a record, or a person with a
     bounded number of records (losses of a person add up whatever the bound is). Charges of the

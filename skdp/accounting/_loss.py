@@ -12,6 +12,8 @@ from .._validation import as_epsilon, as_fraction
 
 __all__ = ["PrivacyLoss"]
 
+# What Python reads and writes.
+_MOST_DIGITS = 4_300
 NEIGHBOURS = "add or remove one record"
 
 
@@ -97,7 +99,7 @@ class PrivacyLoss:
         seeded: bool = False,
         max_contributions: int | None = None,
     ) -> None:
-        total = as_epsilon(epsilon)
+        total = as_epsilon(epsilon, digits=_MOST_DIGITS)
         if max_contributions is not None and not (
             isinstance(max_contributions, int) and max_contributions >= 1
         ):

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from .._random import process_mark
 from ..exceptions import LedgerError
-from ._entries import Entry, refuse_other_unit, within
+from ._entries import Entry, booked, refuse_other_unit
 from ._file_store import FileStore
 
 
@@ -77,7 +77,7 @@ class MemoryStore:
             # One entry is enough: all have the same unit.
             if any(other.unit != entry.unit for other in entries[:1]):
                 refuse_other_unit(entry)
-            after = within(self.total, spent, entry.loss.epsilon)
+            after, entry = booked(self.total, spent, entry)
             self._state = (after, (*entries, entry))
 
     def spent(self) -> Fraction:

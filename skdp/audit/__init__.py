@@ -16,6 +16,7 @@
 ``_cases``             the table of cases of the audit of this library
 ``_cases_estimators``  cases of estimators and private scores
 ``_cases_mechanisms``  cases of mechanisms
+``_cases_pipelines``   cases of steps in front of a private one, which must be silent
 ``_library``           audits or replays all cases
 ``_result``            what results have in common
 ``_report``            results as files

@@ -29,6 +29,8 @@ class AuditCase:
         Further arguments of `audit`.
     replays : bool
         Whether it can be replayed; False for bare noise, which a replay cannot follow.
+    draws : bool
+        Whether it draws noise; False for steps that must be silent: they are replayed, once.
     """
 
     mechanism: Any
@@ -39,6 +41,7 @@ class AuditCase:
     quick_trials: int = 600
     options: Mapping[str, Any] = field(default_factory=dict)
     replays: bool = True
+    draws: bool = True
 
 
 #: Name of a mechanism or estimator, perhaps followed by a comma and a variant, to a function that

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from .._files import replacing, write_text
 from ._audit import AuditResult
 from ._replay import ReplayResult
 from ._result import Result
@@ -16,7 +17,7 @@ from ._result import Result
 def write_audits(folder: Path, results: list[AuditResult], false_alarm: float) -> None:
     """Write ``audit.csv``, ``audit.md``, ``audit.html`` and, with matplotlib, ``audit.png``."""
     folder.mkdir(parents=True, exist_ok=True)
-    pd.concat([result.to_frame() for result in results]).to_csv(folder / "audit.csv")
+    _write_table(folder / "audit.csv", results)
     picture = plot_library(results, folder / "audit.png")
     lines = [
         f"{_verdict(results, 'Nothing was convicted.')} Each line is a lower bound on the privacy "
@@ -37,14 +38,14 @@ def write_audits(folder: Path, results: list[AuditResult], false_alarm: float) -
     }
     shown = ["![lower bounds](audit.png)", ""] if picture else []
     markdown = ["# Audit of skdp", "", *lines, "", *shown, *_markdown_table(columns)]
-    (folder / "audit.md").write_text("\n".join(markdown) + "\n", encoding="utf-8")
-    (folder / "audit.html").write_text(_page(lines, picture, columns), encoding="utf-8")
+    write_text(folder / "audit.md", "\n".join(markdown) + "\n")
+    write_text(folder / "audit.html", _page(lines, picture, columns))
 
 
 def write_replays(folder: Path, results: list[ReplayResult]) -> None:
     """Write ``replay.csv`` and ``replay.md``."""
     folder.mkdir(parents=True, exist_ok=True)
-    pd.concat([result.to_frame() for result in results]).to_csv(folder / "replay.csv")
+    _write_table(folder / "replay.csv", results)
     columns = {
         "mechanism": [each.name for each in results],
         "claimed": [f"{each.epsilon:g}" for each in results],
@@ -62,7 +63,12 @@ def write_replays(folder: Path, results: list[ReplayResult]) -> None:
         "",
         *_markdown_table(columns),
     ]
-    (folder / "replay.md").write_text("\n".join(markdown) + "\n", encoding="utf-8")
+    write_text(folder / "replay.md", "\n".join(markdown) + "\n")
+
+
+def _write_table(path: Path, results: Sequence[Result]) -> None:
+    with replacing(path) as part:
+        pd.concat([result.to_frame() for result in results]).to_csv(part)
 
 
 def _verdict(results: Sequence[Result], good: str) -> str:
@@ -104,5 +110,6 @@ def plot_library(results: list[AuditResult], path: Path) -> bool:
     figure = Figure(figsize=(8.0, 1.2 + 0.32 * len(results)), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
     plot_audits(results, figure.add_subplot())
-    figure.savefig(path)
+    with replacing(path) as part:
+        figure.savefig(part, format="png")
     return True

@@ -121,7 +121,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         warn_of_emptiness(self, *_noisy_total(noisy, n_records, noise))
         return self
 
-    def sample(self, n_samples=None, random_state=None, *, method="rounded"):
+    def sample(self, n_samples=None, random_state=None, *, method="rounded", like=None):
         """Draw synthetic rows: cell and label from the histogram, values uniformly in the cell.
 
         Predictors that the grid does not use are drawn uniformly from their whole domain, because
@@ -138,22 +138,25 @@ class GridRelease(RefusesWeights, PrivateEstimator):
             "rounded" rounds the expected counts of cells, labels and predictors that the grid does
             not use; "independent" draws each row by itself, as a random sample; see
             :meth:`skdp.Synopsis.sample`.
+        like : table without rows, default=None
+            Decides library, order and types, as far as its types can hold the values of the
+            domain. Take public types, not those of the records.
 
         Returns
         -------
-        frame : table of the library that ``fit`` was given
-            All columns of the domain, in the order and with the types that ``fit`` was given, as
-            far as these types can hold the values of the domain. See the user guide,
-            "What comes out".
+        frame : table of the library that ``fit`` was given, or that of ``like``
+            All columns of the domain, in the order that ``fit`` was given, with the types of the
+            domain. See the user guide, "What comes out".
 
         Raises
         ------
         ValueError
-            If ``method`` is another.
+            If ``method`` is another, or ``like`` has rows or columns that are not declared.
         """
         check_is_fitted(self)
         check_choice(method, "method", METHODS)
-        return self._build_table(self._sample_columns(n_samples, random_state, method))
+        layout = self._layout_like(like)
+        return self._build_table(self._sample_columns(n_samples, random_state, method), layout)
 
     def make_training_set(self, n_samples=None, random_state=None):
         """The cells of the grid as training rows, weighted by their counts.
@@ -210,15 +213,16 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         Returns
         -------
         X_resampled : table of the library of ``X``
-        y_resampled : array or Series, as ``y`` is, with its type; ndarray if ``y`` is a list
+        y_resampled : Series of the library of ``y`` if that is one, else ndarray
             Only if ``y`` is given; otherwise the label is a column of ``X_resampled``.
         """
         self.fit(X, y)
         if y is None:
             return self._build_table(self._sample_columns(None, None, most=True))
         columns = self._sample_columns(None, None, most=True)
-        labels = np.array(columns.pop(self.target_).tolist(), dtype=self.classes_.dtype)
-        y_resampled = labels_like(labels, y, self.domain_, self.target_)
+        drawn = columns.pop(self.target_)
+        labels = np.array(drawn.tolist(), dtype=self.classes_.dtype)
+        y_resampled = labels_like(drawn, labels, y, self.domain_, self.target_)
         names = [name for name in self._given_names() if name != self.target_]
         return self._build_table({name: columns[name] for name in names}), y_resampled
 

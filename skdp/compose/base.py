@@ -15,7 +15,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import Published, ShowsPrivacy, declare_label, full_domain, match_rows, require_y
-from .._pipelines import Rows, Step, child, is_inferred, price, walk
+from .._foreign import reraise_interrupts
+from .._pipelines import Rows, Step, child, is_inferred, price, released_by, walk
 from .._random import sampling_generator
 from .._types import FloatArray
 from .._validation import as_sample_size
@@ -95,12 +96,9 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
         # that the release cannot honour are left to its own fit, which names it.
         rows, domain = match_rows(X, y, release.domain, release.target, structure=True)
         self._try_out(release, domain, Layout.of(X, rows, domain))
-        try:
-            release.fit(X, y)
-        finally:
-            # Kept even if a warning of the fit is turned into an error: the release was paid for.
-            if hasattr(release, "privacy_loss_"):
-                self._keep(release)
+        release.fit(X, y)
+        # Paid for, so it is kept whatever happens next.
+        self._keep(release)
         validate_data(self, X, skip_check_array=True)
         return self._train_release(release)
 
@@ -155,7 +153,8 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
         self._keep(release)
         try:
             self.estimator_ = self._train_on_rows_of(release, self.n_samples, self.random_state)
-        except Exception as error:
+        except BaseException as error:
+            reraise_interrupts(error)
             raise TrainingError(
                 f"The release was made and paid for, but {type(self.estimator).__name__} could not "
                 f"be trained on it: {type(error).__name__}: {error}\nThe release is kept: it is "
@@ -273,9 +272,10 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
         flawed = made is not None and (
             made.privacy_loss_.seeded or is_inferred(getattr(made, "domain_", None))
         )
+        given = released_by(self.synthesizer, getattr(self, "classes", None))
         return [
             *walk(made if flawed else self.synthesizer, child(name, "synthesizer"), rows),
-            *walk(self.estimator, child(name, "estimator"), Rows(released=True)),
+            *walk(self.estimator, child(name, "estimator"), given),
         ]
 
     def _price(self) -> Fraction | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
+from .._random import warn_after_charge
 from .._types import FloatArray
 from ..domain import Attribute, Categorical, Numeric
 from ..exceptions import DomainError
@@ -193,14 +193,12 @@ def _warn_of_numbering(classes: NDArray[Any], y: NDArray[Any], weight: FloatArra
     weight = np.ones(len(y)) if weight is None else weight
     share = weight[pd.Series(y).isin(above).to_numpy()].sum() / weight.sum()
     if share < _HARDLY * len(above) / n:
-        warnings.warn(
+        warn_after_charge(
             f"The release has hardly any record of the labels {above.tolist()}. If y has them, "
             "a meta-estimator of scikit-learn has encoded the labels as 0, 1, ... (voting, "
             "stacking, bagging, one-vs-rest, cross_val_predict(method='predict_proba')). Turn it "
             "inside out, PrivateClassifier(VotingClassifier(...), synthesizer), or declare the "
-            f"labels that it passes on, classes=range({n}) ([0, 1] within one-vs-rest).",
-            UserWarning,
-            stacklevel=2,
+            f"labels that it passes on, classes=range({n}) ([0, 1] within one-vs-rest)."
         )
 
 

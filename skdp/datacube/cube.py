@@ -18,7 +18,7 @@ from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import Synopsis, parse
 from ..release.answers import listed
 from ..release.confidence import Confidence
-from ..release.files import TupleKeys
+from ..release.files import MOST_JSON, TupleKeys
 from ..rows import LazyRows, count_rows
 from . import files, statistics, tables
 from .model import CubeModel
@@ -660,7 +660,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         Parameters
         ----------
         path : str or path-like
-            An existing file is replaced.
+            An existing file is replaced once the new one is complete.
 
         Notes
         -----
@@ -678,7 +678,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         files.write(path, self)
 
     @classmethod
-    def load(cls, path, *, max_bytes=1 << 31):
+    def load(cls, path, *, max_bytes=1 << 31, max_json=MOST_JSON):
         """Read a file written by :meth:`save`; nothing in it is executed.
 
         Parameters
@@ -686,6 +686,8 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         path : str or path-like
         max_bytes : int, default=2**31
             Larger files, when unpacked, are refused.
+        max_json : int, default=2**23
+            Files with more bytes of metadata are refused, which take up to 25 times as much memory.
 
         Returns
         -------
@@ -699,7 +701,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         OSError
             If it cannot be opened.
         """
-        return files.read(path, cls, max_bytes)
+        return files.read(path, cls, max_bytes, max_json)
 
     # -- the plan
 

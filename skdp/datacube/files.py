@@ -56,13 +56,13 @@ def write(path, cube):
     write_archive(path, metadata, arrays)
 
 
-def read(path, make, max_bytes):
+def read(path, make, max_bytes, max_json):
     """Read a fitted cube; ``make`` is the class."""
 
     def build(metadata, arrays):
         return _cube(make, metadata, arrays)
 
-    return read_archive(path, _FORMAT, _VERSION, build, max_bytes)
+    return read_archive(path, _FORMAT, _VERSION, build, max_bytes, max_json)
 
 
 def _cube(make, metadata, arrays):
@@ -85,6 +85,8 @@ def _cube(make, metadata, arrays):
     tables = None
     if plan.consistency in ("l1", "linf"):
         plan._simulated = _checked(arrays, "interactions", (len(plan._lattice),), "f")
+        if not (np.isfinite(plan._simulated).all() and (plan._simulated >= 0).all()):
+            raise ValueError("a variance is negative or not finite")
         tables = _stored_tables(plan, metadata, arrays)
     cube._publish(plan, noisy, tables)
     cube.privacy_loss_ = loss

@@ -13,10 +13,10 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from fractions import Fraction
 from pathlib import Path
 
+from .._files import write_text
 from ..kernels import cuboids
 from ..release.files import fraction
 
@@ -80,14 +80,7 @@ def write_plan(question, plan):
     with contextlib.suppress(OSError, ValueError, TypeError):
         place = _file_of(question)
         place.parent.mkdir(parents=True, exist_ok=True)
-        # Readers see the file as a whole or not at all.
-        handle, name = tempfile.mkstemp(dir=place.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(name, place)
-        except OSError:
-            os.unlink(name)
+        write_text(place, text)
 
 
 def _file_of(question):

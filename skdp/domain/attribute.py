@@ -208,13 +208,13 @@ class Attribute:
         """Groups of the values, without the missing cell, and their labels, family by family."""
         raise NotImplementedError
 
-    def _refusal(self, kind: str) -> str | None:
-        """Why a column of this kind cannot hold the attribute, with the remedy."""
-        raise NotImplementedError
+    def _refusal(self, column: Column | LazyColumn) -> str | None:
+        """Why a column of this type cannot hold the attribute, with the remedy.
 
-    def _unreadable(self, column: Column | LazyColumn) -> str | None:
-        """Why a column of a kind that is right cannot be read where it is, with the remedy."""
-        return None
+        Where libraries choose types by looking at the values, one record decides whether a column
+        holds numbers or text, and must not decide whether there is an error.
+        """
+        raise NotImplementedError
 
     def _diagnose(self, column: Column) -> dict[str, int]:
         """Exact counts for ``Domain.check``: private."""

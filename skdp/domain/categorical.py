@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .._arrays import run_starts
+from .._foreign import reraise_interrupts
 from .._types import CodeArray, IntArray
 from ..exceptions import DomainError
 from .attribute import MISSING_LABEL, Attribute, Level, halvings
@@ -143,9 +148,13 @@ class Categorical(Attribute):
             other=other,
             nullable=as_flag(nullable, "nullable"),
             _index=index,
+            _written=_numbers_written(values),
         )
 
     _index: dict[Category, int]
+    # Codes of the numbers that text categories write, each where only one does. Pickles of earlier
+    # versions have none.
+    _written: Mapping[Any, int] = MappingProxyType({})
 
     @property
     def n_values(self) -> int:
@@ -171,8 +180,25 @@ class Categorical(Attribute):
             if code is None and isinstance(value, enum.Enum):
                 code = self._index.get(value.value)
             return code
-        except Exception:
+        except BaseException as error:
+            reraise_interrupts(error)
             # Unhashable values equal no category.
+            return None
+
+    def _code_of(self, value: Any) -> int | None:
+        """Code of a value of a column; a number may be written as text, and the other way round.
+
+        Readers of files make text of a column of numbers with one text among them, and numbers of
+        a column of text that all look like numbers.
+        """
+        code = self._find(value)
+        if code is not None:
+            return code
+        try:
+            if isinstance(value, str):
+                return self._index.get(_written(value))  # type: ignore[arg-type]
+            return self._written.get(value)
+        except Exception:
             return None
 
     def _table(self, uniques: Sequence[Any], unknown: int) -> CodeArray:
@@ -180,7 +206,7 @@ class Categorical(Attribute):
         missing = self.n_values if self.nullable else -1
         table = np.full(len(uniques) + 1, missing, dtype=np.int32)
         for position, value in enumerate(uniques):
-            code = self._find(value)
+            code = self._code_of(value)
             if code is not None:
                 table[position] = code
             elif not is_missing(value):
@@ -280,8 +306,15 @@ class Categorical(Attribute):
             texts.append(str(first) if stop - start == 1 else f"{first} .. {last}")
         return texts
 
-    def _refusal(self, kind: str) -> str | None:
-        if kind in ("object", "null"):
+    def _refusal(self, column: Column | LazyColumn) -> str | None:
+        kind = column.kind
+        if kind in ("object", "null") or (kind == "string" and column.guessed):
+            return None
+        if (
+            kind in ("numeric", "boolean")
+            and column.guessed
+            and (self._written or column.float_type)
+        ):
             return None
         has_text = any(isinstance(value, str) for value in self.categories)
         has_numbers = not all(isinstance(value, str) for value in self.categories)
@@ -343,3 +376,22 @@ class Categorical(Attribute):
         parts += [] if self.other is None else [f"other={self.other!r}"]
         parts += ["nullable=True"] * self.nullable
         return f"Categorical({', '.join(parts)})"
+
+
+def _written(text: str) -> int | float | bool | None:
+    """The finite number or truth value that a text writes, as readers of files understand it."""
+    truth = {"true": True, "false": False}.get(text.lower())
+    if truth is not None:
+        return truth
+    for read in (int, float):
+        with contextlib.suppress(ValueError):
+            number = read(text)
+            return number if math.isfinite(number) else None
+    return None
+
+
+def _numbers_written(categories: Sequence[Category]) -> dict[Any, int]:
+    """Numbers that one text category each writes, and its code."""
+    written = [(_written(each), code) for code, each in enumerate(categories) if type(each) is str]
+    often = Counter(number for number, _ in written)
+    return {number: code for number, code in written if number is not None and often[number] == 1}

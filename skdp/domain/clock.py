@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._foreign import reraise_interrupts
 from .._types import BoolArray, IntArray
 from ..exceptions import DomainError
 from .values import is_missing
@@ -135,7 +136,7 @@ def moment(value: Any, unit: str) -> tuple[int, bool] | None:
     Parameters
     ----------
     value : date, datetime, Timestamp, datetime64, Period, or text as ISO 8601 writes it
-        A period stands for its first moment.
+        A period stands for its first moment. A year may be a number where the unit is the year.
     unit : str
         Text may stop at the month, quarter or year where the unit does.
     """
@@ -144,9 +145,9 @@ def moment(value: Any, unit: str) -> tuple[int, bool] | None:
         if found is not None:
             # A subclass may compute anything: no integer, or one that no array holds.
             return min(max(int(found[0]), -_FURTHEST), _FURTHEST), bool(found[1])
-    except Exception:
+    except BaseException as error:
+        reraise_interrupts(error)
         # Objects that only look like dates, and dates that do not exist.
-        pass
     return None
 
 
@@ -154,6 +155,9 @@ def _moment_of(value: Any, unit: str) -> tuple[Any, bool] | None:
     """The same; raises for some values that are no dates."""
     if isinstance(value, str):
         return _text_moment(value, unit)
+    if unit == "year" and isinstance(value, int | float | np.integer | np.floating):
+        # Years of a file are numbers or text, by what else is in the column.
+        return _text_moment(f"{value:.0f}", unit) if value == int(value) else None
     if is_missing(value):
         return None
     if isinstance(value, pd.Period):
@@ -280,7 +284,7 @@ class Clock:
             begin = begin + (part * (unit_start(whole + 1, self.unit) - begin)).astype(np.int64)
         values = begin.astype("datetime64[us]")
         if missing is not None:
-            values[missing] = np.datetime64("NaT")
+            values[missing] = np.datetime64("NaT", "us")
         index = pd.DatetimeIndex(values)
         if self.tz is None:
             return index

@@ -217,8 +217,17 @@ class _Temporal(Numeric):
         stops = [*starts[1:], self.bins]
         return groups, [self.span_label(*pair) for pair in zip(starts, stops, strict=True)]
 
-    def _refusal(self, kind: str) -> str | None:
+    def _refusal(self, column: Any) -> str | None:
+        kind = column.kind
+        if kind == "string" and not column.guessed:
+            return (
+                f"is declared {self._name} but holds text, which engines read in different ways; "
+                "convert it to a type of dates in the engine: str.to_datetime(strict=False) in "
+                "Polars, TRY_CAST(... AS TIMESTAMP) in DuckDB, try_to_timestamp in PySpark"
+            )
         if kind in ("object", "null", "string"):
+            return None
+        if kind == "numeric" and column.guessed and (self.unit == "year" or column.float_type):
             return None
         if kind == "temporal":
             if self.tz is None:
@@ -242,15 +251,6 @@ class _Temporal(Numeric):
             f"is declared {self._name} but holds neither dates nor text; convert it to a type of "
             "dates, or declare it Numeric or Categorical"
         )
-
-    def _unreadable(self, column: Any) -> str | None:
-        if column.kind == "string" and getattr(column, "engine", "dask") != "dask":
-            return (
-                f"is declared {self._name} but holds text, which engines read in different ways; "
-                "convert it to a type of dates in the engine: str.to_datetime(strict=False) in "
-                "Polars, TRY_CAST(... AS TIMESTAMP) in DuckDB, try_to_timestamp in PySpark"
-            )
-        return None
 
     def _numbers(self, column: Column) -> FloatArray:
         return column.instants(self._clock)

@@ -274,12 +274,12 @@ class Domain(Columns, Declaring):
             If the container cannot be read.
         """
         frame = self._named(read(data)).select(self.names)
-        kinds, dtypes = frame.kinds, frame.dtypes
         refused = []
         for name, attribute in self.items():
-            reason = attribute._refusal(kinds[name]) or attribute._unreadable(frame.column(name))
+            column = frame.column(name)
+            reason = attribute._refusal(column)
             if reason is not None:
-                refused.append(f"{name!r} (type {dtypes[name]}) {reason}")
+                refused.append(f"{name!r} (type {column.dtype}) {reason}")
         if refused:
             more = f"; and {len(refused) - 5} more columns" if len(refused) > 5 else ""
             raise DomainError(

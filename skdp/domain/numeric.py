@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .._types import CodeArray, FloatArray, IntArray
+from .._validation import as_number
 from ..exceptions import DomainError
 from .binned import Binned
 from .bins import (
@@ -35,6 +37,9 @@ __all__ = ["Numeric"]
 _ABSENT = {"", "nan", "nat"}
 
 DEFAULT_BINS = 32
+
+# The largest whole number that is a float.
+_LARGEST = int(sys.float_info.max)
 
 
 class Numeric(Binned):
@@ -369,7 +374,10 @@ class Numeric(Binned):
         values[missing] = pd.NA
         return pd.Series(values)
 
-    def _refusal(self, kind: str) -> str | None:
+    def _refusal(self, column: Column | LazyColumn) -> str | None:
+        kind = column.kind
+        if kind == "string" and column.guessed:
+            return None
         if kind in ("numeric", "boolean", "object", "null", "decimal"):
             return None
         if kind == "string":
@@ -405,9 +413,10 @@ class Numeric(Binned):
                 f"Column {column!r} is numeric and cannot be compared with {value!r} of type "
                 f"{type(value).__name__}."
             )
+        # No column reaches beyond what floats hold.
         if isinstance(value, numbers.Integral):
-            return int(value)
-        number = float(value)
+            return min(max(int(value), -_LARGEST), _LARGEST)
+        number = as_number(value, column)
         if math.isnan(number):
             raise ValueError(
                 f"Column {column!r} cannot be compared with nan. For missing values ask for None, "

@@ -24,6 +24,12 @@ class Column(Protocol):
 
     kind: str
     dtype: str
+    # Whether the type may have been chosen by looking at values.
+    guessed: bool
+
+    @property
+    def float_type(self) -> bool:
+        """Whether the type is one of floats, which a column without any value has in pandas."""
 
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises."""
@@ -40,6 +46,14 @@ class LazyColumn(Protocol):
 
     kind: str
     dtype: str
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the type may have been chosen by looking at values."""
+
+    @property
+    def float_type(self) -> bool:
+        """Whether the type is one of floats."""
 
     def instants(self, clock: Clock) -> LazyColumn:
         """The column of the whole units of a clock, of a column of dates."""

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from .._foreign import reraise_interrupts
 from ..exceptions import DomainError
 
 __all__ = [
@@ -155,5 +156,6 @@ def is_missing(value: Any) -> bool:
         # NaN and NaT are the values that differ from themselves; a signalling decimal NaN
         # refuses the comparison.
         return isinstance(value, numbers.Number | np.generic) and not bool(value == value)
-    except Exception:
+    except BaseException as error:
+        reraise_interrupts(error)
         return True

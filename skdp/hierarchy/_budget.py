@@ -540,7 +540,9 @@ def _search(n_bins: int, candidates: tuple[int, ...], workload: Workload) -> Lev
             return
         longest = max(map(len, new))
         index = np.array([plan[:1] * (longest - len(plan)) + plan for plan in new])
-        objectives, shares = _optimise(n_bins, counts, energies, index, workload)
+        # Levels that are not worth their share get one that underflows to nothing.
+        with np.errstate(under="ignore"):
+            objectives, shares = _optimise(n_bins, counts, energies, index, workload)
         for plan, objective, share in zip(new, objectives, shares, strict=True):
             known[plan] = (float(objective), share[-len(plan) :])
 

@@ -5,11 +5,10 @@ Both agree with `Blue`, which is exact in two passes on any tree.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._random import warn_after_charge
 from .._types import BoolArray, FloatArray, IntArray
 from ._blue import as_values, as_variances
 from ._shapes import as_branching
@@ -121,11 +120,10 @@ def _sweep(
             gap = h[family.parents] - np.add.reduceat(h[family.children], family.starts)
             h[family.parents] -= up[family.parents] * gap
             h[family.children] += down[family.children] * np.repeat(gap, family.sizes)
-    warnings.warn(
+    warn_after_charge(
         f"GBLUE did not reach the tolerance {tol:g} in {max_sweeps} sweeps; the two-pass method "
         "(skdp.hierarchy.Blue) is exact.",
         RuntimeWarning,
-        stacklevel=3,
     )
     return h, max_sweeps
 

@@ -641,7 +641,12 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         )
 
     def sample(
-        self, n_samples: Any = None, random_state: Any = None, *, method: str = "rounded"
+        self,
+        n_samples: Any = None,
+        random_state: Any = None,
+        *,
+        method: str = "rounded",
+        like: Any = None,
     ) -> Any:
         """Draw synthetic records from the non-negative estimates.
 
@@ -656,19 +661,22 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             "rounded": the count of each bin, and that of all bins up to one, is off by less than
             one from what is expected. "independent": each row is drawn by itself, as in a random
             sample.
+        like : table, Series or array without rows, default=None
+            Decides library and type, as far as its type can hold the values of the domain. Take a
+            public type, not that of the records.
 
         Returns
         -------
         frame of shape (n_samples, 1)
-            Of the library and the type that ``fit`` was given, as far as this type can hold the
-            values of the domain.
+            Of the library that ``fit`` was given, or that of ``like``, with the type of the domain.
 
         Raises
         ------
         ValueError
-            If ``method`` is another.
+            If ``method`` is another, or ``like`` has rows or another column.
         """
         check_is_fitted(self)
+        layout = self._layout_like(as_table(like))
         check_choice(method, "method", METHODS)
         n_rows = as_sample_size(n_samples, float(self.node_counts_[0]), 1)
         generator = sampling_generator(random_state)
@@ -681,7 +689,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             positions = generator.choice(len(weights), size=n_rows, p=weights / weights.sum())
         codes = self.codes_[positions].astype(np.int32)[:, None]
         drawn = self.domain_.decode(codes, generator)
-        return self._build_table({str(name): drawn[name] for name in drawn})
+        return self._build_table({str(name): drawn[name] for name in drawn}, layout)
 
     def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
         """Draw the histogram with a band of pointwise confidence intervals.

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..domain import Categorical, Domain, Numeric
 from ..exceptions import DomainError
+from ..rows import list_entries
 
 
 def as_table(X: Any) -> Any:
@@ -17,9 +18,16 @@ def as_table(X: Any) -> Any:
         return X.to_frame()
     if isinstance(X, np.ndarray) and X.ndim == 1:
         return X[:, None]
-    if isinstance(X, list | tuple) and X and not any(np.ndim(value) for value in X):
-        return [[value] for value in X]
+    if isinstance(X, list | tuple):
+        # Entry by entry: a list in the place of a number is an odd value, and no other table.
+        lengths = {_length(row) for row in X}
+        return X if len(lengths) == 1 and min(lengths) > 1 else list_entries(X)[:, None]
     return X
+
+
+def _length(row: Any) -> int:
+    plain = type(row) in (list, tuple) or (type(row) is np.ndarray and row.ndim == 1)
+    return len(row) if plain else 0
 
 
 def only_attribute(domain: Domain) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from .._files import write_text
 from ..accounting import PrivacyLedger, PrivacyLoss
 from ..domain import Domain
 from ..model_selection import ScoreReport
@@ -110,7 +111,7 @@ class ModelCard:
         ending = Path(path).suffix
         if ending not in texts:
             raise ValueError(f"path must end in .html or .md, got {os.fspath(path)!r}.")
-        Path(path).write_text(texts[ending](), encoding="utf-8")
+        write_text(path, texts[ending]())
 
     def __repr__(self) -> str:
         return self.to_markdown()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -69,13 +69,10 @@ def rehearse(estimator: Any, X: Any, y: Any) -> None:
     empty = PrivacyLedger(_NOTHING)
     params = twin.get_params(deep=True)
     twin.set_params(**{key: empty for key in params if key.rpartition("__")[2] == "ledger"})
-    with warnings.catch_warnings():
-        # The fit itself will warn.
-        warnings.simplefilter("ignore")
-        try:
-            twin.fit(X, y)
-        except BudgetExceededError:
-            pass
+    # The fit itself will warn, so nothing is shown. Warnings that are errors raise here, where they
+    # cost nothing.
+    with warnings.catch_warnings(record=True), contextlib.suppress(BudgetExceededError):
+        twin.fit(X, y)
 
 
 def one_ledger(estimators: Sequence[Any], ledger: PrivacyLedger | None) -> PrivacyLedger | None:
@@ -110,7 +107,7 @@ def _ledgers_in(value: Any) -> Iterator[PrivacyLedger]:
         yield from _ledgers_in(value.get_params(deep=False))
 
 
-@contextmanager
+@contextlib.contextmanager
 def prepaid_clones(
     estimators: Sequence[Any], book: PrivacyLedger | None, epsilon: Fraction
 ) -> Iterator[list[Any]]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
+import copy
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from .._pipelines import replaced
-from .._random import noise_source
+from .._foreign import copied
+from .._pipelines import replaced, shared_generators
+from .._random import noise_source, shared_generators_kept, warn_after_charge
 from .._types import IntArray
 from .._validation import as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
@@ -104,6 +105,7 @@ def private_cross_val_score(
     as_frame(X)
     labels, take = true_rows(X, y)
     rehearse(estimator, X, labels)
+    generators = shared_generators(estimator, copied(estimator, "The estimator"))
     source = noise_source(random_state)
     # Privacy. Folds are independent of each other record (PrivateKFold). A record that drew fold
     # j changes the k - 1 other models, each at the estimator's epsilon, and of the score only the
@@ -114,8 +116,11 @@ def private_cross_val_score(
     loss = PrivacyLoss(sum(parts.values(), Fraction(0)), parts, seeded=seeded)
     charge(book, "private_cross_val_score", loss)
     # That pays for all k fits.
-    with prepaid_clones([estimator], book, k * per_fit) as (paid,):
-        guesses, classes = _predict_each_fold(paid, folds, X, labels, take, asked)
+    with (
+        prepaid_clones([estimator], book, k * per_fit) as (paid,),
+        shared_generators_kept(generators) as seed,
+    ):
+        guesses, classes = _predict_each_fold(paid, seed, folds, X, labels, take, asked)
     return asked.release(labels, guesses, classes, exact, source, level, range_of(bounds))
 
 
@@ -133,7 +138,13 @@ def _secret_folds(cv: Any) -> PrivateKFold:
 
 
 def _predict_each_fold(
-    paid: Any, folds: PrivateKFold, X: Any, labels: Labels, take: Take, metric: Metric
+    paid: Any,
+    seed: Callable[[Iterable[int]], None],
+    folds: PrivateKFold,
+    X: Any,
+    labels: Labels,
+    take: Take,
+    metric: Metric,
 ) -> tuple[Labels, Any]:
     """The prediction for each row by the model that was not trained on it, and the classes."""
     places = draw_places(len(labels))
@@ -141,11 +152,13 @@ def _predict_each_fold(
     predicted: list[tuple[IntArray, Labels]] = []
     failure: TrainingError | None = None
     for train, test in folds.split(X):
+        # Privacy. No fold begins where another has left the generators that they share.
+        seed(noise_source().words(4))
         try:
-            model = clone(paid).fit(take_rows(X, train), labels[train])
+            model = copy.deepcopy(paid).fit(take_rows(X, train), labels[train])
         except TrainingError as error:
             # Whether it is raised, and its text, depend on the release of this fold only.
-            warnings.warn(f"{error} The rows of this fold count as wrong.", stacklevel=3)
+            warn_after_charge(f"{error} The rows of this fold count as wrong.")
             failure = error
             continue
         # Declared, and so the same in all folds.

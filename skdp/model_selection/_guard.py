@@ -5,16 +5,15 @@ Neither may get out, because either would depend on a value.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._random import noise_source
+from .._foreign import attempt, quietly, reraise_interrupts
+from .._random import noise_source, shared_generators_kept
 from .._types import BoolArray, FloatArray, IntArray
 from ..rows import as_column, as_labels, column_names, object_array, row_taker
 
@@ -49,14 +48,6 @@ def true_rows(X: Any, y: Any) -> tuple[Labels, Take]:
     if n_rows != len(labels):
         raise ValueError(f"X has {n_rows} rows, but y has {len(labels)} labels.")
     return labels, take
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Suppress warnings, and errors made from them: both would depend on a value."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
 
 
 # --- predictions
@@ -127,32 +118,37 @@ def _fill(
     # fails is divided, and free places are filled by rows of the same part, until each row that
     # fails stands alone, with copies of itself; the other rows are predicted again in their old
     # places. No exception and no warning leaves. Assumption: the model treats the rows of a table
-    # of this fixed size independently of each other, and equal tables equally.
+    # of this fixed size independently of each other, and equal tables equally. For that, every
+    # table finds the generators of the process in the same state; how far they went is undone.
+    words = noise_source().words(4)
     order = np.argsort(places, kind="stable")
     # One row of each place in a table.
     turn = np.arange(len(rows)) - np.searchsorted(places[order], places[order])
     parts = [order[turn == number] for number in range(turn.max(initial=-1) + 1)]
-    while parts:
-        part = parts.pop()
-        table = np.full(TABLE, rows[part[0]])
-        table[places[part]] = rows[part]
-        answers = _answers(ask, take, table)
-        if answers is not None:
-            guesses[part] = answers[places[part]]
-        elif len(part) > 1:
-            parts += [part[: len(part) // 2], part[len(part) // 2 :]]
+    with shared_generators_kept() as seed:
+        while parts:
+            part = parts.pop()
+            table = np.full(TABLE, rows[part[0]])
+            table[places[part]] = rows[part]
+            seed(words)
+            answers = _answers(ask, take, table)
+            if answers is not None:
+                guesses[part] = answers[places[part]]
+            elif len(part) > 1:
+                parts += [part[: len(part) // 2], part[len(part) // 2 :]]
 
 
 def _answers(
     ask: Callable[[Any], NDArray[Any] | None], take: Take, table: IntArray
 ) -> NDArray[Any] | None:
     """One answer for each row of a table; None if there are none."""
-    with _quietly():
-        try:
-            answers = ask(take(table))
-            return answers if answers is not None and len(answers) == len(table) else None
-        except Exception:  # its text may hold values, and whether it is raised depends on them
-            return None
+
+    def answers() -> NDArray[Any] | None:
+        found = ask(take(table))
+        return found if found is not None and len(found) == len(table) else None
+
+    with quietly():
+        return attempt(answers, None)
 
 
 def check_model(model: Any, X: Any) -> None:
@@ -183,14 +179,15 @@ def equal(truth: Labels, guess: Labels) -> BoolArray:
     if truth.dtype == guess.dtype and truth.dtype.kind in "biufUS":
         return truth == guess
     pairs = zip(truth.tolist(), guess.tolist(), strict=True)
-    with _quietly():
+    with quietly():
         return np.fromiter((_same(a, b) for a, b in pairs), bool, truth.size)
 
 
 def _same(a: Any, b: Any) -> bool:
     try:
         return bool(a == b)
-    except Exception:  # a label with an odd __eq__ must not raise: that would depend on a value
+    except BaseException as error:  # of an odd __eq__: whether it raises depends on a value
+        reraise_interrupts(error)
         return False
 
 
@@ -200,7 +197,8 @@ def positions_of(values: Labels, positions: Mapping[Any, int]) -> IntArray:
     def place(value: Any) -> int:
         try:
             return positions.get(value, -1)
-        except Exception:  # an unhashable label must not raise: that would depend on a value
+        except BaseException as error:  # of a label without a hash
+            reraise_interrupts(error)
             return -1
 
     return np.fromiter(map(place, values.tolist()), np.int64, values.size)
@@ -209,5 +207,7 @@ def positions_of(values: Labels, positions: Mapping[Any, int]) -> IntArray:
 def squared_errors(truth: Labels, guess: Labels, low: float, high: float) -> FloatArray:
     """One number per row; a row without a number counts as the largest error."""
     numbers = [np.clip(as_column(y, "y").numbers(), low, high) for y in (truth, guess)]
-    squares = (numbers[0] - numbers[1]) ** 2
+    # A small error squared may underflow, which NumPy can be told to raise.
+    with np.errstate(all="ignore"):
+        squares = (numbers[0] - numbers[1]) ** 2
     return np.where(np.isnan(squares), (high - low) ** 2, squares)

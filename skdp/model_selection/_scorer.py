@@ -91,9 +91,10 @@ def make_private_scorer(
     rows. The position of each row is drawn independently, and free positions hold copies; a table
     that fails is split until the failing rows are isolated. *Assumption*: in tables of this size
     the estimator predicts each row independently of the others, and equal rows equally. For a
-    ``predict`` that uses the whole table (ranks it, standardises it by its own mean, draws at
-    random) there is no guarantee. An index of pandas is not passed on. Each failing row takes about
-    ten extra predictions.
+    ``predict`` that uses the whole table (ranks it, standardises it by its own mean, draws from a
+    generator of its own) there is no guarantee. The generators of Python and NumPy that a process
+    shares are in the same state for every table, and put back afterwards. An index of pandas is not
+    passed on. Each failing row takes about ten extra predictions.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import operator
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -17,8 +17,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
-from .._pipelines import LEAKS, PRIVATE, RELEASE, Rows, Step, child, ledgers, price, walk_all
-from .._random import NoiseSource, noise_source
+from .._foreign import attempt, copied, settings_kept
+from .._pipelines import (
+    LEAKS,
+    PRIVATE,
+    RELEASE,
+    Rows,
+    Step,
+    child,
+    ledgers,
+    price,
+    shared_generators,
+    walk_all,
+)
+from .._random import NoiseSource, noise_source, shared_generators_kept, warn_after_charge
 from .._types import FloatArray
 from .._validation import as_epsilon, check_choice
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
@@ -124,6 +136,11 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     charged. A candidate that still cannot be trained on its release is left out, with a warning
     (without one in "random-stopping", where it would tell of the runs).
 
+    In "random-stopping" every run has a copy of its candidate and draws from generators of Python
+    and NumPy that were seeded for it, in secret; they are put back at the end. *Not protected* are
+    candidates that draw from generators of other libraries, or keep counters or caches on classes,
+    in modules or in files (``memory=`` of a pipeline): these tell how many runs there were.
+
     The rows that train the release also choose the winner. That is sound: the two costs add up, and
     candidates cannot fit the true rows more closely than the release lets them.
 
@@ -221,6 +238,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         for variant in variants:
             metric.check_model(variant)
             rehearse(variant, X, y)
+        generators: list[Any] = []
+        if self.strategy != "noisy-max":
+            generators = shared_generators(variants, copied(variants, "A candidate"))
         source = noise_source(self.random_state)
         parts = {"fits": fits, "choice": choice}
         seeded = source.seeded or any(seeded for _, seeded in prices)
@@ -231,11 +251,15 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             runs = draw_runs(spread, as_shape(self.eta), source)
             # The handle pays for all runs; the ledger was charged for the best of them.
             with prepaid_clones(variants, book, runs * fits) as variants:
-                best, winner = self._stop_at_random(variants, X, y, runs, judge, choice, source)
+                best, winner = self._stop_at_random(
+                    variants, generators, X, y, runs, judge, choice, source
+                )
         else:
-            search = self._halve if self.strategy == "halving" else self._compare_all
             with prepaid_clones(variants, book, fits) as variants:
-                best, winner = search(variants, X, y, judge, choice)
+                if self.strategy == "halving":
+                    best, winner = self._halve(variants, generators, X, y, judge, choice, source)
+                else:
+                    best, winner = self._compare_all(variants, X, y, judge, choice)
 
         validate_data(self, X, skip_check_array=True)
         self.best_index_ = best
@@ -288,6 +312,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     def _stop_at_random(
         self,
         variants: list[Any],
+        generators: list[Any],
         X: Any,
         y: Any,
         runs: int,
@@ -299,46 +324,65 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         # Privacy. A run draws a public coin (which candidate), releases a fit, and takes a
         # noisy score at `each`: at most the most expensive fit + `each` in sequence. Outcomes are
         # ordered by the noisy scores, runs that cannot be trained last, and the first of equal
-        # runs is released: price_of_runs gives the price of all. Nothing else of a run leaves.
+        # runs is released: price_of_runs gives the price of all. Nothing else of a run leaves: no
+        # error, and no state that the next run, or whoever draws after the search, would find. A
+        # run has generators that were seeded for it, and a copy of all that its candidate holds.
         each = epsilon / price_of_runs(Fraction(1), as_shape(self.eta))
         best: tuple[int, Any] | None = None
         highest = 0.0
         if self.verbose:
             print("Random stopping: the number of runs is secret.")
-        with unseen():
+        with unseen(generators) as seed:
             for _ in range(runs):
                 place = source.below(len(variants))
-                try:
-                    model = clone(variants[place]).fit(X, y)
-                except TrainingError:
-                    continue
-                score = judge.noisy_score(model, each)
-                if best is None or score > highest:
-                    best, highest = (place, model), score
+                seed(source.words(4))
+
+                def run(candidate: Any = variants[place]) -> tuple[Any, float]:
+                    model = copy.deepcopy(candidate).fit(X, y)
+                    return model, judge.noisy_score(model, each)
+
+                with settings_kept():
+                    found = attempt(run, None)
+                if found is not None and (best is None or found[1] > highest):
+                    best, highest = (place, found[0]), found[1]
         if best is None:
-            raise TrainingError("No candidate could be trained on its release.")
+            raise TrainingError(
+                "No candidate could be trained on its release. Errors of runs are withheld, as "
+                "they would tell of the runs: fit a candidate by itself to see its error."
+            )
         return best
 
     def _halve(
-        self, variants: list[Any], X: Any, y: Any, judge: Judge, epsilon: Fraction
+        self,
+        variants: list[Any],
+        generators: list[Any],
+        X: Any,
+        y: Any,
+        judge: Judge,
+        epsilon: Fraction,
+        source: NoiseSource,
     ) -> tuple[int, Any]:
         """Keep the better half at a growing epsilon; position of the last one, and its model."""
         # Privacy. Rounds in sequence: the fits of the survivors, each a release at its share of
         # the candidate's epsilon, and one choice of the better half at an equal part of `epsilon`,
         # by their scores. Who survived is released; halving_price takes the most expensive
         # survivors there could be.
+        # A round has generators of its own: predictions of true rows have drawn from the others.
         sizes = sizes_of_rounds(len(variants))
         left = list(range(len(variants)))
-        for turn, keep in enumerate(sizes[1:], start=1):
-            share = Fraction(1, 2 ** (len(sizes) - turn))
-            fitted = self._fit_candidates([scaled(variants[i], share) for i in left], X, y)
-            able = [i for i, one in enumerate(fitted) if one is not None]
-            if len(able) > keep:
-                part = epsilon / (len(sizes) - 1)
-                able = [able[i] for i in judge.better([fitted[i] for i in able], keep, part)]
-            left = [left[i] for i in able]
-        # Fewer may be left than planned, if some could not be trained.
-        return left[0], self._fit_candidates([variants[left[0]]], X, y)[0]
+        with shared_generators_kept(generators) as seed:
+            for turn, keep in enumerate(sizes[1:], start=1):
+                seed(source.words(4))
+                share = Fraction(1, 2 ** (len(sizes) - turn))
+                fitted = self._fit_candidates([scaled(variants[i], share) for i in left], X, y)
+                able = [i for i, one in enumerate(fitted) if one is not None]
+                if len(able) > keep:
+                    part = epsilon / (len(sizes) - 1)
+                    able = [able[i] for i in judge.better([fitted[i] for i in able], keep, part)]
+                left = [left[i] for i in able]
+            seed(source.words(4))
+            # Fewer may be left than planned, if some could not be trained.
+            return left[0], self._fit_candidates([variants[left[0]]], X, y)[0]
 
     def _fit_candidates(self, variants: list[Any], X: Any, y: Any) -> list[Any]:
         """Fit the candidates; None stands for one that could not be trained on its release."""
@@ -354,7 +398,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             except TrainingError as error:
                 fitted.append(None)
                 failure = error
-                warnings.warn(f"Candidate {i} is left out. {error}", stacklevel=4)
+                warn_after_charge(f"Candidate {i} is left out. {error}")
             made = made or variant
         if failure is not None and all(one is None for one in fitted):
             raise failure

@@ -16,12 +16,15 @@ import io
 import logging
 import math
 import numbers
+import os
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from .._random import NoiseSource, Tape, shared_generators_kept
+from .._foreign import attempt, kept_apart
+from .._random import NoiseSource, Tape
 from .._validation import as_fraction
 from ..exceptions import InsecureSeedWarning
 
@@ -96,9 +99,10 @@ def draw_runs(spread: int, eta: Fraction, source: NoiseSource) -> int:
     source : NoiseSource
     """
     if isinstance(source, Tape):
-        # A tape adds up the losses of all runs that it sees. The mixture over secret numbers of
-        # runs costs less than most of its parts, and is tested by its exact law.
-        return 1
+        # A tape adds up the losses of all runs that it sees: as many as the price would pay for,
+        # if each were released. The mixture over secret numbers of runs costs less than most of
+        # its parts, and is tested by its exact law.
+        return 1 + source.below(math.floor(2 + eta))
     top, bottom = eta.numerator, eta.denominator
     while True:
         runs = 1
@@ -113,13 +117,25 @@ def draw_runs(spread: int, eta: Fraction, source: NoiseSource) -> int:
 
 
 @contextlib.contextmanager
-def unseen() -> Iterator[None]:
-    """Nothing that a run prints, logs, warns of or draws gets out: it would tell of the runs."""
+def unseen(generators: Iterable[Any] = ()) -> Iterator[Callable[[Iterable[int]], None]]:
+    """Nothing that a run prints, logs, warns of or draws gets out: it would tell of the runs.
+
+    Parameters
+    ----------
+    generators : iterable
+        Those that runs share, besides the ones of the process.
+
+    Yields
+    ------
+    callable
+        Seeds all of them.
+    """
     before = logging.root.manager.disable
     try:
         logging.disable(logging.CRITICAL)
         with (
-            shared_generators_kept(),
+            kept_apart(generators) as seed,
+            _closed_descriptors(),
             warnings.catch_warnings(),
             contextlib.redirect_stdout(io.StringIO()),
             contextlib.redirect_stderr(io.StringIO()),
@@ -127,6 +143,26 @@ def unseen() -> Iterator[None]:
             warnings.simplefilter("ignore")
             # Where noise is seeded there is no secret.
             warnings.simplefilter("default", InsecureSeedWarning)
-            yield
+            yield seed
     finally:
         logging.disable(before)
+
+
+@contextlib.contextmanager
+def _closed_descriptors() -> Iterator[None]:
+    """Nothing is written to standard output and error: compiled code prints past Python's."""
+    kept: list[tuple[int, int]] = []
+    for stream in (sys.stdout, sys.stderr):
+        # Its buffer holds what was printed before. Windows without a console has no streams.
+        if stream is not None:
+            attempt(stream.flush, None)
+    try:
+        with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
+            for descriptor in (1, 2):
+                kept.append((descriptor, os.dup(descriptor)))
+                os.dup2(nowhere.fileno(), descriptor)
+        yield
+    finally:
+        for descriptor, own in kept:
+            os.dup2(own, descriptor)
+            os.close(own)

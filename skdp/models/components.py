@@ -212,7 +212,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         columns: Any = self.domain_.attributes
         low, high = np.array([(each.lower, each.upper) for each in columns], dtype=np.float64).T
         numbers = np.clip(rows.numbers(), low, high) - self.mean_
-        return np.where(np.isnan(numbers), 0.0, numbers) @ self.components_.T
+        numbers = np.where(np.isnan(numbers), 0.0, numbers)
+        # Column by column: the last digit of a matrix product depends on how many rows there are,
+        # and one record more would change all rows that a private step reads after this one.
+        coordinates = np.zeros((len(numbers), len(self.components_)))
+        for column, weights in zip(numbers.T, self.components_.T, strict=True):
+            coordinates += np.multiply.outer(column, weights)
+        return coordinates
 
     def inverse_transform(self, X):
         """Rows at coordinates along the components.

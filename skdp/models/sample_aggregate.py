@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import copy
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
@@ -10,11 +10,13 @@ from sklearn.utils import get_tags
 
 from .._arrays import places_by_group
 from .._base import PrivateEstimator, require_y
+from .._foreign import attempt, copied, kept_apart, quietly
+from .._pipelines import shared_generators
 from .._random import sampling_generator
 from .._validation import as_integer, check_choice
 from ..exceptions import DomainError
 from ..kernels.blocks import AGGREGATES, STEPS, aggregate, aggregate_parts, paid_blocks
-from ..rows import as_frame, row_taker
+from ..rows import as_frame, as_labels, row_taker
 
 __all__ = ["SampleAggregate"]
 
@@ -30,8 +32,8 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
     Parameters
     ----------
     estimator : estimator
-        Any estimator with ``fit``. A copy is fitted on each block; ``random_state`` of it and of
-        its parts is set where it is None.
+        Any estimator with ``fit`` that `copy.deepcopy` can copy. A copy is fitted on each block;
+        ``random_state`` of it and of its parts is set where it is None.
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
     output_range : (low, high), default=None
@@ -77,8 +79,13 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
 
     A block counts as the middle of the range if it is empty, if the estimator raises, or if its
     output has another shape; so does a number that is not finite. So errors and warnings of the
-    estimator are not seen: try it with `rehearse` on public rows first. What the estimator prints,
-    stores or sends elsewhere (such as ``memory=`` of a pipeline) is not private.
+    estimator are not seen: try it with `rehearse` on public rows first.
+
+    Each block has a copy of the estimator and of ``output``, and draws from generators of Python
+    and NumPy that were seeded for it. *Not private* is what the estimator prints, stores or sends
+    elsewhere (such as ``memory=`` of a pipeline), and what one block finds of another where it
+    cannot be reached: in generators of other libraries, counters and caches on classes and in
+    modules, and worker processes that joblib does not start.
 
     References
     ----------
@@ -126,7 +133,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
-            In memory.
+            In memory. The estimator gets rows of the same container: of a list, lists.
         y : array-like of shape (n_rows,), default=None
             Passed to the estimator.
 
@@ -137,8 +144,8 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         Raises
         ------
         DomainError, TypeError, ValueError
-            If a parameter is invalid or ``y`` is missing or not as long as ``X``; nothing is
-            spent. Values never raise, nor does the estimator on them.
+            If a parameter is invalid or cannot be copied, or ``y`` is missing or not as long as
+            ``X``; nothing is spent. Values never raise, nor does the estimator on them.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         """
@@ -147,8 +154,10 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         check_choice(self.aggregate, "aggregate", AGGREGATES)
         template = self._template()
         rows = as_frame(X)
-        n_rows, take_rows = row_taker(X if hasattr(X, "shape") else np.asarray(X))
-        take_labels = self._labels(y, n_rows)
+        n_rows, take_rows = _taker(X)
+        takers = [take_rows, *self._labels(y, n_rows)]
+        held = [template, self.output]
+        generators = shared_generators(held, copied(held, "The estimator or output"))
         loss, source = self._spend(
             aggregate_parts(self._record_epsilon(), self.aggregate, n_blocks is None)
         )
@@ -156,15 +165,20 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         parts = loss.of_record.parts
         if n_blocks is None:
             n_blocks = paid_blocks(n_rows, parts["total"], source)
-        _seed(template, sampling_generator(source))
+        coins = sampling_generator(source)
+        _seed(template, coins)
+        seed = coins.integers(2**32, size=4).tolist()
         # Privacy. The coin of a record does not depend on other records, nor does its block's
         # output on those of other blocks: adding or removing a record changes one row of `outputs`.
-        # A fit that fails gives a public value, as no text of an error may come out.
+        # For that, a block has a copy of the estimator, types that follow from its own rows, and
+        # generators seeded by its number. A fit that fails gives a public value, as no text of an
+        # error may come out.
         block = source.record_below(n_blocks, n_rows)
         outputs = np.empty((n_blocks, low.size), dtype=np.int64)
-        for number, mine in enumerate(places_by_group(block, n_blocks)):
-            labels = () if take_labels is None else (take_labels(mine),)
-            outputs[number] = self._output_steps(template, take_rows(mine), labels, low, high)
+        with kept_apart(generators) as seed_all:
+            for number, mine in enumerate(places_by_group(block, n_blocks)):
+                seed_all([*seed, number])
+                outputs[number] = self._output_steps(template, mine, takers, low, high)
         found = aggregate(outputs, self.aggregate, parts, source)
         width = (high - low).ravel() / STEPS
         self._remember_columns(X, rows)
@@ -195,7 +209,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         """
         low, _ = self._range()
         model = clone(self._template())
-        found = np.asarray(self._read(model.fit(X) if y is None else model.fit(X, y)), float)
+        found = np.asarray(_read(model.fit(*([X] if y is None else [X, y])), self.output), float)
         if found.shape != low.shape:
             raise ValueError(
                 f"The output has shape {found.shape}, and output_range has {low.shape}: give low "
@@ -241,38 +255,57 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         return clone(self.estimator)
 
     def _labels(self, y, n_rows):
-        """What takes labels by position, or None; checks that there are as many as rows."""
+        """What takes labels by position, if there are any; checks that they are as many as rows."""
         if y is None:
             if get_tags(self.estimator).target_tags.required:
                 require_y(self, y)
-            return None
-        n_labels, take = row_taker(y if hasattr(y, "shape") else np.asarray(y))
+            return []
+        if not hasattr(y, "shape"):
+            # Refuses what is no list of labels; no value is looked at.
+            as_labels(y)
+        n_labels, take = _taker(y)
         if n_labels != n_rows:
             raise ValueError("X and y must have the same number of rows.")
-        return take
+        return [take]
 
-    def _output_steps(self, template, rows, labels, low, high):
+    def _output_steps(self, template, places, takers, low, high):
         """Output of a fit on some rows, in steps of its range; the middle if there is none."""
         middle = (low + high) / 2
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            try:
-                found = np.asarray(self._read(clone(template).fit(rows, *labels)), np.float64)
-            except Exception:  # noqa: BLE001  # whatever the estimator raises depends on values
-                found = middle
+
+        def output():
+            # Copies: a generator or a cache in them would tell the next block of these rows.
+            estimator, read = copy.deepcopy((template, self.output))
+            fitted = estimator.fit(*(take(places) for take in takers))
+            return np.asarray(_read(fitted, read), dtype=np.float64)
+
+        with quietly():
+            found = attempt(output, middle)
             if found.shape != low.shape:
                 found = middle
             shares = np.clip(np.where(np.isfinite(found), found, middle), low, high) - low
             return np.rint(shares / (high - low) * STEPS).astype(np.int64).ravel()
 
-    def _read(self, model):
-        """The output of a fitted estimator."""
-        return getattr(model, self.output) if isinstance(self.output, str) else self.output(model)
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = get_tags(self.estimator).target_tags.required
         return tags
+
+
+def _taker(data):
+    """How many rows there are, and what takes some of them by position; a list gives lists.
+
+    The estimator then makes an array of the rows of one block, whose type no other block sees.
+    """
+    if hasattr(data, "shape"):
+        return row_taker(data)
+    rows = list(data)
+    # Copies: an estimator may change a list, and two records may be one object.
+    return len(rows), lambda places: [copy.copy(rows[place]) for place in places]
+
+
+def _read(fitted, output):
+    """The output of a fitted estimator."""
+    return getattr(fitted, output) if isinstance(output, str) else output(fitted)
 
 
 def _shaped(values, shape):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.special import ndtri
 
 from .._types import FloatArray, IntArray
+from .._validation import as_level, as_number
 from .intervals import Error
 from .layers import are_shares, layers_of, layers_of_vector
 from .model import Model, Weights
 
-__all__ = ["ErrorBars", "KnownErrors", "WithErrorBars"]
+__all__ = ["ErrorBars", "KnownErrors", "WithErrorBars", "non_negative"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,20 @@ class ErrorBars:
     UNIT: ClassVar[int] = 16
     # Smallest spread is 1/5: the number of units a record can move a scaled error.
     MOST: ClassVar[int] = 5 * UNIT
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> ErrorBars:
+        """What a file holds of ``vars`` of error bars; ValueError for anything else."""
+        bars = cls(**data)
+        sizes_known = type(bars.n_queries) is int and bars.n_queries >= 0
+        flags_known = type(bars.scaled) is type(bars.simulated) is bool
+        if not (sizes_known and flags_known and isinstance(bars.text, str)):
+            raise ValueError("its error bars are not those of a release")
+        as_level(bars.level, "the level of its error bars")
+        reach = non_negative(bars.reach, "the reach of its error bars")
+        if bars.confidence is not None:
+            as_level(bars.confidence, "the confidence of its error bars")
+        return replace(bars, reach=reach)
 
     @classmethod
     def factors(cls, answers: FloatArray, total: float) -> IntArray:
@@ -146,6 +161,14 @@ class ErrorBars:
             "cover noise and misfit of the model together. For other queries, and for one query "
             "by itself, this is a guide and not a promise."
         )
+
+
+def non_negative(value: Any, name: str) -> float:
+    """A number from a file; ValueError if it is none, negative or infinite."""
+    number = as_number(value, name)
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"{name} is {number}")
+    return number
 
 
 class KnownErrors(Protocol):

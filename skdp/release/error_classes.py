@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
 from .._types import FloatArray
-from .error_bars import ErrorBars
+from .._validation import as_level
+from .error_bars import ErrorBars, non_negative
 from .files import TupleKeys
 from .intervals import Error
 from .model import Model, Weights
@@ -268,19 +269,30 @@ class ErrorClasses(TupleKeys):
         alone = np.asarray(arrays["errors_alone"], dtype=np.float32)
         if alone.ndim != 2 or alone.shape[1] != sum(shape) or not np.isfinite(alone).all():
             raise ValueError("the simulated errors do not fit the domain")
-        variance = float(facts["total_variance"])
-        if not (math.isfinite(variance) and variance >= 0):
-            raise ValueError("the variance of the total is not a number")
+        classes = {name: ErrorBars.from_data(bars) for name, bars in facts["classes"].items()}
+        typical, misfit = (
+            {name: non_negative(facts[what][name], what) for name in classes}
+            for what in ("typical", "misfit")
+        )
+        if not {"two", "tail", "wide"} <= {*classes}:
+            raise ValueError("a class of its errors is missing")
+        lower = {
+            name: {
+                as_level(level, "a lower level"): non_negative(ratio, "a lower quantile")
+                for level, ratio in own
+            }
+            for name, own in facts["lower"].items()
+        }
+        noise = {
+            (a, b): non_negative(value, "the noise of a pair") for a, b, value in facts["noise"]
+        }
         return cls(
-            {str(name): ErrorBars(**bars) for name, bars in facts["classes"].items()},
-            {str(name): float(value) for name, value in facts["typical"].items()},
-            {str(name): float(value) for name, value in facts["misfit"].items()},
-            {
-                str(name): {float(level): float(ratio) for level, ratio in own}
-                for name, own in facts["lower"].items()
-            },
-            variance,
-            {(int(a), int(b)): float(noise) for a, b, noise in facts["noise"]},
+            classes,
+            typical,
+            misfit,
+            lower,
+            non_negative(facts["total_variance"], "the variance of the total"),
+            noise,
             np.split(alone, np.cumsum(shape)[:-1], axis=1),
         )
 

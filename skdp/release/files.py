@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import re
 import zipfile
 from collections.abc import Callable, Mapping
@@ -17,9 +18,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._files import replacing
 from ..accounting import PrivacyLoss
 
 __all__ = [
+    "MOST_JSON",
     "TupleKeys",
     "fraction",
     "loss_from_data",
@@ -29,6 +32,11 @@ __all__ = [
 ]
 
 _METADATA = "metadata.json"
+# Bytes of the metadata that are parsed unless more are asked for: parsing takes up to 25 times as
+# much memory. A domain of 100,000 categories has about a third of this.
+MOST_JSON = 1 << 23
+
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 Release = TypeVar("Release")
 Arrays = Mapping[str, np.ndarray]
@@ -36,7 +44,7 @@ Arrays = Mapping[str, np.ndarray]
 
 def fraction(text: Any) -> Fraction:
     """An exact fraction as it was written; an exponent could ask for any amount of memory."""
-    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,500}(/[0-9]{1,500})?", text):
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,4300}(/[0-9]{1,4300})?", text):
         raise ValueError(f"{text!r} is not an exact fraction")
     return Fraction(text)
 
@@ -71,14 +79,14 @@ def write_archive(path: str | PathLike[str], metadata: Mapping[str, Any], arrays
     Parameters
     ----------
     path : str or path-like
-        An existing file is replaced.
+        An existing file is replaced, and kept if writing fails.
     metadata : mapping
         Values that JSON can hold, ``format`` and ``version`` among them.
     arrays : mapping of str to ndarray
         Arrays of numbers.
     """
     text = json.dumps(metadata, ensure_ascii=False, allow_nan=False, indent=1)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, _METADATA, text.encode())
         for name, array in arrays.items():
             buffer = io.BytesIO()
@@ -93,6 +101,7 @@ def read_archive(
     version: int,
     build: Callable[[dict[str, Any], dict[str, np.ndarray]], Release],
     max_bytes: int,
+    max_json: int = MOST_JSON,
 ) -> Release:
     """Read a file that `write_archive` wrote; nothing in it is executed.
 
@@ -103,20 +112,24 @@ def read_archive(
         What ``format`` and ``version`` of the metadata must be, such as "skdp synopsis" and 1.
     build : callable
         Makes the release from metadata and arrays.
-    max_bytes : int
-        Refuse files that would unpack to more.
+    max_bytes, max_json : int
+        Refuse files that would unpack to more, and those with more metadata.
 
     Raises
     ------
     ValueError
-        If the file is of another kind, is damaged or too large, or comes from a later version.
+        If it is a pipe or a device, is of another kind, is damaged or too large, or comes from a
+        later version.
     OSError
         If it cannot be opened.
     """
     what = kind.removeprefix("skdp ")
+    # A pipe would be waited for, and a device may never end.
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise ValueError(f"{str(path)!r} is not a usable {what} file: it is a pipe or a device.")
     with open(path, "rb") as file:
         try:
-            return build(*_read(file, kind, version, max_bytes))
+            return build(*_read(file, kind, version, max_bytes, max_json))
         except MemoryError:
             raise ValueError(f"{str(path)!r} does not fit into the available memory.") from None
         except OSError as error:
@@ -138,7 +151,7 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def _read(
-    file: Any, kind: str, version: int, max_bytes: int
+    file: Any, kind: str, version: int, max_bytes: int, max_json: int
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
@@ -148,7 +161,16 @@ def _read(
         size = sum(entry.file_size for entry in entries)
         if size > max_bytes:
             raise ValueError(f"it unpacks to {size:,} bytes, more than max_bytes={max_bytes:,}")
-        metadata = json.loads(archive.read(_METADATA).decode())
+        # Others are unpacked whole before their size is looked at.
+        if any(entry.compress_type not in _COMPRESSIONS for entry in entries):
+            raise ValueError("its compression is not that of skdp")
+        listed = dict(zip(names, entries, strict=True))
+        if listed[_METADATA].file_size > max_json:
+            raise ValueError(
+                f"its metadata have {listed[_METADATA].file_size:,} bytes, more than "
+                f"max_json={max_json:,}. Raise it if you trust the file."
+            )
+        metadata = json.loads(_content(archive, listed[_METADATA]).decode())
         if not isinstance(metadata, dict) or metadata.get("format") != kind:
             raise ValueError(f"it was not written by skdp as a {kind.removeprefix('skdp ')}")
         if metadata.get("version") != version:
@@ -157,11 +179,17 @@ def _read(
                 "use a newer skdp"
             )
         arrays = {
-            name.removesuffix(".npy"): _read_array(archive.read(name))
-            for name in names
+            name.removesuffix(".npy"): _read_array(_content(archive, entry))
+            for name, entry in listed.items()
             if name.endswith(".npy")
         }
         return metadata, arrays
+
+
+def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """What an entry holds, and no more than it says: what is beyond is not unpacked."""
+    with archive.open(entry) as file:
+        return file.read(entry.file_size)
 
 
 def _read_array(content: bytes) -> np.ndarray:

@@ -180,5 +180,5 @@ class MixtureModel(WithErrorBars):
                 if name.endswith(f"_{part}")
             }
             models.append(TreeModel.from_arrays(shape, own_facts, own))
-        bars = ErrorBars(**facts["error_bars"]) if "error_bars" in facts else None
+        bars = ErrorBars.from_data(facts["error_bars"]) if "error_bars" in facts else None
         return cls(models, error_bars=bars)

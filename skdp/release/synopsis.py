@@ -14,12 +14,12 @@ import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .._files import write_text
 from .._random import sampling_generator
 from .._types import FloatArray
 from .._validation import as_level, check_choice
@@ -33,7 +33,7 @@ from .box_model import BoxModel
 from .boxes import Boxes
 from .confidence import Confidence
 from .description import describe
-from .files import loss_from_data, loss_to_data, read_archive, write_archive
+from .files import MOST_JSON, loss_from_data, loss_to_data, read_archive, write_archive
 from .group_errors import group_intervals
 from .grouping import Groups, group_table, grouped_sums, view_of
 from .mixture import MixtureModel
@@ -824,8 +824,7 @@ class Synopsis:
         The page requests nothing from the network and runs no code. It holds what the release
         holds, so that it is as safe to publish, and costs no privacy.
         """
-        page = report_page(self, title, as_level(level))
-        Path(path).write_text(page, encoding="utf-8")
+        write_text(path, report_page(self, title, as_level(level)))
 
     def sample_codes(
         self,
@@ -1064,7 +1063,7 @@ class Synopsis:
         Parameters
         ----------
         path : str or path-like
-            An existing file is replaced.
+            An existing file is replaced once the new one is complete.
 
         Notes
         -----
@@ -1090,7 +1089,9 @@ class Synopsis:
         write_archive(path, metadata, arrays)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, max_bytes: int = 1 << 31) -> Synopsis:
+    def load(
+        cls, path: str | PathLike[str], *, max_bytes: int = 1 << 31, max_json: int = MOST_JSON
+    ) -> Synopsis:
         """Read a file written by `save`; nothing in it is executed.
 
         Parameters
@@ -1098,6 +1099,9 @@ class Synopsis:
         path : str or path-like
         max_bytes : int, default=2**31
             Refuse files that would unpack to more.
+        max_json : int, default=2**23
+            Refuse files with more bytes of metadata, which take up to 25 times as much memory. A
+            domain with more than 200,000 categories may need more.
 
         Returns
         -------
@@ -1110,7 +1114,7 @@ class Synopsis:
         OSError
             If it cannot be opened.
         """
-        return read_archive(path, _FORMAT, _VERSION, cls._from_parts, max_bytes)
+        return read_archive(path, _FORMAT, _VERSION, cls._from_parts, max_bytes, max_json)
 
     @classmethod
     def _from_parts(cls, metadata: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Synopsis:

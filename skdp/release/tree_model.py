@@ -428,7 +428,7 @@ class TreeModel(WithErrorBars, TupleKeys):
         if "error_classes" in facts:
             bars = ErrorClasses.from_arrays(shape, facts["error_classes"], arrays)
         elif "error_bars" in facts:
-            bars = ErrorBars(**facts["error_bars"])
+            bars = ErrorBars.from_data(facts["error_bars"])
         total = float(facts["total"])
         if not math.isfinite(total):
             raise ValueError("the total is not finite")

@@ -8,6 +8,7 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ===============  ===================================================================================
 ``frames``       `Frame`: a table in memory, of any library
 ``columns``      one column of NumPy, pandas, Polars or PyArrow
+``plain``        every cell as a number, or as a text, whatever the table is
 ``instants``     dates and times of a column in memory
 ``tables``       makes and cuts tables of the user's library
 ``completing``   tables completed by drawn columns
@@ -45,10 +46,11 @@ from .columns import Column, object_array
 from .completing import complete_table, fill_table
 from .counts import CountTable
 from .expressions import floor_positive, part_of, search_sorted
-from .frames import Frame, as_array, as_column, as_frame, as_labels
+from .frames import Frame, as_array, as_column, as_frame, as_labels, list_entries
 from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
 from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
+from .plain import as_numbers, as_texts
 from .projected import Counts, EngineTables, ProjectedCounts
 from .tables import build_frame, column_names, row_taker, select_columns, take_rows
 from .weighted import weighted_tables
@@ -71,6 +73,8 @@ __all__ = [
     "as_column",
     "as_frame",
     "as_labels",
+    "as_numbers",
+    "as_texts",
     "build_frame",
     "check_library",
     "code_rows",
@@ -84,6 +88,7 @@ __all__ = [
     "is_parquet_file",
     "is_parquet_name",
     "labels_like",
+    "list_entries",
     "object_array",
     "part_of",
     "read_rows",

@@ -190,7 +190,7 @@ def _to_numpy(
     if found.kind in ("integer", "float") and found.flavour in ("<", ">"):
         return array.astype(f"{found.flavour}{array.dtype.str[1:]}")
     if found.kind == "datetime":
-        array[missing] = np.datetime64("NaT")
+        array[missing] = np.datetime64("NaT", "us")
     return array
 
 
@@ -208,7 +208,7 @@ def _to_pandas(
     if kind == "text":
         return pd.Series(array, dtype=_string_dtype(found.flavour))
     if kind in ("datetime", "period"):
-        array[missing] = np.datetime64("NaT")
+        array[missing] = np.datetime64("NaT", "us")
         series = pd.Series(array)
         if kind == "period":
             return series.dt.to_period(found.unit)

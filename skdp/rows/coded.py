@@ -20,6 +20,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from .._foreign import attempt
 from .._types import CodeArray, IntArray
 from ..exceptions import EngineError
 from .batches import gives_batches, read_batches
@@ -32,6 +33,7 @@ __all__ = ["CodedRows", "LabelledSums"]
 
 ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "PySpark"}
 
+_FAILED = object()
 
 # Up to this many cells, a table over codes is counted whole by engines that give no batches.
 _DENSE_CELLS = 2**22
@@ -353,14 +355,9 @@ class EngineCodes(CodedRows):
 
 def guarded(engine: str, ask: Callable[[], Any]) -> Any:
     """The engine's answer; if it fails, its message is withheld, because it may quote values."""
-    try:
-        return ask()
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException:
-        # This includes panics of Rust, which are not an Exception. The error is raised below,
-        # outside of this block, so that it does not carry the engine's error as its context.
-        pass
+    answer = attempt(ask, _FAILED)
+    if answer is not _FAILED:
+        return answer
     raise EngineError(
         f"{ENGINES[engine]} failed to count the rows. Its message is withheld, because it may "
         "quote values of the data: run the plan of the frame by itself to read it. What was "

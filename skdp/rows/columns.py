@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._foreign import reraise_interrupts
 from .._types import BoolArray, FloatArray
 from ..domain.clock import Clock
 from ..domain.values import is_missing
@@ -62,8 +63,8 @@ def _number(value: Any) -> float:
                 # An integer too large for a float lies outside of every range, on the side of its
                 # sign.
                 return float("inf") if value > 0 else float("-inf")  # type: ignore[operator]
-    except Exception:
-        pass
+    except BaseException as error:
+        reraise_interrupts(error)
     return float("nan")
 
 
@@ -84,6 +85,8 @@ class Column:
 
     # Library of the data.
     library = "numpy"
+    # Whether its type may have been chosen by looking at values, as readers of files do.
+    guessed = True
 
     def __init__(self, data: Any, kind: str, dtype: str) -> None:
         self.data = data
@@ -92,6 +95,11 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.data)
+
+    @property
+    def float_type(self) -> bool:
+        """Whether its type is one of floats, which a column without any value has in pandas."""
+        return self.dtype.lower().startswith(("float", "double", "halffloat", "complex"))
 
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises or warns.
@@ -104,9 +112,9 @@ class Column:
                 # A NumPy warning about an overflow would reveal a value, as an error would.
                 with np.errstate(all="ignore"):
                     return self._floats()
-            except Exception:
+            except BaseException as error:
+                reraise_interrupts(error)
                 # An unusual storage type: read the values one by one below.
-                pass
         elif self.kind == "object":
             # One by one, not by distinct values: 1 and complex(1) are equal, but only one of
             # them is a real number, and a record's code may not depend on other records.
@@ -126,9 +134,9 @@ class Column:
                 found = self._moments()
                 if found is not None:
                     return as_numbers(found, clock)
-            except Exception:
+            except BaseException as error:
+                reraise_interrupts(error)
                 # A value that the library cannot convert: read them one by one below.
-                pass
         elif self.kind == "object":
             return as_numbers(single_moments(self._objects(), clock), clock)
         codes, uniques = self.factorize()
@@ -144,7 +152,8 @@ class Column:
             if self.kind == "object" and not set(map(type, self._objects())) <= _PLAIN:
                 return self._factorize_mixed()
             return self._factorize()
-        except Exception:
+        except BaseException as error:
+            reraise_interrupts(error)
             # Objects that cannot be hashed or compared: each value stands for itself.
             return _list_factorize(self._objects())
 
@@ -162,8 +171,8 @@ class Column:
     def identities(self) -> NDArray[np.intp]:
         """A number for each value, the same for equal values; -1 where it identifies no person.
 
-        Values that are neither text nor numbers nor dates, whose equality may be unreliable, count
-        as missing.
+        An integer and the text that writes it are the same. Values that are neither text nor
+        numbers nor dates, whose equality may be unreliable, count as missing.
         """
         if self.kind in ("temporal", "zoned", "duration"):
             # Not as objects: some dates raise an error that quotes them.
@@ -223,10 +232,13 @@ class Column:
 def _identity(value: Any, known: dict[Any, int]) -> int:
     """Number of a value that identifies a person, a new number for a new value; else -1."""
     try:
+        if isinstance(value, str) and len(value) < 20 and value.isdecimal():
+            # One text in a file makes pandas read the numbers around it as text, part by part.
+            value = int(value) if str(int(value)) == value else value
         if isinstance(value, _TELLING) and not is_missing(value):
             return known.setdefault(value, len(known))
-    except Exception:  # an object that cannot be hashed: its error would depend on a value
-        pass
+    except BaseException as error:  # an object that cannot be hashed: it depends on a value
+        reraise_interrupts(error)
     return -1
 
 
@@ -251,7 +263,9 @@ def _array_factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[An
     after the others, prevents this.
     """
     if values.dtype != object:
-        return pd.factorize(values)
+        # A long double beyond the range of doubles is infinite, and no warning tells.
+        with np.errstate(all="ignore"):
+            return pd.factorize(values)
     codes, uniques = pd.factorize(np.append(values, [None]))
     return codes[:-1], uniques
 
@@ -463,6 +477,11 @@ def pandas_kind(dtype: Any, data: Any, name: str) -> str:
 
 
 def _pandas_column(data: Any, name: str) -> Column:
+    if isinstance(data.dtype, np.dtype) and data.dtype.kind == "c":
+        # One complex number makes pandas turn all others into complex ones, which are real still.
+        values = data.to_numpy()
+        real = np.where(values.imag == 0, values.real, np.nan)
+        return _PandasColumn(pd.Series(real), "numeric", str(data.dtype))
     return _PandasColumn(data, pandas_kind(data.dtype, data, name), str(data.dtype))
 
 

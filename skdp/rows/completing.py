@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._foreign import reraise_interrupts
 from ..domain import Domain
 from ..domain.filling import fill_series
 from .casts import plain_objects
@@ -78,7 +79,7 @@ def fill_table(
         return array
     if not gaps:
         return given
-    fresh = Layout.of(given, rows, domain).build(drawn)
+    fresh = Layout.like(given, rows, domain).build(drawn)
     if rows.library == "pandas":
         table = given.copy()
         for name, gap in gaps.items():
@@ -94,7 +95,8 @@ def _filled(own: Any, drawn: Any, gap: NDArray[np.bool_]) -> Any:
     mask = nw.new_series("", ~gap, nw.Boolean, backend=own.implementation)
     try:
         return own.zip_with(mask, drawn).alias(own.name)
-    except Exception:
+    except BaseException as error:
+        reraise_interrupts(error)
         # Of two types: one value by one.
         pairs = zip(gap.tolist(), own.to_list(), drawn.to_list(), strict=True)
         values = [new if missing else old for missing, old, new in pairs]

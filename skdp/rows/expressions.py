@@ -75,6 +75,16 @@ class LazyColumn:
         self.engine = engine
         self._lookups = lookups
 
+    @property
+    def guessed(self) -> bool:
+        """As of :class:`skdp.rows.Column`. Dask looks at values; other engines have a schema."""
+        return self.engine == "dask"
+
+    @property
+    def float_type(self) -> bool:
+        """As of :class:`skdp.rows.Column`."""
+        return self.dtype.lower().startswith("float")
+
     # Values that were prepared for this column, each of which mentions those before it.
     _prepared = 0
 

@@ -23,7 +23,16 @@ from ..domain.values import some
 from ..exceptions import DomainError
 from .columns import COLUMN_MAKERS, Column, numpy_column, numpy_kind, object_array
 
-__all__ = ["Frame", "as_array", "as_column", "as_frame", "as_labels", "check_unique", "is_dask"]
+__all__ = [
+    "Frame",
+    "as_array",
+    "as_column",
+    "as_frame",
+    "as_labels",
+    "check_unique",
+    "is_dask",
+    "list_entries",
+]
 
 
 class Frame:
@@ -205,7 +214,7 @@ def as_column(values: Any, name: str) -> Column:
         return frame.column(frame.names[0])
     if values is None or isinstance(values, str | bytes | Mapping):
         raise TypeError(f"{name!r} must be a Series, a 1-D array or a list, got {type(values)}.")
-    array = _entries(values) if _is_list(values) else as_array(values)
+    array = list_entries(values) if _is_list(values) else as_array(values)
     if array.ndim == 2 and array.shape[-1] == 1:
         _warn_column_vector()
         array = array.reshape(-1)
@@ -256,14 +265,16 @@ def as_labels(values: Any, name: str = "y") -> NDArray[Any]:
     Raises
     ------
     TypeError, ValueError
-        For other containers and shapes; no value is looked at.
+        For other containers and shapes and arrays of complex numbers; no value is looked at.
     """
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        numpy_kind(dtype, name)
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray | np.matrix):
         if values.ndim == 2 and values.shape[1] == 1:
             return values[:, 0]
         if values.ndim == 1:
             return values
-    dtype = getattr(values, "dtype", None)
     if isinstance(values, pd.Series) and isinstance(dtype, np.dtype):
         return values.to_numpy()
     with warnings.catch_warnings():
@@ -278,7 +289,7 @@ def _is_list(data: Any) -> bool:
     )
 
 
-def _entries(values: Iterable[Any]) -> NDArray[Any]:
+def list_entries(values: Iterable[Any]) -> NDArray[Any]:
     """Entries of a list, each by itself: a list of one value stands for that value."""
     entries = list(values)
     for position, entry in enumerate(entries):
@@ -295,12 +306,13 @@ def _list_array(values: Sequence[Any]) -> NDArray[Any]:
     rows = [row for row in values if isinstance(row, list | tuple | np.ndarray)]
     if not rows or len(rows) < len(values):
         return object_array(values)
-    if any(isinstance(row, np.ndarray) and row.ndim != 1 for row in rows):
+    shapes = {row.shape if isinstance(row, np.ndarray) else (len(row),) for row in rows}
+    if len(shapes) == 1 and all(len(shape) != 1 for shape in shapes):
         return np.asarray(values)
-    lengths = {len(row) for row in rows}
-    if len(lengths) > 1:
+    # An error of NumPy would quote the number of rows.
+    if len({shape[:1] for shape in shapes}) > 1:
         raise ValueError("Expected 2D array, got a list of rows of different lengths.")
-    array = np.empty((len(rows), lengths.pop()), dtype=object)
+    array = np.empty((len(rows), len(rows[0])), dtype=object)
     for position, row in enumerate(rows):
         for place, value in enumerate(row):
             array[position, place] = value

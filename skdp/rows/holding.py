@@ -19,7 +19,7 @@ from .._random import sampling_generator
 from ..domain import Categorical, Date, Datetime, Identifier, Numeric
 from .types import OWN, ColumnType
 
-__all__ = ["Held", "held_type", "scaled"]
+__all__ = ["Held", "held_type", "own_type", "scaled"]
 
 # Integers that are exact in floats of this many bits.
 _EXACT = {16: 2**11, 32: 2**24, 64: 2**53}
@@ -52,7 +52,8 @@ class Held:
     grid : bool
         Whether `step` or `decimals` is declared.
     attribute : Attribute or None
-        The declaration itself, where rounded numbers must keep their bins.
+        The declaration itself, of numbers, which must keep their bins if they are rounded, and of
+        dates.
     """
 
     kind: str
@@ -85,7 +86,7 @@ class Held:
             ends = ends.tz_convert("UTC").tz_localize(None)
         kind = "day" if isinstance(attribute, Date) else "time"
         low, high = ends.min().to_datetime64(), ends.max().to_datetime64()
-        return cls(kind, low, high, gaps=attribute.nullable)
+        return cls(kind, low, high, gaps=attribute.nullable, attribute=attribute)
 
     @classmethod
     def _of_categories(cls, attribute: Categorical) -> Held:
@@ -133,6 +134,21 @@ def held_type(wanted: ColumnType, held: Held, library: str) -> ColumnType:
     """
     rule = _RULES.get(wanted.kind)
     return OWN if rule is None else rule(wanted, held, library)
+
+
+def own_type(held: Held, library: str) -> ColumnType:
+    """The type of the domain itself.
+
+    It is that to which values are decoded, but that dates are dates in every library.
+    """
+    if held.kind not in ("day", "time") or library == "pandas":
+        return OWN
+    zone = (held.attribute.tz or "") if held.kind == "time" else ""
+    if library == "numpy":
+        return OWN if zone else ColumnType("datetime", unit="us")
+    if held.kind == "day":
+        return ColumnType("date", flavour="date32" if library == "pyarrow" else "")
+    return ColumnType("datetime", unit="us", zone=zone)
 
 
 def _integer(wanted: ColumnType, held: Held, library: str) -> ColumnType:

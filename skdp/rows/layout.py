@@ -1,13 +1,17 @@
-"""Layout: what the table given to ``fit`` looks like, so that drawn rows look the same.
+"""Layout: what drawn rows look like: container, order and names of columns, types.
 
-It is read from the schema alone: container, order and names of columns, types. No value is read.
-Together with the domain it decides the types of everything that is drawn, for every draw alike:
+The layout of rows follows from the kind of container, the names of its columns and the domain. The
+types of the columns are no part of it, because libraries choose them by looking at the values: one
+missing value makes pandas turn integers into floats.
 
-* The input's type, where it can hold all values of the domain. Otherwise the next wider one: a
+The layout of a public table without rows takes its types too:
+
+* A type of this table, where it can hold all values of the domain. Otherwise the next wider one: a
   larger integer, a nullable type where plain integers have a missing cell, float64.
-* Categories are those of the domain. Those of a pandas ``category`` may have been read from the
-  data, so their list is not used. Only where the type says that they have an order (an ordered
+* Categories are those of the domain. Only where the type says that they have an order (an ordered
   ``category``, an Enum), and they are exactly the domain's, that order is kept.
+
+No value is read in either case, and all draws have the same types.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from numpy.typing import NDArray
 from ..domain import Domain
 from .casts import ColumnPlan, cast_column, plain_column, plain_objects
 from .frames import Frame, as_column
-from .holding import Held, held_type
+from .holding import Held, held_type, own_type
 from .lazy import LazyRows
 from .types import OWN, ColumnType, type_of
 
@@ -50,8 +54,10 @@ class Layout:
     >>> from skdp.rows import as_frame
     >>> domain = Domain({"a": Numeric(0, 9, integer=True), "b": Numeric(0, 1)})
     >>> given = pd.DataFrame({"b": np.zeros(3, "f4"), "a": np.zeros(3, "i1")})
-    >>> layout = Layout.of(given, as_frame(given), domain)
-    >>> layout.build(domain.decode([[1, 1]], 0)).dtypes.to_dict()
+    >>> rows = domain.decode([[1, 1]], 0)
+    >>> Layout.of(given, as_frame(given), domain).build(rows).dtypes.to_dict()
+    {'b': dtype('float64'), 'a': dtype('int64')}
+    >>> Layout.like(given, as_frame(given), domain).build(rows).dtypes.to_dict()
     {'b': dtype('float32'), 'a': dtype('int8')}
     """
 
@@ -72,7 +78,7 @@ class Layout:
 
     @classmethod
     def of(cls, X: Any, rows: Frame | LazyRows, domain: Domain) -> Layout:
-        """Layout of rows over a domain.
+        """Layout of rows over a domain: the types are those of the domain.
 
         Parameters
         ----------
@@ -80,19 +86,44 @@ class Layout:
             As given to ``fit``.
         rows : Frame or LazyRows
             What was read of it, with the names of the domain. Columns that the domain does not have
-            are left out. Columns of the domain that the rows lack have the domain's types, and
-            stand where the domain declares them.
+            are left out. Columns of the domain that the rows lack stand where the domain declares
+            them.
         domain : Domain
         """
-        library = rows.library
+        return cls._of(X, rows, domain, {})
+
+    @classmethod
+    def like(cls, table: Any, rows: Frame, domain: Domain) -> Layout:
+        """Layout of a table over a domain, with its types where they can hold the domain.
+
+        Parameters
+        ----------
+        table : container
+        rows : Frame
+            What was read of it, with the names of the domain.
+        domain : Domain
+        """
         types = _types_of(rows)
-        if library == "numpy":
-            types = _types_of_array(X, rows, types)
+        if rows.library == "numpy":
+            types = _types_of_array(table, rows, types)
+        return cls._of(table, rows, domain, types)
+
+    @classmethod
+    def _of(
+        cls,
+        X: Any,
+        rows: Frame | LazyRows,
+        domain: Domain,
+        types: Mapping[str, tuple[ColumnType, Sequence[Any] | None]],
+    ) -> Layout:
+        library = rows.library
         plans = {}
         for name in _ordered(rows.names, domain.columns):
             held = Held.by(domain.declared(name))
             wanted, declared = types.get(name, (OWN, None))
             found = held_type(wanted, held, library)
+            if found.kind == "own":
+                found = own_type(held, library)
             plans[name] = _plan(found, held, declared)
         index, columns = None, None
         if isinstance(X, pd.DataFrame):
@@ -161,46 +192,42 @@ class Layout:
         return array
 
     def _dtype_of(self, name: str, values: Any) -> np.dtype:
-        """NumPy's type of a column, which the domain decides where the input has none."""
+        """NumPy's type of a column; that of the domain is the type that values are decoded to."""
         if isinstance(values, np.ndarray):
             return values.dtype
-        held = self._plans[name].held if name in self._plans else None
-        if held is None or held.kind not in ("number", "boolean"):
+        if not pd.api.types.is_numeric_dtype(values.dtype):
             return np.dtype(object)
-        if held.gaps or not held.whole:
-            return np.dtype(np.float64)
-        return np.dtype(bool if held.kind == "boolean" else np.int64)
+        # Nullable integers and truth values have gaps, which are NaN.
+        return values.dtype if isinstance(values.dtype, np.dtype) else np.dtype(np.float64)
 
 
-def labels_like(labels: NDArray[Any], y: Any, domain: Domain, name: str) -> Any:
-    """Drawn labels in the container and the type of ``y``.
+def labels_like(drawn: pd.Series, labels: NDArray[Any], y: Any, domain: Domain, name: str) -> Any:
+    """Drawn labels as a Series of the library of ``y`` if that is one, with the domain's type.
 
     Parameters
     ----------
+    drawn : Series
+        As the domain decodes them.
     labels : ndarray
+        The same as an array, which comes back where ``y`` is an array or a list.
     y : array, Series or list
-        As given to ``fit``. Its values are not read; of a list, the labels come back as they are.
+        As given to ``fit``. Neither its values nor its type are read.
     domain : Domain
     name : str
         Column of the labels.
     """
-    column = as_column(y, name)
-    native = isinstance(nw.from_native(y, pass_through=True, allow_series=True), nw.Series)
-    if column.library == "numpy" and not isinstance(y, np.ndarray):
+    if not isinstance(nw.from_native(y, pass_through=True, allow_series=True), nw.Series):
         return labels
+    column = as_column(y, name)
     rows = Frame([name], [column], len(column), column.library)
-    made = Layout.of(y, rows, domain.select([name])).column(name, labels)
-    if not native:
-        return made if isinstance(made, np.ndarray) else labels
+    made = Layout.of(y, rows, domain.select([name])).column(name, drawn)
     if column.library == "pandas":
         made.name, made.index.name = y.name, Layout.index_name(y)
     return made.alias(y.name) if column.library == "polars" else made
 
 
-def _types_of(rows: Frame | LazyRows) -> dict[str, tuple[ColumnType, Sequence[Any] | None]]:
+def _types_of(rows: Frame) -> dict[str, tuple[ColumnType, Sequence[Any] | None]]:
     """Type of each column; and the categories of types that list them in a declared order."""
-    if isinstance(rows, LazyRows):
-        return {name: (found, None) for name, found in rows.types.items()}
     columns = {name: rows.column(name) for name in rows.names}
     types: dict[str, tuple[ColumnType, Sequence[Any] | None]] = {}
     for name, column in columns.items():

@@ -10,6 +10,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from .._foreign import reraise_interrupts
 from ..domain import Domain
 from ..exceptions import DomainError
 from .batches import gives_batches
@@ -20,7 +21,6 @@ from .empty_cells import skip_empty_cells
 from .expressions import LazyColumn, Lookups, text_as_bytes
 from .frames import Frame, as_frame, check_unique, is_dask
 from .partitioned import PartitionedCodes
-from .types import ColumnType, narwhals_type_of, polars_type_of, type_of
 
 __all__ = ["LazyRows", "read_rows"]
 
@@ -75,17 +75,6 @@ class LazyRows:
     def dtypes(self) -> dict[str, str]:
         """Name of each column's type, for messages."""
         return {name: column.dtype for name, column in self._columns.items()}
-
-    @property
-    def types(self) -> dict[str, ColumnType]:
-        """Type of each column in the library of :attr:`library`."""
-        if self.engine == "dask":
-            return {name: type_of(self._frame._meta[name], "pandas") for name in self.names}
-        if self.engine == "polars":
-            native = nw.to_native(self._frame).collect_schema()
-            return {name: polars_type_of(native[name]) for name in self.names}
-        schema = self._frame.collect_schema()
-        return {name: narwhals_type_of(schema[name]) for name in self.names}
 
     def column(self, name: str) -> LazyColumn:
         """One column by name.
@@ -237,9 +226,9 @@ def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
     schema = None
     try:
         schema = frame.collect_schema()
-    except Exception:
+    except BaseException as error:
+        reraise_interrupts(error)
         # Raised below, without the engine's error as its context: a plan may hold values.
-        pass
     if schema is None:
         raise DomainError(
             f"{ENGINES[engine]} cannot tell the columns of this lazy frame: its plan fails before "

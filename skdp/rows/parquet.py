@@ -6,10 +6,14 @@ because it may quote bytes of it.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
-from collections.abc import Sequence
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,7 @@ _SUFFIXES = {".parquet", ".pq"}
 # faster than by an engine, which reads a wide table once for every few columns. The release is the
 # same.
 _LOADED = 1 << 28
+_UNREADABLE = "{} is not a Parquet file, or it is damaged."
 
 
 class ParquetFile:
@@ -57,20 +62,18 @@ class ParquetFile:
         with open(path, "rb"):
             pass  # raises what files raise, with the name of the file
         if not is_parquet_file(path):
-            raise _unreadable(self._path)
+            raise ValueError(_UNREADABLE.format(self._path))
         check_library()
         self._relation: Any = None
         if _has("duckdb"):
-            self._relation = self._scan()
+            self._relation, self.names = self._opened(self._scan)
+        self._empty: Any = None
         if _has("pyarrow"):
-            self._empty: Any = self._read_schema()
-            self.names = list(self._empty.column_names)
-            if self._relation is not None and self._relation.columns != self.names:
+            scanned = self.names if self._relation is not None else None
+            self._empty, self.names = self._opened(self._read_schema)
+            if scanned != self.names:
                 # DuckDB renames columns whose names differ in case only.
                 self._relation = None
-        else:
-            self._empty = None
-            self.names = list(self._relation.columns)
         check_unique(self.names)
 
     def empty(self, columns: Sequence[str]) -> Any:
@@ -108,33 +111,34 @@ class ParquetFile:
         # A column that was written without any value has no type; DuckDB calls it an integer.
         return all(str(self._empty.schema.field(name).type) != "null" for name in columns)
 
-    def _scan(self) -> Any:
+    def _opened(self, read: Callable[[], tuple[Any, list[str]]]) -> tuple[Any, list[str]]:
+        """What a library reads of the columns; damaged files raise almost anything."""
+        found = None
+        with contextlib.suppress(Exception):
+            found = read()
+        # Raised here, without the library's error as its context.
+        if found is None:
+            raise ValueError(_UNREADABLE.format(self._path))
+        return found
+
+    def _scan(self) -> tuple[Any, list[str]]:
         import duckdb
 
-        relation = None
-        try:
-            # A connection of its own; * ? [ in the name of a file are not patterns.
-            self._connection = duckdb.connect()
-            name = re.sub(r"([*?\[])", r"[\1]", self._path)
-            relation = self._connection.read_parquet(name, hive_partitioning=False)
-        except duckdb.Error:
-            pass  # raised below, without the engine's error as its context
-        if relation is None:
-            raise _unreadable(self._path)
-        return relation
+        # What does not fit into memory is written to a folder that only this user can read, and
+        # that is gone when the process ends.
+        spill = tempfile.mkdtemp(prefix="skdp-")
+        weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        # A connection of its own; * ? [ in the name of a file are not patterns.
+        self._connection = duckdb.connect(config={"temp_directory": spill})
+        name = re.sub(r"([*?\[])", r"[\1]", self._path)
+        relation = self._connection.read_parquet(name, hive_partitioning=False)
+        return relation, list(relation.columns)
 
-    def _read_schema(self) -> Any:
-        import pyarrow
+    def _read_schema(self) -> tuple[Any, list[str]]:
         from pyarrow import parquet
 
-        schema = None
-        try:
-            schema = parquet.read_schema(self._path)
-        except (pyarrow.ArrowException, OSError):
-            pass  # raised below, without the library's error as its context
-        if schema is None:
-            raise _unreadable(self._path)
-        return schema.remove_metadata().empty_table()
+        empty = parquet.read_schema(self._path).remove_metadata().empty_table()
+        return empty, list(empty.column_names)
 
 
 def is_parquet_name(path: str | os.PathLike[str]) -> bool:
@@ -179,7 +183,10 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         return
     import duckdb
 
-    with duckdb.connect() as connection:
+    with (
+        tempfile.TemporaryDirectory(prefix="skdp-") as spill,
+        duckdb.connect(config={"temp_directory": spill}) as connection,
+    ):
         connection.from_df(plain).write_parquet(os.fspath(path))
 
 
@@ -211,7 +218,3 @@ def _has(library: str) -> bool:
 def _listed(columns: Sequence[str]) -> str:
     """Names of columns in SQL."""
     return ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-
-
-def _unreadable(path: str) -> ValueError:
-    return ValueError(f"{path} is not a Parquet file, or it is damaged.")

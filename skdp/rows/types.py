@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["OWN", "ColumnType", "arrow_type_of", "narwhals_type_of", "polars_type_of", "type_of"]
+__all__ = ["OWN", "ColumnType", "type_of"]
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def type_of(data: Any, library: str) -> ColumnType:
     library : {"numpy", "pandas", "polars", "pyarrow"}
     """
     if library == "pyarrow":
-        return arrow_type_of(data.type)
-    return {"numpy": _of_numpy, "pandas": _of_pandas, "polars": polars_type_of}[library](data.dtype)
+        return _of_arrow(data.type)
+    return {"numpy": _of_numpy, "pandas": _of_pandas, "polars": _of_polars}[library](data.dtype)
 
 
 def _of_numpy(dtype: np.dtype) -> ColumnType:
@@ -93,7 +93,7 @@ def _of_pandas(dtype: Any) -> ColumnType:
         found = _of_numpy(dtype)
         return found if found.kind == "text" else found.but(flavour="numpy")
     if isinstance(dtype, pd.ArrowDtype):
-        found = arrow_type_of(dtype.pyarrow_dtype)
+        found = _of_arrow(dtype.pyarrow_dtype)
         return found if found is OWN else found.but(flavour=f"arrow:{found.flavour}")
     if isinstance(dtype, pd.CategoricalDtype):
         values = _of_pandas(dtype.categories.dtype)
@@ -128,7 +128,7 @@ _SIZED = {
 }
 
 
-def polars_type_of(dtype: Any) -> ColumnType:
+def _of_polars(dtype: Any) -> ColumnType:
     """Type of a Polars column."""
     name = type(dtype).__name__
     if name == "Decimal":
@@ -140,7 +140,7 @@ def polars_type_of(dtype: Any) -> ColumnType:
     return _SIZED.get(name, OWN)
 
 
-def arrow_type_of(dtype: Any) -> ColumnType:
+def _of_arrow(dtype: Any) -> ColumnType:
     """Type of an Arrow column."""
     text = str(dtype)
     if text.startswith("dictionary"):
@@ -150,7 +150,7 @@ def arrow_type_of(dtype: Any) -> ColumnType:
             index.bit_width,
             str(index).startswith("int"),
             ordered=bool(dtype.ordered),
-            values=arrow_type_of(dtype.value_type),
+            values=_of_arrow(dtype.value_type),
         )
     if text.startswith("decimal"):
         digits = {"precision": dtype.precision, "scale": dtype.scale}
@@ -169,19 +169,4 @@ def arrow_type_of(dtype: Any) -> ColumnType:
         return ColumnType("boolean")
     if text.startswith(("int", "uint")) and hasattr(dtype, "bit_width"):
         return ColumnType("integer", dtype.bit_width, text.startswith("int"))
-    return OWN
-
-
-def narwhals_type_of(dtype: Any) -> ColumnType:
-    """Type in pandas for a column of an engine; tables of engines come back as pandas."""
-    name = type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
-    found = _SIZED.get(name, OWN)
-    if found.kind in ("integer", "float", "boolean") and found.bits <= 64:
-        # As plain pandas has it; gaps make it nullable.
-        return found.but(flavour="numpy")
-    if name == "Datetime":
-        zone = getattr(dtype, "time_zone", None) or ""
-        unit = getattr(dtype, "time_unit", None) or "us"
-        return ColumnType("datetime", flavour="numpy", unit=unit, zone=zone)
-    # Text as pandas makes it of a list; the others have no type of their own in pandas.
     return OWN

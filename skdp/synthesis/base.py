@@ -129,6 +129,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         given=None,
         method="rounded",
         names=None,
+        like=None,
     ):
         """Draw synthetic rows from the synopsis; all of a kind, or to complete given columns.
 
@@ -152,24 +153,35 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             random sample; see :meth:`skdp.Synopsis.sample`.
         names : mapping of str to value, default=None
             What ``@name`` in ``where`` stands for.
+        like : table without rows, default=None
+            Decides library, order and types, as far as its types can hold the values of the
+            domain. Take public types, not those of the records.
 
         Returns
         -------
-        frame : table of the library that ``fit`` was given, or that of ``given``
-            All columns of the domain, in the order and with the types that ``fit`` was given, as
-            far as these types can hold the values of the domain. See the user guide,
-            "What comes out". The columns of ``given`` stay as they are.
+        frame : table of the library that ``fit`` was given, or that of ``given`` or ``like``
+            All columns of the domain, in the order that ``fit`` was given, with the types of the
+            domain. See the user guide, "What comes out". The columns of ``given`` stay as they
+            are.
 
         Raises
         ------
         ValueError
-            If no value satisfies ``where``, ``given`` has columns that are not declared, or
-            ``method`` is another.
+            If no value satisfies ``where``, ``given`` has columns that are not declared, ``method``
+            is another, or ``like`` has rows or columns that are not declared, or is given beside
+            ``given``.
         """
         check_is_fitted(self)
         where = with_names(where, names)
+        layout = self._layout_like(like)
         if given is None:
-            return self._build_table(self._sample_columns(n_samples, random_state, where, method))
+            columns = self._sample_columns(n_samples, random_state, where, method)
+            return self._build_table(columns, layout)
+        if like is not None:
+            raise ValueError(
+                "like and given were both given, but given decides the library, and its columns "
+                "stay as they are. Leave like out, and convert the result."
+            )
         drawn = self.synopsis_.sample(
             n_samples, random_state, where=where, given=given, method=method
         )
@@ -221,13 +233,14 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             All synthetic rows have the same weight.
         """
         check_is_fitted(self)
-        return *self._labelled_rows(n_samples, random_state, identifiers=False), None
+        X, y = self._labelled_rows(n_samples, random_state, identifiers=False)
+        return X, None if y is None else _label_array(y), None
 
     def _labelled_rows(self, n_samples, random_state, *, identifiers):
-        """Rows without the label, and the labels; both like those that ``fit`` was given."""
+        """Rows without the label, like those that ``fit`` was given, and the labels as decoded."""
         number = as_sample_size(n_samples, self.synopsis_.total, len(self.domain_), most=True)
         columns = self._sample_columns(number, random_state)
-        y = None if self.target is None else _label_array(columns[self.target])
+        y = None if self.target is None else columns[self.target]
         names = [n for n in self._given_names(identifiers=identifiers) if n != self.target]
         return self._build_table({name: columns[name] for name in names}), y
 
@@ -251,7 +264,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         Returns
         -------
         X_resampled : table of the library of ``X``
-        y_resampled : array or Series, as ``y`` is, with its type; ndarray if ``y`` is a list
+        y_resampled : Series of the library of ``y`` if that is one, else ndarray
             Only where ``y`` is given.
 
         Raises
@@ -268,8 +281,8 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
                 "fit_resample was given y, but target is None. Add the label to the domain and "
                 "name it in target=, so that synthetic rows carry it."
             )
-        X_resampled, y_resampled = self.fit(X, y)._labelled_rows(None, None, identifiers=True)
-        return X_resampled, labels_like(y_resampled, y, self.domain_, self.target)
+        X_resampled, drawn = self.fit(X, y)._labelled_rows(None, None, identifiers=True)
+        return X_resampled, labels_like(drawn, _label_array(drawn), y, self.domain_, self.target)
 
     def plot(self, columns=None, *, ax=None, blocks=False, norm=None, records=None):
         """Draw the released counts over one or two columns. With ``records`` it is NOT private.

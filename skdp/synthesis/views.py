@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from fractions import Fraction
 
 import numpy as np
 
+from .._random import warn_after_charge
 from ..domain import Numeric
 from ..exceptions import DomainError
 from ..kernels.pairviews import MOST_CLASSES, Rules, group_limit, pair_views_parts
@@ -56,12 +56,10 @@ class ViewSynthesizer(Synthesizer):
         if coarse:
             names = ", ".join(repr(domain.names[axis]) for axis in coarse)
             mechanism += f"; {self._tables} tell groups of codes apart in {names}"
-            warnings.warn(
+            warn_after_charge(
                 f"{self._tables.capitalize()} do not tell all codes of {names} apart. A "
                 f"column has at most {most} groups in them, with about equal numbers of records. "
-                "Declare fewer bins or categories to choose the groups yourself.",
-                UserWarning,
-                stacklevel=3,
+                "Declare fewer bins or categories to choose the groups yourself."
             )
         model = self._measure(
             table,

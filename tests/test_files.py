@@ -1,0 +1,296 @@
+"""Files that are written whole or not at all, and files of releases that are not what they say."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import io
+import itertools
+import json
+import math
+import os
+import resource
+import stat
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from estimators import DOMAIN, people
+
+import skdp
+from skdp import Categorical, Domain
+from skdp.__main__ import main
+from skdp._files import replacing, write_text
+from skdp.inspection import model_card
+
+ROWS = people(600)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return skdp.GridSynthesizer(1, domain=DOMAIN).fit(ROWS)
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory, fitted):
+    path = tmp_path_factory.mktemp("view") / "view.skdp"
+    fitted.synopsis_.save(path)
+    return path
+
+
+@pytest.fixture
+def full_disk():
+    """No file can grow beyond a few bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def cube():
+    domain = Domain({"sex": Categorical(["Female", "Male"]), "work": Categorical(["full", "none"])})
+    return skdp.DataCube(1, domain=domain).fit(ROWS[["sex", "work"]])
+
+
+WRITERS = {
+    "release": lambda fitted, view, path: fitted.synopsis_.save(path),
+    "cube": lambda fitted, view, path: cube().save(path),
+    "report": lambda fitted, view, path: fitted.synopsis_.report(path),
+    "card": lambda fitted, view, path: model_card(fitted).save(path),
+    "sample": lambda fitted, view, path: run_sample(view, path),
+    "parquet": lambda fitted, view, path: run_sample(view, path),
+}
+ENDINGS = {"card": ".html", "sample": ".csv", "parquet": ".parquet"}
+
+
+def run_sample(view, path):
+    if main(["sample", str(view), "--rows", "100", "--out", str(path), "--force"]) != 0:
+        raise OSError(errno.EFBIG, "refused")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_write_that_fails_keeps_what_was_there(tmp_path, fitted, view, full_disk, name):
+    path = tmp_path / f"out{ENDINGS.get(name, '')}"
+    path.write_text("precious")
+    if name == "parquet":
+        pytest.importorskip("pyarrow")
+    with pytest.raises(OSError):
+        WRITERS[name](fitted, view, path)
+    assert path.read_text() == "precious" and list(tmp_path.iterdir()) == [path]
+    path.unlink()
+    with pytest.raises(OSError):
+        WRITERS[name](fitted, view, path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_written_replaces_a_file_and_nothing_else(tmp_path, fitted):
+    path = tmp_path / "view.skdp"
+    path.write_text("old")
+    path.chmod(0o640)
+    other, link = tmp_path / "other", tmp_path / "link"
+    os.link(path, other)
+    link.symlink_to(path)
+    fitted.synopsis_.save(link)
+    assert link.is_symlink() and other.read_text() == "old"
+    assert skdp.Synopsis.load(path).epsilon == 1 and stat.S_IMODE(path.stat().st_mode) == 0o640
+    dangling = tmp_path / "dangling"
+    dangling.symlink_to(tmp_path / "new")
+    fitted.synopsis_.save(dangling)
+    assert dangling.is_symlink() and skdp.Synopsis.load(tmp_path / "new").epsilon == 1
+    mask = os.umask(0o027)
+    fitted.synopsis_.save(tmp_path / "third")
+    os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "third").stat().st_mode) == 0o640
+    assert not list(tmp_path.glob(".*"))
+    # Pipes and devices are written, not replaced.
+    os.mkfifo(tmp_path / "pipe")
+    held = os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK)
+    write_text(tmp_path / "pipe", "text")
+    assert os.read(held, 9) == b"text" and stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    os.close(held)
+
+
+def test_errors_name_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    with pytest.raises(IsADirectoryError), replacing(tmp_path):
+        pass
+    for path in (tmp_path / "nowhere" / "out", tmp_path / ("x" * 300)):
+        with pytest.raises(OSError) as error, replacing(path) as part:
+            part.write_text("text")
+        assert error.value.filename in (str(path), path)
+    path = tmp_path / "out"
+    path.write_text("protected")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(PermissionError) as error, replacing(path):
+        pass
+    assert error.value.filename == str(path) and path.read_text() == "protected"
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "new"):
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# -- what is read ---------------------------------------------------------------------------------
+
+
+def packed(path, metadata, arrays, how=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", how) as archive:
+        archive.writestr("metadata.json", metadata)
+        for name, content in arrays.items():
+            archive.writestr(name, content)
+
+
+def unpacked(path):
+    with zipfile.ZipFile(path) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    return json.loads(held.pop("metadata.json")), held
+
+
+def test_long_metadata_are_refused_before_they_are_parsed(tmp_path, view, monkeypatch, capsys):
+    metadata, arrays = unpacked(view)
+    metadata["more"] = ["x" * 999] * 9_000
+    bomb = tmp_path / "bomb"
+    packed(bomb, json.dumps(metadata), arrays)
+    assert bomb.stat().st_size < 100_000
+    for load in (skdp.Synopsis.load, skdp.DataCube.load):
+        with monkeypatch.context() as patched:
+            patched.setattr(json, "loads", None)
+            with pytest.raises(ValueError, match="more than max_json=8,388,608"):
+                load(bomb)
+    assert skdp.Synopsis.load(bomb, max_json=1 << 24).epsilon == 1
+    assert main(["info", str(bomb)]) == 2 and "max_json" in capsys.readouterr().err
+    assert main(["info", str(bomb), "--max-json", str(1 << 24)]) == 0
+
+
+def test_no_more_is_unpacked_than_a_file_says(tmp_path, view):
+    metadata, arrays = unpacked(view)
+    name = sorted(arrays)[0]
+    packed(tmp_path / "bz2", json.dumps(metadata), arrays, zipfile.ZIP_BZIP2)
+    with pytest.raises(ValueError, match="compression"):
+        skdp.Synopsis.load(tmp_path / "bz2")
+    # The central directory says 9 bytes; there are 9 million.
+    packed(tmp_path / "lies", json.dumps(metadata), {**arrays, name: b"\0" * 9_000_000})
+    content = bytearray((tmp_path / "lies").read_bytes())
+    entry = content.rindex(b"PK\1\2", 0, content.rindex(name.encode()))
+    content[entry + 24 : entry + 28] = (9).to_bytes(4, "little")
+    (tmp_path / "lies").write_bytes(content)
+    taken = []
+    whole = zipfile.ZipExtFile._read1
+
+    def counted(self, n):
+        found = whole(self, n)
+        taken.append(n)
+        return found
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(zipfile.ZipExtFile, "_read1", counted)
+        with pytest.raises(ValueError, match="not a usable synopsis"):
+            skdp.Synopsis.load(tmp_path / "lies")
+    assert max(taken) < 1_000_000
+
+
+def test_a_pipe_is_no_release(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    # Both ends are open, so that reading it would wait for nobody.
+    held = os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK)
+    for load in (skdp.Synopsis.load, skdp.DataCube.load):
+        with pytest.raises(ValueError, match="a pipe or a device"):
+            load(tmp_path / "pipe")
+    os.close(held)
+    with pytest.raises(ValueError, match="a pipe or a device"):
+        skdp.Synopsis.load(os.devnull)
+
+
+@pytest.fixture(scope="module", params=["marginals", "pairs", "mixture"])
+def with_bars(request, tmp_path_factory):
+    """Files of releases with error bars of each kind."""
+    made = {
+        "marginals": skdp.MarginalSynthesizer(3, domain=DOMAIN),
+        "pairs": skdp.PairViewSynthesizer(3, domain=DOMAIN),
+        "mixture": skdp.PairViewSynthesizer(3, domain=DOMAIN, target="sex"),
+    }
+    path = tmp_path_factory.mktemp("bars") / "view.skdp"
+    made[request.param].fit(ROWS).synopsis_.save(path)
+    return unpacked(path)
+
+
+NONSENSE = [
+    None,
+    True,
+    -1,
+    0,
+    2,
+    0.5,
+    math.inf,
+    math.nan,
+    10**400,
+    "x",
+    "0.5",
+    [],
+    {},
+    [1],
+    {"a": 1},
+]
+QUESTIONS = ["age > 30", "age > 30 and sex == 'Male'", "age < 19 and sex == 'Male'"]
+QUESTIONS += ["sex == 'Male' and work == 'full'", "age > 30 and sex == 'Male' and work == 'full'"]
+
+
+def places(held, path=()):
+    if path:
+        yield path
+    if isinstance(held, dict | list):
+        # Of long lists the first ones.
+        for key in list(held)[:9] if isinstance(held, dict) else range(min(len(held), 2)):
+            yield from places(held[key], (*path, key))
+
+
+def mutants(facts):
+    """Facts with one value replaced by nonsense, left out, or given another name."""
+    for path in places(facts):
+        for nonsense in [*NONSENSE, "gone", "renamed"]:
+            changed = copy.deepcopy(facts)
+            inner = changed
+            for key in path[:-1]:
+                inner = inner[key]
+            if nonsense == "gone":
+                del inner[path[-1]]
+            elif nonsense == "renamed" and isinstance(inner, dict):
+                inner["renamed"] = inner.pop(path[-1])
+            else:
+                inner[path[-1]] = nonsense
+            yield path, nonsense, changed
+
+
+def test_mutants_of_error_bars_load_and_answer_or_are_refused(tmp_path, with_bars):
+    metadata, arrays = with_bars
+    kinds = {"error_bars", "error_classes"} & {*metadata["model"]}
+    model, (kind,) = metadata["model"], kinds
+    small = {name: value for name, value in metadata.items() if name != "model"}
+    number = loaded = 0
+    # A third of them, spread over all places and all kinds of nonsense.
+    for path, nonsense, changed in itertools.islice(mutants(model[kind]), 0, None, 3):
+        number += 1
+        held = {**small, "model": {**model, kind: changed}}
+        packed(tmp_path / "view", json.dumps(held), arrays, zipfile.ZIP_STORED)
+        try:
+            view = skdp.Synopsis.load(tmp_path / "view")
+        except ValueError:
+            continue
+        loaded += 1
+        for question in QUESTIONS:
+            answer = view.count(question, return_interval=True, level=0.8)
+            assert answer.lower <= answer.value <= answer.upper, (path, nonsense)
+    assert number > 30 and 0 < loaded < number / 2
+
+
+def test_variances_of_a_cube_are_not_negative(tmp_path):
+    skdp.DataCube(1, domain=cube().plan_.domain, consistency="l1").fit(ROWS[["sex", "work"]]).save(
+        tmp_path / "cube"
+    )
+    metadata, arrays = unpacked(tmp_path / "cube")
+    buffer = io.BytesIO()
+    np.save(buffer, -np.load(io.BytesIO(arrays["interactions.npy"])))
+    packed(
+        tmp_path / "cube", json.dumps(metadata), {**arrays, "interactions.npy": buffer.getvalue()}
+    )
+    with pytest.raises(ValueError, match="negative"):
+        skdp.DataCube.load(Path(tmp_path / "cube"))
