@@ -40,6 +40,9 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``tree_model``       model: released views of attributes and pairs
 ``error_bars``       error bars of tree models: one published quantile
 ``error_classes``    error bars by kinds of questions
+``coefficients``     noisy tables of nested groups in one orthonormal basis
+``column_estimate``  a column from everything measured, with its covariance
+``views_model``      model: coefficients of everything measured, and weighted rows
 ``mixture``          model: a tree model for each class of a label
 ``network_density``  attributes joined by a Bayesian network
 ``network_given``    records of a network given some of their values
