@@ -199,6 +199,7 @@ CASES = [
             "cells of pairs": {"target": None, "max_order": 2, "workload": "cells"},
             "MST": {"plan": "mst"},
             "AIM": {"plan": "aim", "max_order": 2},
+            "linear": {"plan": "linear", "target": None},
             "some sets": {
                 "target": None,
                 "workload": {("age", "income"): 1, ("sex", "work", "income"): 0.5},

@@ -438,6 +438,8 @@ def marginals() -> list[Branch]:
             domain=RULED,
         ),
         branch("plan mst", lambda: few(pairs_of(SPACE)), plan="mst"),
+        # With coarse tables of all pairs where there is signal for them, and without.
+        branch("plan linear", lambda: few(pairs_of(SPACE)), plan="linear"),
         # The gain of a view decides what the next one costs.
         branch("plan aim", lambda: few(pairs_of(SPACE)), (0.05, 1.0), 1, plan="aim"),
         branch(
@@ -1513,6 +1515,9 @@ PARTS = {
     "kernels.marginals.wide.measure_joint, sparse_counts": "views",
     "kernels.marginals.wide.measure_whole, discrete_laplace": "views",
     "kernels.marginals.worth.worth_views, selection": "views",
+    "kernels.views.measure._Views.__init__, discrete_laplace": "total",
+    "kernels.views.measure._Views._measure, discrete_laplace": "views",
+    "kernels.views.measure._Views.measure_columns.<locals>.<dictcomp>, discrete_laplace": "views",
     "kernels.kmeans.sample_aggregate._private_range.<locals>.<listcomp>, selection": "range",
     "kernels.kmeans.privgene.genetic, selection": "rounds",
     "kernels.kmeans.privgene.genetic, top_k": "rounds",

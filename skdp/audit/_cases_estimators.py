@@ -577,6 +577,11 @@ def _() -> AuditCase:
     return _marginal_case(600, plan="aim", max_order=2)
 
 
+@audited("MarginalSynthesizer, linear")
+def _() -> AuditCase:
+    return _marginal_case(600, plan="linear")
+
+
 @audited("PrivBayesSynthesizer")
 def _() -> AuditCase:
     # A network without a choice: the total and two tables.

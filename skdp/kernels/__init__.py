@@ -7,6 +7,7 @@
 ``grid``           UG, EUG, Identity: grids of equal width over any columns
 ``pairviews``      single columns and selected pairs
 ``marginals``      single columns and selected sets of them, and rows fitted to all
+``views``          the same with answers that are linear in what is measured
 ``cuboids``        data cubes: All, Base, BMax, PMost, consistency
 ``privbayes``      PrivBayes
 ``privpfc``        PrivPfC

@@ -40,6 +40,9 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``tree_model``       model: released views of attributes and pairs
 ``error_bars``       error bars of tree models: one published quantile
 ``error_classes``    error bars by kinds of questions
+``coefficients``     noisy tables of nested groups in one orthonormal basis
+``column_estimate``  a column from everything measured, with its covariance
+``views_model``      model: coefficients of everything measured, and weighted rows
 ``mixture``          model: a tree model for each class of a label
 ``network_density``  attributes joined by a Bayesian network
 ``network_given``    records of a network given some of their values
@@ -64,6 +67,8 @@ Everything here is post-processing. The package can reach neither rows nor exact
 
 from .box_model import BoxModel
 from .boxes import Boxes
+from .coefficients import Coefficients, Ladder, basis_of
+from .column_estimate import ColumnEstimate
 from .combined import CombinedRelease, combine
 from .coupling import couple, group_sums
 from .error_bars import ErrorBars
@@ -88,12 +93,15 @@ from .rounding import round_line
 from .synopsis import Synopsis
 from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
 from .tree_model import TreeModel
+from .views_model import ViewsModel
 
 __all__ = [
     "AnySpread",
     "BoundedSpread",
     "BoxModel",
     "Boxes",
+    "Coefficients",
+    "ColumnEstimate",
     "CombinedRelease",
     "Conditional",
     "Error",
@@ -102,6 +110,7 @@ __all__ = [
     "GaussianNoise",
     "Intervals",
     "KnownNoise",
+    "Ladder",
     "LeafErrorBound",
     "MixtureModel",
     "Model",
@@ -112,6 +121,8 @@ __all__ = [
     "Synopsis",
     "TreeDensity",
     "TreeModel",
+    "ViewsModel",
+    "basis_of",
     "combine",
     "couple",
     "first_moment",

@@ -47,6 +47,7 @@ from .result import QueryResult
 from .sampling import draw_codes, draw_frame, fill_frame
 from .statistics import proportion
 from .tree_model import TreeModel
+from .views_model import ViewsModel
 from .with_errors import column_statistic, count_results, mean_results, sum_results
 
 __all__ = ["QueryResult", "Synopsis"]
@@ -61,7 +62,7 @@ _VERSION = 1
 
 
 _MODELS: dict[str, type[Model]] = {
-    each.kind: each for each in (BoxModel, TreeModel, MixtureModel, NetworkModel)
+    each.kind: each for each in (BoxModel, TreeModel, MixtureModel, NetworkModel, ViewsModel)
 }
 
 

@@ -147,6 +147,11 @@ class Candidates:
         """Whether there is a set that has not been measured."""
         return bool(self._sets(taken))
 
+    @property
+    def number(self) -> int:
+        """How many sets can be chosen."""
+        return len(self._sets([]))
+
     def _sets(self, taken: Sequence[Axes]) -> list[Axes]:
         """Candidates: of the workload, or all pairs and the wider sets that can be held."""
         if isinstance(self._workload, Mapping):

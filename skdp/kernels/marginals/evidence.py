@@ -13,7 +13,7 @@ from ...release import couple
 from .population import Target
 from .posterior import mean_of_pair, posterior_mean
 
-__all__ = ["Evidence"]
+__all__ = ["Evidence", "parts_of_set", "with_margins"]
 
 Axes = tuple[int, ...]
 # Margins of a table of more attributes than this have at most so many, or all of them.
@@ -94,25 +94,25 @@ class Evidence:
         found: dict[Axes, FloatArray] = {}
         known = {*self._sums, *self._given}
         for axes in sorted(known, key=lambda each: (len(each), each)):
-            parts = _parts(axes, found)
+            parts = parts_of_set(axes, found)
             if axes in self._given:
-                found[axes] = _with_margins(self._given[axes], axes, parts)
+                found[axes] = with_margins(self._given[axes], axes, parts)
                 continue
             counts, variance = self._sums[axes] / self._precision[axes], 1 / self._precision[axes]
             if not parts:
                 found[axes] = project_to_simplex(counts, self.total) / self.total
                 continue
-            model = _with_margins(self._models[axes], axes, parts)
+            model = with_margins(self._models[axes], axes, parts)
             near = self.total * model
             if len(axes) == 2:
                 mean = mean_of_pair(counts, variance, near)
             else:
                 mean = posterior_mean(counts, variance, near, empty=True)
-            found[axes] = _with_margins(mean / self.total, axes, parts)
+            found[axes] = with_margins(mean / self.total, axes, parts)
         return [Target(axes, table) for axes, table in found.items()]
 
 
-def _parts(axes: Axes, found: Mapping[Axes, FloatArray]) -> dict[Axes, FloatArray]:
+def parts_of_set(axes: Axes, found: Mapping[Axes, FloatArray]) -> dict[Axes, FloatArray]:
     """Known margins of a set: the widest, and single attributes that these do not hold."""
     parts: dict[Axes, FloatArray] = {}
     for order in range(len(axes) - 1, 0, -1):
@@ -122,7 +122,7 @@ def _parts(axes: Axes, found: Mapping[Axes, FloatArray]) -> dict[Axes, FloatArra
     return parts
 
 
-def _with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]) -> FloatArray:
+def with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]) -> FloatArray:
     """A table scaled until it has the given margins."""
     if len(axes) == 2:
         return couple(table, parts[axes[:1]], parts[axes[1:]])

@@ -29,6 +29,7 @@ def as_model(
     *,
     laws: Laws,
     joint: JointCounts | None = None,
+    keep_rows: bool = False,
 ) -> TreeModel:
     """A tree of the strongest pairs, the other pairs, and weighted rows.
 
@@ -72,7 +73,7 @@ def as_model(
         groups = {i: each.groups for i, each in enumerate(views) if each.groups is not None}
         density = TreeDensity([each.mu for each in views], edges, groups)
         extra = [PairTable(pair, table) for pair, table in pairs.items() if pair not in tree]
-        if joint is None and not extra and all(len(t.axes) <= 2 for t in targets):
+        if not keep_rows and joint is None and not extra and all(len(t.axes) <= 2 for t in targets):
             # The tree holds all views and is exact; rows would have noise of their own.
             return TreeModel(density, total, budget=budget)
     return TreeModel(

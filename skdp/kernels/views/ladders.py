@@ -1,0 +1,161 @@
+"""How codes are grouped for tables of several columns, and in which blocks a column is measured."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ..._types import FloatArray, IntArray
+from ...release import Ladder
+
+__all__ = ["FEW", "ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
+
+# Most units of a column: tables of more groups are hardly ever above the noise.
+MOST_UNITS = 128
+# Columns of at most so many codes have a unit for each; ladders of these numbers of units.
+FEW = 16
+_LADDERS = {6: (1, 3, 6), 8: (1, 2, 4, 8), 9: (1, 3, 9), 12: (1, 4, 12), 16: (1, 2, 4, 8, 16)}
+# Most groups of a column in the coarse tables of pairs.
+_COARSE = 5
+# Weight of even widths in the mass by which codes are grouped.
+_EVEN = 0.1
+# Columns of at most so many codes are measured code by code.
+_DIRECT = 24
+
+
+def ladder_of(counts: FloatArray, order: IntArray | None) -> Ladder:
+    """Nested groups of the codes of a column, from its released counts.
+
+    Parameters
+    ----------
+    counts : ndarray of float64
+        Released; negative ones count as zero.
+    order : ndarray of int64 or None
+        Codes in an order in which neighbours are similar. None: there is none, and the largest
+        categories are spread over the coarse groups.
+    """
+    n_codes = len(counts)
+    mass = np.maximum(counts, 0.0)
+    sequence = np.argsort(-mass, kind="stable") if order is None else np.asarray(order)
+    if n_codes <= FEW:
+        sizes = next((_LADDERS[n] for n in sorted(_LADDERS) if n >= n_codes), None)
+        if n_codes <= _COARSE or sizes is None:
+            sizes = (1, n_codes) if n_codes > 1 else (1,)
+        units = np.empty(n_codes, dtype=np.int64)
+        units[sequence] = np.arange(n_codes)
+    else:
+        n_units = min(1 << (n_codes.bit_length() - 1), MOST_UNITS)
+        sizes = tuple(1 << level for level in range(n_units.bit_length()))
+        share = mass[sequence] / max(mass.sum(), 1e-300)
+        units = np.empty(n_codes, dtype=np.int64)
+        units[sequence] = _halved((1 - _EVEN) * share + _EVEN / n_codes, n_units)
+    if order is None:
+        units = _dealt(units, sizes)
+    return Ladder(units, sizes)
+
+
+def _halved(mass: FloatArray, n_units: int) -> IntArray:
+    """Units of consecutive codes, halved by mass again and again; none is empty."""
+    reach = np.concatenate([[0.0], np.cumsum(mass)])
+    ends = [0, len(mass)]
+    n_parts = 1
+    while n_parts < n_units:
+        n_parts *= 2
+        least = n_units // n_parts
+        cut = [0]
+        for start, stop in zip(ends[:-1], ends[1:], strict=True):
+            middle = (reach[start] + reach[stop]) / 2
+            at = int(np.searchsorted(reach, middle))
+            if at > start and middle - reach[at - 1] < reach[min(at, len(mass))] - middle:
+                at -= 1
+            cut += [min(max(at, start + least), stop - least), stop]
+        ends = cut
+    return np.repeat(np.arange(n_units), np.diff(ends))
+
+
+def _dealt(units: IntArray, sizes: Sequence[int]) -> IntArray:
+    """Units, largest first, dealt to the coarse groups in turn, there and back."""
+    n_units, coarse = sizes[-1], _coarse(sizes)
+    if coarse in (1, n_units):
+        return units
+    turn, place = np.divmod(np.arange(n_units), coarse)
+    group = np.where(turn % 2 == 0, place, coarse - 1 - place)
+    return (group * (n_units // coarse) + turn)[units]
+
+
+def _coarse(sizes: Sequence[int]) -> int:
+    return max((size for size in sizes if size <= _COARSE), default=1)
+
+
+def coarse_size(ladder: Ladder) -> int:
+    """Number of groups of a column in the coarse tables of pairs."""
+    found = _coarse(ladder.sizes)
+    return found if found > 1 else ladder.sizes[min(1, len(ladder.sizes) - 1)]
+
+
+class ColumnPlan(NamedTuple):
+    """In which blocks a column is measured, and with which shares of its budget.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Levels of blocks from 1 to the lattice.
+    shares : dict of int to Fraction
+        Of each level that is measured; they add up to 1.
+    """
+
+    sizes: tuple[int, ...]
+    shares: dict[int, Fraction]
+
+
+@functools.cache
+def column_plan(n_codes: int, ordered: bool) -> ColumnPlan:
+    """The tree of least mean variance of ranges of codes, among trees of equal branching.
+
+    A column of few codes, or without an order, is measured code by code.
+    """
+    if n_codes <= _DIRECT or not ordered:
+        return ColumnPlan((1, n_codes) if n_codes > 1 else (1,), {n_codes: Fraction(1)})
+    best: tuple[float, tuple[int, ...], FloatArray] | None = None
+    for depth in range(1, max(math.ceil(math.log2(n_codes) / 2), 1) + 1):
+        branching = math.ceil(n_codes ** (1 / depth) - 1e-9)
+        last = math.ceil(n_codes / branching ** (depth - 1))
+        sizes = (1, *(last * branching**level for level in range(depth)))
+        cost, shares = _best_shares(sizes)
+        if best is None or cost < best[0] * 0.999:
+            best = cost, sizes, shares
+    assert best is not None
+    _, sizes, shares = best
+    hundredths = np.maximum(np.rint(100 * shares).astype(int), 1)
+    whole = int(hundredths.sum())
+    parts = {
+        size: Fraction(int(part), whole) for size, part in zip(sizes[1:], hundredths, strict=True)
+    }
+    return ColumnPlan(sizes, parts)
+
+
+def _best_shares(sizes: tuple[int, ...]) -> tuple[float, FloatArray]:
+    """Shares of the levels that minimise the mean variance of a range, and this variance."""
+    levels = np.array(sizes[1:], dtype=np.float64)
+    parts = levels / np.array(sizes[:-1])
+    # The mean squared coefficients of a half-line at each level, for blocks of width 1 / level.
+    touched = (parts - 1) / (6 * levels)
+
+    def cost(logs: FloatArray) -> float:
+        shares = np.exp(logs - logs.max())
+        shares /= shares.sum()
+        precision = np.cumsum((shares**2 / (2 * levels))[::-1])[::-1]
+        return float((touched / precision).sum())
+
+    start = np.zeros(len(levels))
+    if len(levels) == 1:
+        return cost(start), np.ones(1)
+    found = minimize(cost, start, method="Nelder-Mead", options={"maxiter": 400}).x
+    shares = np.exp(found - found.max())
+    return cost(found), shares / shares.sum()

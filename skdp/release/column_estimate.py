@@ -1,0 +1,162 @@
+"""ColumnEstimate: the counts of one column from everything measured, and their exact covariance.
+
+A column is measured at the levels of its own tree of codes: nested blocks of equally many codes.
+Noise of equal variance in each level makes the covariance a sum of projections onto the levels.
+Margins of tables of several columns, over groups of codes of any size, are further looks, and add
+a term of low rank. Post-processing of released numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .._types import FloatArray
+from .coefficients import Ladder, basis_of
+
+__all__ = ["ColumnEstimate"]
+
+# Columns of more codes than this are estimated from their own tree alone.
+_MOST_JOINED = 1 << 16
+
+
+class ColumnEstimate:
+    """Counts of the codes of a column, with covariance.
+
+    Parameters
+    ----------
+    n_codes : int
+    sizes : sequence of int
+        Blocks of each level of the column's tree, from 1 to its lattice of at least ``n_codes``
+        codes; each divides the next. Blocks beyond the last code hold nothing.
+    variances : mapping of int to float
+        Variance of the noise of a block, for the sizes that were measured.
+    total_variance : float
+        Variance of what else is known of the total; infinite if nothing is.
+    """
+
+    def __init__(
+        self,
+        n_codes: int,
+        sizes: Sequence[int],
+        variances: Mapping[int, float],
+        total_variance: float = math.inf,
+    ) -> None:
+        self.n_codes = n_codes
+        self.sizes = tuple(sizes)
+        self.variances = dict(variances)
+        self.total_variance = total_variance
+        self._scales = self._scale_variances()
+        self.counts = np.zeros(n_codes)
+        # The covariance is that of the levels less ``lowered @ lowered.T``.
+        self._lowered: FloatArray | None = None
+        self.looks: tuple[Ladder, FloatArray] | None = None
+
+    @property
+    def lattice(self) -> int:
+        """Number of codes with those that fill the last blocks."""
+        return self.sizes[-1]
+
+    @property
+    def own_total_variance(self) -> float:
+        """Variance of the total as the column's own counts tell it."""
+        return 1.0 / sum(1.0 / (size * each) for size, each in self.variances.items())
+
+    def _scale_variances(self) -> FloatArray:
+        """Variance of a coefficient of each scale, orthonormal over the lattice."""
+        found = []
+        for size in self.sizes:
+            precision = sum(
+                self.lattice / (finer * each)
+                for finer, each in self.variances.items()
+                if finer >= size
+            )
+            if size == 1:
+                precision += self.lattice / self.total_variance
+            found.append(1.0 / precision)
+        return np.array(found)
+
+    def own_total(self, tables: Mapping[int, FloatArray]) -> float:
+        """The total as the column's own counts tell it."""
+        precision = {size: 1.0 / (size * each) for size, each in self.variances.items()}
+        told = sum(precision[size] * float(tables[size].sum()) for size in precision)
+        return told / sum(precision.values())
+
+    def fit(self, tables: Mapping[int, FloatArray], total: float) -> None:
+        """Estimate from noisy blocks of each level and from what else is known of the total."""
+        counts = np.zeros(self.lattice)
+        before = None
+        for place, size in enumerate(self.sizes):
+            precision, told = 0.0, np.zeros(size)
+            for finer, each in self.variances.items():
+                if finer >= size:
+                    part = self.lattice / (finer * each)
+                    precision += part
+                    told += part * tables[finer].reshape(size, -1).sum(axis=1)
+            if size == 1 and math.isfinite(self.total_variance):
+                part = self.lattice / self.total_variance
+                precision += part
+                told += part * total
+            told /= precision
+            detail = (
+                told
+                if before is None
+                else told
+                - np.repeat(
+                    told.reshape(self.sizes[place - 1], -1).mean(axis=1),
+                    size // self.sizes[place - 1],
+                )
+            )
+            counts += np.repeat(detail / (self.lattice // size), self.lattice // size)
+            before = told
+        self.counts = counts[: self.n_codes]
+
+    def join(self, ladder: Ladder, values: FloatArray | None, variances: FloatArray) -> None:
+        """Add looks at sums over groups of codes, as coefficients of the basis of a ladder.
+
+        Parameters
+        ----------
+        ladder : Ladder
+        values : ndarray of float64, or None
+            Of the functions of the ladder but the constant one, the first so many. None: only the
+            covariance is wanted.
+        variances : ndarray of float64
+        """
+        if self.n_codes > _MOST_JOINED or not len(variances):
+            return
+        functions = basis_of(ladder.sizes)[:, 1 : len(variances) + 1]
+        asked = functions[ladder.units]
+        spread = self.covered(asked)
+        inner = asked.T @ spread + np.diag(variances)
+        root = np.linalg.cholesky(inner)
+        lowered = np.linalg.solve(root, spread.T).T
+        if values is not None:
+            gain = np.linalg.solve(root, values - asked.T @ self.counts)
+            self.counts = self.counts + lowered @ gain
+        self._lowered = lowered
+        self.looks = (ladder, np.asarray(variances, dtype=np.float64))
+
+    def covered(self, weights: FloatArray) -> FloatArray:
+        """Covariance of the column's own levels times weights, (n_codes,) or (n_codes, n)."""
+        padded = np.zeros((self.lattice, *weights.shape[1:]))
+        padded[: self.n_codes] = weights
+        found = np.zeros_like(padded)
+        coarse: FloatArray | None = None
+        for size, variance in zip(self.sizes, self._scales, strict=True):
+            width = self.lattice // size
+            mean = padded.reshape(size, width, *weights.shape[1:]).mean(axis=1)
+            detail = (
+                mean if coarse is None else mean - np.repeat(coarse, size // len(coarse), axis=0)
+            )
+            found += variance * np.repeat(detail, width, axis=0)
+            coarse = mean
+        return found[: self.n_codes]
+
+    def variance(self, weights: FloatArray) -> FloatArray:
+        """Variance of weighted sums of the counts, weights (n_codes,) or (n_codes, n)."""
+        found = np.einsum("k...,k...->...", weights, self.covered(weights))
+        if self._lowered is not None:
+            found = found - ((self._lowered.T @ weights) ** 2).sum(axis=0)
+        return np.maximum(found, 0.0)

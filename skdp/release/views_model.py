@@ -1,0 +1,731 @@
+"""ViewsModel: linear answers from coefficients with known variances, and rows that agree with them.
+
+An answer is what the weighted rows say, corrected by every measured coefficient: the measured part
+of a question is answered without bias whatever the rows got wrong, and its variance is that of
+exactly this question. What was not measured comes from the rows, and its variance is estimated
+from the dependence that was measured at the next coarser level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, pairwise, product
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from .._types import BoolArray, FloatArray
+from .coefficients import Coefficients, Ladder, Look, along
+from .column_estimate import ColumnEstimate
+from .intervals import Error
+from .model import Weights, by_attributes
+from .tree_model import TreeModel
+
+__all__ = ["Tuning", "ViewsModel"]
+
+Axes = tuple[int, ...]
+
+
+class Tuning(NamedTuple):
+    """What the estimated part of error bars rests on; chosen by ``benchmarks/questions.py``.
+
+    Attributes
+    ----------
+    cut : float
+        Variance of the share of a cut cell that a question selects, as a part of that of a cell
+        that lies on one side entirely, if the columns depend on each other completely.
+    dependence : float
+        Mean square contingency from which on a pair counts as completely dependent.
+    surprise : float
+        Standard deviations that are added to a measured contingency.
+    third : float
+        As ``cut``, for a third column given a measured pair.
+    """
+
+    cut: float = 0.5
+    dependence: float = 0.25
+    surprise: float = 1.0
+    third: float = 0.05
+
+
+TUNING = Tuning()
+
+# From so many queries on the same columns on, rows that agree on these are merged.
+_DENSE_CELLS = 1 << 20
+# A condition cuts two codes; weights of more codes are not ones of a range.
+_MOST_CUT = 2
+
+
+class _Part(NamedTuple):
+    """One product of weights: of codes, of units, and what is constant."""
+
+    factor: float
+    weights: dict[int, FloatArray]
+
+
+class ViewsModel(TreeModel):
+    """Weighted rows, and the coefficients of everything measured.
+
+    Parameters
+    ----------
+    rows_model : TreeModel
+        With rows.
+    columns : mapping of int to ColumnEstimate
+        Of every column of more than one code.
+    coefficients : Coefficients
+        Of every subset of columns that was measured.
+    possible : mapping of tuple of int to ndarray of bool, default=()
+        Combinations of codes that public rules allow.
+    """
+
+    kind: ClassVar[str] = "views"
+
+    def __init__(
+        self,
+        rows_model: TreeModel,
+        columns: Mapping[int, ColumnEstimate],
+        coefficients: Coefficients,
+        possible: Mapping[Axes, BoolArray] | None = None,
+    ) -> None:
+        super().__init__(
+            rows_model.density,
+            rows_model.total,
+            extra=rows_model.extra,
+            rows=rows_model.rows,
+            row_weights=rows_model.row_weights,
+            budget=rows_model.budget,
+        )
+        if self.rows is None:
+            raise ValueError("A model of views needs rows.")
+        self.columns = dict(columns)
+        self.coefficients = coefficients
+        self.possible = dict(possible or {})
+        look = coefficients.looks[()]
+        self._total = float(look.values)
+        self.total_variance = float(look.variances)
+        self._caches: dict[Any, Any] = {}
+
+    # ---------------------------------------------------------------- parts of a question
+
+    def _part(self, weights: Weights) -> _Part:
+        """Weights without columns that do not matter."""
+        factor, left = 1.0, {}
+        for axis, vector in weights.items():
+            vector = np.asarray(vector, dtype=np.float64)
+            if axis not in self.columns or (vector == vector[0]).all():
+                factor *= float(vector[0])
+            else:
+                left[axis] = vector
+        if not self._allowed(left):
+            factor = 0.0
+        return _Part(factor, left if factor else {})
+
+    def _allowed(self, weights: Weights) -> bool:
+        """Whether public rules leave any record that meets the conditions."""
+        for axes, allowed in self.possible.items():
+            if all(axis in weights for axis in axes):
+                chosen = [np.flatnonzero(weights[axis]) for axis in axes]
+                if not allowed[np.ix_(*chosen)].any():
+                    return False
+        return True
+
+    def _unit_shares(self, axis: int) -> FloatArray:
+        """Share of each code in its unit."""
+        key = "shares", axis
+        if key not in self._caches:
+            ladder = self.coefficients.ladders[axis]
+            mass = np.maximum(self.columns[axis].counts, 0.0)
+            mass = mass + 1e-9 * max(float(mass.sum()), 1.0) / len(mass)
+            self._caches[key] = mass / ladder.sums(mass)[ladder.units]
+        return self._caches[key]
+
+    def _units(self, axis: int, vectors: FloatArray) -> FloatArray:
+        """Mean weights of units, of weights of codes (n_codes, n)."""
+        ladder = self.coefficients.ladders[axis]
+        found = np.zeros((ladder.n_units, *vectors.shape[1:]))
+        shares = self._unit_shares(axis).reshape(-1, *[1] * (vectors.ndim - 1))
+        np.add.at(found, ladder.units, shares * vectors)
+        return found
+
+    def _hats(self, axis: int, vectors: FloatArray) -> FloatArray:
+        """Coefficients of mean weights of units; the first over its root is the mean."""
+        hats: FloatArray = self.coefficients.of_weights(axis, self._units(axis, vectors))
+        return hats
+
+    def _mean(self, axis: int, hat: FloatArray) -> FloatArray:
+        found: FloatArray = hat[0] / math.sqrt(self.coefficients.ladders[axis].n_units)
+        return found
+
+    # ---------------------------------------------------------------- what rows get wrong
+
+    def _row_cells_of(self, axes: Axes, sizes: Sequence[int]) -> FloatArray:
+        """Counts of groups among the rows."""
+        assert self.rows is not None
+        cell = np.zeros(len(self.rows), dtype=np.int64)
+        for axis, size in zip(axes, sizes, strict=True):
+            groups = self.coefficients.ladders[axis].groups(size)
+            cell = cell * size + groups[self.rows[:, axis]]
+        sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
+        counts: FloatArray = self._total * sums.astype(np.float64, copy=False)
+        return counts.reshape(tuple(sizes))
+
+    def _residual(self, axes: Axes, trust: float = 0.0) -> FloatArray:
+        """Measured coefficients less those of the rows; 0 where nothing was measured.
+
+        ``trust`` is the share of a distance that counts even where noise explains it.
+        """
+        key = "residual", axes, trust
+        if key not in self._caches:
+            look = self.coefficients.looks[axes]
+            ladders = self.coefficients.ladders
+            units = [ladders[axis].n_units for axis in axes]
+            rows = self.coefficients.of_table(axes, self._row_cells_of(axes, units))
+            away = np.where(look.precision > 0, look.values - rows, 0.0)
+            believed = self._believed(axes, away, look.variances)
+            self._caches[key] = believed + trust * (away - believed)
+        return self._caches[key]
+
+    def _believed(self, axes: Axes, away: FloatArray, variances: FloatArray) -> FloatArray:
+        """Distances from the rows as far as noise does not explain them, scale by scale.
+
+        The positive part of the estimator of James and Stein: where the distances of a scale are as
+        large as noise makes them, the rows answer; where they are larger, the measured table does.
+        """
+        found = np.zeros_like(away)
+        edges = [
+            [size - 1 for size in self.coefficients.ladders[axis].sizes if size - 1 <= length]
+            for axis, length in zip(axes, away.shape, strict=True)
+        ]
+        for places in product(*(pairwise(each) for each in edges)):
+            block = tuple(slice(first, stop) for first, stop in places)
+            told = away[block]
+            energy = float((told**2).sum())
+            noise = float(variances[block].sum())
+            if energy > noise:
+                found[block] = told * (1 - noise / energy)
+        return found
+
+    def _column_residual(self, axis: int) -> FloatArray:
+        key = "column", axis
+        if key not in self._caches:
+            assert self.rows is not None
+            own = np.bincount(
+                self.rows[:, axis], weights=self.row_weights, minlength=self.shape[axis]
+            )
+            self._caches[key] = self.columns[axis].counts - self._total * own
+        return self._caches[key]
+
+    def _measured(self, axes: Axes) -> Iterator[Axes]:
+        """Subsets of two and more columns that were measured together."""
+        looks = self.coefficients.looks
+        for order in range(2, len(axes) + 1):
+            for part in combinations(axes, order):
+                if part in looks:
+                    yield part
+
+    # ---------------------------------------------------------------- answers
+
+    def answer(self, queries: Sequence[Weights]) -> FloatArray:
+        """Expected counts under the weights, one for each query."""
+        parts = [self._part(query) for query in queries]
+        answers = np.zeros(len(queries))
+        for axes, members in by_attributes([part.weights for part in parts]).items():
+            factors = np.array([parts[i].factor for i in members])
+            stacked = {
+                axis: np.stack([parts[i].weights[axis] for i in members], axis=1) for axis in axes
+            }
+            answers[members] = factors * self._answered(axes, stacked, len(members))
+        return answers
+
+    def _answered(self, axes: Axes, weights: dict[int, FloatArray], n: int) -> FloatArray:
+        if not axes:
+            return np.full(n, self._total)
+        if len(axes) == 1:
+            [axis] = axes
+            return self.columns[axis].counts @ weights[axis]
+        found = self._total * self._of_rows(axes, weights, n)
+        hats = {axis: self._hats(axis, weights[axis]) for axis in axes}
+        means = {axis: self._mean(axis, hats[axis]) for axis in axes}
+        for axis in axes:
+            residual = self._column_residual(axis)
+            pure = residual @ weights[axis] - means[axis] * residual.sum()
+            found += pure * _times([means[other] for other in axes if other != axis])
+        for part in self._measured(axes):
+            value = self._residual(part, self.strength(part) if len(axes) == 2 else 0.0)
+            told = np.broadcast_to(value[..., None], (*value.shape, n))
+            for axis in part:
+                inside = hats[axis][1 : 1 + told.shape[0]]
+                told = (told * inside.reshape(len(inside), *[1] * (told.ndim - 2), n)).sum(axis=0)
+            found += told * _times([means[other] for other in axes if other not in part])
+        return found
+
+    def _of_rows(self, axes: Axes, weights: dict[int, FloatArray], n: int) -> FloatArray:
+        """Share of the rows under queries on the same columns."""
+        assert self.rows is not None and self.row_weights is not None
+        if len(axes) == 2 and self.shape[axes[0]] * self.shape[axes[1]] <= _DENSE_CELLS:
+            key = "rows", axes
+            if key not in self._caches:
+                self._caches[key] = self._row_table(axes)
+            return np.einsum("iq,iq->q", weights[axes[0]], self._caches[key] @ weights[axes[1]])
+        codes, masses = self._row_cells(axes, merged=n >= 8)
+        shares = np.empty(n)
+        for query in range(n):
+            product = masses
+            for axis, column in zip(axes, codes, strict=True):
+                product = product * weights[axis][column, query]
+            shares[query] = product.sum()
+        return shares
+
+    # ---------------------------------------------------------------- errors
+
+    def error(self, weights: Weights, level: float) -> Error:
+        """Error of one answer: its own variance."""
+        return self.error_of_parts([weights], level)
+
+    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
+        """Error of a sum of answers."""
+        noise, estimated = self.variance_of(parts)
+        std = math.sqrt(noise + estimated)
+        reach = float(ndtri(0.5 + level / 2)) * std
+        return Error(std, reach, reach, self._guarantee(noise, estimated, level))
+
+    def _guarantee(self, noise: float, estimated: float, level: float) -> str:
+        whole = noise + estimated
+        share = round(100 * noise / whole) if whole > 0 else 100
+        text = (
+            f"The interval is made to contain the true answer with a probability of "
+            f"{100 * level:g}%. "
+        )
+        if share >= 99:
+            return text + "Its width is that of the noise, whose law is known."
+        return text + (
+            f"{share}% of its variance is noise, whose law is known; the rest is for what was not "
+            "measured, and is estimated."
+        )
+
+    def variance_of(self, questions: Sequence[Weights]) -> tuple[float, float]:
+        """Variance of a sum of answers: of the noise, and of what was not measured."""
+        parts = [part for part in map(self._part, questions) if part.factor]
+        parts = _merged(parts)
+        if len(parts) == 1 and len(parts[0].weights) <= 1:
+            factor, weights = parts[0]
+            if not weights:
+                return factor**2 * self.total_variance, 0.0
+            [(axis, vector)] = weights.items()
+            inside = factor**2 * self._cut_codes(axis, vector, {})
+            return factor**2 * float(self.columns[axis].variance(vector)), inside
+        constant = 0.0
+        single: dict[int, FloatArray] = {}
+        several: dict[Axes, FloatArray] = {}
+        estimated = 0.0
+        for factor, weights in parts:
+            axes = tuple(sorted(weights))
+            hats = {axis: self._hats(axis, weights[axis]) for axis in axes}
+            means = {axis: float(self._mean(axis, hats[axis])) for axis in axes}
+            constant += factor * math.prod(means.values())
+            for axis in axes:
+                others = factor * math.prod(means[other] for other in axes if other != axis)
+                pure = others * (weights[axis] - means[axis])
+                single[axis] = single[axis] + pure if axis in single else pure
+            for part in self._measured(axes):
+                told: Any = factor * math.prod(means[a] for a in axes if a not in part)
+                for axis, size in zip(
+                    part, self.coefficients.looks[part].values.shape, strict=True
+                ):
+                    told = np.multiply.outer(told, hats[axis][1 : 1 + size])
+                several[part] = several[part] + told if part in several else told
+            estimated += math.sqrt(self._unmeasured(axes, weights)) * abs(factor)
+        noise = constant**2 * self.total_variance
+        noise += sum(float(self.columns[axis].variance(pure)) for axis, pure in single.items())
+        for part, told in several.items():
+            noise += float((told**2 * self.coefficients.looks[part].variances).sum())
+        return noise, estimated**2
+
+    def _unmeasured(self, axes: Axes, weights: Weights) -> float:
+        """Variance of what the rows add to the measured part of one product of weights."""
+        if len(axes) < 2:
+            return 0.0
+        squares = {axis: weights[axis] ** 2 for axis in axes}
+        whole = max(self._counted(squares), 1.0)
+        pairs = []
+        for pair in combinations(axes, 2):
+            cut = self._cut(pair, {axis: weights[axis] for axis in pair})
+            if cut > 0 and len(axes) > 2:
+                both = max(self._counted({axis: squares[axis] for axis in pair}), 1.0)
+                cut *= min(whole / both, 1.0) ** 2
+            pairs.append(cut)
+        found = max(pairs)
+        for axis in axes:
+            others = {other: weights[other] for other in axes if other != axis}
+            found += self._cut_codes(axis, weights[axis], others)
+        if len(axes) > 2 and axes not in self.coefficients.looks:
+            found += TUNING.third * min(
+                self._third(axis, whole, {other: squares[other] for other in axes if other != axis})
+                for axis in axes
+            )
+        return found
+
+    def _third(self, axis: int, whole: float, others: Weights) -> float:
+        """Variance of the share of a column among records that meet the other conditions."""
+        count = max(self._counted(others), 1.0)
+        share = min(whole / count, 1.0)
+        strength = max(self.strength((min(axis, other), max(axis, other))) for other in others)
+        return strength * count**2 * share * (1 - share)
+
+    def _counted(self, weights: Weights) -> float:
+        """What the rows count under weights."""
+        axes = tuple(sorted(weights))
+        stacked = {axis: weights[axis][:, None] for axis in axes}
+        return self._total * float(self._of_rows(axes, stacked, 1)[0])
+
+    def _cut_codes(self, axis: int, vector: FloatArray, others: Weights) -> float:
+        """Variance of the parts of codes that a range covers in part.
+
+        Records of a code may lie anywhere in it, the more so the more its count differs from those
+        of its neighbours.
+        """
+        cut = np.flatnonzero((vector > 0) & (vector < 1))
+        if not 0 < len(cut) <= _MOST_CUT or vector.min() < 0 or vector.max() > 1:
+            return 0.0
+        counts = np.maximum(self.columns[axis].counts, 0.0)
+        found = 0.0
+        for code in cut.tolist():
+            near = counts[max(code - 1, 0) : code + 2]
+            both = np.maximum(near + counts[code], 1e-300)
+            rough = float((np.abs(near - counts[code]) / both).max())
+            inside = counts[code]
+            if others:
+                one = np.zeros(len(vector))
+                one[code] = 1.0
+                inside = self._counted({axis: one, **others})
+            share = float(vector[code])
+            found += (rough * inside) ** 2 * share * (1 - share)
+        return found
+
+    def grid(self, pair: Axes) -> tuple[int, ...]:
+        """Groups of each column in the finest table of a pair; 1 and 1 if none was measured."""
+        return self.coefficients.grids.get(pair, (1, 1))
+
+    def _block_counts(self, pair: Axes) -> FloatArray:
+        """Counts of the blocks of the finest table of a pair, not negative."""
+        key = "blocks", pair
+        if key not in self._caches:
+            sizes, ladders = self.grid(pair), self.coefficients.ladders
+            table = self._row_cells_of(pair, sizes)
+            for place, (axis, size) in enumerate(zip(pair, sizes, strict=True)):
+                own = ladders[axis].sums(self._column_residual(axis), size)
+                pure = (own - own.mean()) / sizes[1 - place]
+                table = table + (pure[:, None] if place == 0 else pure[None, :])
+            if pair in self.coefficients.looks:
+                told = self._residual(pair, self.strength(pair))[
+                    tuple(slice(0, size - 1) for size in sizes)
+                ]
+                hat = np.zeros(sizes)
+                hat[1:, 1:] = told / math.sqrt(
+                    math.prod(
+                        size / ladders[axis].n_units for axis, size in zip(pair, sizes, strict=True)
+                    )
+                )
+                for place, axis in enumerate(pair):
+                    hat = along(self.coefficients.functions(axis, sizes[place]), hat, place)
+                table = table + hat
+            self._caches[key] = np.maximum(table, 0.0)
+        return self._caches[key]
+
+    def _cut(self, pair: Axes, weights: Weights) -> float:
+        """Variance of the part of blocks that a question cuts."""
+        sizes = self.grid(pair)
+        means, squares = [], []
+        for axis, size in zip(pair, sizes, strict=True):
+            ladder = self.coefficients.ladders[axis]
+            mass = np.maximum(self.columns[axis].counts, 0.0) + 1e-9
+            block = ladder.sums(mass, size)
+            vector = weights[axis]
+            safe = np.where(block > 0, block, 1.0)
+            means.append(ladder.sums(mass * vector, size) / safe)
+            squares.append(ladder.sums(mass * vector**2, size) / safe)
+        mean = np.multiply.outer(*means)
+        spread = np.maximum(np.multiply.outer(*squares) - mean**2, 0.0)
+        if not spread.any():
+            return 0.0
+        counts = self._block_counts(pair)
+        return TUNING.cut * self.strength(pair) * float((counts**2 * spread).sum())
+
+    def strength(self, pair: Axes) -> float:
+        """How strongly a pair depends on each other, from 0 to 1, no less than was measured."""
+        key = "strength", pair
+        if key not in self._caches:
+            self._caches[key] = self._measured_strength(pair)
+        return self._caches[key]
+
+    def _measured_strength(self, pair: Axes) -> float:
+        total = max(self._total, 1.0)
+        look = self.coefficients.looks.get(pair)
+        if look is None:
+            return self._typical_strength()
+        ladders = self.coefficients.ladders
+        # The mean square contingency of coarse groups, without what noise adds to it.
+        sizes = []
+        for axis, most in zip(pair, look.values.shape, strict=True):
+            fitting = [size for size in ladders[axis].sizes if 1 < size <= min(most + 1, 8)]
+            sizes.append(fitting[-1] if fitting else ladders[axis].sizes[1])
+        hat, variance = look.values, look.variances
+        cut = tuple(slice(0, size - 1) for size in sizes)
+        units = [ladders[axis].n_units for axis in pair]
+        scale = math.prod(unit / size for unit, size in zip(units, sizes, strict=True))
+        pure = np.zeros(sizes)
+        pure[1:, 1:][tuple(slice(0, s) for s in hat[cut].shape)] = hat[cut] * math.sqrt(scale)
+        noise = float(variance[cut].mean()) * scale
+        margins = [
+            np.maximum(ladders[axis].sums(self.columns[axis].counts, size), 0.02 * total / size)
+            for axis, size in zip(pair, sizes, strict=True)
+        ]
+        expected = np.multiply.outer(*margins) / total
+        table = pure
+        for place, axis in enumerate(pair):
+            table = along(self.coefficients.functions(axis, sizes[place]), table, place)
+        told = float((table**2 / expected).sum()) / total
+        by_chance = noise * float((1 / expected).sum()) / total
+        spread = noise * math.sqrt(2 * float((1 / expected**2).sum())) / total
+        found = max(told - by_chance, 0.0) + TUNING.surprise * spread
+        return min(found / TUNING.dependence, 1.0)
+
+    def _typical_strength(self) -> float:
+        measured = [axes for axes in self.coefficients.looks if len(axes) == 2]
+        if not measured:
+            return 1.0
+        return float(np.median([self.strength(pair) for pair in measured]))
+
+    def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
+        """Half widths of intervals of weighted counts of one attribute, and what they cover."""
+        if axis not in self.columns:
+            deviation = abs(weights[:, 0]) * math.sqrt(self.total_variance)
+        else:
+            deviation = np.sqrt(self.columns[axis].variance(weights.T))
+        return float(ndtri(0.5 + level / 2)) * deviation, self._guarantee(1.0, 0.0, level)
+
+    def view(self, axes: Sequence[int]) -> FloatArray:
+        """Counts for every combination of the codes of one or two attributes, without bias."""
+        if len(axes) == 1:
+            [axis] = axes
+            if axis not in self.columns:
+                return np.full(1, self._total)
+            return self.columns[axis].counts.copy()
+        a, b = axes
+        if a > b:
+            return self.view([b, a]).T
+        if a not in self.columns or b not in self.columns:
+            inner = self.view([b] if a not in self.columns else [a])
+            return inner[None, :] if a not in self.columns else inner[:, None]
+        table = self._total * self._row_table(axes)
+        units = [self.coefficients.ladders[axis].units for axis in axes]
+        shares = [self._unit_shares(axis) for axis in axes]
+        sizes = [self.coefficients.ladders[axis].n_units for axis in axes]
+        for place, axis in enumerate(axes):
+            residual = self._column_residual(axis)
+            mean = shares[place] / sizes[place]
+            pure = residual - mean * residual.sum()
+            other = shares[1 - place] / sizes[1 - place]
+            table += np.multiply.outer(pure, other) if place == 0 else np.outer(other, pure)
+        if (a, b) in self.coefficients.looks:
+            inside = self._residual((a, b), self.strength((a, b)))
+            hat = np.zeros(sizes)
+            hat[1 : 1 + inside.shape[0], 1 : 1 + inside.shape[1]] = inside
+            for place, axis in enumerate(axes):
+                hat = along(self.coefficients.functions(axis, sizes[place]), hat, place)
+            table += hat[np.ix_(*units)] * np.multiply.outer(*shares)
+        if (a, b) in self.possible:
+            table = np.where(self.possible[a, b], table, 0.0)
+        return table
+
+    # ---------------------------------------------------------------- files
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.to_arrays()
+        return {"shape": list(self.shape), "facts": state[0], "arrays": state[1]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        again = type(self).from_arrays(tuple(state["shape"]), state["facts"], state["arrays"])
+        self.__dict__.update(again.__dict__)
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        facts, arrays = super().to_arrays()
+        columns = []
+        for axis in sorted(self.columns):
+            each, ladder = self.columns[axis], self.coefficients.ladders[axis]
+            columns.append(
+                {
+                    "axis": axis,
+                    "blocks": list(each.sizes),
+                    "variances": [[size, value] for size, value in each.variances.items()],
+                    "total_variance": each.total_variance,
+                    "groups": list(ladder.sizes),
+                    "looks": 0 if each.looks is None else len(each.looks[1]),
+                }
+            )
+        looks = self.coefficients.looks
+        facts["columns"] = columns
+        facts["looks"] = [
+            [list(axes), list(np.shape(look.values)), list(self.coefficients.grids.get(axes, ()))]
+            for axes, look in looks.items()
+        ]
+        facts["possible"] = [list(axes) for axes in self.possible]
+        order = sorted(self.columns)
+        arrays["counts"] = _chained([self.columns[axis].counts for axis in order])
+        arrays["units"] = _chained([self.coefficients.ladders[axis].units for axis in order])
+        arrays["margin_variances"] = _chained(
+            [each.looks[1] for axis in order if (each := self.columns[axis]).looks is not None]
+        )
+        arrays["look_values"] = _chained([np.ravel(look.values) for look in looks.values()])
+        arrays["look_precision"] = _chained([np.ravel(look.precision) for look in looks.values()])
+        if self.possible:
+            arrays["possible"] = _chained(
+                [mask.ravel().astype(np.int8) for mask in self.possible.values()]
+            )
+        return facts, arrays
+
+    @classmethod
+    def from_arrays(
+        cls,
+        shape: tuple[int, ...],
+        facts: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+    ) -> ViewsModel:
+        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
+        rows_model = TreeModel.from_arrays(shape, facts, arrays)
+        for name in ("counts", "margin_variances", "look_values", "look_precision"):
+            if not np.isfinite(arrays[name]).all():
+                raise ValueError(f"{name} must be finite")
+        counts, units = _Cutter(arrays["counts"]), _Cutter(arrays["units"])
+        margins = _Cutter(arrays["margin_variances"])
+        columns: dict[int, ColumnEstimate] = {}
+        ladders: dict[int, Ladder] = {}
+        for each in facts["columns"]:
+            axis = int(each["axis"])
+            size = shape[axis]
+            ladder = Ladder(units.take(size).astype(np.int64), _levels(each["groups"]))
+            if ladder.units.min() < 0 or ladder.units.max() >= ladder.n_units:
+                raise ValueError("the units of a column do not fit its groups")
+            variances = {int(blocks): float(value) for blocks, value in each["variances"]}
+            blocks = _levels(each["blocks"])
+            if not variances or not {*variances} <= {*blocks} or min(variances.values()) <= 0:
+                raise ValueError("the variances of a column do not fit its blocks")
+            if blocks[-1] < size or not each["total_variance"] > 0:
+                raise ValueError("the blocks of a column do not fit the domain")
+            column = ColumnEstimate(size, blocks, variances, float(each["total_variance"]))
+            column.counts = counts.take(size).astype(np.float64)
+            if each["looks"]:
+                found = margins.take(int(each["looks"]))
+                if len(found) >= ladder.n_units or found.min() <= 0:
+                    raise ValueError("the looks at a column do not fit its groups")
+                column.join(ladder, None, found)
+            columns[axis], ladders[axis] = column, ladder
+        if {*columns} != {axis for axis, size in enumerate(shape) if size > 1}:
+            raise ValueError("the columns do not fit the domain")
+        coefficients = Coefficients(ladders)
+        values, precision = _Cutter(arrays["look_values"]), _Cutter(arrays["look_precision"])
+        for axes, sizes, grid in facts["looks"]:
+            key = tuple(int(axis) for axis in axes)
+            if list(key) != sorted({*key} & {*columns}) or len(sizes) != len(key):
+                raise ValueError("a table is not of columns of the domain")
+            for axis, size in zip(key, sizes, strict=True):
+                if size + 1 not in ladders[axis].sizes:
+                    raise ValueError("a table does not fit the groups of its columns")
+            n = math.prod(sizes)
+            look = Look(values.take(n).reshape(sizes), precision.take(n).reshape(sizes))
+            if (look.precision < 0).any():
+                raise ValueError("precisions must not be negative")
+            coefficients.looks[key] = look
+            if grid:
+                if len(grid) != len(key) or any(
+                    size not in ladders[axis].sizes for axis, size in zip(key, grid, strict=True)
+                ):
+                    raise ValueError("a grid does not fit the groups of its columns")
+                coefficients.grids[key] = tuple(int(size) for size in grid)
+        if () not in coefficients.looks or not (coefficients.looks[()].precision > 0).all():
+            raise ValueError("the total is missing")
+        possible: dict[Axes, BoolArray] = {}
+        if facts["possible"]:
+            masks = _Cutter(arrays["possible"])
+            for axes in facts["possible"]:
+                key = tuple(int(axis) for axis in axes)
+                sizes = [shape[axis] for axis in key]
+                possible[key] = masks.take(math.prod(sizes)).reshape(sizes).astype(bool)
+        return cls(rows_model, columns, coefficients, possible)
+
+
+class _Cutter:
+    """Takes arrays from one that holds them one after the other."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array, self._at = array, 0
+
+    def take(self, n: int) -> NDArray[Any]:
+        """The next numbers; ValueError if there are too few."""
+        found = self._array[self._at : self._at + n]
+        if len(found) != n:
+            raise ValueError("an array of the file is too short")
+        self._at += n
+        return found
+
+
+def _levels(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Numbers of blocks of the levels of a tree; ValueError if they do not divide each other."""
+    found = tuple(int(size) for size in sizes)
+    if not found or found[0] != 1 or any(b % a or b <= a for a, b in pairwise(found)):
+        raise ValueError("levels must begin with 1, and each must divide the next")
+    return found
+
+
+def _chained(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.zeros(0)
+
+
+def _times(factors: Sequence[FloatArray]) -> FloatArray | float:
+    """Product of arrays; 1 of none."""
+    found: FloatArray | float = 1.0
+    for factor in factors:
+        found = found * factor
+    return found
+
+
+def _merged(parts: Sequence[_Part]) -> list[_Part]:
+    """Parts that differ in one column only, as one."""
+    found: list[_Part] = []
+    for part in parts:
+        for place, other in enumerate(found):
+            one = _joined(other, part)
+            if one is not None:
+                found[place] = one
+                break
+        else:
+            found.append(part)
+    return found
+
+
+def _joined(first: _Part, second: _Part) -> _Part | None:
+    axes = {*first.weights, *second.weights}
+    differing = []
+    for axis in axes:
+        a, b = first.weights.get(axis), second.weights.get(axis)
+        if a is None or b is None or not np.array_equal(a, b):
+            differing.append(axis)
+    if len(differing) > 1:
+        return None
+    if not differing:
+        return _Part(first.factor + second.factor, first.weights)
+    [axis] = differing
+    known = first.weights.get(axis, second.weights.get(axis))
+    assert known is not None
+    ones = np.ones(len(known))
+    vector = first.factor * first.weights.get(axis, ones) + second.factor * second.weights.get(
+        axis, ones
+    )
+    if (vector == vector[0]).all():
+        rest = {a: w for a, w in first.weights.items() if a != axis}
+        return _Part(float(vector[0]), rest if vector[0] else {})
+    return _Part(1.0, {**first.weights, **second.weights, axis: vector})

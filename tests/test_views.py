@@ -1,0 +1,314 @@
+"""Views: one basis for all tables, columns with their covariance, and answers with their bars."""
+
+import itertools
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skdp
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
+from skdp.kernels.views import measured_views
+from skdp.kernels.views.ladders import coarse_size, column_plan, ladder_of
+from skdp.release import Coefficients, ColumnEstimate, Ladder, basis_of
+from skdp.rows import CountTable
+
+LADDERS = {
+    0: Ladder(np.arange(5), (1, 5)),
+    1: Ladder(np.arange(8), (1, 2, 4, 8)),
+    2: Ladder(np.arange(3), (1, 3)),
+}
+SHAPE = (5, 8, 3)
+
+
+def design(axes, sizes):
+    """Which cells of the whole table each measured cell sums."""
+    places = np.indices(SHAPE).reshape(len(SHAPE), -1)
+    cell = np.zeros(places.shape[1], dtype=int)
+    for axis, size in zip(axes, sizes, strict=True):
+        cell = cell * size + places[axis] // (SHAPE[axis] // size)
+    matrix = np.zeros((int(np.prod(sizes)), len(cell)))
+    matrix[cell, np.arange(len(cell))] = 1
+    return matrix
+
+
+def weighted_least_squares(matrices, values, variances):
+    """The best linear unbiased estimate, and its covariance."""
+    matrix, y = np.vstack(matrices), np.concatenate(values)
+    precision = np.concatenate(
+        [np.full(len(m), 1 / v) for m, v in zip(matrices, variances, strict=True)]
+    )
+    covariance = np.linalg.pinv(matrix.T @ (matrix * precision[:, None]))
+    return covariance @ matrix.T @ (precision * y), covariance
+
+
+def test_averaged_coefficients_are_the_best_linear_estimate():
+    rng = np.random.default_rng(0)
+    truth = rng.poisson(20, SHAPE).ravel()
+    known = Coefficients(LADDERS)
+    matrices, values, variances = [], [], []
+    for axes, sizes, variance in [
+        ((0, 1), (5, 4), 2.0),
+        ((0, 1), (5, 2), 0.5),
+        ((1, 2), (8, 3), 1.0),
+        ((0, 1, 2), (5, 2, 3), 3.0),
+        ((0, 2), (5, 3), 0.7),
+    ]:
+        matrices.append(design(axes, sizes))
+        values.append(matrices[-1] @ truth + rng.normal(0, variance**0.5, len(matrices[-1])))
+        variances.append(variance)
+        known.add(axes, values[-1].reshape(sizes), variance)
+    best, covariance = weighted_least_squares(matrices, values, variances)
+    for axes, sizes in [((0, 1), (5, 4)), ((1, 2), (8, 3)), ((0, 1, 2), (5, 2, 3))]:
+        asked = design(axes, sizes)
+        alone = {
+            axis: design((axis,), (size,)) @ best for axis, size in zip(axes, sizes, strict=True)
+        }
+        counts, _ = known.table(axes, sizes, alone)
+        np.testing.assert_allclose(counts.ravel(), asked @ best, atol=1e-9)
+    # The pure part of a pair has the variance that least squares say, and no covariance.
+    pure = np.kron(basis_of((1, 5))[:, 1:].T, basis_of((1, 2, 4, 8))[:, 1:4].T)
+    pure = np.kron(pure, np.ones(3))
+    found = pure @ covariance @ pure.T
+    look = known.looks[0, 1]
+    np.testing.assert_allclose(found, np.diag(np.diag(found)), atol=1e-9)
+    np.testing.assert_allclose(look.variances[:, :3].ravel(), np.diag(found), atol=1e-9)
+
+
+def test_a_column_is_the_best_linear_estimate_with_its_covariance():
+    rng = np.random.default_rng(1)
+    n_codes, sizes, variances = 10, (1, 3, 12), {3: 2.0, 12: 5.0}
+    truth = np.append(rng.poisson(30, n_codes), [0, 0])
+    tables = {
+        size: truth.reshape(size, -1).sum(axis=1) + rng.normal(0, each**0.5, size)
+        for size, each in variances.items()
+    }
+    ladder = Ladder(np.array([0, 0, 0, 1, 1, 2, 2, 2, 3, 3]), (1, 2, 4))
+    margin = np.zeros((3, 12))
+    margin[:, :n_codes] = basis_of(ladder.sizes)[:, 1:][ladder.units].T
+    looks, noise = margin @ truth + rng.normal(0, 1, 3), np.array([3.0, 2.0, 2.0])
+    total = truth.sum() + 1.5
+    blocks = np.kron(np.eye(3), np.ones(4))
+    matrices = [np.ones((1, 12)), blocks, np.eye(12), *(row[None] for row in margin)]
+    values = [np.array([total]), tables[3], tables[12], *(looks[:, None])]
+    best, covariance = weighted_least_squares(matrices, values, [4.0, 2.0, 5.0, *noise])
+    column = ColumnEstimate(n_codes, sizes, variances, 4.0)
+    column.fit(tables, total)
+    column.join(ladder, looks, noise)
+    np.testing.assert_allclose(column.counts, best[:n_codes], atol=1e-9)
+    asked = rng.normal(size=(n_codes, 4))
+    padded = np.vstack([asked, np.zeros((2, 4))])
+    wanted = np.einsum("kq,kl,lq->q", padded, covariance, padded)
+    np.testing.assert_allclose(column.variance(asked), wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_codes", [2, 3, 5, 7, 11, 14, 16, 17, 40, 300])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_ladders_are_nested_groups_without_gaps(n_codes, ordered):
+    counts = np.random.default_rng(n_codes).gamma(0.3, 100, n_codes) - 5
+    ladder = ladder_of(counts, np.arange(n_codes) if ordered else None)
+    assert ladder.sizes[0] == 1 and len(ladder.units) == n_codes
+    for coarse, fine in itertools.pairwise(ladder.sizes):
+        assert fine % coarse == 0
+    assert len(np.unique(ladder.units)) == min(n_codes, ladder.n_units)
+    assert 1 < coarse_size(ladder) <= 5
+    if ordered:
+        assert (np.diff(ladder.units) >= 0).all()
+
+
+def test_trees_of_columns_spend_all_their_budget():
+    for n_codes in (1, 2, 24, 25, 100, 1_000, 100_000):
+        for ordered in (True, False):
+            plan = column_plan(n_codes, ordered)
+            assert sum(plan.shares.values()) == 1 and plan.sizes[-1] >= n_codes
+            assert set(plan.shares) <= set(plan.sizes)
+
+
+# --- releases
+
+DOMAIN = Domain(
+    {
+        "age": Numeric(0, 40, bins=40),
+        "pay": Numeric(0, 50, bins=50),
+        "sex": Categorical(["F", "M"]),
+        "work": Categorical(list("abcdefg")),
+    }
+)
+
+
+def people(n, seed=0):
+    rng = np.random.default_rng(seed)
+    age = np.minimum(rng.gamma(4, 4, n), 39.5)
+    pay = np.clip(age + rng.normal(0, 4, n), 0, 49.5)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "pay": pay,
+            "sex": rng.choice(["F", "M"], n),
+            "work": rng.choice(list("abcdefg"), n, p=[0.4, 0.2, 0.2, 0.1, 0.05, 0.03, 0.02]),
+        }
+    )
+
+
+PEOPLE = people(20_000)
+
+
+def fitted(epsilon=1.0, rows=PEOPLE, domain=DOMAIN, seed=0, **given):
+    return MarginalSynthesizer(
+        epsilon, domain=domain, plan="linear", random_state=seed, **given
+    ).fit(rows)
+
+
+@pytest.fixture(scope="module")
+def view():
+    return fitted()
+
+
+def test_tails_of_dependent_columns_are_near_the_truth(view):
+    for query in ("age >= 20 and pay >= 25", "age < 10 and pay < 10", "age >= 20 and pay < 25"):
+        truth = len(PEOPLE.query(query))
+        answer = view.count(query, return_interval=True)
+        assert abs(answer.value - truth) < 4 * answer.std
+        assert answer.upper - answer.lower < 2_000
+
+
+@pytest.mark.slow
+def test_errors_have_the_variance_that_is_said():
+    """Single columns and fine pairs: a chi-square test, false alarms below 1e-4."""
+    from scipy.stats import chi2
+
+    orders = [np.arange(40), np.arange(50), None, None]
+    table = CountTable.from_codes(DOMAIN.encode(PEOPLE), DOMAIN.shape)
+    questions = [
+        {0: (np.arange(40) >= 15).astype(float)},
+        {1: (np.arange(50) < 9).astype(float)},
+        {3: (np.arange(7) == 2).astype(float)},
+    ]
+    codes = DOMAIN.encode(PEOPLE)
+    truth = [
+        np.prod([vector[codes[:, axis]] for axis, vector in question.items()], axis=0).sum()
+        for question in questions
+    ]
+    scores = []
+    for seed in range(40):
+        model = measured_views(
+            table,
+            {"total": Fraction(1, 50), "views": Fraction(49, 50)},
+            orders=orders,
+            random_state=seed,
+        )
+        noise = [model.variance_of([question])[0] for question in questions]
+        scores.append((model.answer(questions) - truth) / np.sqrt(noise))
+    for each in np.transpose(scores):
+        told = float((each**2).sum())
+        assert chi2.ppf(5e-5, 40) < told < chi2.ppf(1 - 5e-5, 40)
+        # A scale that is wrong by a factor of two is rejected.
+        assert not chi2.ppf(5e-5, 40) < 4 * told < chi2.ppf(1 - 5e-5, 40)
+
+
+def test_files_and_pickles_answer_the_same(view, tmp_path):
+    path = tmp_path / "view.skdp"
+    view.synopsis_.save(path)
+    for again in (Synopsis.load(path), pickle.loads(pickle.dumps(view.synopsis_))):
+        for query in ("age < 12.5", "sex == 'F'", "age < 12 and pay < 20", "age<9 and work=='b'"):
+            first = view.count(query, return_interval=True)
+            second = again.count(query, return_interval=True)
+            assert first.value == pytest.approx(second.value, rel=1e-9)
+            assert first.std == pytest.approx(second.std, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts, arrays: facts["columns"].pop(),
+        lambda facts, arrays: facts["columns"][0].update(groups=[1, 3, 7]),
+        lambda facts, arrays: facts["columns"][0].update(variances=[]),
+        lambda facts, arrays: facts["columns"][0].update(blocks=[1, 2]),
+        lambda facts, arrays: facts["looks"].pop(0),
+        lambda facts, arrays: facts["looks"].append([[0, 9], [1, 1], []]),
+        lambda facts, arrays: arrays.update(look_values=arrays["look_values"][:-1]),
+        lambda facts, arrays: arrays.update(counts=arrays["counts"] * np.inf),
+        lambda facts, arrays: arrays.update(units=arrays["units"] + 1_000),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(view, change):
+    facts, arrays = view.synopsis_.model.to_arrays()
+    change(facts, arrays)
+    with pytest.raises(ValueError):
+        type(view.synopsis_.model).from_arrays(DOMAIN.shape, facts, arrays)
+
+
+def test_views_are_what_questions_answer(view):
+    model = view.synopsis_.model
+    table = model.view([0, 3])
+    for first, second in ((3, 1), (20, 0), (39, 6)):
+        one, other = np.zeros(40), np.zeros(7)
+        one[first] = other[second] = 1
+        assert table[first, second] == pytest.approx(model.answer([{0: one, 3: other}])[0])
+    np.testing.assert_allclose(model.view([3, 0]), table.T)
+    assert model.view([2]).sum() == pytest.approx(model.total, rel=0.01)
+
+
+def test_means_and_unions_have_bars(view):
+    mean = view.mean("pay", "sex == 'F'", return_interval=True)
+    assert abs(mean.value - PEOPLE.pay[PEOPLE.sex == "F"].mean()) < 4 * mean.std
+    assert mean.upper - mean.lower < 2
+    union = view.count("age < 8 or pay >= 30", return_interval=True)
+    truth = ((PEOPLE.age < 8) | (PEOPLE.pay >= 30)).sum()
+    assert abs(union.value - truth) < 4 * union.std
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1e6])
+def test_extreme_budgets(epsilon):
+    made = fitted(epsilon, PEOPLE[:500])
+    answer = made.count("age >= 20 and pay >= 25", return_interval=True)
+    assert np.isfinite([answer.value, answer.std]).all()
+    if epsilon > 1:
+        truth = len(PEOPLE[:500].query("age >= 20 and pay >= 25"))
+        assert answer.value == pytest.approx(truth, abs=1)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [PEOPLE[:0], PEOPLE[:1], pd.concat([PEOPLE[:1]] * 50), PEOPLE.assign(pay=PEOPLE.age)[:300]],
+    ids=["none", "one", "equal", "copies"],
+)
+def test_degenerate_tables(rows):
+    made = fitted(rows=rows)
+    assert len(made.sample(5, random_state=0)) == 5
+    assert np.isfinite(made.count("age < 10 and sex == 'F' and work == 'a'"))
+
+
+def test_columns_of_one_code_and_of_very_many():
+    domain = Domain(
+        {"one": Categorical(["x"]), "id": Numeric(0, 99_999, integer=True), "g": Numeric(0, 1)}
+    )
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {"one": "x", "id": rng.integers(0, 100_000, 3_000), "g": rng.uniform(0, 1, 3_000)}
+    )
+    made = fitted(rows=rows, domain=domain)
+    answer = made.count("one == 'x' and id < 50000 and g < 0.5", return_interval=True)
+    assert abs(answer.value - 750) < 4 * answer.std + 100
+    alone = Domain({"one": Categorical(["x"]), "two": Categorical(["y", "z"])})
+    both = pd.DataFrame({"one": ["x"] * 30, "two": ["y"] * 30})
+    assert abs(fitted(rows=both, domain=alone).count("two == 'y'") - 30) < 50
+
+
+def test_labels_and_rules_are_refused_before_the_charge():
+    ledger = skdp.PrivacyLedger(1.0)
+    with pytest.raises(ValueError, match="plan='linear' knows no label"):
+        MarginalSynthesizer(1.0, domain=DOMAIN, target="sex", plan="linear", ledger=ledger).fit(
+            PEOPLE
+        )
+    ruled = Domain(
+        {"a": Numeric(0, 9, integer=True), "b": Numeric(0, 9, integer=True)},
+        structure=[skdp.forbid("a > 5 and b < 3")],
+    )
+    with pytest.raises(ValueError, match="rules between columns"):
+        MarginalSynthesizer(1.0, domain=ruled, plan="linear", ledger=ledger).fit(
+            pd.DataFrame({"a": [1], "b": [2]})
+        )
+    assert ledger.spent == 0
