@@ -176,11 +176,11 @@ def test_check_of_parquet(files, capsys):
 
 def test_check_refuses_types_that_do_not_fit(files, capsys):
     pytest.importorskip("pyarrow")
-    loans().assign(amount="Canary").to_parquet(files / "data.parquet")
+    loans().assign(amount=pd.Timestamp("2020-01-01")).to_parquet(files / "data.parquet")
     arguments = [files / "data.parquet", "--domain", files / "domain.json"]
     assert run("domain", "check", *arguments) == 2
     shown = capsys.readouterr().err
-    assert "amount" in shown and "Canary" not in shown
+    assert "amount" in shown and "2020" not in shown
 
 
 def test_describe_lists_columns_and_rules(files, capsys):
