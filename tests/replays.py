@@ -1611,5 +1611,8 @@ BRANCHES = [
 CONTAINED = [
     branch
     for branch in BRANCHES
-    if not branch.needs and not branch.name.startswith(("most_frequent_items", "sparse_counts"))
+    if not branch.needs
+    and not branch.name.startswith(("most_frequent_items", "sparse_counts"))
+    # Models for frames.
+    and not branch.name.endswith("of models that draw")
 ]

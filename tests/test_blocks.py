@@ -434,6 +434,8 @@ def test_who_ends_the_process_is_heard(monkeypatch):
     def leave(number, frame):
         raise SystemExit(number)
 
+    # What starts the tests may ignore Ctrl-C.
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     handler = signal.signal(signal.SIGTERM, leave)
     before = np.random.get_state()[1:3]  # noqa: NPY002
     try:
@@ -443,6 +445,7 @@ def test_who_ends_the_process_is_heard(monkeypatch):
                 model.fit(np.ones((30, 1)))
     finally:
         signal.signal(signal.SIGTERM, handler)
+        signal.signal(signal.SIGINT, interrupt)
     after = np.random.get_state()[1:3]  # noqa: NPY002
     np.testing.assert_array_equal(after[0], before[0])
     assert after[1] == before[1]

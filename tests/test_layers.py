@@ -547,7 +547,7 @@ def test_imports_are_declared():
     optional = declared(line for name in extras if name != "dev" for line in extras[name])
     assert not {source.name: found for source in sources()
                 if (found := undeclared(source, needed, optional))}  # fmt: skip
-    for code in ("import yaml", "import joblib", "def f():\n    import joblib"):
+    for code in ("import yaml", "import dateutil", "def f():\n    import dateutil"):
         assert undeclared(Source("skdp.domain.x", ast.parse(code)), needed, optional)
     lazily = Source("skdp.domain.x", ast.parse("def f():\n    import yaml"))
     assert not undeclared(lazily, needed, optional)

@@ -411,7 +411,7 @@ def test_joint_refuses_what_does_not_fit_into_memory(monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["canonical", "joint", "auto"])
-@pytest.mark.parametrize("epsilon", [1e300, Fraction(10) ** 400])
+@pytest.mark.parametrize("epsilon", [1e300, Fraction(10) ** 300])
 def test_nothing_warns_where_scores_and_epsilon_are_huge(method, epsilon):
     scores = np.array([-(2**63), 2**63 - 1, *range(2**62, 2**62 + 11)])
     with warnings.catch_warnings():
