@@ -23,7 +23,7 @@ from skdp import Synopsis
 from skdp.release import TreeDensity, TreeModel
 from skdp.rows import CountTable
 
-__all__ = ["BASELINES", "Release", "Unsupported", "attempts", "release"]
+__all__ = ["BASELINES", "Release", "Unsupported", "attempts", "parsed", "release"]
 
 Queries = Sequence[Mapping[int, NDArray[np.float64]]]
 
@@ -130,7 +130,7 @@ def release(
 
 
 def _synthesized(name: str, table: Table, epsilon: float, seed: int, **given: Any) -> Release:
-    title, parameters = _parsed(name)
+    title, parameters = parsed(name)
     made = getattr(skdp, title, None)
     if not title.endswith("Synthesizer") or made is None:
         here = sorted(each for each in skdp.__all__ if each.endswith("Synthesizer"))
@@ -147,7 +147,7 @@ def _synthesized(name: str, table: Table, epsilon: float, seed: int, **given: An
     return Release(table, estimator.synopsis_, estimator)
 
 
-def _parsed(name: str) -> tuple[str, dict[str, Any]]:
+def parsed(name: str) -> tuple[str, dict[str, Any]]:
     """The class and the keywords of "Class" or "Class(keyword=value, ...)"."""
     try:
         call = ast.parse(name, mode="eval").body

@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 
 import skdp
 from benchmarks import _data
+from benchmarks._fidelity_releases import parsed
 from benchmarks._fidelity_tables import Table
 from benchmarks._question_tables import TABLES, edges_of
 from skdp.exceptions import InsecureSeedWarning
@@ -322,7 +323,10 @@ def measured(
     fit_seconds, ask_seconds = [], dict.fromkeys(kinds, 0.0)
     for seed in seeds:
         begin = time.process_time()
-        estimator = getattr(skdp, method)(epsilon, domain=table.domain, random_state=seed)
+        title, parameters = parsed(method)
+        estimator = getattr(skdp, title)(
+            epsilon, domain=table.domain, random_state=seed, **parameters
+        )
         release = estimator.fit(table.rows).synopsis_
         fit_seconds.append(time.process_time() - begin)
         for kind, some in chosen.items():
@@ -428,7 +432,9 @@ def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
     parser.add_argument("--fits", type=int, help="releases of each; default: 30")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--most-questions", type=int, default=40, help="of a kind and table")
-    parser.add_argument("--method", default="MarginalSynthesizer", help="name of a synthesizer")
+    parser.add_argument(
+        "--method", default="MarginalSynthesizer", help='a synthesizer, or "Class(name=value)"'
+    )
     parser.add_argument("--quick", action="store_true", help="two fits of four tables")
     parser.add_argument("--out", type=Path, help="JSON file of the results")
     parser.add_argument("--beside", type=Path, help="JSON file of an earlier run")

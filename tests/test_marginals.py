@@ -118,7 +118,7 @@ def check(view, domain, n_rows=200, apart=np.inf):
         ({"workload": {("a", "b"): np.nan}}, ValueError, "must be finite"),
         ({"workload": {("a", "b"): "1"}}, TypeError, "must be a number"),
         ({"workload": {("a", "b"): True}}, TypeError, "must be a number"),
-        ({"plan": "pgm"}, ValueError, "'adaptive', 'mst' or 'aim', got 'pgm'"),
+        ({"plan": "pgm"}, ValueError, "'adaptive', 'mst', 'aim' or 'linear', got 'pgm'"),
         ({"plan": None}, ValueError, "plan must be"),
         ({"plan": "mst", "max_order": 1}, ValueError, "max_order=1 allows no sets"),
         ({"plan": "mst", "workload": {("a", "b"): 1}}, ValueError, "'all' with.*got a dict"),
