@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from skdp.exceptions import DomainError
-from skdp.rows import as_frame, build_frame, is_missing, select_columns, take_rows
+from skdp.rows import as_frame, build_frame, is_missing, row_taker, select_columns, take_rows
 
 TABLES = {
     "pandas": pd.DataFrame,
@@ -437,3 +437,11 @@ def test_text_is_read_beyond_a_nul_whatever_the_other_records_are(make):
         codes, uniques = frame.column(frame.names[0]).factorize()
         assert len(set(codes[: len(texts)].tolist())) == len(texts)
         assert [uniques[code] for code in codes[: len(texts)]] == texts
+
+
+def test_rows_of_a_frame_with_one_complex_number_are_real_but_for_that():
+    n_rows, take = row_taker(pd.DataFrame({"a": [1.0, 2 + 1j, np.nan], "b": ["x", "y", "z"]}))
+    taken = take(np.array([0, 2]))
+    assert n_rows == 3 and list(taken.columns) == ["a", "b"]
+    assert taken["a"].astype(float).tolist()[0] == 1.0 and taken["a"].isna().tolist()[1]
+    assert take(np.array([1]))["a"].tolist() == [2 + 1j]

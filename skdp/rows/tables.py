@@ -109,6 +109,8 @@ def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:
     TypeError
         If rows cannot be taken by position.
     """
+    if isinstance(data, pd.DataFrame):
+        data = _with_real_columns(data)
     native = nw.from_native(data, pass_through=True, eager_only=True, allow_series=True)
     if isinstance(native, nw.DataFrame | nw.Series):
 
@@ -121,6 +123,29 @@ def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:
     if rows.ndim < 1:
         raise TypeError(f"Rows of a {type(data).__name__} cannot be taken by position.")
     return rows.shape[0], lambda positions: rows[positions]
+
+
+def _with_real_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, with columns of objects for complex ones, in which real numbers are floats again.
+
+    One complex number makes pandas turn all others into complex ones, with which a model of others
+    may fail for every row.
+    """
+    places = [
+        place
+        for place, dtype in enumerate(frame.dtypes)
+        if isinstance(dtype, np.dtype) and dtype.kind == "c"
+    ]
+    if not places:
+        return frame
+    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    for place in places:
+        values = frame.iloc[:, place].tolist()
+        own = [each.real if each.imag == 0 else each for each in values]
+        columns[place] = pd.Series(own, index=frame.index, name=frame.columns[place], dtype=object)
+    found = pd.concat(columns, axis=1)
+    found.columns = frame.columns
+    return found
 
 
 def _build_array(series: Sequence[pd.Series]) -> NDArray:
