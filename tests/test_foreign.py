@@ -999,6 +999,9 @@ def test_honest(name):
 def test_what_passes_is_silent_on_odd_values(place, name):
     # On some types of columns; `python -m skdp audit --replay` tries them all.
     step, types = SILENT_STEPS[name], list(tables())[place % 17 :: 17]
+    if "ColumnTransformer" in name:
+        # scikit-learn 1.6 takes no tables of Arrow, whatever is in them.
+        types = [each for each in types if not each.startswith("Arrow")]
     assert privacy_report(make_pipeline(step, model())).private
     with_odd, without = (outcomes(step, types, odd) for odd in (True, False))
     assert len(without) > 20 and not any(isinstance(each, str) for each in without.values())

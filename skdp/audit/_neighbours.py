@@ -361,10 +361,18 @@ CONTAINERS: Mapping[str, tuple[Callable[[_Columns], Any], Callable[[list[Any]], 
         _object_series,
     ),
     "columns of a type that pandas chose": (
-        lambda columns: pd.DataFrame({str(n): pd.Series(v) for n, v in columns.items()}),
-        pd.Series,
+        lambda columns: pd.DataFrame({str(n): _inferred(v) for n, v in columns.items()}),
+        lambda values: _inferred(values),
     ),
 }
+
+
+def _inferred(values: Any) -> pd.Series:
+    """A column of the type that pandas chooses; older ones fail at integers beyond all floats."""
+    try:
+        return pd.Series(values)
+    except OverflowError:
+        return pd.Series(values, dtype=object)
 
 
 def odd_pair(
