@@ -352,6 +352,14 @@ def _object_series(values: list[Any]) -> pd.Series:
     return pd.Series(object_array(values), dtype=object)
 
 
+def _inferred(values: Any) -> pd.Series:
+    """A column of the type that pandas chooses; older ones fail at integers beyond all floats."""
+    try:
+        return pd.Series(values)
+    except OverflowError:
+        return pd.Series(values, dtype=object)
+
+
 #: Ways to hold a table, and a single column of labels or values.
 CONTAINERS: Mapping[str, tuple[Callable[[_Columns], Any], Callable[[list[Any]], Any]]] = {
     "lists": (_rows_of, list),
@@ -362,17 +370,9 @@ CONTAINERS: Mapping[str, tuple[Callable[[_Columns], Any], Callable[[list[Any]], 
     ),
     "columns of a type that pandas chose": (
         lambda columns: pd.DataFrame({str(n): _inferred(v) for n, v in columns.items()}),
-        lambda values: _inferred(values),
+        _inferred,
     ),
 }
-
-
-def _inferred(values: Any) -> pd.Series:
-    """A column of the type that pandas chooses; older ones fail at integers beyond all floats."""
-    try:
-        return pd.Series(values)
-    except OverflowError:
-        return pd.Series(values, dtype=object)
 
 
 def odd_pair(

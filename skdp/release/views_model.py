@@ -53,7 +53,7 @@ class Tuning(NamedTuple):
 
 TUNING = Tuning()
 
-# From so many queries on the same columns on, rows that agree on these are merged.
+# Two columns are tabulated over the rows if they have at most this many cells.
 _DENSE_CELLS = 1 << 20
 # A condition cuts two codes; weights of more codes are not ones of a range.
 _MOST_CUT = 2
