@@ -40,7 +40,9 @@ def weighted_least_squares(matrices, values, variances):
     precision = np.concatenate(
         [np.full(len(m), 1 / v) for m, v in zip(matrices, variances, strict=True)]
     )
-    covariance = np.linalg.pinv(matrix.T @ (matrix * precision[:, None]))
+    # Singular: some functions of cells were not measured. Round-off differs between machines.
+    information = matrix.T @ (matrix * precision[:, None])
+    covariance = np.linalg.pinv(information, rcond=1e-9, hermitian=True)
     return covariance @ matrix.T @ (precision * y), covariance
 
 
