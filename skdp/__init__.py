@@ -87,7 +87,6 @@ if TYPE_CHECKING:
         HDPViewSynthesizer,
         KDTreeSynthesizer,
         MarginalSynthesizer,
-        PairViewSynthesizer,
         PrivBayesSynthesizer,
         PrivTreeSynthesizer,
     )
@@ -111,7 +110,6 @@ __all__ = [
     "KDTreeSynthesizer",
     "MarginalSynthesizer",
     "Numeric",
-    "PairViewSynthesizer",
     "PrivBayesSynthesizer",
     "PrivPfCClassifier",
     "PrivPfCTransformer",
@@ -282,8 +280,7 @@ _HOMES = {
         "HDPViewSynthesizer",
         "KDTreeSynthesizer",
         "MarginalSynthesizer",
-        "PairViewSynthesizer",
-        "PrivBayesSynthesizer",
+            "PrivBayesSynthesizer",
         "PrivTreeSynthesizer",
     ),
 }

@@ -11,7 +11,6 @@ from ..synthesis import (
     HDPViewSynthesizer,
     KDTreeSynthesizer,
     MarginalSynthesizer,
-    PairViewSynthesizer,
     PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
@@ -24,7 +23,6 @@ METHODS: dict[str, Callable[..., Any]] = {
     "hdpview": HDPViewSynthesizer,
     "kdtree": KDTreeSynthesizer,
     "marginals": MarginalSynthesizer,
-    "pair-views": PairViewSynthesizer,
     "privbayes": PrivBayesSynthesizer,
     "privtree": PrivTreeSynthesizer,
 }

@@ -9,7 +9,6 @@ import numpy as np
 from .._random import sampling_generator
 from .._types import CodeArray, FloatArray
 from ..domain import Domain
-from ..kernels.pairviews.errors import random_weights
 from ..release.model import Model
 
 __all__ = ["errors_of_answers"]
@@ -84,3 +83,15 @@ def _errors(
             exact[number] = agree.sum()
         parts.append(np.asarray(model.answer(queries)) - exact)
     return np.concatenate(parts)
+
+
+def random_weights(size: int, ordered: bool, generator: np.random.Generator) -> FloatArray:
+    """Weights 1 on a random range of codes, or on a random subset of unordered ones, else 0."""
+    weights = np.zeros(size)
+    if ordered:
+        low, high = sorted(generator.integers(0, size, size=2).tolist())
+        weights[low : high + 1] = 1.0
+    else:
+        most = int(generator.integers(1, size + 1))
+        weights[generator.permutation(size)[:most]] = 1.0
+    return weights

@@ -38,12 +38,9 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``row_given``        weighted records that agree with known values
 ``draws``            positions inside ranges, rows that agree
 ``tree_model``       model: released views of attributes and pairs
-``error_bars``       error bars of tree models: one published quantile
-``error_classes``    error bars by kinds of questions
 ``coefficients``     noisy tables of nested groups in one orthonormal basis
 ``column_estimate``  a column from everything measured, with its covariance
 ``views_model``      model: coefficients of everything measured, and weighted rows
-``mixture``          model: a tree model for each class of a label
 ``network_density``  attributes joined by a Bayesian network
 ``network_given``    records of a network given some of their values
 ``network_rounded``  records of a network with rounded counts
@@ -71,8 +68,6 @@ from .coefficients import Coefficients, Ladder, basis_of
 from .column_estimate import ColumnEstimate
 from .combined import CombinedRelease, combine
 from .coupling import couple, group_sums
-from .error_bars import ErrorBars
-from .error_classes import ErrorClasses, typical_ratio
 from .intervals import (
     AnySpread,
     BoundedSpread,
@@ -83,7 +78,6 @@ from .intervals import (
     LeafErrorBound,
     intervals_from_keywords,
 )
-from .mixture import MixtureModel
 from .model import Model
 from .network_density import Conditional, NetworkDensity
 from .network_model import NetworkModel
@@ -105,14 +99,11 @@ __all__ = [
     "CombinedRelease",
     "Conditional",
     "Error",
-    "ErrorBars",
-    "ErrorClasses",
     "GaussianNoise",
     "Intervals",
     "KnownNoise",
     "Ladder",
     "LeafErrorBound",
-    "MixtureModel",
     "Model",
     "NetworkDensity",
     "NetworkModel",
@@ -133,5 +124,4 @@ __all__ = [
     "parse",
     "parse_parts",
     "round_line",
-    "typical_ratio",
 ]

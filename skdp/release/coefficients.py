@@ -114,6 +114,12 @@ class Coefficients:
         # The finest tables: numbers of groups of each column.
         self.grids: dict[Axes, tuple[int, ...]] = {}
 
+    def over(self, ladders: Mapping[int, Ladder]) -> Coefficients:
+        """The same looks, over ladders of the same sizes."""
+        found = Coefficients(ladders)
+        found.looks, found.grids = dict(self.looks), dict(self.grids)
+        return found
+
     def add(self, axes: Axes, counts: NDArray[Any], variance: float) -> None:
         """Add a noisy table, one axis a column over the groups of some level.
 

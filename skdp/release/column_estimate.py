@@ -8,12 +8,13 @@ a term of low rank. Post-processing of released numbers.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .._types import FloatArray
+from .._types import FloatArray, IntArray
 from .coefficients import Ladder, basis_of
 
 __all__ = ["ColumnEstimate"]
@@ -50,6 +51,8 @@ class ColumnEstimate:
         self.total_variance = total_variance
         self._scales = self._scale_variances()
         self.counts = np.zeros(n_codes)
+        # Codes that records can have, in the order of the lattice; None: all.
+        self.codes: IntArray | None = None
         # The covariance is that of the levels less ``lowered @ lowered.T``.
         self._lowered: FloatArray | None = None
         self.looks: tuple[Ladder, FloatArray] | None = None
@@ -127,7 +130,7 @@ class ColumnEstimate:
         if self.n_codes > _MOST_JOINED or not len(variances):
             return
         functions = basis_of(ladder.sizes)[:, 1 : len(variances) + 1]
-        asked = functions[ladder.units]
+        asked = functions[ladder.units if self.codes is None else ladder.units[self.codes]]
         spread = self.covered(asked)
         inner = asked.T @ spread + np.diag(variances)
         root = np.linalg.cholesky(inner)
@@ -138,10 +141,20 @@ class ColumnEstimate:
         self._lowered = lowered
         self.looks = (ladder, np.asarray(variances, dtype=np.float64))
 
+    def expanded(self, codes: IntArray, n_codes: int, ladder: Ladder) -> ColumnEstimate:
+        """The same column with codes that records cannot have, whose counts are 0."""
+        found = copy.copy(self)
+        found.n_codes, found.codes = n_codes, codes
+        found.counts = np.zeros(n_codes)
+        found.counts[codes] = self.counts
+        if self._lowered is not None and self.looks is not None:
+            found.looks = (ladder, self.looks[1])
+        return found
+
     def covered(self, weights: FloatArray) -> FloatArray:
         """Covariance of the column's own levels times weights, (n_codes,) or (n_codes, n)."""
         padded = np.zeros((self.lattice, *weights.shape[1:]))
-        padded[: self.n_codes] = weights
+        padded[: len(weights)] = weights
         found = np.zeros_like(padded)
         coarse: FloatArray | None = None
         for size, variance in zip(self.sizes, self._scales, strict=True):
@@ -152,10 +165,12 @@ class ColumnEstimate:
             )
             found += variance * np.repeat(detail, width, axis=0)
             coarse = mean
-        return found[: self.n_codes]
+        return found[: len(weights)]
 
     def variance(self, weights: FloatArray) -> FloatArray:
         """Variance of weighted sums of the counts, weights (n_codes,) or (n_codes, n)."""
+        if self.codes is not None:
+            weights = weights[self.codes]
         found = np.einsum("k...,k...->...", weights, self.covered(weights))
         if self._lowered is not None:
             found = found - ((self._lowered.T @ weights) ** 2).sum(axis=0)

@@ -17,7 +17,6 @@ from .associations import Association, strongest
 from .box_model import BoxModel
 from .description import ColumnCounts
 from .labels import range_label
-from .mixture import MixtureModel
 from .network_model import NetworkModel
 from .page import bar_chart, document, element, heat_map, listed, strength_bars, with_margin
 from .result import rounded_to
@@ -102,7 +101,7 @@ def _held(model: Any) -> str:
         return f"noisy counts of {len(model.boxes):,} groups of records"
     if isinstance(model, NetworkModel):
         return f"noisy tables of a network with {len(model.pairs):,} links between columns"
-    if isinstance(model, TreeModel | MixtureModel):
+    if isinstance(model, TreeModel):
         return f"noisy counts of each column and of {len(model.pairs):,} pairs of columns"
     return "a model of the records"
 
@@ -312,7 +311,7 @@ def _limits(
     else:
         points.append(f"How far answers are off. {html.escape(described.attrs['guarantee'])}")
     n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
-    if isinstance(model, TreeModel | MixtureModel | NetworkModel) and n > 1:
+    if isinstance(model, TreeModel | NetworkModel) and n > 1:
         points.append(
             f"Combinations that were not measured. {joined:,} of {n * (n - 1) // 2:,} pairs of "
             "columns were measured together; what is said about other pairs, and about three or "

@@ -36,7 +36,6 @@ from .description import describe
 from .files import MOST_JSON, loss_from_data, loss_to_data, read_archive, write_archive
 from .group_errors import group_intervals
 from .grouping import Groups, group_table, grouped_sums, view_of
-from .mixture import MixtureModel
 from .model import Model
 from .moments import correlation, covariance, standard_deviation
 from .network_model import NetworkModel
@@ -46,7 +45,6 @@ from .report import report_page
 from .result import QueryResult
 from .sampling import draw_codes, draw_frame, fill_frame
 from .statistics import proportion
-from .tree_model import TreeModel
 from .views_model import ViewsModel
 from .with_errors import column_statistic, count_results, mean_results, sum_results
 
@@ -61,9 +59,7 @@ _FORMAT = "skdp synopsis"
 _VERSION = 1
 
 
-_MODELS: dict[str, type[Model]] = {
-    each.kind: each for each in (BoxModel, TreeModel, MixtureModel, NetworkModel, ViewsModel)
-}
+_MODELS: dict[str, type[Model]] = {each.kind: each for each in (BoxModel, NetworkModel, ViewsModel)}
 
 
 class Synopsis:
@@ -74,7 +70,7 @@ class Synopsis:
     domain : Domain
         The public schema.
     model : Model
-        The released numbers: a `BoxModel`, `TreeModel`, `MixtureModel` or `NetworkModel`.
+        The released numbers: a `BoxModel`, `NetworkModel` or `ViewsModel`.
     counts : array-like, default=None
         Deprecated, like all keywords that are not listed here: arguments of `BoxModel`, where
         ``model`` is a `Boxes`.
@@ -182,9 +178,10 @@ class Synopsis:
             return math.sqrt(float(self.model.noise_variances().sum()))
         if self.privacy_loss is None or "total" not in self.privacy_loss.parts:
             raise ValueError("The noise of the total is not known: it was not recorded.")
-        n_counts = len(self.model.models) if isinstance(self.model, MixtureModel) else 1
+        if isinstance(self.model, ViewsModel):
+            return math.sqrt(self.model.total_variance)
         budget = self.privacy_loss.of_record.parts["total"]
-        return math.sqrt(n_counts * discrete_laplace_variance(budget))
+        return math.sqrt(discrete_laplace_variance(budget))
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -210,7 +207,7 @@ class Synopsis:
         facts["columns"] = ", ".join(map(str, self.domain.names))
         if isinstance(self.model, BoxModel):
             facts["boxes"] = f"{len(self.model.boxes):,}"
-        if isinstance(self.model, TreeModel | MixtureModel):
+        if isinstance(self.model, ViewsModel):
             facts["pairs"] = f"{len(self.model.pairs):,}"
         if isinstance(self.model, NetworkModel):
             facts["edges"] = f"{len(self.model.pairs):,}"

@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 from .._types import CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from .draws import product_of_weights
-from .error_bars import ErrorBars, WithErrorBars
-from .error_classes import ErrorClasses
-from .files import TupleKeys
 from .model import Weights, by_attributes, warn_of_zero
 from .pivotal import count_records, similar_first
 from .row_given import ENOUGH, GivenRows, effective_number
@@ -51,7 +48,7 @@ _MAX_LISTED = 5_000_000
 _ROUNDING = 1e-6
 
 
-class TreeModel(WithErrorBars, TupleKeys):
+class TreeModel:
     """The released views as a model of the records; see `Model`.
 
     Parameters
@@ -65,8 +62,6 @@ class TreeModel(WithErrorBars, TupleKeys):
         Weighted records that agree with all released views; needed with ``extra``.
     row_weights : ndarray of float64, shape (n_rows,), default=None
         They sum to 1.
-    error_bars : ErrorBars or ErrorClasses, default=None
-        Without them there are no intervals.
     budget : mapping of str to float, default=None
         How epsilon was divided, for the record.
     fine_rows : bool, default=False
@@ -81,8 +76,6 @@ class TreeModel(WithErrorBars, TupleKeys):
 
     # The name in files.
     kind: ClassVar[str] = "forest"
-    # Pickles of earlier versions lack it.
-    fine_rows = False
 
     def __init__(
         self,
@@ -92,7 +85,6 @@ class TreeModel(WithErrorBars, TupleKeys):
         extra: Sequence[PairTable] = (),
         rows: CodeArray | None = None,
         row_weights: FloatArray | None = None,
-        error_bars: ErrorBars | ErrorClasses | None = None,
         budget: Mapping[str, float] | None = None,
         fine_rows: bool = False,
     ) -> None:
@@ -100,7 +92,6 @@ class TreeModel(WithErrorBars, TupleKeys):
         self.extra = list(extra)
         self.rows = rows
         self.row_weights = row_weights
-        self.error_bars = error_bars
         self.budget = dict(budget or {})
         self.fine_rows = fine_rows
         self._total = float(total)
@@ -113,11 +104,6 @@ class TreeModel(WithErrorBars, TupleKeys):
                 raise ValueError("rows and row_weights do not fit together.")
             if rows.size and ((rows < 0).any() or (rows >= np.array(self.shape)).any()):
                 raise ValueError("rows hold codes outside of the domain.")
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Pickles of earlier versions have another name for it.
-        renamed = {"density" if name == "forest" else name: value for name, value in state.items()}
-        super().__setstate__(renamed)
 
     @property
     def total(self) -> float:
@@ -371,11 +357,6 @@ class TreeModel(WithErrorBars, TupleKeys):
         if self.fine_rows:
             facts["fine_rows"] = True
         arrays: dict[str, NDArray[Any]] = {"marginals": np.concatenate(self.density.marginals)}
-        if isinstance(self.error_bars, ErrorClasses):
-            facts["error_classes"], alone = self.error_bars.to_arrays()
-            arrays.update(alone)
-        elif self.error_bars is not None:
-            facts["error_bars"] = dict(vars(self.error_bars))
         pairs = [*self.density.edges, *self.extra]
         if pairs:
             arrays["tables"] = np.concatenate([pair.table.ravel() for pair in pairs])
@@ -424,11 +405,6 @@ class TreeModel(WithErrorBars, TupleKeys):
             position += length
             pairs.append(PairTable((a, b), as_probabilities(table.reshape(sizes[a], sizes[b]))))
         n_edges = len(facts["edges"])
-        bars: ErrorBars | ErrorClasses | None = None
-        if "error_classes" in facts:
-            bars = ErrorClasses.from_arrays(shape, facts["error_classes"], arrays)
-        elif "error_bars" in facts:
-            bars = ErrorBars.from_data(facts["error_bars"])
         total = float(facts["total"])
         if not math.isfinite(total):
             raise ValueError("the total is not finite")
@@ -442,7 +418,6 @@ class TreeModel(WithErrorBars, TupleKeys):
             extra=pairs[n_edges:],
             rows=rows,
             row_weights=row_weights,
-            error_bars=bars,
             budget=facts["budget"],
             fine_rows=bool(facts.get("fine_rows", False)),
         )

@@ -20,6 +20,7 @@ from scipy.special import ndtri
 from .._types import BoolArray, FloatArray
 from .coefficients import Coefficients, Ladder, Look, along
 from .column_estimate import ColumnEstimate
+from .draws import product_of_weights
 from .intervals import Error
 from .model import Weights, by_attributes
 from .tree_model import TreeModel
@@ -79,6 +80,9 @@ class ViewsModel(TreeModel):
         Of every subset of columns that was measured.
     possible : mapping of tuple of int to ndarray of bool, default=()
         Combinations of codes that public rules allow.
+    cells : tuple of float, default=None
+        If the rows are the counts of all columns together: the variance of one of them, and that of
+        the sum over all other cells.
     """
 
     kind: ClassVar[str] = "views"
@@ -89,6 +93,7 @@ class ViewsModel(TreeModel):
         columns: Mapping[int, ColumnEstimate],
         coefficients: Coefficients,
         possible: Mapping[Axes, BoolArray] | None = None,
+        cells: tuple[float, float] | None = None,
     ) -> None:
         super().__init__(
             rows_model.density,
@@ -97,12 +102,14 @@ class ViewsModel(TreeModel):
             rows=rows_model.rows,
             row_weights=rows_model.row_weights,
             budget=rows_model.budget,
+            fine_rows=rows_model.fine_rows,
         )
         if self.rows is None:
             raise ValueError("A model of views needs rows.")
         self.columns = dict(columns)
         self.coefficients = coefficients
         self.possible = dict(possible or {})
+        self.cells = cells
         look = coefficients.looks[()]
         self._total = float(look.values)
         self.total_variance = float(look.variances)
@@ -115,10 +122,12 @@ class ViewsModel(TreeModel):
         factor, left = 1.0, {}
         for axis, vector in weights.items():
             vector = np.asarray(vector, dtype=np.float64)
-            if axis not in self.columns or (vector == vector[0]).all():
-                factor *= float(vector[0])
+            allowed = self.possible.get((axis,))
+            inside = vector if allowed is None else vector[allowed]
+            if axis not in self.columns or (inside == inside[0]).all():
+                factor *= float(inside[0])
             else:
-                left[axis] = vector
+                left[axis] = vector if allowed is None else np.where(allowed, vector, 0.0)
         if not self._allowed(left):
             factor = 0.0
         return _Part(factor, left if factor else {})
@@ -126,11 +135,15 @@ class ViewsModel(TreeModel):
     def _allowed(self, weights: Weights) -> bool:
         """Whether public rules leave any record that meets the conditions."""
         for axes, allowed in self.possible.items():
-            if all(axis in weights for axis in axes):
+            if len(axes) > 1 and all(axis in weights for axis in axes):
                 chosen = [np.flatnonzero(weights[axis]) for axis in axes]
                 if not allowed[np.ix_(*chosen)].any():
                     return False
         return True
+
+    def _only(self, axis: int) -> int:
+        """The one code that records can have of a column without an estimate."""
+        return int(np.argmax(self.possible.get((axis,), np.ones(1))))
 
     def _unit_shares(self, axis: int) -> FloatArray:
         """Share of each code in its unit."""
@@ -337,9 +350,16 @@ class ViewsModel(TreeModel):
                 ):
                     told = np.multiply.outer(told, hats[axis][1 : 1 + size])
                 several[part] = several[part] + told if part in several else told
-            estimated += math.sqrt(self._unmeasured(axes, weights)) * abs(factor)
+            if self.cells is None:
+                estimated += math.sqrt(self._unmeasured(axes, weights)) * abs(factor)
         noise = constant**2 * self.total_variance
         noise += sum(float(self.columns[axis].variance(pure)) for axis, pure in single.items())
+        if self.cells is not None:
+            assert self.rows is not None
+            told = np.zeros(len(self.rows))
+            for factor, weights in parts:
+                told += factor * product_of_weights(self.rows, np.ones(len(told)), weights)
+            noise += self.cells[0] * float(told @ told) + self.cells[1]
         for part, told in several.items():
             noise += float((told**2 * self.coefficients.looks[part].variances).sum())
         return noise, estimated**2
@@ -502,7 +522,8 @@ class ViewsModel(TreeModel):
     def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
         """Half widths of intervals of weighted counts of one attribute, and what they cover."""
         if axis not in self.columns:
-            deviation = abs(weights[:, 0]) * math.sqrt(self.total_variance)
+            only = self._only(axis)
+            deviation = abs(weights[:, only]) * math.sqrt(self.total_variance)
         else:
             deviation = np.sqrt(self.columns[axis].variance(weights.T))
         return float(ndtri(0.5 + level / 2)) * deviation, self._guarantee(1.0, 0.0, level)
@@ -512,14 +533,17 @@ class ViewsModel(TreeModel):
         if len(axes) == 1:
             [axis] = axes
             if axis not in self.columns:
-                return np.full(1, self._total)
+                alone = np.zeros(self.shape[axis])
+                alone[self._only(axis)] = self._total
+                return alone
             return self.columns[axis].counts.copy()
         a, b = axes
         if a > b:
             return self.view([b, a]).T
         if a not in self.columns or b not in self.columns:
-            inner = self.view([b] if a not in self.columns else [a])
-            return inner[None, :] if a not in self.columns else inner[:, None]
+            # One of them has one code that records can have.
+            first, second = self.view([a]), self.view([b])
+            return np.outer(first, second) / (self._total if self._total else 1.0)
         table = self._total * self._row_table(axes)
         units = [self.coefficients.ladders[axis].units for axis in axes]
         shares = [self._unit_shares(axis) for axis in axes]
@@ -574,6 +598,7 @@ class ViewsModel(TreeModel):
             for axes, look in looks.items()
         ]
         facts["possible"] = [list(axes) for axes in self.possible]
+        facts["cells"] = None if self.cells is None else list(self.cells)
         order = sorted(self.columns)
         arrays["counts"] = _chained([self.columns[axis].counts for axis in order])
         arrays["units"] = _chained([self.coefficients.ladders[axis].units for axis in order])
@@ -600,13 +625,20 @@ class ViewsModel(TreeModel):
         for name in ("counts", "margin_variances", "look_values", "look_precision"):
             if not np.isfinite(arrays[name]).all():
                 raise ValueError(f"{name} must be finite")
+        possible: dict[Axes, BoolArray] = {}
+        if facts["possible"]:
+            masks = _Cutter(arrays["possible"])
+            for axes in facts["possible"]:
+                key = tuple(int(axis) for axis in axes)
+                sizes = [shape[axis] for axis in key]
+                possible[key] = masks.take(math.prod(sizes)).reshape(sizes).astype(bool)
         counts, units = _Cutter(arrays["counts"]), _Cutter(arrays["units"])
         margins = _Cutter(arrays["margin_variances"])
         columns: dict[int, ColumnEstimate] = {}
         ladders: dict[int, Ladder] = {}
         for each in facts["columns"]:
             axis = int(each["axis"])
-            size = shape[axis]
+            size, allowed = shape[axis], possible.get((axis,))
             ladder = Ladder(units.take(size).astype(np.int64), _levels(each["groups"]))
             if ladder.units.min() < 0 or ladder.units.max() >= ladder.n_units:
                 raise ValueError("the units of a column do not fit its groups")
@@ -614,9 +646,11 @@ class ViewsModel(TreeModel):
             blocks = _levels(each["blocks"])
             if not variances or not {*variances} <= {*blocks} or min(variances.values()) <= 0:
                 raise ValueError("the variances of a column do not fit its blocks")
-            if blocks[-1] < size or not each["total_variance"] > 0:
+            n_inside = size if allowed is None else int(allowed.sum())
+            if blocks[-1] < n_inside or not each["total_variance"] > 0:
                 raise ValueError("the blocks of a column do not fit the domain")
             column = ColumnEstimate(size, blocks, variances, float(each["total_variance"]))
+            column.codes = None if allowed is None else np.flatnonzero(allowed)
             column.counts = counts.take(size).astype(np.float64)
             if each["looks"]:
                 found = margins.take(int(each["looks"]))
@@ -624,7 +658,12 @@ class ViewsModel(TreeModel):
                     raise ValueError("the looks at a column do not fit its groups")
                 column.join(ladder, None, found)
             columns[axis], ladders[axis] = column, ladder
-        if {*columns} != {axis for axis, size in enumerate(shape) if size > 1}:
+        several = {
+            axis
+            for axis, size in enumerate(shape)
+            if possible.get((axis,), np.ones(size)).sum() > 1
+        }
+        if {*columns} != several:
             raise ValueError("the columns do not fit the domain")
         coefficients = Coefficients(ladders)
         values, precision = _Cutter(arrays["look_values"]), _Cutter(arrays["look_precision"])
@@ -648,14 +687,10 @@ class ViewsModel(TreeModel):
                 coefficients.grids[key] = tuple(int(size) for size in grid)
         if () not in coefficients.looks or not (coefficients.looks[()].precision > 0).all():
             raise ValueError("the total is missing")
-        possible: dict[Axes, BoolArray] = {}
-        if facts["possible"]:
-            masks = _Cutter(arrays["possible"])
-            for axes in facts["possible"]:
-                key = tuple(int(axis) for axis in axes)
-                sizes = [shape[axis] for axis in key]
-                possible[key] = masks.take(math.prod(sizes)).reshape(sizes).astype(bool)
-        return cls(rows_model, columns, coefficients, possible)
+        cells = None if facts["cells"] is None else tuple(float(each) for each in facts["cells"])
+        if cells is not None and (len(cells) != 2 or not min(cells) >= 0):
+            raise ValueError("the variances of joint counts must be two, not negative")
+        return cls(rows_model, columns, coefficients, possible, cells)
 
 
 class _Cutter:

@@ -6,7 +6,6 @@
 ``privtree``    `PrivTreeSynthesizer`: boxes that are halved where there are many records
 ``kdtree``      `KDTreeSynthesizer`: a kd-tree on noisy cells or on the records, or all cells
 ``grid``        `GridSynthesizer`: every column cut into parts of equal width
-``pairviews``   `PairViewSynthesizer`: single columns and selected pairs, joined into one model
 ``marginals``   `MarginalSynthesizer`: single columns and selected sets, joined into one model
 ``views``       what the two releases of views have in common
 ``workloads``   which queries a release is planned for
@@ -22,7 +21,6 @@ from .grid import GridSynthesizer
 from .hdpview import HDPViewSynthesizer
 from .kdtree import KDTreeSynthesizer
 from .marginals import MarginalSynthesizer
-from .pairviews import PairViewSynthesizer
 from .privbayes import PrivBayesSynthesizer
 from .privtree import PrivTreeSynthesizer
 
@@ -31,7 +29,6 @@ __all__ = [
     "HDPViewSynthesizer",
     "KDTreeSynthesizer",
     "MarginalSynthesizer",
-    "PairViewSynthesizer",
     "PrivBayesSynthesizer",
     "PrivTreeSynthesizer",
 ]

@@ -7,21 +7,28 @@ and PrivSyn do under guarantees with a delta; here everything is pure epsilon-DP
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
+from .._random import warn_after_charge
 from .._validation import as_integer, check_choice, is_word
-from ..kernels.marginals import GROUPS, PLANS, marginal_views
-from ..kernels.pairviews.budget import used_attributes
-from ..kernels.views import measured_views
-from .views import ViewSynthesizer
+from ..exceptions import DomainError
+from ..kernels.views import PLANS, Asked, Rules, measured_views, most_groups, used_attributes
+from ..release import Synopsis
+from .base import Synthesizer
 from .workloads import as_workload
 
 __all__ = ["MarginalSynthesizer"]
 
 # A wider table is hardly ever above the noise, and there are too many of them to choose among.
 _MOST_COLUMNS = 4
+# Share of epsilon for the number of records, with one column and with more.
+_TOTAL_OF_ONE, _TOTAL = Fraction(5, 100), Fraction(2, 100)
+# The least part of a budget, for each column. A part is divided further, into a few thousandths at
+# least; noise of a rate below 2**-50 does not fit into 64-bit integers.
+_LEAST_PART = Fraction(1, 10**12)
 
 
-class MarginalSynthesizer(ViewSynthesizer):
+class MarginalSynthesizer(Synthesizer):
     """Private views of single columns and of privately chosen sets of columns, in one model.
 
     It measures the total, every single column, and sets of two and more columns, which it chooses
@@ -167,7 +174,7 @@ class MarginalSynthesizer(ViewSynthesizer):
     ['age', 'sex', 'work']
     """
 
-    _tables = "tables of several columns"
+    _honours_zeros = True
 
     def __init__(
         self,
@@ -178,7 +185,6 @@ class MarginalSynthesizer(ViewSynthesizer):
         max_order=3,
         workload="all",
         plan="adaptive",
-        error_share=0.05,
         max_contributions=None,
         unit=None,
         ledger=None,
@@ -191,51 +197,58 @@ class MarginalSynthesizer(ViewSynthesizer):
         self.max_order = max_order
         self.workload = workload
         self.plan = plan
-        self.error_share = error_share
         self.max_contributions = max_contributions
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def _mechanism(self):
-        return "marginals" if self.plan == "adaptive" else f"marginals, plan {self.plan}"
-
     def _parts(self, epsilon, domain):
         self._wanted(domain)
-        parts = super()._parts(epsilon, domain)
-        if self.plan == "linear":
-            return {"total": epsilon / 50, "views": epsilon * 49 / 50}
+        zeros = domain.structure.zeros
+        if zeros and Rules.of(domain.shape, zeros) is None:
+            raise DomainError(
+                "No record that satisfies all rules of the domain was found, in a search of "
+                "limited length. Leave out rules, or give domain.without_structure()."
+            )
+        used = len(used_attributes(domain.shape))
+        total = epsilon * (_TOTAL if used > 1 else _TOTAL_OF_ONE)
+        parts = {"total": total, "views": epsilon - total}
+        if parts["total"] < _LEAST_PART * max(used, 1):
+            raise ValueError(
+                f"The part 'total' of epsilon is {float(total):.3g} for one row, which is too "
+                f"little to be divided: noise would not fit into 64-bit integers. Use a larger "
+                f"epsilon; with {used} columns every part needs {float(_LEAST_PART * used):.3g}."
+            )
         return parts
 
-    def _most_groups(self, shape):
-        if self.max_order == 1:
-            return max(shape)
-        if len(used_attributes(shape)) <= 2 and self.plan == "adaptive":
-            return super()._most_groups(shape)
-        return GROUPS
+    def _together(self, domain):
+        return ()
 
-    def _measure(self, table, domain, parts, **known):
+    def _release(self, table, domain, loss, source):
         max_order, workload = self._wanted(domain)
-        if self.plan == "linear":
-            return measured_views(
-                table,
-                parts,
-                orders=known["orders"],
-                max_order=max_order,
-                progress=self._progress,
-                random_state=known["random_state"],
+        mechanism = "marginals" if self.plan == "adaptive" else f"marginals, plan {self.plan}"
+        most = most_groups(domain.shape, max_order)
+        coarse = [i for i in used_attributes(domain.shape) if domain.shape[i] > most]
+        if coarse:
+            names = ", ".join(repr(domain.names[axis]) for axis in coarse)
+            mechanism += f"; tables of several columns tell groups of codes apart in {names}"
+            warn_after_charge(
+                f"Tables of several columns do not tell all codes of {names} apart. A column has "
+                f"at most {most} groups in them, with about equal numbers of records. "
+                "Declare fewer bins or categories to choose the groups yourself."
             )
-        return marginal_views(
-            table,
-            parts,
+        asked = Asked(
+            [attribute.order() for attribute in domain.attributes],
+            label=None if self.target is None else domain.index(self.target),
+            zeros=domain.structure.zeros,
             max_order=max_order,
             workload=workload,
             plan=self.plan,
             progress=self._progress,
-            **known,
         )
+        model = measured_views(table, loss.parts, asked, random_state=source)
+        return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
 
     def _wanted(self, domain):
         """The largest number of columns in a set, and the workload by positions of columns."""
@@ -246,19 +259,13 @@ class MarginalSynthesizer(ViewSynthesizer):
                 f"max_order must be at most {_MOST_COLUMNS}, got {self.max_order!r}: {meaning} "
                 "Wider tables are hardly ever above the noise; wider queries are answered anyway."
             )
-        workload = as_workload(self.workload, domain, order)
+        workload = _of_used(as_workload(self.workload, domain, order), domain.shape)
         self._check_plan(order)
-        if self.plan == "linear" and (self.target is not None or domain.structure.zeros):
-            asked = "a target" if self.target is not None else "rules between columns"
-            raise ValueError(
-                f"plan='linear' knows no label and no rules between columns, got {asked}. Use "
-                "plan='adaptive', or leave them out (domain.without_structure())."
-            )
         return min(order, len(domain.shape)), workload
 
     def _check_plan(self, order):
         """Refuse what the plan of a paper has no place for."""
-        check_choice(self.plan, "plan", (*PLANS, "linear"))
+        check_choice(self.plan, "plan", PLANS)
         if self.plan == "adaptive":
             return
         if order == 1:
@@ -273,3 +280,15 @@ class MarginalSynthesizer(ViewSynthesizer):
                 f"workload must be 'all'{' or a dict' * (self.plan == 'aim')} with "
                 f"plan={self.plan!r}, got {given}: the plan says what is measured."
             )
+
+
+def _of_used(workload, shape):
+    """Sets of columns of more than one code; the largest weight of equal sets counts."""
+    if isinstance(workload, str):
+        return workload
+    found = {}
+    for axes, weight in workload.items():
+        used = tuple(axis for axis in axes if shape[axis] > 1)
+        if len(used) > 1:
+            found[used] = max(weight, found.get(used, 0))
+    return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._validation import as_fraction, check_choice
 from ..domain import Domain
-from ..kernels.marginals import GROUPS
+from ..kernels.views import most_groups
 
 __all__ = ["as_workload"]
 
@@ -87,7 +87,8 @@ def _axes(columns: Any, domain: Domain, max_order: int) -> tuple[int, ...]:
             f"The set {columns!r} of workload has {len(axes)} columns, and max_order={max_order} "
             "allows fewer. Raise max_order (at most 4), or name smaller sets."
         )
-    cells = math.prod(min(domain.shape[axis], GROUPS) for axis in axes)
+    most = most_groups(domain.shape, max_order)
+    cells = math.prod(min(domain.shape[axis], most) for axis in axes)
     if cells > _MOST_CELLS:
         raise ValueError(
             f"The set {columns!r} of workload has a table of {cells:,} cells, more than "

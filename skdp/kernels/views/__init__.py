@@ -1,11 +1,21 @@
-"""Views: coarse tables of all pairs, grids of what depends most, and answers linear in them.
+"""Views: coarse tables of pairs, grids of sets that depend most, and answers linear in them.
 
 ============  ====================================================================================
 `measure`     the whole: `measured_views`, what is measured and how epsilon is divided
 `ladders`     groups of codes for tables of several columns, and blocks of single columns
+`candidates`  which sets are worth measuring
+`joint`       the counts of all columns together, at a large epsilon
+`attributes`  what rows need to know of a column
+`posterior`   what a noisy table says beside a model
+`population`  rows that follow released tables
+`rules`       structural zeros: the table without impossible codes, and the model with them
+`laws`        structural zeros: rows that keep them
+`rows`        the rows as a model
 ============  ====================================================================================
 """
 
-from .measure import measured_views
+from .attributes import used_attributes
+from .measure import PLANS, Asked, measured_views, most_groups
+from .rules import Rules
 
-__all__ = ["measured_views"]
+__all__ = ["PLANS", "Asked", "Rules", "measured_views", "most_groups", "used_attributes"]

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from ..._types import FloatArray, IntArray
 from ...release import Ladder
 
-__all__ = ["FEW", "ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
+__all__ = ["FEW", "MOST_UNITS", "ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
 
 # Most units of a column: tables of more groups are hardly ever above the noise.
 MOST_UNITS = 128
@@ -29,7 +29,7 @@ _EVEN = 0.1
 _DIRECT = 24
 
 
-def ladder_of(counts: FloatArray, order: IntArray | None) -> Ladder:
+def ladder_of(counts: FloatArray, order: IntArray | None, most_units: int = MOST_UNITS) -> Ladder:
     """Nested groups of the codes of a column, from its released counts.
 
     Parameters
@@ -39,6 +39,8 @@ def ladder_of(counts: FloatArray, order: IntArray | None) -> Ladder:
     order : ndarray of int64 or None
         Codes in an order in which neighbours are similar. None: there is none, and the largest
         categories are spread over the coarse groups.
+    most_units : int, default=128
+        A power of two. Columns of at most so many codes have a unit for each.
     """
     n_codes = len(counts)
     mass = np.maximum(counts, 0.0)
@@ -50,7 +52,7 @@ def ladder_of(counts: FloatArray, order: IntArray | None) -> Ladder:
         units = np.empty(n_codes, dtype=np.int64)
         units[sequence] = np.arange(n_codes)
     else:
-        n_units = min(1 << (n_codes.bit_length() - 1), MOST_UNITS)
+        n_units = min(1 << (n_codes - 1).bit_length(), most_units)
         sizes = tuple(1 << level for level in range(n_units.bit_length()))
         share = mass[sequence] / max(mass.sum(), 1e-300)
         units = np.empty(n_codes, dtype=np.int64)
@@ -61,20 +63,25 @@ def ladder_of(counts: FloatArray, order: IntArray | None) -> Ladder:
 
 
 def _halved(mass: FloatArray, n_units: int) -> IntArray:
-    """Units of consecutive codes, halved by mass again and again; none is empty."""
+    """Units of consecutive codes, halved by mass again and again.
+
+    None is empty if there are as many codes; else each holds one code or none.
+    """
     reach = np.concatenate([[0.0], np.cumsum(mass)])
     ends = [0, len(mass)]
     n_parts = 1
     while n_parts < n_units:
         n_parts *= 2
-        least = n_units // n_parts
+        room = n_units // n_parts
         cut = [0]
         for start, stop in zip(ends[:-1], ends[1:], strict=True):
             middle = (reach[start] + reach[stop]) / 2
             at = int(np.searchsorted(reach, middle))
             if at > start and middle - reach[at - 1] < reach[min(at, len(mass))] - middle:
                 at -= 1
-            cut += [min(max(at, start + least), stop - least), stop]
+            bounds = sorted((start + room, stop - room))
+            at = min(max(at, bounds[0]), bounds[1])
+            cut += [min(max(at, start), stop), stop]
         ends = cut
     return np.repeat(np.arange(n_units), np.diff(ends))
 

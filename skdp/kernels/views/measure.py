@@ -16,24 +16,28 @@ import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import FloatArray, IntArray
+from ...domain import Zeros
 from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import Coefficients, ColumnEstimate, Ladder, ViewsModel
 from ...rows import Counts
-from ..marginals.candidates import Candidates
-from ..marginals.evidence import parts_of_set, with_margins
-from ..marginals.lawful import Laws
-from ..marginals.model import as_model
-from ..marginals.population import Population, Target
-from ..marginals.posterior import mean_of_pair, posterior_mean
-from ..pairviews.attributes import Attribute
-from ..pairviews.budget import used_attributes
-from .ladders import FEW, coarse_size, column_plan, ladder_of
+from .attributes import Attribute, used_attributes
+from .candidates import MOST_CELLS, Candidates, Workload
+from .joint import JointCounts, joint_share, measure_joint
+from .ladders import FEW, MOST_UNITS, coarse_size, column_plan, ladder_of
+from .laws import Laws
+from .population import Population, Target
+from .posterior import mean_of_pair, parts_of_set, posterior_mean, with_margins
+from .rows import as_model
+from .rules import Rules
 
-__all__ = ["Tuning", "measured_views"]
+__all__ = ["PLANS", "Asked", "Tuning", "measured_views", "most_groups"]
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]
+
+# Ways to choose sets: ours, and those of two papers.
+PLANS = ("adaptive", "mst", "aim")
 
 
 class Tuning(NamedTuple):
@@ -57,6 +61,8 @@ class Tuning(NamedTuple):
         Cells of a grid, for each unit of (records times epsilon) to the power 0.8.
     told_apart : float
         Records times epsilon of a mean cell from which on categories are told apart.
+    whole : float
+        Records times epsilon of a mean cell from which on all columns are one table.
     """
 
     column: float = 0.5
@@ -67,6 +73,7 @@ class Tuning(NamedTuple):
     spread: float = 1.2
     cells: float = 1.0
     told_apart: float = 1.4
+    whole: float = 5.0
 
 
 TUNING = Tuning()
@@ -79,17 +86,58 @@ _ROUNDS = 3
 _ROWS, _LAST_ROWS, _FEWEST_LAST, _MOST_LAST = 30_000, 4, 20_000, 100_000
 # Sweeps of fitting after a round and in the end, and rounds of fitting weights alone.
 _SWEEPS, _LAST_SWEEPS, _SETTLED = 3, 5, 6
-# Most groups of a column that rows tell apart.
-_GROUPS = 128
+# Most groups of a column that rows tell apart, and if there are two columns only.
+_GROUPS, _GROUPS_OF_TWO = 128, 512
+# Most cells and columns of one table of all columns. Tables of all columns are rows cell by cell if
+# they have at most so many.
+_WHOLE_CELLS, _WHOLE_COLUMNS, _LISTED = 100_000, 10, 300_000
+# Part of the budget of joint counts that single columns have beside them.
+_BESIDE_JOINT = Fraction(1, 20)
+# By how much "ranges" raises the part of single columns, and "cells" lowers it.
+_WORDS = {"all": 1.0, "ranges": 2.0, "cells": 0.5}
+# AIM: most rounds for each column, the share of a round that its choice takes, and the most sets of
+# a workload of more than pairs.
+_AIM_ROUNDS, _AIM_CHOICE, _AIM_SETS = 16, Fraction(1, 4), 2000
+
+
+class Asked(NamedTuple):
+    """What views are for; public.
+
+    Attributes
+    ----------
+    orders : sequence of ndarray of int or None
+        For each attribute its codes in an order in which neighbours are similar; None for
+        attributes without one.
+    label : int, default=None
+        The attribute to be predicted from the others: pairs with it are measured first, and sets
+        without it count half.
+    zeros : sequence of Zeros, default=()
+        Public rules. Records that break one must not be in the table.
+    max_order : int, default=3
+        Most columns of a chosen set.
+    workload : str or mapping of tuple of int to float, default="all"
+        "all", "ranges" (more for single columns), "cells" (less), or the only sets that may be
+        chosen with weights in (0, 1].
+    plan : str, default="adaptive"
+        One of `PLANS`. With "mst" and "aim" the label is an attribute like the others.
+    progress : callable, optional
+        Is told, as text, which step begins, in numbers that are public or released.
+    """
+
+    orders: Sequence[IntArray | None]
+    label: int | None = None
+    zeros: Sequence[Zeros] = ()
+    max_order: int = 3
+    workload: Workload = "all"
+    plan: str = "adaptive"
+    progress: Callable[[str], None] = lambda text: None
 
 
 def measured_views(
     table: Counts,
     parts: Mapping[str, Fraction],
+    asked: Asked,
     *,
-    orders: Sequence[IntArray | None],
-    max_order: int = 3,
-    progress: Callable[[str], None] = lambda text: None,
     random_state: NoiseSource | int | None = None,
     tuning: Tuning = TUNING,
 ) -> ViewsModel:
@@ -101,29 +149,33 @@ def measured_views(
         Exact and private.
     parts : mapping of str to Fraction
         "total" and "views", which are spent entirely.
-    orders : sequence of ndarray of int or None
-        For each attribute its codes in an order in which neighbours are similar: that of the
-        codes; None for attributes without one.
-    max_order : int, default=3
-        Most columns of a chosen set.
-    progress : callable, optional
-        Is told, as text, which step begins, in numbers that are public or released.
+    asked : Asked
     random_state : None, int or NoiseSource, default=None
     tuning : Tuning, optional
+
+    Raises
+    ------
+    ValueError
+        If no record satisfies the rules.
     """
-    # Privacy. Released one after the other, within budgets that add up to the two parts: the total
-    # (sensitivity 1), the columns, perhaps the coarse tables of all pairs, and in rounds the choice
-    # of sets and their tables. Budgets, groups and grids follow from public facts and releases
-    # before them. Everything else is post-processing.
     source = noise_source(random_state)
-    work = _Views(table, parts, orders, max_order, tuning, source)
-    progress("single columns")
-    left = work.measure_columns(parts["views"])
-    if len(work.used) > 1:
-        left = work.measure_coarse(left, progress)
-        work.measure_sets(left, progress)
-    progress("synthetic rows")
-    return work.model()
+    rules = Rules.of(table.shape, asked.zeros) if asked.zeros else None
+    if rules is None:
+        if asked.zeros:
+            raise ValueError("The structural zeros leave no possible record.")
+        return _Views(table, parts, asked, None, tuning, source).measured()
+    inside = asked._replace(orders=rules.orders(asked.orders))
+    if asked.label is not None and rules.sizes[asked.label] < 2:
+        inside = inside._replace(label=None)
+    work = _Views(rules.compressed(table), parts, inside, rules, tuning, source)
+    return rules.expanded(work.measured(), asked.zeros)
+
+
+def most_groups(shape: Sequence[int], max_order: int) -> int:
+    """Most codes, or groups of them, of an attribute in tables of more than one column."""
+    if max_order == 1:
+        return max(shape)
+    return _GROUPS_OF_TWO if len(used_attributes(shape)) <= 2 else _GROUPS
 
 
 class _Views:
@@ -133,38 +185,79 @@ class _Views:
         self,
         table: Counts,
         parts: Mapping[str, Fraction],
-        orders: Sequence[IntArray | None],
-        max_order: int,
+        asked: Asked,
+        rules: Rules | None,
         tuning: Tuning,
         source: NoiseSource,
     ) -> None:
         # Privacy. The number of records: sensitivity 1.
         self.total = float(discrete_laplace(table.n, parts["total"], random_state=source))
         self.total_variance = discrete_laplace_variance(parts["total"])
-        self.table, self.orders, self.max_order = table, orders, max_order
-        self.tuning, self.source = tuning, source
+        self.table, self.parts, self.rules = table, parts, rules
+        self.asked, self.tuning, self.source = asked, tuning, source
+        self.orders = asked.orders
         self.generator = sampling_generator(source)
         self.used = used_attributes(table.shape)
+        self.groups = most_groups(table.shape, asked.max_order)
         self.budget = {"total": parts["total"]}
         self.blocks: dict[int, dict[int, FloatArray]] = {}
         self.columns: dict[int, ColumnEstimate] = {}
         self.known = Coefficients({})
         # Grids of the chosen sets, to which rows are fitted.
         self.grids: Grids = {}
+        self.joint: JointCounts | None = None
 
     @property
     def records(self) -> float:
         """The released number of records, positive."""
         return max(self.total, 1.0)
 
+    def measured(self) -> ViewsModel:
+        """Measure everything; the released model."""
+        # Privacy. Released one after the other, within budgets that add up to the two parts: the
+        # total (sensitivity 1), the columns, and then either the joint counts, or one table of all
+        # columns, or perhaps the coarse tables of all pairs and in rounds the choice of sets and
+        # their tables. Which of these, budgets, groups and grids follow from public facts and
+        # releases before them. Everything else is post-processing.
+        left, asked = self.parts["views"], self.asked
+        joint = Fraction(0)
+        sets = len(self.used) > 1 and asked.max_order > 1 and asked.workload != {}
+        if asked.plan == "adaptive":
+            joint = joint_share(
+                left, self.total, self.table.shape, max_order=asked.max_order,
+                workload=asked.workload,
+            )  # fmt: skip
+        whole = sets and not joint and self._has_whole(left)
+        asked.progress("single columns")
+        left = self.measure_columns(left, self._share_of_columns(left, sets, bool(joint), whole))
+        if joint:
+            asked.progress("all columns together")
+            self.joint = measure_joint(
+                self.table, left, self._attributes(), self.records, self.total_variance, self.source
+            )
+            self.budget["joint"] = left
+        elif whole:
+            asked.progress("all columns together")
+            axes = tuple(self.used)
+            self.grids[axes] = tuple(self.known.ladders[axis].n_units for axis in axes)
+            self._measure(self.grids, left)
+            self.budget["sets"] = left
+            self._join_columns()
+        elif sets and asked.plan == "adaptive":
+            self.measure_sets(self.measure_coarse(left))
+        elif sets:
+            self.measure_as_papers(left)
+        asked.progress("synthetic rows")
+        return self._model()
+
     # ---------------------------------------------------------------- what is measured
 
-    def measure_columns(self, left: Fraction) -> Fraction:
+    def measure_columns(self, left: Fraction, share: Fraction) -> Fraction:
         """Measure every column alone, in blocks of its own tree; what is left."""
         # Privacy. Released: noisy counts of the blocks of each level of each column's tree, the
         # empty ones too. A record lies in one block of a level: sensitivity 1. Levels and columns
         # follow each other, and their shares add up to one. The trees follow from public sizes.
-        share = left * self._share_of_columns(left) / max(len(self.used), 1)
+        each = left * share / max(len(self.used), 1)
         for axis in self.used:
             size, order = self.table.shape[axis], self.orders[axis]
             plan = column_plan(size, order is not None)
@@ -172,18 +265,19 @@ class _Views:
             exact[:size] = self.table.regrouped([axis], [None])
             self.blocks[axis] = {
                 n: discrete_laplace(
-                    exact.reshape(n, -1).sum(axis=1), share * part, random_state=self.source
+                    exact.reshape(n, -1).sum(axis=1), each * part, random_state=self.source
                 ).astype(np.float64)
                 for n, part in plan.shares.items()
             }
             variances = {
-                n: discrete_laplace_variance(share * part) for n, part in plan.shares.items()
+                n: discrete_laplace_variance(each * part) for n, part in plan.shares.items()
             }
             column = ColumnEstimate(size, plan.sizes, variances, self.total_variance)
             column.fit(self.blocks[axis], self.total)
             self.columns[axis] = column
+        most = MOST_UNITS if len(self.used) > 2 else self.groups
         ladders = {
-            axis: ladder_of(column.counts, self.orders[axis])
+            axis: ladder_of(column.counts, self.orders[axis], most)
             for axis, column in self.columns.items()
         }
         self.known = Coefficients(ladders)
@@ -191,44 +285,43 @@ class _Views:
         for axis, column in self.columns.items():
             own = np.array(column.own_total(self.blocks[axis]))
             self.known.average((), own, column.own_total_variance)
-        self.budget["columns"] = share * len(self.used)
+        self.budget["columns"] = each * len(self.used)
         return left - self.budget["columns"]
 
-    def measure_coarse(self, left: Fraction, progress: Callable[[str], None]) -> Fraction:
+    def measure_coarse(self, left: Fraction) -> Fraction:
         """Measure a coarse table of every pair, if there is signal enough; what is left."""
-        pairs = list(combinations(self.used, 2))
-        each = left * self.tuning.coarse / len(pairs)
-        if self.records * float(each) < self.tuning.pays:
+        pairs = self._pairs_asked()
+        each = left * self.tuning.coarse / max(len(pairs), 1)
+        if len(pairs) < 2 or self.records * float(each) < self.tuning.pays:
             return left
-        progress("coarse tables of all pairs")
+        self.asked.progress("coarse tables of pairs")
         sizes = {axis: coarse_size(ladder) for axis, ladder in self.known.ladders.items()}
         self._measure({pair: tuple(sizes[axis] for axis in pair) for pair in pairs}, each)
         self.budget["coarse"] = each * len(pairs)
         return left - self.budget["coarse"]
 
-    def measure_sets(self, left: Fraction, progress: Callable[[str], None]) -> None:
+    def measure_sets(self, left: Fraction) -> None:
         """Choose sets where the rows so far fit worst, and measure them, in rounds."""
-        attributes = self._attributes()
-        laws = Laws.of(None, attributes)
-        population = Population.of(attributes, laws, _ROWS, self.generator)
+        asked = self.asked
+        attributes, population = self._population()
         n_sets = self._n_sets(self.records * float(left))
-        candidates = Candidates(
-            self.table,
-            attributes,
-            self.used,
-            self.max_order,
-            "all",
-            None,
-            self.records * float(left) / n_sets,
-        )
+        most_cells = self.records * float(left) / n_sets
+        candidates = self._candidates(attributes, asked.workload, most_cells)
         # Where all sets are measured, none is chosen.
         n_sets = min(n_sets, candidates.number)
+        if not n_sets:
+            return
         choice = left * self.tuning.choice if n_sets < candidates.number else left * 0
         each = (left - choice) / n_sets
         self.budget |= {"choice": choice, "sets": left - choice}
         first = min(n_sets, len(self.used) - 1)
-        for number in (first, *_even(n_sets - first)):
-            sets = candidates.best(
+        for step, number in enumerate((first, *_even(n_sets - first))):
+            among = candidates
+            if step == 0 and asked.label is not None and isinstance(asked.workload, str):
+                pairs = [tuple(sorted((axis, asked.label))) for axis in self.used]
+                asked_first = dict.fromkeys([pair for pair in pairs if pair[0] < pair[1]], 1.0)
+                among = self._candidates(attributes, asked_first)
+            sets = among.best(
                 population,
                 self.records,
                 list(self.grids),
@@ -241,9 +334,55 @@ class _Views:
             grids = {axes: self._grid(axes, signal) for axes in sets}
             self._measure(grids, each)
             self.grids |= grids
-            progress(f"{len(self.grids)} of {n_sets} sets of columns")
+            asked.progress(f"{len(self.grids)} of {n_sets} sets of columns")
             self._join_columns()
             population.fit(self._targets(attributes, population), _SWEEPS)
+
+    def measure_as_papers(self, left: Fraction) -> None:
+        """Choose and measure sets as MST or AIM do, every cell by itself."""
+        # Privacy. As in `measure_sets`. AIM's rounds follow each other: a round spends a share of
+        # its cost on the choice of one set and the rest on its table. Costs depend on releases
+        # before them alone, and none is above what is left, which suffices for pure epsilon with
+        # costs chosen on the way. How many rounds there are follows from releases too.
+        aim = self.asked.plan == "aim"
+        attributes, population = self._population()
+        workload = self._aim_sets() if aim else "all"
+        candidates = self._candidates(attributes, workload, by_cells=True)
+        if not aim:
+            choice, tables, n_sets = left / 2, left / 2, len(self.used) - 1
+            each = tables / n_sets
+            sets = candidates.best(
+                population, self.records, (), n_sets, choice, each, self.source, tree=True
+            )
+            self._measure_cells(sets, each, choice)
+            population.fit(self._targets(attributes, population), _LAST_SWEEPS)
+            return
+        cost = self.parts["views"] / (_AIM_ROUNDS * len(self.used))
+        while left > 0:
+            cost = left if left <= 2 * cost else cost
+            choice = cost * _AIM_CHOICE
+            each = cost - choice
+            sets = candidates.best(population, self.records, (), 1, choice, each, self.source)
+            if not sets:
+                break
+            left -= cost
+            before = population.margin(sets[0])
+            self._measure_cells(sets, each, choice)
+            targets = self._targets(attributes, population)
+            population.fit(targets, _SWEEPS)
+            after = next(target.table for target in targets if target.axes == sets[0])
+            if self._told_nothing(before, after, float(each), population.n_rows):
+                cost *= 2
+
+    def _measure_cells(self, sets: Sequence[Axes], each: Fraction, choice: Fraction) -> None:
+        """Measure chosen sets over all units of their columns."""
+        grids = {axes: tuple(self.known.ladders[axis].n_units for axis in axes) for axes in sets}
+        self._measure(grids, each)
+        self.grids |= grids
+        self.budget["choice"] = self.budget.get("choice", Fraction(0)) + choice
+        self.budget["sets"] = self.budget.get("sets", Fraction(0)) + each * len(sets)
+        self.asked.progress(f"{len(self.grids)} sets of columns")
+        self._join_columns()
 
     def _measure(self, grids: Grids, epsilon: Fraction) -> None:
         """Noisy counts of all cells of some tables of groups, each for ``epsilon``."""
@@ -277,14 +416,94 @@ class _Views:
         typical = min(cells[len(cells) // 2], _TYPICAL)
         return max(round(math.sqrt(self.tuning.sets * signal / typical**self.tuning.spread)), 1)
 
-    def _share_of_columns(self, left: Fraction) -> Fraction:
+    def _has_whole(self, left: Fraction) -> bool:
+        """Whether all columns are measured as one table: few cells for the number of records."""
+        sizes = [self.table.shape[axis] for axis in self.used]
+        cells = math.prod(sizes)
+        small = cells <= _WHOLE_CELLS and max(sizes) <= _GROUPS and len(sizes) <= _WHOLE_COLUMNS
+        word = isinstance(self.asked.workload, str) and self.asked.plan == "adaptive"
+        signal = self.records * float(left) / cells
+        return small and word and self.asked.max_order > 2 and signal >= self.tuning.whole
+
+    def _share_of_columns(self, left: Fraction, sets: bool, joint: bool, whole: bool) -> Fraction:
         """Share of single columns: each is worth a part of a table of a set."""
-        if len(self.used) < 2:
+        if joint:
+            return _BESIDE_JOINT
+        if not sets:
             return Fraction(1)
-        columns = self.tuning.column * len(self.used)
+        if self.asked.plan == "mst":
+            return Fraction(1, 3)
+        if self.asked.plan == "aim":
+            return (1 - _AIM_CHOICE) / _AIM_ROUNDS
+        word = self.asked.workload if isinstance(self.asked.workload, str) else "all"
+        columns = self.tuning.column * _WORDS[word] * len(self.used)
         # The sets have about this much of what is left.
-        n_sets = self._n_sets(0.7 * self.records * float(left))
+        n_sets = 1 if whole else self._n_sets(0.7 * self.records * float(left))
         return Fraction(round(1000 * columns / (columns + n_sets)), 1000)
+
+    def _pairs_asked(self) -> list[Axes]:
+        """Pairs of columns that sets may hold."""
+        if isinstance(self.asked.workload, str):
+            return list(combinations(self.used, 2))
+        return sorted({two for axes in self.asked.workload for two in combinations(axes, 2)})
+
+    def _candidates(
+        self,
+        attributes: Sequence[Attribute],
+        workload: Workload,
+        most_cells: float = math.inf,
+        *,
+        by_cells: bool = False,
+    ) -> Candidates:
+        label = self.asked.label if self.asked.plan == "adaptive" else None
+        return Candidates(
+            self.table,
+            attributes,
+            self.used,
+            self.asked.max_order,
+            workload,
+            label,
+            most_cells,
+            by_cells=by_cells,
+        )
+
+    def _aim_sets(self) -> dict[Axes, float]:
+        """Sets that AIM chooses among, weighted by how much they share with those of the workload.
+
+        The paper's weight of a set, the attributes that it shares with each set of the workload
+        times its weight, is a sum over attributes.
+        """
+        sizes = [min(size, _GROUPS) for size in self.table.shape]
+        if isinstance(self.asked.workload, Mapping):
+            wanted = {axes: float(weight) for axes, weight in self.asked.workload.items()}
+        else:
+            order = min(self.asked.max_order, len(self.used))
+            if math.comb(len(self.used), order) > _AIM_SETS:
+                order = 2
+            wanted = dict.fromkeys(combinations(self.used, order), 1.0)
+        weights = np.zeros(len(sizes))
+        for axes, weight in wanted.items():
+            weights[list(axes)] += weight
+        sets = {
+            part
+            for axes in wanted
+            for order in range(2, len(axes) + 1)
+            for part in combinations(axes, order)
+            if math.prod(sizes[axis] for axis in part) <= MOST_CELLS
+        }
+        found = {axes: float(weights[list(axes)].sum()) for axes in sorted(sets)}
+        most = max(found.values(), default=1.0)
+        return {axes: weight / most for axes, weight in found.items()}
+
+    def _told_nothing(
+        self, before: FloatArray, after: FloatArray, epsilon: float, n_rows: int
+    ) -> bool:
+        """Whether a table moved the rows by no more than its noise, and chance in the rows."""
+        moved = self.records * float(np.abs(after - before).sum())
+        # The mean absolute value of Laplace noise is its scale.
+        noise = before.size / epsilon
+        by_chance = self.records * float(np.sqrt(2 / math.pi * before / n_rows).sum())
+        return moved <= noise + by_chance
 
     def _grid(self, axes: Axes, signal: float) -> tuple[int, ...]:
         """Numbers of groups with which noise and what cut groups hide are about as large.
@@ -325,18 +544,24 @@ class _Views:
                 new.join(self.known.ladders[axis], margin.values, margin.variances)
             self.columns[axis] = new
 
+    def _population(self) -> tuple[list[Attribute], Population]:
+        """Rows of independent columns, and the columns as rows need them."""
+        attributes = self._attributes()
+        laws = Laws.of(self.rules, attributes)
+        return attributes, Population.of(attributes, laws, _ROWS, self.generator)
+
     def _attributes(self) -> list[Attribute]:
         """Released columns as rows need them: probabilities of codes, and of units if many."""
         found = []
         for axis, size in enumerate(self.table.shape):
             if size == 1:
-                found.append(Attribute.of(np.ones(1), np.arange(1), _GROUPS))
+                found.append(Attribute(np.ones(1), np.arange(1), None, np.ones(1), np.arange(1)))
                 continue
             counts = self.columns[axis].counts
             mu = project_to_simplex(counts, self.records) / self.records
             order = self.orders[axis]
             order = np.argsort(-mu, kind="stable") if order is None else order
-            if size <= _GROUPS:
+            if size <= self.groups:
                 found.append(Attribute(mu, order, None, mu, order))
                 continue
             ladder = self.known.ladders[axis]
@@ -393,18 +618,29 @@ class _Views:
         counts, variance = self.known.table(axes, sizes, sums)
         return counts, float(variance.mean())
 
-    def model(self) -> ViewsModel:
+    def _model(self) -> ViewsModel:
         """The released model."""
-        attributes = self._attributes()
-        laws = Laws.of(None, attributes)
-        population = Population.of(attributes, laws, _ROWS, self.generator)
+        attributes, population = self._population()
         population.fit(self._targets(attributes, population), _LAST_SWEEPS)
         targets = self._targets(attributes, population)
-        population.scale(targets)
-        n_rows = min(max(_LAST_ROWS * self.total, _FEWEST_LAST), _MOST_LAST)
-        population.renew(int(n_rows))
-        population.fit(targets, _LAST_SWEEPS)
-        population.settle(targets, _SETTLED)
+        listed = next(
+            (
+                target
+                for target in targets
+                if target.axes == tuple(self.used)
+                and target.table.size <= _LISTED
+                and max(self.table.shape) <= self.groups
+            ),
+            None,
+        )
+        if self.joint is None and listed is not None and len(self.used) > 1:
+            population.list_cells(listed)
+        else:
+            population.scale(targets)
+            n_rows = min(max(_LAST_ROWS * self.total, _FEWEST_LAST), _MOST_LAST)
+            population.renew(int(n_rows))
+            population.fit(targets, _LAST_SWEEPS)
+            population.settle(targets, _SETTLED)
         rows = as_model(
             population,
             targets,
@@ -412,10 +648,11 @@ class _Views:
             float(self.known.looks[()].values),
             {name: float(part) for name, part in self.budget.items() if part},
             self.generator,
-            laws=laws,
-            keep_rows=True,
+            laws=Laws.of(self.rules, attributes),
+            joint=self.joint,
         )
-        return ViewsModel(rows, self.columns, self.known)
+        cells = None if self.joint is None else (self.joint.noise, self.joint.elsewhere)
+        return ViewsModel(rows, self.columns, self.known, cells=cells)
 
 
 def _finer(

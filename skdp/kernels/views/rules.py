@@ -1,8 +1,7 @@
-"""Structural zeros as pair views use them: public, and prepared before anything is measured.
+"""Structural zeros: public, and prepared before anything is measured.
 
-Codes that no record can have are taken out of the table (`Rules.compressed`), rules of two
-attributes become edges of the tree, and what a tree cannot hold is left to weighted rows
-(`structured`).
+Codes that no record can have are taken out of the table (`Rules.compressed`); rows keep the rules
+(`laws`), and answers about nothing but forbidden records are 0.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ import numpy as np
 from ..._types import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
 from ...domain.consistency import consistent
-from ...release import PairTable, TreeDensity, TreeModel
+from ...release import Ladder, PairTable, TreeDensity, TreeModel, ViewsModel
 from ...rows import Counts, CountTable
 
-__all__ = ["Rules", "first_row", "group_mask", "within_class"]
+__all__ = ["Rules", "first_row", "group_mask"]
 
 # Steps of the search for a row that no rule forbids, before it is given up.
 _SEARCH_STEPS = 100_000
@@ -128,18 +127,8 @@ class Rules(NamedTuple):
             for order, codes in zip(orders, self.codes, strict=True)
         ]
 
-    def expanded_columns(self, columns: Sequence[FloatArray]) -> list[FloatArray]:
-        """Arrays over the possible codes of each attribute as ones over all; others are 0."""
-        found = []
-        for values, codes, size in zip(columns, self.codes, self.shape, strict=True):
-            found.append(np.zeros((*values.shape[:-1], size), dtype=values.dtype))
-            found[-1][..., codes] = values
-        return found
-
-    def expanded(self, model: TreeModel) -> TreeModel:
-        """A model over the possible codes as one over all; the others have probability 0."""
-        if self.sizes == self.shape:
-            return model
+    def expanded(self, model: ViewsModel, zeros: Sequence[Zeros]) -> ViewsModel:
+        """A model over the possible codes as one over all; the others have count 0."""
         density = model.density
         marginals, groups = [], {}
         places: list[IntArray] = []
@@ -148,9 +137,7 @@ class Rules(NamedTuple):
             marginals[-1][codes] = density.marginals[axis]
             places.append(codes)
             if axis in density.groups:
-                # An impossible code joins the group of the next possible one.
-                near = np.minimum(np.searchsorted(codes, np.arange(size)), len(codes) - 1)
-                groups[axis] = density.groups[axis][near]
+                groups[axis] = _of_next(density.groups[axis], codes, size)
                 places[-1] = np.arange(density.sizes[axis])
 
         def spread(pairs: Sequence[PairTable]) -> list[PairTable]:
@@ -163,30 +150,59 @@ class Rules(NamedTuple):
                 found.append(PairTable((a, b), table))
             return found
 
-        rows = model.rows
-        if rows is not None:
-            columns = [codes[rows[:, axis]] for axis, codes in enumerate(self.codes)]
-            rows = np.stack(columns, axis=1).astype(np.int32)
-        return TreeModel(
+        assert model.rows is not None
+        columns = [codes[model.rows[:, axis]] for axis, codes in enumerate(self.codes)]
+        rows = TreeModel(
             TreeDensity(marginals, spread(density.edges), groups),
             model.total,
             extra=spread(model.extra),
-            rows=rows,
+            rows=np.stack(columns, axis=1).astype(np.int32),
             row_weights=model.row_weights,
             budget=model.budget,
             fine_rows=model.fine_rows,
         )
+        ladders = {
+            axis: Ladder(_of_next(each.units, self.codes[axis], self.shape[axis]), each.sizes)
+            for axis, each in model.coefficients.ladders.items()
+        }
+        known = {
+            axis: each.expanded(self.codes[axis], self.shape[axis], ladders[axis])
+            for axis, each in model.columns.items()
+        }
+        return ViewsModel(
+            rows,
+            known,
+            model.coefficients.over(ladders),
+            self._possible(zeros),
+            cells=model.cells,
+        )
+
+    def _possible(self, zeros: Sequence[Zeros]) -> dict[Cell, BoolArray]:
+        """Combinations of all codes that rules allow, and what two rules with a common column imply."""
+        found: dict[Cell, BoolArray] = {each.axes: np.asarray(each.allowed) for each in zeros}
+        for axis, codes in enumerate(self.codes):
+            if len(codes) < self.shape[axis]:
+                found[axis,] = np.isin(np.arange(self.shape[axis]), codes)
+        near: dict[int, set[int]] = {}
+        both = {axes: mask for axes, mask in found.items() if len(axes) == 2}
+        for a, b in list(both):
+            both[b, a] = both[a, b].T
+            near.setdefault(a, set()).add(b)
+            near.setdefault(b, set()).add(a)
+        for b in sorted(near):
+            for a, c in combinations(sorted(near[b]), 2):
+                implied = both[a, b].astype(np.float64) @ both[b, c] > 0
+                allowed = both[a, c] & implied if (a, c) in both else implied
+                if not allowed.all():
+                    both[a, c], both[c, a] = allowed, allowed.T
+                    found[a, c] = allowed
+        return found
 
 
-def within_class(zeros: Sequence[Zeros], label: int, code: int) -> list[Zeros]:
-    """The rules of the records with one code of an attribute, which has no other code then."""
-    found = []
-    for each in zeros:
-        if label in each.axes:
-            allowed = np.take(each.allowed, [code], axis=each.axes.index(label))
-            each = Zeros(each.axes, allowed)
-        found.append(each)
-    return found
+def _of_next(groups: IntArray, codes: IntArray, size: int) -> IntArray:
+    """Group of every code; an impossible one joins the group of the next possible one."""
+    near = np.minimum(np.searchsorted(codes, np.arange(size)), len(codes) - 1)
+    return np.asarray(groups[near])
 
 
 def group_mask(allowed: BoolArray, groups: Sequence[IntArray | None]) -> tuple[BoolArray, bool]:

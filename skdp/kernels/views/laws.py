@@ -1,4 +1,4 @@
-"""Released views fitted to structural zeros, and weighted rows where a tree cannot hold them.
+"""Public rules over rows: no row of a population breaks one at any time.
 
 Post-processing of released numbers and public rules.
 """
@@ -6,6 +6,7 @@ Post-processing of released numbers and public rules.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,19 +16,7 @@ from ...release import PairTable, TreeDensity, couple, group_sums, inverse, inve
 from .attributes import Attribute
 from .rules import Rules, first_row, group_mask
 
-__all__ = [
-    "Masks",
-    "breaks",
-    "complete",
-    "fit_tree",
-    "fitted",
-    "masks_of",
-    "possible_rows",
-    "redrawn",
-    "rescaled",
-    "supported",
-    "unmeasured",
-]
+__all__ = ["Laws", "fit_tree", "rescaled"]
 
 # Probability that every possible cell has at least, in all: whatever is known of a row, the tree
 # then knows which codes of the others are possible.
@@ -39,7 +28,93 @@ _CLOSE = 1e-6
 # Batches drawn from the tree, and sweeps of redrawing, before rows that break rules are dropped.
 _BATCHES, _REDRAWS = 6, 30
 
+# Logarithm of the factor of a combination that rules forbid: below what any view can outweigh.
+_FORBIDDEN = -1e4
+
 Masks = Mapping[tuple[int, int], BoolArray]
+
+
+class Laws(NamedTuple):
+    """Public rules over the groups of attributes; none if ``rules`` is None.
+
+    Attributes
+    ----------
+    rules : Rules or None
+    masks : dict
+        Pairs of groups that records can have.
+    rest : list of Zeros
+        Rules over codes that a tree of these pairs does not hold.
+    """
+
+    rules: Rules | None
+    masks: dict[tuple[int, int], BoolArray]
+    rest: list[Zeros]
+
+    @classmethod
+    def of(cls, rules: Rules | None, attributes: Sequence[Attribute]) -> Laws:
+        """Prepare rules over the codes that records can have."""
+        if rules is None:
+            return cls(None, {}, [])
+        masks, rest = masks_of(rules, attributes)
+        return cls(rules, masks, rest)
+
+    @property
+    def forest(self) -> list[tuple[int, int]]:
+        """Pairs under rules that form a tree."""
+        return [] if self.rules is None else self.rules.forest()
+
+    def independent(self, attributes: Sequence[Attribute]) -> TreeDensity:
+        """Attributes that depend on each other through the rules only."""
+        if self.rules is not None:
+            tables = unmeasured(self.forest, attributes, self.masks)
+            return fit_tree(attributes, tables, self.masks)
+        groups = {i: each.groups for i, each in enumerate(attributes) if each.groups is not None}
+        return TreeDensity([each.mu for each in attributes], [], groups)
+
+    def rows(self, density: TreeDensity, n_rows: int, generator: np.random.Generator) -> CodeArray:
+        """Rows of a density that satisfy all rules, at least one."""
+        if self.rules is None or not self.rest:
+            return density.sample(n_rows, generator)
+        return possible_rows(density, self.rules, self.rest, n_rows, generator)
+
+    def barriers(self, attributes: Sequence[Attribute]) -> list[tuple[tuple[int, ...], FloatArray]]:
+        """Factors, as logarithms, that keep rows from what is forbidden."""
+        if self.rules is None:
+            return []
+        found: list[tuple[tuple[int, ...], BoolArray]] = [*self.masks.items()]
+        for each in self.rules.wide:
+            allowed = each.allowed
+            for place, axis in enumerate(each.axes):
+                allowed = _grouped(allowed, place, attributes[axis])
+            found.append((tuple(each.axes), allowed))
+        return [(axes, np.where(allowed, 0.0, _FORBIDDEN)) for axes, allowed in found]
+
+    def kept(self, rows: CodeArray) -> BoolArray:
+        """Which rows satisfy all rules."""
+        if self.rules is None:
+            return np.ones(len(rows), dtype=bool)
+        return ~breaks(rows, self.rules.zeros)
+
+    def mended(
+        self,
+        rows: CodeArray,
+        weights: FloatArray,
+        density: TreeDensity,
+        generator: np.random.Generator,
+    ) -> tuple[CodeArray, FloatArray]:
+        """Rows whose codes were drawn inside groups, without those that break a rule."""
+        good = self.kept(rows)
+        if good.all() or self.rules is None:
+            return rows, weights
+        again = redrawn(rows[~good], density, self.rules.zeros, generator)
+        rows = np.concatenate([rows[good], again])
+        if not len(rows):
+            rows = possible_rows(density, self.rules, self.rest, len(weights), generator)
+            return rows, np.full(len(rows), 1.0 / len(rows))
+        # Those drawn again share the weight of all that broke a rule.
+        share = np.full(len(again), weights[~good].sum() / max(len(again), 1))
+        found = np.concatenate([weights[good], share])
+        return rows, found / found.sum()
 
 
 def masks_of(
@@ -89,13 +164,6 @@ def fitted(
     return (by_rows + found) / 2
 
 
-def complete(pair: PairTable, allowed: BoolArray) -> PairTable:
-    """A measured table without forbidden cells, and with some probability in all others."""
-    table = pair.table * allowed
-    found = (1 - _FLOOR) * table / max(table.sum(), 1e-300) + _FLOOR * allowed / allowed.sum()
-    return PairTable(pair.axes, found / found.sum())
-
-
 def unmeasured(
     pairs: Sequence[tuple[int, int]], attributes: Sequence[Attribute], masks: Masks
 ) -> list[PairTable]:
@@ -105,33 +173,6 @@ def unmeasured(
         views = attributes[a].grouped, attributes[b].grouped
         found.append(PairTable((a, b), fitted(np.outer(*views), masks[a, b], *views)))
     return found
-
-
-def supported(
-    tree: TreeDensity,
-    attributes: Sequence[Attribute],
-    ruled: Sequence[tuple[int, int]],
-    pairs: Sequence[tuple[int, int]],
-    masks: Masks,
-) -> tuple[list[Attribute], dict[tuple[int, int], BoolArray]]:
-    """Attributes with the views of a tree, and the possible cells of pairs beyond it.
-
-    Two attributes may have a forbidden cell because of rules with those between them, so
-    possibility is passed along the edges that have rules.
-    """
-    views = [
-        each._replace(mu=mu, grouped=grouped)
-        for each, mu, grouped in zip(attributes, tree.marginals, tree.grouped, strict=True)
-    ]
-    possible = _possible(tree.sizes, ruled, masks)
-    found = {}
-    for a, b in pairs:
-        allowed = possible.pair(a, b) > 0
-        if (a, b) in masks:
-            allowed &= masks[a, b]
-        if not allowed.all():
-            found[a, b] = allowed
-    return views, found
 
 
 def fit_tree(
@@ -323,3 +364,12 @@ def _floored(view: FloatArray) -> FloatArray:
 
 def _ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
     return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+
+
+def _grouped(allowed: BoolArray, place: int, attribute: Attribute) -> BoolArray:
+    """Allowed groups of one attribute: those with an allowed code."""
+    if attribute.groups is None:
+        return allowed
+    order = np.argsort(attribute.groups, kind="stable")
+    starts = np.searchsorted(attribute.groups[order], np.arange(len(attribute.grouped)))
+    return np.logical_or.reduceat(np.take(allowed, order, axis=place), starts, axis=place)

@@ -13,14 +13,14 @@ from ..._random import NoiseSource
 from ..._types import FloatArray, IntArray
 from ...mechanisms import noisy_max
 from ...rows import Counts
-from ..pairviews.attributes import Attribute, equal_mass_bins
-from .plan import BOXES, Workload
+from .attributes import Attribute, equal_mass_bins
 from .population import Population
-from .views import wide_sizes
 
-__all__ = ["MOST_CELLS", "Candidates"]
+__all__ = ["MOST_CELLS", "Candidates", "Workload"]
 
 Axes = tuple[int, ...]
+# "all", "ranges", "cells", or sets of attributes with weights in (0, 1].
+Workload = str | Mapping[Axes, float | Fraction]
 
 # Bins of an attribute in the scores of sets of two, three and four attributes.
 _BINS = {2: 8, 3: 6, 4: 4}
@@ -28,12 +28,11 @@ _BINS = {2: 8, 3: 6, 4: 4}
 _MOST_WIDE = 600
 # Largest table of a view of more than two attributes, whatever the plan allows.
 MOST_CELLS = 200_000
-# A view's noise counts so much against its score, in expected absolute noise.
-_NOISE = 0.6
+# A view's noise counts so much against its score, in expected absolute noise; a pair is about as
+# noisy as a table of so many cells.
+_NOISE, _PAIR = 0.6, 60
 # Weights of a workload are multiples of 1 / _PARTS; scores are sums of so many units for a record.
 _PARTS = 16
-# "No set" has this much of the highest noise of the scores of all sets.
-_NONE = 0.5
 
 
 class Candidates:
@@ -48,15 +47,13 @@ class Candidates:
         Attributes with more than one code.
     max_order : int
     workload : str or mapping of tuple of int to float
-        From `used_sets`.
+        Sets of used attributes, or a word for all.
     label : int or None
-        Sets without it count half; if its pairs are known already, sets with it.
+        Sets without it count half.
     most_cells : float
         Wider sets than pairs are candidates only if they have at most so many cells.
     by_cells : bool, default=False
-        Whether views will have all cells, whose whole expected noise counts against the score.
-    label_known : bool, default=False
-        Whether the pairs of the label are known already.
+        Whether tables will have all cells, whose whole expected noise counts against the score.
     """
 
     def __init__(
@@ -70,7 +67,6 @@ class Candidates:
         most_cells: float,
         *,
         by_cells: bool = False,
-        label_known: bool = False,
     ) -> None:
         self._most_cells = min(most_cells, MOST_CELLS)
         self._by_cells = by_cells
@@ -81,7 +77,6 @@ class Candidates:
         self._sizes = [len(each.grouped) for each in attributes]
         self._workload = workload
         self._label = label
-        self._label_known = label_known
         self._counts: dict[Axes, IntArray] = {}
         self._bins: dict[int, list[IntArray]] = {}
         self._codes: dict[int, list[IntArray | None]] = {}
@@ -96,7 +91,7 @@ class Candidates:
         view_epsilon: Fraction,
         source: NoiseSource,
         *,
-        or_none: bool = False,
+        tree: bool = False,
     ) -> list[Axes]:
         """The sets with the highest noisy scores, one after the other.
 
@@ -117,16 +112,16 @@ class Candidates:
         view_epsilon : Fraction
             What a view will be measured with.
         source : NoiseSource
-        or_none : bool, default=False
-            Whether "no set" is a candidate too: the only one of no use, if it is chosen.
+        tree : bool, default=False
+            Whether no set may close a cycle with those chosen before it in this call.
         """
         # Privacy. Released: the set of the highest noisy score, n_views times, each with an equal
         # share of epsilon: they compose. A score is the sum of the absolute differences of exact
         # counts and released integers, times a public whole number of at most _PARTS, less
         # released numbers; a record changes one count by one, so that every score changes by at
         # most _PARTS, up or down: the range is 2 * _PARTS. Which sets are candidates, and their
-        # bins, follow from released values and the sets chosen before; so does the score of "no
-        # set". Without a budget nothing is looked at: sets are taken in a public order.
+        # bins, follow from released values and the sets chosen before. Without a budget nothing is
+        # looked at: sets are taken in a public order.
         sets = self._sets(taken)
         n_views = min(n_views, len(sets))
         if not n_views:
@@ -137,15 +132,7 @@ class Candidates:
         scores = np.array(
             [self._score(axes, population, total, view_epsilon) for axes in sets], dtype=np.int64
         )
-        if or_none:
-            # The highest of many noises is a public number, about.
-            by_chance = 2 * _PARTS * math.log(len(sets)) / float(epsilon)
-            scores = np.append(scores, round(min(_NONE * by_chance, 1e15)))
-        return _one_by_one(sets, scores, n_views, epsilon / n_views, source)
-
-    def any(self, taken: Sequence[Axes]) -> bool:
-        """Whether there is a set that has not been measured."""
-        return bool(self._sets(taken))
+        return _one_by_one(sets, scores, n_views, epsilon / n_views, source, tree)
 
     @property
     def number(self) -> int:
@@ -205,44 +192,47 @@ class Candidates:
         weight = self._weight(axes)
         distance = int(np.abs(self._counts[axes] - rounded).sum())
         by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.n_rows)).sum()
-        sizes = [self._sizes[a] for a in axes]
+        cells = math.prod(self._sizes[a] for a in axes)
         if not self._by_cells:
-            sizes = wide_sizes(sizes, total * float(view_epsilon))
-        cells = math.prod(sizes)
-        if len(axes) == 2 and not self._by_cells:
-            cells = min(cells, BOXES)
+            most = total * float(view_epsilon) if len(axes) > 2 else _PAIR
+            cells = min(cells, max(most, 2.0 ** len(axes)))
         noise = (1.0 if self._by_cells else _NOISE) * cells / float(view_epsilon)
         return weight * (distance - int(by_chance) - int(min(noise, 1e12)))
 
     def _weight(self, axes: Axes) -> int:
         if isinstance(self._workload, Mapping):
             return min(max(1, math.floor(_PARTS * self._workload[axes])), _PARTS)
-        # Known pairs of a label are as if the other attributes were independent in each class. How
-        # these depend on each other says more then: what several of them tell counts once.
-        halved = self._label is not None and (self._label in axes) == self._label_known
+        halved = self._label is not None and self._label not in axes
         return _PARTS // 2 if halved else _PARTS
 
 
 def _one_by_one(
-    sets: Sequence[Axes], scores: IntArray, n_views: int, epsilon: Fraction, source: NoiseSource
+    sets: Sequence[Axes],
+    scores: IntArray,
+    n_views: int,
+    epsilon: Fraction,
+    source: NoiseSource,
+    tree: bool,
 ) -> list[Axes]:
-    """Sets of the highest noisy scores, each for epsilon, that share no pair if there are others.
-
-    The score after those of the sets, if there is one, is that of "no set", which ends the choice.
-    """
+    """Sets of the highest noisy scores, each for epsilon, that share no pair if there are others."""
     left = np.ones(len(scores), dtype=bool)
     apart = left.copy()
+    joined: dict[int, int] = {axis: axis for axes in sets for axis in axes}
     chosen: list[Axes] = []
     for _ in range(n_views):
         free = left & apart
         among = np.flatnonzero(free if free.any() else left)
-        best = noisy_max(scores[among], epsilon, 2 * _PARTS, random_state=source)
-        place = int(among[best])
-        if place == len(sets):
+        if not len(among):
             break
-        chosen.append(sets[place])
-        left[place] = False
-        apart[: len(sets)] &= [len({*axes} & {*sets[place]}) < 2 for axes in sets]
+        best = noisy_max(scores[among], epsilon, 2 * _PARTS, random_state=source)
+        axes = sets[int(among[best])]
+        chosen.append(axes)
+        left[among[best]] = False
+        apart &= [len({*each} & {*axes}) < 2 for each in sets]
+        if tree:
+            old, new = joined[axes[1]], joined[axes[0]]
+            joined = {axis: new if part == old else part for axis, part in joined.items()}
+            left &= [joined[each[0]] != joined[each[1]] for each in sets]
     return chosen
 
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from ..._types import CodeArray, FloatArray
 from ...release import PairTable, TreeDensity, TreeModel, group_sums
-from ..pairviews.attributes import Attribute
-from ..pairviews.structured import fit_tree, rescaled
-from .lawful import Laws
+from .attributes import Attribute
+from .joint import JointCounts
+from .laws import Laws, fit_tree, rescaled
 from .population import Population, Target
-from .wide import JointCounts
 
 __all__ = ["as_model"]
 
@@ -29,7 +28,6 @@ def as_model(
     *,
     laws: Laws,
     joint: JointCounts | None = None,
-    keep_rows: bool = False,
 ) -> TreeModel:
     """A tree of the strongest pairs, the other pairs, and weighted rows.
 
@@ -47,13 +45,8 @@ def as_model(
     joint : JointCounts, default=None
         Released joint counts, which replace the population but for the records they lack.
     """
-    singles = [
-        next(t.table for t in targets if t.axes == (i,) and t.bins is None)
-        for i in range(len(attributes))
-    ]
-    pairs = {
-        (t.axes[0], t.axes[1]): t.table for t in targets if len(t.axes) == 2 and t.bins is None
-    }
+    singles = [next(t.table for t in targets if t.axes == (i,)) for i in range(len(attributes))]
+    pairs = {(t.axes[0], t.axes[1]): t.table for t in targets if len(t.axes) == 2}
     views = [_with_view(each, view) for each, view in zip(attributes, singles, strict=True)]
     rows = _in_codes(population, views, generator)
     weights = population.weights
@@ -73,9 +66,6 @@ def as_model(
         groups = {i: each.groups for i, each in enumerate(views) if each.groups is not None}
         density = TreeDensity([each.mu for each in views], edges, groups)
         extra = [PairTable(pair, table) for pair, table in pairs.items() if pair not in tree]
-        if not keep_rows and joint is None and not extra and all(len(t.axes) <= 2 for t in targets):
-            # The tree holds all views and is exact; rows would have noise of their own.
-            return TreeModel(density, total, budget=budget)
     return TreeModel(
         density,
         total,

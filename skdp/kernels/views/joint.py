@@ -1,7 +1,4 @@
-"""The joint counts of all attributes, where they stand out from the noise.
-
-So they do at a very large epsilon, and where there are few cells for the number of records.
-"""
+"""The joint counts of all attributes, where they stand out from the noise of a large epsilon."""
 
 from __future__ import annotations
 
@@ -16,30 +13,21 @@ from sklearn.isotonic import IsotonicRegression
 from ..._random import NoiseSource, sampling_generator
 from ..._types import CodeArray, FloatArray, IntArray
 from ...mechanisms import (
-    discrete_laplace,
     discrete_laplace_variance,
     least_threshold,
     sparse_counts,
 )
 from ...rows import Counts, CountTable
-from ..pairviews.attributes import Attribute
-from ..pairviews.budget import used_attributes
-from .evidence import Evidence
-from .plan import GROUPS, Workload
-from .population import Target
+from .attributes import Attribute
+from .candidates import Workload
 
-__all__ = ["JointCounts", "joint_share", "measure_joint", "measure_whole", "whole_share"]
+__all__ = ["JointCounts", "joint_share", "measure_joint"]
 
 # Share of the views that the joint counts take where they are measured.
 _SHARE = Fraction(19, 20)
 # Empty cells that are expected to pass the threshold, per record; with a smaller budget single
 # counts would be lost in the noise.
 _FALSE, _LEAST_JOINT = 0.02, 5
-# A view of all attributes has so many noise scales of records in a cell on average; most cells and
-# attributes of it.
-_RECORDS, _MOST_CELLS, _WIDEST = 5.0, 100_000, 10
-# Share of single attributes beside it, up to so many noise scales in a cell; then less, and least.
-_SINGLE, _SINGLE_UNTIL, _LEAST_SINGLE = 0.2, 30.0, 0.02
 # Where empty cells pass: bins of cells by their density, levels of their counts, cells that are
 # tried, and the least share of a code.
 _DENSITIES, _LEVELS, _TRIED, _RARE = 100, 3, 200_000, 1e-9
@@ -65,8 +53,6 @@ class JointCounts(NamedTuple):
         Variance of the noise of a count.
     elsewhere : float
         Variance of the sum over all other cells.
-    alone : bool
-        Whether they replace the counts of single attributes, or are combined with them.
     """
 
     rows: CodeArray
@@ -75,32 +61,6 @@ class JointCounts(NamedTuple):
     variance: float
     noise: float
     elsewhere: float
-    alone: bool
-
-    def column_errors(self, errors: Sequence[FloatArray]) -> list[FloatArray]:
-        """Errors of single attributes beside these counts, from those of their own counts.
-
-        Parameters
-        ----------
-        errors : sequence of ndarray of float, shape (n_simulations, size)
-
-        Returns
-        -------
-        list of ndarray of float32
-        """
-        found = []
-        for axis, own in enumerate(errors):
-            size = own.shape[1]
-            held = np.bincount(self.rows[:, axis], minlength=size)
-            variance = held * self.noise + self.elsewhere / size
-            if self.alone:
-                # What is missing to the total is shared by all codes.
-                share = np.bincount(self.rows[:, axis], self.counts, size) / self.counts.sum()
-                variance += share**2 * self.variance
-            before = np.maximum(np.mean(np.square(own, dtype=np.float64), axis=0), _TINY)
-            left = variance / before if self.alone else variance / (variance + before)
-            found.append((own * np.sqrt(left)).astype(np.float32))
-        return found
 
 
 def joint_share(
@@ -135,40 +95,6 @@ def joint_share(
     ):
         return Fraction(0)
     return share if _threshold(share, total, shape) <= 1 else Fraction(0)
-
-
-def whole_share(
-    views: Fraction,
-    total: float,
-    shape: tuple[int, ...],
-    *,
-    max_order: int = 3,
-    workload: Workload = "all",
-) -> Fraction:
-    """Budget of a view of all attributes: 0 if there are too few records for its cells.
-
-    Parameters
-    ----------
-    views : Fraction
-    total : float
-        The released number of records.
-    shape : tuple of int
-    max_order : int, default=3
-        With at most 2 there is no such view; up to so many attributes, other sets hold all.
-    workload : str or mapping, default="all"
-        With a mapping there is no such view.
-    """
-    sizes = [size for size in shape if size > 1]
-    if max(sizes, default=0) > GROUPS:
-        return Fraction(0)
-    if isinstance(workload, Mapping) or not 2 < max_order < len(sizes) <= _WIDEST:
-        return Fraction(0)
-    cells = math.prod(sizes)
-    signal = total * float(views) / cells
-    if signal < _RECORDS or cells > _MOST_CELLS:
-        return Fraction(0)
-    single = max(_SINGLE * min(_SINGLE_UNTIL / signal, 1.0), _LEAST_SINGLE)
-    return views * (1 - Fraction(round(1000 * single), 1000))
 
 
 def _threshold(epsilon: Fraction, total: float, shape: tuple[int, ...]) -> int:
@@ -217,9 +143,7 @@ def measure_joint(
     noise, elsewhere = discrete_laplace_variance(epsilon), passing * threshold**2
     variance = len(rows) * noise + elsewhere
     known = _both_totals(total, total_variance, float(counts.sum()), variance)
-    return JointCounts(
-        rows.astype(np.int32), counts, known, total_variance, noise, elsewhere, alone=True
-    )
+    return JointCounts(rows.astype(np.int32), counts, known, total_variance, noise, elsewhere)
 
 
 def _real(
@@ -273,63 +197,3 @@ def _real(
 def _both_totals(total: float, own: float, summed: float, variance: float) -> float:
     """A total and a sum of counts, weighted by their precision."""
     return (total * variance + summed * own) / (variance + own)
-
-
-def measure_whole(
-    table: Counts,
-    epsilon: Fraction,
-    attributes: Sequence[Attribute],
-    variances: Sequence[float],
-    total: float,
-    total_variance: float,
-    source: NoiseSource,
-) -> tuple[JointCounts, list[Target], dict[tuple[int, int], float]]:
-    """A noisy table of all attributes, combined with what is known of each: its cells as counts.
-
-    Parameters
-    ----------
-    table : CountTable or ProjectedCounts
-        Exact and private.
-    epsilon : Fraction
-        Its cost.
-    attributes : sequence of Attribute
-    variances : sequence of float
-        Of the count of a code of each.
-    total : float
-        The released number of records, positive.
-    total_variance : float
-        Of its noise.
-    source : NoiseSource
-
-    Returns
-    -------
-    JointCounts
-        All cells that have a positive estimate.
-    list of Target
-        This table and its margins.
-    dict of (int, int) to float
-        Standard deviation of the noise of a cell of each pair.
-    """
-    # Privacy. Released: noisy counts of all cells of the domain; a record is in one of them:
-    # sensitivity 1. That there is such a table follows from the domain and the released total.
-    axes = tuple(used_attributes(table.shape))
-    exact = table.regrouped(axes, [None] * len(axes))
-    noisy = discrete_laplace(exact, epsilon, random_state=source).astype(np.float64)
-    model = np.ones(())
-    for axis in axes:
-        model = np.multiply.outer(model, attributes[axis].grouped)
-    variance, summed = discrete_laplace_variance(epsilon), float(noisy.sum())
-    of_sum = variance * exact.size
-    known = max(_both_totals(total, total_variance, summed, of_sum), 1.0)
-    evidence = Evidence([known * each.grouped for each in attributes], variances)
-    evidence.measured(axes, noisy, variance, model)
-    targets = evidence.targets()
-    found = next(each.table for each in targets if each.axes == axes)
-    rows = np.zeros((np.count_nonzero(found), len(table.shape)), dtype=np.int32)
-    rows[:, axes] = np.argwhere(found > 0)
-    of_both = 1 / (1 / total_variance + 1 / of_sum)
-    elsewhere = of_sum - len(rows) * variance
-    joint = JointCounts(
-        rows, known * found[found > 0], known, of_both, variance, elsewhere, alone=False
-    )
-    return joint, targets, evidence.noise_of_pairs()

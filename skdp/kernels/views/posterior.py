@@ -7,6 +7,8 @@ all cells of the table together (empirical Bayes). Post-processing of released n
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
+from itertools import combinations
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -14,7 +16,16 @@ from scipy.optimize import least_squares
 from ..._types import FloatArray
 from ...release import couple
 
-__all__ = ["mean_of_pair", "nearer_model", "posterior_mean", "tilted_model"]
+__all__ = [
+    "mean_of_pair",
+    "nearer_model",
+    "parts_of_set",
+    "posterior_mean",
+    "tilted_model",
+    "with_margins",
+]
+
+Axes = tuple[int, ...]
 
 # Scales of the distance between truth and model that are tried: of cells near the model in units of
 # the square root of the count, of those far from it in units of the count.
@@ -32,6 +43,8 @@ _SHARE_WIDE, _WIDE = 0.002, 10.0
 _DEGREES, _SURE, _TILT = 3, 3.0, 1.0
 # Steps of the fit to moments, and rounds of proportional fitting in each.
 _STEPS, _ROUNDS = 20, 5
+# Rounds of proportional fitting of a wide table to the tables of its parts.
+_WIDE_ROUNDS = 12
 # Models learned from the counts follow the noise too: log likelihood that each number must add.
 _WORTH = 1.0
 
@@ -233,3 +246,30 @@ def _polynomials(weights: FloatArray) -> FloatArray:
 
 def _log_density(distance: FloatArray, variance: FloatArray) -> FloatArray:
     return -0.5 * (distance**2 / variance + np.log(variance))
+
+
+def parts_of_set(axes: Axes, found: Mapping[Axes, FloatArray]) -> dict[Axes, FloatArray]:
+    """Known margins of a set: the widest, and single attributes that these do not hold."""
+    parts: dict[Axes, FloatArray] = {}
+    for order in range(len(axes) - 1, 0, -1):
+        for part in combinations(axes, order):
+            if part in found and not any(set(part) <= set(wider) for wider in parts):
+                parts[part] = found[part]
+    return parts
+
+
+def with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]) -> FloatArray:
+    """A table scaled until it has the given margins."""
+    if len(axes) == 2:
+        return couple(table, parts[axes[:1]], parts[axes[1:]])
+    fitted = np.maximum(table, 1e-15)
+    for _ in range(_WIDE_ROUNDS):
+        for part, wanted in parts.items():
+            others = tuple(place for place, axis in enumerate(axes) if axis not in part)
+            found = fitted.sum(axis=others)
+            ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+            fitted *= np.expand_dims(ratio, others)
+    if not fitted.sum() > 0:
+        # The zeros of noisy parts can contradict each other in every cell.
+        fitted = np.maximum(table, 1e-15)
+    return fitted / fitted.sum()

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...release import TreeDensity, inverse_rows
-from ..pairviews.attributes import Attribute
-from .lawful import Laws
+from .attributes import Attribute
+from .laws import Laws
 
-__all__ = ["Bins", "Population", "Target"]
+__all__ = ["Population", "Target"]
 
 # Largest step of a factor in one round, as a logarithm, and the share of a step that is taken: the
 # steps of views that overlap add up.
@@ -38,19 +38,15 @@ _TINY = 1e-9
 _CHUNK = 1 << 20
 
 
-# Bin of each code of each attribute of a table; None where a table tells the codes apart.
-Bins = tuple[IntArray, ...] | None
-
 # Single precision is enough to draw a code, and takes half the time.
 Logs: TypeAlias = NDArray[np.float32]
 
 
 class Factor(NamedTuple):
-    """Attributes, and the logarithms of a table over their codes or bins."""
+    """Attributes, and the logarithms of a table over their codes."""
 
     axes: tuple[int, ...]
     log: FloatArray
-    bins: Bins = None
 
 
 class Target(NamedTuple):
@@ -62,14 +58,10 @@ class Target(NamedTuple):
         Ascending.
     table : ndarray of float64
         Probabilities, one axis for each attribute.
-    bins : tuple of ndarray of int64, default=None
-        Bin of each code of each attribute, if the table is one over bins. At most one table of
-        these attributes has bins.
     """
 
     axes: tuple[int, ...]
     table: FloatArray
-    bins: Bins = None
 
 
 class Population:
@@ -104,7 +96,6 @@ class Population:
         ]
         self.weights = np.full(len(rows), 1.0 / len(rows))
         self._factors: dict[tuple[int, ...], Factor] = {}
-        self._binned: dict[tuple[int, ...], Factor] = {}
         alone = [_log(mass) for mass in density.grouped]
         for axis, log in enumerate(alone):
             self._factors[axis,] = Factor((axis,), log)
@@ -131,12 +122,10 @@ class Population:
         """Number of rows."""
         return len(self.weights)
 
-    def margin(self, axes: Sequence[int], bins: Bins = None) -> FloatArray:
-        """Weighted shares of the combinations of codes, or of bins, of some attributes."""
+    def margin(self, axes: Sequence[int]) -> FloatArray:
+        """Weighted shares of the combinations of codes of some attributes."""
         sizes = [self.sizes[axis] for axis in axes]
-        if bins is not None:
-            sizes = [int(each.max()) + 1 for each in bins]
-        cells = self._cells(axes, bins)
+        cells = self._cells(axes)
         found = np.bincount(cells, weights=self.weights, minlength=math.prod(sizes))
         return found.astype(np.float64, copy=False).reshape(sizes)
 
@@ -166,7 +155,7 @@ class Population:
 
     def scale(self, targets: Sequence[Target], rounds: int = 1) -> None:
         """Proportional fitting of the weights, and of the factors with them."""
-        cells = [self._cells(target.axes, target.bins) for target in targets]
+        cells = [self._cells(target.axes) for target in targets]
         least = _MORE_ROWS / self.n_rows
         for _ in range(rounds):
             for target, cell in zip(targets, cells, strict=True):
@@ -175,22 +164,34 @@ class Population:
                 step = np.log((wanted + least) / (found + least))
                 step = step.clip(-_STEP, _STEP) * _DAMPED
                 self.weights *= np.exp(step)[cell]
-                known = self._factors if target.bins is None else self._binned
+                known = self._factors
                 step = step.reshape(target.table.shape)
                 moved = known[target.axes].log + step if target.axes in known else step
                 log = np.maximum(moved, _NEVER)
-                known[target.axes] = Factor(target.axes, log, target.bins)
+                known[target.axes] = Factor(target.axes, log)
             self.weights /= self.weights.sum()
 
     def settle(self, targets: Sequence[Target], rounds: int) -> None:
         """Proportional fitting of the weights alone: the rows stay as they are."""
-        cells = [self._cells(target.axes, target.bins) for target in targets]
+        cells = [self._cells(target.axes) for target in targets]
         for _ in range(rounds):
             for target, cell in zip(targets, cells, strict=True):
                 found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
                 ratio = (target.table.ravel() + _TINY) / (found + _TINY)
                 self.weights *= ratio[cell]
         self.weights /= self.weights.sum()
+
+    def list_cells(self, target: Target) -> None:
+        """Rows that are the cells of a table of all columns of more than one code."""
+        at = np.nonzero(np.where(self._possible(target.axes), target.table, 0.0))
+        if not len(at[0]):
+            return
+        none = np.zeros(len(at[0]), dtype=np.int32)
+        held = dict(zip(target.axes, at, strict=True))
+        self.columns = [
+            held[axis].astype(np.int32) if axis in held else none for axis in range(len(self.sizes))
+        ]
+        self.weights = target.table[at] / target.table[at].sum()
 
     def renew(self, n_rows: int | None = None) -> None:
         """Draw rows by their weights, then each column given the others, by the factors."""
@@ -201,7 +202,6 @@ class Population:
         self.columns = [column[chosen] for column in self.columns]
         self.weights = np.full(n_rows, 1.0 / n_rows)
         factors = _absorbed([*self._factors.values(), *self._barriers])
-        factors += self._binned.values()
         for axis in self._generator.permutation(len(self.sizes)):
             if self.sizes[axis] > 1:
                 self._draw(int(axis), [each for each in factors if axis in each.axes])
@@ -237,11 +237,9 @@ class Population:
     ) -> Logs:
         """Sum of the logarithms of factors for each code of an attribute, (n, size)."""
         total = np.zeros((n, self.sizes[axis]), dtype=np.float32)
-        for axes, log, bins in own:
+        for axes, log in own:
             place = axes.index(axis)
             lines = np.moveaxis(log, place, -1).reshape(-1, log.shape[place])
-            if bins is not None:
-                lines = lines[:, bins[place]]
             lines = np.ascontiguousarray(lines, dtype=np.float32)
             if len(axes) == 1:
                 total += lines
@@ -249,33 +247,30 @@ class Population:
             cell = np.zeros(n, dtype=np.int64)
             for other, size in enumerate(log.shape):
                 if other != place:
-                    codes = columns[axes[other]]
-                    cell = cell * size + (codes if bins is None else bins[other][codes])
+                    cell = cell * size + columns[axes[other]]
             total += np.take(lines, cell, axis=0)
         return total
 
     def _possible(self, axes: Sequence[int]) -> BoolArray:
         """Which combinations of codes no rule among these attributes forbids."""
         allowed = np.ones([self.sizes[axis] for axis in axes], dtype=bool)
-        for held, log, _ in self._barriers:
+        for held, log in self._barriers:
             if set(held) <= set(axes):
                 shape = [self.sizes[axis] if axis in held else 1 for axis in axes]
                 allowed &= (log == 0).reshape(shape)
         return allowed
 
-    def _cells(self, axes: Sequence[int], bins: Bins = None) -> IntArray:
+    def _cells(self, axes: Sequence[int]) -> IntArray:
         cell = np.zeros(self.n_rows, dtype=np.int64)
-        for place, axis in enumerate(axes):
-            column = self.columns[axis]
-            cell *= self.sizes[axis] if bins is None else int(bins[place].max()) + 1
-            cell += column if bins is None else bins[place][column]
+        for axis in axes:
+            cell = cell * self.sizes[axis] + self.columns[axis]
         return cell
 
 
 def _absorbed(factors: Sequence[Factor]) -> list[Factor]:
     """The same product with fewer factors: one within another is multiplied into it."""
     found: dict[tuple[int, ...], FloatArray] = {}
-    for axes, log, _ in sorted(factors, key=lambda each: -len(each.axes)):
+    for axes, log in sorted(factors, key=lambda each: -len(each.axes)):
         wider = next((each for each in found if set(axes) <= set(each)), None)
         if wider is None:
             found[axes] = log.copy()
