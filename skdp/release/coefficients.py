@@ -183,16 +183,13 @@ class Coefficients:
         sizes = self.ladders[axis].sizes
         return basis_of(sizes[: sizes.index(size) + 1])
 
-    def of_table(self, axes: Axes, units: FloatArray) -> FloatArray:
-        """Coefficients of a table of units, as far as there are looks at this subset."""
-        hat = self._forward(axes, units)
-        place = tuple(slice(1, size + 1) for size in self.looks[axes].values.shape)
-        return hat[place]
-
-    def of_weights(self, axis: int, units: FloatArray) -> FloatArray:
-        """Coefficients of weights of units; the constant one first."""
-        found: FloatArray = basis_of(self.ladders[axis].sizes).T @ units
-        return found
+    def of_table(self, axes: Axes, counts: FloatArray) -> FloatArray:
+        """Coefficients of a table over the groups of some level of each column."""
+        inside = math.prod(
+            size / self.ladders[axis].n_units for axis, size in zip(axes, counts.shape, strict=True)
+        )
+        hat = self._forward(axes, counts) * math.sqrt(inside)
+        return hat[tuple(slice(1, None) for _ in axes)]
 
     def table(
         self, axes: Axes, sizes: Sequence[int], columns: Mapping[int, FloatArray]

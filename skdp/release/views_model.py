@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from .._types import BoolArray, FloatArray
+from .._types import BoolArray, FloatArray, IntArray
 from .coefficients import Coefficients, Ladder, Look, along
 from .column_estimate import ColumnEstimate
 from .draws import product_of_weights
@@ -145,28 +145,46 @@ class ViewsModel(TreeModel):
         """The one code that records can have of a column without an estimate."""
         return int(np.argmax(self.possible.get((axis,), np.ones(1))))
 
-    def _unit_shares(self, axis: int) -> FloatArray:
-        """Share of each code in its unit."""
-        key = "shares", axis
-        if key not in self._caches:
-            ladder = self.coefficients.ladders[axis]
-            mass = np.maximum(self.columns[axis].counts, 0.0)
-            mass = mass + 1e-9 * max(float(mass.sum()), 1.0) / len(mass)
-            self._caches[key] = mass / ladder.sums(mass)[ladder.units]
-        return self._caches[key]
-
-    def _units(self, axis: int, vectors: FloatArray) -> FloatArray:
-        """Mean weights of units, of weights of codes (n_codes, n)."""
-        ladder = self.coefficients.ladders[axis]
-        found = np.zeros((ladder.n_units, *vectors.shape[1:]))
-        shares = self._unit_shares(axis).reshape(-1, *[1] * (vectors.ndim - 1))
-        np.add.at(found, ladder.units, shares * vectors)
+    def _size(self, axis: int, axes: Axes) -> int:
+        """Groups of a column in the finest table that a question on some columns can use."""
+        found = 1
+        for part in self._measured(axes):
+            if axis in part:
+                found = max(found, self.coefficients.looks[part].values.shape[part.index(axis)] + 1)
         return found
 
-    def _hats(self, axis: int, vectors: FloatArray) -> FloatArray:
-        """Coefficients of mean weights of units; the first over its root is the mean."""
-        hats: FloatArray = self.coefficients.of_weights(axis, self._units(axis, vectors))
-        return hats
+    def _shares(self, axis: int, size: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """How weights of codes become weights of groups.
+
+        Group of each code, its share in its group, and a matrix that gives groups without codes
+        the weight of the groups around them: nothing is in them, and so they say least.
+        """
+        key = "shares", axis, size
+        if key not in self._caches:
+            ladder = self.coefficients.ladders[axis]
+            group = ladder.groups(size)
+            mass = np.maximum(self.columns[axis].counts, 0.0)
+            mass = mass + 1e-9 * max(float(mass.sum()), 1.0) / len(mass)
+            whole = ladder.sums(mass, size)
+            filled = np.diag((whole > 0).astype(np.float64))
+            for level in reversed([each for each in ladder.sizes if each < size]):
+                wide = size // level
+                empty = np.flatnonzero(filled.sum(axis=1) == 0)
+                around = np.repeat(whole.reshape(level, wide).sum(axis=1), wide)
+                for place in empty[around[empty] > 0].tolist():
+                    near = slice(place // wide * wide, (place // wide + 1) * wide)
+                    filled[place, near] = whole[near] / whole[near].sum()
+            self._caches[key] = group, mass / whole[group], filled
+        return self._caches[key]
+
+    def _hats(self, axis: int, vectors: FloatArray, size: int) -> FloatArray:
+        """Coefficients of mean weights of groups; the first over its root is the mean."""
+        group, shares, filled = self._shares(axis, size)
+        found = np.zeros((size, *vectors.shape[1:]))
+        np.add.at(found, group, shares.reshape(-1, *[1] * (vectors.ndim - 1)) * vectors)
+        functions = self.coefficients.functions(axis, size)
+        hats: FloatArray = functions.T @ (filled @ found)
+        return hats * math.sqrt(self.coefficients.ladders[axis].n_units / size)
 
     def _mean(self, axis: int, hat: FloatArray) -> FloatArray:
         found: FloatArray = hat[0] / math.sqrt(self.coefficients.ladders[axis].n_units)
@@ -185,41 +203,50 @@ class ViewsModel(TreeModel):
         counts: FloatArray = self._total * sums.astype(np.float64, copy=False)
         return counts.reshape(tuple(sizes))
 
-    def _residual(self, axes: Axes, trust: float = 0.0) -> FloatArray:
-        """Measured coefficients less those of the rows; 0 where nothing was measured.
-
-        ``trust`` is the share of a distance that counts even where noise explains it.
-        """
-        key = "residual", axes, trust
+    def _away(self, axes: Axes) -> FloatArray:
+        """Measured coefficients less those of the rows; 0 where nothing was measured."""
+        key = "away", axes
         if key not in self._caches:
             look = self.coefficients.looks[axes]
-            ladders = self.coefficients.ladders
-            units = [ladders[axis].n_units for axis in axes]
-            rows = self.coefficients.of_table(axes, self._row_cells_of(axes, units))
-            away = np.where(look.precision > 0, look.values - rows, 0.0)
-            believed = self._believed(axes, away, look.variances)
-            self._caches[key] = believed + trust * (away - believed)
+            sizes = tuple(length + 1 for length in look.values.shape)
+            rows = self.coefficients.of_table(axes, self._row_cells_of(axes, sizes))
+            self._caches[key] = np.where(look.precision > 0, look.values - rows, 0.0)
         return self._caches[key]
 
-    def _believed(self, axes: Axes, away: FloatArray, variances: FloatArray) -> FloatArray:
-        """Distances from the rows as far as noise does not explain them, scale by scale.
+    def _residual(self, axes: Axes) -> FloatArray:
+        """What answers add to the rows: all of the distance where columns clearly depend."""
+        return self._trust(axes)[0] * self._away(axes)
 
-        The positive part of the estimator of James and Stein: where the distances of a scale are as
-        large as noise makes them, the rows answer; where they are larger, the measured table does.
+    def _trust(self, axes: Axes) -> tuple[float, float]:
+        """Share of the measured distance from the rows that answers add, and what they then lack.
+
+        If noise explains the measured dependence of the coarse groups, the rows answer; if it is
+        far above the noise, the measurement does: the estimator of James and Stein, with one
+        factor for a set of columns. What is lacking is the variance of a coefficient that was not
+        added, as far as the distances show it, and by chance no less.
         """
-        found = np.zeros_like(away)
-        edges = [
-            [size - 1 for size in self.coefficients.ladders[axis].sizes if size - 1 <= length]
-            for axis, length in zip(axes, away.shape, strict=True)
-        ]
-        for places in product(*(pairwise(each) for each in edges)):
-            block = tuple(slice(first, stop) for first, stop in places)
-            told = away[block]
-            energy = float((told**2).sum())
-            noise = float(variances[block].sum())
-            if energy > noise:
-                found[block] = told * (1 - noise / energy)
-        return found
+        key = "trust", axes
+        if key not in self._caches:
+            look = self.coefficients.looks[axes]
+            block = tuple(slice(0, size - 1) for size in self._coarse_sizes(axes))
+            known = look.precision[block] > 0
+            noise = float(look.variances[block].sum())
+            energy = float((look.values[block][known] ** 2).sum())
+            trust = max(1.0 - noise / energy, 0.0) if energy > 0 else 0.0
+            number = max(int(known.sum()), 1)
+            away = float((self._away(axes)[block] ** 2).sum())
+            found = max(away - noise, 0.0) + TUNING.surprise * noise * math.sqrt(2.0 / number)
+            self._caches[key] = trust, (1.0 - trust) ** 2 * found / number
+        return self._caches[key]
+
+    def _coarse_sizes(self, axes: Axes) -> list[int]:
+        """Numbers of groups by which the dependence of measured columns is judged."""
+        sizes = []
+        for axis, most in zip(axes, self.coefficients.looks[axes].values.shape, strict=True):
+            levels = self.coefficients.ladders[axis].sizes
+            fitting = [size for size in levels if 1 < size <= min(most + 1, 8)]
+            sizes.append(fitting[-1] if fitting else levels[1])
+        return sizes
 
     def _column_residual(self, axis: int) -> FloatArray:
         key = "column", axis
@@ -260,14 +287,15 @@ class ViewsModel(TreeModel):
             [axis] = axes
             return self.columns[axis].counts @ weights[axis]
         found = self._total * self._of_rows(axes, weights, n)
-        hats = {axis: self._hats(axis, weights[axis]) for axis in axes}
+        sizes = {axis: self._size(axis, axes) for axis in axes}
+        hats = {axis: self._hats(axis, weights[axis], sizes[axis]) for axis in axes}
         means = {axis: self._mean(axis, hats[axis]) for axis in axes}
         for axis in axes:
             residual = self._column_residual(axis)
             pure = residual @ weights[axis] - means[axis] * residual.sum()
             found += pure * _times([means[other] for other in axes if other != axis])
         for part in self._measured(axes):
-            value = self._residual(part, self.strength(part) if len(axes) == 2 else 0.0)
+            value = self._residual(part)
             told = np.broadcast_to(value[..., None], (*value.shape, n))
             for axis in part:
                 inside = hats[axis][1 : 1 + told.shape[0]]
@@ -336,7 +364,8 @@ class ViewsModel(TreeModel):
         estimated = 0.0
         for factor, weights in parts:
             axes = tuple(sorted(weights))
-            hats = {axis: self._hats(axis, weights[axis]) for axis in axes}
+            sizes = {axis: self._size(axis, axes) for axis in axes}
+            hats = {axis: self._hats(axis, weights[axis], sizes[axis]) for axis in axes}
             means = {axis: float(self._mean(axis, hats[axis])) for axis in axes}
             constant += factor * math.prod(means.values())
             for axis in axes:
@@ -360,9 +389,12 @@ class ViewsModel(TreeModel):
             for factor, weights in parts:
                 told += factor * product_of_weights(self.rows, np.ones(len(told)), weights)
             noise += self.cells[0] * float(told @ told) + self.cells[1]
+        lacking = 0.0
         for part, told in several.items():
-            noise += float((told**2 * self.coefficients.looks[part].variances).sum())
-        return noise, estimated**2
+            trust, each = self._trust(part)
+            noise += trust**2 * float((told**2 * self.coefficients.looks[part].variances).sum())
+            lacking += each * float((told**2).sum())
+        return noise, estimated**2 + lacking
 
     def _unmeasured(self, axes: Axes, weights: Weights) -> float:
         """Variance of what the rows add to the measured part of one product of weights."""
@@ -440,9 +472,7 @@ class ViewsModel(TreeModel):
                 pure = (own - own.mean()) / sizes[1 - place]
                 table = table + (pure[:, None] if place == 0 else pure[None, :])
             if pair in self.coefficients.looks:
-                told = self._residual(pair, self.strength(pair))[
-                    tuple(slice(0, size - 1) for size in sizes)
-                ]
+                told = self._residual(pair)[tuple(slice(0, size - 1) for size in sizes)]
                 hat = np.zeros(sizes)
                 hat[1:, 1:] = told / math.sqrt(
                     math.prod(
@@ -488,10 +518,7 @@ class ViewsModel(TreeModel):
             return self._typical_strength()
         ladders = self.coefficients.ladders
         # The mean square contingency of coarse groups, without what noise adds to it.
-        sizes = []
-        for axis, most in zip(pair, look.values.shape, strict=True):
-            fitting = [size for size in ladders[axis].sizes if 1 < size <= min(most + 1, 8)]
-            sizes.append(fitting[-1] if fitting else ladders[axis].sizes[1])
+        sizes = self._coarse_sizes(pair)
         hat, variance = look.values, look.variances
         cut = tuple(slice(0, size - 1) for size in sizes)
         units = [ladders[axis].n_units for axis in pair]
@@ -545,22 +572,23 @@ class ViewsModel(TreeModel):
             first, second = self.view([a]), self.view([b])
             return np.outer(first, second) / (self._total if self._total else 1.0)
         table = self._total * self._row_table(axes)
-        units = [self.coefficients.ladders[axis].units for axis in axes]
-        shares = [self._unit_shares(axis) for axis in axes]
-        sizes = [self.coefficients.ladders[axis].n_units for axis in axes]
+        sizes = [self._size(axis, (a, b)) for axis in (a, b)]
+        spread = [self._shares(axis, size) for axis, size in zip((a, b), sizes, strict=True)]
         for place, axis in enumerate(axes):
             residual = self._column_residual(axis)
-            mean = shares[place] / sizes[place]
-            pure = residual - mean * residual.sum()
-            other = shares[1 - place] / sizes[1 - place]
+            # What a weight of 1 for a code adds to the mean of groups.
+            means = [shares * filled.mean(axis=0)[group] for group, shares, filled in spread]
+            pure = residual - means[place] * residual.sum()
+            other = means[1 - place]
             table += np.multiply.outer(pure, other) if place == 0 else np.outer(other, pure)
         if (a, b) in self.coefficients.looks:
-            inside = self._residual((a, b), self.strength((a, b)))
-            hat = np.zeros(sizes)
-            hat[1 : 1 + inside.shape[0], 1 : 1 + inside.shape[1]] = inside
-            for place, axis in enumerate(axes):
-                hat = along(self.coefficients.functions(axis, sizes[place]), hat, place)
-            table += hat[np.ix_(*units)] * np.multiply.outer(*shares)
+            hat = self._residual((a, b))
+            for place, (axis, size) in enumerate(zip((a, b), sizes, strict=True)):
+                functions = self.coefficients.functions(axis, size)[:, 1:]
+                functions = functions * math.sqrt(self.coefficients.ladders[axis].n_units / size)
+                hat = along(spread[place][2].T @ functions[:, : hat.shape[place]], hat, place)
+            hat = hat[np.ix_(*(group for group, _, _ in spread))]
+            table += hat * np.multiply.outer(*(shares for _, shares, _ in spread))
         if (a, b) in self.possible:
             table = np.where(self.possible[a, b], table, 0.0)
         return table

@@ -16,6 +16,9 @@ from ...release import Ladder
 
 __all__ = ["FEW", "MOST_UNITS", "ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
 
+# Most parts of a column that are looked at to group its codes, and by how much a level counts more
+# than the next coarser one: unresolved shares of groups of equal mass are halved from level to level.
+_ATOMS, _FINER = 128, 4.0
 # Most units of a column: tables of more groups are hardly ever above the noise.
 MOST_UNITS = 128
 # Columns of at most so many codes have a unit for each; ladders of these numbers of units.
@@ -56,10 +59,57 @@ def ladder_of(counts: FloatArray, order: IntArray | None, most_units: int = MOST
         sizes = tuple(1 << level for level in range(n_units.bit_length()))
         share = mass[sequence] / max(mass.sum(), 1e-300)
         units = np.empty(n_codes, dtype=np.int64)
-        units[sequence] = _halved((1 - _EVEN) * share + _EVEN / n_codes, n_units)
+        units[sequence] = _grouped((1 - _EVEN) * share + _EVEN / n_codes, n_units)
     if order is None:
         units = _dealt(units, sizes)
     return Ladder(units, sizes)
+
+
+def _grouped(mass: FloatArray, n_units: int) -> IntArray:
+    """Units of consecutive codes whose levels leave least unresolved.
+
+    Unresolved are two records that differ in their codes and not in their groups; their share is
+    summed over the levels. So a frequent code has a group of its own on a level where there are
+    groups enough, and others are about equal in mass. Some units may be empty.
+    """
+    atoms = _halved(mass, min(n_units, _ATOMS)) if len(mass) > _ATOMS else np.arange(len(mass))
+    n_atoms = int(atoms.max()) + 1
+    reach = np.concatenate([[0.0], np.cumsum(np.bincount(atoms, weights=mass))])
+    # An atom of several codes is unresolved in part.
+    alone = np.concatenate([[0.0], np.cumsum(np.bincount(atoms, weights=mass**2))])
+    inside = (reach[None, :] - reach[:, None]) ** 2 - (alone[None, :] - alone[:, None])
+    inside = np.where(np.tri(n_atoms + 1, dtype=bool), 0.0, np.maximum(inside, 0.0))
+    never = np.where(np.tri(n_atoms + 1, k=-1, dtype=bool), np.inf, 0.0)
+    # Least cost of the levels below, of groups from an atom to another.
+    weight = float(n_units)
+    best = weight * inside + never
+    cuts: list[IntArray] = []
+    n_levels = min(n_units, _ATOMS).bit_length() - 1
+    for _ in range(n_levels):
+        found = np.full_like(best, np.inf)
+        cut = np.zeros(best.shape, dtype=np.int64)
+        for k in range(n_atoms + 1):
+            both = best[: k + 1, k, None] + best[None, k, k:]
+            block = found[: k + 1, k:]
+            less = both < block
+            block[less] = both[less]
+            cut[: k + 1, k:][less] = k
+        weight /= _FINER
+        best = found + weight * inside
+        cuts.append(cut)
+    ends = [0, n_atoms]
+    for cut in reversed(cuts):
+        middles = [int(cut[start, stop]) for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+        ends = [0, *(end for two in zip(middles, ends[1:], strict=True) for end in two)]
+    units = np.repeat(np.arange(len(ends) - 1), np.diff(ends))[atoms]
+    finer = n_units // (len(ends) - 1)
+    if finer == 1:
+        return units
+    found = np.empty(len(mass), dtype=np.int64)
+    for unit in np.unique(units):
+        own = units == unit
+        found[own] = unit * finer + _halved(mass[own], finer)
+    return found
 
 
 def _halved(mass: FloatArray, n_units: int) -> IntArray:

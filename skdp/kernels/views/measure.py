@@ -565,8 +565,9 @@ class _Views:
                 found.append(Attribute(mu, order, None, mu, order))
                 continue
             ladder = self.known.ladders[axis]
-            mass = ladder.sums(mu)
-            found.append(Attribute(mu, order, ladder.units, mass, np.arange(len(mass))))
+            _, units = np.unique(ladder.units, return_inverse=True)
+            mass = np.bincount(units, weights=mu)
+            found.append(Attribute(mu, order, units, mass, np.arange(len(mass))))
         return found
 
     def _targets(self, attributes: Sequence[Attribute], population: Population) -> list[Target]:
@@ -589,9 +590,9 @@ class _Views:
         for axis, size in zip(axes, sizes, strict=True):
             groups, units = self.known.ladders[axis].groups(size), attributes[axis].groups
             if units is not None:
-                groups = np.arange(int(units.max()) + 1) // (
-                    self.known.ladders[axis].n_units // size
-                )
+                # Rows tell apart the units that hold a code.
+                ladder = self.known.ladders[axis]
+                groups = np.unique(ladder.units) // (ladder.n_units // size)
             lines.append(groups)
         counts, variance = self._table(axes, sizes)
         cell = np.ravel_multi_index(np.ix_(*lines), sizes).ravel()
