@@ -38,7 +38,7 @@ people = pd.DataFrame(
 domain = Domain(
     {
         "age": Numeric(18, 89, integer=True),
-        "income": Numeric(0, 149, integer=True),
+        "income": Numeric(0, 149, integer=True, bins=50),
         "district": Categorical([f"d{k:02d}" for k in range(20)]),
         "children": Numeric(0, 5, integer=True),
     }
