@@ -89,7 +89,7 @@ print(
 # %%
 # The same two columns in three plots
 # -----------------------------------
-# The release follows the narrow band where most flats are; elsewhere the noise is visible.
+# The release follows the band where most flats are, in groups of bins; elsewhere noise is visible.
 # HDPView partitions the whole table into blocks, which are smoother and coarser here.
 blocks = HDPViewSynthesizer(epsilon=1.0, domain=domain).fit(flats)
 figure, axes = plt.subplots(1, 3, figsize=(15, 4.5), layout="constrained", sharey=True)
