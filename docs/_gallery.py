@@ -11,7 +11,7 @@ from PIL import Image
 SECTIONS = {
     "From start to end": ["quickstart", "plot_real_table", "plot_private_validation"],
     "Releases and what they answer": [
-        "plot_pair_views",
+        "plot_marginals",
         "plot_cube",
         "plot_range_tree",
         "plot_partitions",
@@ -26,7 +26,7 @@ PANELS = {
     "quickstart": (1, (0.06, 0.0, 0.53, 0.7)),
     "plot_real_table": (1, (0.0, 0.0, 1.0, 1.0)),
     "plot_private_validation": (1, (0.0, 0.08, 0.255, 1.0)),
-    "plot_pair_views": (1, (0.33, 0.045, 0.634, 1.0)),
+    "plot_marginals": (1, (0.33, 0.045, 0.634, 1.0)),
     "plot_cube": (1, (0.0, 0.03, 0.78, 0.99)),
     "plot_range_tree": (1, (0.0, 0.14, 0.53, 1.0)),
     "plot_partitions": (1, (0.355, 0.035, 0.625, 0.5)),

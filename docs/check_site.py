@@ -33,7 +33,7 @@ SHOWN = [
     "user_guide/choosing_epsilon.html",
     "user_guide/threat_model.html",
     "user_guide/from_other_libraries.html",
-    "user_guide/pair_views.html",
+    "user_guide/marginals.html",
     "user_guide/cubes.html",
     "user_guide/kmeans.html",
     "auto_examples/index.html",

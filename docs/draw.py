@@ -301,7 +301,7 @@ def counting(ink, faint, first, second, narrow=False):
         for table, error in entry["errors"].items():
             if error is not None:
                 lines.setdefault(table, {}).setdefault(name, {})[float(epsilon)] = error
-    shown = ("marginals", "pair views", "independence", "HDPView", "PrivTree")
+    shown = ("marginals", "independence", "HDPView", "PrivTree")
     panels = [
         (
             table,

@@ -149,8 +149,8 @@ print(f"spent {float(ledger.spent)}, remaining {float(ledger.remaining)}")
 # ---------------------
 # A reader has the file only. Dates are written as ISO text, and the special values 0 and 999 as
 # numbers. Questions about hospital and risk are answered from ward and score. An interval covers
-# the noise and the misfit of the model, on average over random questions on one to four columns.
-# The true counts are for comparison: not private.
+# the noise and, as an estimate, what was not measured. The true counts are for comparison: not
+# private.
 release = Synopsis.load(folder / "visits.skdp")
 questions = [
     "hospital == 'South'",
@@ -178,9 +178,8 @@ counts = pd.DataFrame(
 print(counts.to_string(index=False))
 
 # %%
-# A table as small as this loses part of the dependence of two columns to the noise, where no rule
-# says how they depend: in the release usually too few of the old people have a high risk. Intervals
-# hold on average, not for each such question.
+# In a table as small as this, the noise hides part of the dependence of two columns, where no rule
+# says how they depend. The intervals of such questions are wide.
 
 # %%
 # Means use the special values as the numbers that they are, so 999 is left out by a condition. The

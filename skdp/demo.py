@@ -53,7 +53,7 @@ ledger_file = folder / "ledger.sqlite"
 ledger_file.unlink(missing_ok=True)
 ledger = skdp.PrivacyLedger(epsilon=6, path=ledger_file, name="labsup")
 
-# `target=` measures the records of each class separately, which is best for training.
+# `target=` measures pairs with this column first, which is best for training.
 view = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain, target="worked", ledger=ledger)
 view.fit(mothers)
 view.synopsis_.save(folder / "mothers.skdp")
@@ -61,10 +61,9 @@ view.synopsis_.save(folder / "mothers.skdp")
 # %%
 # Eight queries
 # -------------
-# Queries on the release are free, however many. Intervals allow for the noise and for what the
-# model gets wrong. They are made for random queries, of which at least 95 in 100 lie inside; one or
-# two of these eight, which were picked by hand, may lie outside. The true answers are printed for
-# comparison only: they are private data and must not be published.
+# Queries on the release are free, however many. Intervals allow for the noise and for what was not
+# measured. About 95 in 100 hold the true answer. The true answers are printed for comparison only:
+# they are private data and must not be published.
 questions = [
     "worked == 1",
     "worked == 1 and kids >= 3",

@@ -1,7 +1,7 @@
-"""Marginals: single columns and privately selected sets of columns, joined into one model.
+"""Marginals: single columns and privately selected sets of columns, in one release.
 
-Sets of columns are chosen, measured, and joined by rows that agree with all of them, as AIM, MST
-and PrivSyn do under guarantees with a delta; here everything is pure epsilon-DP.
+Sets of columns are chosen and measured, as AIM, MST and PrivSyn do under guarantees with a delta;
+here everything is pure epsilon-DP, and answers follow from what was measured.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ _LEAST_PART = Fraction(1, 10**12)
 
 
 class MarginalSynthesizer(Synthesizer):
-    """Private views of single columns and of privately chosen sets of columns, in one model.
+    """Private counts of single columns and of privately chosen sets of columns, in one release.
 
-    It measures the total, every single column, and sets of two and more columns, which it chooses
-    where they tell most beyond what is already known. The more records and epsilon, the more and
-    the wider sets. Tables of few codes are measured cell by cell, others by boxes that are smaller
-    where there are more records. One population of weighted rows agrees with all views as closely
-    as their noise allows; it answers queries on any number of columns, and synthetic rows come
-    from it.
+    It measures the total, every column, coarse tables of all pairs, and finer tables of sets of
+    two and more columns, which it chooses where they tell most beyond what is known. The more
+    records and epsilon, the more sets, and the finer their tables. A query on any columns is
+    answered from weighted rows, corrected by everything measured, with an error bar of its own;
+    synthetic rows are drawn from the weighted ones.
 
     Rules of the domain (``structure=``) are honoured: what they forbid has the count 0, and no
     synthetic row breaks one. Records that break a rule are skipped.
@@ -49,34 +48,26 @@ class MarginalSynthesizer(Synthesizer):
         Public range or categories of every column, required. One attribute stands for all
         columns of an array.
     target : str, default=None
-        Column of the domain that takes ``y``, to be predicted from the others. If it has at most
-        20 codes, bins of the single columns are measured in each class, and one grid of the columns
-        that tell most of it; sets with it count half when sets are chosen. If it has more, the
-        first chosen pairs contain it, and sets without it count half.
+        Column of the domain that takes ``y``, to be predicted from the others. Pairs with it are
+        chosen first, and sets without it count half. It changes nothing for a workload of sets.
     max_order : int, default=3
         Largest number of columns in a chosen set, 1 to 4. A number above the number of columns
-        allows the set of all columns. 1 chooses none: the single columns are then independent
-        (with a target in each class).
+        allows the set of all columns. 1 measures single columns only, which are then independent
+        of each other.
     workload : {"all", "ranges", "cells"} or dict, default="all"
         Queries that the release shall serve. "ranges" gives single columns more of the budget,
-        "cells" less; "all" decides by the number of codes of the columns. A dict names the only
-        sets that may be chosen, as tuples of at most ``max_order`` column names, with weights in
-        (0, 1] by which their scores count, such as
-        ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. Tables of more than 2**22 cells, with at most
-        128 groups of codes a column, are refused. The workload is public.
-    plan : {"adaptive", "linear", "mst", "aim"}, default="adaptive"
+        "cells" less than "all". A dict names the only sets that may be chosen, as tuples of at
+        most ``max_order`` column names, with weights in (0, 1] by which their scores count, such
+        as ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. Tables of more than 2**22 cells, with at
+        most 128 groups of codes a column (512 if there are two columns), are refused. The workload
+        is public.
+    plan : {"adaptive", "mst", "aim"}, default="adaptive"
         How sets are chosen and what they cost. "mst" and "aim" are the plans of two papers, for
         comparisons: a spanning tree of pairs [3]_, whatever ``max_order`` is, and one set a round
         with costs that grow where a set told nothing new [1]_, among the sets of ``max_order``
-        columns, or those of a workload, and the sets within them. Noise and model are the same. A
-        target is a column like the others, and ``workload`` is "all" (or a dict, for "aim").
-        "linear" answers every question from measured coefficients without bias, with the variance
-        of just that question: better where columns depend on each other strongly, at about the same
-        quality of rows. Its intervals need no part of epsilon, and ``error_share`` is not used. It
-        takes no target, no rules between columns, and ``workload="all"``.
-    error_share : float, default=0.05
-        Share of epsilon for error bars: published quantiles of the errors of four classes of
-        questions. Those of totals and single columns cost nothing more. 0 releases none.
+        columns, or those of a workload, and the sets within them. Noise, answers and rows are the
+        same. A target is a column like the others, and ``workload`` is "all" (or a dict, for
+        "aim").
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -94,14 +85,13 @@ class MarginalSynthesizer(Synthesizer):
     Attributes
     ----------
     synopsis_ : Synopsis
-        The release: views, rows with weights, and quantiles of their errors. Everything computed
-        from it is free.
+        The release: noisy counts and their variances, and weighted rows. Everything computed from
+        it is free.
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (the number of records, with a target of each class), "views"
-        (single columns, selection of sets, sets; ``synopsis_.model.budget`` says how it was
-        divided), "errors".
+        Epsilon and its parts: "total" (the number of records) and "views" (everything else;
+        ``synopsis_.model.budget`` says how it was divided).
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -109,39 +99,32 @@ class MarginalSynthesizer(Synthesizer):
     Warns
     -----
     UserWarning
-        If a column has more codes than tables of several columns distinguish (128; 2,048 if there
-        are two columns). The view of the column alone keeps all codes.
-
-    See Also
-    --------
-    PairViewSynthesizer : Single columns and pairs only.
+        If a column has more codes than tables of several columns distinguish (128; 512 if there
+        are two columns). Counts of the column alone keep all codes.
 
     Notes
     -----
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
-    and parameters. *Released*: a noisy total, noisy views (with a target also of each class;
-    perhaps of all columns together, see below), which sets of columns were selected, and a noisy
-    quantile of the errors of each of four classes of questions (three of one class, if there are
-    many records). *Cost*: a record changes the total by one, one cell of each view of one
-    column, one cell (or one box per level) of the view of each set, every score of a set within a
-    known range, and every error by one; these are measured one after the other and their budgets
-    add up to epsilon.
+    and parameters. *Released*: a noisy number of records, and noisy counts of the blocks of every
+    level of each column's tree; then either the joint counts of all columns that reach a threshold
+    (at an epsilon above 5), or one noisy table of all columns (where there are few cells for the
+    number of records), or noisy coarse tables of all pairs (where there is enough signal), which
+    sets of columns were selected, and a noisy table of groups of codes for each of them. *Cost*: a
+    record changes the number of records by one, one block of each level by one, one cell of each
+    table and of the joint counts by one, and every score of a set by at most its weight, up or
+    down. These are measured one after the other, and their budgets add up to epsilon. Budgets,
+    groups and candidate sets follow from public facts and earlier releases. Rows, answers and error
+    bars are computed from what was released.
+
+    Answers are nearly unbiased and may be negative; intervals of counts end at 0. The part of their
+    variance that is noise follows from its known law. The part for what was not measured (columns
+    that were not measured together, groups and bins that a query cuts) is estimated; ``guarantee``
+    of an answer says the shares.
 
     Choosing sets of columns where a model fits worst, and measuring them, is what AIM [1]_ does;
     rows that are moved until they agree with noisy marginals are known from PrivSyn [2]_. Both have
     guarantees with a delta. This release is pure epsilon-DP, and its noise is drawn exactly and as
     integers.
-
-    The counts of all columns together are measured too where they stand out from the noise: at a
-    very large epsilon, or where there are few cells for the number of records. They take half of
-    the part "views", and a record changes one of them by one. With ``max_order=1`` or a workload
-    of sets they are not measured.
-
-    Tables of at most two columns with more than one code are released as by
-    `PairViewSynthesizer`. Intervals of others fit the question: the known noise of the total,
-    simulated noise of single columns, and published quantiles of the errors of random ranges of two
-    columns, of ranges at the ends of two columns, and of three and four, judged together because
-    each has noise; see the user guide.
 
     References
     ----------

@@ -1,9 +1,9 @@
 """
-Pair views: release a wide table
-================================
+Release a wide table
+====================
 
 A table of flats has nine columns, and some depend on each other. We release private views, look at
-which pairs of columns were selected, run queries, and check, as the data owner, how good the
+which pairs of columns were measured, run queries, and check, as the data owner, how good the
 synthetic rows are.
 """
 
@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from skdp import Categorical, Domain, HDPViewSynthesizer, Numeric, PairViewSynthesizer
+from skdp import Categorical, Domain, HDPViewSynthesizer, MarginalSynthesizer, Numeric
 
 rng = np.random.default_rng(3)
 n = 30_000
@@ -56,17 +56,17 @@ domain = Domain(
 # %%
 # Release
 # -------
-# One fit spends all of epsilon. The selected pairs of dependent columns are part of the release.
-view = PairViewSynthesizer(epsilon=1.0, domain=domain).fit(flats)
+# One fit spends all of epsilon. The pairs of dependent columns that were chosen are part of the
+# release.
+view = MarginalSynthesizer(epsilon=1.0, domain=domain).fit(flats)
 for a, b in view.synopsis_.model.pairs[: len(domain.names) - 1]:
     print(domain.names[a], "-", domain.names[b])
 
 # %%
 # Queries
 # -------
-# An interval covers the noise and the misfit of the model together, on average over random queries
-# on two columns. For two strongly dependent columns, a query at the edge of their ranges may be off
-# by more. The true answers are for the data owner only: not private.
+# Each answer has its own interval, for the noise and for what was not measured. An answer may be
+# negative; its interval ends at 0. The true answers are for the data owner only: not private.
 questions = [
     "area <= 50 and rent <= 600",
     "quarter == 'hills' and rent >= 1500",
@@ -89,14 +89,14 @@ print(
 # %%
 # The same two columns in three plots
 # -----------------------------------
-# The view of the pair follows the narrow band where most flats are; elsewhere the noise is visible.
+# The release follows the band where most flats are, in groups of bins; elsewhere noise is visible.
 # HDPView partitions the whole table into blocks, which are smoother and coarser here.
 blocks = HDPViewSynthesizer(epsilon=1.0, domain=domain).fit(flats)
 figure, axes = plt.subplots(1, 3, figsize=(15, 4.5), layout="constrained", sharey=True)
 axes[0].hist2d(flats["area"], flats["rent"], bins=[50, 80], range=[[0, 250], [0, 4000]])
 axes[0].set(title="the records (not private)", xlabel="area", ylabel="rent")
 view.plot(["area", "rent"], ax=axes[1])
-axes[1].set_title("pair views, epsilon 1")
+axes[1].set_title("marginals, epsilon 1")
 blocks.plot(["area", "rent"], ax=axes[2])
 axes[2].set_title("HDPView, epsilon 1")
 figure.suptitle("Area and rent of the flats")
