@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -283,6 +283,8 @@ class ViewsModel(TreeModel):
     def _answered(self, axes: Axes, weights: dict[int, FloatArray], n: int) -> FloatArray:
         if not axes:
             return np.full(n, self._total)
+        if self.cells is not None:
+            return self._total * self._of_rows(axes, weights, n)
         if len(axes) == 1:
             [axis] = axes
             return self.columns[axis].counts @ weights[axis]
@@ -351,6 +353,12 @@ class ViewsModel(TreeModel):
         """Variance of a sum of answers: of the noise, and of what was not measured."""
         parts = [part for part in map(self._part, questions) if part.factor]
         parts = _merged(parts)
+        if self.cells is not None and any(part.weights for part in parts):
+            assert self.rows is not None
+            told = np.zeros(len(self.rows))
+            for factor, weights in parts:
+                told += factor * product_of_weights(self.rows, np.ones(len(told)), weights)
+            return self.cells[0] * float(told @ told) + self.cells[1], 0.0
         if len(parts) == 1 and len(parts[0].weights) <= 1:
             factor, weights = parts[0]
             if not weights:
@@ -379,16 +387,9 @@ class ViewsModel(TreeModel):
                 ):
                     told = np.multiply.outer(told, hats[axis][1 : 1 + size])
                 several[part] = several[part] + told if part in several else told
-            if self.cells is None:
-                estimated += math.sqrt(self._unmeasured(axes, weights)) * abs(factor)
+            estimated += math.sqrt(self._unmeasured(axes, weights)) * abs(factor)
         noise = constant**2 * self.total_variance
         noise += sum(float(self.columns[axis].variance(pure)) for axis, pure in single.items())
-        if self.cells is not None:
-            assert self.rows is not None
-            told = np.zeros(len(self.rows))
-            for factor, weights in parts:
-                told += factor * product_of_weights(self.rows, np.ones(len(told)), weights)
-            noise += self.cells[0] * float(told @ told) + self.cells[1]
         lacking = 0.0
         for part, told in several.items():
             trust, each = self._trust(part)
@@ -551,6 +552,8 @@ class ViewsModel(TreeModel):
         if axis not in self.columns:
             only = self._only(axis)
             deviation = abs(weights[:, only]) * math.sqrt(self.total_variance)
+        elif self.cells is not None:
+            deviation = np.sqrt([self.variance_of([{axis: each}])[0] for each in weights])
         else:
             deviation = np.sqrt(self.columns[axis].variance(weights.T))
         return float(ndtri(0.5 + level / 2)) * deviation, self._guarantee(1.0, 0.0, level)
@@ -563,6 +566,9 @@ class ViewsModel(TreeModel):
                 alone = np.zeros(self.shape[axis])
                 alone[self._only(axis)] = self._total
                 return alone
+            if self.cells is not None:
+                own = np.bincount(self.rows[:, axis], self.row_weights, self.shape[axis])
+                return self._total * own
             return self.columns[axis].counts.copy()
         a, b = axes
         if a > b:
@@ -572,6 +578,8 @@ class ViewsModel(TreeModel):
             first, second = self.view([a]), self.view([b])
             return np.outer(first, second) / (self._total if self._total else 1.0)
         table = self._total * self._row_table(axes)
+        if self.cells is not None:
+            return table
         sizes = [self._size(axis, (a, b)) for axis in (a, b)]
         spread = [self._shares(axis, size) for axis, size in zip((a, b), sizes, strict=True)]
         for place, axis in enumerate(axes):

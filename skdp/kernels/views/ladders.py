@@ -17,7 +17,7 @@ from ...release import Ladder
 __all__ = ["FEW", "MOST_UNITS", "ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
 
 # Most parts of a column that are looked at to group its codes, and by how much a level counts more
-# than the next coarser one: unresolved shares of groups of equal mass are halved from level to level.
+# than the next coarser one: what groups of equal mass leave unresolved is halved from one to the next.
 _ATOMS, _FINER = 128, 4.0
 # Most units of a column: tables of more groups are hardly ever above the noise.
 MOST_UNITS = 128
@@ -32,7 +32,12 @@ _EVEN = 0.1
 _DIRECT = 24
 
 
-def ladder_of(counts: FloatArray, order: IntArray | None, most_units: int = MOST_UNITS) -> Ladder:
+def ladder_of(
+    counts: FloatArray,
+    order: IntArray | None,
+    most_units: int = MOST_UNITS,
+    finest: float = math.inf,
+) -> Ladder:
     """Nested groups of the codes of a column, from its released counts.
 
     Parameters
@@ -43,7 +48,10 @@ def ladder_of(counts: FloatArray, order: IntArray | None, most_units: int = MOST
         Codes in an order in which neighbours are similar. None: there is none, and the largest
         categories are spread over the coarse groups.
     most_units : int, default=128
-        A power of two. Columns of at most so many codes have a unit for each.
+        A power of two.
+    finest : float, optional
+        Groups of a column that tables can afford. With no more codes there is a unit for each, and
+        some units are empty; with more, none is.
     """
     n_codes = len(counts)
     mass = np.maximum(counts, 0.0)
@@ -55,7 +63,8 @@ def ladder_of(counts: FloatArray, order: IntArray | None, most_units: int = MOST
         units = np.empty(n_codes, dtype=np.int64)
         units[sequence] = np.arange(n_codes)
     else:
-        n_units = min(1 << (n_codes - 1).bit_length(), most_units)
+        least = 1 << (n_codes.bit_length() - 1)
+        n_units = min(2 * least if least < n_codes <= finest else least, most_units)
         sizes = tuple(1 << level for level in range(n_units.bit_length()))
         share = mass[sequence] / max(mass.sum(), 1e-300)
         units = np.empty(n_codes, dtype=np.int64)

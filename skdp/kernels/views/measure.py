@@ -91,6 +91,11 @@ _GROUPS, _GROUPS_OF_TWO = 128, 512
 # Most cells and columns of one table of all columns. Tables of all columns are rows cell by cell if
 # they have at most so many.
 _WHOLE_CELLS, _WHOLE_COLUMNS, _LISTED = 100_000, 10, 300_000
+# Sets of at most so many columns within a wider one are looked at by themselves.
+_NARROW = 3
+# Part of the budget that single columns have beside one table of all, where a mean cell has less
+# than so many noise scales of records.
+_BESIDE_WHOLE, _WELL_ABOVE = 0.2, 30.0
 # Part of the budget of joint counts that single columns have beside them.
 _BESIDE_JOINT = Fraction(1, 20)
 # By how much "ranges" raises the part of single columns, and "cells" lowers it.
@@ -229,13 +234,18 @@ class _Views:
             )  # fmt: skip
         whole = sets and not joint and self._has_whole(left)
         asked.progress("single columns")
-        left = self.measure_columns(left, self._share_of_columns(left, sets, bool(joint), whole))
+        share = self._share_of_columns(left, sets, bool(joint), whole)
+        left = self.measure_columns(left, share, sets and not joint and not whole)
         if joint:
             asked.progress("all columns together")
             self.joint = measure_joint(
                 self.table, left, self._attributes(), self.records, self.total_variance, self.source
             )
             self.budget["joint"] = left
+            if self.joint is not None:
+                found = self.joint
+                variance = len(found.rows) * found.noise + found.elsewhere
+                self.known.average((), np.array(float(found.counts.sum())), variance)
         elif whole:
             asked.progress("all columns together")
             axes = tuple(self.used)
@@ -252,7 +262,7 @@ class _Views:
 
     # ---------------------------------------------------------------- what is measured
 
-    def measure_columns(self, left: Fraction, share: Fraction) -> Fraction:
+    def measure_columns(self, left: Fraction, share: Fraction, sets: bool) -> Fraction:
         """Measure every column alone, in blocks of its own tree; what is left."""
         # Privacy. Released: noisy counts of the blocks of each level of each column's tree, the
         # empty ones too. A record lies in one block of a level: sensitivity 1. Levels and columns
@@ -275,9 +285,15 @@ class _Views:
             column = ColumnEstimate(size, plan.sizes, variances, self.total_variance)
             column.fit(self.blocks[axis], self.total)
             self.columns[axis] = column
-        most = MOST_UNITS if len(self.used) > 2 else self.groups
+        two = len(self.used) == 2
+        finest = math.inf
+        if sets and self.asked.plan == "adaptive":
+            signal = self.records * float(left * (1 - share))
+            finest = math.sqrt(self._most_cells(signal / self._n_sets(signal)))
         ladders = {
-            axis: ladder_of(column.counts, self.orders[axis], most)
+            axis: ladder_of(
+                column.counts, self.orders[axis], _GROUPS_OF_TWO if two else MOST_UNITS, finest
+            )
             for axis, column in self.columns.items()
         }
         self.known = Coefficients(ladders)
@@ -437,8 +453,12 @@ class _Views:
             return (1 - _AIM_CHOICE) / _AIM_ROUNDS
         word = self.asked.workload if isinstance(self.asked.workload, str) else "all"
         columns = self.tuning.column * _WORDS[word] * len(self.used)
+        if whole:
+            # Sums of cells say much of columns, the more the less noise there is in a cell.
+            signal = self.records * float(left) / math.prod(self.table.shape)
+            return Fraction(round(1000 * _BESIDE_WHOLE * min(_WELL_ABOVE / signal, 1.0)) or 1, 1000)
         # The sets have about this much of what is left.
-        n_sets = 1 if whole else self._n_sets(0.7 * self.records * float(left))
+        n_sets = self._n_sets(0.7 * self.records * float(left))
         return Fraction(round(1000 * columns / (columns + n_sets)), 1000)
 
     def _pairs_asked(self) -> list[Axes]:
@@ -520,11 +540,15 @@ class _Views:
             apart = ladder.n_units <= FEW and whole * self.tuning.told_apart <= signal
             if self.orders[axis] is None and apart:
                 sizes[place] = ladder.n_units
-        most = self.tuning.cells * signal**0.8
+        most = self._most_cells(signal)
         while finer := list(_finer(ladders, sizes, most)):
             _, place, size = min(finer)
             sizes[place] = size
         return tuple(sizes)
+
+    def _most_cells(self, signal: float) -> float:
+        """Cells of a grid of ordered columns, for records times the epsilon of its table."""
+        return self.tuning.cells * float(signal**0.8)
 
     # ---------------------------------------------------------------- what follows from it
 
@@ -575,17 +599,34 @@ class _Views:
         found: dict[Axes, FloatArray] = {
             (axis,): each.grouped for axis, each in enumerate(attributes)
         }
-        for axes in sorted(self.grids, key=lambda each: (len(each), each)):
+        grids = self._with_parts()
+        for axes in sorted(grids, key=lambda each: (len(each), each)):
             model = population.smooth_margin(axes)
-            fine = self._refined(axes, model, attributes)
+            fine = self._refined(axes, grids[axes], model, attributes)
             found[axes] = with_margins(fine, axes, parts_of_set(axes, found))
         return [Target(axes, table) for axes, table in found.items()]
 
+    def _with_parts(self) -> Grids:
+        """Grids of the chosen sets, and of sets within wide ones: sums have less noise than cells."""
+        found = dict(self.grids)
+        for axes, sizes in self.grids.items():
+            for order in range(2, _NARROW + 1) if len(axes) > _NARROW else ():
+                for places in combinations(range(len(axes)), order):
+                    part = tuple(axes[place] for place in places)
+                    if part not in self.grids:
+                        grid = tuple(sizes[place] for place in places)
+                        known = found.get(part, (0,))
+                        found[part] = max(known, grid, key=math.prod)
+        return found
+
     def _refined(
-        self, axes: Axes, model: FloatArray, attributes: Sequence[Attribute]
+        self,
+        axes: Axes,
+        sizes: tuple[int, ...],
+        model: FloatArray,
+        attributes: Sequence[Attribute],
     ) -> FloatArray:
         """Shares of the cells of a model whose sums over a grid follow what was measured."""
-        sizes = self.grids[axes]
         lines = []
         for axis, size in zip(axes, sizes, strict=True):
             groups, units = self.known.ladders[axis].groups(size), attributes[axis].groups
