@@ -51,6 +51,9 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     _layout: Layout | None = None
     _library: str
     domain_: Domain
+    # Most bins of a column whose bins are "auto", and None for all of them: few, because cells of
+    # several columns are counted together, or each bin of a column has a parameter of its own.
+    _most_bins: int | None = 32
 
     def _progress(self, text: str) -> None:
         """Print a step of a fit, for estimators with ``verbose``; no number may be exact."""

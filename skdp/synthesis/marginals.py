@@ -202,6 +202,11 @@ class MarginalSynthesizer(ViewSynthesizer):
     def _mechanism(self):
         return "marginals" if self.plan == "adaptive" else f"marginals, plan {self.plan}"
 
+    @property
+    def _most_bins(self):
+        # The linear plan chooses groups of codes by what it released of single columns.
+        return None if is_word(self.plan, "linear") else super()._most_bins
+
     def _parts(self, epsilon, domain):
         self._wanted(domain)
         parts = super()._parts(epsilon, domain)

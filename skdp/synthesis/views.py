@@ -51,7 +51,12 @@ class ViewSynthesizer(Synthesizer):
 
     def _release(self, table, domain, loss, source):
         most = self._most_groups(domain.shape)
-        coarse = [i for i in used_attributes(domain.shape) if domain.shape[i] > most]
+        # The fine bins of "auto" are meant to be joined.
+        coarse = [
+            i
+            for i in used_attributes(domain.shape)
+            if domain.shape[i] > most and not getattr(domain.attributes[i], "auto", False)
+        ]
         mechanism = self._mechanism
         if coarse:
             names = ", ".join(repr(domain.names[axis]) for axis in coarse)
