@@ -56,7 +56,7 @@ from .categorical import Categorical
 from .dates import Date, Datetime
 from .domain import Domain
 from .identifiers import Identifier, Text
-from .numeric import Numeric
+from .numeric import FEW_BINS, Numeric
 from .report import DomainReport
 from .rules import (
     Rule,
@@ -73,6 +73,7 @@ from .structure import Structure, Zeros
 from .taxonomy import Taxonomy
 
 __all__ = [
+    "FEW_BINS",
     "Attribute",
     "Categorical",
     "Date",

@@ -1,13 +1,13 @@
 """The public lattice of ``bins="auto"``: fine bins of a column, finer near zero.
 
-A bin at x is as wide as the largest of the numbers 1, 2, 5, 10, 20, ... (and 0.1, 0.2, 0.5, ...)
-that is at most a fiftieth of \\|x\\|, so that it holds at most two percent of its values; but not
-narrower than near zero, where the widths stay the same, and not wider than elsewhere needed: as
-narrow everywhere as the number of bins allows. Edges are multiples of the widths on both sides, so
-they are the numbers that people ask about.
+Widths are 1, 2 and 5 times powers of ten, and edges are multiples of them: the numbers that people
+ask about. The bin at x has the largest width that is at most a fiftieth of the size of x, so that
+its values differ by two percent at most, with two exceptions. Up to a stated share of the range all
+bins around 0 have the same width. And no bin is wider than a width that is chosen as small as the
+number of bins allows; where the range does not reach near 0, this is the width of all.
 
-All arithmetic is in integers, so that the edges are the same on every machine. They are not stored
-with a release, which says "auto": this module must never give other edges for the same range.
+All arithmetic is in whole numbers, so that the edges are the same on every machine. They are not
+stored with a release, which says "auto": this module must never give other edges for a range.
 """
 
 from __future__ import annotations
@@ -88,13 +88,12 @@ def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tupl
         start = _PARTS if index > near else 0
         # The end of a piece is the start of the next.
         end = math.inf if index == far else _PARTS * _width(index + 1) / width - 1
-        first, last = max(start, math.floor(low / width) + 1), min(end, math.ceil(high / width) - 1)
-        if first <= last:
-            yield first, int(last), index
-        start = max(start, 1)
-        first, last = max(start, math.floor(-high / width) + 1), min(end, math.ceil(-low / width) - 1)
-        if first <= last:
-            yield -int(last), -first, index
+        for sign, left, right in ((1, low, high), (-1, -high, -low)):
+            # 0 is on the first side alone.
+            first = max(start, int(sign < 0), math.floor(left / width) + 1)
+            last = int(min(end, math.ceil(right / width) - 1))
+            if first <= last:
+                yield (first, last, index) if sign > 0 else (-last, -first, index)
 
 
 def _edges(lower: float, upper: float, pieces: list[tuple[int, int, int]]) -> FloatArray:

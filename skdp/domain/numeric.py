@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -34,13 +35,13 @@ from .reading import Column, LazyColumn
 from .scales import Linear, Scale, scale_of
 from .values import MAX_BINS, MAX_INTEGER, as_flag, as_int, digits
 
-__all__ = ["Numeric"]
+__all__ = ["AUTO", "FEW_BINS", "Numeric"]
 
 # Texts that say that nothing is there.
 _ABSENT = {"", "nan", "nat"}
 
 # Where a few bins are wanted and none are declared.
-DEFAULT_BINS = 32
+FEW_BINS = 32
 AUTO = "auto"
 
 # Parameters that do not say where bins lie.
@@ -195,7 +196,7 @@ class Numeric(Binned):
             assert points is not None
             if n_bins is None and (sparse or scale != "linear"):
                 few = scale != "linear" or points > MAX_BINS
-                n_bins = min(DEFAULT_BINS, points) if few else points
+                n_bins = min(FEW_BINS, points) if few else points
             n_bins = check_integer_bins(int(low), int(high), n_bins)
         assert n_bins is not None
         self._set(bins=n_bins)
@@ -212,7 +213,7 @@ class Numeric(Binned):
         """The bins of "auto"; each holds a possible value."""
         low, high = self.lower, self.upper
         if not self.integer:
-            check_real_bins(low, high, DEFAULT_BINS)
+            check_real_bins(low, high, FEW_BINS)
         elif max(abs(low), abs(high)) > MAX_INTEGER:
             check_integer_bins(int(low), int(high), None)
         end = high + self.integer
@@ -228,16 +229,16 @@ class Numeric(Binned):
             if self.integer:
                 cuts = np.array([*cuts[:-1], end], dtype=np.int64)
         self._set(auto=True, scale=str(scale), _edges=frozen(cuts), bins=len(cuts) - 1)
+
     def _check_contents(self) -> None:
         """Refuse bins that no value can fall into."""
-        held: Any = self.contents
+        held = self.contents
         stepped = self.step is not None or self.decimals is not None
         if not isinstance(held, Points) or not (stepped or len(held.special)):
             return
         grid = held.grid
         if self.auto:
-            self._merge_empty()
-            held = self.contents
+            held = self._merge_empty(held)
         elif self.bins > grid.last - grid.first + 1:
             raise DomainError(
                 f"bins={self.bins} exceeds the number of possible values from "
@@ -257,11 +258,13 @@ class Numeric(Binned):
                 )
             )
 
-    def _merge_empty(self) -> None:
+    def _merge_empty(self, held: Points) -> Points:
         """Join bins of "auto" that no value can fall into to the bin before, or after the first."""
-        while self.bins > 1 and len(empty := self.contents.empty(None)):
+        while self.bins > 1 and len(empty := held.empty(None)):
             cuts = np.delete(self.edges, np.maximum(empty, 1))
             self._set(_edges=frozen(cuts), bins=len(cuts) - 1)
+            held = replace(held, bins=self._bins)
+        return held
 
     def resolved(self, most: int | None) -> Numeric:
         """The same column with at most ``most`` bins of equal width, if its bins are "auto".
@@ -527,12 +530,17 @@ class Numeric(Binned):
             "not_understood": int(unread.sum()),
         }
 
+    @property
+    def _said_bins(self) -> int | str:
+        """The bins as they were declared."""
+        return AUTO if self.auto else self.bins
+
     def _to_data(self) -> dict[str, Any]:
         data: dict[str, Any] = {
             "type": "numeric",
             "lower": self.lower,
             "upper": self.upper,
-            "bins": AUTO if self.auto else self.bins,
+            "bins": self._said_bins,
             "integer": self.integer,
             "nullable": self.nullable,
         }
@@ -557,7 +565,7 @@ class Numeric(Binned):
         return [*self.edges[:-1].tolist(), self.upper]
 
     def _key(self) -> tuple[Any, ...]:
-        own = (self.lower, self.upper, AUTO if self.auto else self.bins, self.integer, self.nullable)
+        own = (self.lower, self.upper, self._said_bins, self.integer, self.nullable)
         extras = tuple(
             (name, tuple(value) if isinstance(value, list) else value)
             for name, value in self._extras().items()
@@ -571,10 +579,8 @@ class Numeric(Binned):
             parts = [f"edges=[{', '.join(edges)}]"]
         else:
             parts = [digits(self.lower), digits(self.upper)]
-            if self.auto:
-                parts.append(f"bins={AUTO!r}")
-            elif not self.one_each:
-                parts.append(f"bins={self.bins}")
+            if self.auto or not self.one_each:
+                parts.append(f"bins={self._said_bins!r}")
         parts += [f"{name}=True" for name in ("integer", "nullable") if getattr(self, name)]
         if "scale" in extras:
             extras["scale"] = repr(self.scale)

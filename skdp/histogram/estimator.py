@@ -178,7 +178,6 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
 
     # Of releases that were stored before these existed.
     partition: Any = None
-    _most_bins = None
     _kind: str | None = None
     _simulated: np.ndarray | None = None
 
@@ -216,6 +215,10 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
+
+    @property
+    def _most_bins(self) -> int | None:
+        return None
 
     # -- the release
 
