@@ -48,7 +48,7 @@ def test_edges_of_a_range_never_change():
         Numeric(0, 5e4, decimals=1, special=[0, 0.3]),
         Numeric(0, 5e4, scale="log", decimals=0),
     ]
-    assert digest(each.edges for each in grids) == "GRIDS"
+    assert digest(each.edges for each in grids) == "10b3dbf6dffe5aea"
 
 
 finite = st.floats(-1e12, 1e12)
