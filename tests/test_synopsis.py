@@ -728,7 +728,7 @@ def test_reprs_say_what_matters(small):
     assert small.epsilon == 1 and not small.seeded
     seeded = Synopsis(
         Domain({"<b>": Numeric(0, 1, 32)}, inferred=True),
-        BoxModel(Boxes([[0]], [[32]]), [3], Domain({"<b>": Numeric(0, 1, 32)}, inferred=True).shape),
+        BoxModel(Boxes([[0]], [[32]]), [3], (32,)),
         privacy_loss=PrivacyLoss(2, seeded=True),
     )
     assert seeded.seeded
