@@ -66,13 +66,13 @@ class Numeric(Binned):
         Publicly known range, both ends included. ``lower < upper``, except that an integer
         attribute may have a single value. With ``edges`` they are left out.
     bins : int or "auto", optional
-        Number of bins. "auto" gives at most 1,024, which follow from the range: two percent of a
-        value wide or less, but not narrower than near 0, and with edges at multiples of 1, 2 and 5
-        times powers of ten, so that thresholds such as 2 or 50 are edges; with ``scale`` equally
-        wide on it. Estimators that count cells of several columns together, or count few groups,
-        use `resolved` instead, 32 bins; which ones is in the user guide. Default: one per integer
-        if ``integer`` (32 with ``scale``, or for as many as have a ``step``), else "auto". Never
-        more than one for each possible value.
+        Number of bins. "auto" gives at most 1,024, which follow from the range alone: narrow near 0
+        and growing to a fiftieth of a value, with edges at multiples of 1, 2 and 5 times powers of
+        ten; equally wide on a ``scale``. They are for columns by themselves: releases that count
+        cells of several columns, and models with a parameter for each bin, use `resolved` instead,
+        with 32 bins (the user guide says which). Default: "auto"; one bin per integer if
+        ``integer`` (32 with a ``scale``). With ``integer``, ``step`` or ``decimals`` there are at
+        most as many bins as possible values.
     integer : bool, default=False
         Values are integers: fractions are rounded down first, and each bin holds the integers
         that the formula maps to it, about equally many, at least one. ``lower``, ``upper``,
@@ -124,8 +124,8 @@ class Numeric(Binned):
     >>> Numeric(0, 200_000, bins=50).labels()[:2]
     ['[0, 4000)', '[4000, 8000)']
     >>> hours = Numeric(0, 1000)
-    >>> hours.size, hours.labels()[0], hours.labels()[300], hours.labels()[-1]
-    (800, '[0, 0.002)', '[4, 4.05)', '[995, 1000]')
+    >>> hours.size, hours.labels()[0], hours.labels()[275], hours.labels()[-1]
+    (800, '[0, 0.002)', '[2, 2.02)', '[995, 1000]')
     >>> balance = Numeric(0, 50_000, bins=4, scale="log", special=[0], decimals=2)
     >>> balance.labels()
     ['[0, 231.241)', '[231.241, 1531.93)', '[1531.93, 8848.06)', '[8848.06, 50000]', '0']
