@@ -176,7 +176,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
             require_y(self, y, ": give y, or name a column of X in target=")
         declared, target = declare_label(self.domain, frame, self.target, self.classes)
         # Names of columns break no rule of the domain.
-        rows, domain = match_rows(X, y, declared, target, structure=True)
+        rows, domain = match_rows(X, y, declared, target, structure=True, of=self)
         if target is None:
             raise DomainError(
                 "The target is not declared: give classes=[...] for a class, or add a column to "

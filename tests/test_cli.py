@@ -149,6 +149,18 @@ def test_plans_of_other_releases(declared, capsys, more, message):
     assert message in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("method", ["marginals", "hdpview"])
+def test_a_plan_has_the_bins_that_the_release_uses(tmp_path, capsys, method):
+    fine = Domain({name: Numeric(0, 100) for name in "abc"})
+    arguments = ["--domain", tmp_path / "d.json", "--epsilon", 1, "--rows", 9_000]
+    texts = []
+    for domain in (fine, fine.resolved(32)):
+        (tmp_path / "d.json").write_text(domain.to_json())
+        assert run("plan", *arguments, "--method", method) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+
+
 def test_a_plan_of_many_codes_says_which_are_ranges(tmp_path, capsys):
     wide = Domain({"a": Numeric(0, 1, 64), "b": Numeric(0, 1, 8), "c": Categorical(range(60))})
     (tmp_path / "wide.json").write_text(wide.to_json())

@@ -104,7 +104,7 @@ def test_bins_follow_the_documented_formula():
 
 
 def test_default_bins():
-    assert Numeric(0, 1).bins == 32
+    assert Numeric(0, 1) == Numeric(0, 1, "auto") and Numeric(0, 1).bins == 800
     assert (Numeric(17, 90, integer=True).bins, Numeric(17, 90, integer=True).size) == (74, 74)
     assert Numeric(17, 90, integer=True, nullable=True).size == 75
     assert codes_of(Numeric(17, 90, integer=True), [17, 18, 90]) == [0, 1, 73]
@@ -608,7 +608,7 @@ def test_equality_tells_types_apart():
     variants = [Categorical(c) for c in ([1, 0], [1.0, 0.0], [True, False], ["1", "0"], [0, 1])]
     assert len(set(variants)) == 5
     assert Numeric(0, 1, 2) != Numeric(0, 1, 2, integer=True)
-    assert Numeric(0, 1, 32) == Numeric(0.0, 1.0)
+    assert Numeric(0, 1, 32) == Numeric(0.0, 1.0, 32) != Numeric(0.0, 1.0)
     assert Numeric(0, 1) != Categorical([0, 1])
 
 
@@ -642,7 +642,7 @@ def test_missing_and_extra_columns():
         PEOPLE.encode(np.zeros((5, 3)))
 
 
-NUMBER = Numeric(0, 1)
+NUMBER = Numeric(0, 1, 32)
 TEXT = Categorical(["a", "b"])
 DIGIT = Categorical([0, 1])
 MIXED = Categorical(["a", 1])

@@ -36,6 +36,11 @@ KINDS = [
     Numeric(0, 100, bins=7, step=5, integer=True, special=[50, -7]),
     Numeric(-1, 1, bins=4, decimals=1),
     Numeric(0, 1000, decimals=-2),
+    Numeric(-60, 1500, special=[0, 9999], nullable=True),
+    Numeric(0.1, 1000, step=0.3),
+    Numeric(0, 50, decimals=1, special=[0, 0.3]),
+    Numeric(0, 5e4, scale="log", decimals=0, special=[0]),
+    Numeric(-5, 10**7, "auto", integer=True, special=[3]),
 ]
 kinds = pytest.mark.parametrize("attribute", KINDS, ids=repr)
 one_kind = st.sampled_from(KINDS)
@@ -169,7 +174,7 @@ def test_an_integer_is_special_before_it_is_rounded_down():
 
 def test_drawn_values_lie_on_the_grid():
     rng = np.random.default_rng(0)
-    cents = Numeric(0, 1e5, scale="log", decimals=2)
+    cents = Numeric(0, 1e5, 32, scale="log", decimals=2)
     drawn = cents.decode(np.repeat(np.arange(32), 200), rng)
     assert (drawn == drawn.round(2)).all() and drawn.nunique() > 3000
     fives = Numeric(0, 95, bins=4, step=5, integer=True).decode(np.arange(4).repeat(99), rng)

@@ -149,7 +149,7 @@ def test_without_matplotlib_the_error_names_the_extra():
         "import sys; sys.modules['matplotlib'] = None\n"
         "from skdp.domain import Domain, Numeric\n"
         "from skdp.release import Boxes, BoxModel, Synopsis\n"
-        "s = Synopsis(Domain({'x': Numeric(0, 1)}), BoxModel(Boxes([[0]], [[32]]), [1], (32,)))\n"
+        "s = Synopsis(Domain({'x': Numeric(0, 1, 4)}), BoxModel(Boxes([[0]], [[4]]), [1], (4,)))\n"
         "assert s.count() == 1\n"
         "try: s.plot()\n"
         "except ImportError as error: print(error)\n"

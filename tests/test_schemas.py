@@ -146,7 +146,7 @@ def test_overrides():
     assert domain.columns == tuple(types) and domain.names == ("age", "zip", "x", "w")
     assert domain["zip"] == Categorical([1, 2]) and domain["x"] == Numeric(0, 1.5, nullable=True)
     assert domain["w"] == Numeric(0, 10**6, 50, integer=True)
-    assert Domain.from_schema({"w": "int64"}, ranges={"w": (0, 10**6)})["w"].size == 32
+    assert Domain.from_schema({"w": "int64"}, ranges={"w": (0, 10**6)})["w"].size == 800
 
 
 @pytest.mark.parametrize(
@@ -380,7 +380,7 @@ def test_sdnist_schema_and_dictionary():
         Domain.from_schema(book)
     domain = Domain.from_schema(book, ranges={"INDP": ["a", "b"]})
     assert domain["SEX"] == Categorical([1, 2])
-    assert domain["POV"] == Numeric(0, 500, 32, integer=True, special=[501], nullable=True)
+    assert domain["POV"] == Numeric(0, 500, "auto", integer=True, special=[501], nullable=True)
 
 
 def test_sdnist_files_of_nist():
@@ -533,7 +533,7 @@ def test_code_book(tmp_path):
         "amount": Numeric(0, 40_000, 40, scale="log", special=[0], decimals=2),
         "grade": Categorical(["A", "B", "C"], ordered=True),
         "status": Categorical([1, 2, 9], nullable=True),
-        "score": Numeric(300, 850, 32, integer=True, special=[999]),
+        "score": Numeric(300, 850, "auto", integer=True, special=[999]),
         "term": Categorical([36, 60]),
         "sex": Categorical(["1", "2"]),
         "rate": Numeric(0, 0.3, 20),
@@ -544,7 +544,7 @@ def test_code_book(tmp_path):
     assert labelled["sex"] == Categorical(["Male", "Female"])
     absent = Domain.from_schema(write(tmp_path, BOOK), na_values=[9, 999])
     assert absent["status"] == Categorical([1, 2], nullable=True)
-    assert absent["score"] == Numeric(300, 850, 32, integer=True, nullable=True)
+    assert absent["score"] == Numeric(300, 850, "auto", integer=True, nullable=True)
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|"])

@@ -19,7 +19,7 @@ from skdp.rows import CountTable
 N = 20_000
 # The noise of one of 50 columns at epsilon 1.
 STD, EPSILON = 132.0, Fraction(107, 10_000)
-INCOME = Numeric(0, 30, scale="log")
+INCOME = Numeric(0, 30, 32, scale="log")
 
 
 def counts_of(values, attribute=INCOME):

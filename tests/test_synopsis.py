@@ -727,8 +727,8 @@ def test_reprs_say_what_matters(small):
         assert part in text
     assert small.epsilon == 1 and not small.seeded
     seeded = Synopsis(
-        Domain({"<b>": Numeric(0, 1)}, inferred=True),
-        BoxModel(Boxes([[0]], [[32]]), [3], Domain({"<b>": Numeric(0, 1)}, inferred=True).shape),
+        Domain({"<b>": Numeric(0, 1, 32)}, inferred=True),
+        BoxModel(Boxes([[0]], [[32]]), [3], (32,)),
         privacy_loss=PrivacyLoss(2, seeded=True),
     )
     assert seeded.seeded

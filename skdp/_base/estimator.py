@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._random import NoiseSource, noise_source, warn_after_charge
 from .._validation import as_epsilon, as_integer, split_epsilon
 from ..accounting import PrivacyLoss, charge
-from ..domain import Domain, Identifier
+from ..domain import FEW_BINS, Domain, Identifier
 from ..rows import (
     MOST_AT_ONCE,
     Contributions,
@@ -51,6 +51,15 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     _layout: Layout | None = None
     _library: str
     domain_: Domain
+
+    @property
+    def _most_bins(self) -> int | None:
+        """Most bins of a column whose bins are "auto"; None for as many as it has.
+
+        Few, because most estimators count cells of several columns together, or fit a parameter to
+        each bin of a column.
+        """
+        return FEW_BINS
 
     def _progress(self, text: str) -> None:
         """Print a step of a fit, for estimators with ``verbose``; no number may be exact."""

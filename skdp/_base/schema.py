@@ -165,7 +165,7 @@ def match_rows(
         Whether the estimator honours structural zeros: combinations of values that rules of the
         domain forbid. If it does not, a domain with such rules is refused.
     of : estimator, default=None
-        The estimator, for that error.
+        The estimator, for that error and for the bins that it can use where they are "auto".
 
     Returns
     -------
@@ -182,6 +182,7 @@ def match_rows(
     if unit is not None:
         _check_unit(rows, domain, unit)
     domain = full_domain(domain, without_unit(rows, unit))
+    domain = domain.resolved(getattr(of, "_most_bins", None))
     if not structure:
         _refuse_zeros(domain, of)
     _check_target(domain, target)

@@ -71,6 +71,7 @@ def plan(options: Namespace) -> int:
         warnings.simplefilter("ignore")
         estimator.fit(read_records([], list(columns), columns))
     loss: PrivacyLoss = estimator.privacy_loss_
+    domain = estimator.domain_
     print(f"{options.method} on {len(domain.names)} columns, epsilon {float(loss.epsilon):g}")
     print(f"protects: {loss.neighbours}")
     print("Nothing was read or spent.\n")

@@ -268,7 +268,7 @@ def _tables(release: Any, X_in: Any, X_out: Any, domain: Any) -> tuple[Domain, l
     synopsis = synopsis_of(release)
     if domain is None:
         domain = Domain.infer(X_in) if synopsis is None else synopsis.domain
-    rows, found = match_rows(X_in, None, domain, None, structure=True)
+    rows, found = match_rows(X_in, None, domain, None, structure=True, of=release)
     if synopsis is not None and found.shape != synopsis.domain.shape:
         raise ValueError("domain= differs from the domain of the release: leave it out.")
     return found, [rows, match_rows(X_out, None, found, None, structure=True)[0]]

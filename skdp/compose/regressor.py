@@ -35,9 +35,9 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
         ledger. A fitted one can be given as ``FrozenEstimator(release)``: the model is trained on
         it, and it is not paid for again.
     target_range : (low, high), default=None
-        The public range of the target, where the synthesizer's domain has no column for it. It is
-        divided into 32 bins; for other bins put a `Numeric` into the domain. Giving both this and
-        the synthesizer's ``target`` is an error.
+        The public range of the target, where the synthesizer's domain has no column for it. The
+        synthesizer chooses the bins, as for ``Numeric(low, high)``; for others put a `Numeric` into
+        the domain. Giving both this and the synthesizer's ``target`` is an error.
     n_samples : int, default=None
         Number of synthetic rows to train on. None: the release's noisy total, never the exact
         number of rows.

@@ -711,6 +711,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         check_choice(self.objective, "objective", ("max", "mean"))
         check_choice(self.consistency, "consistency", CONSISTENCIES)
         check_choice(self.measure, "measure", ("count", "sum", "mean"))
+        domain = domain.resolved(self._most_bins)
         grid, origin = value_grid(domain, self.measure, self.value, self.resolution)
         domain = self._select(domain)
         order = as_order(self.max_order, domain)

@@ -16,6 +16,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``clock``         whole units since 1970, and moments as users write them
 ``binned``        labels and groups of bins
 ``bins``          where a range is cut: evenly, at edges, on a scale
+``lattice``       the fine bins of ``bins="auto"``
 ``scales``        linear, log and square root
 ``grids``         the possible values of integers, steps and decimals
 ``contents``      which numbers a bin holds: draws, means, shares of bins
@@ -55,7 +56,7 @@ from .categorical import Categorical
 from .dates import Date, Datetime
 from .domain import Domain
 from .identifiers import Identifier, Text
-from .numeric import Numeric
+from .numeric import FEW_BINS, Numeric
 from .report import DomainReport
 from .rules import (
     Rule,
@@ -72,6 +73,7 @@ from .structure import Structure, Zeros
 from .taxonomy import Taxonomy
 
 __all__ = [
+    "FEW_BINS",
     "Attribute",
     "Categorical",
     "Date",

@@ -43,7 +43,8 @@ def domain_to_text(
     """
     attributes = [{"name": name, **attribute._to_data()} for name, attribute in pairs]
     new = bool(rules) or not all(
-        set(data) <= _FIRST.get(data["type"], set()) for data in attributes
+        set(data) <= _FIRST.get(data["type"], set()) and data.get("bins") != "auto"
+        for data in attributes
     )
     data = {
         "format": _FORMAT,

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 
 from .._arrays import run_starts
 from .._types import FloatArray, IntArray
+from .._validation import is_word
 from ..exceptions import DomainError
 from .attribute import GUESSED, MISSING_LABEL, halvings
 from .clock import DAY, FIXED, UNITS, Clock, clock, unit_start, zone_of
-from .numeric import Numeric
+from .numeric import AUTO, Numeric
 from .reading import Column, LazyColumn
 from .values import MAX_BINS, MAX_INTEGER, as_int, refuse_placeholder, some
 
@@ -41,7 +42,7 @@ class _Temporal(Numeric):
         lower: Any,
         upper: Any,
         unit: str,
-        bins: int | None,
+        bins: int | str | None,
         tz: str | None,
         special: Any,
         nullable: bool,
@@ -102,10 +103,10 @@ class _Temporal(Numeric):
             + ", or a date, datetime or Timestamp."
         )
 
-    def _checked_bins(self, n_units: int, bins: int | None) -> int:
+    def _checked_bins(self, n_units: int, bins: int | str | None) -> int:
         # Bins are computed in float64, exactly up to this many.
         exact = (MAX_INTEGER - 1) // max(n_units - 1, 1)
-        if bins is None:
+        if bins is None or is_word(bins, AUTO):
             return n_units if n_units <= _MOST_SINGLE else max(1, min(_DEFAULT_BINS, exact))
         n_bins = as_int(bins, "bins")
         if not 1 <= n_bins <= min(n_units, MAX_BINS):
@@ -297,9 +298,9 @@ class Date(_Temporal):
         Resolution: values in the data are rounded down to their unit, and sampled values are the
         first day of a unit. Weeks begin on Monday. For months, quarters and years the ends may be
         written ``"2021-03"``, ``"2021-Q1"`` and ``"2021"``.
-    bins : int, optional
-        Number of bins, each of about equally many units. Default: one for each unit, or 128 if
-        there are more than 366.
+    bins : int or "auto", optional
+        Number of bins, each of about equally many units. "auto", the default: one for each unit, or
+        128 if there are more than 366.
     special : list of dates, optional
         Values that stand for something else, such as ``"1900-01-01"`` for "unknown", inside or
         outside of the range. Each has a cell of its own. They are dates to queries and means.
@@ -343,7 +344,7 @@ class Date(_Temporal):
         lower: Any,
         upper: Any,
         unit: str = "day",
-        bins: int | None = None,
+        bins: int | str | None = None,
         *,
         special: Any = (),
         nullable: bool = False,
@@ -364,9 +365,9 @@ class Datetime(_Temporal):
         Resolution: "microsecond", "millisecond", "second", "minute", "hour", or a unit of `Date`.
         Values in the data are rounded down to their unit, and sampled values are the first moment
         of a unit.
-    bins : int, optional
-        Number of bins, each of about equally many units. Default: one for each unit, or 128 if
-        there are more than 366.
+    bins : int or "auto", optional
+        Number of bins, each of about equally many units. "auto", the default: one for each unit, or
+        128 if there are more than 366.
     tz : str, optional
         Time zone, an IANA name such as "Europe/Berlin": the column holds times with a time zone,
         of this or any other zone, and sampled values have this one. Units below a day count real
@@ -415,7 +416,7 @@ class Datetime(_Temporal):
         lower: Any,
         upper: Any,
         unit: str = "second",
-        bins: int | None = None,
+        bins: int | str | None = None,
         *,
         tz: str | None = None,
         special: Any = (),

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .inference import infer_attribute
-from .numeric import DEFAULT_BINS
+from .numeric import FEW_BINS
 from .reading import read
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Declaring:
             """See `Domain`."""
 
     @classmethod
-    def infer(cls, data: Any, *, bins: int = DEFAULT_BINS) -> Domain:
+    def infer(cls, data: Any, *, bins: int = FEW_BINS) -> Domain:
         """Read a domain from data. NOT private: for experiments with data that are public.
 
         Integers with at most 256 values between the smallest and the largest get one code each;
@@ -135,7 +135,7 @@ class Declaring:
         attributes: Mapping[str, Any] | None = None,
         drop: str | Iterable[str] = (),
         nullable: bool | Iterable[str] | None = None,
-        bins: int | Mapping[str, int] | None = None,
+        bins: int | str | Mapping[str, int | str] | None = None,
         structure: Any = (),
         **options: Any,
     ) -> Domain:
@@ -163,7 +163,7 @@ class Declaring:
         nullable : bool or list of str, optional
             Columns with a missing cell: all, none, or these. Default: as the schema says; types
             that can hold missing values get one.
-        bins : int or mapping, optional
+        bins : int, "auto" or mapping, optional
             Bins of numeric columns for which the schema says none.
         structure : sequence of Rule, optional
             Rules between columns, as for `Domain`.

@@ -232,6 +232,31 @@ class Domain(Columns, Declaring):
         rules = self.structure.kept_by(names)
         return self._trusted([(name, self.declared(name)) for name in names], False, rules)
 
+    def resolved(self, most: int | None) -> Domain:
+        """The domain with at most ``most`` bins in each column whose bins are "auto".
+
+        Estimators that count cells of several columns together, or few groups of a column, release
+        ``domain.resolved(32)``; their ``domain_`` says so.
+
+        Parameters
+        ----------
+        most : int or None
+            None changes nothing.
+
+        Examples
+        --------
+        >>> domain = Domain({"hours": Numeric(0, 1000), "age": Numeric(0, 90, bins=45)})
+        >>> domain.shape, domain.resolved(32).shape
+        ((800, 45), (32, 45))
+        """
+        pairs = {
+            name: each.resolved(most) if isinstance(each, Numeric) else each
+            for name, each in self._declared.items()
+        }
+        if all(pairs[name] is each for name, each in self._declared.items()):
+            return self
+        return Domain(pairs, structure=self.structure.rules)
+
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 import sys
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .._types import CodeArray, FloatArray, IntArray
-from .._validation import as_number
+from .._validation import as_number, is_word
 from ..exceptions import DomainError
 from .attribute import GUESSED
 from .binned import Binned
@@ -28,16 +30,22 @@ from .bins import (
 )
 from .contents import Points, Spread
 from .grids import Grid, declared_grid
+from .lattice import MOST_BINS, lattice_edges
 from .reading import Column, LazyColumn
 from .scales import Linear, Scale, scale_of
-from .values import MAX_BINS, as_flag, as_int, digits
+from .values import MAX_BINS, MAX_INTEGER, as_flag, as_int, digits
 
-__all__ = ["Numeric"]
+__all__ = ["AUTO", "FEW_BINS", "Numeric"]
 
 # Texts that say that nothing is there.
 _ABSENT = {"", "nan", "nat"}
 
-DEFAULT_BINS = 32
+# Where a few bins are wanted and none are declared.
+FEW_BINS = 32
+AUTO = "auto"
+
+# Parameters that do not say where bins lie.
+_KEPT = ("integer", "nullable", "scale", "special", "step", "decimals")
 
 # The largest whole number that is a float.
 _LARGEST = int(sys.float_info.max)
@@ -46,20 +54,25 @@ _LARGEST = int(sys.float_info.max)
 class Numeric(Binned):
     """A range of numbers, cut into bins.
 
-    The bins are of equal width by default: the code of x is ``floor((x - lower) * bins / (upper -
-    lower))`` in float64. With ``edges`` or ``scale`` they are not: bin j is ``[edges[j],
-    edges[j + 1])``. The last bin is closed. Numbers outside the range, infinities included, are
-    clipped to its ends. After the bins come the cells of the ``special`` values, then the missing
-    cell.
+    With a number of bins, these are of equal width: the code of x is ``floor((x - lower) * bins /
+    (upper - lower))`` in float64. With ``"auto"``, ``edges`` or ``scale`` they are not: bin j is
+    ``[edges[j], edges[j + 1])``. The last bin is closed. Numbers outside the range, infinities
+    included, are clipped to its ends. After the bins come the cells of the ``special`` values, then
+    the missing cell.
 
     Parameters
     ----------
     lower, upper : float
         Publicly known range, both ends included. ``lower < upper``, except that an integer
         attribute may have a single value. With ``edges`` they are left out.
-    bins : int, optional
-        Number of bins. Default: one per integer if ``integer``, else 32; with ``step``,
-        ``decimals`` or, for integers, a ``scale``, at most one for each possible value.
+    bins : int or "auto", optional
+        Number of bins. "auto" gives at most 1,024, which follow from the range alone: narrow near 0
+        and growing to a fiftieth of a value, with edges at multiples of 1, 2 and 5 times powers of
+        ten; equally wide on a ``scale``. They are for columns by themselves: releases that count
+        cells of several columns, and models with a parameter for each bin, use `resolved` instead,
+        with 32 bins (the user guide says which). Default: "auto"; one bin per integer if
+        ``integer`` (32 with a ``scale``). With ``integer``, ``step`` or ``decimals`` there are at
+        most as many bins as possible values.
     integer : bool, default=False
         Values are integers: fractions are rounded down first, and each bin holds the integers
         that the formula maps to it, about equally many, at least one. ``lower``, ``upper``,
@@ -92,6 +105,10 @@ class Numeric(Binned):
     ----------
     size : int
         Number of codes: bins, special values, and the missing cell.
+    bins : int
+        Number of bins, also with "auto".
+    auto : bool
+        Whether the bins are those of "auto".
     inferred : bool
         Whether it was read from data, by `Domain.infer`; False if it was declared.
 
@@ -106,6 +123,9 @@ class Numeric(Binned):
     74
     >>> Numeric(0, 200_000, bins=50).labels()[:2]
     ['[0, 4000)', '[4000, 8000)']
+    >>> hours = Numeric(0, 1000)
+    >>> hours.size, hours.labels()[0], hours.labels()[275], hours.labels()[-1]
+    (800, '[0, 0.002)', '[2, 2.02)', '[995, 1000]')
     >>> balance = Numeric(0, 50_000, bins=4, scale="log", special=[0], decimals=2)
     >>> balance.labels()
     ['[0, 231.241)', '[231.241, 1531.93)', '[1531.93, 8848.06)', '[8848.06, 50000]', '0']
@@ -115,12 +135,13 @@ class Numeric(Binned):
     step: float | None = None
     decimals: int | None = None
     _by_edges: bool = False
+    auto: bool = False
 
     def __init__(
         self,
         lower: float | None = None,
         upper: float | None = None,
-        bins: int | None = None,
+        bins: int | str | None = None,
         *,
         integer: bool = False,
         nullable: bool = False,
@@ -161,15 +182,21 @@ class Numeric(Binned):
         if self._edges is not None:
             self._set(bins=len(self._edges) - 1)
             return
+        if isinstance(bins, str) and bins != AUTO:
+            raise DomainError(f"bins must be a number or {AUTO!r}, got {bins!r}.")
         law = scale_of(scale, low, high)
+        points = None if grid is None else grid.last - grid.first + 1
+        if is_word(bins, AUTO) or (bins is None and not self.integer):
+            self._set_auto(law, scale, grid, points)
+            return
         n_bins = None if bins is None else as_int(bins, "bins")
         if n_bins is not None and not 1 <= n_bins <= MAX_BINS:
             raise DomainError(f"bins must be in 1..{MAX_BINS}, got {bins!r}.")
-        few = not self.integer or scale != "linear"
-        if n_bins is None and (few or sparse):
-            most = DEFAULT_BINS if grid is None else grid.last - grid.first + 1
-            n_bins = min(DEFAULT_BINS, most) if few or most > MAX_BINS else most
         if self.integer:
+            assert points is not None
+            if n_bins is None and (sparse or scale != "linear"):
+                few = scale != "linear" or points > MAX_BINS
+                n_bins = min(FEW_BINS, points) if few else points
             n_bins = check_integer_bins(int(low), int(high), n_bins)
         assert n_bins is not None
         self._set(bins=n_bins)
@@ -182,6 +209,27 @@ class Numeric(Binned):
             cuts = scale_edges(law, low, high, n_bins, self.integer)
             self._set(scale=str(scale), _edges=frozen(cuts))
 
+    def _set_auto(self, law: Scale, scale: str, grid: Grid | None, points: int | None) -> None:
+        """The bins of "auto"; each holds a possible value."""
+        low, high = self.lower, self.upper
+        if not self.integer:
+            check_real_bins(low, high, FEW_BINS)
+        elif max(abs(low), abs(high)) > MAX_INTEGER:
+            check_integer_bins(int(low), int(high), None)
+        end = high + self.integer
+        if not isinstance(law, Linear):
+            most = MOST_BINS if points is None else min(MOST_BINS, points)
+            cuts = scale_edges(law, low, high, most, self.integer)
+        elif grid is not None and points is not None and points <= MOST_BINS:
+            inner = grid.value(np.arange(grid.first + 1, grid.last + 1))
+            cuts = np.array([low, *inner, end], dtype=np.int64 if self.integer else np.float64)
+        else:
+            least = Fraction(0) if grid is None else Fraction(grid.numerator, grid.denominator)
+            cuts = lattice_edges(float(low), float(high), least)
+            if self.integer:
+                cuts = np.array([*cuts[:-1], end], dtype=np.int64)
+        self._set(auto=True, scale=str(scale), _edges=frozen(cuts), bins=len(cuts) - 1)
+
     def _check_contents(self) -> None:
         """Refuse bins that no value can fall into."""
         held = self.contents
@@ -189,7 +237,9 @@ class Numeric(Binned):
         if not isinstance(held, Points) or not (stepped or len(held.special)):
             return
         grid = held.grid
-        if self.bins > grid.last - grid.first + 1:
+        if self.auto:
+            held = self._merge_empty(held)
+        elif self.bins > grid.last - grid.first + 1:
             raise DomainError(
                 f"bins={self.bins} exceeds the number of possible values from "
                 f"{digits(self.lower)} to {digits(self.upper)} ({grid.last - grid.first + 1})."
@@ -207,6 +257,37 @@ class Numeric(Binned):
                     else "."
                 )
             )
+
+    def _merge_empty(self, held: Points) -> Points:
+        """Join bins of "auto" that no value can fall into to the bin before, or after the first."""
+        while self.bins > 1 and len(empty := held.empty(None)):
+            cuts = np.delete(self.edges, np.maximum(empty, 1))
+            self._set(_edges=frozen(cuts), bins=len(cuts) - 1)
+            held = replace(held, bins=self._bins)
+        return held
+
+    def resolved(self, most: int | None) -> Numeric:
+        """The same column with at most ``most`` bins of equal width, if its bins are "auto".
+
+        Parameters
+        ----------
+        most : int or None
+            None leaves it as it is, and so does a declared number of bins.
+
+        Returns
+        -------
+        Numeric
+            With the same range, special values and steps; bins of equal width on the ``scale``.
+        """
+        if not self.auto or most is None:
+            return self
+        grid, _, _ = declared_grid(
+            self.lower, self.upper, integer=self.integer, step=self.step, decimals=self.decimals
+        )
+        points = most if grid is None else grid.last - grid.first + 1
+        kept = {name: getattr(self, name) for name in _KEPT}
+        plain = Numeric(self.lower, self.upper, min(most, points), **kept)
+        return plain._marked() if self.inferred else plain
 
     @property
     def contents(self) -> Spread | Points:
@@ -449,12 +530,17 @@ class Numeric(Binned):
             "not_understood": int(unread.sum()),
         }
 
+    @property
+    def _said_bins(self) -> int | str:
+        """The bins as they were declared."""
+        return AUTO if self.auto else self.bins
+
     def _to_data(self) -> dict[str, Any]:
         data: dict[str, Any] = {
             "type": "numeric",
             "lower": self.lower,
             "upper": self.upper,
-            "bins": self.bins,
+            "bins": self._said_bins,
             "integer": self.integer,
             "nullable": self.nullable,
         }
@@ -479,7 +565,7 @@ class Numeric(Binned):
         return [*self.edges[:-1].tolist(), self.upper]
 
     def _key(self) -> tuple[Any, ...]:
-        own = (self.lower, self.upper, self.bins, self.integer, self.nullable)
+        own = (self.lower, self.upper, self._said_bins, self.integer, self.nullable)
         extras = tuple(
             (name, tuple(value) if isinstance(value, list) else value)
             for name, value in self._extras().items()
@@ -493,8 +579,8 @@ class Numeric(Binned):
             parts = [f"edges=[{', '.join(edges)}]"]
         else:
             parts = [digits(self.lower), digits(self.upper)]
-            if not self.one_each:
-                parts.append(f"bins={self.bins}")
+            if self.auto or not self.one_each:
+                parts.append(f"bins={self._said_bins!r}")
         parts += [f"{name}=True" for name in ("integer", "nullable") if getattr(self, name)]
         if "scale" in extras:
             extras["scale"] = repr(self.scale)

@@ -82,8 +82,8 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         Public values of the one attribute. One of ``domain`` and ``bounds`` is required.
     bounds : (float, float), default=None
         Shorthand for ``Numeric(low, high, bins)``.
-    bins : int, default=None
-        Number of equal bins between ``bounds``; 32 by default.
+    bins : int or "auto", default=None
+        Number of equal bins between ``bounds``. None is "auto": up to 1,024 bins, narrow near 0.
     tree : Tree, Taxonomy or iterable of (lower, upper), default=None
         A tree of your own: nested half-open intervals of codes, `skdp.hierarchy.Tree`, or a
         taxonomy of the categories. A missing cell is added to it. By default a categorical
@@ -215,6 +215,10 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
+
+    @property
+    def _most_bins(self) -> int | None:
+        return None
 
     # -- the release
 

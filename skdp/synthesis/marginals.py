@@ -186,6 +186,9 @@ class MarginalSynthesizer(Synthesizer):
         self.random_state = random_state
         self.verbose = verbose
 
+    # Groups of codes are chosen by what was released of single columns.
+    _most_bins = None
+
     def _parts(self, epsilon, domain):
         self._wanted(domain)
         zeros = domain.structure.zeros
@@ -212,7 +215,12 @@ class MarginalSynthesizer(Synthesizer):
         max_order, workload = self._wanted(domain)
         mechanism = "marginals" if self.plan == "adaptive" else f"marginals, plan {self.plan}"
         most = most_groups(domain.shape, max_order)
-        coarse = [i for i in used_attributes(domain.shape) if domain.shape[i] > most]
+        # The fine bins of "auto" are meant to be joined.
+        coarse = [
+            i
+            for i in used_attributes(domain.shape)
+            if domain.shape[i] > most and not getattr(domain.attributes[i], "auto", False)
+        ]
         if coarse:
             names = ", ".join(repr(domain.names[axis]) for axis in coarse)
             mechanism += f"; tables of several columns tell groups of codes apart in {names}"

@@ -49,7 +49,7 @@ def from_schema(
     attributes: Mapping[str, Any] | None = None,
     drop: str | Iterable[str] = (),
     nullable: bool | Iterable[str] | None = None,
-    bins: int | Mapping[str, int] | None = None,
+    bins: int | str | Mapping[str, int | str] | None = None,
     structure: Any = (),
     **options: Any,
 ) -> Domain:

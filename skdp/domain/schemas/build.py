@@ -13,7 +13,7 @@ import pandas as pd
 from ...exceptions import DomainError
 from ..attribute import Attribute
 from ..categorical import Categorical
-from ..numeric import DEFAULT_BINS, Numeric
+from ..numeric import AUTO, Numeric
 from ..values import as_float, some
 from .dtypes import of_dtype
 from .field import KINDS, Field
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_SINGLE", "Overrides", "build"]
 
-# Integers in a range of at most this size get one code each unless the schema gives bins.
+# Integers in a range of at most this size get one code each unless the schema gives bins, others
+# those of "auto".
 MOST_SINGLE = 256
 
 _HINTS = {
@@ -57,7 +58,7 @@ class Overrides:
         Columns that are left out.
     nullable : bool or iterable of str, optional
         Which columns have a missing cell.
-    bins : int or mapping, optional
+    bins : int, "auto" or mapping, optional
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Overrides:
         attributes: Mapping[str, Any] | None,
         drop: str | Iterable[str],
         nullable: bool | Iterable[str] | None,
-        bins: int | Mapping[str, int] | None,
+        bins: int | str | Mapping[str, int | str] | None,
     ) -> None:
         self.types = _mapping(types, "types")
         self.ranges = _mapping(ranges, "ranges")
@@ -334,7 +335,7 @@ def _numeric(field: Field) -> Numeric:
     bins = field.bins
     if options["integer"] and bins is None and upper - lower >= MOST_SINGLE:
         # One code each for a million integers is rarely meant.
-        bins = DEFAULT_BINS
+        bins = AUTO
     return Numeric(field.lower, field.upper, bins, **options)
 
 

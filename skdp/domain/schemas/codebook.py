@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...exceptions import DomainError
+from ..numeric import AUTO
 from .book_cells import Coded, Span, as_span, as_values, as_yes_no, plain, plain_list
 from .book_table import Row, read_book
 from .bounds import after, before, number, same_text
@@ -184,7 +185,8 @@ class _Variable:
         return [Coded(item.value, label) for item, label in zip(coded, texts, strict=True)]
 
     def _options(self, field: Field) -> None:
-        field.bins = self._number("bins", int)
+        auto = self.row["bins"].casefold() == AUTO
+        field.bins = AUTO if auto else self._number("bins", int)
         decimals = self._number("decimals", int)
         field.decimals = field.decimals if decimals is None else decimals
         field.step = self._number("step", float)

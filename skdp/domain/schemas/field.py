@@ -60,7 +60,7 @@ class Field:
     loose: bool = False
     ordered: bool = False
     other: Any = None
-    bins: int | None = None
+    bins: int | str | None = None
     edges: Sequence[float] | None = None
     scale: str | None = None
     special: Sequence[Any] | None = None
