@@ -300,8 +300,8 @@ def released():
     held = ROWS.loc[ROWS.index.repeat(COUNTS * 3)]
     return {
         "boxes": skdp.HDPViewSynthesizer(2.0, domain=DOMAIN, random_state=0),
-        "trees": skdp.PairViewSynthesizer(2.0, domain=DOMAIN, random_state=0),
-        "mixture": skdp.PairViewSynthesizer(2.0, domain=DOMAIN, target="s", random_state=0),
+        "trees": skdp.MarginalSynthesizer(2.0, domain=DOMAIN, random_state=0),
+        "mixture": skdp.MarginalSynthesizer(2.0, domain=DOMAIN, target="s", random_state=0),
         "network": skdp.PrivBayesSynthesizer(2.0, domain=DOMAIN, random_state=0),
         "marginals": skdp.MarginalSynthesizer(2.0, domain=DOMAIN, random_state=0),
     }, held

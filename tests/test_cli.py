@@ -31,7 +31,7 @@ def run(*arguments):
 def view(tmp_path_factory):
     """A release of four columns."""
     path = tmp_path_factory.mktemp("view") / "view.skdp"
-    fitted = skdp.PairViewSynthesizer(1, domain=DOMAIN).fit(people(2_000))
+    fitted = skdp.MarginalSynthesizer(1, domain=DOMAIN).fit(people(2_000))
     fitted.synopsis_.save(path)
     return path
 

@@ -197,19 +197,6 @@ def test_copies_in_memory_keep_the_ledger(case):
     assert ledger.remaining == 0
 
 
-def test_an_estimator_of_an_earlier_version_loads(case):
-    estimator = fit(case.make(random_state=3))
-    # Earlier versions kept no trace of a ledger, and stored seeds as plain numbers.
-    fitted = {**vars(estimator), "ledger": None, "random_state": None}
-    old = object.__new__(type(estimator))
-    old.__setstate__(fitted)
-    assert fingerprint(old) == fingerprint(estimator)
-    unfitted = object.__new__(type(estimator))
-    unfitted.__setstate__({**case.make().get_params(deep=False), "random_state": 3})
-    assert "3" not in repr(unfitted.random_state)
-    assert fingerprint(fit(unfitted)) == fingerprint(estimator)
-
-
 def shown(estimator):
     with sklearn.config_context(print_changed_only=False):
         texts = [repr(estimator), str(estimator)]

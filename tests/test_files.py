@@ -205,8 +205,8 @@ def with_bars(request, tmp_path_factory):
     """Files of releases with error bars of each kind."""
     made = {
         "marginals": skdp.MarginalSynthesizer(3, domain=DOMAIN),
-        "pairs": skdp.PairViewSynthesizer(3, domain=DOMAIN),
-        "mixture": skdp.PairViewSynthesizer(3, domain=DOMAIN, target="sex"),
+        "pairs": skdp.MarginalSynthesizer(3, domain=DOMAIN),
+        "mixture": skdp.MarginalSynthesizer(3, domain=DOMAIN, target="sex"),
     }
     path = tmp_path_factory.mktemp("bars") / "view.skdp"
     made[request.param].fit(ROWS).synopsis_.save(path)

@@ -86,7 +86,7 @@ def noiseless(*names):
 
 # Their boxes may hold several cells whatever epsilon is: what they know exactly is the total.
 COARSE = ({"rule": 3}, {"rule": "uniform"}, {"strategy": "hierarchical"})
-SYNTHESIZERS = ("GridSynthesizer", "KDTreeSynthesizer", "PairViewSynthesizer")
+SYNTHESIZERS = ("GridSynthesizer", "KDTreeSynthesizer", "MarginalSynthesizer")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_without_noise_views_are_exact_and_intervals_hold_the_truth(case, change
     assert release.count() == pytest.approx(len(ROWS), abs=1e-6)
     if case.name in SYNTHESIZERS and changes not in COARSE:
         pairs = list(itertools.combinations(range(len(names)), 2))
-        if case.name == "PairViewSynthesizer":
+        if case.name == "MarginalSynthesizer":
             parts = getattr(release.model, "models", [release.model])
             pairs = [pair for pair in pairs if all(pair in part.pairs for part in parts)]
         for axes in [*pairs, *((axis,) for axis in range(len(names)))]:

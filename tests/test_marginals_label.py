@@ -8,10 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-
-import skdp
-from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
-from skdp._random import noise_source, sampling_generator
 from skdp.kernels.marginals import plan_views
 from skdp.kernels.marginals.candidates import Candidates
 from skdp.kernels.marginals.classes import _bins, _parts
@@ -20,6 +16,10 @@ from skdp.kernels.marginals.lawful import Laws
 from skdp.kernels.marginals.population import Population, Target
 from skdp.kernels.marginals.shrinkage import shrunk
 from skdp.kernels.pairviews.attributes import Attribute
+
+import skdp
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
+from skdp._random import noise_source, sampling_generator
 from skdp.rows import CountTable
 
 DOMAIN = Domain(

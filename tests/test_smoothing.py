@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from skdp import Domain, Numeric, PairViewSynthesizer
-from skdp.domain import Zeros
-from skdp.hierarchy import project_to_simplex
 from skdp.kernels.pairviews import pair_views, pair_views_parts, single_views
 from skdp.kernels.pairviews.smoothing import FEWEST_BINS, smooth_counts
+
+from skdp import Domain, MarginalSynthesizer, Numeric
+from skdp.domain import Zeros
+from skdp.hierarchy import project_to_simplex
 from skdp.mechanisms import discrete_laplace
 from skdp.rows import CountTable
 
@@ -192,7 +192,7 @@ def test_means_of_a_release():
             for i, m in enumerate(medians)
         }
     )
-    release = PairViewSynthesizer(0.6, domain=domain, random_state=0).fit(data)
+    release = MarginalSynthesizer(0.6, domain=domain, random_state=0).fit(data)
     errors = np.array([release.mean(name) / data[name].mean() - 1 for name in data])
     assert np.sqrt(np.mean(errors**2)) < 0.09
     assert abs(errors.mean()) < 0.05

@@ -11,13 +11,13 @@ import pytest
 from held import HeldRows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from skdp.kernels.pairviews import pair_views, pair_views_parts, view_shares
+from skdp.kernels.pairviews.rules import Rules, first_row, group_mask
+from skdp.kernels.pairviews.structured import fitted
 
 import skdp
 from skdp.domain import Zeros
 from skdp.exceptions import DomainError
-from skdp.kernels.pairviews import pair_views, pair_views_parts, view_shares
-from skdp.kernels.pairviews.rules import Rules, first_row, group_mask
-from skdp.kernels.pairviews.structured import fitted
 from skdp.release import MixtureModel, TreeModel
 from skdp.rows import CountTable, EngineTables, ProjectedCounts
 

@@ -158,9 +158,7 @@ PEOPLE = people(20_000)
 
 
 def fitted(epsilon=1.0, rows=PEOPLE, domain=DOMAIN, seed=0, **given):
-    return MarginalSynthesizer(
-        epsilon, domain=domain, plan="linear", random_state=seed, **given
-    ).fit(rows)
+    return MarginalSynthesizer(epsilon, domain=domain, random_state=seed, **given).fit(rows)
 
 
 @pytest.fixture(scope="module")
@@ -302,15 +300,13 @@ def test_columns_of_one_code_and_of_very_many():
 def test_labels_and_rules_are_refused_before_the_charge():
     ledger = skdp.PrivacyLedger(1.0)
     with pytest.raises(ValueError, match="plan='linear' knows no label"):
-        MarginalSynthesizer(1.0, domain=DOMAIN, target="sex", plan="linear", ledger=ledger).fit(
-            PEOPLE
-        )
+        MarginalSynthesizer(1.0, domain=DOMAIN, target="sex", ledger=ledger).fit(PEOPLE)
     ruled = Domain(
         {"a": Numeric(0, 9, integer=True), "b": Numeric(0, 9, integer=True)},
         structure=[skdp.forbid("a > 5 and b < 3")],
     )
     with pytest.raises(ValueError, match="rules between columns"):
-        MarginalSynthesizer(1.0, domain=ruled, plan="linear", ledger=ledger).fit(
+        MarginalSynthesizer(1.0, domain=ruled, ledger=ledger).fit(
             pd.DataFrame({"a": [1], "b": [2]})
         )
     assert ledger.spent == 0

@@ -76,7 +76,6 @@ from .intervals import (
     Intervals,
     KnownNoise,
     LeafErrorBound,
-    intervals_from_keywords,
 )
 from .model import Model
 from .network_density import Conditional, NetworkDensity
@@ -118,7 +117,6 @@ __all__ = [
     "couple",
     "first_moment",
     "group_sums",
-    "intervals_from_keywords",
     "inverse",
     "inverse_rows",
     "parse",

@@ -214,7 +214,7 @@ def _one_by_one(
     source: NoiseSource,
     tree: bool,
 ) -> list[Axes]:
-    """Sets of the highest noisy scores, each for epsilon, that share no pair if there are others."""
+    """Sets of the highest noisy scores, each for epsilon; none shares a pair if others do not."""
     left = np.ones(len(scores), dtype=bool)
     apart = left.copy()
     joined: dict[int, int] = {axis: axis for axes in sets for axis in axes}

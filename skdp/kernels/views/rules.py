@@ -178,7 +178,7 @@ class Rules(NamedTuple):
         )
 
     def _possible(self, zeros: Sequence[Zeros]) -> dict[Cell, BoolArray]:
-        """Combinations of all codes that rules allow, and what two rules with a common column imply."""
+        """Combinations of codes that rules allow, and what two with a common column imply."""
         found: dict[Cell, BoolArray] = {each.axes: np.asarray(each.allowed) for each in zeros}
         for axis, codes in enumerate(self.codes):
             if len(codes) < self.shape[axis]:
