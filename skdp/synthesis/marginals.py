@@ -15,7 +15,7 @@ from ..exceptions import DomainError
 from ..kernels.views import PLANS, Asked, Rules, measured_views, most_groups, used_attributes
 from ..release import Synopsis
 from .base import Synthesizer
-from .workloads import as_workload
+from .workloads import as_workload, used_sets
 
 __all__ = ["MarginalSynthesizer"]
 
@@ -64,19 +64,12 @@ class MarginalSynthesizer(Synthesizer):
         (0, 1] by which their scores count, such as
         ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. Tables of more than 2**22 cells, with at most
         128 groups of codes a column, are refused. The workload is public.
-    plan : {"adaptive", "linear", "mst", "aim"}, default="adaptive"
+    plan : {"adaptive", "mst", "aim"}, default="adaptive"
         How sets are chosen and what they cost. "mst" and "aim" are the plans of two papers, for
         comparisons: a spanning tree of pairs [3]_, whatever ``max_order`` is, and one set a round
         with costs that grow where a set told nothing new [1]_, among the sets of ``max_order``
         columns, or those of a workload, and the sets within them. Noise and model are the same. A
         target is a column like the others, and ``workload`` is "all" (or a dict, for "aim").
-        "linear" answers every question from measured coefficients without bias, with the variance
-        of just that question: better where columns depend on each other strongly, at about the same
-        quality of rows. Its intervals need no part of epsilon, and ``error_share`` is not used. It
-        takes no target, no rules between columns, and ``workload="all"``.
-    error_share : float, default=0.05
-        Share of epsilon for error bars: published quantiles of the errors of four classes of
-        questions. Those of totals and single columns cost nothing more. 0 releases none.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -94,8 +87,7 @@ class MarginalSynthesizer(Synthesizer):
     Attributes
     ----------
     synopsis_ : Synopsis
-        The release: views, rows with weights, and quantiles of their errors. Everything computed
-        from it is free.
+        The release: views, and rows with weights. Everything computed from it is free.
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
@@ -259,7 +251,7 @@ class MarginalSynthesizer(Synthesizer):
                 f"max_order must be at most {_MOST_COLUMNS}, got {self.max_order!r}: {meaning} "
                 "Wider tables are hardly ever above the noise; wider queries are answered anyway."
             )
-        workload = _of_used(as_workload(self.workload, domain, order), domain.shape)
+        workload = used_sets(as_workload(self.workload, domain, order), domain.shape)
         self._check_plan(order)
         return min(order, len(domain.shape)), workload
 
@@ -280,15 +272,3 @@ class MarginalSynthesizer(Synthesizer):
                 f"workload must be 'all'{' or a dict' * (self.plan == 'aim')} with "
                 f"plan={self.plan!r}, got {given}: the plan says what is measured."
             )
-
-
-def _of_used(workload, shape):
-    """Sets of columns of more than one code; the largest weight of equal sets counts."""
-    if isinstance(workload, str):
-        return workload
-    found = {}
-    for axes, weight in workload.items():
-        used = tuple(axis for axis in axes if shape[axis] > 1)
-        if len(used) > 1:
-            found[used] = max(weight, found.get(used, 0))
-    return found

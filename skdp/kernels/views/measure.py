@@ -20,7 +20,7 @@ from ...domain import Zeros
 from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import Coefficients, ColumnEstimate, Ladder, ViewsModel
-from ...rows import Counts
+from ...rows import Counts, CountTable
 from .attributes import Attribute, used_attributes
 from .candidates import MOST_CELLS, Candidates, Workload
 from .joint import JointCounts, joint_share, measure_joint
@@ -31,7 +31,7 @@ from .posterior import mean_of_pair, parts_of_set, posterior_mean, with_margins
 from .rows import as_model
 from .rules import Rules
 
-__all__ = ["PLANS", "Asked", "Tuning", "measured_views", "most_groups"]
+__all__ = ["PLANS", "Asked", "Division", "Tuning", "division_of", "measured_views", "most_groups"]
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]
@@ -133,6 +133,64 @@ class Asked(NamedTuple):
     progress: Callable[[str], None] = lambda text: None
 
 
+class Division(NamedTuple):
+    """How the part "views" is divided for a stated number of records.
+
+    Attributes
+    ----------
+    columns, joint, coarse, choice, sets : Fraction
+        Budgets of the single columns, the joint counts, the coarse tables of pairs, the choice of
+        sets, and their tables.
+    n_columns, n_coarse, n_sets : int
+        How many are measured.
+    whole : bool
+        Whether the only set is a table of all columns.
+    """
+
+    columns: Fraction
+    joint: Fraction
+    coarse: Fraction
+    choice: Fraction
+    sets: Fraction
+    n_columns: int
+    n_coarse: int
+    n_sets: int
+    whole: bool
+
+
+def division_of(
+    shape: Sequence[int], views: Fraction, records: float, asked: Asked, *, tuning: Tuning = TUNING
+) -> Division:
+    """How a release of so many records would divide its part "views": nothing is measured.
+
+    For the plan "adaptive", over the codes that records can have. Where sets of columns are chosen
+    among more than `measured_views` can list at first, their number is about what it says.
+    """
+    shape = tuple(shape)
+    table = CountTable.from_codes(np.zeros((0, len(shape)), dtype=np.int32), shape)
+    # A total without noise: nobody's records are in it.
+    work = _Views(
+        table, {"total": Fraction(1), "views": views}, asked, None, tuning, noise_source(0)
+    )
+    work.total = float(records)
+    joint, whole, has_sets = work.first_steps()
+    columns = views * work.share_of_columns(views, has_sets, bool(joint), whole)
+    left = views - columns
+    none, n_columns = Fraction(0), len(work.used)
+    if joint or whole or not has_sets:
+        both = (left, none) if joint else (none, left if whole else none)
+        return Division(columns, both[0], none, none, both[1], n_columns, 0, int(whole), whole)
+    each, pairs = work.coarse_tables(left)
+    coarse = each * len(pairs)
+    left -= coarse
+    sizes = [min(size, work.groups) for size in shape]
+    flat = [Attribute(np.ones(n), np.arange(n), None, np.ones(n), np.arange(n)) for n in sizes]
+    _, n_sets, choice = work.offered(left, flat)
+    sets = left - choice if n_sets else none
+    n_coarse = len(pairs) if coarse else 0
+    return Division(columns, none, coarse, choice, sets, n_columns, n_coarse, n_sets, False)
+
+
 def measured_views(
     table: Counts,
     parts: Mapping[str, Fraction],
@@ -220,16 +278,9 @@ class _Views:
         # their tables. Which of these, budgets, groups and grids follow from public facts and
         # releases before them. Everything else is post-processing.
         left, asked = self.parts["views"], self.asked
-        joint = Fraction(0)
-        sets = len(self.used) > 1 and asked.max_order > 1 and asked.workload != {}
-        if asked.plan == "adaptive":
-            joint = joint_share(
-                left, self.total, self.table.shape, max_order=asked.max_order,
-                workload=asked.workload,
-            )  # fmt: skip
-        whole = sets and not joint and self._has_whole(left)
+        joint, whole, sets = self.first_steps()
         asked.progress("single columns")
-        left = self.measure_columns(left, self._share_of_columns(left, sets, bool(joint), whole))
+        left = self.measure_columns(left, self.share_of_columns(left, sets, bool(joint), whole))
         if joint:
             asked.progress("all columns together")
             self.joint = measure_joint(
@@ -275,7 +326,7 @@ class _Views:
             column = ColumnEstimate(size, plan.sizes, variances, self.total_variance)
             column.fit(self.blocks[axis], self.total)
             self.columns[axis] = column
-        most = MOST_UNITS if len(self.used) > 2 else self.groups
+        most = MOST_UNITS if len(self.used) > 2 else _GROUPS_OF_TWO
         ladders = {
             axis: ladder_of(column.counts, self.orders[axis], most)
             for axis, column in self.columns.items()
@@ -290,9 +341,8 @@ class _Views:
 
     def measure_coarse(self, left: Fraction) -> Fraction:
         """Measure a coarse table of every pair, if there is signal enough; what is left."""
-        pairs = self._pairs_asked()
-        each = left * self.tuning.coarse / max(len(pairs), 1)
-        if len(pairs) < 2 or self.records * float(each) < self.tuning.pays:
+        each, pairs = self.coarse_tables(left)
+        if not each:
             return left
         self.asked.progress("coarse tables of pairs")
         sizes = {axis: coarse_size(ladder) for axis, ladder in self.known.ladders.items()}
@@ -304,14 +354,9 @@ class _Views:
         """Choose sets where the rows so far fit worst, and measure them, in rounds."""
         asked = self.asked
         attributes, population = self._population()
-        n_sets = self._n_sets(self.records * float(left))
-        most_cells = self.records * float(left) / n_sets
-        candidates = self._candidates(attributes, asked.workload, most_cells)
-        # Where all sets are measured, none is chosen.
-        n_sets = min(n_sets, candidates.number)
+        candidates, n_sets, choice = self.offered(left, attributes)
         if not n_sets:
             return
-        choice = left * self.tuning.choice if n_sets < candidates.number else left * 0
         each = (left - choice) / n_sets
         self.budget |= {"choice": choice, "sets": left - choice}
         first = min(n_sets, len(self.used) - 1)
@@ -346,7 +391,7 @@ class _Views:
         # costs chosen on the way. How many rounds there are follows from releases too.
         aim = self.asked.plan == "aim"
         attributes, population = self._population()
-        workload = self._aim_sets() if aim else "all"
+        workload = self._aim_sets() if aim else dict.fromkeys(self._pairs_asked(), 1.0)
         candidates = self._candidates(attributes, workload, by_cells=True)
         if not aim:
             choice, tables, n_sets = left / 2, left / 2, len(self.used) - 1
@@ -403,6 +448,37 @@ class _Views:
 
     # ---------------------------------------------------------------- how it is divided
 
+    def first_steps(self) -> tuple[Fraction, bool, bool]:
+        """Budget of joint counts, whether all columns are one table, and whether there are sets."""
+        views, asked = self.parts["views"], self.asked
+        joint = Fraction(0)
+        sets = len(self.used) > 1 and asked.max_order > 1 and asked.workload != {}
+        if asked.plan == "adaptive":
+            joint = joint_share(
+                views, self.total, self.table.shape, max_order=asked.max_order,
+                workload=asked.workload,
+            )  # fmt: skip
+        return joint, sets and not joint and self._has_whole(views), sets
+
+    def coarse_tables(self, left: Fraction) -> tuple[Fraction, list[Axes]]:
+        """Budget of the coarse table of a pair, 0 if they do not pay; and the pairs."""
+        pairs = self._pairs_asked()
+        each = left * self.tuning.coarse / max(len(pairs), 1)
+        pays = len(pairs) > 1 and self.records * float(each) >= self.tuning.pays
+        return each if pays else left * 0, pairs
+
+    def offered(
+        self, left: Fraction, attributes: Sequence[Attribute]
+    ) -> tuple[Candidates, int, Fraction]:
+        """Sets to choose from, how many are chosen, and the budget of the choice."""
+        n_sets = self._n_sets(self.records * float(left))
+        most_cells = self.records * float(left) / n_sets
+        candidates = self._candidates(attributes, self.asked.workload, most_cells)
+        # Where all sets are measured, none is chosen.
+        n_sets = min(n_sets, candidates.number)
+        choice = left * self.tuning.choice if n_sets < candidates.number else left * 0
+        return candidates, n_sets, choice
+
     def _n_sets(self, signal: float) -> int:
         """How many sets are worth measuring.
 
@@ -425,7 +501,7 @@ class _Views:
         signal = self.records * float(left) / cells
         return small and word and self.asked.max_order > 2 and signal >= self.tuning.whole
 
-    def _share_of_columns(self, left: Fraction, sets: bool, joint: bool, whole: bool) -> Fraction:
+    def share_of_columns(self, left: Fraction, sets: bool, joint: bool, whole: bool) -> Fraction:
         """Share of single columns: each is worth a part of a table of a set."""
         if joint:
             return _BESIDE_JOINT
