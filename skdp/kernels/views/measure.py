@@ -336,6 +336,8 @@ class _Views:
         for axis, column in self.columns.items():
             own = np.array(column.own_total(self.blocks[axis]))
             self.known.average((), own, column.own_total_variance)
+        # Their totals agree, whatever is measured after them: a mean is a ratio of both.
+        self._join_columns()
         self.budget["columns"] = each * len(self.used)
         return left - self.budget["columns"]
 
