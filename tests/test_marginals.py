@@ -58,15 +58,15 @@ def release(frame, epsilon=1.0, domain=DOMAIN, seed=0, y=None, **parameters):
 
 
 def check(view, domain, n_rows=200):
-    """What every release of a domain is: finite, with totals that agree."""
+    """What every release of a domain is: finite, with totals that agree within their noise."""
     model = view.synopsis_.model
-    whole = view.count()
+    whole = view.count(return_interval=True)
     names = domain.names[:4]
     tables = [view.synopsis_.view([name]) for name in names]
     tables += [view.synopsis_.view(list(pair)) for pair in itertools.combinations(names, 2)]
     for table in tables:
         assert np.isfinite(table).all()
-        assert table.sum() == pytest.approx(whole, rel=1e-6, abs=1e-6)
+        assert abs(table.sum() - whole.value) <= 8 * whole.std + 1e-6 * abs(whole.value)
     drawn = view.sample(n_rows, random_state=0)
     assert set(drawn.columns) == set(domain.columns) and len(drawn) == n_rows
     assert domain.encode(drawn).min() >= 0
@@ -735,9 +735,15 @@ def test_persons():
     check(view, DOMAIN)
 
 
-@pytest.mark.parametrize("epsilon", [0.3, pytest.param(4, marks=pytest.mark.slow)])
-def test_intervals_cover_queries_on_any_number_of_columns(epsilon):
-    # 60 fresh queries on each of 3 releases; intervals a quarter as wide must fail somewhere.
+@pytest.mark.parametrize(
+    ("epsilon", "n_seeds"),
+    [
+        (0.3, 2),
+        pytest.param(0.3, 12, marks=pytest.mark.slow),
+        pytest.param(4, 12, marks=pytest.mark.slow),
+    ],
+)
+def test_intervals_cover_queries_on_any_number_of_columns(epsilon, n_seeds):
     rng = np.random.default_rng(1)
     n = 20_000
     x = rng.gamma(2.0, 4.0, n).astype(int)
@@ -750,29 +756,24 @@ def test_intervals_cover_queries_on_any_number_of_columns(epsilon):
     shape = (30, 12, 5, 4)
     domain = Domain({f"c{i}": Numeric(0, size - 1, integer=True) for i, size in enumerate(shape)})
     frame = pd.DataFrame({f"c{i}": column for i, column in enumerate(columns)})
-    covered, narrow = {}, {}
-    for seed in range(3):
+    errors = {order: [] for order in (1, 2, 3, 4)}
+    for seed in range(n_seeds):
         model = release(frame, epsilon, domain, seed).synopsis_.model
-        for order in (1, 2, 3, 4):
-            axes = tuple(sorted(rng.choice(4, order, replace=False).tolist()))
-            queries = []
-            for _ in range(60):
-                ends = {axis: np.sort(rng.integers(0, shape[axis], 2)) for axis in axes}
-                queries.append(
-                    {
-                        axis: ((np.arange(shape[axis]) >= a) & (np.arange(shape[axis]) <= b)) * 1.0
-                        for axis, (a, b) in ends.items()
-                    }
-                )
-            truth = [
-                np.prod([weights[columns[axis]] for axis, weights in query.items()], axis=0).sum()
-                for query in queries
-            ]
-            errors = np.abs(model.answer(queries) - truth)
-            half = np.array([model.error(query, 0.95).above for query in queries])
-            covered.setdefault(order, []).append((errors <= half).mean())
-            narrow.setdefault(order, []).append((errors <= half / 4).mean())
-    # Questions to one release share its noise: all together, and each order by itself.
-    assert np.mean(list(covered.values())) >= 0.92
-    assert min(np.mean(each) for each in covered.values()) >= 0.85
-    assert min(np.mean(each) for each in narrow.values()) < 0.9
+        for order in errors:
+            for axes in itertools.combinations(range(4), order):
+                for _ in range(5):
+                    query = {}
+                    for axis in axes:
+                        low, high = np.sort(rng.integers(0, shape[axis], 2))
+                        codes = np.arange(shape[axis])
+                        query[axis] = ((codes >= low) & (codes <= high)).astype(float)
+                    truth = np.prod([query[axis][columns[axis]] for axis in axes], axis=0).sum()
+                    error = abs(model.answer([query])[0] - truth)
+                    errors[order].append(error / model.error(query, 0.95).above)
+    # Questions to one release share its noise.
+    everything = np.concatenate(list(errors.values()))
+    assert (everything <= 1).mean() >= (0.92 if n_seeds > 2 else 0.85)
+    # Intervals a quarter as wide are told apart.
+    assert (everything <= 1 / 4).mean() < 0.8
+    if n_seeds > 2:
+        assert min((np.array(each) <= 1).mean() for each in errors.values()) >= 0.88
