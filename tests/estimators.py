@@ -188,7 +188,6 @@ CASES = [
             "cells of pairs": {"target": None, "max_order": 2, "workload": "cells"},
             "MST": {"plan": "mst"},
             "AIM": {"plan": "aim", "max_order": 2},
-            "joint counts": {"epsilon": 30.0},
             "some sets": {
                 "target": None,
                 "workload": {("age", "income"): 1, ("sex", "work", "income"): 0.5},

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
-from ..._types import FloatArray, IntArray
+from ..._types import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
 from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
@@ -654,12 +654,12 @@ class _Views:
         }
         for axes in sorted(self.grids, key=lambda each: (len(each), each)):
             model = population.smooth_margin(axes)
-            fine = self._refined(axes, model, attributes)
+            fine = self._refined(axes, model, population.possible(axes), attributes)
             found[axes] = with_margins(fine, axes, parts_of_set(axes, found))
         return [Target(axes, table) for axes, table in found.items()]
 
     def _refined(
-        self, axes: Axes, model: FloatArray, attributes: Sequence[Attribute]
+        self, axes: Axes, model: FloatArray, possible: BoolArray, attributes: Sequence[Attribute]
     ) -> FloatArray:
         """Shares of the cells of a model whose sums over a grid follow what was measured."""
         sizes = self.grids[axes]
@@ -680,11 +680,11 @@ class _Views:
         else:
             mean = posterior_mean(counts, variance, near, empty=True)
         ratio = np.divide(mean, near, out=np.zeros_like(near), where=near > 0).ravel()
-        # Blocks that the model leaves empty are spread evenly.
-        width = np.maximum(np.bincount(cell, minlength=counts.size), 1)
-        new = np.where(near > 0, 0.0, mean).ravel() / width
+        # Blocks that the model leaves empty are spread evenly, over what rules allow.
+        width = np.bincount(cell, weights=possible.ravel(), minlength=counts.size)
+        new = np.where(near > 0, 0.0, mean).ravel() / (self.records * np.maximum(width, 1.0))
         fine = np.maximum(model * ratio[cell].reshape(model.shape), 0.0)
-        fine += np.maximum(new, 0.0)[cell].reshape(model.shape)
+        fine += np.maximum(new, 0.0)[cell].reshape(model.shape) * possible
         return fine / max(fine.sum(), 1e-300)
 
     def _table(self, axes: Axes, sizes: Sequence[int]) -> tuple[FloatArray, float]:
