@@ -128,7 +128,7 @@ def test_composed_estimators_and_others():
 
 def test_files(view, tmp_path):
     card = model_card(view)
-    for ending, start in ((".md", "# Pair"), (".html", "<!DOCTYPE")):
+    for ending, start in ((".md", "# Marginal"), (".html", "<!DOCTYPE")):
         card.save(tmp_path / f"card{ending}")
         assert (tmp_path / f"card{ending}").read_text(encoding="utf-8").startswith(start)
     with pytest.raises(ValueError, match="must end in"):
