@@ -43,7 +43,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from benchmarks import _data
-from skdp import Categorical, Domain, Numeric, PairViewSynthesizer
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.rows import coded as engine_rows
 from skdp.rows import count_rows, read_rows
 
@@ -227,7 +227,7 @@ def fit(engine: str, folder: Path) -> dict[str, Any]:
 
     engine_rows.guarded = timed
     begin, cpu = time.perf_counter(), time.process_time()
-    view = PairViewSynthesizer(epsilon=1.0, domain=domain()).fit(rows)
+    view = MarginalSynthesizer(epsilon=1.0, domain=domain()).fit(rows)
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     return {
         "engine": engine,

@@ -30,7 +30,6 @@ from skdp import (
     Domain,
     MarginalSynthesizer,
     Numeric,
-    PairViewSynthesizer,
     PrivBayesSynthesizer,
 )
 from skdp.exceptions import InsecureSeedWarning
@@ -41,7 +40,7 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "F": (PrivBayesSynthesizer, {"score_function": "F"}),
     "R, hierarchical": (PrivBayesSynthesizer, {"encoding": "hierarchical"}),
     "R, negatives zero": (PrivBayesSynthesizer, {"negatives": "zero"}),
-    "pair views": (PairViewSynthesizer, {}),
+    "pair views": (MarginalSynthesizer, {}),
     "marginals": (MarginalSynthesizer, {}),
 }
 EPSILONS = (0.1, 1.0)

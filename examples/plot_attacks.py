@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from skdp import Categorical, Domain, Numeric, PairViewSynthesizer
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.attacks import attack_report, canary_audit
 from skdp.inspection import model_card
 from skdp.quality import quality_report
@@ -45,7 +45,7 @@ domain = Domain(
 )
 coin = rng.random(n) < 0.5
 members, others = people[coin], people[~coin]
-release = PairViewSynthesizer(epsilon=1.0, domain=domain).fit(members)
+release = MarginalSynthesizer(epsilon=1.0, domain=domain).fit(members)
 
 # %%
 # Every attack
@@ -74,7 +74,7 @@ print(copied.verdict)
 # --------
 # Planted rows, each in or out by a coin, bound epsilon from a single fit. Without records this
 # reads nothing private, and may be published.
-audit = canary_audit(PairViewSynthesizer(epsilon=1.0, domain=domain), random_state=0)
+audit = canary_audit(MarginalSynthesizer(epsilon=1.0, domain=domain), random_state=0)
 print(audit)
 print(canary_audit(lambda rows: rows, domain=domain, epsilon=1, random_state=0))
 

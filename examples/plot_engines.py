@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from skdp import Categorical, Domain, Numeric, PairViewSynthesizer
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 
 file = Path(tempfile.mkdtemp()) / "rides.parquet"
 connection = duckdb.connect()
@@ -59,7 +59,7 @@ domain = Domain(
         "riders": Numeric(1, 4, integer=True),
     }
 )
-view = PairViewSynthesizer(epsilon=1.0, domain=domain).fit(rides)
+view = MarginalSynthesizer(epsilon=1.0, domain=domain).fit(rides)
 answer = view.count("hour >= 16 and hour < 20 and km < 5", return_interval=True)
 print(f"short evening rides: {answer.value:.0f}, from {answer.lower:.0f} to {answer.upper:.0f}")
 print("true (not private):", len(rides.filter("hour >= 16 AND hour < 20 AND km < 5")))
@@ -73,7 +73,7 @@ rows = [30_000, 300_000, 3_000_000]
 seconds = []
 for n in rows:
     begin = time.perf_counter()
-    PairViewSynthesizer(epsilon=1.0, domain=domain).fit(rides.limit(n))
+    MarginalSynthesizer(epsilon=1.0, domain=domain).fit(rides.limit(n))
     seconds.append(time.perf_counter() - begin)
 print(pd.DataFrame({"rows": rows, "seconds of a fit": seconds}).round(2).to_string(index=False))
 

@@ -54,7 +54,7 @@ survey = commuters(4_000, seed=1)
 # The release is tried out on rows drawn from the survey, at several epsilon. No private row is
 # read, and the ledger stays untouched.
 ledger = skdp.PrivacyLedger(epsilon=2)
-release = skdp.PairViewSynthesizer(domain=domain, ledger=ledger)
+release = skdp.MarginalSynthesizer(domain=domain, ledger=ledger)
 expected = release.expected_error(n=30_000, epsilon=[0.05, 0.2, 0.8], like=survey, n_tables=2)
 print(expected)
 print("spent:", float(ledger.spent))

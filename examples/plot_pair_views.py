@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from skdp import Categorical, Domain, HDPViewSynthesizer, Numeric, PairViewSynthesizer
+from skdp import Categorical, Domain, HDPViewSynthesizer, MarginalSynthesizer, Numeric
 
 rng = np.random.default_rng(3)
 n = 30_000
@@ -57,7 +57,7 @@ domain = Domain(
 # Release
 # -------
 # One fit spends all of epsilon. The selected pairs of dependent columns are part of the release.
-view = PairViewSynthesizer(epsilon=1.0, domain=domain).fit(flats)
+view = MarginalSynthesizer(epsilon=1.0, domain=domain).fit(flats)
 for a, b in view.synopsis_.model.pairs[: len(domain.names) - 1]:
     print(domain.names[a], "-", domain.names[b])
 

@@ -23,8 +23,8 @@ from skdp import (
     Domain,
     DPKMeans,
     GridSynthesizer,
+    MarginalSynthesizer,
     Numeric,
-    PairViewSynthesizer,
     PrivTreeSynthesizer,
 )
 from skdp.audit import plot_replays, replay
@@ -35,14 +35,14 @@ domain = Domain({"age": Numeric(0, 100, bins=10), "sex": Categorical(["F", "M"])
 people = pd.DataFrame({"age": rng.uniform(0, 100, 60), "sex": rng.choice(["F", "M"], 60)})
 without_last = people.iloc[:-1]
 
-result = replay(PairViewSynthesizer(epsilon=1.0, domain=domain), people, without_last)
+result = replay(MarginalSynthesizer(epsilon=1.0, domain=domain), people, without_last)
 print(result)
 
 # %%
 # The parts are the functions that called a mechanism. On this pair their losses add up to all of
 # epsilon, so none of it is wasted. Other algorithms reach their epsilon on other pairs only.
 estimators = [
-    PairViewSynthesizer(epsilon=1.0, domain=domain),
+    MarginalSynthesizer(epsilon=1.0, domain=domain),
     PrivTreeSynthesizer(epsilon=1.0, domain=domain),
     GridSynthesizer(epsilon=1.0, domain=domain),
     DataCube(epsilon=1.0, domain=domain),

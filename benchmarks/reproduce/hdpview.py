@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from benchmarks import _data
 from benchmarks.reproduce import TIE, UNTESTED, Finding, compare, run
-from skdp import Domain, Numeric, PairViewSynthesizer
+from skdp import Domain, MarginalSynthesizer, Numeric
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.hdpview import CALIBRATIONS, Calibration, hdpview, hdpview_parts
 from skdp.kernels.privtree import privtree, privtree_parts
@@ -139,7 +139,7 @@ def pairs_of(table: CountTable, epsilon: Fraction, seed: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return (
-            PairViewSynthesizer(epsilon, domain=domain, random_state=seed).fit(rows).synopsis_.model
+            MarginalSynthesizer(epsilon, domain=domain, random_state=seed).fit(rows).synopsis_.model
         )
 
 
