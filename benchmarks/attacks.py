@@ -30,7 +30,6 @@ from skdp.attacks import attack_report, canary_audit
 from skdp.quality import k_marginal, quality_report
 
 SYNTHESIZERS = {
-    "pair views": skdp.MarginalSynthesizer,
     "marginals": skdp.MarginalSynthesizer,
     "HDPView": skdp.HDPViewSynthesizer,
     "PrivTree": skdp.PrivTreeSynthesizer,

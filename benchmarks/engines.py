@@ -1,4 +1,4 @@
-"""Counting in engines: pair views of a hundred million rows, time against rows and distinct rows.
+"""Counting in engines: marginals of a hundred million rows, time against rows and distinct rows.
 
 Rows of 8 columns are generated into Parquet files of a temporary directory, 2,000,000 rows a file,
 from a pool of distinct rows, and removed afterwards. Every fit runs in a separate process; its
@@ -8,7 +8,7 @@ the rest of the fit: noise, selection, joining the views.
 Each part can be run separately with ``--part``:
 
 ``large``
-    Pair views at epsilon 1 of 100,000,000 rows through DuckDB: the targets.
+    Marginals at epsilon 1 of 100,000,000 rows through DuckDB: the targets.
 ``engines``
     The same for 10,000,000 rows through every engine.
 ``growth``

@@ -25,7 +25,7 @@ from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 
 TUNED = ("small", "nltcs", "electricity")
 CHECKED = ("acs", "phoneme", "numerical", "mdsalary")
-RELEASES = {"pair views": MarginalSynthesizer, "marginals": MarginalSynthesizer}
+RELEASES = {"marginals": MarginalSynthesizer}
 EPSILONS = (0.1, 0.5)
 _ROWS = 40_000
 

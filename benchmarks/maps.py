@@ -192,7 +192,7 @@ def _scaled(counts: Floats, total: float) -> Floats:
 
 
 def ours(counts: Counts, epsilon: Fraction, seed: int) -> Floats:
-    """Pair views of the two columns."""
+    """Marginals of the two columns."""
     model = _views(counts, epsilon, seed)
     return np.asarray(model.view([0, 1]))
 
@@ -276,7 +276,7 @@ def _edges(size: int, parts: int) -> NDArray[np.int64]:
 
 
 METHODS: dict[str, Method] = {
-    "pair views": ours,
+    "marginals": ours,
     "cells": cells,
     "uniform": uniform,
     "independent": independent,
@@ -284,7 +284,7 @@ METHODS: dict[str, Method] = {
     "kd-tree": kdtree,
     "adaptive grid": adaptive_grid,
 }
-MAIN = "pair views"
+MAIN = "marginals"
 
 
 # --- errors

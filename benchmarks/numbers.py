@@ -53,7 +53,6 @@ TABLES = {
 }
 # A release that keeps no dependence at all: single columns with all of epsilon.
 RELEASES: dict[str, Callable[..., Any]] = {
-    "pair views": MarginalSynthesizer,
     "marginals": MarginalSynthesizer,
     "independence": lambda epsilon, **given: MarginalSynthesizer(epsilon, max_order=1, **given),
     "HDPView": HDPViewSynthesizer,

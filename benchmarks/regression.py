@@ -39,7 +39,6 @@ RELEASES: dict[str, Callable[..., Any]] = {
     "workload": lambda domain, target, **kinds: MarginalSynthesizer(
         domain=domain, max_order=2, workload=regression_workload(domain, target), **kinds
     ),
-    "pair views": lambda domain, target, **kinds: MarginalSynthesizer(domain=domain, **kinds),
 }
 
 

@@ -6,7 +6,7 @@ model itself, over all columns, all pairs and `TRIPLES` random triples; and the 
 drawing codes and of writing values for them.
 
 ``weighted rows``
-    Pair views as they come: more pairs than a tree can hold, and so weighted rows.
+    Marginals as they come: more pairs than a tree can hold, and so weighted rows.
 ``tree``
     The tree of pairs in the same release.
 ``boxes``

@@ -73,12 +73,12 @@ def test_a_bootstrap_differs_from_the_rows_and_between_seeds():
 
 
 def test_methods_have_parameters_and_unknown_ones_are_named():
-    made = release("MarginalSynthesizer()", LABELLED, 1.0, 0)
-    assert made.estimator.error_share == 0
+    made = release("MarginalSynthesizer(max_order=2)", LABELLED, 1.0, 0)
+    assert made.estimator.max_order == 2
     with pytest.raises(SystemExit, match="no synthesizer 'TripleSynthesizer'.*independent"):
         release("TripleSynthesizer", LABELLED, 1.0, 0)
     with pytest.raises(SystemExit, match="not understood"):
-        release("MarginalSynthesizer(error_share=", LABELLED, 1.0, 0)
+        release("MarginalSynthesizer(max_order=", LABELLED, 1.0, 0)
 
 
 def test_what_is_refused_is_left_out(capsys):

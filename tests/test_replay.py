@@ -118,19 +118,11 @@ def _have(name):
 
 # Branches that cost seconds and whose steps are in other branches too.
 SLOW = {
-    "MarginalSynthesizer, one set at a time, after a test",
-    "MarginalSynthesizer, published errors",
     "MarginalSynthesizer, four columns",
     "MarginalSynthesizer, plan aim, workload of sets",
+    "MarginalSynthesizer, duckdb",
     "PrivateGridSearchCV, mean squared error",
     "PrivateGridSearchCV, a release each",
-    "MarginalSynthesizer, label mode",
-    "MarginalSynthesizer, more than 20 classes",
-    "MarginalSynthesizer, two columns",
-    "MarginalSynthesizer, more than 2,048 codes of two",
-    "MarginalSynthesizer, more than 512 codes",
-    "MarginalSynthesizer, rules",
-    "MarginalSynthesizer, duckdb",
     "PrivateClassifier",
 }
 
@@ -164,10 +156,7 @@ def certify_odd(branch: Branch, everything: bool = False):
         assert result.passed and not result.n_errors, str(result)
 
 
-SLOW_BESIDE = SLOW | {
-    "quality_report, learners",
-    "MarginalSynthesizer, published errors, scaled and of three levels",
-}
+SLOW_BESIDE = SLOW | {"quality_report, learners"}
 
 
 @pytest.mark.parametrize("branch", list(parameters(CONTAINED, SLOW_BESIDE)))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, Domain, Numeric, Synopsis
 from skdp.__main__ import main
-from skdp.release import Boxes, BoxModel, MixtureModel, PairTable, TreeDensity, TreeModel
+from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
 from skdp.release.balance import swap_codes
 from skdp.release.box_rounded import spread_evenly
 from skdp.release.pivotal import count_records, similar_first
@@ -338,18 +338,6 @@ def test_records_are_spread_evenly_inside_boxes():
     assert np.abs(np.bincount(codes[40:, 1])[3:] - [8, 24]).max() <= 1
     nothing = BoxModel(Boxes([[0, 0]], [[4, 9]]), [-3], (4, 9)).round_codes(36, generator())
     assert (np.bincount(nothing[:, 0]) == 9).all() and (np.bincount(nothing[:, 1]) == 4).all()
-
-
-def test_parts_of_a_mixture_get_their_share():
-    parts = [chain(seed) for seed in (1, 2)]
-    mixture = MixtureModel([TreeModel(parts[0], 30.0), TreeModel(parts[1], 70.0)])
-    codes = mixture.round_codes(1000, generator())
-    for axis in range(4):
-        wanted = 300 * parts[0].marginals[axis] + 700 * parts[1].marginals[axis]
-        assert np.abs(np.bincount(codes[:, axis], minlength=len(wanted)) - wanted).max() < 4
-    assert mixture.round_codes(0, generator()).shape == (0, 4)
-    weights = {3: np.array([0.0, 1, 1, 0])}
-    assert np.isin(mixture.round_codes(100, generator(), weights)[:, 3], [1, 2]).all()
 
 
 def test_large_columns():

@@ -14,13 +14,10 @@ from skdp.release import (
     BoundedSpread,
     Boxes,
     BoxModel,
-    ErrorBars,
     GaussianNoise,
     KnownNoise,
     LeafErrorBound,
     NetworkModel,
-    TreeDensity,
-    TreeModel,
 )
 from skdp.release.layers import layers_of, layers_of_vector
 
@@ -569,21 +566,6 @@ def test_layers_add_up_to_the_weights():
     steps, sets = layers_of([{0: vector, 1: share}, {1: -share}])
     assert steps.sum() == pytest.approx(7.0 + 1.0)
     assert all(((each >= 0) & (each <= 1)).all() for part in sets for each in part.values())
-
-
-def test_published_errors_of_ranges_bound_weighted_sums():
-    bars = ErrorBars(0.95, 10.0, False, 0.99, 100, "ranges")
-    mu = np.full(10, 0.1)
-    model = TreeModel(TreeDensity([mu, mu], []), 1000.0, error_bars=bars)
-    domain = Domain({"x": Numeric(0, 9, integer=True), "y": Numeric(0, 9, integer=True)})
-    release = Synopsis(domain, model)
-    count = release.count("x > 4", return_interval=True)
-    mean = release.mean("x", return_interval=True)
-    # The range of the column times the error of a count, over the count less its error.
-    assert mean.upper - mean.value == pytest.approx(9 * 10.5 / (1000 - 10.5))
-    assert count.upper - count.value == pytest.approx(10.5)
-    half, _ = model.column_errors(0, np.array([np.arange(10) - 4.5, np.ones(10)]), 0.95)
-    assert half.tolist() == pytest.approx([9 * 10.5, 10.5])
 
 
 def test_networks_have_statistics_without_intervals():
