@@ -19,7 +19,6 @@ from skdp.release import (
     LeafErrorBound,
     NetworkModel,
 )
-from skdp.release.layers import layers_of, layers_of_vector
 
 DOMAIN = Domain(
     {
@@ -552,20 +551,6 @@ def test_bounds_on_uneven_boxes_hold_for_weights_of_any_sign():
         if error is not None:
             value = float(model.answer([{0: weights}])[0])
             assert value - error.below - 1e-9 <= weights @ held <= value + error.above + 1e-9
-
-
-def test_layers_add_up_to_the_weights():
-    vector = np.array([-3.0, 0.0, 0.25, 4.0, 1.0])
-    steps, sets = layers_of_vector(vector, 400)
-    signs = np.where((sets @ vector) > 0, 1.0, -1.0)
-    assert (steps * signs) @ sets == pytest.approx(vector, abs=0.01)
-    assert steps.sum() == pytest.approx(7.0)
-    share = np.array([0.0, 0.5, 1.0])
-    steps, sets = layers_of_vector(share)
-    assert steps.tolist() == [1] and np.array_equal(sets[0], share)
-    steps, sets = layers_of([{0: vector, 1: share}, {1: -share}])
-    assert steps.sum() == pytest.approx(7.0 + 1.0)
-    assert all(((each >= 0) & (each <= 1)).all() for part in sets for each in part.values())
 
 
 def test_networks_have_statistics_without_intervals():

@@ -27,7 +27,6 @@ from .intervals import (
     intervals_from_arrays,
 )
 from .labels import range_label
-from .layers import are_shares
 from .model import Weights, by_attributes, warn_of_zero
 from .noise import range_extreme
 from .pivotal import count_records
@@ -181,7 +180,7 @@ class BoxModel:
             text += self.intervals.covers
         else:
             text += ", the only error: the query cuts through no box."
-        if are_shares(parts) and any(
+        if _are_shares(parts) and any(
             ((v > 0) & (v < 1)).any() for weights in parts for v in weights.values()
         ):
             text += IN_PROPORTION
@@ -241,7 +240,7 @@ class BoxModel:
             mean += share
             low += least
             high += most
-        if len(parts) > 1 and are_shares(parts):
+        if len(parts) > 1 and _are_shares(parts):
             mean = np.clip(mean, 0.0, 1.0)
             mean[mean < _WHOLE], mean[mean > 1.0 - _WHOLE] = 0.0, 1.0
             high = np.where(mean == 0.0, 0.0, np.minimum(high, 1.0))
@@ -428,3 +427,12 @@ class BoxModel:
         intervals = intervals_from_arrays(facts, arrays)
         boxes = Boxes(arrays["lower"], arrays["upper"])
         return cls(boxes, arrays["counts"], shape, intervals)
+
+
+def _are_shares(parts: Sequence[Weights]) -> bool:
+    """Whether all weights lie in [0, 1], as those of queries do."""
+    return all(_is_share(vector) for weights in parts for vector in weights.values())
+
+
+def _is_share(vector: FloatArray) -> bool:
+    return bool(((vector >= 0) & (vector <= 1)).all())

@@ -193,7 +193,7 @@ class Rules(NamedTuple):
                 for places in combinations(range(len(each.axes)), order):
                     axes = tuple(each.axes[place] for place in places)
                     others = tuple({*range(len(each.axes))} - {*places})
-                    mask = allowed.any(axis=others)
+                    mask = np.asarray(allowed.any(axis=others))
                     if order == len(each.axes) or not mask.all():
                         found[axes] = found[axes] & mask if axes in found else mask
         near: dict[int, set[int]] = {}
