@@ -434,5 +434,5 @@ def _are_shares(parts: Sequence[Weights]) -> bool:
     return all(_is_share(vector) for weights in parts for vector in weights.values())
 
 
-def _is_share(vector: FloatArray) -> bool:
+def _is_share(vector: np.ndarray) -> bool:
     return bool(((vector >= 0) & (vector <= 1)).all())

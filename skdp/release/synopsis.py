@@ -138,7 +138,7 @@ class Synopsis:
     def total_std(self) -> float:
         """Standard deviation of the noise in ``total``, in records.
 
-        For pair views it is that of the separate count of all records, before it is combined with
+        For marginals it is that of the separate count of all records, before it is combined with
         the views.
 
         Raises

@@ -49,14 +49,11 @@ class MarginalSynthesizer(Synthesizer):
         Public range or categories of every column, required. One attribute stands for all
         columns of an array.
     target : str, default=None
-        Column of the domain that takes ``y``, to be predicted from the others. If it has at most
-        20 codes, bins of the single columns are measured in each class, and one grid of the columns
-        that tell most of it; sets with it count half when sets are chosen. If it has more, the
-        first chosen pairs contain it, and sets without it count half.
+        Column of the domain that takes ``y``, to be predicted from the others. The first sets
+        that are chosen are pairs with it, and sets without it count half.
     max_order : int, default=3
         Largest number of columns in a chosen set, 1 to 4. A number above the number of columns
-        allows the set of all columns. 1 chooses none: the single columns are then independent
-        (with a target in each class).
+        allows the set of all columns. 1 chooses none: the single columns are then independent.
     workload : {"all", "ranges", "cells"} or dict, default="all"
         Queries that the release shall serve. "ranges" gives single columns more of the budget,
         "cells" less; "all" decides by the number of codes of the columns. A dict names the only
@@ -91,9 +88,8 @@ class MarginalSynthesizer(Synthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (the number of records, with a target of each class), "views"
-        (single columns, selection of sets, sets; ``synopsis_.model.budget`` says how it was
-        divided), "errors".
+        Epsilon and its parts: "total" (the number of records), "views" (single columns, selection
+        of sets, sets; ``synopsis_.model.budget`` says how it was divided).
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -101,39 +97,30 @@ class MarginalSynthesizer(Synthesizer):
     Warns
     -----
     UserWarning
-        If a column has more codes than tables of several columns distinguish (128; 2,048 if there
+        If a column has more codes than tables of several columns distinguish (128; 512 if there
         are two columns). The view of the column alone keeps all codes.
-
-    See Also
-    --------
-    PairViewSynthesizer : Single columns and pairs only.
 
     Notes
     -----
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
-    and parameters. *Released*: a noisy total, noisy views (with a target also of each class;
-    perhaps of all columns together, see below), which sets of columns were selected, and a noisy
-    quantile of the errors of each of four classes of questions (three of one class, if there are
-    many records). *Cost*: a record changes the total by one, one cell of each view of one
-    column, one cell (or one box per level) of the view of each set, every score of a set within a
-    known range, and every error by one; these are measured one after the other and their budgets
-    add up to epsilon.
+    and parameters. *Released*: a noisy total, noisy single columns, which sets of columns were
+    selected, and their noisy tables (perhaps coarse tables of all pairs, or counts of all columns
+    together, see below). *Cost*: a record changes the total by one, one block of each level of a
+    column, one cell of each table, and every score of a set within a known range; these are
+    measured one after the other and their budgets add up to epsilon.
 
     Choosing sets of columns where a model fits worst, and measuring them, is what AIM [1]_ does;
     rows that are moved until they agree with noisy marginals are known from PrivSyn [2]_. Both have
     guarantees with a delta. This release is pure epsilon-DP, and its noise is drawn exactly and as
     integers.
 
-    The counts of all columns together are measured too where they stand out from the noise: at a
-    very large epsilon, or where there are few cells for the number of records. They take half of
-    the part "views", and a record changes one of them by one. With ``max_order=1`` or a workload
-    of sets they are not measured.
+    The counts of all columns together are measured in place of sets where they stand out from the
+    noise: at a very large epsilon, or where there are few cells for the number of records. With
+    ``max_order=1`` or a workload of sets they are not.
 
-    Tables of at most two columns with more than one code are released as by
-    `PairViewSynthesizer`. Intervals of others fit the question: the known noise of the total,
-    simulated noise of single columns, and published quantiles of the errors of random ranges of two
-    columns, of ranges at the ends of two columns, and of three and four, judged together because
-    each has noise; see the user guide.
+    Answers are linear in what was measured, and their intervals have the variance of the noise of
+    just this answer. What was not measured comes from the rows; its variance is estimated, and the
+    guarantee says how much of the whole it is. Counts may be negative.
 
     References
     ----------
