@@ -45,7 +45,7 @@ BY_BLOCKS = {skdp.SampleAggregate}
 LONG = {"DataCube, optimized", "DataCube, l1", "DataCube, linf"}
 # Ways to tables of pairs that are zero wherever noise left nothing of a single column. The noise
 # of their cells is looked at before, in test_marginals.
-ZEROED = {"MarginalSynthesizer, MST"}
+ZEROED = {"MarginalSynthesizer, MST", "MarginalSynthesizer, wide columns"}
 
 
 def case_of(estimator):
@@ -345,8 +345,8 @@ STRUCTURE = re.compile(
     r"n_features_in_|n_clusters_$|n_blocks_$|components_|^std_$|children$|groupings|codes_|blue_|groups|shape|\.boxes|budget|\.ax[ei]s|sizes|parent|root|"
     r"order|leaf_errors|"
     r"law\._distinct|"
-    r"columns\[\d+\]\.(n_codes|variances|total_variance|_scales|_lowered|looks)|"
-    r"coefficients\.(ladders|looks\[\(.*\)\]\[1\])|model\.total_variance"
+    r"columns\[\d+\]\.(n_codes|variances|total_variance|_scales|_lowered|_restored|looks)|"
+    r"coefficients\.(ladders|grids|looks\[\(.*\)\]\[1\])|model\.total_variance"
 )
 # A model of one class holds only that label, with certainty.
 CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")

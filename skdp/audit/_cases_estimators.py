@@ -502,21 +502,21 @@ def _view_features(estimator: Any) -> Any:
     return facts, {name: array for name, array in arrays.items() if name not in drawn}
 
 
-def _marginal_case(epsilon: float, copies: int, **parameters: Any) -> AuditCase:
+def _marginal_case(copies: int, **parameters: Any) -> AuditCase:
     # A fit takes a tenth of a second.
-    estimator = MarginalSynthesizer(epsilon, domain=_SPACE, **parameters)
+    estimator = MarginalSynthesizer(1.0, domain=_SPACE, **parameters)
     case = space_case(estimator, copies, n_trials=2_000, quick_trials=180)
     return replace(case, options={"features": _view_features})
 
 
 @audited("MarginalSynthesizer")
 def _() -> AuditCase:
-    return _marginal_case(1.0, 600)
+    return _marginal_case(600)
 
 
 @audited("MarginalSynthesizer, few records")
 def _() -> AuditCase:
-    return _marginal_case(1.0, 1)
+    return _marginal_case(1)
 
 
 @audited("MarginalSynthesizer, one column")
@@ -544,29 +544,24 @@ def _() -> AuditCase:
 
 @audited("MarginalSynthesizer, coarse tables of pairs")
 def _() -> AuditCase:
-    return _marginal_case(1.0, 600, max_order=2)
-
-
-@audited("MarginalSynthesizer, joint counts")
-def _() -> AuditCase:
-    return _marginal_case(10.0, 1)
+    return _marginal_case(600, max_order=2)
 
 
 @audited("MarginalSynthesizer, target")
 def _() -> AuditCase:
-    case = _marginal_case(1.0, 600, target="s", max_order=2)
+    case = _marginal_case(600, target="s", max_order=2)
     X, y = case.dataset.drop(columns="s"), case.dataset["s"]
     return replace(case, dataset=(X, y), neighbour=(X.iloc[:-1], y.iloc[:-1]))
 
 
 @audited("MarginalSynthesizer, MST")
 def _() -> AuditCase:
-    return _marginal_case(1.0, 600, plan="mst")
+    return _marginal_case(600, plan="mst")
 
 
 @audited("MarginalSynthesizer, AIM")
 def _() -> AuditCase:
-    return _marginal_case(1.0, 600, plan="aim", max_order=2)
+    return _marginal_case(600, plan="aim", max_order=2)
 
 
 @audited("PrivBayesSynthesizer")
