@@ -28,7 +28,7 @@ _PARTS = (64, 16, 4, 1)
 # Epsilon of the curves over the number of rows, where none is given.
 _FIXED = 1.0
 _CURVES = ("nist", "adult", "electricity", "phoneme", "nltcs", "acs", *RANGES)
-RIVALS = ("independent", "cells", "uniform", "privtree", "PairViewSynthesizer")
+RIVALS = ("independent", "cells", "uniform", "privtree", "MarginalSynthesizer")
 _WORSE = 1.03
 _ALLOWED_ERRORS = 2.0
 _HALF_A_RECORD = 0.5

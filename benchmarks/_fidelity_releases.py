@@ -105,7 +105,7 @@ def release(
     ----------
     name : str
         One of `BASELINES`, or a synthesizer of the library: the name of its class, with parameters
-        if they are not the defaults, such as "PairViewSynthesizer(error_share=0)".
+        if they are not the defaults, such as "MarginalSynthesizer()".
     table : Table
     epsilon : float
     seed : int

@@ -19,7 +19,7 @@ __all__ = ["Options", "Result", "append", "ratio_of", "result_of", "show"]
 class Options:
     """What the command line chooses; None: what the task measures by default."""
 
-    methods: tuple[str, ...] = ("PairViewSynthesizer",)
+    methods: tuple[str, ...] = ("MarginalSynthesizer",)
     epsilons: tuple[float, ...] | None = None
     tables: tuple[str, ...] | None = None
     runs: int = 10

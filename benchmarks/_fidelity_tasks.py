@@ -20,7 +20,7 @@ __all__ = ["convergence", "nist", "ranges", "single"]
 
 _NIST_BARS = {0.1: 922, 0.5: 958, 1.0: 972, 2.0: 978, 8.0: 986, 30.0: 992}
 _NIST_TRIPLES = {1.0: 925}
-# Errors of pair views before; at most 5% more is allowed.
+# Errors before; at most 5% more is allowed.
 _RANGES = {
     "hdpview/small": {0.1: 221, 1.0: 53},
     "hdpview/numerical": {0.1: 458, 1.0: 106},

@@ -1,4 +1,4 @@
-"""Counting in engines: pair views of a hundred million rows, time against rows and distinct rows.
+"""Counting in engines: marginals of a hundred million rows, time against rows and distinct rows.
 
 Rows of 8 columns are generated into Parquet files of a temporary directory, 2,000,000 rows a file,
 from a pool of distinct rows, and removed afterwards. Every fit runs in a separate process; its
@@ -8,7 +8,7 @@ the rest of the fit: noise, selection, joining the views.
 Each part can be run separately with ``--part``:
 
 ``large``
-    Pair views at epsilon 1 of 100,000,000 rows through DuckDB: the targets.
+    Marginals at epsilon 1 of 100,000,000 rows through DuckDB: the targets.
 ``engines``
     The same for 10,000,000 rows through every engine.
 ``growth``
@@ -43,7 +43,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from benchmarks import _data
-from skdp import Categorical, Domain, Numeric, PairViewSynthesizer
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.rows import coded as engine_rows
 from skdp.rows import count_rows, read_rows
 
@@ -227,7 +227,7 @@ def fit(engine: str, folder: Path) -> dict[str, Any]:
 
     engine_rows.guarded = timed
     begin, cpu = time.perf_counter(), time.process_time()
-    view = PairViewSynthesizer(epsilon=1.0, domain=domain()).fit(rows)
+    view = MarginalSynthesizer(epsilon=1.0, domain=domain()).fit(rows)
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     return {
         "engine": engine,

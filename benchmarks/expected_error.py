@@ -21,11 +21,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import _data
-from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, PairViewSynthesizer
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 
 TUNED = ("small", "nltcs", "electricity")
 CHECKED = ("acs", "phoneme", "numerical", "mdsalary")
-RELEASES = {"pair views": PairViewSynthesizer, "marginals": MarginalSynthesizer}
+RELEASES = {"marginals": MarginalSynthesizer}
 EPSILONS = (0.1, 0.5)
 _ROWS = 40_000
 

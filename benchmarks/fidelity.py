@@ -25,7 +25,7 @@ Tasks, each measured for any synthesizer of the library and for baselines ("inde
     CPU time and memory of a fit, in a process of its own.
 
 Every line has the mean, its standard error, the target, and whether it is met. Run as
-``python -m benchmarks.fidelity nist ranges --method PairViewSynthesizer independent``. A table
+``python -m benchmarks.fidelity nist ranges --method MarginalSynthesizer independent``. A table
 whose file is missing is replaced by a small generated one; ``--small`` does so with all tables.
 """
 
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Result]:
     """Run tasks, print their results, and add them to a file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", nargs="*", help=f"of {', '.join(TASKS)}; by default all")
-    parser.add_argument("--method", nargs="+", default=["PairViewSynthesizer"])
+    parser.add_argument("--method", nargs="+", default=["MarginalSynthesizer"])
     parser.add_argument("--epsilon", nargs="+", type=float)
     parser.add_argument("--table", nargs="+", choices=sorted(TABLES))
     parser.add_argument("--runs", type=int, default=10)

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from benchmarks import _fidelity_tables as tables
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.pairviews.errors import random_weights, tail_weights
 
 EPSILONS = (0.05, 0.3, 1.0, 8.0)
 LEVELS = (0.8, 0.9, 0.95)
@@ -38,7 +37,39 @@ N_ROWS = 20_000
 # Questions are drawn anew for each release, but for cells, whose errors are seen over releases.
 FIRST_SEED = 77
 
+# Share of the records in a range at one end of a column.
+_TAIL = 0.02, 0.2
+
 Weights = dict[int, NDArray[np.float64]]
+
+
+def random_weights(size: int, ordered: bool, generator: np.random.Generator) -> NDArray[np.float64]:
+    """Weights 1 on a random range of codes, or on a random subset of unordered ones, else 0."""
+    weights = np.zeros(size)
+    if ordered:
+        low, high = sorted(generator.integers(0, size, size=2).tolist())
+        weights[low : high + 1] = 1.0
+    else:
+        most = int(generator.integers(1, size + 1))
+        weights[generator.permutation(size)[:most]] = 1.0
+    return weights
+
+
+def tail_weights(
+    mass: NDArray[np.float64], ordered: bool, generator: np.random.Generator
+) -> NDArray[np.float64]:
+    """Weights 1 on the codes at one end that hold a random small share of the records, else 0.
+
+    The codes of an unordered attribute are shuffled first. There is one code at least.
+    """
+    order = np.arange(len(mass)) if ordered else generator.permutation(len(mass))
+    if generator.random() < 0.5:
+        order = order[::-1]
+    share = generator.uniform(*_TAIL)
+    number = max(int((np.cumsum(mass[order]) <= share).sum()), 1)
+    weights = np.zeros(len(mass))
+    weights[order[:number]] = 1.0
+    return weights
 
 
 def chain() -> tables.Table:

@@ -29,9 +29,8 @@ from benchmarks import _data
 from skdp._random import noise_source
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.dpcube import two_step_kdtree, two_step_parts
-from skdp.kernels.pairviews import pair_views, pair_views_parts, single_views
-from skdp.kernels.pairviews.boxes import leaf_numbers
 from skdp.kernels.privtree import privtree, privtree_parts
+from skdp.kernels.views import Asked, measured_views
 from skdp.mechanisms import discrete_laplace
 from skdp.rows import CountTable
 
@@ -193,10 +192,8 @@ def _scaled(counts: Floats, total: float) -> Floats:
 
 
 def ours(counts: Counts, epsilon: Fraction, seed: int) -> Floats:
-    """Pair views of the two columns."""
-    model = pair_views(
-        _table(counts), pair_views_parts(epsilon, counts.shape, 0), random_state=seed
-    )
+    """Marginals of the two columns."""
+    model = _views(counts, epsilon, seed)
     return np.asarray(model.view([0, 1]))
 
 
@@ -213,19 +210,26 @@ def uniform(counts: Counts, epsilon: Fraction, seed: int) -> Floats:
 
 def independent(counts: Counts, epsilon: Fraction, seed: int) -> Floats:
     """The product of the columns by themselves."""
-    source = noise_source(seed)
-    first = int(discrete_laplace(int(counts.sum()), epsilon / 20, random_state=source))
+    model = _views(counts, epsilon, seed, max_order=1)
+    shares = [np.maximum(model.view([axis]), 0.0) for axis in range(2)]
+    shares = [share / max(share.sum(), 1e-300) for share in shares]
+    return max(model.total, 1.0) * np.outer(*shares)
+
+
+def _views(counts: Counts, epsilon: Fraction, seed: int, **asked: Any) -> Any:
+    """The release of marginals."""
+    parts = {"total": epsilon / 50, "views": epsilon * 49 / 50}
     orders = [np.arange(size) for size in counts.shape]
-    views, total = single_views(
-        _table(counts), epsilon * 19 / 20, first, epsilon / 20, orders, random_state=source
-    )
-    shares = [view / view.sum() for view in views]
-    return max(total, 1.0) * np.outer(*shares)
+    return measured_views(_table(counts), parts, Asked(orders, **asked), random_state=seed)
 
 
 def _boxes(shape: tuple[int, ...], lower: Any, upper: Any, counts: Any) -> Floats:
     """Boxes spread evenly over their cells."""
-    return np.asarray((counts / np.prod(upper - lower, axis=1))[leaf_numbers(lower, upper, shape)])
+    found = np.zeros(shape)
+    even = counts / np.prod(upper - lower, axis=1)
+    for low, high, value in zip(lower, upper, even, strict=True):
+        found[tuple(slice(a, b) for a, b in zip(low, high, strict=True))] = value
+    return found
 
 
 def privtree_map(counts: Counts, epsilon: Fraction, seed: int) -> Floats:
@@ -272,7 +276,7 @@ def _edges(size: int, parts: int) -> NDArray[np.int64]:
 
 
 METHODS: dict[str, Method] = {
-    "pair views": ours,
+    "marginals": ours,
     "cells": cells,
     "uniform": uniform,
     "independent": independent,
@@ -280,7 +284,7 @@ METHODS: dict[str, Method] = {
     "kd-tree": kdtree,
     "adaptive grid": adaptive_grid,
 }
-MAIN = "pair views"
+MAIN = "marginals"
 
 
 # --- errors

@@ -36,7 +36,6 @@ from skdp import (
     KDTreeSynthesizer,
     MarginalSynthesizer,
     Numeric,
-    PairViewSynthesizer,
     PrivTreeSynthesizer,
 )
 from skdp.exceptions import DomainError, InsecureSeedWarning
@@ -54,11 +53,8 @@ TABLES = {
 }
 # A release that keeps no dependence at all: single columns with all of epsilon.
 RELEASES: dict[str, Callable[..., Any]] = {
-    "pair views": PairViewSynthesizer,
     "marginals": MarginalSynthesizer,
-    "independence": lambda epsilon, **given: MarginalSynthesizer(
-        epsilon, max_order=1, error_share=0, **given
-    ),
+    "independence": lambda epsilon, **given: MarginalSynthesizer(epsilon, max_order=1, **given),
     "HDPView": HDPViewSynthesizer,
     "PrivTree": PrivTreeSynthesizer,
     "kd-tree, two-step": KDTreeSynthesizer,

@@ -34,7 +34,7 @@ from sklearn.model_selection import ParameterGrid, cross_val_score, train_test_s
 
 from benchmarks import _data
 from benchmarks.privpfc import Problem, adult, electricity
-from skdp import Categorical, PairViewSynthesizer, private_accuracy
+from skdp import Categorical, MarginalSynthesizer, private_accuracy
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import noisy_max
 
@@ -70,7 +70,7 @@ def one_seed(problem: Problem, total: float, seed: int) -> dict[str, float]:
     }
 
     def released(rows: pd.DataFrame, number: int) -> pd.DataFrame:
-        synthesizer = PairViewSynthesizer(
+        synthesizer = MarginalSynthesizer(
             RELEASE * total, domain=problem.domain, target=label, random_state=number
         )
         return synthesizer.fit(rows).sample(random_state=number)

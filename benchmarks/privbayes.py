@@ -1,4 +1,4 @@
-"""PrivBayes, pair views and marginals: total variation distance of two- and three-way marginals.
+"""PrivBayes and marginals: total variation distance of two- and three-way marginals.
 
 For each table and epsilon, synthetic rows (as many as there are records, drawn independently) are
 compared with the records: mean total variation distance over all pairs and all triples of columns.
@@ -30,7 +30,6 @@ from skdp import (
     Domain,
     MarginalSynthesizer,
     Numeric,
-    PairViewSynthesizer,
     PrivBayesSynthesizer,
 )
 from skdp.exceptions import InsecureSeedWarning
@@ -41,7 +40,6 @@ METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
     "F": (PrivBayesSynthesizer, {"score_function": "F"}),
     "R, hierarchical": (PrivBayesSynthesizer, {"encoding": "hierarchical"}),
     "R, negatives zero": (PrivBayesSynthesizer, {"negatives": "zero"}),
-    "pair views": (PairViewSynthesizer, {}),
     "marginals": (MarginalSynthesizer, {}),
 }
 EPSILONS = (0.1, 1.0)

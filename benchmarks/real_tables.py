@@ -35,8 +35,8 @@ from skdp import (
     Date,
     Domain,
     Identifier,
+    MarginalSynthesizer,
     Numeric,
-    PairViewSynthesizer,
     derived,
     forbid,
     only_if,
@@ -245,7 +245,7 @@ def run(name: str, epsilon: float, seeds: Sequence[int]) -> dict[str, Any]:
             if way == "plain":
                 given = given[list(domain.names)]
             start = time.process_time()
-            fit = PairViewSynthesizer(epsilon, domain=domain, random_state=seed).fit(given)
+            fit = MarginalSynthesizer(epsilon, domain=domain, random_state=seed).fit(given)
             seconds = time.process_time() - start
             synthetic = fit.sample(random_state=seed)
             found[way].append({**measure(table, synthetic, full), "fit, CPU s": seconds})

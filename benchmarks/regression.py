@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import _data
-from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, PairViewSynthesizer
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.exceptions import InsecureSeedWarning
 from skdp.inspection import linear_regression, regression_workload
 
@@ -39,7 +39,6 @@ RELEASES: dict[str, Callable[..., Any]] = {
     "workload": lambda domain, target, **kinds: MarginalSynthesizer(
         domain=domain, max_order=2, workload=regression_workload(domain, target), **kinds
     ),
-    "pair views": lambda domain, target, **kinds: PairViewSynthesizer(domain=domain, **kinds),
 }
 
 

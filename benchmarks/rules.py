@@ -1,4 +1,4 @@
-"""Pair views with and without the rules of a table: error, impossible rows, CPU time.
+"""Marginals with and without the rules of a table: error, impossible rows, CPU time.
 
 The tables are generated: groups of columns under known rules (a bound, columns of some records
 only, a hierarchy), joined by one hidden factor, and free columns between them. ``wide`` adds rules
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from skdp.domain import Zeros
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.pairviews import pair_views, pair_views_parts
+from skdp.kernels.views import Asked, measured_views
 from skdp.release import Model
 from skdp.rows import CountTable
 
@@ -135,13 +135,14 @@ def main() -> None:
         pairs = list(itertools.combinations(range(n_columns), 2))
         ruled = [each.axes for each in zeros if len(each.axes) == 2]
         for epsilon, honoured in itertools.product(EPSILONS, (False, True)):
-            parts = pair_views_parts(Fraction(str(epsilon)), shape, 0.05)
+            whole = Fraction(str(epsilon))
+            parts = {"total": whole / 50, "views": whole * 49 / 50}
+            orders = [np.arange(size) for size in shape]
+            asked = Asked(orders, zeros=zeros if honoured else (), max_order=2)
             results = []
             for seed in range(N_RELEASES):
                 start = time.process_time()
-                model = pair_views(
-                    counts, parts, zeros=zeros if honoured else (), random_state=seed
-                )
+                model = measured_views(counts, parts, asked, random_state=seed)
                 cpu = time.process_time() - start
                 drawn = model.sample_codes(N_DRAWN, np.random.default_rng(seed))
                 errors = [variation(model, codes, some) for some in (pairs, ruled)]

@@ -6,7 +6,7 @@ model itself, over all columns, all pairs and `TRIPLES` random triples; and the 
 drawing codes and of writing values for them.
 
 ``weighted rows``
-    Pair views as they come: more pairs than a tree can hold, and so weighted rows.
+    Marginals as they come: more pairs than a tree can hold, and so weighted rows.
 ``tree``
     The tree of pairs in the same release.
 ``boxes``
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from skdp import Categorical, Domain, HDPViewSynthesizer, Numeric, PairViewSynthesizer, Synopsis
+from skdp import Categorical, Domain, HDPViewSynthesizer, MarginalSynthesizer, Numeric, Synopsis
 from skdp.exceptions import InsecureSeedWarning
 from skdp.release import BoxModel, TreeDensity, TreeModel
 from skdp.release.tree_given import GivenTree
@@ -60,7 +60,7 @@ def releases() -> dict[str, tuple[Synopsis, View]]:
     rows = rows.astype(dict.fromkeys(numbers, float))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureSeedWarning)
-        pairs = PairViewSynthesizer(1.0, domain=domain, random_state=0).fit(rows).synopsis_
+        pairs = MarginalSynthesizer(1.0, domain=domain, random_state=0).fit(rows).synopsis_
         boxes = HDPViewSynthesizer(1.0, domain=domain, random_state=0).fit(rows).synopsis_
     model = pairs.model
     assert isinstance(model, TreeModel) and isinstance(boxes.model, BoxModel)

@@ -33,7 +33,7 @@ from benchmarks import _data
 from benchmarks.additive import TABLES, Task, load
 from skdp import (
     HDPViewSynthesizer,
-    PairViewSynthesizer,
+    MarginalSynthesizer,
     PrivateAdditiveClassifier,
     PrivateClassifier,
     PrivateGridSearchCV,
@@ -65,7 +65,7 @@ def kinds(task: Task, epsilon: Fraction) -> list[Any]:
         PrivPfCClassifier(epsilon, max_grids=2_000, **declared),
         *(
             PrivateClassifier(tree, release(epsilon, domain=task.domain), classes=LABELS)
-            for release in (HDPViewSynthesizer, PairViewSynthesizer)
+            for release in (HDPViewSynthesizer, MarginalSynthesizer)
         ),
     ]
 

@@ -21,7 +21,7 @@ import skdp
 from benchmarks import _data
 from skdp import Domain, Numeric
 
-RELEASES = ("PairViewSynthesizer", "MarginalSynthesizer", "PrivBayesSynthesizer")
+RELEASES = ("MarginalSynthesizer", "MarginalSynthesizer", "PrivBayesSynthesizer")
 TABLES = ("small", "adult")
 SIZES = (10_000, 100_000, 1_000_000)
 

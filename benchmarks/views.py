@@ -47,25 +47,23 @@ from skdp import (
     HDPViewSynthesizer,
     MarginalSynthesizer,
     Numeric,
-    PairViewSynthesizer,
 )
-from skdp._random import noise_source
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.pairviews import single_views
-from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
+from skdp.hierarchy import project_to_simplex
+from skdp.kernels.views import Asked, measured_views
+from skdp.mechanisms import discrete_laplace_variance
 from skdp.rows import CountTable
 
 # A method that is added here appears in the parts "tables" and "ranges". It raises a ValueError for
 # a table that it does not support.
 METHODS: dict[str, Callable[..., Any]] = {
-    "pair views": PairViewSynthesizer,
     "marginals": MarginalSynthesizer,
     "HDPView": HDPViewSynthesizer,
 }
-MAIN = "pair views"
+MAIN = "marginals"
 EPSILONS = (1.0, 0.1)
 
-# Targets of pair views: ranges, cells.
+# Targets of marginals: ranges, cells.
 BARS = {
     ("small", 1.0): (60, 7),
     ("numerical", 1.0): (130, 8),
@@ -174,19 +172,12 @@ def independence(
     ``orders`` has an order of the codes of every column, None where there is no such order; by
     default the codes are in order in every column.
     """
-    source = noise_source(seed)
     whole = Fraction(str(epsilon))
-    total = whole / 50
-    first = int(discrete_laplace(exact.n, total, random_state=source))
-    views, _ = single_views(
-        exact,
-        whole - total,
-        first,
-        total,
-        [np.arange(size) for size in exact.shape] if orders is None else orders,
-        random_state=source,
-    )
-    return views
+    parts = {"total": whole / 50, "views": whole * 49 / 50}
+    known = [np.arange(size) for size in exact.shape] if orders is None else orders
+    model = measured_views(exact, parts, Asked(known, max_order=1), random_state=seed)
+    total = max(model.total, 1.0)
+    return [project_to_simplex(model.view([axis]), total) for axis in range(len(exact.shape))]
 
 
 def identity(table: _data.RangeTable, epsilon: float) -> tuple[float, float]:
@@ -385,7 +376,7 @@ def adult_domain(rows: pd.DataFrame) -> Domain:
 
 
 def tree_errors(
-    epsilon: float, seeds: int, folds: int, method: Callable[..., Any] = PairViewSynthesizer
+    epsilon: float, seeds: int, folds: int, method: Callable[..., Any] = MarginalSynthesizer
 ) -> list[float]:
     """Error on true held-out rows of boosted trees trained on synthetic rows, for each fold."""
     rows = _data.frame("adult")
@@ -455,9 +446,7 @@ def run_coverage(runs: int) -> tuple[list[dict[str, Any]], list[Promise]]:
                     model = release(MAIN, epsilon, domain, seed, rows).synopsis_.model
                     answers = model.answer(weights)
                     errors = np.abs(answers - truth)
-                    half = np.array(
-                        [model.error_bars.half_width(a, model.total, level) for a in answers]
-                    )
+                    half = np.array([model.error(query, level).above for query in weights])
                     covered.append(float((errors <= half).mean()))
                     widths.append(2 * float(np.median(half)) / float(np.quantile(errors, 0.95)))
                 mean, width = statistics.fmean(covered), statistics.fmean(widths)
@@ -508,7 +497,7 @@ def _wide() -> None:
     rows = wide_rows()
     domain = Domain({name: Numeric(0, 29, integer=True) for name in rows.columns})
     start, begin = time.perf_counter(), time.process_time()
-    PairViewSynthesizer(1.0, domain=domain).fit(rows)
+    MarginalSynthesizer(1.0, domain=domain).fit(rows)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(
         time.perf_counter() - start,

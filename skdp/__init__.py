@@ -280,7 +280,7 @@ _HOMES = {
         "HDPViewSynthesizer",
         "KDTreeSynthesizer",
         "MarginalSynthesizer",
-            "PrivBayesSynthesizer",
+        "PrivBayesSynthesizer",
         "PrivTreeSynthesizer",
     ),
 }

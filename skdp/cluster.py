@@ -163,9 +163,6 @@ class DPKMeans(
     [-4, 0, 5]
     """
 
-    # Pickles of earlier versions know no steps to print.
-    verbose = 0
-
     def __init__(
         self,
         n_clusters=8,

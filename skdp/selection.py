@@ -124,9 +124,6 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     # largest of that cell's W_y n_y by 0 to max W, in every feature: R = max W. For numbers, one
     # more record moves one |sum of weights| by at most its own weight, up or down: R = 2 max W.
 
-    # Pickles of earlier versions know no method.
-    method = "one-shot"
-
     def __init__(
         self,
         k: Any = 10,

@@ -176,30 +176,18 @@ CASES = [
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
-        skdp.PairViewSynthesizer,
-        params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
-        array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
-        branches={
-            "no target": {"target": None},
-            "no error bars": {"error_share": 0},
-            "two columns": {"target": None, "domain": DOMAIN.select(["age", "work"])},
-            "one column": {"target": None, "domain": DOMAIN.select(["age"])},
-            "wide columns": {"target": None, "domain": WIDE},
-        },
-        expected_failures=EMPTY_IS_LEGAL,
-    ),
-    Case(
         skdp.MarginalSynthesizer,
         params={"epsilon": 1.0, "domain": DOMAIN, "target": "income"},
         array_params={"domain": skdp.Numeric(-10, 10, bins=4), "target": None},
         branches={
             "no target": {"target": None},
-            "no error bars": {"error_share": 0},
+            "one column": {"target": None, "domain": DOMAIN.select(["age"])},
+            "two columns": {"target": None, "domain": DOMAIN.select(["age", "work"])},
+            "wide columns": {"target": None, "domain": WIDE},
             "single columns": {"target": None, "max_order": 1},
             "cells of pairs": {"target": None, "max_order": 2, "workload": "cells"},
             "MST": {"plan": "mst"},
             "AIM": {"plan": "aim", "max_order": 2},
-            "linear": {"plan": "linear", "target": None},
             "some sets": {
                 "target": None,
                 "workload": {("age", "income"): 1, ("sex", "work", "income"): 0.5},

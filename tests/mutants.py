@@ -115,20 +115,8 @@ NEAREST = {
     "skdp/kernels/lines/adaptive.py": ["test_lines", "test_histogram"],
     "skdp/kernels/lines/ahp.py": ["test_lines", "test_histogram"],
     "skdp/kernels/lines/dawa.py": ["test_lines", "test_histogram"],
-    "skdp/kernels/marginals/candidates.py": ["test_marginals"],
-    "skdp/kernels/marginals/classes.py": ["test_marginals", "test_marginals_label"],
-    "skdp/kernels/marginals/grid.py": ["test_marginals", "test_marginals_label"],
-    "skdp/kernels/marginals/measure.py": ["test_marginals"],
-    "skdp/kernels/marginals/views.py": ["test_marginals"],
-    "skdp/kernels/marginals/worth.py": ["test_marginals"],
-    "skdp/kernels/marginals/wide.py": ["test_marginals"],
-    "skdp/kernels/views/measure.py": ["test_views"],
-    "skdp/kernels/pairviews/box_trees.py": ["test_pairviews"],
-    "skdp/kernels/pairviews/choice.py": ["test_pairviews"],
-    "skdp/kernels/pairviews/errors.py": ["test_pairviews"],
-    "skdp/kernels/pairviews/maps.py": ["test_pairviews"],
-    "skdp/kernels/pairviews/measure.py": ["test_pairviews"],
-    "skdp/kernels/pairviews/single.py": ["test_pairviews"],
+    "skdp/kernels/views/candidates.py": ["test_marginals"],
+    "skdp/kernels/views/measure.py": ["test_views", "test_marginals"],
     "skdp/kernels/privbayes/measure.py": ["test_privbayes"],
     "skdp/kernels/privbayes/network.py": ["test_privbayes"],
     "skdp/kernels/privbayes/scores.py": ["test_privbayes"],
@@ -152,8 +140,6 @@ NEAREST = {
     "skdp/selection.py": ["test_top_k_selector", "test_selection"],
     "skdp/synthesis/grid.py": ["test_partitions"],
 }
-# Files whose noise is that of simulations: it protects nobody.
-SIMULATED = ("skdp/kernels/marginals/simulation.py",)
 # Words in the names of the branches in tests/replays.py that reach the file.
 REPLAYS = {
     "skdp/classification/privpfc.py": "PrivPfC",
@@ -194,20 +180,8 @@ REPLAYS = {
     "skdp/kernels/lines/adaptive.py": "RangeTree",
     "skdp/kernels/lines/ahp.py": "RangeTree",
     "skdp/kernels/lines/dawa.py": "RangeTree",
-    "skdp/kernels/marginals/candidates.py": "Marginal",
-    "skdp/kernels/marginals/classes.py": "Marginal",
-    "skdp/kernels/marginals/grid.py": "Marginal",
-    "skdp/kernels/marginals/measure.py": "Marginal",
-    "skdp/kernels/marginals/views.py": "Marginal",
-    "skdp/kernels/marginals/worth.py": "Marginal",
-    "skdp/kernels/marginals/wide.py": "Marginal",
-    "skdp/kernels/views/measure.py": "linear",
-    "skdp/kernels/pairviews/box_trees.py": "PairView",
-    "skdp/kernels/pairviews/choice.py": "PairView",
-    "skdp/kernels/pairviews/errors.py": "PairView",
-    "skdp/kernels/pairviews/maps.py": "two columns",
-    "skdp/kernels/pairviews/measure.py": "PairView",
-    "skdp/kernels/pairviews/single.py": "PairView",
+    "skdp/kernels/views/candidates.py": "Marginal",
+    "skdp/kernels/views/measure.py": "Marginal",
     "skdp/kernels/privbayes/measure.py": "PrivBayes",
     "skdp/kernels/privbayes/network.py": "PrivBayes",
     "skdp/kernels/privbayes/scores.py": "PrivBayes",
@@ -366,7 +340,7 @@ def all_mutants() -> list[Mutant]:
     mutants = []
     for path in sorted((ROOT / "skdp").rglob("*.py")):
         file = path.relative_to(ROOT).as_posix()
-        if file.startswith(("skdp/mechanisms/", "skdp/audit/", *SIMULATED)):
+        if file.startswith(("skdp/mechanisms/", "skdp/audit/")):
             continue
         source = path.read_text(encoding="utf-8")
         for function, call in calls_of(source):

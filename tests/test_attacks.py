@@ -10,7 +10,7 @@ from estimators import DOMAIN, people
 from scipy import stats
 
 import skdp
-from skdp import Domain, GridSynthesizer, Numeric, PairViewSynthesizer
+from skdp import Domain, GridSynthesizer, MarginalSynthesizer, Numeric
 from skdp.attacks import attack_report, canary_audit
 from skdp.attacks._allowed import allowed_hits, allowed_right
 from skdp.attacks._guesses import Guesses, confident_guesses, epsilon_lower_bound
@@ -120,7 +120,7 @@ def test_neighbours_of_many_rows_are_drawn():
 
 @pytest.fixture(scope="module")
 def reports():
-    view = PairViewSynthesizer(1.0, domain=DOMAIN).fit(IN)
+    view = MarginalSynthesizer(1.0, domain=DOMAIN).fit(IN)
     return {
         "view": attack_report(view, IN, OUT, random_state=0, max_rows=300),
         "copy": attack_report(IN, IN, OUT, domain=DOMAIN, epsilon=1, random_state=0, max_rows=300),
@@ -132,7 +132,7 @@ def test_a_private_release_passes_and_a_copy_is_convicted():
     rng = np.random.default_rng(0)
     wide = pd.DataFrame(rng.integers(0, 10, (1_600, 4)), columns=list("abcd"))
     inside, outside = wide[COIN], wide[~COIN]
-    view = PairViewSynthesizer(1.0, domain=FOUR).fit(inside)
+    view = MarginalSynthesizer(1.0, domain=FOUR).fit(inside)
     report = attack_report(view, inside, outside, random_state=0, max_rows=300)
     assert report.passed and report.epsilon == 1 and report.copy_caught
     assert (report.attacks["epsilon_lower_bound"] <= 1).all()
@@ -187,7 +187,7 @@ def test_without_a_claim_and_for_any_library():
 
 
 def test_releases_of_files_and_estimators_are_attacked_alike(tmp_path):
-    view = PairViewSynthesizer(1.0, domain=DOMAIN).fit(IN)
+    view = MarginalSynthesizer(1.0, domain=DOMAIN).fit(IN)
     view.synopsis_.save(tmp_path / "release")
     loaded = skdp.Synopsis.load(tmp_path / "release")
     both = [attack_report(one, IN, OUT, max_rows=50, random_state=2) for one in (view, loaded)]
@@ -216,7 +216,7 @@ def test_wrong_parameters_are_refused():
         attack_report(IN.assign(sex="martian"), IN, OUT, **given)
     with pytest.raises(skdp.DomainError):
         attack_report(IN, IN.drop(columns="sex"), OUT, **given)
-    view = PairViewSynthesizer(1.0, domain=DOMAIN).fit(IN)
+    view = MarginalSynthesizer(1.0, domain=DOMAIN).fit(IN)
     with pytest.raises(ValueError, match="differs"):
         attack_report(view, IN[["sex"]], OUT[["sex"]], domain=DOMAIN.select(["sex"]))
 
@@ -239,7 +239,7 @@ def test_picture(reports):
 
 
 def test_canaries_convict_a_copy_and_pass_pair_views():
-    view = PairViewSynthesizer(1.0, domain=FOUR)
+    view = MarginalSynthesizer(1.0, domain=FOUR)
     audit = canary_audit(view, random_state=0)
     assert audit.passed and audit.epsilon_lower_bound < 1 < audit.copy_epsilon_lower_bound
     assert audit.publishable and pickle.loads(pickle.dumps(audit)).verdict == audit.verdict
@@ -262,7 +262,7 @@ def test_noise_that_is_too_small_is_convicted_and_honest_noise_is_not():
 
 def test_records_make_it_private_and_cost_nothing():
     ledger = skdp.PrivacyLedger(1)
-    view = PairViewSynthesizer(1.0, domain=DOMAIN, ledger=ledger, random_state=3)
+    view = MarginalSynthesizer(1.0, domain=DOMAIN, ledger=ledger, random_state=3)
     with pytest.warns(PrivacyLeakWarning, match="outside of the ledger"):
         audit = canary_audit(view, IN[:300], n_canaries=100, n_runs=2, random_state=0)
     assert ledger.spent == 0 and not hasattr(view, "synopsis_")
@@ -292,7 +292,7 @@ def test_canaries_keep_the_structure():
 
 
 def test_wrong_canary_audits_are_refused():
-    view = PairViewSynthesizer(1.0, domain=DOMAIN)
+    view = MarginalSynthesizer(1.0, domain=DOMAIN)
     for params, error in [
         ({"n_canaries": 3}, ValueError),
         ({"n_runs": 0}, ValueError),
@@ -311,7 +311,7 @@ def test_wrong_canary_audits_are_refused():
         canary_audit(3, domain=DOMAIN, epsilon=1)
     with pytest.raises(TypeError, match="release a synopsis"):
         canary_audit(skdp.DataCube(1, domain=FOUR), n_canaries=20)
-    persons = PairViewSynthesizer(1.0, domain=DOMAIN, unit="who", max_contributions=1)
+    persons = MarginalSynthesizer(1.0, domain=DOMAIN, unit="who", max_contributions=1)
     with pytest.raises(ValueError, match="different canaries"):
         canary_audit(lambda rows: rows, domain=DOMAIN.select(["sex"]), epsilon=1)
     with pytest.raises(ValueError, match="person"):
@@ -323,7 +323,7 @@ def test_pair_views_at_epsilon_one_among_the_records_of_nist():
     from benchmarks._fidelity_tables import load
 
     nist = load("nist")
-    view = PairViewSynthesizer(1.0, domain=nist.domain)
+    view = MarginalSynthesizer(1.0, domain=nist.domain)
     assert canary_audit(view, nist.rows, n_runs=3, random_state=0).epsilon_lower_bound < 1
     copied = canary_audit(
         lambda rows: rows, nist.rows, domain=nist.domain, epsilon=1, random_state=0

@@ -33,7 +33,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 import skdp
-from skdp import HDPViewSynthesizer, Numeric, PairViewSynthesizer, PrivacyLedger, mechanisms
+from skdp import HDPViewSynthesizer, MarginalSynthesizer, Numeric, PrivacyLedger, mechanisms
 from skdp.audit import (
     AUDITS,
     AuditCase,
@@ -994,7 +994,7 @@ def test_synopsis_features():
     blocks, counts = synopsis_features(fitted)
     assert blocks.startswith("[[0]") and counts.shape == (2,)
     # Of a model without blocks, all that a file would hold.
-    fitted = PairViewSynthesizer(1.0, domain=Numeric(0, 2, bins=2)).fit(rows)
+    fitted = MarginalSynthesizer(1.0, domain=Numeric(0, 2, bins=2)).fit(rows)
     facts, arrays = synopsis_features(fitted)
     assert facts["total"] == fitted.count(None) and arrays["marginals"].shape == (2,)
 

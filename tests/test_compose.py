@@ -268,7 +268,7 @@ def test_a_frozen_release_is_trained_on_and_not_paid_again():
         assert model.fit(X, ["anything"] * len(X)).score(X, Y) > 0.7
     assert ledger.spent == 2
     others, age = ROWS.drop(columns="age"), ROWS["age"]
-    numbers = skdp.PairViewSynthesizer(2, domain=DOMAIN, target="age").fit(others, age)
+    numbers = skdp.MarginalSynthesizer(2, domain=DOMAIN, target="age").fit(others, age)
     regressor = skdp.PrivateRegressor(DummyRegressor(), FrozenEstimator(numbers)).fit(others, age)
     assert abs(regressor.predict(others[:1])[0] - age.mean()) < 5
     with pytest.raises(skdp.exceptions.DomainError, match="needs a Numeric"):
@@ -279,7 +279,7 @@ def test_a_frozen_release_must_be_fitted_and_know_its_label():
     frozen = FrozenEstimator(clone(RELEASE))
     with pytest.raises(NotFittedError):
         skdp.PrivateClassifier(LogisticRegression(), frozen).fit(X, Y)
-    nameless = skdp.PairViewSynthesizer(1, domain=DOMAIN).fit(ROWS)
+    nameless = skdp.MarginalSynthesizer(1, domain=DOMAIN).fit(ROWS)
     with pytest.raises(ValueError, match="already has its label"):
         skdp.PrivateClassifier(LogisticRegression(), FrozenEstimator(nameless)).fit(X, Y)
     known = FrozenEstimator(clone(RELEASE).fit(X, Y))
@@ -392,7 +392,7 @@ def test_a_release_is_kept_where_warnings_are_errors():
         ({"random_state": "x"}, TypeError, "random_state"),
     ],
 )
-@pytest.mark.parametrize("release", [RELEASE, skdp.PairViewSynthesizer(domain=DOMAIN)])
+@pytest.mark.parametrize("release", [RELEASE, skdp.MarginalSynthesizer(domain=DOMAIN)])
 def test_what_cannot_be_trained_is_refused_before_the_charge(changes, error, message, release):
     ledger = skdp.PrivacyLedger()
     model = skdp.PrivateClassifier(
@@ -432,7 +432,7 @@ def test_the_trial_depends_on_the_domain_alone():
 def test_estimators_that_need_many_rows_get_them_in_the_trial():
     many = skdp.Domain({f"c{i}": skdp.Numeric(0, 1, bins=2) for i in range(80)})
     rows = pd.DataFrame(np.random.default_rng(0).uniform(0, 1, (3_000, 80)), columns=many.names)
-    release = skdp.PairViewSynthesizer(1.0, domain=many)
+    release = skdp.MarginalSynthesizer(1.0, domain=many)
     model = skdp.PrivateClassifier(
         make_pipeline(PCA(70), LogisticRegression()), release, classes=[0, 1]
     )

@@ -181,7 +181,7 @@ def test_sets_have_the_shape_and_the_price_of_one_release(fitted):
 
 def test_intervals_lie_in_the_declared_range():
     target = 3 * X["a"]
-    made = skdp.PairViewSynthesizer(2, domain=SQUARE)
+    made = skdp.MarginalSynthesizer(2, domain=SQUARE)
     model = skdp.PrivateRegressor(LinearRegression(), made, target_range=(0, 3))
     model.fit(X[HALF[0]], target[HALF[0]])
     found = skdp.PrivateConformalRegressor(model, epsilon=4, confidence_level=[0.6, 0.95])
@@ -193,7 +193,7 @@ def test_intervals_lie_in_the_declared_range():
     assert found.thresholds_[0] <= found.thresholds_[1] < 3
     # The range is that of the declared column, too.
     domain = SQUARE.with_attribute("y", skdp.Numeric(0, 3))
-    declared = skdp.PairViewSynthesizer(2, domain=domain, target="y")
+    declared = skdp.MarginalSynthesizer(2, domain=domain, target="y")
     again = skdp.PrivateRegressor(LinearRegression(), declared).fit(X, target)
     assert skdp.PrivateConformalRegressor(again)._range(again) == (0.0, 3.0)
 

@@ -594,7 +594,7 @@ def forms_of(table):
 def test_a_schema_error_costs_nothing():
     ledger = skdp.PrivacyLedger(1)
     domain = Domain({"t": Date("2021-01-01", "2021-12-31"), "k": Numeric(0, 1)})
-    view = skdp.PairViewSynthesizer(1.0, domain=domain, ledger=ledger)
+    view = skdp.MarginalSynthesizer(1.0, domain=domain, ledger=ledger)
     frame = pd.DataFrame({"t": pd.to_datetime(["2021-01-01T00:00Z"]), "k": [0.5]})
     with pytest.raises(DomainError, match="without a time zone"):
         view.fit(frame)
@@ -837,7 +837,7 @@ def release():
         }
     )
     domain = Domain({"t": Date("2020-01", "2021-12", "month"), "sex": Categorical(["F", "M"])})
-    view = skdp.PairViewSynthesizer(10.0, domain=domain, random_state=0).fit(frame)
+    view = skdp.MarginalSynthesizer(10.0, domain=domain, random_state=0).fit(frame)
     return frame, view.synopsis_
 
 
@@ -934,7 +934,7 @@ def test_dates_are_no_labels_of_a_classifier():
 
     domain = Domain({"x": Numeric(0, 1), "t": Date("2021-01-01", "2021-01-03")})
     frame = pd.DataFrame({"x": [0.5], "t": pd.to_datetime(["2021-01-02"])})
-    view = skdp.PairViewSynthesizer(1.0, domain=domain, target="t")
+    view = skdp.MarginalSynthesizer(1.0, domain=domain, target="t")
     for make, inner in (
         (skdp.PrivateClassifier, DecisionTreeClassifier()),
         (skdp.PrivateRegressor, DecisionTreeRegressor()),

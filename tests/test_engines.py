@@ -313,7 +313,7 @@ def test_a_release_at_an_edge_is_that_of_pandas(engine):
     # 21 * 7 * (1 / 49) is below 3.
     frame = pd.DataFrame({"x": [21.0] * 300})
     release = functools.partial(
-        skdp.PairViewSynthesizer, 1.0, domain=Domain({"x": Numeric(0, 49, bins=7)}), random_state=1
+        skdp.MarginalSynthesizer, 1.0, domain=Domain({"x": Numeric(0, 49, bins=7)}), random_state=1
     )
     expected = release().fit(frame).synopsis_.view(["x"])
     assert expected.argmax() == 3
@@ -531,7 +531,7 @@ COUNTED = [
     "PrivTreeSynthesizer",
     "KDTreeSynthesizer",
     "GridSynthesizer",
-    "PairViewSynthesizer",
+    "MarginalSynthesizer",
     "MarginalSynthesizer",
     "PrivBayesSynthesizer",
     "RangeTreeHistogram",
@@ -574,7 +574,7 @@ def test_releases_are_those_of_pandas(name):
 @pytest.mark.slow
 def test_release_through_spark():
     frame = people()
-    case = next(case for case in CASES if case.name == "PairViewSynthesizer")
+    case = next(case for case in CASES if case.name == "MarginalSynthesizer")
     expected = released(case.make(random_state=3).fit(frame))
     assert released(case.make(random_state=3).fit(spark_frame(frame))) == expected
 
@@ -590,7 +590,7 @@ def test_rows_sampled_are_of_a_library_in_memory():
 # -- projections of large domains
 
 PROJECTED = [
-    "PairViewSynthesizer",
+    "MarginalSynthesizer",
     "MarginalSynthesizer",
     "PrivPfCTransformer",
     "PrivPfCClassifier",
@@ -622,7 +622,7 @@ def test_pair_views_of_a_large_domain_are_those_of_pandas(engine, target, monkey
     assert WIDE.size > 2**24
     cells = []
     view = functools.partial(
-        skdp.PairViewSynthesizer, 2.0, domain=WIDE, target=target, random_state=1
+        skdp.MarginalSynthesizer, 2.0, domain=WIDE, target=target, random_state=1
     )
     expected = view().fit(wide())
     fill = coded_module.EngineCodes._fill
@@ -703,7 +703,7 @@ def test_a_frame_that_changes_between_two_passes():
     CONNECTION.execute("ALTER TABLE growing RENAME COLUMN x TO c0")
     relation = CONNECTION.table("growing")
     ledger = skdp.PrivacyLedger(1)
-    view = skdp.PairViewSynthesizer(1.0, domain=WIDE, ledger=ledger)
+    view = skdp.MarginalSynthesizer(1.0, domain=WIDE, ledger=ledger)
     read = coded_module.read_batches
     times = []
 
@@ -978,7 +978,7 @@ def test_a_dask_worker_killed_in_the_middle_of_a_fit(tmp_path):
 
     distributed = pytest.importorskip("distributed")
     frame = people(2_000)
-    case = next(case for case in CASES if case.name == "PairViewSynthesizer")
+    case = next(case for case in CASES if case.name == "MarginalSynthesizer")
     ledger = skdp.PrivacyLedger(2)
     expected = case.make(random_state=3).fit(frame)
     with (

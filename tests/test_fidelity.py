@@ -47,7 +47,7 @@ def test_a_table_without_a_file_is_replaced_and_named(monkeypatch, tmp_path, cap
     assert "national2019.csv.gz" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["PairViewSynthesizer", *BASELINES])
+@pytest.mark.parametrize("name", ["MarginalSynthesizer", *BASELINES])
 def test_releases_agree_with_the_truth_at_a_large_epsilon(name):
     if name == "privtree":
         with pytest.raises(Unsupported, match="two columns"):
@@ -73,12 +73,12 @@ def test_a_bootstrap_differs_from_the_rows_and_between_seeds():
 
 
 def test_methods_have_parameters_and_unknown_ones_are_named():
-    made = release("PairViewSynthesizer(error_share=0)", LABELLED, 1.0, 0)
-    assert made.estimator.error_share == 0
+    made = release("MarginalSynthesizer(max_order=2)", LABELLED, 1.0, 0)
+    assert made.estimator.max_order == 2
     with pytest.raises(SystemExit, match="no synthesizer 'TripleSynthesizer'.*independent"):
         release("TripleSynthesizer", LABELLED, 1.0, 0)
     with pytest.raises(SystemExit, match="not understood"):
-        release("PairViewSynthesizer(error_share=", LABELLED, 1.0, 0)
+        release("MarginalSynthesizer(max_order=", LABELLED, 1.0, 0)
 
 
 def test_what_is_refused_is_left_out(capsys):
@@ -90,7 +90,7 @@ def test_what_is_refused_is_left_out(capsys):
 def test_learners_learn_from_the_rows_and_from_a_release(learner):
     train, test = next(folds(LABELLED, 1))
     assert len(train.rows) + len(test.rows) == len(LABELLED.rows)
-    for name in ("true", "PairViewSynthesizer"):
+    for name in ("true", "MarginalSynthesizer"):
         made = release(name, train, 100.0, 0, target="class")
         found = score(trained(learner, made, 0), test)
         assert found.error < 0.25 and found.auc > 0.75

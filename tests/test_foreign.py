@@ -334,7 +334,7 @@ def usual(X):
 
 
 def regressor():
-    release = skdp.PairViewSynthesizer(1, domain=skdp.Numeric(0, 120))
+    release = skdp.MarginalSynthesizer(1, domain=skdp.Numeric(0, 120))
     return skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 120))
 
 
@@ -597,7 +597,7 @@ HOSTILE = {
                 (
                     "a",
                     skdp.PrivateRegressor(
-                        LinearRegression(), skdp.PairViewSynthesizer(1, domain=DOMAIN, target="age")
+                        LinearRegression(), skdp.MarginalSynthesizer(1, domain=DOMAIN, target="age")
                     ),
                 )
             ]
@@ -783,8 +783,8 @@ HOSTILE = {
     "inferred": release(domain=INFERRED),
     "inferred, copied": release(domain=skdp.Domain(INFERRED)),
     "inferred, as a dict": release(domain=dict(INFERRED.items())),
-    "inferred, one attribute": skdp.PairViewSynthesizer(1, domain=INFERRED["age"]),
-    "inferred, a list": skdp.PairViewSynthesizer(1, domain=[INFERRED["age"], DOMAIN["age"]]),
+    "inferred, one attribute": skdp.MarginalSynthesizer(1, domain=INFERRED["age"]),
+    "inferred, a list": skdp.MarginalSynthesizer(1, domain=[INFERRED["age"], DOMAIN["age"]]),
     "inferred, among declared": release(
         domain=skdp.Domain({**dict(DOMAIN.items()), "sex": INFERRED["sex"]})
     ),
@@ -1131,7 +1131,7 @@ def test_a_bag_seeds_the_noise_and_the_report_says_so():
     (step,) = (step for step in privacy_report(bag).steps if step.epsilon)
     assert step.verdict == "leaks" and step.seeded and "BaggingClassifier sets" in step.why
     ledger = skdp.PrivacyLedger()
-    square = skdp.PairViewSynthesizer(1, domain=skdp.Numeric(0, 100), ledger=ledger)
+    square = skdp.MarginalSynthesizer(1, domain=skdp.Numeric(0, 100), ledger=ledger)
     inner = skdp.PrivateClassifier(DummyClassifier(), square, classes=[0, 1])
     with pytest.warns(skdp.exceptions.InsecureSeedWarning):
         BaggingClassifier(inner, n_estimators=2).fit(NUMBERS, Y == "low")

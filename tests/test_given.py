@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from skdp.release import Boxes, BoxModel, MixtureModel, PairTable, TreeDensity, TreeModel
+from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
 from skdp.release.draws import draw_in_ranges, patterns, shared_keys
 from skdp.release.row_given import ENOUGH
 from skdp.release.tree_given import GivenTree
@@ -182,27 +182,6 @@ def test_the_density_serves_where_few_weighted_records_agree():
     known[:, 0] = 1
     codes = model.sample_given(known, np.random.default_rng(0))
     assert fits(codes, under(dense(model.density), {0: one_hot(3, 1)}))
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_mixture_draws_the_part_given_the_condition(weighted):
-    rng = np.random.default_rng(8)
-    make = weighted_model if weighted else lambda rng: TreeModel(random_tree(rng), 1.0)
-    models = [make(rng), make(rng), TreeModel(random_tree(rng), -4.0)]
-    models[1]._total = 3.0
-    tables = [law_of_rows(m) if weighted else dense(m.density) for m in models[:2]]
-    table = (tables[0] + 3 * tables[1]) / 4
-    mixture = MixtureModel(models)
-    codes = mixture.sample_codes(60_000, np.random.default_rng(0), WHERE)
-    assert fits(codes, under(table, WHERE))
-    wrong = (under(tables[0], WHERE) + 3 * under(tables[1], WHERE)) / 4
-    assert not fits(codes, wrong)
-    known = np.full((40_000, 4), -1)
-    known[:, 3], known[:, 0] = 0, 2
-    codes = mixture.sample_given(known, np.random.default_rng(0), WHERE)
-    hot = {3: one_hot(2, 0), 0: one_hot(3, 2)}
-    assert fits(codes, under(table, WHERE | hot))
-    assert not fits(codes, under(tables[1], WHERE | hot))
 
 
 def boxes():

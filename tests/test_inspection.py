@@ -127,14 +127,14 @@ released = release().fit(X, Y)
 
 def regressor(estimator=None):
     inner = LinearRegression() if estimator is None else estimator
-    return skdp.PrivateRegressor(inner, skdp.PairViewSynthesizer(0.7, domain=DOMAIN, target="age"))
+    return skdp.PrivateRegressor(inner, skdp.MarginalSynthesizer(0.7, domain=DOMAIN, target="age"))
 
 
 # (name, estimator, private?, epsilon of one fit (None: cannot be told), verdicts that must occur)
 CORPUS = [
     # good
     ("a release", release(), True, 1, {"private"}),
-    ("pair views", skdp.PairViewSynthesizer(0.3, domain=DOMAIN), True, 0.3, {"private"}),
+    ("pair views", skdp.MarginalSynthesizer(0.3, domain=DOMAIN), True, 0.3, {"private"}),
     ("a model", model(epsilon=0.5), True, 0.5, {"private", "post-processing"}),
     ("a fitted model", fitted, True, 2, {"private"}),
     (
@@ -1040,7 +1040,7 @@ def test_folds_cost_what_was_forecast():
 def test_meta_estimators_cost_what_was_forecast(wrap):
     ledger = skdp.PrivacyLedger()
     # With hardly any noise, so that no release shows one label only: some of these then refuse.
-    inner = skdp.PairViewSynthesizer(100, domain=SQUARE, ledger=ledger)
+    inner = skdp.MarginalSynthesizer(100, domain=SQUARE, ledger=ledger)
     m = skdp.PrivateClassifier(DecisionTreeClassifier(), inner, classes=[0, 1])
     estimator = wrap(m)
     report = privacy_report(estimator)
@@ -1202,14 +1202,14 @@ def importances(fitted):
 def test_columns_that_are_declared_price_an_elimination():
     assert privacy_report(RFE(model(), n_features_to_select=1)).epsilon == 3
     assert privacy_report(SequentialFeatureSelector(model(), cv=2)).epsilon == 6
-    several = skdp.PairViewSynthesizer(1, domain=[skdp.Numeric(0, 1)] * 5)
+    several = skdp.MarginalSynthesizer(1, domain=[skdp.Numeric(0, 1)] * 5)
     inner = skdp.PrivateClassifier(DummyClassifier(), several, classes=[0, 1])
     assert privacy_report(RFE(make_pipeline(inner), n_features_to_select=1)).epsilon == 5
 
 
 def test_labels_that_are_not_declared_price_nothing():
     def wrapped(labels):
-        inner = skdp.PairViewSynthesizer(1, domain=SQUARE)
+        inner = skdp.MarginalSynthesizer(1, domain=SQUARE)
         return OneVsRestClassifier(skdp.PrivateClassifier(DummyClassifier(), inner, classes=labels))
 
     # 0 and 1 are what each of the inner models is asked; how many of them there are is in y.

@@ -393,7 +393,6 @@ def test_layer_rule_refuses(name, code):
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        ("skdp.synopsis", "from skdp.release import Synopsis"),
         ("skdp.synthesis", "from ._base import Base\nfrom .kernels.hdpview import hdpview"),
         ("skdp.mechanisms", "from skdp.mechanisms._noise import discrete_laplace"),
         ("skdp.rows", "import numpy as np\nfrom .domain import Domain"),

@@ -508,7 +508,7 @@ DOMAIN = Domain(
 
 @pytest.fixture(scope="module")
 def fitted():
-    return skdp.PairViewSynthesizer(50, domain=DOMAIN, random_state=0).fit(people())
+    return skdp.MarginalSynthesizer(50, domain=DOMAIN, random_state=0).fit(people())
 
 
 TEXT_TYPE = str(pd.Series(["text"]).dtype)
@@ -581,7 +581,7 @@ def test_the_values_are_those_of_the_release(fitted):
 def test_other_containers():
     frame = people().drop(columns="sex")
     domain = DOMAIN.select([name for name in DOMAIN if name != "sex"])
-    release = skdp.PairViewSynthesizer(50, domain=domain, random_state=0)
+    release = skdp.MarginalSynthesizer(50, domain=domain, random_state=0)
     given = pl.from_pandas(frame)
     own = {"pay": pl.Float64, "age": pl.Int64, "owner": pl.Boolean, "kind": pl.String}
     for rows in (given, given.lazy()):
@@ -599,7 +599,7 @@ def test_engines_give_pandas(engine):
     module = pytest.importorskip(engine)
     frame = people().reset_index(drop=True).drop(columns="sex")
     domain = DOMAIN.select([name for name in DOMAIN if name != "sex"])
-    release = skdp.PairViewSynthesizer(50, domain=domain, random_state=0)
+    release = skdp.MarginalSynthesizer(50, domain=domain, random_state=0)
     if engine == "duckdb":
         rows = module.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
     else:
@@ -612,7 +612,7 @@ def test_engines_give_pandas(engine):
 def test_training_sets_and_labels():
     frame = people()
     X, y = frame.drop(columns="owner"), frame["owner"]
-    release = skdp.PairViewSynthesizer(50, domain=DOMAIN, target="owner", random_state=0)
+    release = skdp.MarginalSynthesizer(50, domain=DOMAIN, target="owner", random_state=0)
     X_new, y_new, _ = release.fit(X, y).make_training_set()
     assert list(X_new) == list(X)
     assert types_of(X_new) == {name: OWN_TYPES[name] for name in X}
@@ -658,7 +658,7 @@ def test_models_are_trained_on_the_order_of_the_rows_and_the_types_of_the_domain
 
     frame = people()
     X, y = frame.drop(columns="owner"), frame["owner"]
-    release = skdp.PairViewSynthesizer(50, domain=DOMAIN, target="owner", random_state=0)
+    release = skdp.MarginalSynthesizer(50, domain=DOMAIN, target="owner", random_state=0)
     skdp.PrivateClassifier(Model(), release).fit(X, y).predict(X)
     # Trials before the charge, training, and prediction.
     for each in seen:

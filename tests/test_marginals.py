@@ -1,9 +1,9 @@
-"""Marginals: what they refuse, what odd tables give, and that their views agree."""
+"""Marginals: what they refuse, what they spend, what odd tables give, and that views agree."""
 
 from __future__ import annotations
 
 import itertools
-import math
+import pickle
 import warnings
 from fractions import Fraction
 
@@ -15,19 +15,14 @@ import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp._random import noise_source
 from skdp.exceptions import DomainError
-from skdp.kernels.marginals import candidates as candidates_module
-from skdp.kernels.marginals import marginal_views, schemes, stepwise
-from skdp.kernels.marginals.candidates import Candidates
-from skdp.kernels.marginals.evidence import Evidence
-from skdp.kernels.marginals.lawful import Laws
-from skdp.kernels.marginals.plan import plan_views, used_sets
-from skdp.kernels.marginals.population import Population
-from skdp.kernels.marginals.posterior import nearer_model, posterior_mean
-from skdp.kernels.marginals.wide import measure_whole
-from skdp.kernels.marginals.worth import least_distance, worth_views
-from skdp.kernels.pairviews.attributes import Attribute
-from skdp.kernels.pairviews.errors import exact_answers, random_weights
-from skdp.mechanisms import discrete_laplace_variance
+from skdp.kernels.views import candidates as candidates_module
+from skdp.kernels.views import joint as joint_module
+from skdp.kernels.views import measure as measure_module
+from skdp.kernels.views.attributes import Attribute
+from skdp.kernels.views.candidates import Candidates
+from skdp.kernels.views.laws import Laws
+from skdp.kernels.views.population import Population
+from skdp.kernels.views.posterior import nearer_model, posterior_mean
 from skdp.release import TreeDensity
 from skdp.rows import CountTable
 from skdp.synthesis.workloads import as_workload
@@ -62,27 +57,16 @@ def release(frame, epsilon=1.0, domain=DOMAIN, seed=0, y=None, **parameters):
         return view.fit(frame, y)
 
 
-def check(view, domain, n_rows=200, apart=np.inf):
-    """What every release of a domain is: finite and not below zero, with totals that agree.
-
-    ``apart`` is how far the margins of pairs may be from the single columns, as a share.
-    """
+def check(view, domain, n_rows=200):
+    """What every release of a domain is: finite, with totals that agree within their noise."""
     model = view.synopsis_.model
-    whole = view.count()
-    # Totals are not cut at zero: a negative one makes all its counts negative.
-    least = -1e-9 if min(part.total for part in getattr(model, "models", [model])) > 0 else -np.inf
+    whole = view.count(return_interval=True)
     names = domain.names[:4]
-    tables = {(name,): view.synopsis_.view([name]) for name in names}
-    for pair in itertools.combinations(names, 2):
-        if domain[pair[0]].size * domain[pair[1]].size <= 2**20:
-            tables[pair] = view.synopsis_.view(list(pair))
-    for columns, table in tables.items():
-        assert np.isfinite(table).all() and table.min() >= least
-        assert table.sum() == pytest.approx(whole, rel=1e-6, abs=1e-6)
-        if len(columns) == 2:
-            for place, name in enumerate(columns):
-                off = np.abs(table.sum(axis=1 - place) - tables[name,]).max()
-                assert off <= apart * max(abs(whole), 1)
+    tables = [view.synopsis_.view([name]) for name in names]
+    tables += [view.synopsis_.view(list(pair)) for pair in itertools.combinations(names, 2)]
+    for table in tables:
+        assert np.isfinite(table).all()
+        assert abs(table.sum() - whole.value) <= 8 * whole.std + 1e-6 * abs(whole.value)
     drawn = view.sample(n_rows, random_state=0)
     assert set(drawn.columns) == set(domain.columns) and len(drawn) == n_rows
     assert domain.encode(drawn).min() >= 0
@@ -118,12 +102,12 @@ def check(view, domain, n_rows=200, apart=np.inf):
         ({"workload": {("a", "b"): np.nan}}, ValueError, "must be finite"),
         ({"workload": {("a", "b"): "1"}}, TypeError, "must be a number"),
         ({"workload": {("a", "b"): True}}, TypeError, "must be a number"),
-        ({"plan": "pgm"}, ValueError, "'adaptive', 'mst', 'aim' or 'linear', got 'pgm'"),
+        ({"plan": "pgm"}, ValueError, "'adaptive', 'mst' or 'aim', got 'pgm'"),
+        ({"plan": "linear"}, ValueError, "got 'linear'"),
         ({"plan": None}, ValueError, "plan must be"),
         ({"plan": "mst", "max_order": 1}, ValueError, "max_order=1 allows no sets"),
         ({"plan": "mst", "workload": {("a", "b"): 1}}, ValueError, "'all' with.*got a dict"),
         ({"plan": "aim", "workload": "cells"}, ValueError, "'all' or a dict with.*got 'cells'"),
-        ({"error_share": 1}, ValueError, "error_share"),
         ({"target": "age"}, DomainError, "target"),
         ({"epsilon": 0}, ValueError, "epsilon must be positive"),
         ({"domain": Domain({"e": Numeric(0, 1)})}, DomainError, "'e'"),
@@ -155,34 +139,6 @@ def test_a_set_whose_table_would_not_fit_is_refused_before_anything_is_spent():
     assert as_workload({tuple("abc"): 1}, domain, 3) == {(0, 1, 2): 1}
 
 
-def test_sets_to_choose_from_are_those_that_tell_something_new():
-    sets = {(0, 1): 0.5, (0, 1, 3): 1, (2, 3): 1, (1,): 1, (0, 2): 0.1, (1, 2): 0.1}
-    assert used_sets(sets, (2, 3, 4, 1)) == {(0, 1): 1, (0, 2): 0.1, (1, 2): 0.1}
-    assert used_sets(sets, (2, 3, 4, 1), label=0) == {(1, 2): 0.1}
-    assert used_sets("cells", (2, 3, 4, 1)) == "cells"
-
-
-def test_the_budget_of_sets_goes_to_those_that_can_be_chosen():
-    # Of these sets only one is left: the target's pairs are known, and k has one code.
-    frame = rows(5000).assign(k=0)
-    domain = Domain({**dict(DOMAIN.items()), "k": Categorical([0])})
-    sets = {("a", "c"): 1, ("c", "d", "k"): 1, ("a", "d", "k"): 1, ("a", "d"): 0.1}
-    y = frame.pop("c")
-    few = release(frame, 5.0, domain, y=y, target="c", workload=sets)
-    one = release(frame, 5.0, domain, y=y, target="c", workload={("a", "d"): 1})
-    np.testing.assert_array_equal(few.synopsis_.view(["a", "d"]), one.synopsis_.view(["a", "d"]))
-
-
-def test_parts_that_contradict_each_other_leave_a_table():
-    evidence = Evidence([np.array([50.0, 50.0])] * 3, [1.0] * 3)
-    same = np.eye(2) / 2
-    for axes, table in {(0, 1): same, (0, 2): same, (1, 2): same[::-1]}.items():
-        evidence.estimated(axes, table)
-    evidence.estimated((0, 1, 2), np.full((2, 2, 2), 1 / 8))
-    for target in evidence.targets():
-        assert target.table.sum() == pytest.approx(1) and target.table.min() >= 0
-
-
 def test_derived_columns_are_no_part_of_a_workload():
     domain = Domain(
         {**dict(DOMAIN.items()), "e": Categorical([0, 1])},
@@ -203,42 +159,120 @@ def test_a_release_repeats_with_its_seed_only():
     pd.testing.assert_frame_equal(one.sample(50, random_state=0), same.sample(50, random_state=0))
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"max_order": 2},
-        {"max_order": 4, "error_share": 0},
-        {"workload": "ranges"},
-        {"workload": "cells"},
-        {"workload": {("a", "c", "d"): 1, ("b", "d"): 0.25}},
-    ],
-    ids=str,
-)
-def test_every_parameter_gives_a_release_whose_views_agree(parameters):
+# --- what is spent
+
+
+def record(monkeypatch):
+    """The cost of every mechanism that the kernel calls, by the name of the mechanism."""
+    spent = {}
+
+    def spy(module, name, place):
+        mechanism = getattr(module, name)
+
+        def called(*given, **more):
+            spent.setdefault(name, []).append(given[place])
+            return mechanism(*given, **more)
+
+        monkeypatch.setattr(module, name, called)
+
+    spy(measure_module, "discrete_laplace", 1)
+    spy(candidates_module, "noisy_max", 1)
+    spy(joint_module, "sparse_counts", 3)
+    return spent
+
+
+WAYS = {
+    "few": {"epsilon": 0.02},
+    "sets": {"epsilon": 0.3},
+    "pairs": {"epsilon": 2.0, "max_order": 2},
+    "single columns": {"epsilon": 1.0, "max_order": 1},
+    "four columns": {"epsilon": 0.3, "max_order": 4},
+    "ranges": {"epsilon": 0.3, "workload": "ranges"},
+    "cells": {"epsilon": 0.3, "workload": "cells"},
+    "workload": {"epsilon": 1.0, "workload": {("a", "c", "d"): 1, ("b", "d"): 0.25}},
+    "one table": {"epsilon": 5.0},
+    "joint counts": {"epsilon": 30.0},
+    "target": {"epsilon": 0.3, "target": "c"},
+    "target, pairs": {"epsilon": 0.1, "target": "a", "max_order": 2},
+    "mst": {"epsilon": 1.0, "plan": "mst"},
+    "aim": {"epsilon": 1.0, "plan": "aim"},
+    "aim, workload": {"epsilon": 1.0, "plan": "aim", "workload": {("a", "b"): 1, ("c", "d"): 1}},
+}
+
+
+@pytest.mark.parametrize("ruled", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_all_steps_together_spend_epsilon_exactly(way, ruled, monkeypatch):
+    spent = record(monkeypatch)
+    view = release(rows(2000), domain=RULED if ruled else DOMAIN, **WAYS[way])
+    epsilon = view.privacy_loss_.epsilon
+    assert sum(itertools.chain.from_iterable(spent.values())) == epsilon
+    assert spent["discrete_laplace"][0] == view.privacy_loss_.parts["total"]
+    budget = view.synopsis_.model.budget
+    assert sum(budget.values()) == pytest.approx(float(epsilon))
+    assert float(sum(spent.get("noisy_max", []))) == pytest.approx(budget.get("choice", 0.0))
+    assert float(sum(spent.get("sparse_counts", []))) == pytest.approx(budget.get("joint", 0.0))
+    assert set(view.privacy_loss_.parts) == {"total", "views"}
+    if not ruled:
+        steps = {
+            "pairs": {"coarse", "sets"},
+            "single columns": set(),
+            "one table": {"sets"},
+            "joint counts": {"joint"},
+            "mst": {"choice", "sets"},
+            "aim": {"choice", "sets"},
+        }
+        assert steps.get(way, {"sets"}) <= {*budget} - {"total", "columns"}
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-300])
+def test_noise_that_would_not_fit_is_refused_before_anything_is_spent(epsilon):
+    ledger = skdp.PrivacyLedger(10)
+    view = MarginalSynthesizer(epsilon, domain=DOMAIN, ledger=ledger)
+    with pytest.raises(ValueError, match="noise would not fit into 64-bit integers"):
+        view.fit(rows(10))
+    assert ledger.spent == 0 and not hasattr(view, "synopsis_")
+
+
+@pytest.mark.parametrize("target", [None, "c"])
+def test_the_least_budget_is_enough(target):
+    # Totals of 10**11 records are noise, and with them sets are chosen and measured.
+    least = 4e-12 / 0.02 * 1.001
+    for seed in range(4):
+        check(release(rows(10), least, seed=seed, target=target), DOMAIN)
+
+
+# --- what is found
+
+
+@pytest.mark.parametrize("max_order", [1, 2, 3, 4])
+def test_sets_have_at_most_so_many_columns(max_order):
     frame = rows(4000)
-    view = release(frame, 2.0, **parameters)
-    model = check(view, DOMAIN, apart=0.002)
-    assert view.count() == pytest.approx(len(frame), abs=100)
-    # A table of all columns takes the place of other sets where these may have more than two.
-    alone = isinstance(parameters.get("workload"), dict) or parameters.get("max_order") == 2
-    sets = {"views"} if alone or parameters.get("max_order") == 4 else {"joint"}
-    parts = {"total", "single", *sets}
-    assert parts <= set(model.budget) <= {*parts, "test", "choice", "again"}
-    assert sum(model.budget.values()) <= 2.0
-    wanted = set() if parameters.get("error_share") == 0 else {"errors"}
-    assert set(view.privacy_loss_.parts) == {"total", "views"} | wanted
+    view = release(frame, 0.5, max_order=max_order)
+    model = check(view, DOMAIN)
+    widest = max(len(axes) for axes in model.coefficients.looks)
+    assert widest == 0 if max_order == 1 else 2 <= widest <= max_order
+    assert view.count() == pytest.approx(len(frame), abs=400)
+
+
+@pytest.mark.parametrize("workload", [{("a", "d"): 1}, {("a", "d"): 1, ("b", "c"): 0.5}])
+@pytest.mark.parametrize("plan", ["adaptive", "aim"])
+def test_only_sets_of_the_workload_are_measured(workload, plan):
+    model = release(rows(4000), 2.0, workload=workload, plan=plan).synopsis_.model
+    measured = {axes for axes in model.coefficients.looks if len(axes) > 1}
+    assert measured
+    assert measured <= {tuple(DOMAIN.index(name) for name in names) for names in workload}
 
 
 def test_without_sets_columns_are_independent():
-    frame = rows(4000)
-    view = release(frame, 5.0, max_order=1)
-    model = check(view, DOMAIN, apart=0.002)
-    assert not model.pairs and set(model.budget) == {"total", "single"}
+    view = release(rows(4000), 5.0, max_order=1)
+    model = check(view, DOMAIN)
+    assert set(model.budget) == {"total", "columns"}
     for one, two in itertools.combinations(DOMAIN.names, 2):
         pair = view.synopsis_.view([one, two])
         margins = np.outer(pair.sum(axis=1), pair.sum(axis=0)) / pair.sum()
-        # They are at most as dependent as 10,000 independent rows.
-        assert np.abs(pair - margins).max() < 6 * np.sqrt(margins.max() * 4000 / 10_000)
+        # They are at most as dependent as 16,000 independent rows.
+        assert np.abs(pair - margins).max() < 6 * np.sqrt(margins.max() * 4000 / 16_000)
 
 
 def test_what_depends_on_three_columns_is_found():
@@ -255,8 +289,8 @@ def test_what_depends_on_three_columns_is_found():
 def test_all_columns_together_are_counted_where_cells_hold_many_records():
     frame = rows(20_000)
     view = release(frame, 1.0)
-    model = check(view, DOMAIN, apart=0.002)
-    assert set(model.budget) == {"total", "single", "joint"}
+    model = check(view, DOMAIN)
+    assert set(model.budget) == {"total", "columns", "sets"}
     drawn = view.sample(20_000, random_state=0)
     cells = [np.ravel_multi_index(DOMAIN.encode(each).T, DOMAIN.shape) for each in (frame, drawn)]
     exact, found = (np.bincount(each, minlength=400) for each in cells)
@@ -265,34 +299,40 @@ def test_all_columns_together_are_counted_where_cells_hold_many_records():
     assert view.count() == pytest.approx(len(frame), abs=150)
 
 
+@pytest.mark.parametrize("epsilon", [30.0, 1e6])
 @pytest.mark.parametrize("ruled", [False, True])
 @pytest.mark.filterwarnings("ignore:Tables of several columns")
-def test_joint_counts_tell_all_codes_of_columns_that_views_would_group(ruled, tmp_path):
+def test_joint_counts_are_within_a_few_records(epsilon, ruled):
     rng = np.random.default_rng(0)
     x = rng.integers(0, 300, 6000)
     frame = pd.DataFrame({"x": x, "y": (x + rng.integers(0, 2, 6000)) % 300, "z": x % 2})
     domain = Domain(
-        {name: Numeric(0, 299, integer=True) for name in "xy"} | {"z": Categorical([0, 1])}
+        {name: Numeric(0, 299, integer=True) for name in "xy"} | {"z": Categorical([0, 1])},
+        structure=[skdp.forbid("x < 1 and z == 1")] if ruled else [],
     )
-    if ruled:
-        domain = Domain(domain, structure=[skdp.forbid("x < 1 and z == 1")])
-    view = MarginalSynthesizer(300.0, domain=domain, random_state=0).fit(frame)
-    assert float(view.synopsis_.model.budget["joint"]) > 200
-    truth = CountTable.from_codes(frame.to_numpy(dtype=np.int32), (300, 300, 2))
-    for pair in itertools.combinations(range(3), 2):
-        missed = np.abs(view.synopsis_.model.view(pair) - truth.dense(pair)).sum()
-        assert missed < 0.01 * len(frame)
-    # Neighbouring codes that a group of two would share, also after saving.
-    view.synopsis_.save(tmp_path / "release")
-    for synopsis in (view.synopsis_, Synopsis.load(tmp_path / "release")):
-        assert synopsis.count("x == 10 and y == 10") == pytest.approx(
-            len(frame.query("x == 10 and y == 10")), abs=0.5
-        )
-    # What few rows agree on follows the tables of groups.
-    given = pd.DataFrame({"x": np.arange(300)})
-    completed = view.sample(given=given, random_state=0)
-    near = (completed["y"] - completed["x"]) % 300
-    assert (near <= 3).mean() + (near >= 297).mean() > 0.9
+    view = MarginalSynthesizer(epsilon, domain=domain, random_state=0).fit(frame)
+    assert "joint" in view.synopsis_.model.budget
+    queries = [
+        "x == 10 and y == 10",
+        "x == 10 and y == 11",
+        "x == 11 and y == 10",
+        "x < 100 and y < 100",
+        "x < 150 and z == 1",
+        "50 <= x < 60 and 50 <= y < 70 and z == 0",
+    ]
+    missed = 0
+    for query in queries:
+        truth = len(frame.query(query))
+        answer = view.count(query, return_interval=True, level=0.999)
+        assert abs(answer.value - truth) < 5 + 0.01 * truth
+        missed += not answer.lower - 0.5 <= truth <= answer.upper + 0.5
+        # Two records more would be noticed with little noise.
+        if epsilon == 1e6:
+            assert answer.upper - answer.lower < 4
+    assert not missed
+    # Neighbouring codes that a group of two would share are told apart in rows too.
+    drawn = view.sample(6000, random_state=0)
+    assert ((drawn["y"] - drawn["x"]) % 300 <= 1).mean() > 0.99
 
 
 def test_cells_that_only_noise_explains_lose_their_weight():
@@ -302,7 +342,7 @@ def test_cells_that_only_noise_explains_lose_their_weight():
     code[:30] = 3
     domain = Domain({name: Categorical(range(4)) for name in "abcdefgh"})
     frame = pd.DataFrame({name: np.where(rng.random(3000) < 0.9, 0, code) for name in "abcdefgh"})
-    view = release(frame, 9.0, domain, error_share=0)
+    view = release(frame, 9.0, domain)
     assert "joint" in view.synopsis_.model.budget
     sampled = view.sample(3000, random_state=0)
     seen = set(map(tuple, frame.to_numpy()))
@@ -322,37 +362,10 @@ def test_progress_is_shown_when_asked(capsys):
     lines = shown.err.splitlines()
     assert not shown.out and all(line.startswith("MarginalSynthesizer: ") for line in lines)
     steps = [line.removeprefix("MarginalSynthesizer: ") for line in lines]
-    assert "single columns" in steps[:2] and steps[-1] == "errors of the model"
-    assert any("of columns" in step for step in steps)
+    assert steps[0] == "single columns" and steps[-1] == "synthetic rows"
+    assert any("sets of columns" in step for step in steps)
     # It changes nothing.
     assert view.count("a == 'p'") == quiet.count("a == 'p'")
-    release(rows(400)[["a", "b"]], 2.0, DOMAIN.select(["a", "b"]), verbose=1)
-    assert "single columns and their pair" in capsys.readouterr().err
-
-
-# --- tiny budgets
-
-
-@pytest.mark.parametrize("kind", [MarginalSynthesizer, skdp.PairViewSynthesizer])
-@pytest.mark.parametrize(
-    "parameters",
-    [{"epsilon": 1e-12}, {"epsilon": 1e-300}, {"epsilon": 1, "error_share": 1e-13}],
-    ids=str,
-)
-def test_noise_that_would_not_fit_is_refused_before_anything_is_spent(kind, parameters):
-    ledger = skdp.PrivacyLedger(10)
-    view = kind(domain=DOMAIN, ledger=ledger, **parameters)
-    with pytest.raises(ValueError, match="noise would not fit into 64-bit integers"):
-        view.fit(rows(10))
-    assert ledger.spent == 0 and not hasattr(view, "synopsis_")
-
-
-@pytest.mark.parametrize("target", [None, "c"])
-def test_the_least_budget_is_enough(target):
-    # Totals of 10**11 records are noise, and with them sets are chosen and measured.
-    least = 4e-12 / 0.019 * 1.001
-    for seed in range(4):
-        check(release(rows(10), least, seed=seed, target=target), DOMAIN)
 
 
 # --- the plans of papers
@@ -361,22 +374,25 @@ def test_the_least_budget_is_enough(target):
 @pytest.mark.parametrize("plan", ["mst", "aim"])
 @pytest.mark.parametrize("epsilon", [1e-4, 2.0, pytest.param(1e6, marks=pytest.mark.slow)])
 def test_plans_of_papers_give_releases_whose_views_agree(plan, epsilon):
-    frame = rows(3000)
-    view = release(frame, epsilon, plan=plan, error_share=0)
-    model = check(view, DOMAIN, apart=0.002 if epsilon > 1 else np.inf)
-    assert set(model.budget) == {"total", "single", "choice", "views"}
+    view = release(rows(3000), epsilon, plan=plan)
+    model = check(view, DOMAIN)
+    assert set(model.budget) == {"total", "columns", "choice", "sets"}
     assert view.synopsis_.mechanism == f"marginals, plan {plan}"
     if epsilon > 1:
         assert view.count() == pytest.approx(3000, abs=200)
 
 
-def test_mst_measures_a_tree_for_a_third_of_the_budget():
+def test_mst_measures_a_spanning_tree_of_pairs():
     view = release(rows(3000), 3.0, plan="mst", workload="all")
-    model = view.synopsis_.model
-    parts = view.privacy_loss_.parts
-    for name in ("single", "choice", "views"):
+    model, parts = view.synopsis_.model, view.privacy_loss_.parts
+    for name in ("columns", "choice", "sets"):
         assert model.budget[name] == pytest.approx(float(parts["views"]) / 3)
-    assert len(model.pairs) == 3 and not model.extra
+    pairs = [axes for axes in model.coefficients.looks if len(axes) > 1]
+    assert len(pairs) == 3 and {len(pair) for pair in pairs} == {2}
+    reached = {0}
+    for _ in pairs:
+        reached |= {axis for pair in pairs if reached & {*pair} for axis in pair}
+    assert reached == {0, 1, 2, 3}
 
 
 def test_a_target_is_a_column_like_the_others_in_the_plans_of_papers():
@@ -390,152 +406,58 @@ def test_a_target_is_a_column_like_the_others_in_the_plans_of_papers():
 @pytest.mark.parametrize("plan", ["mst", "aim"])
 def test_plans_of_papers_under_rules_and_in_a_single_column(plan):
     view = release(rows(2000), 5.0, RULED, plan=plan)
-    assert abs(view.count("a == 'p' and c == 'yes'")) < 1e-4
+    assert view.count("a == 'p' and c == 'yes'") == 0
     line = Domain({"a": DOMAIN["a"]})
-    assert set(release(rows(2000)[["a"]], 1.0, line, plan=plan).synopsis_.model.budget) == {
-        "total",
-        "single",
-    }
+    alone = release(rows(2000)[["a"]], 1.0, line, plan=plan).synopsis_.model
+    assert set(alone.budget) == {"total", "columns"}
 
 
-@pytest.mark.parametrize("plan", ["mst", "aim"])
-def test_every_cell_of_a_set_is_noised_in_the_plans_of_papers(plan, monkeypatch):
-    tables = {}
-
-    def recorded(self, axes, noisy, variance, model):
-        tables.setdefault(axes, []).append(noisy)
-        return measured(self, axes, noisy, variance, model)
-
-    measured = Evidence.measured
-    monkeypatch.setattr(Evidence, "measured", recorded)
-    for seed in range(6):
-        release(rows(10).iloc[:0], 0.05, seed=seed, plan=plan, error_share=0)
-    often = [found for found in tables.values() if len(found) > 2]
-    assert often and all((np.ptp(found, axis=0) > 0).all() for found in often)
+def kernel(shape, **given):
+    asked = measure_module.Asked([np.arange(size) for size in shape], **given)
+    table = CountTable.from_codes(np.zeros((0, len(shape)), dtype=np.int32), shape)
+    parts = {"total": Fraction(1, 50), "views": Fraction(49, 50)}
+    return measure_module._Views(table, parts, asked, None, measure_module.TUNING, noise_source(0))
 
 
 def test_sets_of_aim_have_the_weight_of_what_they_share_with_the_workload():
+    def sets(workload, shape, max_order=3):
+        return kernel(shape, plan="aim", workload=workload, max_order=max_order)._aim_sets()
+
     # Of three attributes each pair shares two with the triple, and each triple three.
-    found = schemes.aim_sets("all", (2, 3, 4), 3)
+    found = sets("all", (2, 3, 4))
     assert found == {(0, 1): 2 / 3, (0, 2): 2 / 3, (1, 2): 2 / 3, (0, 1, 2): 1}
     # Attribute 0 counts 1.5, attribute 1 counts 1, attribute 2 counts .5.
-    found = schemes.aim_sets({(0, 1): 1, (0, 2): Fraction(1, 2)}, (2, 3, 4), 3)
-    assert found == {(0, 1): 1, (0, 2): 2 / 2.5}
-    assert schemes.aim_sets("all", (2, 1, 1), 3) == {}
+    assert sets({(0, 1): 1, (0, 2): Fraction(1, 2)}, (2, 3, 4)) == {(0, 1): 1, (0, 2): 2 / 2.5}
     # Tables of too many cells are left out, and pairs stand for too many triples.
-    assert (0, 1, 2) not in schemes.aim_sets("all", (128, 128, 128), 3)
-    assert max(map(len, schemes.aim_sets("all", (2,) * 30, 3))) == 2
+    assert (0, 1, 2) not in sets("all", (128, 128, 128))
+    assert max(map(len, sets("all", (2,) * 30))) == 2
 
 
-def test_the_rounds_of_aim_spend_the_budget_exactly(monkeypatch):
-    picks, costs = [], []
-
-    def chosen(self, *given):
-        picks.append(given[4])
-        return best(self, *given)
-
-    def measured(*given, **more):
-        costs.append(given[3])
-        return measure(*given, **more)
-
-    measure, best = schemes.measure_sets, Candidates.best
-    monkeypatch.setattr(schemes, "measure_sets", measured)
-    monkeypatch.setattr(Candidates, "best", chosen)
-    view = release(rows(1000), 0.5, plan="aim", error_share=0)
+def test_costs_of_aim_stay_or_double_from_round_to_round(monkeypatch):
+    spent = record(monkeypatch)
+    view = release(rows(1000), 0.5, plan="aim")
     views = view.privacy_loss_.parts["views"]
-    rounds = [pick + cost for pick, cost in zip(picks, costs, strict=True)]
-    single = views * Fraction(3, 64)
-    assert sum(rounds) == views - single
-    assert rounds[0] == views / 64 and 1 < len(rounds) < 64
-    for before, after in itertools.pairwise(rounds[:-1]):
+    picks = spent["noisy_max"]
+    assert picks[0] == views / 64 / 4 and 1 < len(picks) < 64
+    for before, after in itertools.pairwise(picks[:-1]):
         assert after in (before, 2 * before)
 
 
-# --- how the budget is divided
+# --- the choice of sets
 
 
-@pytest.mark.parametrize("labelled", [False, True])
-@pytest.mark.parametrize("workload", ["all", "ranges", "cells", {(0, 1): 1.0, (0, 2, 3): 0.5}])
-@pytest.mark.parametrize("shape", [(2, 2, 2, 2), (100, 9, 74, 5, 1), (30,) * 60])
-def test_the_parts_of_a_plan_add_up(shape, workload, labelled):
-    for total in (-10, 0, 300, 10_000, 10**7):
-        for views in (Fraction(1, 50), Fraction(1), Fraction(500)):
-            plan = plan_views(views, total, shape, workload=workload, labelled=labelled)
-            shares = [plan.test, plan.single, plan.classes, plan.grid, plan.choice, plan.views]
-            assert sum(shares) == views
-            assert min(shares) >= 0 and plan.single > 0
-            assert labelled or not (plan.classes or plan.grid)
-            assert all(number > 0 for number in plan.rounds)
-            assert plan.n_views == plan.n_first + sum(plan.rounds)
-            assert (plan.n_views > 0) == (plan.views > 0)
+def independent_rows(n_rows=2000, sizes=(30, 20, 2), seed=0):
+    """A population of independent attributes, before any view."""
+    rng = np.random.default_rng(seed)
+    views = [rng.gamma(1.0, size=size) + 0.1 for size in sizes]
+    attributes = [even(len(view), view) for view in views]
+    return attributes, Population.of(attributes, Laws.of(None, attributes), n_rows, rng)
 
 
-def pairs_of_columns(n, dependent, seed=0):
-    """Codes of eight columns; of the first two the second repeats the first, or nothing does."""
-    codes = np.random.default_rng(seed).integers(0, 4, (n, 8), dtype=np.int32)
-    if dependent:
-        codes[:, 1] = codes[:, 0]
-    return CountTable.from_codes(codes, (4,) * 8)
-
-
-def test_a_test_says_whether_any_pair_is_worth_a_view():
-    source = noise_source(0)
-    orders = [np.arange(4)] * 8
-    for dependent in (False, True):
-        table = pairs_of_columns(5000, dependent)
-        found = [worth_views(table, Fraction(1, 20), orders, source) for _ in range(30)]
-        # Without dependence the share of "yes" is a few in a hundred.
-        assert sum(found) == 30 if dependent else sum(found) <= 6
-    assert least_distance(28, 0.05) == pytest.approx(8 * (math.log(28) + 2) / 0.05)
-
-
-def test_without_dependence_single_columns_get_all_but_the_test():
-    domain = Domain({name: Numeric(0, 3, integer=True) for name in "abcdefgh"})
-    codes = np.random.default_rng(0).integers(0, 4, (5000, 8))
-    frame = pd.DataFrame(codes, columns=list("abcdefgh"))
-    model = release(frame, 0.6, domain=domain, error_share=0).synopsis_.model
-    assert not model.pairs
-    assert model.budget["single"] + model.budget["test"] == pytest.approx(0.6 * 0.98)
-
-
-def test_the_steps_spend_what_they_have_and_no_more(monkeypatch):
-    chosen, costs = [], []
-
-    def best(self, *given, **more):
-        chosen.append(given[4])
-        return pick(self, *given, **more)
-
-    def measured(*given, **more):
-        costs.append(given[3])
-        return measure(*given, **more)
-
-    measure, pick = stepwise.measure_sets, Candidates.best
-    monkeypatch.setattr(stepwise, "measure_sets", measured)
-    monkeypatch.setattr(Candidates, "best", best)
-    view = release(rows(2000), 0.4, error_share=0)
-    views, budget = view.privacy_loss_.parts["views"], view.synopsis_.model.budget
-    assert chosen and sum(chosen) == pytest.approx(budget["choice"])
-    assert float(sum(costs)) == pytest.approx(budget.get("views", 0.0))
-    spent = sum(each for name, each in budget.items() if name != "total")
-    assert spent == pytest.approx(float(views))
-
-
-def test_no_set_is_a_candidate_that_noise_seldom_beats():
-    codes = np.random.default_rng(0).integers(0, 4, (3000, 4), dtype=np.int32)
-    attributes = [Attribute.of(np.ones(4) / 4, np.arange(4), 128) for _ in range(4)]
-    population = Population.of(
-        attributes, Laws.of(None, attributes), 3000, np.random.default_rng(0)
-    )
-    table = CountTable.from_codes(codes, (4,) * 4)
-    candidates = Candidates(table, attributes, range(4), 3, "all", None, 1000)
-    source = noise_source(1)
-
-    def one():
-        given = (population, 3000.0, [], 1, Fraction(1, 10), Fraction(1, 10), source)
-        return candidates.best(*given, or_none=True)
-
-    assert sum(not one() for _ in range(40)) >= 20
-    assert candidates.any([]) and not candidates.any(candidates._sets([]))
+def even(size, mass=None):
+    """An attribute of so many codes, equally frequent or with a mass for each."""
+    mu = np.full(size, 1 / size) if mass is None else mass / mass.sum()
+    return Attribute(mu, np.arange(size), None, mu, np.arange(size))
 
 
 def test_sets_of_a_round_share_no_pair_and_their_choices_share_its_budget(monkeypatch):
@@ -543,26 +465,25 @@ def test_sets_of_a_round_share_no_pair_and_their_choices_share_its_budget(monkey
     rng = np.random.default_rng(0)
     copies = np.repeat(rng.integers(0, 4, (2000, 1)), 4, axis=1)
     codes = np.hstack([copies, rng.integers(0, 4, (2000, 3))])
-    attributes = [Attribute.of(np.ones(4) / 4, np.arange(4), 128) for _ in range(7)]
+    attributes = [even(4) for _ in range(7)]
     population = Population.of(attributes, Laws.of(None, attributes), 2000, rng)
     table = CountTable.from_codes(codes, (4,) * 7)
     candidates = Candidates(table, attributes, range(7), 3, "all", None, 1000)
-    pick, costs = candidates_module.noisy_max, []
-
-    def picked(scores, epsilon, score_range, **given):
-        costs.append(epsilon)
-        return pick(scores, epsilon, score_range, **given)
-
-    monkeypatch.setattr(candidates_module, "noisy_max", picked)
+    costs = record(monkeypatch)
     chosen = candidates.best(population, 2000.0, [], 5, Fraction(50), Fraction(1), noise_source(0))
     pairs = [pair for axes in chosen for pair in itertools.combinations(axes, 2)]
     assert len(set(pairs)) == len(pairs)
     assert set(chosen[0]) <= {0, 1, 2, 3}
-    assert costs == [Fraction(10)] * 5
+    assert costs == {"noisy_max": [Fraction(10)] * 5}
     # Where all sets share a pair with one that was chosen, the rest is chosen among all.
     few = Candidates(table, attributes, range(3), 3, "all", None, 1000)
     everything = few.best(population, 2000.0, [], 9, Fraction(9), Fraction(1), noise_source(0))
     assert sorted(everything) == [(0, 1), (0, 1, 2), (0, 2), (1, 2)]
+    # Pairs that form a tree close no cycle.
+    tree = candidates.best(
+        population, 2000.0, [], 9, Fraction(9), Fraction(1), noise_source(0), tree=True
+    )
+    assert len([axes for axes in tree if len(axes) == 2]) <= 6
 
 
 def test_cells_can_be_empty_whatever_the_model_says():
@@ -603,74 +524,9 @@ def test_columns_that_rise_together_stay_together():
         columns[name] = np.clip(np.rint(12 + 4 * z), 0, 23).astype(int)
     frame = pd.DataFrame(columns)
     domain = Domain({name: Numeric(0, 23, integer=True) for name in columns})
-    view = release(frame, 3.0, domain, error_share=0).synopsis_
+    view = release(frame, 3.0, domain).synopsis_
     for one, two in itertools.pairwise("abcde"):
         assert view.correlation(one, two) > 0.6 * frame[one].corr(frame[two])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sizes", [(2, 3, 4, 3), (3, 4, 5, 4)])
-def test_total_beside_a_table_of_all_columns_has_the_stated_variance(sizes):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({f"c{i}": rng.integers(0, size, 12_000) for i, size in enumerate(sizes)})
-    table = CountTable.from_codes(frame.to_numpy(), sizes)
-    parts = {"total": Fraction(1, 50), "views": Fraction(1), "errors": Fraction(1, 20)}
-    attributes = [Attribute.of(np.ones(size), np.arange(size), 128) for size in sizes]
-    own, share = 900.0, Fraction(1, 2)
-    source = noise_source(0)
-    # The first total has noise of its own.
-    totals = []
-    for _ in range(150):
-        first = 12_000 + rng.normal(0, np.sqrt(own))
-        joint, _, noise = measure_whole(table, share, attributes, [50.0] * 4, first, own, source)
-        totals.append(joint.total)
-    expected = 1 / (1 / own + 1 / (discrete_laplace_variance(share) * np.prod(sizes)))
-    assert joint.variance == pytest.approx(expected)
-    # A variance of 150 normal numbers is off by 40% in one of 1,000 cases.
-    assert np.var(totals) == pytest.approx(expected, rel=0.4)
-    assert set(noise) == set(itertools.combinations(range(4), 2))
-    model = marginal_views(table, parts, random_state=0)
-    assert "joint" in model.budget and model.error_bars.total_variance < 5000
-
-
-def test_as_many_sets_of_a_workload_as_fit_into_memory_are_measured():
-    large = dict.fromkeys(itertools.combinations(range(12), 3), 1)
-    plan = plan_views(Fraction(1000), 1e6, (300,) * 12, workload=large)
-    assert plan.n_views == 2**25 // 128**3 and plan.choice > 0
-    # Few large sets among many small ones leave room for all of these.
-    small = dict.fromkeys(itertools.combinations(range(2, 8), 3), 1)
-    plan = plan_views(Fraction(1000), 1e6, (300,) * 2 + (5,) * 6, workload={**small, (0, 1, 2): 1})
-    assert plan.n_views == 21 and not plan.choice
-    assert plan_views(Fraction(1000), 1e6, (300,) * 12).n_views > 16
-
-
-def test_nothing_is_spent_on_choosing_all_sets():
-    few = plan_views(Fraction(1, 2), 4000, (10, 10, 10, 10))
-    assert few.choice > 0 and 0 < few.n_views < 6
-    many = plan_views(Fraction(20), 40_000, (10, 10, 10, 10))
-    assert many.choice == 0 and many.n_first == 0 and many.rounds == [6, 4]
-
-
-def test_little_signal_is_spent_on_single_columns():
-    # 22 columns of 8 codes: pairs would make single columns too noisy.
-    assert plan_views(Fraction(1, 10), 11_000, (8,) * 22).single == Fraction(1, 10)
-    assert plan_views(Fraction(1), 11_000, (8,) * 22).n_views > 0
-
-
-def test_wide_sets_of_many_codes_are_not_measured():
-    # A set of three columns has a million cells, more than the noise scales of all records.
-    plan = plan_views(Fraction(1), 48_842, (100, 100, 100, 100))
-    assert plan.rounds == [6] and plan.most_cells < 100**3
-    assert plan_views(Fraction(10), 10**8, (100, 100, 100, 100)).most_cells > 100**3
-
-
-def independent_rows(n_rows=2000, sizes=(30, 20, 2), seed=0):
-    """A population of independent attributes, before any view."""
-    rng = np.random.default_rng(seed)
-    views = [rng.gamma(1.0, size=size) + 0.1 for size in sizes]
-    attributes = [Attribute.of(view, np.arange(len(view)), 128) for view in views]
-    population = Population.of(attributes, Laws.of(None, attributes), n_rows, rng)
-    return attributes, population
 
 
 def test_sets_that_need_no_choice_are_taken_in_order():
@@ -709,16 +565,9 @@ def test_smooth_margins_respect_rules():
     rows[:250, 0] = 1
     never = np.array([[0.0, 0.0], [0.0, -80.0]])
     rng = np.random.default_rng(0)
-    even = TreeDensity([np.full(2, 0.5)] * 2, [], {})
-    population = Population(even, rows, [((0, 1), never)], rng)
+    density = TreeDensity([np.full(2, 0.5)] * 2, [], {})
+    population = Population(density, rows, [((0, 1), never)], rng)
     assert population.smooth_margin((0, 1))[1, 1] == 0
-
-
-def test_views_that_form_a_tree_are_released_without_rows():
-    model = release(rows(900), 1.0, plan="mst", error_share=0).synopsis_.model
-    assert len(model.pairs) == len(model.density.edges) > 0 and model.rows is None
-    view = release(rows(4000), 5.0, max_order=2, error_share=0).synopsis_.model
-    assert len(view.pairs) == 6 and view.rows is not None
 
 
 # --- odd tables
@@ -749,7 +598,7 @@ def odd_tables():
 )
 def test_odd_tables(domain, frame, epsilon, tmp_path):
     view = release(frame, epsilon, domain)
-    check(view, domain, apart=0.002 if epsilon * len(frame) > 1e5 else np.inf)
+    check(view, domain)
     if epsilon == 1e6:
         assert view.count() == pytest.approx(len(frame), abs=1e-3)
     answer = view.count(return_interval=True)
@@ -757,6 +606,8 @@ def test_odd_tables(domain, frame, epsilon, tmp_path):
     view.synopsis_.save(tmp_path / "file")
     loaded = Synopsis.load(tmp_path / "file")
     assert loaded.count() == view.count() and loaded.mechanism == "marginals"
+    again = pickle.loads(pickle.dumps(view))
+    assert again.count(return_interval=True) == answer
     np.testing.assert_array_equal(
         loaded.sample_codes(50, random_state=1), view.synopsis_.sample_codes(50, random_state=1)
     )
@@ -776,7 +627,7 @@ def test_many_columns_and_few_rows(n_columns):
     rng = np.random.default_rng(0)
     domain = Domain({f"c{i}": Numeric(0, 1, bins=2 + i % 9) for i in range(n_columns)})
     frame = pd.DataFrame(rng.random((500, n_columns)), columns=list(domain.names))
-    view = release(frame, 1.0, domain, error_share=0)
+    view = release(frame, 1.0, domain)
     check(view, domain, n_rows=20)
     assert view.count() == pytest.approx(500, abs=400)
 
@@ -850,7 +701,7 @@ def test_no_row_breaks_a_rule(epsilon, target):
         "b < 0.3 and d >= 3",
         {"a": "q", "c": "no", "d": 0},
     ):
-        assert abs(view.count(query)) < 1e-4
+        assert view.count(query) == 0
 
 
 # --- answers
@@ -884,9 +735,15 @@ def test_persons():
     check(view, DOMAIN)
 
 
-@pytest.mark.parametrize("epsilon", [0.3, pytest.param(4, marks=pytest.mark.slow)])
-def test_intervals_cover_queries_on_any_number_of_columns(epsilon):
-    # 300 fresh queries on each of 5 releases; intervals a quarter as wide must fail somewhere.
+@pytest.mark.parametrize(
+    ("epsilon", "n_seeds"),
+    [
+        (0.3, 2),
+        pytest.param(0.3, 12, marks=pytest.mark.slow),
+        pytest.param(4, 12, marks=pytest.mark.slow),
+    ],
+)
+def test_intervals_cover_queries_on_any_number_of_columns(epsilon, n_seeds):
     rng = np.random.default_rng(1)
     n = 20_000
     x = rng.gamma(2.0, 4.0, n).astype(int)
@@ -897,23 +754,26 @@ def test_intervals_cover_queries_on_any_number_of_columns(epsilon):
         rng.integers(0, 4, n),
     ]
     shape = (30, 12, 5, 4)
-    table = CountTable.from_codes(np.stack(columns, axis=1), shape)
-    domain = Domain({f"c{i}": Categorical(list(range(size))) for i, size in enumerate(shape)})
+    domain = Domain({f"c{i}": Numeric(0, size - 1, integer=True) for i, size in enumerate(shape)})
     frame = pd.DataFrame({f"c{i}": column for i, column in enumerate(columns)})
-    covered, narrow = {}, {}
-    for seed in range(5):
-        model = (
-            MarginalSynthesizer(epsilon, domain=domain, random_state=seed)
-            .fit(frame)
-            .synopsis_.model
-        )
-        for order in (1, 2, 3, 4):
-            axes = tuple(sorted(rng.choice(4, order, replace=False).tolist()))
-            queries = [{a: random_weights(shape[a], False, rng) for a in axes} for _ in range(300)]
-            answers = model.answer(queries)
-            errors = np.abs(answers - exact_answers(table, axes, queries))
-            half = np.array([model.error(query, 0.95).above for query in queries])
-            covered.setdefault(order, []).append((errors <= half).mean())
-            narrow.setdefault(order, []).append((errors <= half / 4).mean())
-    assert min(np.mean(each) for each in covered.values()) >= 0.93
-    assert min(np.mean(each) for each in narrow.values()) < 0.9
+    errors = {order: [] for order in (1, 2, 3, 4)}
+    for seed in range(n_seeds):
+        model = release(frame, epsilon, domain, seed).synopsis_.model
+        for order in errors:
+            for axes in itertools.combinations(range(4), order):
+                for _ in range(5):
+                    query = {}
+                    for axis in axes:
+                        low, high = np.sort(rng.integers(0, shape[axis], 2))
+                        codes = np.arange(shape[axis])
+                        query[axis] = ((codes >= low) & (codes <= high)).astype(float)
+                    truth = np.prod([query[axis][columns[axis]] for axis in axes], axis=0).sum()
+                    error = abs(model.answer([query])[0] - truth)
+                    errors[order].append(error / model.error(query, 0.95).above)
+    # Questions to one release share its noise.
+    everything = np.concatenate(list(errors.values()))
+    assert (everything <= 1).mean() >= (0.92 if n_seeds > 2 else 0.85)
+    # Intervals a quarter as wide are told apart.
+    assert (everything <= 1 / 4).mean() < 0.8
+    if n_seeds > 2:
+        assert min((np.array(each) <= 1).mean() for each in errors.values()) >= 0.88

@@ -13,7 +13,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
-from skdp import PairViewSynthesizer
+from skdp import MarginalSynthesizer
 from skdp.attacks import attack_report, canary_audit
 from skdp.inspection import model_card
 from skdp.quality import quality_report
@@ -28,7 +28,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def view():
     ledger = skdp.PrivacyLedger(4, name="secret")
-    return PairViewSynthesizer(1.0, domain=DOMAIN, target="income", ledger=ledger).fit(ROWS)
+    return MarginalSynthesizer(1.0, domain=DOMAIN, target="income", ledger=ledger).fit(ROWS)
 
 
 def test_what_a_card_says(view):
@@ -36,7 +36,7 @@ def test_what_a_card_says(view):
     text, page = card.to_markdown(), card.to_html()
     assert card.publishable and repr(card) == text
     for said in (
-        "PairViewSynthesizer",
+        "MarginalSynthesizer",
         "For teaching.",
         "epsilon = 1",
         "add or remove one record",
@@ -91,19 +91,19 @@ def test_what_is_not_private_needs_the_owner(view):
     assert not card.publishable
     for text in (card.to_markdown(), card.to_html(), card._repr_html_()):
         assert "NOT PRIVATE" in text and "likelihood ratio" in text
-    audit = canary_audit(PairViewSynthesizer(1.0, domain=DOMAIN), n_canaries=40)
+    audit = canary_audit(MarginalSynthesizer(1.0, domain=DOMAIN), n_canaries=40)
     card = model_card(view, attacks=[audit])
     assert card.publishable and "CanaryAudit" in card.to_markdown()
 
 
 def test_no_guarantee_is_said_first():
-    seeded = PairViewSynthesizer(1.0, domain=DOMAIN, random_state=0)
+    seeded = MarginalSynthesizer(1.0, domain=DOMAIN, random_state=0)
     with pytest.warns(skdp.InsecureSeedWarning):
         text = model_card(seeded.fit(ROWS)).to_markdown()
     assert "There is no guarantee" in text
     with pytest.warns(skdp.PrivacyLeakWarning):
         inferred = skdp.Domain.infer(ROWS)
-    leaky = PairViewSynthesizer(1.0, domain=inferred).fit(ROWS)
+    leaky = MarginalSynthesizer(1.0, domain=inferred).fit(ROWS)
     with pytest.raises(ValueError, match="owner_only"):
         model_card(leaky)
     text = model_card(leaky, owner_only=True).to_markdown()
@@ -111,7 +111,7 @@ def test_no_guarantee_is_said_first():
 
 
 def test_composed_estimators_and_others():
-    release = PairViewSynthesizer(1.0, domain=DOMAIN, target="income")
+    release = MarginalSynthesizer(1.0, domain=DOMAIN, target="income")
     model = skdp.PrivateClassifier(
         make_pipeline(OrdinalEncoder(), SimpleImputer(), DecisionTreeClassifier()), release
     )
@@ -128,7 +128,7 @@ def test_composed_estimators_and_others():
 
 def test_files(view, tmp_path):
     card = model_card(view)
-    for ending, start in ((".md", "# Pair"), (".html", "<!DOCTYPE")):
+    for ending, start in ((".md", "# Marginal"), (".html", "<!DOCTYPE")):
         card.save(tmp_path / f"card{ending}")
         assert (tmp_path / f"card{ending}").read_text(encoding="utf-8").startswith(start)
     with pytest.raises(ValueError, match="must end in"):

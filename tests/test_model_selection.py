@@ -266,7 +266,7 @@ def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them():
 
 
 def test_cross_validation_of_regressors():
-    release = skdp.PairViewSynthesizer(5, domain=SQUARE.select(["a"]))
+    release = skdp.MarginalSynthesizer(5, domain=SQUARE.select(["a"]))
     estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
     score = skdp.private_cross_val_score(
         estimator, X[["a"]], 2 * X["a"], epsilon=1, metric="mse", bounds=(0, 2), cv=2
@@ -329,7 +329,7 @@ def test_search_chooses_by_noisy_max_over_numbers_of_correct_rows():
 
 
 def test_scores_move_together_by_at_most_the_range():
-    release = skdp.PairViewSynthesizer(1, domain=SQUARE.select(["a"]))
+    release = skdp.MarginalSynthesizer(1, domain=SQUARE.select(["a"]))
     base = skdp.PrivateRegressor(DummyRegressor(), release, target_range=(0, 2))
     constants = [DummyRegressor(strategy="constant", constant=c) for c in (0.0, 1.0, 5.0)]
     search = skdp.PrivateGridSearchCV(
@@ -407,31 +407,31 @@ def test_search_in_a_pipeline():
 def test_regressor_learns_from_the_release():
     ledger = skdp.PrivacyLedger()
     domain = SQUARE.with_attribute("y", skdp.Numeric(0, 3))
-    release = skdp.PairViewSynthesizer(2, domain=domain, target="y", ledger=ledger)
+    release = skdp.MarginalSynthesizer(2, domain=domain, target="y", ledger=ledger)
     target = 3 * X["a"]
     estimator = skdp.PrivateRegressor(DecisionTreeRegressor(max_depth=4), release).fit(X, target)
     assert estimator.score(X, target) > 0.8 and ledger.spent == 2
 
 
 def test_regressor_wants_a_number_declared_once():
-    release = skdp.PairViewSynthesizer(1, domain=DOMAIN, target="income")
+    release = skdp.MarginalSynthesizer(1, domain=DOMAIN, target="income")
     rows = people(50)
     with pytest.raises(skdp.DomainError, match="PrivateClassifier"):
         skdp.PrivateRegressor(LinearRegression(), release).fit(
             rows.drop(columns="income"), rows["income"]
         )
-    both = skdp.PairViewSynthesizer(1, domain=SQUARE, target="a")
+    both = skdp.MarginalSynthesizer(1, domain=SQUARE, target="a")
     with pytest.raises(ValueError, match="Both target"):
         skdp.PrivateRegressor(LinearRegression(), both, target_range=(0, 1)).fit(X, X["a"])
     with pytest.raises(skdp.DomainError, match="target_range"):
-        skdp.PrivateRegressor(LinearRegression(), skdp.PairViewSynthesizer(1, domain=SQUARE)).fit(
+        skdp.PrivateRegressor(LinearRegression(), skdp.MarginalSynthesizer(1, domain=SQUARE)).fit(
             X, X["a"]
         )
 
 
 @pytest.mark.parametrize("n_rows", [0, 1])
 def test_regressor_on_no_rows(n_rows):
-    release = skdp.PairViewSynthesizer(0.01, domain=SQUARE)
+    release = skdp.MarginalSynthesizer(0.01, domain=SQUARE)
     estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
     predicted = estimator.fit(X[:n_rows], X["a"][:n_rows]).predict(X)
     assert predicted.shape == (N,) and np.isfinite(predicted).all()

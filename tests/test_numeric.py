@@ -349,7 +349,7 @@ MONEY = Domain(
 @pytest.mark.parametrize(
     "estimator",
     [
-        skdp.PairViewSynthesizer,
+        skdp.MarginalSynthesizer,
         skdp.MarginalSynthesizer,
         skdp.HDPViewSynthesizer,
         skdp.PrivTreeSynthesizer,

@@ -26,7 +26,7 @@ from skdp.kernels.dpcube import (
 )
 from skdp.kernels.privtree import privtree, privtree_parameters, privtree_parts
 from skdp.mechanisms import discrete_laplace
-from skdp.release import Boxes, BoxModel
+from skdp.release import AnySpread, Boxes, BoxModel, KnownNoise
 from skdp.rows import CountTable
 
 GRID = 4
@@ -402,9 +402,7 @@ def boxes_of(view, shape):
         Boxes(view.lower, view.upper),
         view.counts,
         shape,
-        noise_epsilon=view.epsilon,
-        uneven=True,
-        measured=view.measured,
+        AnySpread(view.epsilon, view.measured),
     )
 
 
@@ -489,7 +487,7 @@ def test_uneven_boxes_are_covered_whatever_is_in_them():
     widths = []
     for seed in range(n):
         counts = discrete_laplace(records, 0.2, random_state=seed)
-        model = BoxModel(Boxes(lower, upper), counts, (16,), noise_epsilon=0.2, uneven=True)
+        model = BoxModel(Boxes(lower, upper), counts, (16,), AnySpread(0.2))
         bar, value = model.error(inside, 0.95), model.answer([inside])[0]
         widths.append(bar.below + bar.above)
         missed_above += value + bar.above < 450
@@ -505,11 +503,9 @@ def test_uneven_boxes_are_covered_whatever_is_in_them():
 def test_intervals_without_a_cut_box_are_those_of_the_noise():
     boxes = Boxes([[0], [4]], [[4], [8]])
     whole = {0: (np.arange(8) < 4).astype(float)}
-    plain = BoxModel(boxes, [10, 20], (8,), noise_epsilon=1)
-    uneven = BoxModel(boxes, [10, 20], (8,), noise_epsilon=1, uneven=True)
+    plain = BoxModel(boxes, [10, 20], (8,), KnownNoise(1))
+    uneven = BoxModel(boxes, [10, 20], (8,), AnySpread(1))
     assert plain.error(whole, 0.9) == uneven.error(whole, 0.9)
-    with pytest.raises(ValueError, match="not more"):
-        BoxModel(boxes, [10, 20], (8,), noise_variance=[1, 1], uneven=True)
 
 
 @settings(max_examples=40)
@@ -715,12 +711,10 @@ def test_the_rules_follow_the_noisy_number_of_records():
 
 def test_measured_counts_are_checked():
     boxes = Boxes([[0], [4]], [[4], [8]])
-    with pytest.raises(ValueError, match="uneven"):
-        BoxModel(boxes, [10.5, 20], (8,), noise_epsilon=1, measured=[10, 21])
     for wrong in ([1], [1, math.inf], ["a", "b"]):
         with pytest.raises(ValueError, match="counts must"):
-            BoxModel(boxes, [10.5, 20], (8,), noise_epsilon=1, uneven=True, measured=wrong)
-    model = BoxModel(boxes, [10.5, 20], (8,), noise_epsilon=1, uneven=True, measured=[5000, 21])
+            BoxModel(boxes, [10.5, 20], (8,), AnySpread(1, wrong))
+    model = BoxModel(boxes, [10.5, 20], (8,), AnySpread(1, [5000, 21]))
     # An unlucky measurement far from the answer: the interval reaches both.
     bar = model.error({}, 0.9)
     assert bar.below == 0 and bar.above > 4990

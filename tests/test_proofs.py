@@ -51,7 +51,7 @@ def test_an_empty_cell_of_all_columns_is_as_noisy_as_others(epsilon):
     domain = skdp.Domain(dict.fromkeys("abcd", BIT))
     data = table([((0, 0, 0, 0), 200), ((1, 1, 1, 1), 200), ((1, 0, 1, 0), 1)])
     data.columns = list("abcd")
-    view = skdp.MarginalSynthesizer(epsilon, domain=domain, error_share=0)
+    view = skdp.MarginalSynthesizer(epsilon, domain=domain)
     assert certified(view, data, data[:-1], modes=("noisy",), n=1) > 0.99 * epsilon
 
 

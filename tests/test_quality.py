@@ -14,7 +14,7 @@ from estimators import DOMAIN, people
 from scipy import stats
 
 import skdp
-from skdp import Categorical, Domain, Numeric, PairViewSynthesizer, synthesis
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, synthesis
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.quality import PrivateQualityReport, QualityReport, compare, quality_report
 from skdp.quality._marginals import imbalance
@@ -51,7 +51,7 @@ def test_every_synthesizer_reports_and_stores_nothing(synthesizer):
 
 def test_synthetic_rows_teach_nearly_what_records_do():
     rows = ROWS[["age", "sex", "income"]]
-    view = PairViewSynthesizer(1.0, domain=DOMAIN.select(rows.columns), target="income").fit(rows)
+    view = MarginalSynthesizer(1.0, domain=DOMAIN.select(rows.columns), target="income").fit(rows)
     report = view.quality_report(rows, random_state=0)
     accuracy = report.training
     # The label follows the age.
@@ -61,7 +61,7 @@ def test_synthetic_rows_teach_nearly_what_records_do():
 
 
 def test_labels_may_come_apart():
-    view = PairViewSynthesizer(1.0, domain=DOMAIN, target="income").fit(ROWS)
+    view = MarginalSynthesizer(1.0, domain=DOMAIN, target="income").fit(ROWS)
     X, y = ROWS.drop(columns="income"), ROWS["income"]
     apart = view.quality_report(X[:300], y[:300], random_state=3)
     together = view.quality_report(ROWS[:300], random_state=3)
@@ -103,7 +103,7 @@ def test_many_pairs_are_drawn_and_distances_tell_better_from_worse():
 
 def test_odd_records():
     domain = Domain({"a": Numeric(0, 1, bins=30), "b": Categorical(["p", "q"])})
-    view = PairViewSynthesizer(1.0, domain=domain, target="b")
+    view = MarginalSynthesizer(1.0, domain=domain, target="b")
     empty = pd.DataFrame({"a": [0.5], "b": ["p"]}).iloc[:0]
     report = view.fit(empty).quality_report(empty)
     assert report.training is None and report.columns["distance"].between(0, 1).all()
@@ -112,7 +112,7 @@ def test_odd_records():
     assert report.training["most frequent label"] == 1
     strange = pd.DataFrame({"a": [0.1, np.nan, 7.0], "b": ["p", "q", "unknown"]})
     assert len(view.quality_report(strange).pairs) == 1
-    single = PairViewSynthesizer(domain=domain.select(["a"])).fit(one[["a"]])
+    single = MarginalSynthesizer(domain=domain.select(["a"])).fit(one[["a"]])
     report = single.quality_report(one[["a"]])
     assert len(report.pairs) == 0 and "NOT PRIVATE" in repr(report)
 
@@ -120,7 +120,7 @@ def test_odd_records():
 def test_a_target_that_cannot_be_predicted_is_refused():
     domain = Domain({"a": Numeric(0, 1, bins=30), "b": Categorical(["p", "q"])})
     rows = pd.DataFrame({"a": [0.1] * 40, "b": ["p"] * 40})
-    view = PairViewSynthesizer(domain=domain).fit(rows)
+    view = MarginalSynthesizer(domain=domain).fit(rows)
     assert view.quality_report(rows).training is None
     with pytest.raises(ValueError, match="30 codes"):
         view.quality_report(rows, target="a")
@@ -284,7 +284,7 @@ def test_sensitivities(axes):
 
 def test_methods_of_synthesizers_are_private_with_epsilon(recwarn):
     ledger = skdp.PrivacyLedger(2)
-    view = PairViewSynthesizer(1.0, domain=DOMAIN, target="income", ledger=ledger).fit(ROWS)
+    view = MarginalSynthesizer(1.0, domain=DOMAIN, target="income", ledger=ledger).fit(ROWS)
     report = view.quality_report(ROWS, epsilon=0.5)
     assert ledger.spent == 1.5 and report.target == "income"
     assert not [one for one in recwarn if issubclass(one.category, PrivacyLeakWarning)]

@@ -118,20 +118,11 @@ def _have(name):
 
 # Branches that cost seconds and whose steps are in other branches too.
 SLOW = {
-    "MarginalSynthesizer, one set at a time, after a test",
-    "MarginalSynthesizer, published errors",
     "MarginalSynthesizer, four columns",
     "MarginalSynthesizer, plan aim, workload of sets",
+    "MarginalSynthesizer, duckdb",
     "PrivateGridSearchCV, mean squared error",
     "PrivateGridSearchCV, a release each",
-    "PairViewSynthesizer, label mode",
-    "PairViewSynthesizer, more than 20 classes",
-    "PairViewSynthesizer, two columns",
-    "PairViewSynthesizer, more than 2,048 codes of two",
-    "PairViewSynthesizer, more than 512 codes",
-    "PairViewSynthesizer, rules",
-    "PairViewSynthesizer, four columns, error_share=0",
-    "PairViewSynthesizer, duckdb",
     "PrivateClassifier",
 }
 
@@ -165,10 +156,7 @@ def certify_odd(branch: Branch, everything: bool = False):
         assert result.passed and not result.n_errors, str(result)
 
 
-SLOW_BESIDE = SLOW | {
-    "quality_report, learners",
-    "MarginalSynthesizer, published errors, scaled and of three levels",
-}
+SLOW_BESIDE = SLOW | {"quality_report, learners"}
 
 
 @pytest.mark.parametrize("branch", list(parameters(CONTAINED, SLOW_BESIDE)))

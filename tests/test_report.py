@@ -53,7 +53,7 @@ def one_box_each(domain, counts, law=None):
 
 @pytest.fixture(scope="module")
 def release():
-    return skdp.PairViewSynthesizer(2.0, domain=DOMAIN).fit(rows()).synopsis_
+    return skdp.MarginalSynthesizer(2.0, domain=DOMAIN).fit(rows()).synopsis_
 
 
 def test_statistics_are_those_of_pandas():
@@ -272,7 +272,7 @@ def test_bars_have_heights_in_proportion_and_negative_counts_none():
 
 def test_many_categories_and_bins_are_drawn_in_part():
     domain = Domain({"c": Categorical(range(300)), "n": Numeric(0, 1000, bins=500)})
-    release = skdp.PairViewSynthesizer(1.0, domain=domain).fit(
+    release = skdp.MarginalSynthesizer(1.0, domain=domain).fit(
         pd.DataFrame({"c": np.arange(900) % 300, "n": np.linspace(0, 1000, 900)})
     )
     text = report_page(release.synopsis_, "Many", 0.95)

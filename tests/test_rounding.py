@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, Domain, Numeric, Synopsis
 from skdp.__main__ import main
-from skdp.release import Boxes, BoxModel, MixtureModel, PairTable, TreeDensity, TreeModel
+from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
 from skdp.release.balance import swap_codes
 from skdp.release.box_rounded import spread_evenly
 from skdp.release.pivotal import count_records, similar_first
@@ -340,18 +340,6 @@ def test_records_are_spread_evenly_inside_boxes():
     assert (np.bincount(nothing[:, 0]) == 9).all() and (np.bincount(nothing[:, 1]) == 4).all()
 
 
-def test_parts_of_a_mixture_get_their_share():
-    parts = [chain(seed) for seed in (1, 2)]
-    mixture = MixtureModel([TreeModel(parts[0], 30.0), TreeModel(parts[1], 70.0)])
-    codes = mixture.round_codes(1000, generator())
-    for axis in range(4):
-        wanted = 300 * parts[0].marginals[axis] + 700 * parts[1].marginals[axis]
-        assert np.abs(np.bincount(codes[:, axis], minlength=len(wanted)) - wanted).max() < 4
-    assert mixture.round_codes(0, generator()).shape == (0, 4)
-    weights = {3: np.array([0.0, 1, 1, 0])}
-    assert np.isin(mixture.round_codes(100, generator(), weights)[:, 3], [1, 2]).all()
-
-
 def test_large_columns():
     size = 1_000_000
     mass = generator().gamma(0.1, size=size)
@@ -391,12 +379,12 @@ def fitted(estimator, rows):
 
 
 ESTIMATORS = {
-    "pairs": skdp.PairViewSynthesizer(2, domain=DOMAIN, random_state=0),
-    "classes": skdp.PairViewSynthesizer(2, domain=DOMAIN, target="sex", random_state=0),
+    "pairs": skdp.MarginalSynthesizer(2, domain=DOMAIN, random_state=0),
+    "classes": skdp.MarginalSynthesizer(2, domain=DOMAIN, target="sex", random_state=0),
     "boxes": skdp.HDPViewSynthesizer(2, domain=DOMAIN, random_state=0),
     "cells": skdp.PrivPfCClassifier(2, domain=DOMAIN, target="sex", random_state=0),
     "line": skdp.RangeTreeHistogram(2, domain=DOMAIN.select(["age"]), random_state=0),
-    "one column": skdp.PairViewSynthesizer(2, domain=DOMAIN.select(["age"]), random_state=0),
+    "one column": skdp.MarginalSynthesizer(2, domain=DOMAIN.select(["age"]), random_state=0),
     "constant": skdp.HDPViewSynthesizer(2, domain=DOMAIN.select(["always"]), random_state=0),
 }
 
@@ -487,7 +475,7 @@ def test_rounded_rows_obey_the_rules(target, epsilon):
             "sub": sub,
         }
     )
-    release = skdp.PairViewSynthesizer(epsilon, domain=RULES, target=target, random_state=0)
+    release = skdp.MarginalSynthesizer(epsilon, domain=RULES, target=target, random_state=0)
     release = fitted(release, rows)
     for n_samples, where in ((1, None), (3000, None), (500, "amount < 60 and kind == 'joint'")):
         drawn = release.sample(n_samples, 1, where=where)

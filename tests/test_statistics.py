@@ -14,15 +14,11 @@ from skdp.release import (
     BoundedSpread,
     Boxes,
     BoxModel,
-    ErrorBars,
     GaussianNoise,
     KnownNoise,
     LeafErrorBound,
     NetworkModel,
-    TreeDensity,
-    TreeModel,
 )
-from skdp.release.layers import layers_of, layers_of_vector
 
 DOMAIN = Domain(
     {
@@ -555,35 +551,6 @@ def test_bounds_on_uneven_boxes_hold_for_weights_of_any_sign():
         if error is not None:
             value = float(model.answer([{0: weights}])[0])
             assert value - error.below - 1e-9 <= weights @ held <= value + error.above + 1e-9
-
-
-def test_layers_add_up_to_the_weights():
-    vector = np.array([-3.0, 0.0, 0.25, 4.0, 1.0])
-    steps, sets = layers_of_vector(vector, 400)
-    signs = np.where((sets @ vector) > 0, 1.0, -1.0)
-    assert (steps * signs) @ sets == pytest.approx(vector, abs=0.01)
-    assert steps.sum() == pytest.approx(7.0)
-    share = np.array([0.0, 0.5, 1.0])
-    steps, sets = layers_of_vector(share)
-    assert steps.tolist() == [1] and np.array_equal(sets[0], share)
-    steps, sets = layers_of([{0: vector, 1: share}, {1: -share}])
-    assert steps.sum() == pytest.approx(7.0 + 1.0)
-    assert all(((each >= 0) & (each <= 1)).all() for part in sets for each in part.values())
-
-
-def test_published_errors_of_ranges_bound_weighted_sums():
-    bars = ErrorBars(0.95, 10.0, False, 0.99, 100, "ranges")
-    mu = np.full(10, 0.1)
-    model = TreeModel(TreeDensity([mu, mu], []), 1000.0, error_bars=bars)
-    domain = Domain({"x": Numeric(0, 9, integer=True), "y": Numeric(0, 9, integer=True)})
-    release = Synopsis(domain, model)
-    count = release.count("x > 4", return_interval=True)
-    mean = release.mean("x", return_interval=True)
-    # The range of the column times the error of a count, over the count less its error.
-    assert mean.upper - mean.value == pytest.approx(9 * 10.5 / (1000 - 10.5))
-    assert count.upper - count.value == pytest.approx(10.5)
-    half, _ = model.column_errors(0, np.array([np.arange(10) - 4.5, np.ones(10)]), 0.95)
-    assert half.tolist() == pytest.approx([9 * 10.5, 10.5])
 
 
 def test_networks_have_statistics_without_intervals():

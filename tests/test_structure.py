@@ -16,8 +16,8 @@ from skdp import (
     DomainError,
     GridSynthesizer,
     Identifier,
+    MarginalSynthesizer,
     Numeric,
-    PairViewSynthesizer,
     PrivPfCClassifier,
     Synopsis,
     Text,
@@ -422,7 +422,7 @@ def release(seed=0, **parameters):
     frame = domain.decode(lawful(domain, 40_000, seed), seed)
     parameters = {"epsilon": 50, "random_state": 0, **parameters}
     with pytest.warns(UserWarning):
-        return frame, PairViewSynthesizer(domain=domain, **parameters).fit(frame)
+        return frame, MarginalSynthesizer(domain=domain, **parameters).fit(frame)
 
 
 def test_answers_and_rows_of_a_release(tmp_path):
@@ -466,7 +466,7 @@ def test_identifiers_are_no_features():
     assert set(y) <= {"single", "joint"}
     for target, message in [("grade", "follows from other columns"), ("id", "not a column")]:
         with pytest.raises(DomainError, match=message):
-            PairViewSynthesizer(domain=loans(), epsilon=1, target=target).fit(frame)
+            MarginalSynthesizer(domain=loans(), epsilon=1, target=target).fit(frame)
 
 
 def test_a_declared_identifier_may_be_the_unit():

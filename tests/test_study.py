@@ -9,8 +9,8 @@ from sklearn.tree import DecisionTreeClassifier
 from skdp import (
     Categorical,
     Domain,
+    MarginalSynthesizer,
     Numeric,
-    PairViewSynthesizer,
     PrivacyLedger,
     PrivateClassifier,
     private_accuracy,
@@ -29,11 +29,11 @@ def study():
     ledger = PrivacyLedger(10)
     model = PrivateClassifier(
         DecisionTreeClassifier(max_depth=2, random_state=0),
-        PairViewSynthesizer(1, domain=DOMAIN, target="y", ledger=ledger),
+        MarginalSynthesizer(1, domain=DOMAIN, target="y", ledger=ledger),
     ).fit(rows[["x"]], rows["y"])
     scores = private_score_report(model, rows[["x"]], rows["y"], epsilon=0.5, ledger=ledger)
     one = private_accuracy(rows["y"], model.predict(rows[["x"]]), epsilon=0.25, ledger=ledger)
-    release = PairViewSynthesizer(1, domain=DOMAIN).fit(rows[:300])
+    release = MarginalSynthesizer(1, domain=DOMAIN).fit(rows[:300])
     attack = attack_report(release, rows[:300], rows[300:])
     return {"model": model, "scores": scores, "accuracy": one}, attack, ledger
 
@@ -71,7 +71,7 @@ def test_what_is_for_the_owner_alone_is_no_publication(study):
 
 def test_leaks_and_seeds_are_named(study):
     parts, _, ledger = study
-    seeded = PairViewSynthesizer(1, domain=DOMAIN, random_state=0)
+    seeded = MarginalSynthesizer(1, domain=DOMAIN, random_state=0)
     report = study_report({"scaler": StandardScaler(), "seeded": seeded, **parts}, ledger=ledger)
     assert not report.private and [r.split(":")[0] for r in report.reasons] == ["scaler", "seeded"]
     assert "less than these parts" in repr(report)

@@ -21,7 +21,7 @@ from skdp.accounting import PrivacyLoss
 from skdp.domain import Categorical, Domain, Numeric
 from skdp.mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from skdp.release import (
-    AnySpread,
+    BoundedSpread,
     Boxes,
     BoxModel,
     GaussianNoise,
@@ -89,14 +89,16 @@ def small():
             boxes,
             counts,
             DOMAIN.shape,
-            noise_epsilon=Fraction(2, 3),
-            leaf_errors=LeafErrorBound(
-                theta=1.5,
-                delta=2.0,
-                lam=3.0,
-                depth=generator.integers(0, 9, 40),
-                test_number=generator.integers(0, 80, 40),
-                step=0.25,
+            BoundedSpread(
+                Fraction(2, 3),
+                LeafErrorBound(
+                    theta=1.5,
+                    delta=2.0,
+                    lam=3.0,
+                    depth=generator.integers(0, 9, 40),
+                    test_number=generator.integers(0, 80, 40),
+                    step=0.25,
+                ),
             ),
         ),
         privacy_loss=loss,
@@ -154,23 +156,21 @@ def test_volume_is_checked_even_for_immense_domains():
 
 
 @pytest.mark.parametrize(
-    ("counts", "facts", "message"),
+    ("counts", "kind", "arguments", "message"),
     [
-        ([1, 2, 3], {}, "one number for each of the 2 boxes"),
-        (["a", "b"], {}, "one number for each"),
-        ([1.0, np.nan], {}, "finite"),
-        ([1, 2**60], {}, "2..53"),
-        ([1, 2], {"noise_epsilon": 1, "noise_variance": [1, 1]}, "not both"),
-        ([1, 2], {"noise_epsilon": [1, 1, 1]}, "one for each of the 2 boxes"),
-        ([1, 2], {"noise_epsilon": 0}, "positive"),
-        ([1, 2], {"noise_variance": [1, -1]}, "non-negative"),
-        ([1, 2], {"leaf_errors": LeafErrorBound(1, 1, 1, [1], [1])}, "bounds 1 boxes"),
+        ([1, 2, 3], KnownNoise, [], "one number for each of the 2 boxes"),
+        (["a", "b"], KnownNoise, [], "one number for each"),
+        ([1.0, np.nan], KnownNoise, [], "finite"),
+        ([1, 2**60], KnownNoise, [], "2..53"),
+        ([1, 2], KnownNoise, [[1, 1, 1]], "one for each of the 2 boxes"),
+        ([1, 2], KnownNoise, [0], "positive"),
+        ([1, 2], GaussianNoise, [[1, -1]], "non-negative"),
+        ([1, 2], BoundedSpread, [None, LeafErrorBound(1, 1, 1, [1], [1])], "bounds 1 boxes"),
     ],
 )
-def test_synopsis_is_checked(counts, facts, message):
-    domain = Domain({"x": Numeric(0, 4, bins=4)})
+def test_box_model_is_checked(counts, kind, arguments, message):
     with pytest.raises(ValueError, match=message):
-        Synopsis(domain, BoxModel(Boxes([[0], [2]], [[2], [4]]), counts, domain.shape, **facts))
+        BoxModel(Boxes([[0], [2]], [[2], [4]]), counts, (4,), kind(*arguments))
 
 
 def test_the_release_is_frozen_and_does_not_freeze_the_input(small):
@@ -182,7 +182,7 @@ def test_the_release_is_frozen_and_does_not_freeze_the_input(small):
             Boxes(lower, upper),
             counts,
             Domain({"x": Numeric(0, 4, bins=4)}).shape,
-            noise_variance=variance,
+            GaussianNoise(variance),
         ),
     )
     for array in (counts, variance, lower, upper):
@@ -348,7 +348,7 @@ def test_training_rows_of_a_huge_release_are_as_many_as_fit(monkeypatch):
     frame = pd.DataFrame({"a": [0.2] * 300, "b": ["x", "y", "y"] * 100})
     domain = Domain({"a": Numeric(0, 1, bins=4), "b": Categorical(["x", "y"])})
     both = (
-        skdp.PairViewSynthesizer(5.0, domain=domain, target="b", random_state=0),
+        skdp.MarginalSynthesizer(5.0, domain=domain, target="b", random_state=0),
         skdp.PrivPfCClassifier(5.0, domain=domain, target="b", random_state=0),
     )
     monkeypatch.setattr(_validation, "MOST_VALUES_DRAWN", 100)
@@ -383,19 +383,19 @@ def test_samples_have_the_types_of_the_domain(small):
 # --- intervals
 
 
-def line(n_boxes, privacy_loss=None, **facts):
+def line(n_boxes, intervals=None, privacy_loss=None):
     """Boxes of five cells each on a line."""
     domain = Domain({"x": Numeric(0, 5 * n_boxes - 1, integer=True)})
     lower = np.arange(n_boxes)[:, None] * 5
     return Synopsis(
         domain,
-        BoxModel(Boxes(lower, lower + 5), np.zeros(n_boxes, dtype=int), domain.shape, **facts),
+        BoxModel(Boxes(lower, lower + 5), np.zeros(n_boxes, dtype=int), domain.shape, intervals),
         privacy_loss=privacy_loss,
     )
 
 
 def test_one_box_has_the_exact_quantile_of_its_noise():
-    synopsis = line(10, noise_epsilon=0.1)
+    synopsis = line(10, KnownNoise(0.1))
     result = synopsis.count({"x": (5, 9)}, return_interval=True, level=0.9)
     assert isinstance(result, QueryResult)
     assert result.upper == discrete_laplace_quantile(0.9, 0.1)
@@ -428,7 +428,7 @@ def weighted_sums(weights, epsilon, n_trials):
 )
 def test_noise_intervals_cover_and_are_not_wider_than_needed(ends, epsilon, level):
     # 100,000 fresh draws; each bound fails with probability below 1e-6 for the right law.
-    synopsis = line(20, noise_epsilon=epsilon)
+    synopsis = line(20, KnownNoise(epsilon))
     result = synopsis.count({"x": ends}, return_interval=True, level=level)
     first, last = ends
     cells = np.arange(100).reshape(20, 5)
@@ -443,7 +443,7 @@ def test_noise_intervals_cover_and_are_not_wider_than_needed(ends, epsilon, leve
         math.sqrt((weights**2).sum() * discrete_laplace_variance(epsilon))
     )
     # The same test refuses an interval made for 20% less noise.
-    less = line(20, noise_epsilon=epsilon * 1.25)
+    less = line(20, KnownNoise(epsilon * 1.25))
     short = less.count({"x": ends}, return_interval=True, level=level)
     assert (errors <= short.upper).mean() < level - noise
 
@@ -460,7 +460,7 @@ def test_four_blocks_have_the_published_half_width():
 
 
 def test_a_chernoff_bound_serves_where_simulation_would_take_too_long():
-    synopsis = line(20, noise_epsilon=1)
+    synopsis = line(20, KnownNoise(1))
     simulated = synopsis.count({"x": (3, 96)}, return_interval=True, level=0.999)
     bound = synopsis.count({"x": (3, 96)}, return_interval=True, level=1 - 1e-9)
     assert "simulated" in simulated.guarantee and "bound" in bound.guarantee
@@ -510,9 +510,9 @@ def test_bounds_on_uneven_boxes_widen_the_interval():
     domain = Domain({"x": Numeric(0, 14, integer=True)})
     lower = np.array([[0], [5], [10]])
     bound = LeafErrorBound(2.0, 1.0, 3.0, depth=[2, 2, 2], test_number=[3, 5, 0])
-    facts = {"noise_epsilon": 1, "leaf_errors": bound}
+    facts = BoundedSpread(1, bound)
     rich = Synopsis(
-        domain, BoxModel(Boxes(lower, lower + 5), [10_000, 10_000, 10_000], domain.shape, **facts)
+        domain, BoxModel(Boxes(lower, lower + 5), [10_000, 10_000, 10_000], domain.shape, facts)
     )
     query = {"x": (2, 7)}
     result = rich.count(query, return_interval=True)
@@ -520,11 +520,11 @@ def test_bounds_on_uneven_boxes_widen_the_interval():
     assert result.value == 12_000
     assert spread + 1 < result.upper - result.value < spread + 10
     assert spread + 1 < result.value - result.lower < spread + 10
-    plain = line(3, noise_epsilon=1).count(query, return_interval=True)
+    plain = line(3, KnownNoise(1)).count(query, return_interval=True)
     assert result.std == plain.std
     assert "and the uneven spread of records in boxes that the query cuts." in result.guarantee
     # Where the counts are small, so is the unevenness that they can hide.
-    poor = Synopsis(domain, BoxModel(Boxes(lower, lower + 5), [3, 0, 0], domain.shape, **facts))
+    poor = Synopsis(domain, BoxModel(Boxes(lower, lower + 5), [3, 0, 0], domain.shape, facts))
     result = poor.count(query, return_interval=True)
     assert 3 < result.upper < 3 + spread / 2
     assert result.lower == 0
@@ -553,7 +553,7 @@ def test_intervals_with_bounds_cover_adversarial_records(inside, records):
     counts = np.full((n_trials, n_boxes), records)
     noisy = discrete_laplace(counts.ravel(), 1, random_state=11).reshape(counts.shape)
     model = Synopsis(
-        domain, BoxModel(boxes, noisy[0], domain.shape, noise_epsilon=1, leaf_errors=errors)
+        domain, BoxModel(boxes, noisy[0], domain.shape, BoundedSpread(1, errors))
     ).model
     weights = parse({"y": "a"}, domain)
     quantiles = {}
@@ -618,8 +618,7 @@ def test_aggregation_errors_bound_every_misfit(seed):
             boxes,
             [part.sum() for part in parts],
             domain.shape,
-            noise_epsilon=1000,
-            leaf_errors=worst,
+            BoundedSpread(1000, worst),
         ),
     )
     for _ in range(50):
@@ -632,8 +631,8 @@ def test_aggregation_errors_bound_every_misfit(seed):
 
 
 def test_boxes_may_have_their_own_noise():
-    mixed = line(3, noise_epsilon=[1, 0.1, 0.1])
-    assert mixed.count({"x": (0, 4)}, return_interval=True) == line(3, noise_epsilon=1).count(
+    mixed = line(3, KnownNoise([1, 0.1, 0.1]))
+    assert mixed.count({"x": (0, 4)}, return_interval=True) == line(3, KnownNoise(1)).count(
         {"x": (0, 4)}, return_interval=True
     )
     both = mixed.count({"x": (0, 9)}, return_interval=True)
@@ -644,7 +643,7 @@ def test_boxes_may_have_their_own_noise():
 
 
 def test_known_variances_give_gaussian_intervals():
-    synopsis = line(3, noise_variance=[4.0, 9.0, 1.0])
+    synopsis = line(3, GaussianNoise([4.0, 9.0, 1.0]))
     result = synopsis.count({"x": (0, 6)}, return_interval=True)
     assert result.std == pytest.approx(math.sqrt(4 + 9 * 0.4**2))
     assert result.upper == pytest.approx(1.959964 * result.std, rel=1e-5)
@@ -654,7 +653,7 @@ def test_known_variances_give_gaussian_intervals():
 def test_without_a_noise_law_there_are_no_intervals():
     with pytest.raises(ValueError, match="how its noise is distributed"):
         line(3).count(return_interval=True)
-    synopsis = line(3, noise_epsilon=1)
+    synopsis = line(3, KnownNoise(1))
     for level in (0, 1, -0.5, math.nan):
         with pytest.raises(ValueError, match="between 0 and 1"):
             synopsis.count(return_interval=True, level=level)
@@ -755,8 +754,8 @@ def same(first, second):
 
 
 def test_files_round_trip_exactly(small, tmp_path):
-    one_third = line(3, noise_epsilon=[Fraction(1, 3), 1, Fraction(1, 3)])
-    gauss = line(3, noise_variance=[0.1, 1 / 3, 2.0])
+    one_third = line(3, KnownNoise([Fraction(1, 3), 1, Fraction(1, 3)]))
+    gauss = line(3, GaussianNoise([0.1, 1 / 3, 2.0]))
     for synopsis in (small, one_third, gauss, line(2)):
         path = tmp_path / "release"
         synopsis.save(path)
@@ -1045,59 +1044,3 @@ def test_another_model_serves_behind_the_same_interface(monkeypatch, tmp_path):
 def test_box_model_alone_is_enough_for_a_synopsis(small):
     model = BoxModel(small.model.boxes, small.model.counts, DOMAIN.shape)
     assert Synopsis.from_model(DOMAIN, model).count() == small.count()
-
-
-def test_boxes_and_counts_in_place_of_a_model_are_deprecated():
-    domain = Domain({"x": Numeric(0, 9, integer=True)})
-    boxes = Boxes([[0], [5]], [[5], [10]])
-    with pytest.warns(FutureWarning, match="BoxModel"):
-        old = Synopsis(domain, boxes, [5, 7], noise_epsilon=1, mechanism="made")
-    new = Synopsis(domain, BoxModel(boxes, [5, 7], domain.shape, KnownNoise(1)), mechanism="made")
-    assert old.count("x < 3", return_interval=True) == new.count("x < 3", return_interval=True)
-    assert repr(old) == repr(new)
-    with pytest.warns(FutureWarning, match="BoxModel"):
-        named = Synopsis(domain=domain, boxes=boxes, counts=[5, 7], noise_epsilon=1)
-    assert named.model.to_arrays()[0] == new.model.to_arrays()[0]
-    with pytest.raises(TypeError, match="counts"):
-        Synopsis(domain, new.model, [5, 7])
-    with pytest.raises(TypeError, match="needs a model"):
-        Synopsis(domain)
-    with pytest.raises(TypeError, match="boxes"):
-        Synopsis(domain, new.model, boxes=boxes)
-
-
-def test_intervals_and_keywords_in_place_of_them_exclude_each_other():
-    boxes = Boxes([[0], [5]], [[5], [10]])
-    with pytest.raises(TypeError, match="noise_epsilon"):
-        BoxModel(boxes, [5, 7], (10,), KnownNoise(1), noise_epsilon=2)
-
-
-def test_attributes_of_earlier_versions_are_deprecated():
-    model = BoxModel(Boxes([[0], [5]], [[5], [10]]), [5, 7], (10,), AnySpread(1, [4, 8]))
-    with pytest.warns(FutureWarning, match="intervals.measured"):
-        assert model.measured.tolist() == [4, 8]
-    with pytest.warns(FutureWarning, match="AnySpread"):
-        assert model.uneven
-    with pytest.warns(FutureWarning):
-        assert model.leaf_errors is None
-    with pytest.raises(AttributeError, match="no attribute 'other'"):
-        model.other  # noqa: B018
-
-
-@pytest.mark.parametrize(
-    ("keywords", "intervals"),
-    [
-        ({}, KnownNoise()),
-        ({"noise_epsilon": [1, 2]}, KnownNoise([1, 2])),
-        ({"noise_variance": [1, 2]}, GaussianNoise([1, 2])),
-        ({"noise_epsilon": 1, "uneven": True, "measured": [4, 8]}, AnySpread(1, [4, 8])),
-    ],
-)
-def test_keywords_of_earlier_versions_name_the_same_intervals(keywords, intervals):
-    boxes = Boxes([[0], [5]], [[5], [10]])
-    old = BoxModel(boxes, [5, 7], (10,), **keywords)
-    new = BoxModel(boxes, [5, 7], (10,), intervals)
-    assert old.to_arrays()[0] == new.to_arrays()[0]
-    if keywords:
-        weights = {0: np.repeat([1.0, 0.0], [3, 7])}
-        assert old.error(weights, 0.9) == new.error(weights, 0.9)

@@ -60,8 +60,6 @@ def large() -> dict:
     full = {
         "HDPView": skdp.HDPViewSynthesizer(1, domain=EIGHT),
         "PrivTree": skdp.PrivTreeSynthesizer(1, domain=EIGHT),
-        "PairView": skdp.PairViewSynthesizer(1, domain=EIGHT),
-        "PairView, published errors": skdp.PairViewSynthesizer(1, domain=EIGHT, error_share=0.1),
         "Marginal": skdp.MarginalSynthesizer(1, domain=EIGHT),
         "Marginal, single columns": skdp.MarginalSynthesizer(1, domain=EIGHT, max_order=1),
         "Marginal, MST": skdp.MarginalSynthesizer(1, domain=EIGHT, plan="mst"),
@@ -79,7 +77,6 @@ def large() -> dict:
         "Cube, optimized": skdp.DataCube(1, domain=FOUR, strategy="optimized"),
     }
     labelled = {
-        "PairView, label": skdp.PairViewSynthesizer(1, domain=EIGHT, target="income"),
         "Marginal, label": skdp.MarginalSynthesizer(1, domain=EIGHT, target="income"),
         "PrivPfC": skdp.PrivPfCClassifier(1, domain=EIGHT, target="income", max_grids=2000),
         "PrivPfC, transformer": skdp.PrivPfCTransformer(1, domain=EIGHT, target="income"),

@@ -12,8 +12,8 @@ from skdp import (
     Categorical,
     Domain,
     DPKMeans,
+    MarginalSynthesizer,
     Numeric,
-    PairViewSynthesizer,
     PrivacyLedger,
     PrivateClassifier,
     PrivateLinearRegression,
@@ -93,7 +93,7 @@ def marginals(data, job, clock):
         {names[a]: (first, last), names[b]: (start, stop)}
         for a, first, last, b, start, stop in data["queries"].tolist()
     ]
-    release = PairViewSynthesizer(job["epsilon"], domain=domain)
+    release = MarginalSynthesizer(job["epsilon"], domain=domain)
     with clock:
         release.fit(frame)
         answers = release.count(queries)
@@ -105,7 +105,7 @@ def synthetic(data, job, clock):
     frame, domain, names = table_of(data)
     label = Categorical([0, 1])
     domain = domain.select(names[:-1]).with_attribute(names[-1], label)
-    release = PairViewSynthesizer(job["epsilon"], domain=domain, target=names[-1])
+    release = MarginalSynthesizer(job["epsilon"], domain=domain, target=names[-1])
     with clock:
         release.fit(frame)
         rows = release.sample()
@@ -170,12 +170,11 @@ def conduct(data, job, clock):
 def inference(data, job, clock):
     """Tables of a population fitted to noisy counts, in rounds, as a release fits it."""
     from skdp.hierarchy import project_to_simplex
-    from skdp.kernels.marginals.evidence import Evidence
-    from skdp.kernels.marginals.lawful import Laws
-    from skdp.kernels.marginals.measure import _finish
-    from skdp.kernels.marginals.model import as_model
-    from skdp.kernels.marginals.population import Population
-    from skdp.kernels.pairviews.attributes import Attribute
+    from skdp.kernels.views.attributes import Attribute
+    from skdp.kernels.views.laws import Laws
+    from skdp.kernels.views.population import Population, Target
+    from skdp.kernels.views.posterior import parts_of_set, posterior_mean, with_margins
+    from skdp.kernels.views.rows import as_model
 
     d, sets, tables = len(data["shape"]), sets_of(data["sets"]), noisy_tables(data)
     variances, generator = data["variances"].tolist(), np.random.default_rng(0)
@@ -183,17 +182,24 @@ def inference(data, job, clock):
         weights = 1 / (data["variances"][:d] * data["shape"])
         total = max(float(np.average([each.sum() for each in tables[:d]], weights=weights)), 1.0)
         views = [project_to_simplex(table, total) for table in tables[:d]]
-        attributes = [Attribute.of(view, None, view.size) for view in views]
-        evidence, laws = Evidence(views, variances[:d]), Laws.of(None, attributes)
+        shares = [view / total for view in views]
+        attributes = [Attribute(p, np.argsort(-p), None, p, np.argsort(-p)) for p in shares]
+        laws = Laws.of(None, attributes)
         n_rows = int(np.clip(3 * total * data["epsilon"], 10_000, 60_000))
         population = Population.of(attributes, laws, n_rows, generator)
+        found = {(axis,): share for axis, share in enumerate(shares)}
         for turn in range(1, int(data["rounds"].max()) + 1):
             for place in np.flatnonzero(data["rounds"] == turn):
-                margin = population.margin(sets[place])
-                evidence.measured(sets[place], tables[place], variances[place], margin)
-            targets = evidence.targets()
+                axes, near = sets[place], total * population.smooth_margin(sets[place])
+                mean = posterior_mean(tables[place], variances[place], near, empty=True)
+                mean /= max(mean.sum(), 1e-300)
+                found[axes] = with_margins(mean, axes, parts_of_set(axes, found))
+            targets = [Target(axes, table) for axes, table in found.items()]
             population.fit(targets, 5)
-        _finish(population, targets, int(np.clip(4 * total, 20_000, 100_000)))
+        population.scale(targets)
+        population.renew(int(np.clip(4 * total, 20_000, 100_000)))
+        population.fit(targets, 5)
+        population.settle(targets, 6)
         model = as_model(population, targets, attributes, total, {}, generator, laws=laws)
     begin = time.process_time()
     # A release answers pairs from its tables or rows, and wider sets from its rows.
@@ -233,8 +239,8 @@ if __name__ == "__main__":
             "top-k/top_k, auto": most_frequent("auto"),
             "k-means/DPKMeans": kmeans,
             "regress/PrivateLinearRegression": regress,
-            "marginals/PairViewSynthesizer": marginals,
-            "classify/PairViewSynthesizer": synthetic,
+            "marginals/MarginalSynthesizer": marginals,
+            "classify/MarginalSynthesizer": synthetic,
             "inference/population": inference,
             "classify/PrivPfCTransformer": grid,
         }

@@ -5,7 +5,7 @@ Small-adult, Numerical-adult, Adult, Electricity and Phoneme are available; Jm1,
 and Gowalla are not. Figure 3 has two DPBench histograms (MDSalary, twitter) in addition; check-ins
 drawn from another DPBench histogram replace Gowalla in figure 4, and Adult replaces Jm1 in figure
 6. Of the paper's competitors, PrivTree and Identity are in this library; HDMM, DAWA and PrivBayes
-are not. Pair views are drawn instead. The paper's PrivTree halves all
+are not. Marginals are drawn instead. The paper's PrivTree halves all
 attributes of a wide table at once; here it halves at most 10.
 """
 
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from benchmarks import _data
 from benchmarks.reproduce import TIE, UNTESTED, Finding, compare, run
-from skdp import Domain, Numeric, PairViewSynthesizer
+from skdp import Domain, MarginalSynthesizer, Numeric
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.hdpview import CALIBRATIONS, Calibration, hdpview, hdpview_parts
 from skdp.kernels.privtree import privtree, privtree_parts
@@ -42,7 +42,7 @@ COLOURS = {
     "HDPView": "#31688e",
     "PrivTree": "#b5694a",
     "Identity": "#777777",
-    "pair views": "#35b779",
+    "marginals": "#35b779",
 }
 PAPER = CALIBRATIONS["paper"]
 
@@ -127,7 +127,7 @@ def tree_of(
 
 
 def pairs_of(table: CountTable, epsilon: Fraction, seed: int) -> Any:
-    """Model of a release of pair views."""
+    """Model of a release of marginals."""
     names = [f"c{axis}" for axis in range(len(table.shape))]
     domain = Domain(
         {
@@ -139,7 +139,7 @@ def pairs_of(table: CountTable, epsilon: Fraction, seed: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return (
-            PairViewSynthesizer(epsilon, domain=domain, random_state=seed).fit(rows).synopsis_.model
+            MarginalSynthesizer(epsilon, domain=domain, random_state=seed).fit(rows).synopsis_.model
         )
 
 
@@ -166,7 +166,7 @@ def errors_of_all(quick: bool) -> pd.DataFrame:
         models = {
             "HDPView": [view_of(table, epsilon, seed) for seed in range(runs)],
             "PrivTree": [tree_of(table, epsilon, seed) for seed in range(runs)],
-            "pair views": [pairs_of(table, epsilon, seed) for seed in range(runs)],
+            "marginals": [pairs_of(table, epsilon, seed) for seed in range(runs)],
         }
         for order in range(2, min(len(table.shape), 4) + 1):
             asked = workload(name, order, n)
@@ -211,8 +211,8 @@ def figure_3(out_dir: Path, quick: bool) -> Finding:
         "HDPView has smaller errors than PrivTree and Identity on average.",
         f"of {len(wide)} settings PrivTree is worse in {(wide['PrivTree'] > 1).sum()} (geometric "
         f"mean {means['PrivTree']:.2f} times HDPView's error), Identity in "
-        f"{(wide['Identity'] > 1).sum()}. Pair views, not in the paper, are better in "
-        f"{(wide['pair views'] < 1).sum()}, {means['pair views']:.2f} times HDPView's error in the "
+        f"{(wide['Identity'] > 1).sum()}. Marginals, not in the paper, are better in "
+        f"{(wide['marginals'] < 1).sum()}, {means['marginals']:.2f} times HDPView's error in the "
         "mean.",
         {
             f"geometric mean of the errors of {method} is above HDPView's by a tenth": _above(
@@ -237,7 +237,7 @@ def table_2(out_dir: Path, quick: bool) -> Finding:
     published = {"Identity": (1.94e7, 4.59e17), "PrivTree": (7.05, 5578.27), "HDPView": (1.0, 1.0)}
     for i, column in enumerate(("published_error", "published_size")):
         means[column] = {method: values[i] for method, values in published.items()}
-    means = means.reindex(["HDPView", "PrivTree", "Identity", "pair views"]).reset_index()
+    means = means.reindex(["HDPView", "PrivTree", "Identity", "marginals"]).reset_index()
     means.to_csv(out_dir / "hdpview_table_2.csv", index=False)
     figure, axes = _axes(2, width=9.0)
     for ax, kind, theirs, title in (
@@ -259,8 +259,8 @@ def table_2(out_dir: Path, quick: bool) -> Finding:
         f"error {here.loc['PrivTree', 'relative']:.2f} (PrivTree; geometric mean "
         f"{here.loc['PrivTree', 'geometric']:.2f}) and {here.loc['Identity', 'relative']:.2g} "
         f"(Identity) times, blocks {here.loc['PrivTree', 'relative_size']:.3g} and "
-        f"{here.loc['Identity', 'relative_size']:.2g} times; pair views "
-        f"{here.loc['pair views', 'relative']:.2f} times the error. Jm1, where PrivTree does worst "
+        f"{here.loc['Identity', 'relative_size']:.2g} times; marginals "
+        f"{here.loc['marginals', 'relative']:.2f} times the error. Jm1, where PrivTree does worst "
         "in the paper, is not available.",
         {
             "PrivTree's mean relative error is above 1 by a tenth": _above(
@@ -528,7 +528,7 @@ def figure_7(out_dir: Path, quick: bool) -> Finding:
     runs, n = (1, 100) if quick else (2, 500)
     for kept in (2, 5, 10, 15) if quick else (2, 3, 4, 5, 6, 8, 10, 12, 15):
         table, asked = table_of("adult").project(range(kept)), workload("adult", 2, n, kept)
-        for method, make in {"HDPView": view_of, "pair views": pairs_of}.items():
+        for method, make in {"HDPView": view_of, "marginals": pairs_of}.items():
             errors = [rmse(make(table, Fraction(1), seed), asked) for seed in range(runs)]
             rows.append((method, kept, float(np.mean(errors))))
     found = pd.DataFrame(rows, columns=["method", "attributes", "rmse"])
@@ -547,8 +547,8 @@ def figure_7(out_dir: Path, quick: bool) -> Finding:
         "HDPView's goes from "
         f"{wide['HDPView'].iloc[0]:.0f} with {wide.index[0]} attributes to "
         f"{wide['HDPView'].iloc[-1]:.0f} with {wide.index[-1]}, "
-        f"that of pair views, drawn in place of PrivBayes, from {wide['pair views'].iloc[0]:.0f} "
-        f"to {wide['pair views'].iloc[-1]:.0f}.",
+        f"that of marginals, drawn in place of PrivBayes, from {wide['marginals'].iloc[0]:.0f} "
+        f"to {wide['marginals'].iloc[-1]:.0f}.",
         {
             "HDPView's error at most doubles": bool(growth["HDPView"] <= 2),
             "PrivBayes's falls": UNTESTED,

@@ -183,7 +183,6 @@ def _estimator_options(command: ArgumentParser) -> None:
             "hdpview",
             "kdtree",
             "marginals",
-            "pair-views",
             "privbayes",
             "privtree",
         ],

@@ -7,27 +7,17 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..accounting import PrivacyLoss
-from ..domain import Categorical, Domain
+from ..domain import Domain
 from ..kernels.dpcube import MOST_CELLS
 from ..kernels.grid import grid_sides, grid_size
 from ..kernels.hdpview import hdpview_parameters
-from ..kernels.marginals import plan_views, used_sets
-from ..kernels.marginals.wide import joint_share
-from ..kernels.pairviews import (
-    DIRECT,
-    MOST_CLASSES,
-    Rules,
-    ViewShares,
-    single_shares,
-    view_shares,
-)
-from ..kernels.pairviews.rules import Zeros
-from ..kernels.privbayes.budget import used_attributes
+from ..kernels.views import Asked, Rules, division_of, used_attributes
+from ..kernels.views.ladders import column_plan
 from ..mechanisms import discrete_laplace_variance
-from ..synthesis.workloads import as_workload
+from ..synthesis.workloads import as_workload, used_sets
 from .csv_lines import Declared, read_records
 from .declared import read_domain
 from .describe import text_table
@@ -82,132 +72,75 @@ def plan(options: Namespace) -> int:
     rows += [(s.name, _short(s.epsilon * most), _noise(s.cell), s.what) for s in steps]
     print(text_table(rows))
     print("\nnoise: standard deviation of the noise of one count, in records")
-    if options.method in ("marginals", "pair-views"):
+    if options.method == "marginals":
         _print_columns(steps, domain, options.rows, most)
     return 0
 
 
-def _pair_views(parts: Mapping[str, Fraction], domain: Domain, options: Namespace) -> list[Step]:
-    rules = _rules(domain)
-    used = sum(size > 1 for size in _sizes(domain))
-    classes = 1
-    if options.target is not None and 1 < domain[options.target].size <= MOST_CLASSES:
-        classes = domain[options.target].size
-    each = f", in each of {classes} classes" if classes > 1 else ""
-    total = Step("total", parts["total"], f"the number of records{each}", parts["total"])
-    if options.rows is None:
-        text = f"{used} single columns, and pairs of columns: how many depends on --rows N"
-        views = [Step("views", parts["views"], text + each)]
-    else:
-        used -= classes > 1
-        shares = view_shares(
-            parts["views"],
-            options.rows / classes,
-            used,
-            labelled=options.target is not None and classes == 1,
-            tree_only=classes > 1,
-            n_ruled=0 if rules is None else len(rules.forest()),
-        )
-        views = _views(shares, used, each)
-    return [total, *views, *_errors(parts)]
-
-
-def _errors(parts: Mapping[str, Fraction]) -> list[Step]:
-    return [Step("errors", parts["errors"], "how far answers are off")] * ("errors" in parts)
-
-
 def _marginals(parts: Mapping[str, Fraction], domain: Domain, options: Namespace) -> list[Step]:
-    if sum(size > 1 for size in domain.shape) <= 2:
-        return _pair_views(parts, domain, Namespace(rows=options.rows, target=None))
     sizes = _sizes(domain)
-    used = sum(size > 1 for size in sizes)
-    classes = 1
-    if options.target is not None and 1 < domain[options.target].size <= MOST_CLASSES:
-        classes = domain[options.target].size
-        used -= 1
-    each = f", in each of {classes} classes" if classes > 1 else ""
-    total = Step("total", parts["total"], f"the number of records{each}", parts["total"])
-    if options.rows is None:
-        text = f"{used} single columns{each}, and sets of columns: how many depends on --rows N"
-        return [total, Step("views", parts["views"], text), *_errors(parts)]
-    label = None if classes == 1 else domain.index(options.target)
-    asked = _asked(domain, options, label)
-    joint = joint_share(parts["views"], options.rows, sizes, **asked)
-    shares = plan_views(parts["views"] - joint, options.rows, sizes, labelled=classes > 1, **asked)
-    none = "" if shares.n_views else "; no sets: too few records for this epsilon"
-    sets = f"{shares.n_views} set{'s' * (shares.n_views > 1)} of two and more columns"
-    sets = f"about {sets}" if shares.first_round else sets
-    views = [
-        Step("- joint", joint, "all columns together, cell by cell", joint),
-        Step("- test", shares.test, "whether any two columns are dependent; if not, no sets"),
-        Step("- single", shares.single, f"{used} single columns{none}"),
-        Step("- classes", shares.classes, f"bins of {used} single columns{each}"),
-        Step("- grid", shares.grid, f"one grid of the columns that tell most{each}"),
-        Step("- choice", shares.choice, f"which {sets} are measured"),
-        Step("- views", shares.views, sets),
-    ]
-    return [total, *(step for step in views if step.epsilon), *_errors(parts)]
-
-
-def _asked(domain: Domain, options: Namespace, label: int | None) -> dict[str, Any]:
-    """What the sets of columns are for, as the kernel wants it."""
+    used = used_attributes(sizes)
+    total = Step("total", parts["total"], "the number of records", parts["total"])
+    single = f"{len(used)} single column{'s' * (len(used) != 1)}"
+    if options.rows is None and len(used) > 1:
+        text = f"{single}, and sets of columns: how many depends on --rows N"
+        return [total, Step("views", parts["views"], text)]
     made = estimator_of(options, domain)
     workload = as_workload(made.workload, domain, made.max_order)
-    return {
-        "max_order": min(made.max_order, len(domain.shape)),
-        "workload": used_sets(workload, _sizes(domain), label),
-    }
-
-
-def _views(shares: ViewShares, used: int, each: str) -> list[Step]:
-    """How the part "views" is divided."""
-    none = "" if shares.n_pairs or used < 2 else "; no pairs: too few records for this epsilon"
-    steps = [Step("- single", shares.single, f"{used} single columns{none}{each}")]
-    if shares.choice:
-        chosen, possible = shares.n_pairs + shares.n_extra, used * (used - 1) // 2
-        text = f"which {chosen} of {possible} pairs of columns are measured{each}"
-        steps.append(Step("- choice", shares.choice, text))
-    for name, budget, number in (
-        ("- pairs", shares.pairs, shares.n_pairs),
-        ("- extra", shares.extra, shares.n_extra),
-    ):
-        if number:
-            text = f"{number} pair{'s' * (number > 1)} of columns, as boxes{each}"
-            steps.append(Step(name, budget, text))
-    return steps
-
-
-def _rules(domain: Domain) -> Rules | None:
-    zeros = [Zeros(each.axes, each.allowed) for each in domain.structure.zeros]
-    return Rules.of(domain.shape, zeros) if zeros else None
+    label = None if options.target is None else domain.index(options.target)
+    asked = Asked(
+        [None] * len(sizes),
+        label=label if label in used else None,
+        max_order=made.max_order,
+        workload=used_sets(workload, domain.shape),
+    )
+    shares = division_of(sizes, parts["views"], options.rows or 0, asked)
+    all_columns = "all columns together, cell by cell"
+    sets = f"{shares.n_sets} set{'s' * (shares.n_sets != 1)} of two and more columns"
+    pairs = f"coarse tables of {shares.n_coarse} pairs of columns"
+    views = [
+        Step("- columns", shares.columns, single),
+        Step("- joint", shares.joint, all_columns, shares.joint),
+        Step("- coarse", shares.coarse, pairs, shares.coarse / max(shares.n_coarse, 1)),
+        Step("- choice", shares.choice, f"which {sets} are measured"),
+        Step(
+            "- sets",
+            shares.sets,
+            all_columns if shares.whole else sets,
+            shares.sets / max(shares.n_sets, 1),
+        ),
+    ]
+    return [total, *(step for step in views if step.epsilon)]
 
 
 def _sizes(domain: Domain) -> tuple[int, ...]:
     """Number of codes of each column that records can have."""
-    rules = _rules(domain)
+    zeros = domain.structure.zeros
+    rules = Rules.of(domain.shape, zeros) if zeros else None
     return domain.shape if rules is None else rules.sizes
 
 
-def _print_columns(steps: list[Step], domain: Domain, rows: int, most: int) -> None:
+def _print_columns(steps: list[Step], domain: Domain, rows: int | None, most: int) -> None:
     """The single columns: their budgets, and records of a code beside the noise of its count."""
-    single = [step.epsilon for step in steps if step.name == "- single"]
-    if not single:
+    columns = [step.epsilon for step in steps if step.name == "- columns"]
+    if not columns:
         return
     lines = [("column", "codes", "epsilon", "noise", "records of a code")]
     as_ranges = False
     sizes = _sizes(domain)
-    for (name, attribute), size, share in zip(
-        domain.items(), sizes, single_shares(sizes), strict=True
-    ):
-        budget = single[0] * share
-        noise = _noise(budget) if budget else ""
-        if size >= DIRECT and (not isinstance(attribute, Categorical) or attribute.ordered):
-            noise, as_ranges = "ranges", True
-        lines.append((name, str(size), _short(budget * most), noise, _rounded(rows / size)))
-    print(f"\nsingle columns, with {rows:,} records spread evenly over the codes:")
+    each = columns[0] / max(len(used_attributes(sizes)), 1)
+    for (name, attribute), size in zip(domain.items(), sizes, strict=True):
+        if size == 1:
+            lines.append((name, "1", _short(Fraction(0)), "", _rounded(rows or 0)))
+            continue
+        several = len(column_plan(size, attribute.order() is not None).shares) > 1
+        as_ranges |= several
+        noise = "ranges" if several else _noise(each)
+        lines.append((name, str(size), _short(each * most), noise, _rounded((rows or 0) / size)))
+    print(f"\nsingle columns, with {rows or 0:,} records spread evenly over the codes:")
     print(text_table(lines))
     if as_ranges:
-        print("ranges: measured as ranges of codes, which are divided where there are records")
+        print("ranges: measured as ranges of codes, on several levels")
 
 
 def _hdpview(parts: Mapping[str, Fraction], domain: Domain, options: Namespace) -> list[Step]:
@@ -265,7 +198,6 @@ _STEPS: dict[str, Callable[[Mapping[str, Fraction], Domain, Namespace], list[Ste
     "hdpview": _hdpview,
     "kdtree": _kdtree,
     "marginals": _marginals,
-    "pair-views": _pair_views,
     "privbayes": _privbayes,
     "privtree": _privtree,
 }

@@ -17,12 +17,6 @@ from ..exceptions import LedgerError
 from ._ledger import PrivacyLedger, charge, prepaid, same_budget, settle
 from ._loss import PrivacyLoss, neighbours
 
-# Names that pickles of earlier versions mention.
-from ._loss import loss_from_state as _loss_from_state  # noqa: F401
-from ._stores import DetachedStore as _DetachedStore  # noqa: F401
-from ._stores import FileStore as _FileStore  # noqa: F401
-from ._stores import PrepaidStore as _PrepaidStore  # noqa: F401
-
 __all__ = [
     "LedgerError",
     "PrivacyLedger",

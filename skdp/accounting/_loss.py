@@ -263,13 +263,3 @@ class PrivacyLoss:
             f"<table><thead><tr><th style='text-align:left'>part</th><th>&epsilon;</th>"
             f"<th>share</th></tr></thead><tbody>{rows}</tbody></table></div>"
         )
-
-
-# Pickles of earlier versions call it.
-def loss_from_state(
-    epsilon: Fraction,
-    parts: dict[str, Fraction],
-    seeded: bool,
-    max_contributions: int | None = None,
-) -> PrivacyLoss:
-    return PrivacyLoss(epsilon, parts, seeded=seeded, max_contributions=max_contributions)

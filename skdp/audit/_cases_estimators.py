@@ -58,7 +58,6 @@ from ..synthesis import (
     HDPViewSynthesizer,
     KDTreeSynthesizer,
     MarginalSynthesizer,
-    PairViewSynthesizer,
     PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
@@ -166,10 +165,9 @@ def _() -> AuditCase:
     return _person_case(GridSynthesizer(1.0, domain=_LINE, rule="identity"))
 
 
-@audited("PairViewSynthesizer, persons")
+@audited("MarginalSynthesizer, persons")
 def _() -> AuditCase:
-    estimator = PairViewSynthesizer(1.0, domain=_LINE, error_share=0)
-    return _person_case(estimator, n_trials=20_000)
+    return _person_case(MarginalSynthesizer(1.0, domain=_LINE), n_trials=2_000, quick_trials=180)
 
 
 def _node_features(histogram: Any) -> Any:
@@ -497,45 +495,6 @@ def _summing_cube(measure: str, value: float) -> AuditCase:
     return AuditCase(cube, rows, rows.iloc[:-1], options=options)
 
 
-@audited("PairViewSynthesizer")
-def _() -> AuditCase:
-    # The published error comes from 2,000 random queries, which take long.
-    return line_case(PairViewSynthesizer(1.0, domain=_LINE), n_trials=2_000, quick_trials=300)
-
-
-@audited("PairViewSynthesizer, one column")
-def _() -> AuditCase:
-    return line_case(PairViewSynthesizer(1.0, domain=_LINE, error_share=0), n_trials=30_000)
-
-
-@audited("PairViewSynthesizer, two columns")
-def _() -> AuditCase:
-    return plane_case(PairViewSynthesizer(1.0, domain=_PLANE, error_share=0), n_trials=10_000)
-
-
-@audited("PairViewSynthesizer, choice of pairs")
-def _() -> AuditCase:
-    return space_case(PairViewSynthesizer(1.0, domain=_SPACE, error_share=0), 600)
-
-
-@audited("PairViewSynthesizer, rules")
-def _() -> AuditCase:
-    # One cell is empty by a public rule.
-    domain = Domain(_PLANE_COLUMNS, structure=[forbid("x >= 2 and s == 'a'")])
-    return plane_case(PairViewSynthesizer(1.0, domain=domain, error_share=0), n_trials=10_000)
-
-
-@audited("PairViewSynthesizer, target")
-def _() -> AuditCase:
-    estimator = PairViewSynthesizer(1.0, domain=_PLANE, target="s", error_share=0)
-    return AuditCase(
-        estimator,
-        (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
-        (_PLANE_ROWS[["x"]].iloc[:-1], _PLANE_ROWS["s"].iloc[:-1]),
-        options={"features": synopsis_features},
-    )
-
-
 def _view_features(estimator: Any) -> Any:
     """All facts and numbers of a model but the rows, which are drawn from the others."""
     facts, arrays = synopsis_features(estimator)
@@ -545,7 +504,7 @@ def _view_features(estimator: Any) -> Any:
 
 def _marginal_case(copies: int, **parameters: Any) -> AuditCase:
     # A fit takes a tenth of a second.
-    estimator = MarginalSynthesizer(1.0, domain=_SPACE, error_share=0, **parameters)
+    estimator = MarginalSynthesizer(1.0, domain=_SPACE, **parameters)
     case = space_case(estimator, copies, n_trials=2_000, quick_trials=180)
     return replace(case, options={"features": _view_features})
 
@@ -560,9 +519,37 @@ def _() -> AuditCase:
     return _marginal_case(1)
 
 
+@audited("MarginalSynthesizer, one column")
+def _() -> AuditCase:
+    estimator = MarginalSynthesizer(1.0, domain=_LINE)
+    case = line_case(estimator, n_trials=2_000, quick_trials=180)
+    return replace(case, options={"features": _view_features})
+
+
+@audited("MarginalSynthesizer, two columns")
+def _() -> AuditCase:
+    estimator = MarginalSynthesizer(1.0, domain=_PLANE)
+    case = plane_case(estimator, n_trials=2_000, quick_trials=180)
+    return replace(case, options={"features": _view_features})
+
+
+@audited("MarginalSynthesizer, rules")
+def _() -> AuditCase:
+    # One cell is empty by a public rule.
+    domain = Domain(_PLANE_COLUMNS, structure=[forbid("x >= 2 and s == 'a'")])
+    estimator = MarginalSynthesizer(1.0, domain=domain)
+    case = plane_case(estimator, n_trials=2_000, quick_trials=180)
+    return replace(case, options={"features": _view_features})
+
+
+@audited("MarginalSynthesizer, coarse tables of pairs")
+def _() -> AuditCase:
+    return _marginal_case(600, max_order=2)
+
+
 @audited("MarginalSynthesizer, target")
 def _() -> AuditCase:
-    case = _marginal_case(600, target="s")
+    case = _marginal_case(600, target="s", max_order=2)
     X, y = case.dataset.drop(columns="s"), case.dataset["s"]
     return replace(case, dataset=(X, y), neighbour=(X.iloc[:-1], y.iloc[:-1]))
 
@@ -575,11 +562,6 @@ def _() -> AuditCase:
 @audited("MarginalSynthesizer, AIM")
 def _() -> AuditCase:
     return _marginal_case(600, plan="aim", max_order=2)
-
-
-@audited("MarginalSynthesizer, linear")
-def _() -> AuditCase:
-    return _marginal_case(600, plan="linear")
 
 
 @audited("PrivBayesSynthesizer")

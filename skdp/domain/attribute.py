@@ -53,7 +53,6 @@ class Attribute:
     """
 
     nullable: bool
-    # Class attributes, so that attributes pickled by earlier versions have them too.
     inferred: bool = False
     # Whether sums of values mean anything.
     summable: bool = True

@@ -28,7 +28,6 @@ class Binned(Attribute):
     upper: float
     bins: int
     integer: bool
-    # Class attributes, so that attributes pickled by earlier versions have them too.
     scale: str = "linear"
     special: tuple[float, ...] = ()
     _edges: NDArray[Any] | None = None

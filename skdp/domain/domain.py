@@ -157,19 +157,15 @@ class Domain(Columns, Declaring):
         state: dict[str, Any] = {
             "names": self.columns,
             "attributes": tuple(self._declared.values()),
-            "inferred": self.inferred,
-            "_positions": {name: position for position, name in enumerate(self.columns)},
         }
         if self.structure:
             state["rules"] = self.structure.to_data()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Pickles of earlier versions have the mark on the domain only.
-        marked = any(attribute.inferred for attribute in state["attributes"])
         pairs = list(zip(state["names"], state["attributes"], strict=True))
         rules = structure_from_data(state.get("rules", []))
-        self._init(pairs, state["inferred"] and not marked, rules)
+        self._init(pairs, False, rules)
 
     @classmethod
     def _trusted(

@@ -131,7 +131,6 @@ class Numeric(Binned):
     ['[0, 231.241)', '[231.241, 1531.93)', '[1531.93, 8848.06)', '[8848.06, 50000]', '0']
     """
 
-    # Class attributes, so that attributes pickled by earlier versions have them too.
     step: float | None = None
     decimals: int | None = None
     _by_edges: bool = False

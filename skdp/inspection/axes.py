@@ -83,12 +83,12 @@ def pca(
     --------
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from skdp import Domain, Numeric, PairViewSynthesizer
+    >>> from skdp import Domain, Numeric, MarginalSynthesizer
     >>> from skdp.inspection import pca
     >>> x = np.linspace(0, 1, 5_000)
     >>> rows = pd.DataFrame({"length": x, "width": 1 - x})
     >>> domain = Domain({"length": Numeric(0, 1, bins=8), "width": Numeric(0, 1, bins=8)})
-    >>> view = PairViewSynthesizer(epsilon=2.0, domain=domain).fit(rows)
+    >>> view = MarginalSynthesizer(epsilon=2.0, domain=domain).fit(rows)
     >>> bool(pca(view).share.iloc[0] > 0.9)
     True
     """

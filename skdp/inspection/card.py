@@ -190,13 +190,13 @@ def model_card(
     Examples
     --------
     >>> import pandas as pd
-    >>> from skdp import Categorical, Domain, PairViewSynthesizer
+    >>> from skdp import Categorical, Domain, MarginalSynthesizer
     >>> from skdp.inspection import model_card
     >>> domain = Domain({"sex": Categorical(["F", "M"]), "answer": Categorical(["no", "yes"])})
     >>> rows = pd.DataFrame({"sex": ["F", "M"] * 500, "answer": ["no", "yes"] * 500})
-    >>> card = model_card(PairViewSynthesizer(epsilon=1, domain=domain).fit(rows))
+    >>> card = model_card(MarginalSynthesizer(epsilon=1, domain=domain).fit(rows))
     >>> print(card.to_markdown().splitlines()[0])
-    # PairViewSynthesizer
+    # MarginalSynthesizer
     """
     attacks = list(attacks)
     exact = [

@@ -206,13 +206,13 @@ def covariance(release: Any, columns: Sequence[str] | None = None) -> pd.DataFra
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp import Domain, Numeric, PairViewSynthesizer
+    >>> from skdp import Domain, Numeric, MarginalSynthesizer
     >>> from skdp.inspection import covariance
     >>> ages = np.tile(np.arange(20, 60), 100)
     >>> domain = Domain({name: Numeric(0, 80, bins=16) for name in ["age", "years"]})
     >>> rows = {"age": ages, "years": ages - 15}
     >>> import pandas as pd
-    >>> view = PairViewSynthesizer(epsilon=2.0, domain=domain).fit(pd.DataFrame(rows))
+    >>> view = MarginalSynthesizer(epsilon=2.0, domain=domain).fit(pd.DataFrame(rows))
     >>> table = covariance(view)
     >>> bool(100 < table.loc["age", "years"] < 170)
     True

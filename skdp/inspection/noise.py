@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._types import FloatArray
-from ..release import BoxModel, Synopsis, TreeModel
+from ..release import BoxModel, Synopsis, ViewsModel
 from .moments import Column, Moments
 
 __all__ = ["coefficient_covariance"]
 
-# A pair of more cells is measured by boxes, and is about as noisy as a table of so many cells.
-_BOXES = 60
 # Correlation between any function of one column and any of another that is not measured, in noise
 # scales of a measured cell: pairs are measured where they depend on each other by more than that.
 _UNMEASURED = 15.0
@@ -24,7 +22,7 @@ _MOST = 0.12
 # Fewer records than this many standard deviations of the noise in their number say nothing.
 _SURELY = 2.0
 # Dependence in a model is smaller by about such a share than in the records, even where the table
-# was measured: by cells, and by boxes.
+# was measured: in rows that agree with all tables, and by boxes.
 _MISFIT, _MISFIT_BOXES = 0.06, 0.1
 
 
@@ -37,16 +35,13 @@ class _Noise(NamedTuple):
         Standard deviation of the noise in a cell, by the positions of both columns.
     scale : float
         That of a cell of another pair, if it were measured.
-    boxed : float
-        Cells that a table has in effect, if it is larger.
-    misfit : tuple of float
-        Share of the dependence that is lost in tables up to that size, and in larger ones.
+    misfit : float
+        Share of the dependence that is lost.
     """
 
     measured: Mapping[tuple[int, ...], float]
     scale: float
-    boxed: float
-    misfit: tuple[float, float]
+    misfit: float = _MISFIT
 
 
 def coefficient_covariance(
@@ -98,13 +93,10 @@ def coefficient_covariance(
     for a, b in itertools.combinations(range(len(columns)), 2):
         pair = columns[a].axis, columns[b].axis
         std = noise.measured.get(tuple(sorted(pair)))  # type: ignore[arg-type]
-        cells = len(masses[a]) * len(masses[b])
         if std is not None:
-            variance = std**2 * min(1.0, noise.boxed / cells)
-            errors = np.full((len(masses[a]), len(masses[b])), variance)
-            share = noise.misfit[cells > noise.boxed]
+            errors = np.full((len(masses[a]), len(masses[b])), std**2)
             at_a, at_b = moments.blocks[a], moments.blocks[b]
-            table = share * moments.total * moments.covariance[at_a, at_b]
+            table = noise.misfit * moments.total * moments.covariance[at_a, at_b]
             lost = np.zeros(n + 1)
             lost[at_a], lost[at_b] = table @ shares[at_b], shares[at_a] @ table
             sums += np.outer(lost, lost)
@@ -159,31 +151,20 @@ def _noise_scales(synopsis: Synopsis, axes: Sequence[int]) -> _Noise | None:
     model: Any = synopsis.model
     if isinstance(model, BoxModel):
         return _noise_of_boxes(model, axes)
-    if not isinstance(model, TreeModel) or not model.budget:
+    if not isinstance(model, ViewsModel):
         return None
-    budget = model.budget
-    pairs = [tuple(sorted(pair)) for pair in model.pairs]
-    inside = _pairs_of_classes(budget, pairs)
-    others = [pair for pair in pairs if pair not in inside]
-    views = sum(budget.get(name, 0.0) for name in ("views", "forest", "extra", "joint"))
     found: dict[tuple[int, ...], float] = {}
-    for some, epsilon in ((inside, budget.get("classes", 0.0)), (others, views)):
-        if some and epsilon:
-            found |= dict.fromkeys(some, math.sqrt(2.0) * len(some) / epsilon)
-    alone = budget.get("single", sum(budget.values())) / max(len(model.shape), 1)
-    scale = max(found.values(), default=math.sqrt(2.0) / max(alone, 1e-12))
-    return _Noise(found, scale, _BOXES, (_MISFIT, _MISFIT_BOXES))
-
-
-def _pairs_of_classes(
-    budget: Mapping[str, float], pairs: Sequence[tuple[int, ...]]
-) -> list[tuple[int, ...]]:
-    """Pairs with the label, where single columns were measured in each of its classes."""
-    if "classes" not in budget or not pairs:
-        return []
-    often = [sum(axis in pair for pair in pairs) for axis in range(max(map(max, pairs)) + 1)]
-    label = int(np.argmax(often))
-    return [pair for pair in pairs if label in pair]
+    for a, b in itertools.combinations(sorted(axes), 2):
+        cells = model.shape[a] * model.shape[b]
+        if model.cells is not None and model.rows is not None:
+            found[a, b] = math.sqrt(model.cells[0] * len(model.rows) / cells)
+        elif (a, b) in model.coefficients.looks:
+            # Coefficients of an orthonormal basis: together they have the noise of all cells.
+            look = model.coefficients.looks[a, b]
+            told = look.precision > 0
+            found[a, b] = math.sqrt(float(look.variances[told].sum()) / cells)
+    own = [model.columns[axis].variance(np.ones(model.shape[axis])) for axis in model.columns]
+    return _Noise(found, max(found.values(), default=math.sqrt(max(own, default=1.0))))
 
 
 def _noise_of_boxes(model: BoxModel, axes: Sequence[int]) -> _Noise:
@@ -194,4 +175,4 @@ def _noise_of_boxes(model: BoxModel, axes: Sequence[int]) -> _Noise:
         for a, b in itertools.combinations(axes, 2)
     }
     every_cell = len(model.boxes) == math.prod(model.shape)
-    return _Noise(found, whole, math.inf, (0.0 if every_cell else _MISFIT_BOXES,) * 2)
+    return _Noise(found, whole, 0.0 if every_cell else _MISFIT_BOXES)

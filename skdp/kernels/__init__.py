@@ -5,9 +5,7 @@
 ``privtree``       PrivTree
 ``dpcube``         DPCube, the hierarchical kd-tree, usefulness
 ``grid``           UG, EUG, Identity: grids of equal width over any columns
-``pairviews``      single columns and selected pairs
-``marginals``      single columns and selected sets of them, and rows fitted to all
-``views``          the same with answers that are linear in what is measured
+``views``          single columns and selected sets of them, and rows fitted to all
 ``cuboids``        data cubes: All, Base, BMax, PMost, consistency
 ``privbayes``      PrivBayes
 ``privpfc``        PrivPfC

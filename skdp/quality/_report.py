@@ -60,9 +60,6 @@ class QualityReport:
 
     # A model card refuses it, unless it is for the data owner alone.
     publishable = False
-    # What reports of earlier versions did not have.
-    scores: Mapping[str, float] = {}
-    learners: pd.DataFrame | None = None
 
     def __init__(
         self,

@@ -15,7 +15,6 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``estimates``        intervals of linear answers and of ratios
 ``column_values``    the numbers of columns as weights of codes
 ``linear_errors``    errors of sums of answers under real weights
-``layers``           real weights as sums of sets of records
 ``sampling``         synthetic rows: all, those under a condition, those given some columns
 ``rounding``         whole counts near expected ones, for lines and tables
 ``strata``           values dealt evenly to the rows of strata
@@ -76,7 +75,6 @@ from .intervals import (
     Intervals,
     KnownNoise,
     LeafErrorBound,
-    intervals_from_keywords,
 )
 from .model import Model
 from .network_density import Conditional, NetworkDensity
@@ -118,7 +116,6 @@ __all__ = [
     "couple",
     "first_moment",
     "group_sums",
-    "intervals_from_keywords",
     "inverse",
     "inverse_rows",
     "parse",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -20,16 +19,14 @@ from .boxes import Boxes
 from .draws import codes_under, draw_in_ranges
 from .estimates import IN_PROPORTION
 from .intervals import (
-    AnySpread,
     Cut,
     Error,
     Errors,
     Intervals,
+    KnownNoise,
     intervals_from_arrays,
-    intervals_from_keywords,
 )
 from .labels import range_label
-from .layers import are_shares
 from .model import Weights, by_attributes, warn_of_zero
 from .noise import range_extreme
 from .pivotal import count_records
@@ -45,13 +42,6 @@ _ROUNDED = 64
 _SEEN = 2000
 # Shares of a box this near to 0 or 1 are rounding errors.
 _WHOLE = 1e-12
-# Attributes of earlier versions, and where to find them now.
-_OLD_ATTRIBUTES = {
-    "noise_variance": "`intervals.variance` of GaussianNoise",
-    "leaf_errors": "`intervals.leaf_errors` of BoundedSpread",
-    "measured": "`intervals.measured` of AnySpread",
-    "uneven": "whether they are AnySpread",
-}
 
 
 class BoxModel:
@@ -68,10 +58,6 @@ class BoxModel:
     intervals : Intervals, default=None
         What is known about the errors: :class:`KnownNoise`, :class:`GaussianNoise`,
         :class:`BoundedSpread` or :class:`AnySpread`. None: nothing, and there are no intervals.
-    **keywords : dict
-        In place of ``intervals``, as earlier versions had it: ``noise_epsilon``,
-        ``noise_variance``, ``leaf_errors``, ``uneven`` and ``measured``, see
-        :func:`intervals_from_keywords`.
     """
 
     kind: ClassVar[str] = "boxes"
@@ -82,34 +68,17 @@ class BoxModel:
         counts: Any,
         shape: Sequence[int],
         intervals: Intervals | None = None,
-        **keywords: Any,
     ) -> None:
         boxes.check_volume(shape)
         self.boxes = boxes
         self.shape = tuple(int(size) for size in shape)
         self.counts = checked_counts(counts, len(boxes))
-        if intervals is not None and keywords:
-            raise TypeError(f"Give intervals, or keywords in place of them: got {[*keywords]} too.")
-        self.intervals = intervals_from_keywords(**keywords) if intervals is None else intervals
+        self.intervals = KnownNoise() if intervals is None else intervals
         self.intervals.check(len(boxes))
         self._sides: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_sides": {}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "intervals" not in state:
-            # A pickle of an earlier version.
-            names = ("noise_epsilon", "noise_variance", "leaf_errors", "uneven", "measured")
-            keywords = {name: state.pop(name) for name in names}
-            if keywords["measured"] is state["counts"] or not keywords["uneven"]:
-                keywords["measured"] = None
-            if keywords["noise_epsilon"] is not None and len(keywords["noise_epsilon"]) == 1:
-                (keywords["noise_epsilon"],) = keywords["noise_epsilon"]
-            state["intervals"] = intervals_from_keywords(**keywords)
-            state["_sides"] = state.pop("_intervals")
-            state["intervals"].check(len(state["boxes"]))
-        self.__dict__.update(state)
 
     @property
     def total(self) -> float:
@@ -211,7 +180,7 @@ class BoxModel:
             text += self.intervals.covers
         else:
             text += ", the only error: the query cuts through no box."
-        if are_shares(parts) and any(
+        if _are_shares(parts) and any(
             ((v > 0) & (v < 1)).any() for weights in parts for v in weights.values()
         ):
             text += IN_PROPORTION
@@ -271,26 +240,13 @@ class BoxModel:
             mean += share
             low += least
             high += most
-        if len(parts) > 1 and are_shares(parts):
+        if len(parts) > 1 and _are_shares(parts):
             mean = np.clip(mean, 0.0, 1.0)
             mean[mean < _WHOLE], mean[mean > 1.0 - _WHOLE] = 0.0, 1.0
             high = np.where(mean == 0.0, 0.0, np.minimum(high, 1.0))
             low = np.where(mean == 1.0, 1.0, np.minimum(low, high))
             high = np.where(mean == 1.0, 1.0, high)
         return Cut(mean, low, high, self.counts)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _OLD_ATTRIBUTES:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        warnings.warn(
-            f"BoxModel.{name} is deprecated. Ask its intervals: {_OLD_ATTRIBUTES[name]}.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        if name == "uneven":
-            return isinstance(self.intervals, AnySpread)
-        found = getattr(self.intervals, "variance" if name == "noise_variance" else name, None)
-        return self.counts if name == "measured" and found is None else found
 
     @property
     def noise_epsilon(self) -> tuple[Fraction, ...] | None:
@@ -471,3 +427,12 @@ class BoxModel:
         intervals = intervals_from_arrays(facts, arrays)
         boxes = Boxes(arrays["lower"], arrays["upper"])
         return cls(boxes, arrays["counts"], shape, intervals)
+
+
+def _are_shares(parts: Sequence[Weights]) -> bool:
+    """Whether all weights lie in [0, 1], as those of queries do."""
+    return all(_is_share(vector) for weights in parts for vector in weights.values())
+
+
+def _is_share(vector: np.ndarray) -> bool:
+    return bool(((vector >= 0) & (vector <= 1)).all())

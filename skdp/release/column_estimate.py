@@ -55,6 +55,8 @@ class ColumnEstimate:
         self.codes: IntArray | None = None
         # The covariance is that of the levels less ``lowered @ lowered.T``.
         self._lowered: FloatArray | None = None
+        # And with it, the covariance is larger by ``outer(restored, restored)``.
+        self._restored = np.zeros(n_codes)
         self.looks: tuple[Ladder, FloatArray] | None = None
 
     @property
@@ -115,6 +117,8 @@ class ColumnEstimate:
             counts += np.repeat(detail / (self.lattice // size), self.lattice // size)
             before = told
         self.counts = counts[: self.n_codes]
+        if self.lattice > self.n_codes:
+            self.counts = self.counts + self._beyond() * counts[self.n_codes :].sum()
 
     def join(self, ladder: Ladder, values: FloatArray | None, variances: FloatArray) -> None:
         """Add looks at sums over groups of codes, as coefficients of the basis of a ladder.
@@ -135,10 +139,15 @@ class ColumnEstimate:
         inner = asked.T @ spread + np.diag(variances)
         root = np.linalg.cholesky(inner)
         lowered = np.linalg.solve(root, spread.T).T
+        # The looks move counts among codes; the sum stays the total, which others tell too. The
+        # best way back costs the variance of what is taken back.
+        back = self.covered(np.ones(len(asked)))
+        back /= back.sum()
         if values is not None:
-            gain = np.linalg.solve(root, values - asked.T @ self.counts)
-            self.counts = self.counts + lowered @ gain
+            moved = lowered @ np.linalg.solve(root, values - asked.T @ self.counts)
+            self.counts = self.counts + moved - back * moved.sum()
         self._lowered = lowered
+        self._restored = back * math.sqrt(float((lowered.sum(axis=0) ** 2).sum()))
         self.looks = (ladder, np.asarray(variances, dtype=np.float64))
 
     def expanded(self, codes: IntArray, n_codes: int, ladder: Ladder) -> ColumnEstimate:
@@ -151,21 +160,43 @@ class ColumnEstimate:
             found.looks = (ladder, self.looks[1])
         return found
 
+    def _beyond(self) -> FloatArray:
+        """How what blocks hold beyond the last code is shared out over the codes; it adds up to 1.
+
+        Nobody is there: the noise of these cells tells what the others have too little, and with it
+        the counts add up to the total.
+        """
+        n_inside = self.n_codes if self.codes is None else len(self.codes)
+        outside = np.zeros(self.lattice)
+        outside[n_inside:] = 1.0
+        spread = self._spread(outside, np.append(0.0, self._scales[1:]))
+        return -spread[:n_inside] / float(outside @ spread)
+
     def covered(self, weights: FloatArray) -> FloatArray:
         """Covariance of the column's own levels times weights, (n_codes,) or (n_codes, n)."""
         padded = np.zeros((self.lattice, *weights.shape[1:]))
-        padded[: len(weights)] = weights
-        found = np.zeros_like(padded)
+        n_inside = len(weights)
+        padded[:n_inside] = weights
+        if n_inside == self.lattice:
+            return self._spread(padded, self._scales)
+        shares = self._beyond()
+        padded[n_inside:] = shares @ weights
+        found = self._spread(padded, self._scales)
+        return found[:n_inside] + np.multiply.outer(shares, found[n_inside:].sum(axis=0))
+
+    def _spread(self, weights: FloatArray, scales: FloatArray) -> FloatArray:
+        """Covariance with these variances of the scales, times weights over the lattice."""
+        found = np.zeros_like(weights)
         coarse: FloatArray | None = None
-        for size, variance in zip(self.sizes, self._scales, strict=True):
+        for size, variance in zip(self.sizes, scales, strict=True):
             width = self.lattice // size
-            mean = padded.reshape(size, width, *weights.shape[1:]).mean(axis=1)
+            mean = weights.reshape(size, width, *weights.shape[1:]).mean(axis=1)
             detail = (
                 mean if coarse is None else mean - np.repeat(coarse, size // len(coarse), axis=0)
             )
             found += variance * np.repeat(detail, width, axis=0)
             coarse = mean
-        return found[: len(weights)]
+        return found
 
     def variance(self, weights: FloatArray) -> FloatArray:
         """Variance of weighted sums of the counts, weights (n_codes,) or (n_codes, n)."""
@@ -174,4 +205,5 @@ class ColumnEstimate:
         found = np.einsum("k...,k...->...", weights, self.covered(weights))
         if self._lowered is not None:
             found = found - ((self._lowered.T @ weights) ** 2).sum(axis=0)
+            found = found + (self._restored @ weights) ** 2
         return np.maximum(found, 0.0)

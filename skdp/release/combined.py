@@ -138,7 +138,7 @@ class CombinedRelease:
         The noise of the releases is independent, so that of the mean is smaller than that of each.
         What an interval covers beyond the noise, such as records that lie unevenly in the boxes of
         a partition, may be wrong in all releases alike: it is averaged, not reduced. So is the
-        whole interval of synthesizers whose error bars are calibrated (marginals, pair views,
+        whole interval of synthesizers whose error bars are calibrated (marginals,
         PrivBayes), whose models may share an error: their mean is better than each, but its
         interval is between theirs. Each weight is the inverse of the squared half width of the
         interval.

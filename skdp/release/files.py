@@ -222,7 +222,6 @@ class TupleKeys:
         return {name: _as_pairs(value) for name, value in (state or {}).items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # In pickles of earlier versions they are dictionaries.
         state = {name: _from_pairs(value) for name, value in state.items()}
         getattr(super(), "__setstate__", self.__dict__.update)(state)
 

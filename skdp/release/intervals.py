@@ -36,7 +36,6 @@ __all__ = [
     "KnownNoise",
     "LeafErrorBound",
     "intervals_from_arrays",
-    "intervals_from_keywords",
 ]
 
 
@@ -445,14 +444,14 @@ class AnySpread(Intervals):
         return {**facts, "uneven": True}, {**arrays, **kept}
 
 
-def intervals_from_keywords(
+def _of_keywords(
     noise_epsilon: Any = None,
     noise_variance: Any = None,
     leaf_errors: LeafErrorBound | None = None,
     uneven: bool = False,
     measured: Any = None,
 ) -> Intervals:
-    """Intervals from the keywords of files and of earlier versions.
+    """Intervals from the keywords of files.
 
     Raises
     ------
@@ -491,7 +490,7 @@ def intervals_from_arrays(facts: Mapping[str, Any], arrays: Mapping[str, np.ndar
         leaf_errors = LeafErrorBound(
             **facts["leaf_errors"], depth=arrays["depth"], test_number=arrays["test_number"]
         )
-    return intervals_from_keywords(
+    return _of_keywords(
         noise_epsilon=epsilon,
         noise_variance=arrays.get("noise_variance"),
         leaf_errors=leaf_errors,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import html
 import json
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from os import PathLike
@@ -30,7 +29,6 @@ from ..mechanisms import discrete_laplace_variance
 from .answers import answer_queries, listed, means_of, sums_and_counts
 from .bands import read_bands
 from .box_model import BoxModel
-from .boxes import Boxes
 from .confidence import Confidence
 from .description import describe
 from .files import MOST_JSON, loss_from_data, loss_to_data, read_archive, write_archive
@@ -71,12 +69,6 @@ class Synopsis:
         The public schema.
     model : Model
         The released numbers: a `BoxModel`, `NetworkModel` or `ViewsModel`.
-    counts : array-like, default=None
-        Deprecated, like all keywords that are not listed here: arguments of `BoxModel`, where
-        ``model`` is a `Boxes`.
-
-        .. deprecated:: 0.2
-            Use ``Synopsis(domain, BoxModel(boxes, counts, domain.shape, ...))``.
     privacy_loss : PrivacyLoss, default=None
         What the release cost, with its parts, and whether a seed drew its noise.
     mechanism : str, default=""
@@ -115,31 +107,11 @@ class Synopsis:
     def __init__(
         self,
         domain: Domain,
-        model: Model | Boxes | None = None,
-        counts: Any = None,
+        model: Model,
         *,
         privacy_loss: PrivacyLoss | None = None,
         mechanism: str = "",
-        **keywords: Any,
     ) -> None:
-        if model is None:
-            # The name that the parameter had when it took boxes only.
-            model = keywords.pop("boxes", None)
-        if model is None:
-            raise TypeError("A Synopsis needs a model: Synopsis(domain, model, ...).")
-        if isinstance(model, Boxes):
-            warnings.warn(
-                "Synopsis(domain, boxes, counts, ...) is deprecated. Use Synopsis(domain, "
-                "BoxModel(boxes, counts, domain.shape, ...)).",
-                FutureWarning,
-                stacklevel=2,
-            )
-            model = BoxModel(model, counts, domain.shape, **keywords)
-        elif counts is not None or keywords:
-            raise TypeError(
-                "A Synopsis of a model takes privacy_loss and mechanism only, got "
-                f"{['counts'] * (counts is not None) + list(keywords)}."
-            )
         self.domain = domain
         self.model = model
         self.privacy_loss = privacy_loss
@@ -166,7 +138,7 @@ class Synopsis:
     def total_std(self) -> float:
         """Standard deviation of the noise in ``total``, in records.
 
-        For pair views it is that of the separate count of all records, before it is combined with
+        For marginals it is that of the separate count of all records, before it is combined with
         the views.
 
         Raises

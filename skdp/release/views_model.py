@@ -680,10 +680,10 @@ class ViewsModel(TreeModel):
                 raise ValueError("the units of a column do not fit its groups")
             variances = {int(blocks): float(value) for blocks, value in each["variances"]}
             blocks = _levels(each["blocks"])
-            if not variances or not {*variances} <= {*blocks} or min(variances.values()) <= 0:
+            if not variances or not {*variances} <= {*blocks} or not _positive(*variances.values()):
                 raise ValueError("the variances of a column do not fit its blocks")
             n_inside = size if allowed is None else int(allowed.sum())
-            if blocks[-1] < n_inside or not each["total_variance"] > 0:
+            if blocks[-1] < n_inside or not _positive(float(each["total_variance"])):
                 raise ValueError("the blocks of a column do not fit the domain")
             column = ColumnEstimate(size, blocks, variances, float(each["total_variance"]))
             column.codes = None if allowed is None else np.flatnonzero(allowed)
@@ -724,7 +724,7 @@ class ViewsModel(TreeModel):
         if () not in coefficients.looks or not (coefficients.looks[()].precision > 0).all():
             raise ValueError("the total is missing")
         cells = None if facts["cells"] is None else tuple(float(each) for each in facts["cells"])
-        if cells is not None and (len(cells) != 2 or not min(cells) >= 0):
+        if cells is not None and not (len(cells) == 2 and all(0 <= x < math.inf for x in cells)):
             raise ValueError("the variances of joint counts must be two, not negative")
         return cls(rows_model, columns, coefficients, possible, cells)
 
@@ -750,6 +750,11 @@ def _levels(sizes: Sequence[int]) -> tuple[int, ...]:
     if not found or found[0] != 1 or any(b % a or b <= a for a, b in pairwise(found)):
         raise ValueError("levels must begin with 1, and each must divide the next")
     return found
+
+
+def _positive(*numbers: float) -> bool:
+    """Whether all are positive and finite."""
+    return all(0 < number < math.inf for number in numbers)
 
 
 def _chained(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:

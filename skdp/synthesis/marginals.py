@@ -15,7 +15,7 @@ from ..exceptions import DomainError
 from ..kernels.views import PLANS, Asked, Rules, measured_views, most_groups, used_attributes
 from ..release import Synopsis
 from .base import Synthesizer
-from .workloads import as_workload
+from .workloads import as_workload, used_sets
 
 __all__ = ["MarginalSynthesizer"]
 
@@ -250,7 +250,7 @@ class MarginalSynthesizer(Synthesizer):
                 f"max_order must be at most {_MOST_COLUMNS}, got {self.max_order!r}: {meaning} "
                 "Wider tables are hardly ever above the noise; wider queries are answered anyway."
             )
-        workload = _of_used(as_workload(self.workload, domain, order), domain.shape)
+        workload = used_sets(as_workload(self.workload, domain, order), domain.shape)
         self._check_plan(order)
         return min(order, len(domain.shape)), workload
 
@@ -271,15 +271,3 @@ class MarginalSynthesizer(Synthesizer):
                 f"workload must be 'all'{' or a dict' * (self.plan == 'aim')} with "
                 f"plan={self.plan!r}, got {given}: the plan says what is measured."
             )
-
-
-def _of_used(workload, shape):
-    """Sets of columns of more than one code; the largest weight of equal sets counts."""
-    if isinstance(workload, str):
-        return workload
-    found = {}
-    for axes, weight in workload.items():
-        used = tuple(axis for axis in axes if shape[axis] > 1)
-        if len(used) > 1:
-            found[used] = max(weight, found.get(used, 0))
-    return found

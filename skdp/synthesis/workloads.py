@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,7 @@ from .._validation import as_fraction, check_choice
 from ..domain import Domain
 from ..kernels.views import most_groups
 
-__all__ = ["as_workload"]
+__all__ = ["as_workload", "used_sets"]
 
 _WORDS = ("all", "ranges", "cells")
 # Cells of the largest table that a set may have, with its columns in groups.
@@ -68,6 +68,20 @@ def as_workload(
             raise ValueError(f"workload has the set of columns {names} twice. Give it one weight.")
         weights[axes] = _weight(weight, columns)
     return weights
+
+
+def used_sets(
+    workload: str | Mapping[tuple[int, ...], Fraction], shape: Sequence[int]
+) -> str | dict[tuple[int, ...], Fraction]:
+    """Sets of columns of more than one code; the largest weight of equal sets counts."""
+    if isinstance(workload, str):
+        return workload
+    found: dict[tuple[int, ...], Fraction] = {}
+    for axes, weight in workload.items():
+        used = tuple(axis for axis in axes if shape[axis] > 1)
+        if len(used) > 1:
+            found[used] = max(weight, found.get(used, weight))
+    return found
 
 
 def _axes(columns: Any, domain: Domain, max_order: int) -> tuple[int, ...]:

@@ -15,7 +15,16 @@
 """
 
 from .attributes import used_attributes
-from .measure import PLANS, Asked, measured_views, most_groups
+from .measure import PLANS, Asked, Division, division_of, measured_views, most_groups
 from .rules import Rules
 
-__all__ = ["PLANS", "Asked", "Rules", "measured_views", "most_groups", "used_attributes"]
+__all__ = [
+    "PLANS",
+    "Asked",
+    "Division",
+    "Rules",
+    "division_of",
+    "measured_views",
+    "most_groups",
+    "used_attributes",
+]

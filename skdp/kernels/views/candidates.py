@@ -192,7 +192,7 @@ class Candidates:
         weight = self._weight(axes)
         distance = int(np.abs(self._counts[axes] - rounded).sum())
         by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.n_rows)).sum()
-        cells = math.prod(self._sizes[a] for a in axes)
+        cells: float = math.prod(self._sizes[a] for a in axes)
         if not self._by_cells:
             most = total * float(view_epsilon) if len(axes) > 2 else _PAIR
             cells = min(cells, max(most, 2.0 ** len(axes)))
@@ -214,7 +214,7 @@ def _one_by_one(
     source: NoiseSource,
     tree: bool,
 ) -> list[Axes]:
-    """Sets of the highest noisy scores, each for epsilon; they share no pair if others are left."""
+    """Sets of the highest noisy scores, each for epsilon; none shares a pair if others do not."""
     left = np.ones(len(scores), dtype=bool)
     apart = left.copy()
     joined: dict[int, int] = {axis: axis for axes in sets for axis in axes}

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._random import NoiseSource, noise_source, sampling_generator
-from ..._types import FloatArray, IntArray
+from ..._types import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
 from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import Coefficients, ColumnEstimate, Ladder, ViewsModel
-from ...rows import Counts
+from ...rows import Counts, CountTable
 from .attributes import Attribute, used_attributes
 from .candidates import MOST_CELLS, Candidates, Workload
 from .joint import JointCounts, joint_share, measure_joint
@@ -31,7 +31,7 @@ from .posterior import mean_of_pair, parts_of_set, posterior_mean, with_margins
 from .rows import as_model
 from .rules import Rules
 
-__all__ = ["PLANS", "Asked", "Tuning", "measured_views", "most_groups"]
+__all__ = ["PLANS", "Asked", "Division", "Tuning", "division_of", "measured_views", "most_groups"]
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]
@@ -138,6 +138,64 @@ class Asked(NamedTuple):
     progress: Callable[[str], None] = lambda text: None
 
 
+class Division(NamedTuple):
+    """How the part "views" is divided for a stated number of records.
+
+    Attributes
+    ----------
+    columns, joint, coarse, choice, sets : Fraction
+        Budgets of the single columns, the joint counts, the coarse tables of pairs, the choice of
+        sets, and their tables.
+    n_columns, n_coarse, n_sets : int
+        How many are measured.
+    whole : bool
+        Whether the only set is a table of all columns.
+    """
+
+    columns: Fraction
+    joint: Fraction
+    coarse: Fraction
+    choice: Fraction
+    sets: Fraction
+    n_columns: int
+    n_coarse: int
+    n_sets: int
+    whole: bool
+
+
+def division_of(
+    shape: Sequence[int], views: Fraction, records: float, asked: Asked, *, tuning: Tuning = TUNING
+) -> Division:
+    """How a release of so many records would divide its part "views": nothing is measured.
+
+    For the plan "adaptive", over the codes that records can have. Where sets of columns are chosen
+    among more than `measured_views` can list at first, their number is about what it says.
+    """
+    shape = tuple(shape)
+    table = CountTable.from_codes(np.zeros((0, len(shape)), dtype=np.int32), shape)
+    # A total without noise: nobody's records are in it.
+    work = _Views(
+        table, {"total": Fraction(1), "views": views}, asked, None, tuning, noise_source(0)
+    )
+    work.total = float(records)
+    joint, whole, has_sets = work.first_steps()
+    columns = views * work.share_of_columns(views, has_sets, bool(joint), whole)
+    left = views - columns
+    none, n_columns = Fraction(0), len(work.used)
+    if joint or whole or not has_sets:
+        both = (left, none) if joint else (none, left if whole else none)
+        return Division(columns, both[0], none, none, both[1], n_columns, 0, int(whole), whole)
+    each, pairs = work.coarse_tables(left)
+    coarse = each * len(pairs)
+    left -= coarse
+    sizes = [min(size, work.groups) for size in shape]
+    flat = [Attribute(np.ones(n), np.arange(n), None, np.ones(n), np.arange(n)) for n in sizes]
+    _, n_sets, choice = work.offered(left, flat)
+    sets = left - choice if n_sets else none
+    n_coarse = len(pairs) if coarse else 0
+    return Division(columns, none, coarse, choice, sets, n_columns, n_coarse, n_sets, False)
+
+
 def measured_views(
     table: Counts,
     parts: Mapping[str, Fraction],
@@ -225,16 +283,9 @@ class _Views:
         # their tables. Which of these, budgets, groups and grids follow from public facts and
         # releases before them. Everything else is post-processing.
         left, asked = self.parts["views"], self.asked
-        joint = Fraction(0)
-        sets = len(self.used) > 1 and asked.max_order > 1 and asked.workload != {}
-        if asked.plan == "adaptive":
-            joint = joint_share(
-                left, self.total, self.table.shape, max_order=asked.max_order,
-                workload=asked.workload,
-            )  # fmt: skip
-        whole = sets and not joint and self._has_whole(left)
+        joint, whole, sets = self.first_steps()
         asked.progress("single columns")
-        share = self._share_of_columns(left, sets, bool(joint), whole)
+        share = self.share_of_columns(left, sets, bool(joint), whole)
         left = self.measure_columns(left, share, sets and not joint and not whole)
         if joint:
             asked.progress("all columns together")
@@ -285,15 +336,13 @@ class _Views:
             column = ColumnEstimate(size, plan.sizes, variances, self.total_variance)
             column.fit(self.blocks[axis], self.total)
             self.columns[axis] = column
-        two = len(self.used) == 2
+        most = _GROUPS_OF_TWO if len(self.used) <= 2 else MOST_UNITS
         finest = math.inf
         if sets and self.asked.plan == "adaptive":
             signal = self.records * float(left * (1 - share))
             finest = math.sqrt(self._most_cells(signal / self._n_sets(signal)))
         ladders = {
-            axis: ladder_of(
-                column.counts, self.orders[axis], _GROUPS_OF_TWO if two else MOST_UNITS, finest
-            )
+            axis: ladder_of(column.counts, self.orders[axis], most, finest)
             for axis, column in self.columns.items()
         }
         self.known = Coefficients(ladders)
@@ -301,14 +350,15 @@ class _Views:
         for axis, column in self.columns.items():
             own = np.array(column.own_total(self.blocks[axis]))
             self.known.average((), own, column.own_total_variance)
+        # Their totals agree, whatever is measured after them: a mean is a ratio of both.
+        self._join_columns()
         self.budget["columns"] = each * len(self.used)
         return left - self.budget["columns"]
 
     def measure_coarse(self, left: Fraction) -> Fraction:
         """Measure a coarse table of every pair, if there is signal enough; what is left."""
-        pairs = self._pairs_asked()
-        each = left * self.tuning.coarse / max(len(pairs), 1)
-        if len(pairs) < 2 or self.records * float(each) < self.tuning.pays:
+        each, pairs = self.coarse_tables(left)
+        if not each:
             return left
         self.asked.progress("coarse tables of pairs")
         sizes = {axis: coarse_size(ladder) for axis, ladder in self.known.ladders.items()}
@@ -320,14 +370,9 @@ class _Views:
         """Choose sets where the rows so far fit worst, and measure them, in rounds."""
         asked = self.asked
         attributes, population = self._population()
-        n_sets = self._n_sets(self.records * float(left))
-        most_cells = self.records * float(left) / n_sets
-        candidates = self._candidates(attributes, asked.workload, most_cells)
-        # Where all sets are measured, none is chosen.
-        n_sets = min(n_sets, candidates.number)
+        candidates, n_sets, choice = self.offered(left, attributes)
         if not n_sets:
             return
-        choice = left * self.tuning.choice if n_sets < candidates.number else left * 0
         each = (left - choice) / n_sets
         self.budget |= {"choice": choice, "sets": left - choice}
         first = min(n_sets, len(self.used) - 1)
@@ -362,7 +407,7 @@ class _Views:
         # costs chosen on the way. How many rounds there are follows from releases too.
         aim = self.asked.plan == "aim"
         attributes, population = self._population()
-        workload = self._aim_sets() if aim else "all"
+        workload = self._aim_sets() if aim else dict.fromkeys(self._pairs_asked(), 1.0)
         candidates = self._candidates(attributes, workload, by_cells=True)
         if not aim:
             choice, tables, n_sets = left / 2, left / 2, len(self.used) - 1
@@ -419,6 +464,37 @@ class _Views:
 
     # ---------------------------------------------------------------- how it is divided
 
+    def first_steps(self) -> tuple[Fraction, bool, bool]:
+        """Budget of joint counts, whether all columns are one table, and whether there are sets."""
+        views, asked = self.parts["views"], self.asked
+        joint = Fraction(0)
+        sets = len(self.used) > 1 and asked.max_order > 1 and asked.workload != {}
+        if asked.plan == "adaptive":
+            joint = joint_share(
+                views, self.total, self.table.shape, max_order=asked.max_order,
+                workload=asked.workload,
+            )  # fmt: skip
+        return joint, sets and not joint and self._has_whole(views), sets
+
+    def coarse_tables(self, left: Fraction) -> tuple[Fraction, list[Axes]]:
+        """Budget of the coarse table of a pair, 0 if they do not pay; and the pairs."""
+        pairs = self._pairs_asked()
+        each = left * self.tuning.coarse / max(len(pairs), 1)
+        pays = len(pairs) > 1 and self.records * float(each) >= self.tuning.pays
+        return each if pays else left * 0, pairs
+
+    def offered(
+        self, left: Fraction, attributes: Sequence[Attribute]
+    ) -> tuple[Candidates, int, Fraction]:
+        """Sets to choose from, how many are chosen, and the budget of the choice."""
+        n_sets = self._n_sets(self.records * float(left))
+        most_cells = self.records * float(left) / n_sets
+        candidates = self._candidates(attributes, self.asked.workload, most_cells)
+        # Where all sets are measured, none is chosen.
+        n_sets = min(n_sets, candidates.number)
+        choice = left * self.tuning.choice if n_sets < candidates.number else left * 0
+        return candidates, n_sets, choice
+
     def _n_sets(self, signal: float) -> int:
         """How many sets are worth measuring.
 
@@ -441,7 +517,7 @@ class _Views:
         signal = self.records * float(left) / cells
         return small and word and self.asked.max_order > 2 and signal >= self.tuning.whole
 
-    def _share_of_columns(self, left: Fraction, sets: bool, joint: bool, whole: bool) -> Fraction:
+    def share_of_columns(self, left: Fraction, sets: bool, joint: bool, whole: bool) -> Fraction:
         """Share of single columns: each is worth a part of a table of a set."""
         if joint:
             return _BESIDE_JOINT
@@ -602,7 +678,7 @@ class _Views:
         grids = self._with_parts()
         for axes in sorted(grids, key=lambda each: (len(each), each)):
             model = population.smooth_margin(axes)
-            fine = self._refined(axes, grids[axes], model, attributes)
+            fine = self._refined(axes, grids[axes], model, population.possible(axes), attributes)
             found[axes] = with_margins(fine, axes, parts_of_set(axes, found))
         return [Target(axes, table) for axes, table in found.items()]
 
@@ -624,6 +700,7 @@ class _Views:
         axes: Axes,
         sizes: tuple[int, ...],
         model: FloatArray,
+        possible: BoolArray,
         attributes: Sequence[Attribute],
     ) -> FloatArray:
         """Shares of the cells of a model whose sums over a grid follow what was measured."""
@@ -644,11 +721,11 @@ class _Views:
         else:
             mean = posterior_mean(counts, variance, near, empty=True)
         ratio = np.divide(mean, near, out=np.zeros_like(near), where=near > 0).ravel()
-        # Blocks that the model leaves empty are spread evenly.
-        width = np.maximum(np.bincount(cell, minlength=counts.size), 1)
-        new = np.where(near > 0, 0.0, mean).ravel() / width
+        # Blocks that the model leaves empty are spread evenly, over what rules allow.
+        width = np.bincount(cell, weights=possible.ravel(), minlength=counts.size)
+        new = np.where(near > 0, 0.0, mean).ravel() / (self.records * np.maximum(width, 1.0))
         fine = np.maximum(model * ratio[cell].reshape(model.shape), 0.0)
-        fine += np.maximum(new, 0.0)[cell].reshape(model.shape)
+        fine += np.maximum(new, 0.0)[cell].reshape(model.shape) * possible
         return fine / max(fine.sum(), 1e-300)
 
     def _table(self, axes: Axes, sizes: Sequence[int]) -> tuple[FloatArray, float]:

@@ -135,7 +135,7 @@ class Population:
         The distance from independent attributes is shrunk by its expected size if there were none.
         """
         found = self.margin(axes)
-        apart = self._possible(axes).astype(np.float64)
+        apart = self.possible(axes).astype(np.float64)
         for place in range(len(axes)):
             others = tuple(p for p in range(len(axes)) if p != place)
             apart *= np.expand_dims(found.sum(axis=others), others)
@@ -183,7 +183,7 @@ class Population:
 
     def list_cells(self, target: Target) -> None:
         """Rows that are the cells of a table of all columns of more than one code."""
-        at = np.nonzero(np.where(self._possible(target.axes), target.table, 0.0))
+        at = np.nonzero(np.where(self.possible(target.axes), target.table, 0.0))
         if not len(at[0]):
             return
         none = np.zeros(len(at[0]), dtype=np.int32)
@@ -251,7 +251,7 @@ class Population:
             total += np.take(lines, cell, axis=0)
         return total
 
-    def _possible(self, axes: Sequence[int]) -> BoolArray:
+    def possible(self, axes: Sequence[int]) -> BoolArray:
         """Which combinations of codes no rule among these attributes forbids."""
         allowed = np.ones([self.sizes[axis] for axis in axes], dtype=bool)
         for held, log in self._barriers:

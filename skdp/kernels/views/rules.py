@@ -178,11 +178,24 @@ class Rules(NamedTuple):
         )
 
     def _possible(self, zeros: Sequence[Zeros]) -> dict[Cell, BoolArray]:
-        """Combinations of all codes that rules allow, alone or two with a common column."""
-        found: dict[Cell, BoolArray] = {each.axes: np.asarray(each.allowed) for each in zeros}
-        for axis, codes in enumerate(self.codes):
-            if len(codes) < self.shape[axis]:
-                found[axis,] = np.isin(np.arange(self.shape[axis]), codes)
+        """Combinations of codes that rules allow, and what two with a common column imply."""
+        inside = [
+            np.isin(np.arange(size), codes)
+            for size, codes in zip(self.shape, self.codes, strict=True)
+        ]
+        found: dict[Cell, BoolArray] = {
+            (axis,): each for axis, each in enumerate(inside) if not each.all()
+        }
+        for each in zeros:
+            allowed = np.asarray(each.allowed) & _outer([inside[axis] for axis in each.axes])
+            # A rule of more columns is one of each part of them as well.
+            for order in range(2, len(each.axes) + 1):
+                for places in combinations(range(len(each.axes)), order):
+                    axes = tuple(each.axes[place] for place in places)
+                    others = tuple({*range(len(each.axes))} - {*places})
+                    mask = np.asarray(allowed.any(axis=others))
+                    if order == len(each.axes) or not mask.all():
+                        found[axes] = found[axes] & mask if axes in found else mask
         near: dict[int, set[int]] = {}
         both = {axes: mask for axes, mask in found.items() if len(axes) == 2}
         for a, b in list(both):
@@ -197,6 +210,14 @@ class Rules(NamedTuple):
                     both[a, c], both[c, a] = allowed, allowed.T
                     found[a, c] = allowed
         return found
+
+
+def _outer(masks: Sequence[BoolArray]) -> BoolArray:
+    """Which combinations lie inside all masks, one for each axis."""
+    found = np.ones(tuple(map(len, masks)), dtype=bool)
+    for place, mask in enumerate(masks):
+        found &= mask.reshape([-1 if k == place else 1 for k in range(len(masks))])
+    return found
 
 
 def _of_next(groups: IntArray, codes: IntArray, size: int) -> IntArray:
