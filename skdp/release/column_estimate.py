@@ -19,6 +19,9 @@ from .coefficients import Ladder, basis_of
 
 __all__ = ["ColumnEstimate"]
 
+# Neighbouring blocks whose halves are believed to differ, or not, together, and by how many standard
+# deviations of what noise alone shows they may differ when it explains all.
+_POOLED, _DOUBT = 16, 2.0
 # Columns of more codes than this are estimated from their own tree alone.
 _MOST_JOINED = 1 << 16
 
@@ -50,6 +53,8 @@ class ColumnEstimate:
         self.variances = dict(variances)
         self.total_variance = total_variance
         self._scales = self._scale_variances()
+        # The part of these variances that is estimated: of details that `fit` did not believe.
+        self._lacking = [np.zeros_like(each) for each in self._scales]
         self.counts = np.zeros(n_codes)
         # Codes that records can have, in the order of the lattice; None: all.
         self.codes: IntArray | None = None
@@ -69,9 +74,12 @@ class ColumnEstimate:
         """Variance of the total as the column's own counts tell it."""
         return 1.0 / sum(1.0 / (size * each) for size, each in self.variances.items())
 
-    def _scale_variances(self) -> FloatArray:
-        """Variance of a coefficient of each scale, orthonormal over the lattice."""
-        found = []
+    def _scale_variances(self) -> list[FloatArray]:
+        """Variance of a coefficient of each scale, orthonormal over the lattice.
+
+        One for each block of the level above; they differ after `fit`.
+        """
+        found: list[FloatArray] = []
         for size in self.sizes:
             precision = sum(
                 self.lattice / (finer * each)
@@ -80,8 +88,9 @@ class ColumnEstimate:
             )
             if size == 1:
                 precision += self.lattice / self.total_variance
-            found.append(1.0 / precision)
-        return np.array(found)
+            n_blocks = self.sizes[max(len(found) - 1, 0)]
+            found.append(np.full(n_blocks, 1.0 / precision))
+        return found
 
     def own_total(self, tables: Mapping[int, FloatArray]) -> float:
         """The total as the column's own counts tell it."""
@@ -89,8 +98,26 @@ class ColumnEstimate:
         told = sum(precision[size] * float(tables[size].sum()) for size in precision)
         return told / sum(precision.values())
 
+    @property
+    def finer(self) -> tuple[FloatArray, FloatArray]:
+        """Variances of the scales below the first, block by block, and their estimated part."""
+        none = [np.zeros(0)]
+        return np.concatenate(none + self._scales[2:]), np.concatenate(none + self._lacking[2:])
+
+    @finer.setter
+    def finer(self, both: tuple[FloatArray, FloatArray]) -> None:
+        at = 0
+        for place in range(2, len(self.sizes)):
+            part = slice(at, at + len(self._scales[place]))
+            self._scales[place], self._lacking[place] = both[0][part], both[1][part]
+            at = part.stop
+
     def fit(self, tables: Mapping[int, FloatArray], total: float) -> None:
-        """Estimate from noisy blocks of each level and from what else is known of the total."""
+        """Estimate from noisy blocks of each level and from what else is known of the total.
+
+        Halves of blocks are believed to differ as far as noise does not explain it (James and
+        Stein), some neighbouring blocks together: fine codes cost little where counts are even.
+        """
         counts = np.zeros(self.lattice)
         before = None
         for place, size in enumerate(self.sizes):
@@ -114,11 +141,27 @@ class ColumnEstimate:
                     size // self.sizes[place - 1],
                 )
             )
+            if place > 1 and size == 2 * self.sizes[place - 1]:
+                detail = detail * self._believed(place, detail)
             counts += np.repeat(detail / (self.lattice // size), self.lattice // size)
             before = told
         self.counts = counts[: self.n_codes]
         if self.lattice > self.n_codes:
             self.counts = self.counts + self._beyond() * counts[self.n_codes :].sum()
+
+    def _believed(self, place: int, detail: FloatArray) -> FloatArray:
+        """Trust in each detail of a level; what is not believed is left to the variances."""
+        noise = float(self._scale_variances()[place][0])
+        # Orthonormal coefficients: one for each block that is halved.
+        energy = 2.0 * detail[::2] ** 2 / (self.lattice // len(detail))
+        first = np.arange(0, len(energy), _POOLED)
+        number = np.diff(np.append(first, len(energy)))
+        mean = np.add.reduceat(energy, first) / number
+        trust = np.maximum(1.0 - noise / np.maximum(mean, 1e-300), 0.0)
+        hidden = np.maximum(mean - noise, 0.0) + _DOUBT * noise * np.sqrt(2.0 / number)
+        self._lacking[place] = np.repeat((1.0 - trust) ** 2 * hidden, number)
+        self._scales[place] = np.repeat(trust**2 * noise, number) + self._lacking[place]
+        return np.repeat(trust, 2 * number)
 
     def join(self, ladder: Ladder, values: FloatArray | None, variances: FloatArray) -> None:
         """Add looks at sums over groups of codes, as coefficients of the basis of a ladder.
@@ -169,7 +212,7 @@ class ColumnEstimate:
         n_inside = self.n_codes if self.codes is None else len(self.codes)
         outside = np.zeros(self.lattice)
         outside[n_inside:] = 1.0
-        spread = self._spread(outside, np.append(0.0, self._scales[1:]))
+        spread = self._spread(outside, [np.zeros(1), *self._scales[1:]])
         return -spread[:n_inside] / float(outside @ spread)
 
     def covered(self, weights: FloatArray) -> FloatArray:
@@ -184,7 +227,7 @@ class ColumnEstimate:
         found = self._spread(padded, self._scales)
         return found[:n_inside] + np.multiply.outer(shares, found[n_inside:].sum(axis=0))
 
-    def _spread(self, weights: FloatArray, scales: FloatArray) -> FloatArray:
+    def _spread(self, weights: FloatArray, scales: Sequence[FloatArray]) -> FloatArray:
         """Covariance with these variances of the scales, times weights over the lattice."""
         found = np.zeros_like(weights)
         coarse: FloatArray | None = None
@@ -194,7 +237,8 @@ class ColumnEstimate:
             detail = (
                 mean if coarse is None else mean - np.repeat(coarse, size // len(coarse), axis=0)
             )
-            found += variance * np.repeat(detail, width, axis=0)
+            each = np.repeat(variance, size // len(variance))
+            found += np.repeat((detail.T * each).T, width, axis=0)
             coarse = mean
         return found
 
@@ -206,4 +250,13 @@ class ColumnEstimate:
         if self._lowered is not None:
             found = found - ((self._lowered.T @ weights) ** 2).sum(axis=0)
             found = found + (self._restored @ weights) ** 2
+        return np.maximum(found, 0.0)
+
+    def estimated(self, weights: FloatArray) -> FloatArray:
+        """The part of `variance` that is not noise: of details that were not believed."""
+        if self.codes is not None:
+            weights = weights[self.codes]
+        padded = np.zeros((self.lattice, *weights.shape[1:]))
+        padded[: len(weights)] = weights
+        found = np.einsum("k...,k...->...", padded, self._spread(padded, self._lacking))
         return np.maximum(found, 0.0)

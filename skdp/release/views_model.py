@@ -364,8 +364,10 @@ class ViewsModel(TreeModel):
             if not weights:
                 return factor**2 * self.total_variance, 0.0
             [(axis, vector)] = weights.items()
-            inside = factor**2 * self._cut_codes(axis, vector, {})
-            return factor**2 * float(self.columns[axis].variance(vector)), inside
+            inside = self._cut_codes(axis, vector, {})
+            whole = float(self.columns[axis].variance(vector))
+            lacking = min(float(self.columns[axis].estimated(vector)), whole)
+            return factor**2 * (whole - lacking), factor**2 * (inside + lacking)
         constant = 0.0
         single: dict[int, FloatArray] = {}
         several: dict[Axes, FloatArray] = {}
@@ -389,8 +391,11 @@ class ViewsModel(TreeModel):
                 several[part] = several[part] + told if part in several else told
             estimated += math.sqrt(self._unmeasured(axes, weights)) * abs(factor)
         noise = constant**2 * self.total_variance
-        noise += sum(float(self.columns[axis].variance(pure)) for axis, pure in single.items())
         lacking = 0.0
+        for axis, pure in single.items():
+            whole = float(self.columns[axis].variance(pure))
+            hidden = min(float(self.columns[axis].estimated(pure)), whole)
+            noise, lacking = noise + whole - hidden, lacking + hidden
         for part, told in several.items():
             trust, each = self._trust(part)
             noise += trust**2 * float((told**2 * self.coefficients.looks[part].variances).sum())
@@ -549,14 +554,19 @@ class ViewsModel(TreeModel):
 
     def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
         """Half widths of intervals of weighted counts of one attribute, and what they cover."""
+        hidden = 0.0
         if axis not in self.columns:
             only = self._only(axis)
             deviation = abs(weights[:, only]) * math.sqrt(self.total_variance)
         elif self.cells is not None:
             deviation = np.sqrt([self.variance_of([{axis: each}])[0] for each in weights])
         else:
-            deviation = np.sqrt(self.columns[axis].variance(weights.T))
-        return float(ndtri(0.5 + level / 2)) * deviation, self._guarantee(1.0, 0.0, level)
+            variance = self.columns[axis].variance(weights.T)
+            lacking = np.minimum(self.columns[axis].estimated(weights.T), variance)
+            hidden = float(lacking.sum() / max(float(variance.sum()), 1e-300))
+            deviation = np.sqrt(variance)
+        text = self._guarantee(1.0 - hidden, hidden, level)
+        return float(ndtri(0.5 + level / 2)) * deviation, text
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Counts for every combination of the codes of one or two attributes, without bias."""
@@ -638,6 +648,8 @@ class ViewsModel(TreeModel):
         order = sorted(self.columns)
         arrays["counts"] = _chained([self.columns[axis].counts for axis in order])
         arrays["units"] = _chained([self.coefficients.ladders[axis].units for axis in order])
+        arrays["finer"] = _chained([self.columns[axis].finer[0] for axis in order])
+        arrays["finer_estimated"] = _chained([self.columns[axis].finer[1] for axis in order])
         arrays["margin_variances"] = _chained(
             [each.looks[1] for axis in order if (each := self.columns[axis]).looks is not None]
         )
@@ -658,7 +670,8 @@ class ViewsModel(TreeModel):
     ) -> ViewsModel:
         """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
         rows_model = TreeModel.from_arrays(shape, facts, arrays)
-        for name in ("counts", "margin_variances", "look_values", "look_precision"):
+        finite = ("counts", "margin_variances", "finer", "finer_estimated")
+        for name in (*finite, "look_values", "look_precision"):
             if not np.isfinite(arrays[name]).all():
                 raise ValueError(f"{name} must be finite")
         possible: dict[Axes, BoolArray] = {}
@@ -670,6 +683,7 @@ class ViewsModel(TreeModel):
                 possible[key] = masks.take(math.prod(sizes)).reshape(sizes).astype(bool)
         counts, units = _Cutter(arrays["counts"]), _Cutter(arrays["units"])
         margins = _Cutter(arrays["margin_variances"])
+        finer, lacking = _Cutter(arrays["finer"]), _Cutter(arrays["finer_estimated"])
         columns: dict[int, ColumnEstimate] = {}
         ladders: dict[int, Ladder] = {}
         for each in facts["columns"]:
@@ -688,6 +702,10 @@ class ViewsModel(TreeModel):
             column = ColumnEstimate(size, blocks, variances, float(each["total_variance"]))
             column.codes = None if allowed is None else np.flatnonzero(allowed)
             column.counts = counts.take(size).astype(np.float64)
+            n_finer = len(column.finer[0])
+            column.finer = finer.take(n_finer), lacking.take(n_finer)
+            if n_finer and not (column.finer[0] > 0).all() or (column.finer[1] < 0).any():
+                raise ValueError("the variances of a column must be positive")
             if each["looks"]:
                 found = margins.take(int(each["looks"]))
                 if len(found) >= ladder.n_units or found.min() <= 0:
