@@ -61,6 +61,10 @@ class Tuning(NamedTuple):
         Cells of a grid, for each unit of (records times epsilon) to the power 0.8.
     told_apart : float
         Records times epsilon of a mean cell from which on categories are told apart.
+    label, grid : Fraction
+        Shares of what is left that pairs with a label take, and its grid.
+    beside_label : Fraction
+        Share of single columns where pairs with a label follow.
     whole : float
         Records times epsilon of a mean cell from which on all columns are one table.
     """
@@ -73,6 +77,9 @@ class Tuning(NamedTuple):
     spread: float = 1.2
     cells: float = 1.0
     told_apart: float = 1.4
+    label: Fraction = Fraction(45, 100)
+    grid: Fraction = Fraction(20, 100)
+    beside_label: Fraction = Fraction(10, 100)
     whole: float = 5.0
 
 
@@ -91,6 +98,10 @@ _GROUPS, _GROUPS_OF_TWO = 128, 512
 # Most cells and columns of one table of all columns. Tables of all columns are rows cell by cell if
 # they have at most so many.
 _WHOLE_CELLS, _WHOLE_COLUMNS, _LISTED = 100_000, 10, 300_000
+# Groups of a column in the grid of a label at most, records times epsilon of a mean cell, and cells.
+_MOST_IN_GRID, _RECORDS_IN_GRID, _CELLS_OF_GRID = 8, 5.0, 2048
+# Share of what rows have in a cell of it that is kept at least, and that keeps ratios finite.
+_KEPT, _TINY = 0.1, 1e-12
 # Sets of at most so many columns within a wider one are looked at by themselves.
 _NARROW = 3
 # Part of the budget that single columns have beside one table of all, where a mean cell has less
@@ -185,8 +196,11 @@ def division_of(
     if joint or whole or not has_sets:
         both = (left, none) if joint else (none, left if whole else none)
         return Division(columns, both[0], none, none, both[1], n_columns, 0, int(whole), whole)
-    each, pairs = work.coarse_tables(left)
+    each, pairs = (none, []) if work.labelled else work.coarse_tables(left)
     coarse = each * len(pairs)
+    if work.labelled:
+        coarse = left * (tuning.label + tuning.grid)
+        pairs = [(0, 0)] * (n_columns - 1)
     left -= coarse
     sizes = [min(size, work.groups) for size in shape]
     flat = [Attribute(np.ones(n), np.arange(n), None, np.ones(n), np.arange(n)) for n in sizes]
@@ -268,6 +282,8 @@ class _Views:
         self.known = Coefficients({})
         # Grids of the chosen sets, to which rows are fitted.
         self.grids: Grids = {}
+        # And those of a grid of a label, of more columns: rows follow its groups.
+        self.wide: Grids = {}
         self.joint: JointCounts | None = None
 
     @property
@@ -304,6 +320,8 @@ class _Views:
             self._measure(self.grids, left)
             self.budget["sets"] = left
             self._join_columns()
+        elif sets and self.labelled:
+            self.measure_sets(self.measure_label(left))
         elif sets and asked.plan == "adaptive":
             self.measure_sets(self.measure_coarse(left))
         elif sets:
@@ -366,6 +384,78 @@ class _Views:
         self.budget["coarse"] = each * len(pairs)
         return left - self.budget["coarse"]
 
+    @property
+    def labelled(self) -> bool:
+        """Whether tables with the label come first: with words for a workload, and several others."""
+        word = isinstance(self.asked.workload, str) and self.asked.plan == "adaptive"
+        return word and self.asked.label is not None and len(self.used) > 2
+
+    def measure_label(self, left: Fraction) -> Fraction:
+        """Measure all pairs with the label, and a grid of the columns that tell most of it."""
+        label = self.asked.label
+        assert label is not None
+        self.asked.progress("pairs with the label")
+        pairs = [(min(axis, label), max(axis, label)) for axis in self.used if axis != label]
+        each, last = left * self.tuning.label / len(pairs), left * self.tuning.grid
+        grids = {pair: self._grid(pair, self.records * float(each)) for pair in pairs}
+        self._measure(grids, each)
+        self.grids |= grids
+        self._join_columns()
+        sizes = self._grid_of_label(label, self.records * float(last))
+        if len(sizes) < 3:
+            last = Fraction(0)
+        else:
+            axes = tuple(sorted(sizes))
+            self._measure({axes: tuple(sizes[axis] for axis in axes)}, last)
+            self.wide[axes] = tuple(sizes[axis] for axis in axes)
+            self._join_columns()
+        self.budget["label"] = each * len(pairs) + last
+        return left - self.budget["label"]
+
+    def _grid_of_label(self, label: int, signal: float) -> dict[int, int]:
+        """Groups of the label and of columns, refined where most is told for the cells it costs."""
+        ladders = self.known.ladders
+        own = max(size for size in ladders[label].sizes if size <= _MOST_IN_GRID)
+        told = {
+            axis: [
+                (size, self._told(axis, label, size, own))
+                for size in ladders[axis].sizes
+                if size <= min(self.grids[min(axis, label), max(axis, label)][axis > label],
+                               _MOST_IN_GRID)
+            ]
+            for axis in self.used
+            if axis != label
+        }  # fmt: skip
+        at = dict.fromkeys(told, 0)
+        most = min(signal / _RECORDS_IN_GRID, _CELLS_OF_GRID)
+        cells = float(own)
+        while True:
+            steps = [
+                ((levels[place][1] - levels[at[axis]][1]) / math.log(ratio), axis, place, ratio)
+                for axis, levels in told.items()
+                for place in range(at[axis] + 1, len(levels))
+                for ratio in [levels[place][0] / levels[at[axis]][0]]
+                if cells * ratio <= most
+            ]
+            gain, axis, place, ratio = max(steps, default=(0.0, 0, 0, 1.0))
+            if gain <= 0:
+                break
+            at[axis], cells = place, cells * ratio
+        return {label: own} | {axis: told[axis][place][0] for axis, place in at.items() if place}
+
+    def _told(self, axis: int, label: int, size: int, own: int) -> float:
+        """How far from independence a column and the label are, less what noise makes of it."""
+        if size == 1:
+            return 0.0
+        sizes = (size, own) if axis < label else (own, size)
+        axes = (min(axis, label), max(axis, label))
+        counts, variance = self._table(axes, sizes)
+        lines = [np.maximum(counts.sum(axis=1 - place), 0.0) for place in (0, 1)]
+        expected = np.outer(*lines) / self.records
+        expected = np.maximum(expected, math.sqrt(variance))
+        apart = np.outer(*lines) / max(float(lines[0].sum()), 1.0)
+        return float((((counts - apart) ** 2 - variance) / expected).sum()) / self.records
+
     def measure_sets(self, left: Fraction) -> None:
         """Choose sets where the rows so far fit worst, and measure them, in rounds."""
         asked = self.asked
@@ -376,13 +466,8 @@ class _Views:
         each = (left - choice) / n_sets
         self.budget |= {"choice": choice, "sets": left - choice}
         first = min(n_sets, len(self.used) - 1)
-        for step, number in enumerate((first, *_even(n_sets - first))):
-            among = candidates
-            if step == 0 and asked.label is not None and isinstance(asked.workload, str):
-                pairs = [tuple(sorted((axis, asked.label))) for axis in self.used]
-                asked_first = dict.fromkeys([pair for pair in pairs if pair[0] < pair[1]], 1.0)
-                among = self._candidates(attributes, asked_first)
-            sets = among.best(
+        for number in (first, *_even(n_sets - first)):
+            sets = candidates.best(
                 population,
                 self.records,
                 list(self.grids),
@@ -525,6 +610,8 @@ class _Views:
             return Fraction(1)
         if self.asked.plan == "mst":
             return Fraction(1, 3)
+        if self.labelled and not whole:
+            return self.tuning.beside_label
         if self.asked.plan == "aim":
             return (1 - _AIM_CHOICE) / _AIM_ROUNDS
         word = self.asked.workload if isinstance(self.asked.workload, str) else "all"
@@ -680,7 +767,28 @@ class _Views:
             model = population.smooth_margin(axes)
             fine = self._refined(axes, grids[axes], model, population.possible(axes), attributes)
             found[axes] = with_margins(fine, axes, parts_of_set(axes, found))
-        return [Target(axes, table) for axes, table in found.items()]
+        targets = [Target(axes, table) for axes, table in found.items()]
+        for axes, sizes in self.wide.items():
+            groups = tuple(
+                self._groups_of_rows(axis, size, attributes)
+                for axis, size in zip(axes, sizes, strict=True)
+            )
+            near = np.maximum(population.margin(axes, groups), _TINY) * self.records
+            near = near / near.sum() * self.records
+            counts, variance = self._table(axes, sizes)
+            within = tuple(slice(0, size) for size in near.shape)
+            mean = posterior_mean(counts[within], variance, near, empty=True)
+            mean = np.maximum(mean, _KEPT * near)
+            targets.append(Target(axes, mean / mean.sum(), groups))
+        return targets
+
+    def _groups_of_rows(self, axis: int, size: int, attributes: Sequence[Attribute]) -> IntArray:
+        """Group of each code that rows tell apart."""
+        ladder = self.known.ladders[axis]
+        if attributes[axis].groups is None:
+            return ladder.groups(size)
+        # Rows tell apart the units that hold a code.
+        return np.unique(ladder.units) // (ladder.n_units // size)
 
     def _with_parts(self) -> Grids:
         """Grids of the chosen sets, and of sets within wide ones: sums have less noise than cells."""
@@ -704,14 +812,10 @@ class _Views:
         attributes: Sequence[Attribute],
     ) -> FloatArray:
         """Shares of the cells of a model whose sums over a grid follow what was measured."""
-        lines = []
-        for axis, size in zip(axes, sizes, strict=True):
-            groups, units = self.known.ladders[axis].groups(size), attributes[axis].groups
-            if units is not None:
-                # Rows tell apart the units that hold a code.
-                ladder = self.known.ladders[axis]
-                groups = np.unique(ladder.units) // (ladder.n_units // size)
-            lines.append(groups)
+        lines = [
+            self._groups_of_rows(axis, size, attributes)
+            for axis, size in zip(axes, sizes, strict=True)
+        ]
         counts, variance = self._table(axes, sizes)
         cell = np.ravel_multi_index(np.ix_(*lines), sizes).ravel()
         sums = np.bincount(cell, weights=model.ravel(), minlength=counts.size)

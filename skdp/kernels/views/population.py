@@ -38,15 +38,19 @@ _TINY = 1e-9
 _CHUNK = 1 << 20
 
 
+# Group of each code of each attribute of a table; None where a table tells the codes apart.
+Groups = tuple[IntArray, ...] | None
+
 # Single precision is enough to draw a code, and takes half the time.
 Logs: TypeAlias = NDArray[np.float32]
 
 
 class Factor(NamedTuple):
-    """Attributes, and the logarithms of a table over their codes."""
+    """Attributes, and the logarithms of a table over their codes or groups."""
 
     axes: tuple[int, ...]
     log: FloatArray
+    groups: Groups = None
 
 
 class Target(NamedTuple):
@@ -58,10 +62,14 @@ class Target(NamedTuple):
         Ascending.
     table : ndarray of float64
         Probabilities, one axis for each attribute.
+    groups : tuple of ndarray of int64, default=None
+        Group of each code of each attribute, if the table is one over groups. At most one table of
+        these attributes is.
     """
 
     axes: tuple[int, ...]
     table: FloatArray
+    groups: Groups = None
 
 
 class Population:
@@ -96,6 +104,7 @@ class Population:
         ]
         self.weights = np.full(len(rows), 1.0 / len(rows))
         self._factors: dict[tuple[int, ...], Factor] = {}
+        self._coarse: dict[tuple[int, ...], Factor] = {}
         alone = [_log(mass) for mass in density.grouped]
         for axis, log in enumerate(alone):
             self._factors[axis,] = Factor((axis,), log)
@@ -122,10 +131,12 @@ class Population:
         """Number of rows."""
         return len(self.weights)
 
-    def margin(self, axes: Sequence[int]) -> FloatArray:
-        """Weighted shares of the combinations of codes of some attributes."""
+    def margin(self, axes: Sequence[int], groups: Groups = None) -> FloatArray:
+        """Weighted shares of the combinations of codes, or of groups, of some attributes."""
         sizes = [self.sizes[axis] for axis in axes]
-        cells = self._cells(axes)
+        if groups is not None:
+            sizes = [int(each.max()) + 1 for each in groups]
+        cells = self._cells(axes, groups)
         found = np.bincount(cells, weights=self.weights, minlength=math.prod(sizes))
         return found.astype(np.float64, copy=False).reshape(sizes)
 
@@ -155,7 +166,7 @@ class Population:
 
     def scale(self, targets: Sequence[Target], rounds: int = 1) -> None:
         """Proportional fitting of the weights, and of the factors with them."""
-        cells = [self._cells(target.axes) for target in targets]
+        cells = [self._cells(target.axes, target.groups) for target in targets]
         least = _MORE_ROWS / self.n_rows
         for _ in range(rounds):
             for target, cell in zip(targets, cells, strict=True):
@@ -164,16 +175,16 @@ class Population:
                 step = np.log((wanted + least) / (found + least))
                 step = step.clip(-_STEP, _STEP) * _DAMPED
                 self.weights *= np.exp(step)[cell]
-                known = self._factors
+                known = self._factors if target.groups is None else self._coarse
                 step = step.reshape(target.table.shape)
                 moved = known[target.axes].log + step if target.axes in known else step
                 log = np.maximum(moved, _NEVER)
-                known[target.axes] = Factor(target.axes, log)
+                known[target.axes] = Factor(target.axes, log, target.groups)
             self.weights /= self.weights.sum()
 
     def settle(self, targets: Sequence[Target], rounds: int) -> None:
         """Proportional fitting of the weights alone: the rows stay as they are."""
-        cells = [self._cells(target.axes) for target in targets]
+        cells = [self._cells(target.axes, target.groups) for target in targets]
         for _ in range(rounds):
             for target, cell in zip(targets, cells, strict=True):
                 found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
@@ -202,6 +213,7 @@ class Population:
         self.columns = [column[chosen] for column in self.columns]
         self.weights = np.full(n_rows, 1.0 / n_rows)
         factors = _absorbed([*self._factors.values(), *self._barriers])
+        factors += self._coarse.values()
         for axis in self._generator.permutation(len(self.sizes)):
             if self.sizes[axis] > 1:
                 self._draw(int(axis), [each for each in factors if axis in each.axes])
@@ -237,9 +249,11 @@ class Population:
     ) -> Logs:
         """Sum of the logarithms of factors for each code of an attribute, (n, size)."""
         total = np.zeros((n, self.sizes[axis]), dtype=np.float32)
-        for axes, log in own:
+        for axes, log, groups in own:
             place = axes.index(axis)
             lines = np.moveaxis(log, place, -1).reshape(-1, log.shape[place])
+            if groups is not None:
+                lines = lines[:, groups[place]]
             lines = np.ascontiguousarray(lines, dtype=np.float32)
             if len(axes) == 1:
                 total += lines
@@ -247,30 +261,33 @@ class Population:
             cell = np.zeros(n, dtype=np.int64)
             for other, size in enumerate(log.shape):
                 if other != place:
-                    cell = cell * size + columns[axes[other]]
+                    codes = columns[axes[other]]
+                    cell = cell * size + (codes if groups is None else groups[other][codes])
             total += np.take(lines, cell, axis=0)
         return total
 
     def possible(self, axes: Sequence[int]) -> BoolArray:
         """Which combinations of codes no rule among these attributes forbids."""
         allowed = np.ones([self.sizes[axis] for axis in axes], dtype=bool)
-        for held, log in self._barriers:
+        for held, log, _ in self._barriers:
             if set(held) <= set(axes):
                 shape = [self.sizes[axis] if axis in held else 1 for axis in axes]
                 allowed &= (log == 0).reshape(shape)
         return allowed
 
-    def _cells(self, axes: Sequence[int]) -> IntArray:
+    def _cells(self, axes: Sequence[int], groups: Groups = None) -> IntArray:
         cell = np.zeros(self.n_rows, dtype=np.int64)
-        for axis in axes:
-            cell = cell * self.sizes[axis] + self.columns[axis]
+        for place, axis in enumerate(axes):
+            column = self.columns[axis]
+            cell *= self.sizes[axis] if groups is None else int(groups[place].max()) + 1
+            cell += column if groups is None else groups[place][column]
         return cell
 
 
 def _absorbed(factors: Sequence[Factor]) -> list[Factor]:
     """The same product with fewer factors: one within another is multiplied into it."""
     found: dict[tuple[int, ...], FloatArray] = {}
-    for axes, log in sorted(factors, key=lambda each: -len(each.axes)):
+    for axes, log, _ in sorted(factors, key=lambda each: -len(each.axes)):
         wider = next((each for each in found if set(axes) <= set(each)), None)
         if wider is None:
             found[axes] = log.copy()
