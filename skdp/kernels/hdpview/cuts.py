@@ -28,8 +28,8 @@ from .parameters import SENSITIVITY
 
 __all__ = ["SCORES", "choose_cuts"]
 
-# Number of scores held at once.
-_CUTS_AT_ONCE = 2**22
+# Number of scores held at once: arrays of this length stay in the cache.
+_CUTS_AT_ONCE = 2**18
 
 
 class _Cuts(NamedTuple):
@@ -48,8 +48,8 @@ def _cuts(blocks: Blocks, axis: int, column: CodeArray) -> _Cuts:
     offset = exclusive_cumsum(side)
     owner, left = inner_cuts(side)
     slot = (offset - blocks.lower[:, axis])[blocks.block] + column[blocks.row]
-    begin = offset[owner]
-    return _Cuts(owner, left, begin, begin + side[owner], slot, int(side.sum()))
+    begin, end = (np.repeat(each, side - 1) for each in (offset, offset + side))
+    return _Cuts(owner, left, begin, end, slot, int(side.sum()))
 
 
 def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -> IntArray:
@@ -59,20 +59,27 @@ def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -
     scores = np.zeros(int((sides - 1).sum()), dtype=np.int64)
     x = counts[blocks.row]
     for axis, column in enumerate(columns):
-        cuts = _cuts(blocks, axis, column)
-        sums = running_sums(integer_sums(cuts.slot, cuts.n_slots, x))
-        in_left = sums[cuts.begin + cuts.left] - sums[cuts.begin]
-        side = cuts.end - cuts.begin
+        # One slot for each code; the cut before it has the slots of its block up to there on its
+        # left. Numbers of a block are repeated: looking them up costs more for many codes.
+        side = sides[:, axis]
+        begin = exclusive_cumsum(side)
+        slot = (begin - blocks.lower[:, axis])[blocks.block] + column[blocks.row]
+        sums = running_sums(integer_sums(slot, int(side.sum()), x))
+        left = np.arange(len(sums) - 1) - np.repeat(begin, side)
         # S n_left / n = S left / side, in whole records and a remainder of part / side. Products of
         # records and codes could overflow and are not formed.
-        quotient, remainder = np.divmod(blocks.total[cuts.owner], side)
-        whole, part = np.divmod(remainder * cuts.left, side)
-        excess = in_left - quotient * cuts.left - whole
-        scores[first[cuts.owner, axis] + cuts.left - 1] = np.where(
-            excess > 0,
-            GRID * excess + -GRID * part // side,
-            GRID * part // side - GRID * excess,
-        )
+        quotient, remainder = np.divmod(blocks.total, side)
+        in_left = sums[:-1] - np.repeat(sums[begin], side) - np.repeat(quotient, side) * left
+        part, n_codes = np.repeat(remainder, side) * left, np.repeat(side, side)
+        whole = part // n_codes
+        part = GRID * (part - whole * n_codes)
+        steps = part // n_codes
+        uneven = part > steps * n_codes
+        steps = GRID * (in_left - whole) - steps
+        score = np.where(steps > 0, steps - uneven, -steps)
+        # The first slot of a block is no cut.
+        cut = left > 0
+        scores[(np.repeat(first[:, axis], side) + left - 1)[cut]] = score[cut]
     return scores
 
 
@@ -180,19 +187,15 @@ def choose_cuts(
         )
     score_of, range_of = SCORES[score]
     scores, score_range = score_of(blocks, columns, counts), range_of(sides)
-    first = exclusive_cumsum(n_cuts)
     chosen = np.zeros(len(sides), dtype=np.int64)
     # Privacy. Released: one cut of each block. A record lies in one block, so the choices of one
     # depth compose in parallel; its choice costs epsilon, because the score range, a function of
     # the public shape of the block, bounds how far apart one record can move two scores. A block
     # of two cells has one cut, and nothing to choose.
     for value in np.unique(score_range[n_cuts > 1]):
-        members = np.flatnonzero((score_range == value) & (n_cuts > 1))
-        lengths = n_cuts[members]
-        begin = exclusive_cumsum(lengths)
-        candidates = np.repeat(first[members] - begin, lengths) + np.arange(lengths.sum())
-        winners = noisy_max(
-            scores[candidates], epsilon, int(value), starts=begin, random_state=noise
-        )
+        members = (score_range == value) & (n_cuts > 1)
+        begin = exclusive_cumsum(n_cuts[members])
+        candidates = scores[np.repeat(members, n_cuts)]
+        winners = noisy_max(candidates, epsilon, int(value), starts=begin, random_state=noise)
         chosen[members] = winners - begin
     return chosen
