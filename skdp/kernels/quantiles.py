@@ -239,15 +239,12 @@ def _pieces(places: IntArray, size: int, fraction: Fraction) -> tuple[IntArray, 
     # Before each value the integers since the value before it, and after the last one the rest.
     # Arrays of as many numbers are filled in place: records may be many.
     starts, scores, until = np.zeros((3, 2 * len(last) + 1), dtype=np.int64)
-    starts[1::2] = places[last]
-    starts[2::2] = starts[1::2] + 1
+    starts[1::2], starts[2::2] = places[last], places[last] + 1
     until[1::2] = until[2::2] = last + 1
-    scores[1:] = until[:-1]
-    scores *= t
-    scores -= p * n
-    until *= -t
-    until += p * n
-    np.maximum(scores, until, out=scores)
+    until *= t
+    until -= p * n
+    scores[0], scores[1:] = -p * n, until[:-1]
+    np.maximum(scores, np.negative(until, out=until), out=scores)
     np.minimum(np.negative(scores, out=scores), 0, out=scores)
     kept = np.diff(starts, append=size) > 0
     return starts[kept], scores[kept]

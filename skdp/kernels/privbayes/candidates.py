@@ -90,12 +90,13 @@ class Candidates:
 
 def every_maximal(
     sizes: Sequence[Sequence[int]], axes: Sequence[int], child: int, limit: int
-) -> list[Parents] | None:
-    """Maximal sets of parents at their coarsest among all other attributes; None: too many.
+) -> list[list[int]] | None:
+    """A child and its maximal sets of parents, all of them at their coarsest; None: too many.
 
     The attributes of any set that fits, whatever its levels, are among those of one of these.
     """
-    return _all({axis: sizes[axis][-1:] for axis in axes if axis != child}, limit)
+    found = _all({axis: sizes[axis][-1:] for axis in axes if axis != child}, limit)
+    return None if found is None else [[child, *dict(parents)] for parents in found]
 
 
 def _all(sizes: Mapping[int, Sequence[int]], limit: int) -> list[Parents] | None:

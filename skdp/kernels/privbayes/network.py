@@ -81,13 +81,7 @@ def learn_network(
         # All candidates of all rounds are margins of these tables.
         sets = [every_maximal(sizes, axes, axis, limit // table.shape[axis]) for axis in axes]
         if None not in sets:
-            table.remember(
-                [
-                    [axis, *(parent for parent, _ in parents)]
-                    for axis, found in zip(axes, sets, strict=True)
-                    for parents in found or ()
-                ]
-            )
+            table.remember([axes for found in sets for axes in found or ()])
     while left:
         possible = Candidates({node.axis: sizes[node.axis] for node in nodes}, generator)
         asked = left
