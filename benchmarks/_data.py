@@ -162,7 +162,7 @@ def kmeans_set(name: str) -> dict[str, Any]:
 
 
 def item_frequencies(name: str) -> NDArray[np.int64]:
-    """How often each item occurs: "retail", "kosarak_head" or "zipfian"."""
+    """How often each item occurs: "retail", "kosarak_head" or "zipf"."""
     return np.rint(np.load(data_path("items", f"{name}_freq.npy"))).astype(np.int64)
 
 

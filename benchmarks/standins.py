@@ -349,7 +349,7 @@ _MAKERS: dict[str, Any] = {
     **{f"hdpview/{name}.npz": _ranges(name) for name in _SHAPES},
     "items/kosarak_head_freq.npy": _frequencies(1_700),
     "items/retail_freq.npy": _frequencies(1_600),
-    "items/zipfian_freq.npy": _frequencies(1_000),
+    "items/zipf_freq.npy": _frequencies(1_000),
     "kmeans/adult_numeric.npz": _points(6, 5),
     "kmeans/checkin.npz": _points(2, 5),
     "kmeans/gauss10d_k3.npz": _points(10, 3),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -516,6 +517,18 @@ def test_eight_processes_never_exceed(tmp_path):
     assert len(frame) == 151
     assert (frame["exact"] == "1/151").all()
     assert frame["process"].nunique() == 8
+
+
+def test_a_ledger_in_memory_is_as_fast_with_many_charges():
+    ledger, loss = PrivacyLedger(10**6), PrivacyLoss(Fraction(1, 10))
+    seconds = []
+    for _ in range(12):
+        begin = time.process_time()
+        for _ in range(2000):
+            ledger.charge("release", loss)
+        seconds.append(time.process_time() - begin)
+    assert len(ledger.to_frame()) == 24_000
+    assert min(seconds[-3:]) < 3 * min(seconds[:3])
 
 
 def test_threads_never_exceed(make_ledger, monkeypatch):

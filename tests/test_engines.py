@@ -656,6 +656,26 @@ def test_projections_release_what_the_whole_table_does(name, limits, monkeypatch
     assert released(case.make(random_state=3).fit(polars_lazy(frame))) == expected
 
 
+@pytest.mark.parametrize(("encoding", "theta"), [("vanilla", 0.01), ("hierarchical", 0.4)])
+def test_privbayes_reads_a_frame_three_times_at_most(encoding, theta, monkeypatch):
+    monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
+    asked = []
+    for name in ("tables", "count"):
+        first = getattr(coded_module.CodedRows, name)
+
+        def counted(rows, *arguments, first=first):
+            asked.append(arguments)
+            return first(rows, *arguments)
+
+        monkeypatch.setattr(coded_module.CodedRows, name, counted)
+    frame, keywords = wide(), {"domain": WIDE, "encoding": encoding, "theta": theta}
+    make = functools.partial(skdp.PrivBayesSynthesizer, 1.0, **keywords, random_state=3)
+    view = make().fit(polars_lazy(frame))
+    assert len(view.synopsis_.model.pairs) > 4
+    assert 1 <= len(asked) <= 3
+    assert released(view) == released(make().fit(frame))
+
+
 @engines_and_spark
 def test_projections_count_what_the_whole_table_does(make, monkeypatch):
     frame = wide()

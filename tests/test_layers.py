@@ -220,9 +220,9 @@ def use_faults(source):
                 fault(node, f"{library} is used outside {sorted(owners) or 'this library'}")
         if parts[0] != "skdp" and parts[-1] in RANDOM_ATTRIBUTES and outside_random:
             fault(node, f"{name} makes randomness outside skdp._random")
-        # The top level names what it imports in a table, which a test below compares.
+        # These name what they import in a table, which tests below compare.
         by_string = name in ("importlib.import_module", "importlib.__import__")
-        if by_string and source.name != "skdp":
+        if by_string and source.name not in ("skdp", "skdp.synthesis"):
             fault(node, "an import by string hides from these tests")
 
     outside_random = source.name != "skdp._random"
@@ -353,6 +353,21 @@ def test_the_top_level_gives_names_and_packages():
         "for name in skdp.__all__: assert getattr(skdp, name).__name__ == name, name\n"
         "for name in skdp._PACKAGES: assert getattr(skdp, name).__name__ == 'skdp.' + name\n"
         "assert not hasattr(skdp, 'no_such_name')"
+    )
+    subprocess.run([sys.executable, "-c", statement], check=True, cwd=PACKAGE.parent)
+
+
+def test_a_synthesizer_loads_no_other():
+    statement = (
+        "import sys, skdp.synthesis as s\n"
+        "s.MarginalSynthesizer\n"
+        "assert not {f'skdp.synthesis.{s._HOMES[name]}' for name in s.__all__\n"
+        "    if name != 'MarginalSynthesizer'} & set(sys.modules)\n"
+        "import skdp\n"
+        "assert s.__all__ == [name for name in skdp.__all__ if name.endswith('Synthesizer')]\n"
+        "for name in s.__all__:\n"
+        "    assert getattr(s, name).__module__ == f'skdp.synthesis.{s._HOMES[name]}'\n"
+        "assert not hasattr(s, 'no_such_name')"
     )
     subprocess.run([sys.executable, "-c", statement], check=True, cwd=PACKAGE.parent)
 

@@ -1,3 +1,4 @@
+import itertools
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -151,3 +152,45 @@ def test_bad_arguments(change, error, message):
     usual = {"starts": [0, 3], "scores": [0, 1], "size": 9, "epsilon": 1.0, "score_range": 1}
     with pytest.raises(error, match=message):
         select_on_line(**{**usual, **change})
+
+
+def test_pieces_far_behind_draw_no_words_unless_one_might_win():
+    starts, scores = np.arange(1000), np.full(1000, -(10**6))
+    scores[[3, 700]] = 0
+    source = Words(2**62, 2**61, 2**63)
+    assert select_on_line(starts, scores, 1000, 1.0, 1, random_state=source) == 700
+    # Two that race, one for all others, and one for the place inside.
+    assert source.taken == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "zeros"),
+    [
+        ([5], []),  # No word is zero.
+        ([2, 9, 0], []),  # The third would be the first, but the second is zero itself.
+        ([2, 9, 8, 7, 6], [2]),
+        ([2, 9, 8, 0, 6], [2, 3]),
+        ([0, 0, 1, 2, 0], [0, 1, 4]),
+    ],
+)
+def test_zero_words_are_found_by_the_first_of_them(words, zeros):
+    assert _line._zero_words(5, Words(*words)) == zeros
+
+
+def test_the_law_of_zero_words_by_counting_all_words_of_two_bits():
+    # Words of two bits, as if q were 1/4: with n words at most, all outcomes can be listed.
+    def law_of(n):
+        found = {}
+        for first in range(4):
+            rest = n - 1 if first < n else 0
+            for words in itertools.product(range(4), repeat=rest):
+                zeros = tuple(_line._zero_words(n, Words(first, *words)))
+                found[zeros] = found.get(zeros, 0) + Fraction(1, 4 ** (rest + 1))
+        return found
+
+    for n in (1, 2, 3):
+        every = {}
+        for words in itertools.product(range(4), repeat=n):
+            zeros = tuple(place for place, word in enumerate(words) if word == 0)
+            every[zeros] = every.get(zeros, 0) + Fraction(1, 4**n)
+        assert law_of(n) == every

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def span(first, last, chapter=None):
     [
         ("dpcube", "figure", span(3, 16)),
         ("gblue", "figure", span(4, 5)),
-        ("hdpview", "figure", span(3, 13)),
+        ("hdpview", "figure", span(3, 14)),
         ("hdpview", "table", span(2, 4)),
         ("privpfc", "figure", span(2, 12, 3)),
         ("kmeans", "figure", span(1, 8, 4)),
@@ -449,3 +450,70 @@ def test_rows_lie_in_the_unit_ball():
     rows = erm.unit_rows([[3.0, 4.0], [0.0, 0.0], [-1e9, 1e-3]])
     assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12
     np.testing.assert_allclose(rows[1], [1, 0, 0])
+
+
+def test_errors_of_hdmm_are_those_of_its_strategies():
+    """Against explicit matrices."""
+    hdmm = pytest.importorskip("benchmarks.reproduce.hdmm")
+    for kind, queries in {
+        "ranges": [(a, b) for a in range(4) for b in range(a, 4)],
+        "prefixes": [(0, b) for b in range(4)],
+        "marginals": [(a, a) for a in range(4)],
+        "random ranges": [(min(u, v), max(u, v)) for u in range(4) for v in range(4)],
+    }.items():
+        rows = np.array([[a <= i <= b for i in range(4)] for a, b in queries], dtype=float)
+        np.testing.assert_allclose(hdmm.GRAMS[kind](4), rows.T @ rows / len(rows))
+    gram = hdmm.GRAMS["ranges"](64)
+    error, inverse = hdmm.p_identity(gram)
+    assert error == pytest.approx((gram * inverse).sum())
+    # The trace is the error where every cell is counted.
+    assert error < 0.9 * np.trace(gram)
+    assert hdmm.product([gram], 1) == pytest.approx(error)
+
+    grams = [hdmm.GRAMS["ranges"](3), hdmm.GRAMS["prefixes"](2)]
+    sums = [np.ones((3, 3)), np.ones((2, 2))]
+    asked = (np.kron(grams[0], sums[1]) + np.kron(sums[0], grams[1])) / 2
+    kept = [np.ones((6, 6)), np.kron(np.eye(3), sums[1]), np.kron(sums[0], np.eye(2))]
+    shares = np.linspace(0.05, 0.9, 35)
+    trials = [(1 - a - b, a, b) for a in shares for b in shares if a + b <= 1]
+    best = min(
+        np.trace(asked @ np.linalg.pinv(sum(w * w * q for w, q in zip(trial, kept, strict=True))))
+        for trial in trials
+    )
+    assert hdmm.marginals(grams, 1) <= best * (1 + 1e-9)
+    assert hdmm.marginals(grams, 1) == pytest.approx(best, rel=0.01)
+
+
+def test_dawa_flattens_a_square_along_neighbours():
+    figures = pytest.importorskip("benchmarks.reproduce.hdpview")
+    order = figures.hilbert(8)
+    assert sorted(order) == list(range(64))
+    places = np.stack(np.divmod(order, 8), axis=1)
+    assert (np.abs(np.diff(places, axis=0)).sum(axis=1) == 1).all()
+
+
+def test_squared_errors_of_all_queries_are_those_of_every_query():
+    figures = pytest.importorskip("benchmarks.reproduce.hdpview")
+    rng = np.random.default_rng(0)
+    table = figures.CountTable.from_codes(rng.integers(0, (3, 4, 2), size=(50, 3)), (3, 4, 2))
+    model = figures.Dense(rng.normal(size=(3, 4, 2)))
+    error = model.cells - table.dense()
+    squares = []
+    for pair in itertools.combinations(range(3), 2):
+        (left,) = {0, 1, 2} - set(pair)
+        part = error.sum(axis=left)
+        ends = [[(a, b) for b in range(n + 1) for a in range(b)] for n in part.shape]
+        squares.append(np.mean([part[a:b, c:d].sum() ** 2 for a, b in ends[0] for c, d in ends[1]]))
+    found = figures.view_errors(model, table, ["ranges"])["ranges"]
+    assert found == pytest.approx(np.sqrt(np.mean(squares)))
+
+
+def test_cells_of_the_dissertation_stand_beside_ours():
+    svt = pytest.importorskip("benchmarks.reproduce.svt")
+    assert svt._paper("zipf", 0.1, 50, "EM") == 0.082
+    assert np.isnan(svt._paper("zipf", 0.5, 50, "S 1:c^2/3"))
+    assert np.isnan(svt._paper("retail", 0.1, 50, "EM"))
+    rows = pd.DataFrame({"set": "zipf", "paper": [0.9, 0.5], "mean": [0.901, 0.5]})
+    for std, same in ((0.01, True), (0.0, False)):
+        (held,) = svt._beside(rows.assign(std=std, runs=100))[1].values()
+        assert held == same

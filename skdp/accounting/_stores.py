@@ -59,9 +59,11 @@ class MemoryStore:
         # Not the process id alone, which a later process may get again.
         self._process = process_mark()
         self._lock = threading.Lock()
-        # Replaced as a whole under the lock, so that readers need no lock: after a fork the
-        # copied lock may be held by a thread that does not exist in the child.
-        self._state: tuple[Fraction, tuple[Entry, ...]] = (Fraction(0), ())
+        # Spent, and how many of the entries count. Replaced as a whole under the lock, after the
+        # entry is there, so that readers need no lock: after a fork the copied lock may be held by
+        # a thread that does not exist in the child.
+        self._state = (Fraction(0), 0)
+        self._entries: list[Entry] = []
 
     def charge(self, entry: Entry) -> None:
         if process_mark() != self._process:
@@ -73,18 +75,20 @@ class MemoryStore:
                 "can charge, or run in threads."
             )
         with self._lock:
-            spent, entries = self._state
+            spent, count = self._state
             # One entry is enough: all have the same unit.
-            if any(other.unit != entry.unit for other in entries[:1]):
+            if count and self._entries[0].unit != entry.unit:
                 refuse_other_unit(entry)
             after, entry = booked(self.total, spent, entry)
-            self._state = (after, (*entries, entry))
+            # In the place of one whose charge was interrupted.
+            self._entries[count:] = [entry]
+            self._state = (after, count + 1)
 
     def spent(self) -> Fraction:
         return self._state[0]
 
     def entries(self) -> tuple[Entry, ...]:
-        return self._state[1]
+        return tuple(self._entries[: self._state[1]])
 
 
 class PrepaidStore:

@@ -236,13 +236,15 @@ def _pieces(places: IntArray, size: int, fraction: Fraction) -> tuple[IntArray, 
     # m = max(p, t - p), up or down: all moves lie in an interval of length R = 2 m.
     p, t, n = fraction.numerator, fraction.denominator, len(places)
     last = np.flatnonzero(np.diff(places, append=size))
-    values, until = places[last], last + 1
-    under = np.concatenate([[0], until])
     # Before each value the integers since the value before it, and after the last one the rest.
-    starts = np.empty(2 * len(values) + 1, dtype=np.int64)
-    starts[0], starts[1::2], starts[2::2] = 0, values, values + 1
-    most = np.repeat(under, 2)[:-1]
-    most[1::2] = until
-    scores = -np.maximum(0, np.maximum(t * np.repeat(under, 2)[:-1] - p * n, p * n - t * most))
+    # Arrays of as many numbers are filled in place: records may be many.
+    starts, scores, until = np.zeros((3, 2 * len(last) + 1), dtype=np.int64)
+    starts[1::2], starts[2::2] = places[last], places[last] + 1
+    until[1::2] = until[2::2] = last + 1
+    until *= t
+    until -= p * n
+    scores[0], scores[1:] = -p * n, until[:-1]
+    np.maximum(scores, np.negative(until, out=until), out=scores)
+    np.minimum(np.negative(scores, out=scores), 0, out=scores)
     kept = np.diff(starts, append=size) > 0
     return starts[kept], scores[kept]

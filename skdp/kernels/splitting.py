@@ -139,7 +139,7 @@ class Slots:
 def inner_cuts(side: IntArray) -> tuple[IntArray, IntArray]:
     """All cuts of segments: the segment of each, and the codes on the left, 1 to side - 1."""
     owner = np.repeat(np.arange(len(side)), side - 1)
-    left = np.arange(1, len(owner) + 1) - exclusive_cumsum(side - 1)[owner]
+    left = np.arange(1, len(owner) + 1) - np.repeat(exclusive_cumsum(side - 1), side - 1)
     return owner, left
 
 

@@ -134,7 +134,16 @@ def _earliest(widths: IntArray, gaps: IntArray, rate: Fraction, source: NoiseSou
 
     64 bits of each V give an interval for T. Where intervals overlap, more bits are drawn.
     """
-    words = source.words(widths.size)
+    # The winner has V / w <= exp(-rate * gap). Far behind, that needs 64 bits that are all zero.
+    bits = 64 * math.log(2) + math.log(int(widths.max()))
+    behind = gaps > math.ceil((bits + 1) / float(rate))
+    racing = np.flatnonzero(~behind)
+    words = source.words(racing.size)
+    zeros = _zero_words(gaps.size - racing.size, source)
+    if zeros:
+        racing = np.concatenate([racing, np.flatnonzero(behind)[zeros]])
+        words = np.pad(words, (0, len(zeros)))
+    widths, gaps = widths[racing], gaps[racing]
     delay = np.minimum(float(rate) * gaps, _LONGEST)
     with np.errstate(divide="ignore"):
         # (1 - V)**(1/w) <= 1 - V / w, and the least T is below 1: the others cannot win.
@@ -145,13 +154,25 @@ def _earliest(widths: IntArray, gaps: IntArray, rate: Fraction, source: NoiseSou
     low, high = low + delay[able] - margin[able], high + delay[able] + margin[able]
     close = np.flatnonzero(low <= high.min())
     left = {int(able[place]): int(words[able[place]]) for place in close}
-    return least_time(
+    first = least_time(
         left,
         lambda piece: (
             lambda word, bits: _log_time(word, bits, int(widths[piece]), int(gaps[piece]) * rate)
         ),
         source,
     )
+    return int(racing[first])
+
+
+def _zero_words(n: int, source: NoiseSource) -> list[int]:
+    """Which of n random words are zero, without drawing all of them unless one may be."""
+    # The first of them is word i with probability q (1 - q)**i, q = 2**-64: another word is i with
+    # probability q, and none of i words is zero with the rest. Those after it are drawn.
+    first = int(source.words(1)[0]) if n else 0
+    if first >= n or not source.words(first).all():
+        return []
+    rest = np.flatnonzero(source.words(n - first - 1) == 0)
+    return [first, *(first + 1 + rest).tolist()]
 
 
 def _log_first(words: NDArray[np.uint64], extra: int, widths: IntArray) -> FloatArray:

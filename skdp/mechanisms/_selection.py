@@ -156,11 +156,15 @@ def noisy_max(
     if isinstance(source, Tape):
         winners = _recorded(source, array, epsilon, width, first)
         return int(winners[0]) if first is None else winners
-    noise = geometric(array.size, epsilon, width, random_state=source)
+    noisy = geometric(array.size, epsilon, width, random_state=source)
     if first is None:
-        return int(np.argmax(noise - _deficits(array, array.max())))
+        return int(np.argmax(noisy - _deficits(array, array.max())))
     lengths = np.diff(first, append=array.size)
-    noisy = noise - _deficits(array, np.repeat(np.maximum.reduceat(array, first), lengths))
+    if array.dtype == np.int64 and -LIMIT <= int(array.min()) and int(array.max()) <= LIMIT:
+        # Noise is at most LIMIT: the sum fits into 64 bits.
+        noisy += array
+    else:
+        noisy -= _deficits(array, np.repeat(np.maximum.reduceat(array, first), lengths))
     best = np.repeat(np.maximum.reduceat(noisy, first), lengths)
     candidates = np.flatnonzero(noisy == best)
     return candidates[np.searchsorted(candidates, first)].astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,6 +135,10 @@ class ProjectedCounts:
             groups = np.where(groups < 0, -1, column.group[groups])
         return Column(column.axis, column.size, groups)
 
+    def remember(self, sets: Sequence[Sequence[int]]) -> None:
+        """Announce sets of attributes: one pass counts the tables of all of them, if these fit."""
+        self._tables.remember((*{*axes, *self._conditions},) for axes in sets)
+
     def _foresee(self, axes: Sequence[int]) -> None:
         self._tables.foresee({*axes, *self._conditions})
 
@@ -209,13 +213,7 @@ class EngineTables:
         ----------
         marginals : sequence of Marginal
         """
-        unknown = {
-            axes: None
-            for axes in (tuple(sorted(each.axes)) for each in marginals)
-            if self._holding(axes) is None
-        }
-        if unknown and self._fits(list(unknown)):
-            self._keep(list(unknown))
+        self.remember(each.axes for each in marginals)
         holding = [self._holding(each.axes) for each in marginals]
         # From here on nothing is looked up, so that other requests may come in between.
         known = [None if axes is None else (axes, self._known[axes]) for axes in holding]
@@ -223,6 +221,13 @@ class EngineTables:
         counted = (table for some in split(rest) for table in self._rows.tables(some))
         for each, found in zip(marginals, known, strict=True):
             yield next(counted) if found is None else _margin(*found, each)
+
+    def remember(self, sets: Iterable[Sequence[int]]) -> None:
+        """Count the tables of sets of attributes in one pass and hold them, if all fit."""
+        wanted = dict.fromkeys(tuple(sorted(axes)) for axes in sets)
+        unknown = [axes for axes in wanted if self._holding(axes) is None]
+        if unknown and self._fits(unknown):
+            self._keep(unknown)
 
     def _holding(self, axes: Sequence[int]) -> tuple[int, ...] | None:
         """The smallest remembered table on these attributes and perhaps others."""

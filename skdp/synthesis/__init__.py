@@ -17,18 +17,22 @@ The algorithms are in `skdp.kernels`; a synthesizer checks its parameters,
 divides epsilon and wraps what was measured into a `Synopsis`.
 """
 
-from .grid import GridSynthesizer
-from .hdpview import HDPViewSynthesizer
-from .kdtree import KDTreeSynthesizer
-from .marginals import MarginalSynthesizer
-from .privbayes import PrivBayesSynthesizer
-from .privtree import PrivTreeSynthesizer
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "GridSynthesizer",
-    "HDPViewSynthesizer",
-    "KDTreeSynthesizer",
-    "MarginalSynthesizer",
-    "PrivBayesSynthesizer",
-    "PrivTreeSynthesizer",
-]
+# Where each synthesizer is. Who asks for one does not load the kernels of all.
+_HOMES = {
+    "GridSynthesizer": "grid",
+    "HDPViewSynthesizer": "hdpview",
+    "KDTreeSynthesizer": "kdtree",
+    "MarginalSynthesizer": "marginals",
+    "PrivBayesSynthesizer": "privbayes",
+    "PrivTreeSynthesizer": "privtree",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)

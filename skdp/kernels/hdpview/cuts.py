@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,28 +27,14 @@ from .parameters import SENSITIVITY
 
 __all__ = ["SCORES", "choose_cuts"]
 
-# Number of scores held at once.
-_CUTS_AT_ONCE = 2**22
+# Number of scores held at once: arrays of this length stay in the cache.
+_CUTS_AT_ONCE = 2**18
 
 
-class _Cuts(NamedTuple):
-    """All cuts of one attribute in some blocks; rows are counted in slots, one for each code."""
-
-    owner: IntArray  # block of each cut
-    left: IntArray  # codes in its left part
-    begin: IntArray  # first slot of the block; the cut is at begin + left
-    end: IntArray
-    slot: IntArray  # (n_rows,)
-    n_slots: int
-
-
-def _cuts(blocks: Blocks, axis: int, column: CodeArray) -> _Cuts:
-    side = blocks.sides[:, axis]
-    offset = exclusive_cumsum(side)
-    owner, left = inner_cuts(side)
-    slot = (offset - blocks.lower[:, axis])[blocks.block] + column[blocks.row]
-    begin = offset[owner]
-    return _Cuts(owner, left, begin, begin + side[owner], slot, int(side.sum()))
+def _slots(blocks: Blocks, axis: int, column: CodeArray) -> tuple[IntArray, IntArray]:
+    """A slot for each code of each block: the ends of the blocks, and the slot of each row."""
+    ends = running_sums(blocks.sides[:, axis])
+    return ends, (ends[:-1] - blocks.lower[:, axis])[blocks.block] + column[blocks.row]
 
 
 def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -> IntArray:
@@ -59,20 +44,26 @@ def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -
     scores = np.zeros(int((sides - 1).sum()), dtype=np.int64)
     x = counts[blocks.row]
     for axis, column in enumerate(columns):
-        cuts = _cuts(blocks, axis, column)
-        sums = running_sums(integer_sums(cuts.slot, cuts.n_slots, x))
-        in_left = sums[cuts.begin + cuts.left] - sums[cuts.begin]
-        side = cuts.end - cuts.begin
+        # The cut before a slot has the slots of its block up to there on its left. Numbers of a
+        # block are repeated: looking them up costs more for many codes.
+        side = sides[:, axis]
+        begin, slot = _slots(blocks, axis, column)
+        sums = running_sums(integer_sums(slot, int(begin[-1]), x))
+        left = np.arange(begin[-1]) - np.repeat(begin[:-1], side)
         # S n_left / n = S left / side, in whole records and a remainder of part / side. Products of
         # records and codes could overflow and are not formed.
-        quotient, remainder = np.divmod(blocks.total[cuts.owner], side)
-        whole, part = np.divmod(remainder * cuts.left, side)
-        excess = in_left - quotient * cuts.left - whole
-        scores[first[cuts.owner, axis] + cuts.left - 1] = np.where(
-            excess > 0,
-            GRID * excess + -GRID * part // side,
-            GRID * part // side - GRID * excess,
-        )
+        quotient, remainder = np.divmod(blocks.total, side)
+        in_left = sums[:-1] - np.repeat(sums[begin[:-1]], side) - np.repeat(quotient, side) * left
+        part, n_codes = np.repeat(remainder, side) * left, np.repeat(side, side)
+        whole = part // n_codes
+        part = GRID * (part - whole * n_codes)
+        steps = part // n_codes
+        uneven = part > steps * n_codes
+        steps = GRID * (in_left - whole) - steps
+        score = np.where(steps > 0, steps - uneven, -steps)
+        # The first slot of a block is no cut.
+        cut = left > 0
+        scores[(np.repeat(first[:, axis], side) + left - 1)[cut]] = score[cut]
     return scores
 
 
@@ -100,11 +91,12 @@ def _remaining_error(blocks: Blocks, columns: Sequence[CodeArray], counts: IntAr
     blocks, rest = blocks.select(uneven), rest[uneven]
     x = counts[blocks.row]
     for axis, column in enumerate(columns):
-        cuts = _cuts(blocks, axis, column)
-        parts = _Parts(cuts, blocks.block, x, rest[cuts.owner, axis])
-        middle = cuts.begin + cuts.left
-        score = -(parts.errors(cuts.begin, middle) + parts.errors(middle, cuts.end))
-        scores[first[cuts.owner, axis] + cuts.left - 1] = score
+        begin, slot = _slots(blocks, axis, column)
+        owner, left = inner_cuts(blocks.sides[:, axis])
+        parts = _Parts(owner, slot, int(begin[-1]), blocks.block, x, rest[owner, axis])
+        low, high = begin[owner], begin[owner + 1]
+        score = -(parts.errors(low, low + left) + parts.errors(low + left, high))
+        scores[first[owner, axis] + left - 1] = score
     return scores
 
 
@@ -113,22 +105,30 @@ class _Parts:
 
     Parameters
     ----------
-    cuts : _Cuts
-    block, x : ndarray of int64, shape (n_rows,)
-        Block and count of each row.
+    owner : ndarray of int64, shape (n_cuts,)
+        Block of each cut.
+    slot, block, x : ndarray of int64, shape (n_rows,)
+        Slot, block and count of each row.
     slice_cells : ndarray of int64, shape (n_cuts,)
         Cells in a slice of width 1 of the block of each cut.
     """
 
-    def __init__(self, cuts: _Cuts, block: IntArray, x: IntArray, slice_cells: IntArray) -> None:
-        self._cuts, self._block, self._x = cuts, block, x
+    def __init__(
+        self,
+        owner: IntArray,
+        slot: IntArray,
+        n_slots: int,
+        block: IntArray,
+        x: IntArray,
+        slice_cells: IntArray,
+    ) -> None:
+        self._owner, self._slot, self._block, self._x = owner, slot, block, x
         self._slice_cells = slice_cells
-        self._sums = running_sums(integer_sums(cuts.slot, cuts.n_slots, x))
-        self._rows = running_sums(np.bincount(cuts.slot, minlength=cuts.n_slots))
+        self._sums = running_sums(integer_sums(slot, n_slots, x))
+        self._rows = running_sums(np.bincount(slot, minlength=n_slots))
 
     def errors(self, low: IntArray, high: IntArray) -> IntArray:
         """Error of the slots from ``low`` to ``high``, excluded, of the block of each cut."""
-        cuts, x = self._cuts, self._x
         total = self._sums[high] - self._sums[low]
         n_heavy = self._rows[high] - self._rows[low]
         cells = capped_product(high - low, self._slice_cells)
@@ -136,10 +136,14 @@ class _Parts:
         dense = np.flatnonzero(total > cells)
         if len(dense):
             needed = np.zeros(self._block.max() + 1, dtype=bool)
-            needed[cuts.owner[dense]] = True
+            needed[self._owner[dense]] = True
             inside = needed[self._block]
             heavy[dense], n_heavy[dense] = sums_above(
-                cuts.slot[inside], x[inside], low[dense], high[dense], total[dense] // cells[dense]
+                self._slot[inside],
+                self._x[inside],
+                low[dense],
+                high[dense],
+                total[dense] // cells[dense],
             )
         return error_steps(heavy, n_heavy, total, cells)
 
@@ -180,19 +184,15 @@ def choose_cuts(
         )
     score_of, range_of = SCORES[score]
     scores, score_range = score_of(blocks, columns, counts), range_of(sides)
-    first = exclusive_cumsum(n_cuts)
     chosen = np.zeros(len(sides), dtype=np.int64)
     # Privacy. Released: one cut of each block. A record lies in one block, so the choices of one
     # depth compose in parallel; its choice costs epsilon, because the score range, a function of
     # the public shape of the block, bounds how far apart one record can move two scores. A block
     # of two cells has one cut, and nothing to choose.
     for value in np.unique(score_range[n_cuts > 1]):
-        members = np.flatnonzero((score_range == value) & (n_cuts > 1))
-        lengths = n_cuts[members]
-        begin = exclusive_cumsum(lengths)
-        candidates = np.repeat(first[members] - begin, lengths) + np.arange(lengths.sum())
-        winners = noisy_max(
-            scores[candidates], epsilon, int(value), starts=begin, random_state=noise
-        )
+        members = (score_range == value) & (n_cuts > 1)
+        begin = exclusive_cumsum(n_cuts[members])
+        candidates = scores[np.repeat(members, n_cuts)]
+        winners = noisy_max(candidates, epsilon, int(value), starts=begin, random_state=noise)
         chosen[members] = winners - begin
     return chosen

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-__all__ = ["Candidates", "Parents"]
+__all__ = ["Candidates", "Parents", "every_maximal"]
 
 # Attributes with the number of their level, ascending by attribute.
 Parents = tuple[tuple[int, int], ...]
@@ -53,7 +53,7 @@ class Candidates:
         At least one: the empty set, if no attribute fits.
         """
         if limit not in self._listed:
-            self._listed[limit] = self._all(limit)
+            self._listed[limit] = _all(self._sizes, limit)
         found = self._listed[limit]
         if found is None:
             return self._drawn(limit, most)
@@ -61,13 +61,6 @@ class Candidates:
             return found
         chosen = self._generator.choice(len(found), size=most, replace=False)
         return [found[place] for place in sorted(chosen)]
-
-    def _all(self, limit: int) -> list[Parents] | None:
-        sets = _fitting(sorted(self._sizes), self._sizes, limit)
-        fitting = list(itertools.islice(sets, _LISTED + 1))
-        if len(fitting) > _LISTED:
-            return None
-        return [parents for parents in fitting if _is_maximal(parents, self._sizes, limit)]
 
     def _drawn(self, limit: int, most: int) -> list[Parents]:
         """Different sets, drawn at random."""
@@ -93,6 +86,24 @@ class Candidates:
             levels[axis] = next(k for k, size in enumerate(sizes[axis]) if others * size <= limit)
             cells = others * sizes[axis][levels[axis]]
         return tuple(sorted(levels.items()))
+
+
+def every_maximal(
+    sizes: Sequence[Sequence[int]], axes: Sequence[int], child: int, limit: int
+) -> list[list[int]] | None:
+    """A child and its maximal sets of parents, all of them at their coarsest; None: too many.
+
+    The attributes of any set that fits, whatever its levels, are among those of one of these.
+    """
+    found = _all({axis: sizes[axis][-1:] for axis in axes if axis != child}, limit)
+    return None if found is None else [[child, *dict(parents)] for parents in found]
+
+
+def _all(sizes: Mapping[int, Sequence[int]], limit: int) -> list[Parents] | None:
+    fitting = list(itertools.islice(_fitting(sorted(sizes), sizes, limit), _LISTED + 1))
+    if len(fitting) > _LISTED:
+        return None
+    return [parents for parents in fitting if _is_maximal(parents, sizes, limit)]
 
 
 def _fitting(

@@ -99,7 +99,7 @@ def measure_tables(
     # Privacy. Released: the counts of one table for each node. A record is in one cell of each, so
     # the sensitivity of all of them together is their number. Cells that are empty get noise like
     # the others. Which tables there are was selected before.
-    exact = [exact_counts(table, node, levels) for node in nodes]
+    exact = list(exact_counts(table, nodes, levels))
     flat = np.concatenate([each.ravel() for each in exact])
     noisy = discrete_laplace(flat, epsilon, len(nodes), random_state=source)
     ends = np.cumsum([each.size for each in exact])

@@ -7,7 +7,7 @@ loses about half as much as the paper's exponential mechanism at the same price.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -16,8 +16,8 @@ import numpy as np
 from ..._random import NoiseSource
 from ..._types import IntArray
 from ...mechanisms import noisy_max
-from ...rows import Counts
-from .candidates import Candidates, Parents
+from ...rows import Counts, ProjectedCounts
+from .candidates import Candidates, Parents, every_maximal
 from .scores import Score
 
 __all__ = ["Levels", "Node", "exact_counts", "learn_network"]
@@ -77,6 +77,11 @@ def learn_network(
     left = list(axes)
     nodes = [Node(left.pop(int(generator.integers(len(left)))), ())]
     scores: dict[Node, int] = {}
+    if isinstance(table, ProjectedCounts):
+        # All candidates of all rounds are margins of these tables.
+        sets = [every_maximal(sizes, axes, axis, limit // table.shape[axis]) for axis in axes]
+        if None not in sets:
+            table.remember([axes for found in sets for axes in found or ()])
     while left:
         possible = Candidates({node.axis: sizes[node.axis] for node in nodes}, generator)
         asked = left
@@ -89,9 +94,8 @@ def learn_network(
         ]
         winner = 0
         if len(candidates) > 1:
-            for node in candidates:
-                if node not in scores:
-                    scores[node] = score(exact_counts(table, node, levels))
+            new = [node for node in candidates if node not in scores]
+            scores |= zip(new, map(score, exact_counts(table, new, levels)), strict=True)
             exact = np.array([scores[node] for node in candidates])
             winner = noisy_max(exact, share, score.score_range, random_state=source)
         nodes.append(candidates[winner])
@@ -99,9 +103,14 @@ def learn_network(
     return nodes
 
 
-def exact_counts(table: Counts, node: Node, levels: Levels) -> IntArray:
-    """Exact and private counts of an attribute under its parents' groups, (n_groups, size)."""
-    axes = [axis for axis, _ in node.parents]
-    groups = [levels[axis][level] for axis, level in node.parents]
-    counts = table.regrouped((*axes, node.axis), (*groups, None))
-    return counts.reshape(-1, table.shape[node.axis])
+def exact_counts(table: Counts, nodes: Sequence[Node], levels: Levels) -> Iterator[IntArray]:
+    """Exact and private counts of attributes under their parents' groups, (n_groups, size)."""
+    asked = [
+        (
+            (*(axis for axis, _ in node.parents), node.axis),
+            (*(levels[axis][level] for axis, level in node.parents), None),
+        )
+        for node in nodes
+    ]
+    for node, counts in zip(nodes, table.regrouped_many(asked), strict=True):
+        yield counts.reshape(-1, table.shape[node.axis])
