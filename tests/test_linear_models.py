@@ -31,7 +31,7 @@ HUGE = Fraction(10**6)
 
 
 def design_of(domain=DOMAIN, one_hot="categories"):
-    columns = feature_columns(domain, one_hot, 32, None)
+    columns = feature_columns(domain, one_hot, 32)
     return Design(tuple(each.column for each in columns)), columns
 
 

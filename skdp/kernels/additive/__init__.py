@@ -16,9 +16,9 @@
 """
 
 from .effects import Prior
-from .first import first_round
-from .fitting import additive_parts, fit_additive
-from .links import UNIT, Identity, Link, Logit
+from .first import first_round, located
+from .fitting import additive_parts, fit_additive, location_share
+from .links import UNIT, Identity, Link, Logit, fixed
 from .model import AdditiveModel, PairTerm, mean_size
 from .pairs import PairPlan
 from .records import Records, released_total
@@ -36,6 +36,9 @@ __all__ = [
     "additive_parts",
     "fit_additive",
     "first_round",
+    "fixed",
+    "located",
+    "location_share",
     "mean_size",
     "released_total",
 ]
