@@ -15,9 +15,16 @@
 ===============  =================================================================================
 """
 
+from .calibration import calibrate
 from .effects import Prior
 from .first import first_round, located
-from .fitting import additive_parts, fit_additive, location_share
+from .fitting import (
+    additive_parts,
+    calibration_share,
+    fit_additive,
+    location_share,
+    shared_weight,
+)
 from .links import UNIT, Identity, Link, Logit, fixed
 from .model import AdditiveModel, PairTerm, mean_size
 from .pairs import PairPlan
@@ -34,6 +41,8 @@ __all__ = [
     "Prior",
     "Records",
     "additive_parts",
+    "calibrate",
+    "calibration_share",
     "fit_additive",
     "first_round",
     "fixed",
@@ -41,4 +50,5 @@ __all__ = [
     "location_share",
     "mean_size",
     "released_total",
+    "shared_weight",
 ]

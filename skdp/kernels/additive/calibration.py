@@ -28,7 +28,7 @@ _MIDDLES = np.concatenate([[-11.0], (_BORDERS[1:] + _BORDERS[:-1]) / 2, [11.0]])
 # Prior standard deviation of what is added to the intercept, and of the factor about 1 or about
 # what is expected of so many columns; the factor is never below the last.
 _SHIFT, _FACTOR, _LEAST = 0.15, 0.15, 0.05
-_STEPS = 15
+_STEPS = 30
 # The same for numbers, and what the mean square of the scores is expected to be, after they are cut
 # to twice their size and divided by it.
 _OF_MEAN, _OF_FACTOR, _SQUARE, _OF_SQUARE = 0.3, 0.3, 0.25, 0.1
@@ -42,7 +42,7 @@ def calibrate(
     epsilon: Fraction,
     total: float,
     random_state: Any,
-) -> None:
+) -> float:
     """Shift the intercept and scale all functions of a model of a number or of two classes.
 
     Parameters
@@ -57,6 +57,11 @@ def calibrate(
     total : float
         Released number of records.
     random_state : NoiseSource
+
+    Returns
+    -------
+    float
+        The factor, of a number that of what was expected.
     """
     if isinstance(link, Logit):
         found = _of_classes(records, draft, centre, epsilon, random_state)
@@ -65,6 +70,7 @@ def calibrate(
     shift, factor, variance = found
     draft.scale(factor, variance)
     draft.intercept = draft.intercept + shift
+    return factor
 
 
 def _of_numbers(
@@ -134,7 +140,7 @@ def _line(
     found = expected.copy()
     total = first + second
     size = np.maximum(total, 0.0)
-    for _ in range(_STEPS):
+    for step in range(_STEPS):
         share = Logit(2).probabilities((intercept + features @ found)[:, None])[:, 1]
         curvature = size * share * (1.0 - share)
         own = noise * (share**2 + (1.0 - share) ** 2)
@@ -142,7 +148,9 @@ def _line(
         weight = curvature / (curvature + own)
         precision = features.T @ (features * (weight * curvature)[:, None]) + np.diag(pull)
         gradient = features.T @ (weight * (second - share * total)) + pull * (expected - found)
-        found = found + np.clip(np.linalg.solve(precision, gradient), -1.0, 1.0)
+        # Shorter and shorter steps: where scores are far too large, whole ones overshoot for ever.
+        most = 0.8**step
+        found = found + np.clip(np.linalg.solve(precision, gradient), -most, most)
     moved = np.linalg.solve(precision, features.T * weight)
     variance = float((moved[1] ** 2 * own).sum())
     return float(found[0]), max(float(found[1]), _LEAST), variance

@@ -23,7 +23,13 @@ from .pairs import PairPlan, add_pairs
 from .records import Records
 from .scaling import Spread, newton_step
 
-__all__ = ["additive_parts", "fit_additive", "location_share"]
+__all__ = [
+    "additive_parts",
+    "calibration_share",
+    "fit_additive",
+    "location_share",
+    "shared_weight",
+]
 
 # Scales of the prior that are tried for functions of residuals.
 _SCALES = tuple(np.geomspace(1e-5, 0.3, 12).tolist())
@@ -63,14 +69,13 @@ class _Plan:
     @classmethod
     def of(cls, epsilon: Fraction, total: float, n_groups: int, link: Link) -> _Plan:
         signal = max(total, 1.0) * float(epsilon)
-        calibration = location = Fraction(0)
+        location = Fraction(0)
         if isinstance(link, Identity):
             location = location_share(epsilon, total)
-        if link.n_outputs == 1:
-            calibration = _share(epsilon, _CALIBRATION / signal, 0.15)
-            epsilon -= calibration + location
-            if signal < _WEIGHTS_PAY:
-                return cls(epsilon, calibration=calibration, location=location)
+        calibration = calibration_share(epsilon, link, total)
+        epsilon -= calibration + location
+        if calibration and signal < _WEIGHTS_PAY:
+            return cls(epsilon, calibration=calibration, location=location)
         if signal / n_groups < _LEAST_SIGNAL:
             weights = (epsilon * Fraction(3, 40),) * 2
             return cls(epsilon * Fraction(17, 20), weights, (), calibration, location)
@@ -87,6 +92,13 @@ class _Plan:
 
 def _share(epsilon: Fraction, share: float, most: float) -> Fraction:
     return epsilon * Fraction(round(min(max(share, 0.01), most) * 1000), 1000)
+
+
+def calibration_share(epsilon: Fraction, link: Link, total: float) -> Fraction:
+    """What `calibrate` may spend: nothing where there are more than two classes."""
+    if link.n_outputs > 1:
+        return Fraction(0)
+    return _share(epsilon, _CALIBRATION / (max(total, 1.0) * float(epsilon)), 0.15)
 
 
 def location_share(epsilon: Fraction, total: float) -> Fraction:
@@ -139,7 +151,7 @@ def fit_additive(
     if plan.weights:
         curvature = _weigh(records, link, draft, plan.weights, random_state)
     else:
-        centre = _shared(len(priors))
+        centre = shared_weight(len(priors))
         curvature = max(total, 1.0) * link.curvature(draft.intercept[None])[0]
     for sums, search in plan.rounds:
         curvature = _round(records, link, draft, priors, curvature, sums, search, random_state)
@@ -153,7 +165,7 @@ def fit_additive(
     return draft.finished()
 
 
-def _shared(n_columns: int) -> float:
+def shared_weight(n_columns: int) -> float:
     """Weight that is expected of a column: the more there are, the more others said before it."""
     return 1.0 / math.sqrt(1.0 + 0.25 * (n_columns - 1))
 
@@ -168,7 +180,7 @@ def _weigh(
     """Give the columns weights; returns the mean curvature in each output."""
     alone = draft.copy()
     n_columns = len(records.n_groups)
-    centre = _shared(n_columns)
+    centre = shared_weight(n_columns)
     factors = np.full(n_columns, centre)
     draft.weigh(alone, factors, np.zeros(n_columns))
     tables = [fixed(shape) for shape in alone.shapes]
