@@ -1023,7 +1023,28 @@ def composed() -> list[Branch]:
     )
     return [
         Branch("PrivateClassifier", trees, labelled),
+        # Above 2,000 records times epsilon two models.
+        Branch(
+            "PrivateClassifier, default",
+            lambda epsilon: skdp.PrivateClassifier(epsilon=epsilon, domain=SPACE, target="s"),
+            labelled,
+            runs=1,
+        ),
+        Branch(
+            "PrivateClassifier, default of persons",
+            lambda epsilon: skdp.PrivateClassifier(
+                epsilon=epsilon, domain=PLANE, target="s", max_contributions=3, unit="who"
+            ),
+            lambda: persons_of(PLANE),
+            runs=1,
+        ),
         Branch("PrivateRegressor", regressor, measured),
+        Branch(
+            "PrivateRegressor, default",
+            lambda epsilon: skdp.PrivateRegressor(epsilon=epsilon, domain=SPACE, target="x"),
+            lambda: apart(pairs_of(SPACE), "x"),
+            runs=1,
+        ),
         Branch("PrivateGridSearchCV", search, labelled, runs=1),
         Branch("PrivateGridSearchCV, a release each", two_releases, labelled, runs=1),
         Branch("PrivateGridSearchCV, area under the curve", area_search, labelled, runs=1),
@@ -1474,6 +1495,7 @@ def lazy() -> list[Branch]:
 PARTS = {
     "classification.projection.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
     "classification.privpfc._PrivPfC._choose, discrete_laplace": "total",
+    "compose.default.DefaultClassifier.fit, discrete_laplace": "rows",
     "kernels.pairviews.box_trees.measure_tree, discrete_laplace": "views",
     "kernels.pairviews.maps.measure_map, discrete_laplace": "views",
     "kernels.pairviews.choice.choose_extra_pairs, top_k": "views",
@@ -1553,6 +1575,8 @@ LOOSE = {
     "DPKMeans, sample-aggregate": 0.5,
     "DPKMeans, genetic": 0.5,
     "PrivPfC": 0.5,
+    "PrivateClassifier, default of persons": 0.8,
+    "PrivateClassifier, default": 0.9,
     "PrivateAdditive": 0.7,
     # Parts of many levels are each rounded down.
     "PrivateDecisionTreeClassifier, defaults": 0.99,

@@ -133,6 +133,13 @@ EXPECTED_FAILURES = {
     joblib.hash(estimator): meta.expected_failures
     for estimator, meta in zip(FOR_ARRAYS, METAS.values(), strict=True)
 }
+# The default models, without an estimator: their noise has no seed.
+for name, label in (("classifier", {"classes": [0, 1, 2]}), ("regressor", VALUES)):
+    default = {"epsilon": 50, "domain": ARRAYS["domain"], **label}
+    FOR_ARRAYS.append(getattr(skdp, f"Private{name.title()}")(**default))
+    EXPECTED_FAILURES[joblib.hash(FOR_ARRAYS[-1])] = METAS[
+        f"Private{name.title()}"
+    ].expected_failures
 
 
 @parametrize_with_checks(
