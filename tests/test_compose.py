@@ -608,7 +608,7 @@ def test_a_default_of_persons_charges_for_all_their_rows():
     assert model.privacy_loss_.epsilon == 6
     for each in model.estimator_.models_:
         assert each.privacy_loss_.max_contributions == 3
-    assert model.predict(X).shape == (3_000,)
+    assert model.predict(X).shape == model.predict(who).shape == (3_000,)
 
 
 def test_the_default_is_reported_and_travels():

@@ -69,7 +69,8 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
                     + " Without a synthesizer give epsilon, domain and the label."
                 )
             own = getattr(self.synthesizer, "ledger", self.ledger)
-            if self.ledger is None or own is self.ledger:
+            frozen = isinstance(self.synthesizer, FrozenEstimator)
+            if self.ledger is None or own is self.ledger or frozen:
                 return self.synthesizer
             if own is not None:
                 raise ValueError(

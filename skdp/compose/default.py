@@ -16,7 +16,7 @@ from .._validation import as_epsilon, split_epsilon
 from ..classification import PrivPfCClassifier
 from ..mechanisms import discrete_laplace
 from ..models import PrivateAdditiveClassifier
-from ..rows import Frame, count_rows, read_rows
+from ..rows import Frame, as_frame, count_rows, read_rows, select_columns
 
 __all__ = ["DefaultClassifier"]
 
@@ -102,6 +102,9 @@ class DefaultClassifier(ClassifierMixin, PrivateEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class."""
         check_is_fitted(self)
+        names = as_frame(X).named
+        if self.unit in names:
+            X = select_columns(X, [name for name in names if name != self.unit])
         shares = [np.log(np.maximum(model.predict_proba(X), 1e-9)) for model in self.models_]
         parts = np.exp(np.mean(shares, axis=0))
         return np.asarray(parts / parts.sum(axis=1, keepdims=True))

@@ -63,16 +63,7 @@ def _of_classes(
 ) -> Draft:
     # Privacy. Released: for each column the counts of groups and classes. A record is in one cell
     # of each: sensitivity 1 for `measure_columns`. Everything after that is post-processing.
-    exact = [
-        np.stack(
-            [
-                records.sums(column, (records.labels == label).astype(np.int64))
-                for label in range(link.n_classes)
-            ],
-            axis=1,
-        )
-        for column in range(len(records.n_groups))
-    ]
+    exact = [records.tables(column, link.n_classes) for column in range(len(records.n_groups))]
     noisy, variances = measure_columns(exact, epsilon, 1, random_state)
     tables = agreed(noisy, variances)
     # No class is nearly empty.
