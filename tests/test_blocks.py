@@ -459,3 +459,23 @@ def test_what_cannot_be_copied_costs_nothing():
     with pytest.raises(TypeError, match="cannot be copied"):
         model.fit(np.ones((30, 1)))
     assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("box", [np.asarray, pd.DataFrame])
+def test_an_output_of_another_shape_is_refused_before_the_charge(box):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 3)), rng.integers(0, 3, 400)
+    ledger = skdp.PrivacyLedger(3)
+    wrong = skdp.SampleAggregate(
+        LinearRegression(), 1.0, output="coef_", output_range=(-5, 5), ledger=ledger
+    )
+    with pytest.raises(ValueError, match=r"has shape \(3,\), and output_range has \(\)"):
+        wrong.fit(box(X), X[:, 0])
+    assert ledger.spent == 0
+    wrong.set_params(output_range=([-5] * 3, [5] * 3)).fit(box(X), X[:, 0])
+    # As many rows of coefficients as there are labels, which nobody knows beforehand.
+    ends = (np.full((3, 3), -5), np.full((3, 3), 5))
+    skdp.SampleAggregate(
+        LogisticRegression(), 1.0, output="coef_", output_range=ends, ledger=ledger
+    ).fit(box(X), y)
+    assert ledger.spent == 2

@@ -490,25 +490,31 @@ def test_a_candidate_that_cannot_be_trained_is_left_out():
         skdp.PrivPfCClassifier(2, domain=DOMAIN, target="income", max_grids=10),
     ],
 )
-@pytest.mark.parametrize("encoded_y", [np.arange(len(X)) % 2, np.arange(len(X)) % 2 == 0])
-def test_encoded_labels_are_refused_with_the_remedy(model, encoded_y):
+def test_truth_values_for_labels_of_text_are_refused_before_the_charge(model):
     ledger = skdp.PrivacyLedger()
     model = clone(model)
-    key = "ledger" if "ledger" in model.get_params() else "synthesizer__ledger"
-    with pytest.raises(skdp.DomainError, match=r"inside out(?s:.*)classes=\[0, 1\]"):
-        model.set_params(**{key: ledger}).fit(X, encoded_y)
+    key = "ledger" if "synthesizer" not in model.get_params() else "synthesizer__ledger"
+    with pytest.raises(skdp.DomainError, match="declared labels are text"):
+        model.set_params(**{key: ledger}).fit(X, np.arange(len(X)) % 2 == 0)
     assert ledger.spent == 0
 
 
 @pytest.mark.parametrize("kind", ["voting", "stacking", "bagging", "one-vs-rest", "predict"])
-def test_meta_estimators_that_encode_labels_work_as_the_remedy_says(kind):
+@pytest.mark.parametrize("inner", ["release", "default", "additive"])
+@pytest.mark.filterwarnings("ignore:y holds whole numbers")
+def test_meta_estimators_that_encode_labels_take_declared_text(kind, inner):
     numbers = X[["age"]]
     domain = DOMAIN.select(["age"])
-    inner = skdp.PrivateClassifier(
-        DecisionTreeClassifier(max_depth=2),
-        skdp.GridSynthesizer(5, domain=domain, rule="identity"),
-        classes=[0, 1],
-    )
+    public = {"epsilon": 5, "domain": domain, "classes": ["low", "high"]}
+    inner = {
+        "release": skdp.PrivateClassifier(
+            DecisionTreeClassifier(max_depth=2),
+            skdp.GridSynthesizer(5, domain=domain, rule="identity"),
+            classes=["low", "high"],
+        ),
+        "default": skdp.PrivateClassifier(**public),
+        "additive": skdp.PrivateAdditiveClassifier(**public),
+    }[inner]
     if kind == "predict":
         shares = cross_val_predict(inner, numbers, Y, cv=2, method="predict_proba")
         assert ((shares[:, 0] > 0.5) == (Y == "high")).mean() > 0.7
@@ -520,6 +526,14 @@ def test_meta_estimators_that_encode_labels_work_as_the_remedy_says(kind):
         "one-vs-rest": OneVsRestClassifier(inner),
     }[kind]
     assert outer.fit(numbers, Y).score(numbers, Y) > 0.7
+    assert set(outer.predict(numbers)) == {"low", "high"}
+
+
+def test_numbers_for_labels_of_text_are_said_to_be_positions():
+    model = skdp.PrivPfCClassifier(5, domain=DOMAIN, target="income", max_grids=10)
+    with pytest.warns(UserWarning, match="positions in alphabetical order"):
+        model.fit(X, (Y == "low").to_numpy().astype(int))
+    assert model.classes_.tolist() == [0, 1] and model.predict(X).dtype.kind == "i"
 
 
 def test_numbers_that_were_numbered_again_warn_from_the_release():

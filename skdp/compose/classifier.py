@@ -109,8 +109,9 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     release is kept in ``synthesizer_``.
 
     Meta-estimators of scikit-learn (voting, stacking, bagging, one-vs-rest) encode the labels as 0,
-    1, ... before they fit the inner estimators. Put them inside, as ``estimator``, or declare
-    ``classes=range(k)``.
+    1, ... before they fit the inner estimators. Where all declared labels are text, an array of
+    whole numbers is taken for such positions, with a warning. With other labels put the
+    meta-estimator inside, as ``estimator``, or declare ``classes=range(k)``.
 
     Examples
     --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import numpy as np
+import pandas as pd
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
@@ -156,6 +157,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         rows = as_frame(X)
         n_rows, take_rows = _taker(X)
         takers = [take_rows, *self._labels(y, n_rows)]
+        self._rehearse_made_up(X, y, low.shape)
         held = [template, self.output]
         generators = shared_generators(held, copied(held, "The estimator or output"))
         loss, source = self._spend(
@@ -216,6 +218,36 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
                 "and high as arrays of the shape of the output."
             )
         return found
+
+    def _rehearse_made_up(self, X, y, shape):
+        """Refuse an output of another shape than the range, tried on made-up rows.
+
+        What is read of ``X`` and ``y`` are names and types. Columns of other types than numbers are
+        not made up, and an estimator that cannot be fitted to such rows is not judged by them.
+        """
+        made_up = _made_up(X)
+        # As many labels as the output might have rows for.
+        numbers = {2, *(n for n in shape[:1] if n > 2)}
+        tried = [None] if y is None else [_made_up(y, n) for n in numbers]
+        if made_up is None or (y is not None and tried[0] is None):
+            return
+
+        def found(labels):
+            model = clone(self._template())
+            given = [made_up] if labels is None else [made_up, labels]
+            output = _read(model.fit(*given), copy.deepcopy(self.output))
+            return np.shape(np.asarray(output, dtype=np.float64))
+
+        held = [self.estimator, self.output]
+        with quietly(), kept_apart(shared_generators(held, held)) as seed_all:
+            seed_all([0])
+            shapes = [attempt(lambda labels=each: found(labels), shape) for each in tried]
+        if shape not in shapes:
+            raise ValueError(
+                f"On made-up rows the output has shape {shapes[0]}, and output_range has {shape}: "
+                "give low and high as arrays of the shape of the output. Nothing was read or "
+                "spent; rehearse(X, y) shows the output for rows of your own."
+            )
 
     def _range(self):
         """Ends of the range, as arrays of the shape of the output."""
@@ -289,6 +321,28 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = get_tags(self.estimator).target_tags.required
         return tags
+
+
+def _made_up(data, n_labels=0):
+    """Rows of the types of ``data``, or so many labels by turns; None if there is no such type."""
+    kinds = getattr(data, "dtypes", getattr(data, "dtype", None))
+    if kinds is None or not isinstance(data, np.ndarray | pd.DataFrame | pd.Series):
+        return None
+    types = list(kinds) if isinstance(data, pd.DataFrame) else [kinds]
+    if not all(isinstance(each, np.dtype) and each.kind in "iufb" for each in types):
+        return None
+    n = 64
+    if n_labels and types[0].kind != "f":
+        values = np.arange(n) % n_labels
+    else:
+        values = sampling_generator(0).normal(size=(n, *data.shape[1:]))
+    if isinstance(data, np.ndarray):
+        return values.astype(data.dtype)
+    like = data.iloc[:0]
+    if isinstance(data, pd.Series):
+        return pd.Series(values, name=data.name).astype(data.dtype)
+    types = dict(zip(like.columns, types, strict=True))
+    return pd.DataFrame(values, columns=like.columns).astype(types)
 
 
 def _taker(data):
