@@ -157,9 +157,9 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         rows = as_frame(X)
         n_rows, take_rows = _taker(X)
         takers = [take_rows, *self._labels(y, n_rows)]
-        self._rehearse_made_up(X, y, low.shape)
         held = [template, self.output]
         generators = shared_generators(held, copied(held, "The estimator or output"))
+        self._rehearse_made_up(X, y, low.shape, template, generators)
         loss, source = self._spend(
             aggregate_parts(self._record_epsilon(), self.aggregate, n_blocks is None)
         )
@@ -219,7 +219,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
             )
         return found
 
-    def _rehearse_made_up(self, X, y, shape):
+    def _rehearse_made_up(self, X, y, shape, template, generators):
         """Refuse an output of another shape than the range, tried on made-up rows.
 
         What is read of ``X`` and ``y`` are names and types. Columns of other types than numbers are
@@ -233,13 +233,11 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
             return
 
         def found(labels):
-            model = clone(self._template())
-            given = [made_up] if labels is None else [made_up, labels]
-            output = _read(model.fit(*given), copy.deepcopy(self.output))
+            model, read = copy.deepcopy((template, self.output))
+            output = _read(model.fit(*([made_up] if labels is None else [made_up, labels])), read)
             return np.shape(np.asarray(output, dtype=np.float64))
 
-        held = [self.estimator, self.output]
-        with quietly(), kept_apart(shared_generators(held, held)) as seed_all:
+        with quietly(), kept_apart(generators) as seed_all:
             seed_all([0])
             shapes = [attempt(lambda labels=each: found(labels), shape) for each in tried]
         if shape not in shapes:
