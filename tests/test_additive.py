@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import skdp
 from skdp._random import noise_source
@@ -796,3 +797,23 @@ def test_without_signal_a_regression_predicts_about_the_mean(estimator, high):
         errors.append(np.mean((model.fit(X, y).predict(X) - y) ** 2) / y.var())
     # In units of the error of the mean; the range is 10 or 100 times the spread.
     assert np.mean(errors) < (2 if high == 1 else 20)
+
+
+@pytest.mark.parametrize(("epsilon", "n_groups"), [(0.5, 32), (100.0, 128)])
+def test_columns_have_more_groups_where_many_records_pay_for_them(epsilon, n_groups):
+    rng = np.random.default_rng(0)
+    X = rng.random((4_000, 2))
+    y = (0.5 + 0.4 * np.sign(np.sin(40 * X[:, 0])) > rng.random(4_000)).astype(int)
+    domain = skdp.Domain(
+        {"x": skdp.Numeric(0, 1, bins=300), "z": skdp.Numeric(0, 1, bins=20, nullable=True)}
+    )
+    model = skdp.PrivateAdditiveClassifier(epsilon, domain=domain, classes=[0, 1], random_state=0)
+    frame = pd.DataFrame(X, columns=["x", "z"])
+    model.fit(frame, y)
+    shape = model.shape_functions_["x"]
+    assert len(shape.labels) == n_groups and len(shape.edges) == n_groups + 1
+    assert len(model.shape_functions_["z"].labels) == 21
+    few = clone(model).set_params(max_groups=8).fit(frame, y)
+    assert len(few.shape_functions_["x"].labels) == 8
+    if epsilon > 1:
+        assert model.score(frame, y) > 0.8 > few.score(frame, y) + 0.1
