@@ -20,7 +20,7 @@ from ..classification import (
     ProjectedHistogramTransformer,
 )
 from ..cluster import DPKMeans
-from ..compose import PrivateClassifier
+from ..compose import PrivateClassifier, PrivateRegressor
 from ..datacube import DataCube
 from ..domain import Categorical, Domain, Numeric, forbid
 from ..histogram import RangeTreeHistogram
@@ -770,6 +770,18 @@ def _() -> AuditCase:
         1.0,
         n_trials=2_000,
         options={"features": _probabilities},
+    )
+
+
+@audited("PrivateRegressor, default")
+def _() -> AuditCase:
+    return AuditCase(
+        PrivateRegressor(epsilon=1.0, domain=_PLANE, target="x"),
+        (_PLANE_ROWS[["s"]], _PLANE_ROWS["x"]),
+        (_PLANE_ROWS[["s"]].iloc[:-1], _PLANE_ROWS["x"].iloc[:-1]),
+        1.0,
+        n_trials=2_000,
+        options={"features": lambda model: model.predict(pd.DataFrame({"s": ["a", "b"]}))},
     )
 
 
