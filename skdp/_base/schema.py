@@ -190,7 +190,7 @@ def match_rows(
     labelled = target is not None and y is not None
     # Columns of an array are named by position; a label that is given separately is none of them.
     rows = domain.with_names(rows, [target] if labelled else [])
-    if labelled:
+    if target is not None and y is not None:
         rows = rows.with_column(target, y)
         domain = _numbered(domain, target, rows.column(target))
     domain.check_schema(without_unit(rows, unit))

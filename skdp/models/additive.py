@@ -34,9 +34,8 @@ class _Additive(ModelOfGroups):
     def _plan(self, domain):
         # Of each column groupings, the finest last; more than one where their number follows the
         # signal.
-        most = _RUNGS
-        if self.max_groups is not None:
-            most = (as_integer(self.max_groups, "max_groups", 2),)
+        given = self.max_groups
+        most = _RUNGS if given is None else [as_integer(given, "max_groups", 2)]
         ladders = {name: [group_values(domain[name], n) for n in most] for name in domain.names}
         self._pairs({name: each[0] for name, each in ladders.items()})
         return ladders

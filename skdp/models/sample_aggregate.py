@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -239,7 +240,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
 
         with quietly(), kept_apart(generators) as seed_all:
             seed_all([0])
-            shapes = [attempt(lambda labels=each: found(labels), shape) for each in tried]
+            shapes = [attempt(partial(found, each), shape) for each in tried]
         if shape not in shapes:
             raise ValueError(
                 f"On made-up rows the output has shape {shapes[0]}, and output_range has {shape}: "
@@ -326,7 +327,7 @@ def _made_up(data, n_labels=0):
     kinds = getattr(data, "dtypes", getattr(data, "dtype", None))
     if kinds is None or not isinstance(data, np.ndarray | pd.DataFrame | pd.Series):
         return None
-    types = list(kinds) if isinstance(data, pd.DataFrame) else [kinds]
+    types = list(data.dtypes) if isinstance(data, pd.DataFrame) else [kinds]
     if not all(isinstance(each, np.dtype) and each.kind in "iufb" for each in types):
         return None
     n = 64
@@ -336,11 +337,9 @@ def _made_up(data, n_labels=0):
         values = sampling_generator(0).normal(size=(n, *data.shape[1:]))
     if isinstance(data, np.ndarray):
         return values.astype(data.dtype)
-    like = data.iloc[:0]
     if isinstance(data, pd.Series):
         return pd.Series(values, name=data.name).astype(data.dtype)
-    types = dict(zip(like.columns, types, strict=True))
-    return pd.DataFrame(values, columns=like.columns).astype(types)
+    return pd.DataFrame(values, columns=data.columns).astype(dict(data.dtypes))
 
 
 def _taker(data):
