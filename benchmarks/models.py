@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -38,8 +39,10 @@ from skdp import (
     MarginalSynthesizer,
     Numeric,
     PrivateAdditiveClassifier,
+    PrivateAdditiveRegressor,
     PrivateClassifier,
     PrivateDecisionTreeClassifier,
+    PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateNaiveBayes,
     PrivateRandomForestClassifier,
@@ -59,7 +62,19 @@ TABLES = {
     "ACS, income": ("acs", None),
     "survey": ("survey", "yes4"),
 }
-_ROWS = 20_000
+_ROWS, _FEW = 20_000, 8_000
+# Records times epsilon, and the labels and targets of the comparisons with ``--default`` and
+# ``--regression``: the rarer side of each.
+SIGNALS = (640.0, 1_920.0, 6_400.0, 25_600.0, 128_000.0, 6.4e6)
+LABELS = (
+    "electricity: class", "phoneme: Class", "nist: OWN_RENT", "nist: DEYE", "nist: MSP",
+    "nltcs: item 3", "acs: PINCP", "survey: yes5", "adult: native-country", "adult: capital-gain",
+)  # fmt: skip
+TARGETS = (
+    ("acs", "PINCP"), ("adult", "hours-per-week"), ("adult", "capital-gain"), ("adult", "age"),
+    ("electricity", "nswdemand"), ("electricity", "nswprice"), ("phoneme", "V1"),
+    ("nist", "AGEP"),
+)  # fmt: skip
 # Of the peers in the chart.
 _MARKS = "x+12*"
 
@@ -115,6 +130,11 @@ def majority(task: Task, epsilon: float, seed: int) -> Any:
     return DummyClassifier()
 
 
+def default(task: Task, epsilon: float, seed: int) -> Any:
+    """What is fitted where no estimator is given; its noise has no seed."""
+    return PrivateClassifier(epsilon=epsilon, domain=task.domain, classes=[False, True])
+
+
 METHODS: dict[str, Callable[[Task, float, int], Any]] = {
     "additive": private(PrivateAdditiveClassifier),
     "logistic regression": private(PrivateLogisticRegression),
@@ -123,6 +143,7 @@ METHODS: dict[str, Callable[[Task, float, int], Any]] = {
     "forest": private(PrivateRandomForestClassifier),
     "PrivPfC": private(PrivPfCClassifier),
     "marginals, boosting": from_marginals,
+    "default": default,
 }
 BASELINES = {"true": true, "majority": majority}
 # Method: library, and the name of the method in its program in `benchmarks/peers`.
@@ -179,6 +200,82 @@ def error_of(task: Task, method: str, epsilon: float, runs: int) -> float:
     return float(np.mean(errors))
 
 
+def rare(name: str) -> Task:
+    """A table with another label, given as "table: column"."""
+    source, target = name.split(": ")
+    table = _fidelity_tables.subsample(_fidelity_tables.load(source), _FEW, 0)
+    label = table.rows[target]
+    y = label != label.value_counts().index[0]
+    if len(label.unique()) > 2 and isinstance(table.domain[target], Numeric):
+        y = label > label.quantile(0.9)
+    names = [each for each in table.domain.names if each != target]
+    return Task(table.rows[names].reset_index(drop=True), y.to_numpy(), table.domain.select(names))
+
+
+def measured(y: np.ndarray, shares: np.ndarray) -> tuple[float, ...]:
+    """Error, what the area under the curve lacks to 1, and log loss."""
+    share = np.clip(shares[:, 1], 1e-6, 1 - 1e-6)
+    wrong = float(np.mean((share > 0.5) != y))
+    return wrong, 1 - float(roc_auc_score(y, share)), float(log_loss(y, share))
+
+
+def compare_default() -> None:
+    """Excess of PrivPfC, the additive model, and both together."""
+    kinds = {"PrivPfC": METHODS["PrivPfC"], "additive": METHODS["additive"]}
+    found = []
+    for name in LABELS:
+        task = rare(name)
+        (train, test), *_ = ShuffleSplit(1, test_size=0.2, random_state=0).split(task.X)
+        X, y, new = task.X.iloc[train], task.y[train], task.X.iloc[test]
+        for signal in SIGNALS:
+            shares, halves = {}, []
+            for seed, (kind, make) in enumerate(kinds.items()):
+                epsilon = signal / len(train)
+                shares[kind] = make(task, epsilon, seed).fit(X, y).predict_proba(new)
+                half = make(task, epsilon / 2, seed).fit(X, y).predict_proba(new)
+                halves.append(np.log(np.maximum(half, 1e-9)))
+            both = np.exp(np.mean(halves, axis=0))
+            shares["both"] = both / both.sum(axis=1, keepdims=True)
+            scores = pd.DataFrame(
+                {kind: measured(task.y[test], each) for kind, each in shares.items()},
+                index=["error", "area", "log loss"],
+            )
+            excess = scores.sub(scores.min(axis=1), axis=0).stack().rename("excess").reset_index()
+            found.append(excess.assign(table=name, signal=signal))
+    every = pd.concat(found).rename(columns={"level_0": "measure", "level_1": "kind"})
+    means = every.pivot_table("excess", ["measure", "signal"], "kind")
+    print(means.round(4).to_string())
+    cost = every[every["measure"] != "log loss"].pivot_table(
+        "excess", ["table", "signal"], "kind", aggfunc="sum"
+    )
+    for name in LABELS:
+        others = cost.drop(index=name, level="table").groupby("signal").mean()
+        better = others["both"] < others["PrivPfC"]
+        print(f"{name:26} both from {better.index[better].min():g} on, as the others say")
+
+
+def compare_regressions() -> None:
+    """Mean squared error in units of that of the mean."""
+    kinds = {"linear": PrivateLinearRegression, "additive": PrivateAdditiveRegressor}
+    found = []
+    for source, target in TARGETS:
+        table = _fidelity_tables.subsample(_fidelity_tables.load(source), 2 * _FEW, 0)
+        X, y = table.rows.drop(columns=target), table.rows[target]
+        for seed, (train, test) in enumerate(ShuffleSplit(2, random_state=0).split(X)):
+            mean = np.mean((y.iloc[test] - y.iloc[train].mean()) ** 2)
+            for kind, estimator in kinds.items():
+                for signal in SIGNALS:
+                    model = estimator(
+                        signal / len(train), domain=table.domain, target=target, random_state=seed
+                    ).fit(X.iloc[train], y.iloc[train])
+                    error = np.mean((y.iloc[test] - model.predict(X.iloc[test])) ** 2) / mean
+                    found.append((f"{source}: {target}", kind, signal, error))
+    names = ["table", "kind", "signal", "error"]
+    shown = pd.DataFrame(found, columns=names).pivot_table("error", "table", ["kind", "signal"])
+    shown.loc["mean"] = shown.mean()
+    print(shown.round(3).to_string())
+
+
 def draw(results: pd.DataFrame, path: Path) -> None:
     """One picture of each table: error of each method by epsilon."""
     import matplotlib.pyplot as plt
@@ -232,10 +329,18 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=every, choices=every)
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--default", action="store_true")
+    parser.add_argument("--regression", action="store_true")
     parser.add_argument("--out", type=Path, default=None)
     parser.add_argument("--draw", type=Path, default=None)
     options = parser.parse_args()
     warnings.simplefilter("ignore", InsecureSeedWarning)
+    if options.default or options.regression:
+        if options.default:
+            compare_default()
+        if options.regression:
+            compare_regressions()
+        return
     names = ["table", "method", "epsilon", "runs", "error"]
     found = pd.DataFrame(columns=names)
     if options.out and options.out.exists():

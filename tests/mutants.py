@@ -79,9 +79,11 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {}
 NEAREST = {
     "skdp/classification/privpfc.py": ["test_classification", "test_privpfc"],
     "skdp/classification/projection.py": ["test_classification", "test_privpfc"],
+    "skdp/compose/default.py": ["test_compose"],
     "skdp/datacube/cube.py": ["test_datacube"],
     "skdp/hierarchy/_measure.py": ["test_hierarchy", "test_histogram"],
     "skdp/kernels/additive/calibration.py": ["test_additive"],
+    "skdp/kernels/additive/first.py": ["test_additive"],
     "skdp/kernels/additive/histograms.py": ["test_additive"],
     "skdp/kernels/additive/links.py": ["test_additive"],
     "skdp/kernels/additive/pairs.py": ["test_additive"],
@@ -144,9 +146,11 @@ NEAREST = {
 REPLAYS = {
     "skdp/classification/privpfc.py": "PrivPfC",
     "skdp/classification/projection.py": "Projected",
+    "skdp/compose/default.py": "PrivateClassifier",
     "skdp/datacube/cube.py": "DataCube",
     "skdp/hierarchy/_measure.py": "RangeTree",
     "skdp/kernels/additive/calibration.py": "PrivateAdditive",
+    "skdp/kernels/additive/first.py": "PrivateAdditiveRegressor",
     "skdp/kernels/additive/histograms.py": "PrivateAdditive",
     "skdp/kernels/additive/links.py": "PrivateAdditive",
     "skdp/kernels/additive/pairs.py": "PrivateAdditive",

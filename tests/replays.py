@@ -949,7 +949,28 @@ def composed() -> list[Branch]:
     )
     return [
         Branch("PrivateClassifier", trees, labelled),
+        # Above 2,000 records times epsilon two models.
+        Branch(
+            "PrivateClassifier, default",
+            lambda epsilon: skdp.PrivateClassifier(epsilon=epsilon, domain=SPACE, target="s"),
+            labelled,
+            runs=1,
+        ),
+        Branch(
+            "PrivateClassifier, default of persons",
+            lambda epsilon: skdp.PrivateClassifier(
+                epsilon=epsilon, domain=PLANE, target="s", max_contributions=3, unit="who"
+            ),
+            lambda: persons_of(PLANE),
+            runs=1,
+        ),
         Branch("PrivateRegressor", regressor, measured),
+        Branch(
+            "PrivateRegressor, default",
+            lambda epsilon: skdp.PrivateRegressor(epsilon=epsilon, domain=SPACE, target="x"),
+            lambda: apart(pairs_of(SPACE), "x"),
+            runs=1,
+        ),
         Branch("PrivateGridSearchCV", search, labelled, runs=1),
         Branch("PrivateGridSearchCV, a release each", two_releases, labelled, runs=1),
         Branch("PrivateGridSearchCV, area under the curve", area_search, labelled, runs=1),
@@ -1399,6 +1420,7 @@ def lazy() -> list[Branch]:
 PARTS = {
     "classification.projection.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
     "classification.privpfc._PrivPfC._choose, discrete_laplace": "total",
+    "compose.default.DefaultClassifier.fit, discrete_laplace": "rows",
     "model_selection._compare.Judge.best, selection": "choice",
     "model_selection._compare.Judge.better, top_k": "choice",
     "model_selection._compare.Judge.noisy_score, discrete_laplace": "choice",
@@ -1466,6 +1488,8 @@ LOOSE = {
     "DPKMeans, sample-aggregate": 0.5,
     "DPKMeans, genetic": 0.5,
     "PrivPfC": 0.5,
+    "PrivateClassifier, default of persons": 0.8,
+    "PrivateClassifier, default": 0.9,
     "PrivateAdditive": 0.7,
     # Parts of many levels are each rounded down.
     "PrivateDecisionTreeClassifier, defaults": 0.99,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import skdp
 from skdp._random import noise_source
@@ -21,8 +23,10 @@ from skdp.kernels.additive import (
     Records,
     additive_parts,
     calibration,
+    first,
     fit_additive,
     histograms,
+    located,
     pairs,
     scaling,
 )
@@ -159,12 +163,13 @@ def test_neighbours_help_where_there_is_an_order():
     assert errors[0] < 0.8 * errors[1]
 
 
-def test_the_most_likely_scale_shrinks_what_is_noise():
+def test_likely_scales_shrink_what_is_noise():
     rng = np.random.default_rng(1)
     noise = rng.normal(0, 10, 30)
     scales = (1e-5, 1e-2, 1.0)
     shrunk = Prior(30, None).update(noise, np.full(30, 5.0), np.full(30, 100.0), scales)
-    assert np.abs(shrunk.mean).max() < 0.01
+    # Without shrinkage it would be up to 4.
+    assert np.abs(shrunk.mean).max() < 0.15
 
 
 def test_groups_of_columns():
@@ -240,7 +245,7 @@ def scored_records(n, factor, shift, seed=0):
 @pytest.mark.parametrize(("factor", "shift"), [(1.0, 0.0), (0.5, 0.3), (1.4, -0.6)])
 def test_calibration_finds_factor_and_shift(factor, shift):
     records, draft = scored_records(20_000, factor, shift)
-    calibrate(records, Logit(2), draft, 1.0, Fraction(1), noise_source(0))
+    calibrate(records, Logit(2), draft, 1.0, Fraction(1), 2e4, noise_source(0))
     # Scores count as the middle of their interval, at most a quarter away.
     np.testing.assert_allclose(draft.shapes[0][:, 0], [-factor, factor], atol=0.15)
     np.testing.assert_allclose(draft.intercept, [-0.5 + shift], atol=0.15)
@@ -248,7 +253,7 @@ def test_calibration_finds_factor_and_shift(factor, shift):
 
 def test_calibration_under_noise_keeps_what_is_expected():
     records, draft = scored_records(50, 1.4, -0.6)
-    calibrate(records, Logit(2), draft, 0.6, Fraction(1, 10_000), noise_source(0))
+    calibrate(records, Logit(2), draft, 0.6, Fraction(1, 10_000), 50.0, noise_source(0))
     np.testing.assert_allclose(draft.shapes[0][:, 0], [-0.6, 0.6], atol=0.25)
     np.testing.assert_allclose(draft.intercept, [-0.5], atol=0.25)
 
@@ -266,10 +271,51 @@ def test_a_record_is_in_one_cell_of_the_calibration():
         for left_out in (None, 0, 17, 399):
             kept = np.arange(400) != (-1 if left_out is None else left_out)
             some = Records(records.groups[kept], records.labels[kept], records.counts[kept], (2, 2))
-            calibrate(some, Logit(2), scored_records(4, 1, 0)[1], 1.0, Fraction(1), None)
+            calibrate(some, Logit(2), scored_records(4, 1, 0)[1], 1.0, Fraction(1), 4e2, None)
     assert tables[0].sum() == 400
     for table in tables[1:]:
         assert np.abs(tables[0] - table).sum() == 1
+
+
+def numbered_records(n, factor, shift, seed=0):
+    """The same with numbers, of which the draft says another multiple and is shifted."""
+    records, draft = scored_records(n, 1.0, 0.0, seed)
+    draft.intercept = np.array([0.1])
+    draft.shapes = [0.1 * shape for shape in draft.shapes]
+    at = sum(shape[records.groups[:, j], 0] for j, shape in enumerate(draft.shapes))
+    outcomes = np.rint((0.1 + shift + factor * at) * UNIT).astype(np.int64)
+    return replace(records, labels=np.arange(n)), draft, Identity(outcomes)
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1.0, 0.0), (0.5, 0.3), (1.4, -0.3)])
+def test_calibration_of_numbers_finds_factor_and_shift(factor, shift):
+    records, draft, link = numbered_records(5_000, factor, shift)
+    calibrate(records, link, draft, 0.8, Fraction(10), 5e3, noise_source(0))
+    np.testing.assert_allclose(draft.shapes[0][:, 0], [-0.1 * factor, 0.1 * factor], atol=0.01)
+    np.testing.assert_allclose(draft.intercept, [0.1 + shift], atol=0.01)
+
+
+def test_no_record_moves_sums_of_numbers_by_more_than_is_paid_for(monkeypatch):
+    records, draft, link = numbered_records(60, 3.0, 0.4)
+    link = Identity(np.clip(link.outcomes, -UNIT, UNIT), 0.3, 300)
+    calls = []
+
+    def watch(values, epsilon, sensitivity, random_state=None):
+        calls.append((np.atleast_1d(values), epsilon, sensitivity))
+        return np.zeros(np.shape(values), dtype=np.int64)
+
+    for name in (calibration, first):
+        monkeypatch.setattr(name, "discrete_laplace", watch)
+    worst = {}
+    for record in range(60):
+        alone = Records(records.groups[[record]], np.array([record]), np.ones(1, int), (2, 2))
+        calls.clear()
+        calibrate(alone, link, draft.copy(), 1.0, Fraction(1), 60.0, None)
+        located(alone, link, Fraction(1), 60.0, None)
+        assert [epsilon for _, epsilon, _ in calls] == [1, Fraction(1, 2), Fraction(1, 2)]
+        for number, (values, _, sensitivity) in enumerate(calls):
+            worst[number] = max(worst.get(number, 0), np.abs(values).sum() / sensitivity)
+    assert all(0.3 < each <= 1 for each in worst.values()), worst
 
 
 # ---------------------------------------------------------------------------------- the estimators
@@ -537,7 +583,14 @@ def test_pictures_name_dates_classes_and_categories():
 # ------------------------------------------------------------------------------------------- pairs
 
 
-@pytest.mark.parametrize("link", [Logit(2), Logit(3), Identity(np.arange(-UNIT, UNIT + 1, 64))])
+@pytest.mark.parametrize(
+    "link",
+    [
+        Logit(2),
+        Logit(3),
+        *(Identity(np.arange(-UNIT, UNIT + 1, 64), reach=reach) for reach in (UNIT, 301)),
+    ],
+)
 def test_residuals_and_weight_of_a_record_stay_within_the_joint_bound(link):
     scores = np.arange(-9 * UNIT, 9 * UNIT)[:, None] * np.arange(1, link.n_outputs + 1)
     for label in range(len(getattr(link, "outcomes", range(getattr(link, "n_classes", 0))))):
@@ -545,10 +598,11 @@ def test_residuals_and_weight_of_a_record_stay_within_the_joint_bound(link):
         weights = link.weights(scores)
         assert weights.dtype == residuals.dtype == np.int64
         assert weights.min() >= 0
+        assert np.abs(residuals).sum(axis=1).max() <= link.reach
         reach = np.abs(residuals).sum(axis=1) + weights
         assert reach.max() <= link.joint
         if link.n_outputs == 1:
-            assert reach.max() >= 0.98 * UNIT
+            assert reach.max() >= 0.98 * link.reach
 
 
 def test_axes_have_few_groups_of_about_equal_size():
@@ -727,3 +781,39 @@ def test_nobody_s_pairs_are_chosen_by_noise_alone():
         chosen.add(draft.pairs[0].columns)
     # Each of the three wins with probability 1/3: one is missing once in 64,000 runs.
     assert len(chosen) == 3
+
+
+@pytest.mark.parametrize("estimator", [skdp.PrivateAdditiveRegressor, skdp.PrivateLinearRegression])
+@pytest.mark.parametrize("high", [1, 10])
+def test_without_signal_a_regression_predicts_about_the_mean(estimator, high):
+    """Many columns of noise, a target near an end of its range, and 500 records times epsilon."""
+    rng = np.random.default_rng(0)
+    n = 5_000
+    X = rng.random((n, 8))
+    y = rng.normal(0.2, 0.05, n) + 0.05 * X[:, 0]
+    errors = []
+    for seed in range(4):
+        model = estimator(0.1, domain=skdp.Numeric(0, 1), target_range=(0, high), random_state=seed)
+        errors.append(np.mean((model.fit(X, y).predict(X) - y) ** 2) / y.var())
+    # In units of the error of the mean; the range is 10 or 100 times the spread.
+    assert np.mean(errors) < (2 if high == 1 else 20)
+
+
+@pytest.mark.parametrize(("epsilon", "n_groups"), [(0.5, 32), (100.0, 128)])
+def test_columns_have_more_groups_where_many_records_pay_for_them(epsilon, n_groups):
+    rng = np.random.default_rng(0)
+    X = rng.random((4_000, 2))
+    y = (0.5 + 0.4 * np.sign(np.sin(40 * X[:, 0])) > rng.random(4_000)).astype(int)
+    domain = skdp.Domain(
+        {"x": skdp.Numeric(0, 1, bins=300), "z": skdp.Numeric(0, 1, bins=20, nullable=True)}
+    )
+    model = skdp.PrivateAdditiveClassifier(epsilon, domain=domain, classes=[0, 1], random_state=0)
+    frame = pd.DataFrame(X, columns=["x", "z"])
+    model.fit(frame, y)
+    shape = model.shape_functions_["x"]
+    assert len(shape.labels) == n_groups and len(shape.edges) == n_groups + 1
+    assert len(model.shape_functions_["z"].labels) == 21
+    few = clone(model).set_params(max_groups=8).fit(frame, y)
+    assert len(few.shape_functions_["x"].labels) == 8
+    if epsilon > 1:
+        assert model.score(frame, y) > 0.8 > few.score(frame, y) + 0.1

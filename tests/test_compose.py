@@ -490,25 +490,31 @@ def test_a_candidate_that_cannot_be_trained_is_left_out():
         skdp.PrivPfCClassifier(2, domain=DOMAIN, target="income", max_grids=10),
     ],
 )
-@pytest.mark.parametrize("encoded_y", [np.arange(len(X)) % 2, np.arange(len(X)) % 2 == 0])
-def test_encoded_labels_are_refused_with_the_remedy(model, encoded_y):
+def test_truth_values_for_labels_of_text_are_refused_before_the_charge(model):
     ledger = skdp.PrivacyLedger()
     model = clone(model)
-    key = "ledger" if "ledger" in model.get_params() else "synthesizer__ledger"
-    with pytest.raises(skdp.DomainError, match=r"inside out(?s:.*)classes=\[0, 1\]"):
-        model.set_params(**{key: ledger}).fit(X, encoded_y)
+    key = "ledger" if "synthesizer" not in model.get_params() else "synthesizer__ledger"
+    with pytest.raises(skdp.DomainError, match="declared labels are text"):
+        model.set_params(**{key: ledger}).fit(X, np.arange(len(X)) % 2 == 0)
     assert ledger.spent == 0
 
 
 @pytest.mark.parametrize("kind", ["voting", "stacking", "bagging", "one-vs-rest", "predict"])
-def test_meta_estimators_that_encode_labels_work_as_the_remedy_says(kind):
+@pytest.mark.parametrize("inner", ["release", "default", "additive"])
+@pytest.mark.filterwarnings("ignore:y holds whole numbers")
+def test_meta_estimators_that_encode_labels_take_declared_text(kind, inner):
     numbers = X[["age"]]
     domain = DOMAIN.select(["age"])
-    inner = skdp.PrivateClassifier(
-        DecisionTreeClassifier(max_depth=2),
-        skdp.GridSynthesizer(5, domain=domain, rule="identity"),
-        classes=[0, 1],
-    )
+    public = {"epsilon": 5, "domain": domain, "classes": ["low", "high"]}
+    inner = {
+        "release": skdp.PrivateClassifier(
+            DecisionTreeClassifier(max_depth=2),
+            skdp.GridSynthesizer(5, domain=domain, rule="identity"),
+            classes=["low", "high"],
+        ),
+        "default": skdp.PrivateClassifier(**public),
+        "additive": skdp.PrivateAdditiveClassifier(**public),
+    }[inner]
     if kind == "predict":
         shares = cross_val_predict(inner, numbers, Y, cv=2, method="predict_proba")
         assert ((shares[:, 0] > 0.5) == (Y == "high")).mean() > 0.7
@@ -520,6 +526,14 @@ def test_meta_estimators_that_encode_labels_work_as_the_remedy_says(kind):
         "one-vs-rest": OneVsRestClassifier(inner),
     }[kind]
     assert outer.fit(numbers, Y).score(numbers, Y) > 0.7
+    assert set(outer.predict(numbers)) == {"low", "high"}
+
+
+def test_numbers_for_labels_of_text_are_said_to_be_positions():
+    model = skdp.PrivPfCClassifier(5, domain=DOMAIN, target="income", max_grids=10)
+    with pytest.warns(UserWarning, match="positions in alphabetical order"):
+        model.fit(X, (Y == "low").to_numpy().astype(int))
+    assert model.classes_.tolist() == [0, 1] and model.predict(X).dtype.kind == "i"
 
 
 def test_numbers_that_were_numbered_again_warn_from_the_release():
@@ -537,3 +551,86 @@ def test_numbers_that_were_numbered_again_warn_from_the_release():
         UserWarning, match=r"hardly any record of the labels \[3\].*classes=range\(3\)"
     ):
         clone(model).fit(numbers, declared - 1)
+
+
+# ------------------------------------------------------------------------- without an estimator
+
+
+@pytest.mark.parametrize(("epsilon", "n_models"), [(0.1, 1), (2.0, 2)])
+def test_without_an_estimator_the_best_classifier_known_is_fitted(epsilon, n_models):
+    ledger = skdp.PrivacyLedger(3)
+    model = skdp.PrivateClassifier(epsilon=epsilon, domain=DOMAIN, target="income", ledger=ledger)
+    model.fit(X, Y)
+    assert len(model.estimator_.models_) == n_models
+    # Charged once and beforehand, whatever is fitted; the models' own parts sum to the rest.
+    assert len(ledger.to_frame()) == 1 and float(ledger.spent) == epsilon
+    parts = model.privacy_loss_.parts
+    inner = sum(each.privacy_loss_.epsilon for each in model.estimator_.models_)
+    assert parts["models"] == inner and sum(parts.values()) == model.privacy_loss_.epsilon
+    assert model.score(X, Y) > (0.5 if n_models == 1 else 0.75)
+    shares = model.predict_proba(X)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert model.classes_.tolist() == ["high", "low"]
+    assert (model.predict(X) == model.classes_[shares.argmax(axis=1)]).all()
+    alone = clone(model).set_params(ledger=None).fit(ROWS)
+    assert alone.n_features_in_ == X.shape[1] and alone.predict(ROWS).shape == (3_000,)
+
+
+def test_without_an_estimator_a_regressor_is_additive():
+    X = np.linspace(0, 1, 5_000)[:, None]
+    model = skdp.PrivateRegressor(epsilon=2.0, domain=skdp.Numeric(0, 1), target_range=(0, 10))
+    assert model.fit(X, 10 * X[:, 0]).score(X, 10 * X[:, 0]) > 0.9
+    assert model.n_features_in_ == 1 and model.estimator_.target_range == (0, 10)
+
+
+def test_with_an_estimator_the_default_release_has_the_parameters():
+    ledger = skdp.PrivacyLedger(3)
+    model = skdp.PrivateClassifier(
+        encoded(DecisionTreeClassifier(max_depth=3)),
+        epsilon=2,
+        domain=DOMAIN,
+        target="income",
+        ledger=ledger,
+    ).fit(X, Y)
+    assert isinstance(model.synthesizer_, skdp.MarginalSynthesizer)
+    assert ledger.spent == model.privacy_loss_.epsilon == 2 and model.score(X, Y) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({}, "needs epsilon="),
+        ({"synthesizer": RELEASE}, "no estimator"),
+        ({"estimator": KNeighborsClassifier(), "synthesizer": RELEASE, "epsilon": 1}, "beside it"),
+        ({"epsilon": 1, "domain": DOMAIN}, "No column is declared as the label"),
+        ({"epsilon": 1e-9, "domain": DOMAIN, "target": "income"}, "at least 1e-06"),
+    ],
+)
+def test_a_default_that_lacks_something_is_refused_before_the_charge(params, message):
+    ledger = skdp.PrivacyLedger(3)
+    more = {} if "synthesizer" in params else {"ledger": ledger}
+    with pytest.raises(ValueError, match=message):
+        skdp.PrivateClassifier(**params, **more).fit(X, Y)
+    assert ledger.spent == 0
+
+
+def test_a_default_of_persons_charges_for_all_their_rows():
+    who = X.assign(who=np.arange(3_000) // 3)
+    model = skdp.PrivateClassifier(
+        epsilon=6, domain=DOMAIN, target="income", max_contributions=3, unit="who"
+    ).fit(who, Y)
+    assert model.privacy_loss_.epsilon == 6
+    for each in model.estimator_.models_:
+        assert each.privacy_loss_.max_contributions == 3
+    assert model.predict(X).shape == model.predict(who).shape == (3_000,)
+
+
+def test_the_default_is_reported_and_travels():
+    model = skdp.PrivateClassifier(
+        epsilon=1, domain=DOMAIN, target="income", ledger=skdp.PrivacyLedger(2)
+    )
+    assert "spend ε = 1" in model._price_text()
+    model.fit(X, Y)
+    twin = pickle.loads(pickle.dumps(model))
+    assert (twin.predict(X) == model.predict(X)).all()
+    assert all(each.random_state is None for each in model.estimator_.models_)

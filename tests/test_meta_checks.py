@@ -126,6 +126,15 @@ def test_every_meta_estimator_is_here():
 # --- scikit-learn's checks
 
 
+COMPARES_FITS = {
+    "classifier": ("check_classifier_data_not_an_array", "check_fit_idempotent"),
+    "regressor": (
+        "check_fit_idempotent",
+        "check_regressor_data_not_an_array",
+        "check_regressors_int",
+        "check_supervised_y_2d",
+    ),
+}
 # Seeded everywhere: the checks compare two fits, and expect sense of ten rows.
 ARRAYS = {"domain": skdp.Numeric(-10, 10, bins=4), "random_state": 0}
 FOR_ARRAYS = [meta.make(release(50, **ARRAYS), **meta.for_arrays) for meta in METAS.values()]
@@ -133,6 +142,14 @@ EXPECTED_FAILURES = {
     joblib.hash(estimator): meta.expected_failures
     for estimator, meta in zip(FOR_ARRAYS, METAS.values(), strict=True)
 }
+# The default models, without an estimator: their noise has no seed.
+for name, label in (("classifier", {"classes": [0, 1, 2]}), ("regressor", VALUES)):
+    default = {"epsilon": 50, "domain": ARRAYS["domain"], **label}
+    FOR_ARRAYS.append(getattr(skdp, f"Private{name.title()}")(**default))
+    EXPECTED_FAILURES[joblib.hash(FOR_ARRAYS[-1])] = {
+        **METAS[f"Private{name.title()}"].expected_failures,
+        **dict.fromkeys(COMPARES_FITS[name], "compares two fits, and noise without a seed differs"),
+    }
 
 
 @parametrize_with_checks(
@@ -209,8 +226,8 @@ def test_what_is_inside_a_fitted_one_pays_for_a_fit(meta):
 
 
 def test_the_winner_of_a_search_with_a_ledger_of_its_own_pays_too(meta):
-    if "ledger" not in meta.make(release()).get_params(deep=False):
-        pytest.skip("no ledger of its own")
+    if "param_grid" not in meta.make(release()).get_params(deep=False):
+        pytest.skip("no search")
     ledger = skdp.PrivacyLedger(10)
     search = meta.fit(meta.make(release(1), ledger=ledger))
     spent = ledger.spent
@@ -416,7 +433,9 @@ def test_a_notebook_says_what_a_fit_will_spend():
     for estimator in (unknown, class_search(release([1])), class_search(release(1), grid=3)):
         assert "= ?" not in says(estimator)
     frozen = FrozenEstimator(release(1).fit(X))
-    assert "a fit will spend \u03b5 = 0." in says(skdp.PrivateClassifier(None, frozen))
+    assert "a fit will spend \u03b5 = 0." in says(
+        skdp.PrivateClassifier(DecisionTreeClassifier(), frozen)
+    )
 
 
 # --- skops

@@ -240,6 +240,10 @@ def release(made, data):
         # What a function draws is answered by a tape; its values are written in the error.
         with recording(Recorder(SEED, "noisy", Alignment(data, data))):
             return [made(data)]
+    if getattr(made, "estimator", 0) is None:
+        # The noise of a default model has no seed.
+        with recording(Recorder(SEED, "noisy", Alignment(data, data))):
+            return answers(*fit(made, data))
     return answers(*fit(made, data))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._names import free_name
+from .._random import caller_level
 from .._types import FloatArray
 from ..domain import Attribute, Categorical, Domain, Identifier
 from ..exceptions import DomainError
@@ -189,9 +191,9 @@ def match_rows(
     labelled = target is not None and y is not None
     # Columns of an array are named by position; a label that is given separately is none of them.
     rows = domain.with_names(rows, [target] if labelled else [])
-    if labelled:
+    if target is not None and y is not None:
         rows = rows.with_column(target, y)
-        _check_label_type(domain[target], rows.column(target))
+        domain = _numbered(domain, target, rows.column(target))
     domain.check_schema(without_unit(rows, unit))
     if unit is not None:
         rows = rows.select(rows.names)
@@ -244,25 +246,32 @@ def _refuse_zeros(domain: Domain, of: Any) -> None:
     )
 
 
-def _check_label_type(attribute: Attribute, column: Any) -> None:
-    """Refuse whole numbers where all labels are text, and say what may have encoded them.
+def _numbered(domain: Domain, target: str, column: Any) -> Domain:
+    """The domain, with numbers for labels where ``y`` holds numbers and all labels are text.
 
-    Only in arrays, as meta-estimators pass them: other libraries choose types by the values.
+    Meta-estimators of scikit-learn encode text labels as 0, 1, ... in their order before they fit
+    the estimators inside, and decode what these predict. Only in arrays, as they pass them: other
+    libraries choose types by the values. What is read is the type of ``y``.
     """
-    if not isinstance(attribute, Categorical) or column.library != "numpy":
-        return
-    if column.dtype.startswith(("int", "uint", "bool")) and attribute.only_words:
-        numbers_ = list(range(attribute.n_values))
+    attribute = domain[target]
+    whole = column.library == "numpy" and column.dtype.startswith(("int", "uint", "bool"))
+    if not (whole and isinstance(attribute, Categorical) and attribute.only_words):
+        return domain
+    if column.dtype == "bool" or domain.structure or len(domain.columns) < len(domain):
         raise DomainError(
-            f"y holds numbers (type {column.dtype}), but all declared labels are text. If y was "
-            "text, a meta-estimator of scikit-learn has encoded it: voting, stacking, bagging, "
-            "one-vs-rest and cross_val_predict(method='predict_proba') encode the labels as 0, 1, "
-            "... before they fit the inner estimators. Turn it inside out, "
-            "PrivateClassifier(VotingClassifier(...), synthesizer), which is private too; or "
-            "declare the labels that it passes on, "
-            f"classes={numbers_ if len(numbers_) < 5 else f'range({len(numbers_)})'} ([0, 1] "
-            "within one-vs-rest)."
+            f"y holds values of type {column.dtype}, but all declared labels are text. Give the "
+            "labels as they are declared, or declare those that y has."
         )
+    warnings.warn(
+        f"y holds whole numbers and all declared labels are text: 0 to {attribute.n_values - 1} "
+        "are taken as their positions in alphabetical order, as meta-estimators of scikit-learn "
+        "(voting, stacking, bagging, one-vs-rest, "
+        "cross_val_predict(method='predict_proba')) encode them; predictions are such numbers too.",
+        UserWarning,
+        stacklevel=caller_level(),
+    )
+    numbers = Categorical(range(attribute.n_values))
+    return Domain({**dict(domain.items()), target: numbers})
 
 
 def without_unit(rows: Any, unit: str | None) -> Any:

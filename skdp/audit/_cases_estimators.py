@@ -20,7 +20,7 @@ from ..classification import (
     ProjectedHistogramTransformer,
 )
 from ..cluster import DPKMeans
-from ..compose import PrivateClassifier
+from ..compose import PrivateClassifier, PrivateRegressor
 from ..datacube import DataCube
 from ..domain import Categorical, Domain, Numeric, forbid
 from ..histogram import RangeTreeHistogram
@@ -726,11 +726,12 @@ def _() -> AuditCase:
     return replace(_k_means_case("genetic"), n_trials=3_000)
 
 
+def _probabilities(estimator: Any) -> Any:
+    return estimator.predict_proba(pd.DataFrame({"x": [0.5, 1.5, 2.5]})).ravel()
+
+
 @audited("PrivateClassifier")
 def _() -> AuditCase:
-    def probabilities(estimator: Any) -> Any:
-        return estimator.predict_proba(pd.DataFrame({"x": [0.5, 1.5, 2.5]})).ravel()
-
     release = HDPViewSynthesizer(1.0, domain=_PLANE, target="s")
     return AuditCase(
         PrivateClassifier(DecisionTreeClassifier(max_depth=2), release),
@@ -738,7 +739,31 @@ def _() -> AuditCase:
         (_PLANE_ROWS[["x"]].iloc[:-1], _PLANE_ROWS["s"].iloc[:-1]),
         1.0,
         n_trials=4_000,
-        options={"features": probabilities},
+        options={"features": _probabilities},
+    )
+
+
+@audited("PrivateClassifier, default")
+def _() -> AuditCase:
+    return AuditCase(
+        PrivateClassifier(epsilon=1.0, domain=_PLANE, target="s"),
+        (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
+        (_PLANE_ROWS[["x"]].iloc[:-1], _PLANE_ROWS["s"].iloc[:-1]),
+        1.0,
+        n_trials=2_000,
+        options={"features": _probabilities},
+    )
+
+
+@audited("PrivateRegressor, default")
+def _() -> AuditCase:
+    return AuditCase(
+        PrivateRegressor(epsilon=1.0, domain=_PLANE, target="x"),
+        (_PLANE_ROWS[["s"]], _PLANE_ROWS["x"]),
+        (_PLANE_ROWS[["s"]].iloc[:-1], _PLANE_ROWS["x"].iloc[:-1]),
+        1.0,
+        n_trials=2_000,
+        options={"features": lambda model: model.predict(pd.DataFrame({"s": ["a", "b"]}))},
     )
 
 

@@ -3,6 +3,7 @@
 ==============  ====================================================================================
 ``classifier``  `PrivateClassifier`
 ``regressor``   `PrivateRegressor`
+``default``     the classifier where none is given
 ``base``        what both share: release, train on the release, predict
 ``training``    training on rows of a release, weighted or without a label
 ==============  ====================================================================================

@@ -24,9 +24,12 @@ from ..domain import Attribute, Domain
 from ..exceptions import DomainError, TrainingError
 from ..expected import ExpectsErrors, ExpectsScores
 from ..rows import Frame, Layout, as_frame, select_columns
+from ..synthesis import MarginalSynthesizer
 
 __all__ = ["TrainedOnRelease"]
 
+# Parameters of the default release, or of the default model; a synthesizer may take the last.
+_OWN = ("epsilon", "domain", "target", "max_contributions", "unit", "ledger")
 # Number of public rows on which an estimator is tried before the charge: the least, the number for
 # each label, and the most. The second line is for estimators that need many.
 _TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
@@ -39,8 +42,49 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
     synthesizer: Any
     n_samples: int | None
     random_state: int | None
-    # Parameter that declares the label, in words.
+    # Models pickled before there were these have none.
+    epsilon: Any = None
+    domain: Any = None
+    target: str | None = None
+    max_contributions: int | None = None
+    unit: str | None = None
+    ledger: Any = None
+    # Parameter that declares the label, in words, and its name.
     _shorthand: str
+    _label: str
+
+    def _default(self, **params: Any) -> Any:
+        """The private model that is fitted where no estimator is given."""
+        raise NotImplementedError
+
+    def _reader(self) -> Any:
+        """What reads the true rows: the synthesizer, the default one, or the default model."""
+        params = {name: getattr(self, name) for name in _OWN}
+        if self.synthesizer is not None:
+            given = [name for name in _OWN[:-1] if params[name] is not None]
+            if given or self.estimator is None:
+                raise ValueError(
+                    f"{type(self).__name__} got a synthesizer, which reads the rows, and "
+                    + (f"{given} beside it: give them to it." if given else "no estimator.")
+                    + " Without a synthesizer give epsilon, domain and the label."
+                )
+            own = getattr(self.synthesizer, "ledger", self.ledger)
+            frozen = isinstance(self.synthesizer, FrozenEstimator)
+            if self.ledger is None or own is self.ledger or frozen:
+                return self.synthesizer
+            if own is not None:
+                raise ValueError(
+                    f"Both {type(self).__name__} and its synthesizer have a ledger. Give one."
+                )
+            return clone(self.synthesizer).set_params(ledger=self.ledger)
+        if self.epsilon is None:
+            raise ValueError(
+                f"{type(self).__name__} needs epsilon=, the privacy budget of a fit, or a "
+                "synthesizer that has its own."
+            )
+        if self.estimator is None:
+            return self._default(**params, **{self._label: getattr(self, self._label)})
+        return MarginalSynthesizer(**params)
 
     def _label_attribute(self) -> Any:
         """Declaration of the label, or None where the synthesizer declares it."""
@@ -61,13 +105,14 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
         """Train a clone of ``estimator`` on rows of a release."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Charge, release, and train on the release.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), default=None
+            None only without an estimator, if ``X`` has the column ``target``.
 
         Returns
         -------
@@ -88,9 +133,12 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
         # Parameters of the synthetic draw are refused before anything is spent.
         sampling_generator(self.random_state)
         as_sample_size(self.n_samples, 0, 1)
+        reader = self._reader()
+        if self.estimator is None:
+            return self._fit_default(reader, X, y)
         require_y(self, y)
-        if isinstance(self.synthesizer, FrozenEstimator):
-            return self._train_frozen(self.synthesizer.estimator, X)
+        if isinstance(reader, FrozenEstimator):
+            return self._train_frozen(reader.estimator, X)
         release = self._declared_release(as_frame(X))
         # Rows that do not fit the domain are refused as such, not because the trial fails. Rules
         # that the release cannot honour are left to its own fit, which names it.
@@ -102,9 +150,21 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
         validate_data(self, X, skip_check_array=True)
         return self._train_release(release)
 
+    def _fit_default(self, model: Any, X: Any, y: Any) -> Self:
+        """Fit the default model, which charges and reads by itself."""
+        model.fit(X, y)
+        self.__dict__.pop("synthesizer_", None)
+        self.estimator_ = model
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        self.privacy_loss_ = model.privacy_loss_
+        return self
+
     def _declared_release(self, rows: Frame) -> Any:
         """A clone of the synthesizer whose domain declares the label."""
-        release = clone(self.synthesizer)
+        release = clone(self._reader())
         if getattr(release, "unit", None) is not None:
             raise ValueError(
                 f"The synthesizer's unit={release.unit!r} is a column that X has for training, "
@@ -214,13 +274,14 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
     # -- expected errors: the synthesizer has epsilon, the domain and the ledger
 
     def _own_epsilon(self) -> Any:
-        return getattr(self.synthesizer, "epsilon", None)
+        return getattr(self if self.synthesizer is None else self.synthesizer, "epsilon", None)
 
     def _with_domain(self, domain: Any) -> Self:
-        return clone(self).set_params(synthesizer__domain=domain)
+        name = "domain" if self.synthesizer is None else "synthesizer__domain"
+        return clone(self).set_params(**{name: domain})
 
     def _label_name(self) -> str | None:
-        return getattr(self.synthesizer, "target", None)
+        return getattr(self if self.synthesizer is None else self.synthesizer, "target", None)
 
     def _trial(self, epsilon: Fraction, seed: int) -> Self:
         if isinstance(self.synthesizer, FrozenEstimator):
@@ -232,6 +293,8 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
         # Private estimators within it would charge their ledgers for training on public rows.
         books = [key for key in trial.get_params() if key.rpartition("__")[2] == "ledger"]
         trial.set_params(**dict.fromkeys(books))
+        if self.synthesizer is None:
+            return ExpectsErrors._trial(trial, epsilon, seed)
         release = ExpectsErrors._trial(self.synthesizer, epsilon, seed)
         return trial.set_params(synthesizer=release, random_state=seed)
 
@@ -255,6 +318,9 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
 
     def _test_rows(self, X: Any) -> Any:
         check_is_fitted(self)
+        if not hasattr(self, "synthesizer_"):
+            # The default model prepares rows by itself.
+            return X
         as_frame(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         release = self.synthesizer_
@@ -266,15 +332,18 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
 
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         # Only the release reads the true rows; what is trained reads only the release.
-        made = getattr(self, "synthesizer_", None)
+        reader = self._reader()
+        made = getattr(self, "estimator_" if self.estimator is None else "synthesizer_", None)
         # When a fitted model is stored, its seed is left out, but the fact that there was one is
         # kept. A domain that is declared after the fit does not undo what was released before.
         flawed = made is not None and (
             made.privacy_loss_.seeded or is_inferred(getattr(made, "domain_", None))
         )
-        given = released_by(self.synthesizer, getattr(self, "classes", None))
+        if self.estimator is None:
+            return walk(made if flawed else reader, name, rows)
+        given = released_by(reader, getattr(self, "classes", None))
         return [
-            *walk(made if flawed else self.synthesizer, child(name, "synthesizer"), rows),
+            *walk(made if flawed else reader, child(name, "synthesizer"), rows),
             *walk(self.estimator, child(name, "estimator"), given),
         ]
 
@@ -283,7 +352,7 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.synthesizer)
-        tags.input_tags = inner.input_tags
+        inner = MarginalSynthesizer() if self.synthesizer is None else self.synthesizer
+        tags.input_tags = get_tags(inner).input_tags
         tags.non_deterministic = True
         return tags

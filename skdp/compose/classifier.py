@@ -17,6 +17,7 @@ from .._types import FloatArray
 from ..domain import Attribute, Categorical, Numeric
 from ..exceptions import DomainError
 from .base import TrainedOnRelease
+from .default import DefaultClassifier
 from .training import fit_clone, usable_rows
 
 __all__ = ["PrivateClassifier"]
@@ -27,35 +28,58 @@ _HARDLY = 0.02
 
 def _offers_probabilities(self: Any) -> bool:
     fitted = getattr(self, "estimator_", self.estimator)
-    return hasattr(fitted, "predict_proba")
+    # Where there is no estimator, the default model has them.
+    return fitted is None or hasattr(fitted, "predict_proba")
 
 
 class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
-    """Release the training data privately, then train any classifier on the release.
+    """A private classifier: the best one known for the table, or any, trained on a release.
 
-    Only the release reads the true rows and labels. ``estimator`` is trained on synthetic (or
+    Without an estimator it fits PrivPfC, and where the released number of records times epsilon is
+    above 2,000, PrivPfC and an additive model with half of epsilon each, whose probabilities are
+    combined. With an estimator, the training data are released privately, and it is trained on the
+    release: by default that of `MarginalSynthesizer`.
+
+    Then only the release reads the true rows and labels. ``estimator`` is trained on synthetic (or
     weighted) rows, so whatever it stores is post-processing of an epsilon-DP release and costs
     nothing more. Prediction reads the rows that it is given and releases nothing about the training
     data.
 
     Parameters
     ----------
-    estimator : scikit-learn classifier
+    estimator : scikit-learn classifier, default=None
         Trained on the release. It is cloned. For text and dates it must include an encoder, as with
-        ordinary data (a ``Pipeline`` is fine).
-    synthesizer : release of skdp
-        For example ``HDPViewSynthesizer(epsilon=1, domain=domain, target="income")``. It is
+        ordinary data (a ``Pipeline`` is fine). None: the best classifier known.
+    synthesizer : release of skdp, default=None
+        What releases the training data. None: a `MarginalSynthesizer` of the parameters below. For
+        example ``HDPViewSynthesizer(epsilon=1, domain=domain, target="income")``. It is
         cloned; every ``fit`` charges its ledger. A fitted one that has a ``target`` can be given as
         ``FrozenEstimator(release)``: the model is trained on it, and it is not paid for again.
+    epsilon : float, default=None
+        Privacy budget spent by one call of ``fit``. Required without a synthesizer; this and the
+        other parameters of a release are refused beside one.
+    domain : Domain, attribute, or list of attributes, default=None
+        Public range or categories of every column; required without a synthesizer.
+    target : str, default=None
+        Column of the domain that is the label and takes ``y``.
     classes : array-like of shape (n_classes,), default=None
-        The public list of labels, where the synthesizer's domain has no column for the label
-        and the synthesizer has no ``classes`` itself. Giving both this and the synthesizer's
-        ``target`` is an error.
+        The public list of labels, where the domain has no column for the label and
+        the synthesizer has no ``classes`` itself. Giving both this and ``target`` is an error.
     n_samples : int, default=None
         Number of synthetic rows to train on. None: the release's noisy total, never the exact
         number of rows.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Only
+        without an estimator.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read; also for a synthesizer
+        that has none.
     random_state : int or None, default=None
-        Seed of the synthetic draw only. The draw is post-processing, so a seed is harmless.
+        Seed of the synthetic draw only. The draw is post-processing, so a seed is harmless. The
+        noise has none.
 
     Attributes
     ----------
@@ -63,10 +87,10 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
         The declared labels, in the declared order when the domain is ordered, else sorted.
         They never come from ``y``.
     estimator_ : estimator
-        The classifier trained on the release; a constant classifier where the release shows fewer
-        than two labels.
+        The classifier trained on the release, a constant one where the release shows fewer than two
+        labels; or the default classifier.
     synthesizer_ : estimator
-        The fitted release.
+        The fitted release; only with an estimator.
     privacy_loss_ : PrivacyLoss
         What the fit spent, which is the loss of the synthesizer. For a frozen release: what it cost
         when it was made.
@@ -85,8 +109,9 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     release is kept in ``synthesizer_``.
 
     Meta-estimators of scikit-learn (voting, stacking, bagging, one-vs-rest) encode the labels as 0,
-    1, ... before they fit the inner estimators. Put them inside, as ``estimator``, or declare
-    ``classes=range(k)``.
+    1, ... before they fit the inner estimators. Where all declared labels are text, an array of
+    whole numbers is taken for such positions, with a warning. With other labels put the
+    meta-estimator inside, as ``estimator``, or declare ``classes=range(k)``.
 
     Examples
     --------
@@ -103,20 +128,36 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
 
     def __init__(
         self,
-        estimator: Any,
-        synthesizer: Any,
+        estimator: Any = None,
+        synthesizer: Any = None,
         *,
+        epsilon: Any = None,
+        domain: Any = None,
+        target: str | None = None,
         classes: Any = None,
         n_samples: int | None = None,
+        max_contributions: int | None = None,
+        unit: str | None = None,
+        ledger: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.synthesizer = synthesizer
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
         self.classes = classes
         self.n_samples = n_samples
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
         self.random_state = random_state
 
     _shorthand = "the list of classes="
+    _label = "classes"
+
+    def _default(self, **params: Any) -> Any:
+        return DefaultClassifier(**params)
 
     def _label_attribute(self) -> Any:
         return self.classes

@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from .._types import FloatArray
 from ..domain import Attribute, Numeric
 from ..exceptions import DomainError
+from ..models import PrivateAdditiveRegressor
 from .base import TrainedOnRelease
 from .training import fit_clone, usable_rows
 
@@ -21,36 +22,56 @@ __all__ = ["PrivateRegressor"]
 
 
 class PrivateRegressor(RegressorMixin, TrainedOnRelease):
-    """Release the training data privately, then train any regressor on the release.
+    """A private regressor: the best one known, or any, trained on a release.
 
-    Like `PrivateClassifier`, for a number: only the release reads the true rows and targets, and
+    Like `PrivateClassifier`, for a number. Without an estimator it fits a
+    `PrivateAdditiveRegressor`. With one, only the release reads the true rows and targets, and
     ``estimator`` is trained on synthetic (or weighted) rows.
 
     Parameters
     ----------
-    estimator : scikit-learn regressor
-        Trained on the release. It is cloned.
-    synthesizer : release of skdp
-        Its ``target`` is a `Numeric` column of its domain. It is cloned; every ``fit`` charges its
+    estimator : scikit-learn regressor, default=None
+        Trained on the release. It is cloned. None: the best regressor known.
+    synthesizer : release of skdp, default=None
+        What releases the training data. None: a `MarginalSynthesizer` of the parameters below. Its
+        ``target`` is a `Numeric` column of its domain. It is cloned; every ``fit`` charges its
         ledger. A fitted one can be given as ``FrozenEstimator(release)``: the model is trained on
         it, and it is not paid for again.
+    epsilon : float, default=None
+        Privacy budget spent by one call of ``fit``. Required without a synthesizer; this and the
+        other parameters of a release are refused beside one.
+    domain : Domain, attribute, or list of attributes, default=None
+        Public range or categories of every column; required without a synthesizer.
+    target : str, default=None
+        Column of the domain that is the label and takes ``y``.
     target_range : (low, high), default=None
-        The public range of the target, where the synthesizer's domain has no column for it. The
-        synthesizer chooses the bins, as for ``Numeric(low, high)``; for others put a `Numeric` into
-        the domain. Giving both this and the synthesizer's ``target`` is an error.
+        The public range of the target, where the domain has no column for it. Its bins are those
+        of ``Numeric(low, high)``, which the synthesizer chooses; without an estimator there are
+        256. For others put a `Numeric` into the domain. Giving both this and ``target`` is an
+        error.
     n_samples : int, default=None
         Number of synthetic rows to train on. None: the release's noisy total, never the exact
         number of rows.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Only
+        without an estimator.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read; also for a synthesizer
+        that has none.
     random_state : int or None, default=None
-        Seed of the synthetic draw only. The draw is post-processing, so a seed is harmless.
+        Seed of the synthetic draw only. The draw is post-processing, so a seed is harmless. The
+        noise has none.
 
     Attributes
     ----------
     estimator_ : estimator
-        The regressor trained on the release; where the release is empty, a constant in the middle
-        of the range.
+        The regressor trained on the release, a constant in the middle of the range where the
+        release is empty; or the default regressor.
     synthesizer_ : estimator
-        The fitted release.
+        The fitted release; only with an estimator.
     privacy_loss_ : PrivacyLoss
         What the fit spent, which is the loss of the synthesizer. For a frozen release: what it cost
         when it was made.
@@ -80,20 +101,36 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
 
     def __init__(
         self,
-        estimator: Any,
-        synthesizer: Any,
+        estimator: Any = None,
+        synthesizer: Any = None,
         *,
+        epsilon: Any = None,
+        domain: Any = None,
+        target: str | None = None,
         target_range: tuple[float, float] | None = None,
         n_samples: int | None = None,
+        max_contributions: int | None = None,
+        unit: str | None = None,
+        ledger: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.synthesizer = synthesizer
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
         self.target_range = target_range
         self.n_samples = n_samples
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
         self.random_state = random_state
 
     _shorthand = "its target_range=(low, high)"
+    _label = "target_range"
+
+    def _default(self, **params: Any) -> Any:
+        return PrivateAdditiveRegressor(**params)
 
     def _label_attribute(self) -> Numeric | None:
         return None if self.target_range is None else Numeric(*self.target_range)

@@ -33,7 +33,11 @@ def _number(epsilon: Fraction | None) -> str:
 def _contributions(estimator: Any) -> int | None:
     """Bound on the rows of a person that an estimator protects; None if it protects records."""
     loss = getattr(estimator, "privacy_loss_", None)
-    return getattr(estimator, "max_contributions", getattr(loss, "max_contributions", None))
+    released = getattr(loss, "max_contributions", None)
+    if getattr(estimator, "synthesizer", None) is not None:
+        # That has the bound, and the estimator around it none.
+        return released
+    return getattr(estimator, "max_contributions", released)
 
 
 class PrivacyReport:

@@ -14,10 +14,15 @@ from ..domain import Date, Datetime
 from ..exceptions import DomainError
 from ..kernels.additive import PairPlan, Prior, fit_additive
 from .base import ModelOfClasses, ModelOfGroups, ModelOfNumbers, plain
-from .grouping import Grouping
+from .grouping import Grouping, group_values
 from .shapes import PairFunction, ShapeFunction, merged_labels
 
 __all__ = ["PrivateAdditiveClassifier", "PrivateAdditiveRegressor"]
+
+# Numbers of groups of an ordered column, each a multiple of the one before, so that groups are
+# unions of finer ones; and the records times epsilon that each group of a column takes, from which
+# finer ones lowered the mean log loss of held-out rows (``benchmarks/models.py``).
+_RUNGS, _SIGNAL = (32, 64, 128), 250.0
 
 
 class _Additive(ModelOfGroups):
@@ -27,9 +32,16 @@ class _Additive(ModelOfGroups):
     interactions = 0
 
     def _plan(self, domain):
-        groupings = super()._plan(domain)
-        self._pairs(groupings)
-        return groupings
+        # Of each column groupings, the finest last; more than one where their number follows the
+        # signal.
+        given = self.max_groups
+        most = _RUNGS if given is None else [as_integer(given, "max_groups", 2)]
+        ladders = {name: [group_values(domain[name], n) for n in most] for name in domain.names}
+        self._pairs({name: each[0] for name, each in ladders.items()})
+        return ladders
+
+    def _groups(self, ladders):
+        return [(each[-1].groups, len(each[-1].labels)) for each in ladders.values()]
 
     def _pairs(self, groupings):
         """The functions of two columns that the parameter asks for; checks it."""
@@ -41,12 +53,22 @@ class _Additive(ModelOfGroups):
             return PairPlan(chains, n_pairs=as_integer(self.interactions, "interactions", 0))
         return PairPlan(chains, _positions(self.interactions, list(groupings)))
 
-    def _learn(self, records, groupings, link, epsilon, total, source):
+    def _learn(self, records, ladders, link, epsilon, total, source):
+        # The released number of records and public facts choose.
+        signal = float(epsilon) * total / (len(ladders) * _SIGNAL)
+        rung = sum(n <= signal for n in _RUNGS[1:]) if self.max_groups is None else 0
+        groupings = {name: each[rung] for name, each in ladders.items()}
+        if self.max_groups is None:
+            records = _merged_records(records, ladders.values(), groupings.values())
         priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]
         return fit_additive(records, link, priors, epsilon, total, source, self._pairs(groupings))
 
-    def _publish(self, model, groupings):
+    def _publish(self, model, ladders):
         """Set the released attributes, in the units that users see."""
+        groupings = {
+            name: next(one for one in each if len(one.labels) == len(sizes))
+            for (name, each), sizes in zip(ladders.items(), model.sizes, strict=True)
+        }
         scale, shift = self._units()
         self.intercept_ = plain(model.intercept[None] * scale + shift)[0]
         shapes = zip(model.shapes, model.std_errors, model.sizes, strict=True)
@@ -235,6 +257,17 @@ class _Additive(ModelOfGroups):
         return result
 
 
+def _merged_records(records, ladders, groupings):
+    """Records of the finest groups in others, which are unions of them."""
+    groups, sizes = [], []
+    for column, (ladder, grouping) in enumerate(zip(ladders, groupings, strict=True)):
+        place = np.zeros(len(ladder[-1].labels), dtype=np.int64)
+        place[ladder[-1].groups] = grouping.groups
+        groups.append(place[records.groups[:, column]])
+        sizes.append(len(grouping.labels))
+    return replace(records, groups=np.stack(groups, axis=1), n_groups=tuple(sizes))
+
+
 def _for_drawing(name, shape, dates):
     """A function with borders as they are drawn: of dates in days; of pairs dates by labels."""
     if isinstance(shape, PairFunction):
@@ -343,8 +376,9 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     classes : array-like of shape (n_classes,), default=None
         The public list of labels, where the domain has no column for the label. Giving both this
         and ``target`` is an error.
-    max_groups : int, default=32
-        Ordered columns are merged into at most so many equal parts.
+    max_groups : int, default=None
+        Ordered columns are merged into at most so many equal parts. None: 32; with many records
+        times epsilon 64 or 128, where they have as many.
     interactions : "auto", int, or list of (str, str), default="auto"
         Functions of two columns together. "auto": those that pay, at most six, and none where
         records times epsilon are few. An int: so many, chosen privately among the pairs of the
@@ -418,7 +452,7 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
         domain=None,
         target=None,
         classes=None,
-        max_groups=32,
+        max_groups=None,
         interactions="auto",
         max_contributions=None,
         unit=None,
@@ -436,9 +470,9 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
         self.ledger = ledger
         self.random_state = random_state
 
-    def _publish(self, model, groupings):
+    def _publish(self, model, ladders):
         self.classes_ = self._declared_classes()
-        super()._publish(model, groupings)
+        super()._publish(model, ladders)
 
     def _score_text(self):
         if len(self.classes_) > 2:
@@ -529,7 +563,7 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
         domain=None,
         target=None,
         target_range=None,
-        max_groups=32,
+        max_groups=None,
         interactions="auto",
         max_contributions=None,
         unit=None,

@@ -154,7 +154,9 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         # Privacy. Released: the number of records, and what `_learn` releases within the part
         # "model", one after the other.
         total, std = released_total(records, parts["total"], source)
-        return self._learn(records, columns, link, parts["model"], total, source), total, std
+        # Sums are divided by it: a number that noise made small would make them large.
+        prudent = total + std**2 / total if total > std else 2 * std
+        return self._learn(records, columns, link, parts["model"], prudent, source), total, std
 
     def _learn(self, records, columns, link, epsilon, total, source):
         """Fit the model, given the released number of records."""

@@ -144,7 +144,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         rows, domain = match_rows(X, None, self.domain, None, lazy=True, unit=self._unit(), of=self)
         _check_numbers(domain)
         n_components = self._wanted(len(domain.names))
-        columns = feature_columns(domain, "categories", 2, None)
+        columns = feature_columns(domain, "categories", 2)
         design = design_of(columns)
         check_components(design, self._record_epsilon())
         self._warn_of_size(rows, domain)

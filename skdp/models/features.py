@@ -48,9 +48,7 @@ class FeatureColumn:
     scale: FloatArray
 
 
-def feature_columns(
-    domain: Domain, one_hot: Any, max_groups: int, number_groups: int | None
-) -> list[FeatureColumn]:
+def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[FeatureColumn]:
     """Features of all columns of a domain.
 
     Parameters
@@ -60,8 +58,6 @@ def feature_columns(
         Which columns of numbers become indicators too: none, all, or those named.
     max_groups : int
         Most indicators of ordered values.
-    number_groups : int or None
-        Most groups in which a number is counted; None: every code by itself.
 
     Raises
     ------
@@ -81,7 +77,7 @@ def feature_columns(
     return [
         _indicators(name, attribute, max_groups)
         if name in wanted or not _is_number(attribute)
-        else _number(name, attribute, number_groups)
+        else _number(name, attribute)
         for name, attribute in domain.items()
     ]
 
@@ -140,9 +136,9 @@ def _indicators(name: str, attribute: Attribute, max_groups: int) -> FeatureColu
     return FeatureColumn(name, labels, grouping.groups, column, codes, np.zeros(n), np.ones(n))
 
 
-def _number(name: str, attribute: Any, max_groups: int | None) -> FeatureColumn:
+def _number(name: str, attribute: Any) -> FeatureColumn:
     """The mean of the bin, and an indicator of each special value and of missing ones."""
-    grouping = group_values(attribute, attribute.bins if max_groups is None else max_groups)
+    grouping = group_values(attribute, attribute.bins)
     means = attribute.means()[: attribute.bins]
     groups, n_bins = grouping.groups, len(grouping.chain or ())
     n_others = len(grouping.labels) - n_bins
@@ -159,7 +155,7 @@ def _number(name: str, attribute: Any, max_groups: int | None) -> FeatureColumn:
         name,
         labels,
         groups,
-        Column(sums / sizes, False, None),
+        Column(sums / sizes, False, None, n_bins),
         codes,
         np.array([middle, *np.zeros(n_others)]),
         np.array([half, *np.ones(n_others)]),

@@ -20,8 +20,6 @@ from .features import check_pairs, coded_features, design_of, feature_columns
 
 __all__ = ["LinearEstimator"]
 
-# Groups of a number in histograms: the noise of a slope grows with their number.
-_NUMBER_GROUPS = 16
 _SOLVERS = ("auto", "functional", "local-search", "genetic")
 
 
@@ -35,8 +33,7 @@ class LinearEstimator(ModelOfLabels):
     def _plan(self, domain):
         check_choice(self.solver, "solver", self._solvers)
         max_groups = as_integer(self.max_groups, "max_groups", 2)
-        number_groups = min(max_groups, _NUMBER_GROUPS) if self.solver == "auto" else None
-        columns = feature_columns(domain, self.one_hot, max_groups, number_groups)
+        columns = feature_columns(domain, self.one_hot, max_groups)
         if self.solver == "functional":
             check_pairs(columns)
         return columns

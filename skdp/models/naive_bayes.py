@@ -15,10 +15,11 @@ __all__ = ["PrivateNaiveBayes"]
 class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     """Naive Bayes of categories and bins, under pure epsilon-differential privacy.
 
-    One noisy histogram of each column and the label is all that is measured. Probabilities of
+    One noisy histogram of each column and the label is measured. Probabilities of
     groups are smooth along ordered values, and pulled towards those of all classes together where
-    the noise is large. Columns that say the same count twice: as a model to predict with,
-    `PrivateLogisticRegression` is better.
+    the noise is large. Columns that say the same count twice; with two classes, a histogram of the
+    model's score and the class corrects that on average. As a model to predict with,
+    `PrivateAdditiveClassifier` is better.
 
     Parameters
     ----------
@@ -55,6 +56,9 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     feature_log_prob_std_ : dict of str to ndarray of shape (1, n_groups) or (n_classes, n_groups)
         Standard errors that the noise gives: with two classes the difference of both, with more
         each class.
+    calibration_ : (float, float) or None
+        With two classes, ``predict_proba`` multiplies the logit of the second by the first number
+        and adds the second. None with more.
     feature_labels_ : dict of str to list of str
         Of each column the names of its groups.
     classes_ : ndarray of shape (n_classes,)
@@ -73,7 +77,8 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     -----
     *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the noisy
     number of records; for each column the counts of groups and classes (sensitivity 1, with a
-    public share of the budget). *Cost*: sequential composition. Predicting is post-processing.
+    public share of the budget); with two classes the counts of scores and classes (sensitivity 1).
+    *Cost*: sequential composition. Predicting is post-processing.
 
     Examples
     --------
@@ -120,6 +125,7 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         self.feature_log_prob_ = dict(zip(groupings, tables, strict=True))
         self.feature_log_prob_std_ = dict(zip(groupings, model.std, strict=True))
         self.feature_labels_ = {name: list(each.labels) for name, each in groupings.items()}
+        self.calibration_ = model.calibration
         self._columns = {name: each.groups for name, each in groupings.items()}
 
     def predict_joint_log_proba(self, X):
@@ -155,6 +161,9 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
             Columns as in ``classes_``.
         """
         joint = self.predict_joint_log_proba(X)
+        # Models pickled before have none.
+        factor, shift = getattr(self, "calibration_", None) or (1.0, 0.0)
+        joint = factor * joint + shift * np.arange(joint.shape[1])
         parts = np.exp(joint - joint.max(axis=1, keepdims=True))
         return parts / parts.sum(axis=1, keepdims=True)
 
@@ -169,5 +178,5 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         -------
         ndarray of shape (n_rows,)
         """
-        joint = self.predict_joint_log_proba(X)
-        return self.classes_[np.argmax(joint, axis=1)]
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 import numpy as np
+import pandas as pd
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
@@ -158,6 +160,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         takers = [take_rows, *self._labels(y, n_rows)]
         held = [template, self.output]
         generators = shared_generators(held, copied(held, "The estimator or output"))
+        self._rehearse_made_up(X, y, low.shape, template, generators)
         loss, source = self._spend(
             aggregate_parts(self._record_epsilon(), self.aggregate, n_blocks is None)
         )
@@ -216,6 +219,34 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
                 "and high as arrays of the shape of the output."
             )
         return found
+
+    def _rehearse_made_up(self, X, y, shape, template, generators):
+        """Refuse an output of another shape than the range, tried on made-up rows.
+
+        What is read of ``X`` and ``y`` are names and types. Columns of other types than numbers are
+        not made up, and an estimator that cannot be fitted to such rows is not judged by them.
+        """
+        made_up = _made_up(X)
+        # As many labels as the output might have rows for.
+        numbers = {2, *(n for n in shape[:1] if n > 2)}
+        tried = [None] if y is None else [_made_up(y, n) for n in numbers]
+        if made_up is None or (y is not None and tried[0] is None):
+            return
+
+        def found(labels):
+            model, read = copy.deepcopy((template, self.output))
+            output = _read(model.fit(*([made_up] if labels is None else [made_up, labels])), read)
+            return np.shape(np.asarray(output, dtype=np.float64))
+
+        with quietly(), kept_apart(generators) as seed_all:
+            seed_all([0])
+            shapes = [attempt(partial(found, each), shape) for each in tried]
+        if shape not in shapes:
+            raise ValueError(
+                f"On made-up rows the output has shape {shapes[0]}, and output_range has {shape}: "
+                "give low and high as arrays of the shape of the output. Nothing was read or "
+                "spent; rehearse(X, y) shows the output for rows of your own."
+            )
 
     def _range(self):
         """Ends of the range, as arrays of the shape of the output."""
@@ -289,6 +320,26 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = get_tags(self.estimator).target_tags.required
         return tags
+
+
+def _made_up(data, n_labels=0):
+    """Rows of the types of ``data``, or so many labels by turns; None if there is no such type."""
+    kinds = getattr(data, "dtypes", getattr(data, "dtype", None))
+    if kinds is None or not isinstance(data, np.ndarray | pd.DataFrame | pd.Series):
+        return None
+    types = list(data.dtypes) if isinstance(data, pd.DataFrame) else [kinds]
+    if not all(isinstance(each, np.dtype) and each.kind in "iufb" for each in types):
+        return None
+    n = 64
+    if n_labels and types[0].kind != "f":
+        values = np.arange(n) % n_labels
+    else:
+        values = sampling_generator(0).normal(size=(n, *data.shape[1:]))
+    if isinstance(data, np.ndarray):
+        return values.astype(data.dtype)
+    if isinstance(data, pd.Series):
+        return pd.Series(values, name=data.name).astype(data.dtype)
+    return pd.DataFrame(values, columns=data.columns).astype(dict(data.dtypes))
 
 
 def _taker(data):

@@ -15,10 +15,17 @@
 ===============  =================================================================================
 """
 
+from .calibration import calibrate
 from .effects import Prior
-from .first import first_round
-from .fitting import additive_parts, fit_additive
-from .links import UNIT, Identity, Link, Logit
+from .first import first_round, located
+from .fitting import (
+    additive_parts,
+    calibration_share,
+    fit_additive,
+    location_share,
+    shared_weight,
+)
+from .links import UNIT, Identity, Link, Logit, fixed
 from .model import AdditiveModel, PairTerm, mean_size
 from .pairs import PairPlan
 from .records import Records, released_total
@@ -34,8 +41,14 @@ __all__ = [
     "Prior",
     "Records",
     "additive_parts",
+    "calibrate",
+    "calibration_share",
     "fit_additive",
     "first_round",
+    "fixed",
+    "located",
+    "location_share",
     "mean_size",
     "released_total",
+    "shared_weight",
 ]

@@ -99,6 +99,12 @@ class Draft:
                 extra = own**2 if noise.ndim == 1 else np.outer(own, own)
                 self.noise[column][output] = factor**2 * noise + variance * extra
 
+    def size(self) -> float:
+        """Root of the mean square of the scores over the records, if columns were independent."""
+        parts = [(shape[:, 0], n) for shape, n in zip(self.shapes, self.sizes, strict=True)]
+        parts += [(pair.scores[..., 0].ravel(), pair.sizes.ravel()) for pair in self.pairs]
+        return float(np.sqrt(sum(n @ s**2 / max(float(n.sum()), 1.0) for s, n in parts)))
+
     def scale(self, factor: float, variance: float) -> None:
         """Multiply all functions by a factor that is itself noisy."""
         n = len(self.shapes)

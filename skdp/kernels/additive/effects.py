@@ -94,10 +94,14 @@ class Prior:
         sums, curvature, noise : ndarray of shape (n_groups,)
             What was observed, how much it moves with f, and its variance.
         scales : sequence of float
-            Factors of the prior, of which the most likely is taken.
+            Factors of the prior: the mean over all, each as likely as what was observed makes it.
         """
         found = [self._at(scale, sums, curvature, noise) for scale in scales]
-        return max(found, key=lambda pair: pair[0])[1]
+        likely = np.array([pair[0] for pair in found])
+        shares = np.exp(likely - likely.max())
+        shares /= shares.sum()
+        gain = sum((share * each.gain for share, (_, each) in zip(shares, found, strict=True)), 0.0)
+        return Update(gain @ sums if np.ndim(gain) == 2 else gain * sums, np.asarray(gain))
 
     def within(self, function: FloatArray, most: float) -> FloatArray:
         """The function, cut to absolute values of at most ``most``; a line stays one."""

@@ -8,16 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .draft import Draft
 from .effects import Prior
 from .histograms import agreed, measure_columns, total_of
-from .links import UNIT, Identity, Logit
+from .links import UNIT, Identity, Logit, fixed
 from .records import Records
 
-__all__ = ["first_round"]
+__all__ = ["first_round", "located"]
 
 # Steps of Newton's method for one column; shapes stay within this of the mean.
 _STEPS, _MOST = 8, 4.0
+# What the mean of outcomes is expected to be, either way.
+_OF_MEAN = 0.4
+# Residuals of numbers are cut to so many of their mean absolute values, at least to the second, and
+# to as many more as records times epsilon are of the third; cutting trades a bias for noise.
+_CUT, _LEAST, _WHOLE = 3.0, 0.05, 5_000.0
+# Scales of the prior that are tried for functions of numbers.
+_SCALES = (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
 
 
 def first_round(
@@ -55,16 +63,7 @@ def _of_classes(
 ) -> Draft:
     # Privacy. Released: for each column the counts of groups and classes. A record is in one cell
     # of each: sensitivity 1 for `measure_columns`. Everything after that is post-processing.
-    exact = [
-        np.stack(
-            [
-                records.sums(column, (records.labels == label).astype(np.int64))
-                for label in range(link.n_classes)
-            ],
-            axis=1,
-        )
-        for column in range(len(records.n_groups))
-    ]
+    exact = [records.tables(column, link.n_classes) for column in range(len(records.n_groups))]
     noisy, variances = measure_columns(exact, epsilon, 1, random_state)
     tables = agreed(noisy, variances)
     # No class is nearly empty.
@@ -96,6 +95,37 @@ def _of_classes(
     return draft
 
 
+def located(
+    records: Records, link: Identity, epsilon: Fraction, total: float, random_state: Any
+) -> Identity:
+    """The same outcomes, about their mean and cut to where most of them are.
+
+    Parameters
+    ----------
+    records : Records
+    link : Identity
+    epsilon : Fraction
+    total : float
+        Released number of records.
+    random_state : NoiseSource
+    """
+    # Privacy. Released: the sum of outcomes, and that of their absolute distances from a
+    # released centre, cut to the range: a record adds at most UNIT to each. Half of epsilon each.
+    total, each = max(total, 1.0), epsilon / 2
+    outcomes, counts = link.outcomes[records.labels], records.counts
+    noise = float(np.sqrt(discrete_laplace_variance(each, UNIT))) / UNIT / total
+    found = discrete_laplace(int(outcomes @ counts), each, UNIT, random_state=random_state)
+    # As far as it is no noise.
+    centre = np.clip(float(found) / UNIT / total, -1.0, 1.0) * _OF_MEAN**2
+    centre /= _OF_MEAN**2 + noise**2
+    apart = np.minimum(np.abs(outcomes - round(centre * UNIT)), UNIT)
+    found = discrete_laplace(int(apart @ counts), each, UNIT, random_state=random_state)
+    spread = np.clip(float(found) / UNIT / total, _LEAST / _CUT, 1.0)
+    more = max(1.0, total * float(epsilon) / _WHOLE)
+    cut = min(1.0, _CUT * spread * more + noise)
+    return Identity(link.outcomes, centre, round(cut * UNIT), max(1.5 * spread**2, 1e-4))
+
+
 def _of_numbers(
     records: Records,
     link: Identity,
@@ -105,29 +135,29 @@ def _of_numbers(
     random_state: Any,
 ) -> Draft:
     # Privacy. Released: for each column the number of records of each group (a record changes one
-    # by 1) with a quarter of epsilon, and the sums of outcomes, each at most UNIT, with the rest.
+    # by 1) with a quarter of epsilon, and the sums of residuals about the centre, each at most
+    # `link.reach`, with the rest.
     n_columns = len(records.n_groups)
     counting, summing = epsilon / 4, epsilon * 3 / 4
     ones = np.ones(len(records.counts), dtype=np.int64)
-    outcomes = link.outcomes[records.labels]
+    intercept = np.array([link.centre])
+    at = np.broadcast_to(fixed(intercept), (len(records.counts), 1))
+    residuals = link.residuals(at, records.labels)[:, 0]
     counts = [records.sums(column, ones)[:, None] for column in range(n_columns)]
     sizes = [
         np.maximum(size[:, 0], 0)
         for size in agreed(*measure_columns(counts, counting, 1, random_state))
     ]
-    exact = [records.sums(column, outcomes)[:, None] for column in range(n_columns)]
-    noisy, variances = measure_columns(exact, summing, UNIT, random_state)
+    exact = [records.sums(column, residuals)[:, None] for column in range(n_columns)]
+    noisy, variances = measure_columns(exact, summing, link.reach, random_state)
     sums = [part[:, 0] / UNIT for part in agreed(noisy, variances)]
-    mean = sums[0].sum()
-    intercept = np.clip([mean / max(total, 1.0)], -1.0, 1.0)
     draft = Draft.empty(intercept, records.n_groups)
     for column, (size, seen, prior) in enumerate(zip(sizes, sums, priors, strict=True)):
         variance = variances[column] / UNIT**2
         draft.sizes[column] = size
         spread = np.maximum(size * link.dispersion, 1e-9)
-        update = prior.update(
-            seen - intercept[0] * size, size, variance + spread, (1.0, 0.1, 0.01, 0.001)
-        )
+        seen = seen - size / max(size.sum(), 1e-9) * seen.sum()
+        update = prior.update(seen, size, variance + spread, _SCALES)
         draft.replace(
             column, 0, prior.within(update.mean, 1.0), update, np.full(len(size), variance)
         )

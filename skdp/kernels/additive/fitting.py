@@ -15,7 +15,7 @@ from ..._validation import split_epsilon
 from .calibration import calibrate
 from .draft import Draft
 from .effects import Prior
-from .first import first_round
+from .first import first_round, located
 from .histograms import measure_columns
 from .links import UNIT, Identity, Link, Logit, fixed
 from .model import AdditiveModel
@@ -23,7 +23,13 @@ from .pairs import PairPlan, add_pairs
 from .records import Records
 from .scaling import Spread, newton_step
 
-__all__ = ["additive_parts", "fit_additive"]
+__all__ = [
+    "additive_parts",
+    "calibration_share",
+    "fit_additive",
+    "location_share",
+    "shared_weight",
+]
 
 # Scales of the prior that are tried for functions of residuals.
 _SCALES = tuple(np.geomspace(1e-5, 0.3, 12).tolist())
@@ -32,6 +38,8 @@ _SCALES = tuple(np.geomspace(1e-5, 0.3, 12).tolist())
 _WEIGHTS_PAY = 4_000.0
 # Signal that a calibration takes.
 _CALIBRATION = 250.0
+# Signal that the mean and the spread of a number take.
+_LOCATION = 100.0
 # Below this signal (records times epsilon, for each group) residuals are lost in noise.
 _LEAST_SIGNAL = 60.0
 _MOST_ROUNDS = 8
@@ -56,20 +64,21 @@ class _Plan:
     weights: tuple[Fraction, ...] = ()
     rounds: tuple[tuple[Fraction, Fraction], ...] = ()
     calibration: Fraction = Fraction(0)
+    location: Fraction = Fraction(0)
 
     @classmethod
     def of(cls, epsilon: Fraction, total: float, n_groups: int, link: Link) -> _Plan:
         signal = max(total, 1.0) * float(epsilon)
-        calibration = Fraction(0)
-        if isinstance(link, Logit) and link.n_outputs == 1:
-            share = min(max(_CALIBRATION / signal, 0.01), 0.15)
-            calibration = epsilon * Fraction(round(share * 1000), 1000)
-            epsilon -= calibration
-            if signal < _WEIGHTS_PAY:
-                return cls(epsilon, calibration=calibration)
+        location = Fraction(0)
+        if isinstance(link, Identity):
+            location = location_share(epsilon, total)
+        calibration = calibration_share(epsilon, link, total)
+        epsilon -= calibration + location
+        if calibration and signal < _WEIGHTS_PAY:
+            return cls(epsilon, calibration=calibration, location=location)
         if signal / n_groups < _LEAST_SIGNAL:
             weights = (epsilon * Fraction(3, 40),) * 2
-            return cls(epsilon * Fraction(17, 20), weights, (), calibration)
+            return cls(epsilon * Fraction(17, 20), weights, (), calibration, location)
         n_rounds = round(2.0 ** (math.log10(signal / n_groups) - 2.0))
         n_rounds = min(max(n_rounds, 1), _MOST_ROUNDS)
         # The fewer rounds, the more is left to the first one to say.
@@ -78,7 +87,23 @@ class _Plan:
         sums = each * Fraction(9, 10)
         rounds = ((sums, each - sums),) * n_rounds
         weights = (epsilon * Fraction(weight, 40),) * 2
-        return cls(epsilon * Fraction(first, 40), weights, rounds, calibration)
+        return cls(epsilon * Fraction(first, 40), weights, rounds, calibration, location)
+
+
+def _share(epsilon: Fraction, share: float, most: float) -> Fraction:
+    return epsilon * Fraction(round(min(max(share, 0.01), most) * 1000), 1000)
+
+
+def calibration_share(epsilon: Fraction, link: Link, total: float) -> Fraction:
+    """What `calibrate` may spend: nothing where there are more than two classes."""
+    if link.n_outputs > 1:
+        return Fraction(0)
+    return _share(epsilon, _CALIBRATION / (max(total, 1.0) * float(epsilon)), 0.15)
+
+
+def location_share(epsilon: Fraction, total: float) -> Fraction:
+    """What `located` may spend."""
+    return _share(epsilon, _LOCATION / (max(total, 1.0) * float(epsilon)), 0.2)
 
 
 def fit_additive(
@@ -119,12 +144,14 @@ def fit_additive(
     if pairs is None or not pairs.most(max(total, 1.0) * float(for_pairs)):
         for_pairs = Fraction(0)
     plan = _Plan.of(epsilon - for_pairs, total, sum(records.n_groups), link)
+    if isinstance(link, Identity):
+        link = located(records, link, plan.location, total, random_state)
     draft = first_round(records, link, priors, plan.first, total, random_state)
     centre = 1.0
     if plan.weights:
         curvature = _weigh(records, link, draft, plan.weights, random_state)
     else:
-        centre = _shared(len(priors))
+        centre = shared_weight(len(priors))
         curvature = max(total, 1.0) * link.curvature(draft.intercept[None])[0]
     for sums, search in plan.rounds:
         curvature = _round(records, link, draft, priors, curvature, sums, search, random_state)
@@ -133,12 +160,12 @@ def fit_additive(
         if left:
             sums = left * Fraction(9, 10)
             _round(records, link, draft, priors, curvature, sums, left - sums, random_state)
-    if plan.calibration and isinstance(link, Logit):
-        calibrate(records, link, draft, centre, plan.calibration, random_state)
+    if plan.calibration:
+        calibrate(records, link, draft, centre, plan.calibration, total, random_state)
     return draft.finished()
 
 
-def _shared(n_columns: int) -> float:
+def shared_weight(n_columns: int) -> float:
     """Weight that is expected of a column: the more there are, the more others said before it."""
     return 1.0 / math.sqrt(1.0 + 0.25 * (n_columns - 1))
 
@@ -153,7 +180,7 @@ def _weigh(
     """Give the columns weights; returns the mean curvature in each output."""
     alone = draft.copy()
     n_columns = len(records.n_groups)
-    centre = _shared(n_columns)
+    centre = shared_weight(n_columns)
     factors = np.full(n_columns, centre)
     draft.weigh(alone, factors, np.zeros(n_columns))
     tables = [fixed(shape) for shape in alone.shapes]
@@ -188,12 +215,12 @@ def _round(
 ) -> FloatArray:
     """Learn from the residuals of the model so far; returns the curvature in each output."""
     # Privacy. Released: for each column the sums of residuals over groups. The residuals of a
-    # record, whole numbers, sum to at most `link.reach` units: the sensitivity of one column for
+    # record, whole numbers, sum to at most `link.reach`: the sensitivity of one column for
     # `measure_columns`. The step is a `newton_step` of one function, composed sequentially.
     model = draft.finished()
     n_columns, total = len(records.n_groups), max(float(np.mean([s.sum() for s in draft.sizes])), 1)
     exact = _residual_sums(records, link, model)
-    noisy, variances = measure_columns(exact, sums, link.reach * UNIT, random_state)
+    noisy, variances = measure_columns(exact, sums, link.reach, random_state)
     found = []
     for column, prior in enumerate(priors):
         sizes = draft.sizes[column]

@@ -39,7 +39,7 @@ class Link(Protocol):
     n_outputs : int
         Scores of a record.
     reach : int
-        Largest sum of the absolute residuals of a record.
+        Largest sum of the absolute residuals of a record, in units.
     joint : int
         Largest sum of the absolute residuals and the weight of a record, in units.
     dispersion : float
@@ -52,7 +52,7 @@ class Link(Protocol):
     dispersion: float
 
     def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:
-        """Outcome minus expectation in units, (n, n_outputs); at most `reach` units a row."""
+        """Outcome minus expectation in units, (n, n_outputs); at most `reach` a row."""
         ...
 
     def weights(self, scores: IntArray) -> IntArray:
@@ -94,7 +94,7 @@ class Logit:
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
         self.n_outputs = 1 if n_classes == 2 else n_classes
-        self.reach = 1 if n_classes == 2 else 2
+        self.reach = UNIT if n_classes == 2 else 2 * UNIT
         self.joint = UNIT if n_classes == 2 else 2 * UNIT + UNIT // 2
         self.dispersion = 1.0
 
@@ -158,24 +158,32 @@ class Identity:
     ----------
     outcomes : ndarray of shape (n_codes,), int64
         Outcome of each code of the target in units, in -UNIT..UNIT.
+    centre : float, default=0.0
+        About the mean outcome.
+    reach : int, default=UNIT
+        Residuals are cut to so many units.
+    dispersion : float, default=0.1
+        About the variance of outcomes; it only decides how much is shrunk.
     """
 
-    def __init__(self, outcomes: IntArray) -> None:
+    def __init__(
+        self, outcomes: IntArray, centre: float = 0.0, reach: int = UNIT, dispersion: float = 0.1
+    ) -> None:
         self.outcomes = outcomes
+        self.centre = centre
         self.n_outputs = 1
-        self.reach = 1
-        self.joint = UNIT + UNIT // 4
-        # A guess that only decides how much is shrunk.
-        self.dispersion = 0.1
+        self.reach = reach
+        self.joint = reach + reach // 4
+        self.dispersion = dispersion
 
     def weights(self, scores: IntArray) -> IntArray:  # noqa: D102
-        return np.full(len(scores), UNIT // 4)
+        return np.full(len(scores), self.reach // 4)
 
     def per_weight(self, intercept: FloatArray) -> FloatArray:  # noqa: D102
-        return np.full(1, 4.0)
+        return np.full(1, UNIT / (self.reach // 4))
 
     def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:  # noqa: D102
-        return np.clip(self.outcomes[labels][:, None] - scores, -UNIT, UNIT)
+        return np.clip(self.outcomes[labels][:, None] - scores, -self.reach, self.reach)
 
     def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:  # noqa: D102
         yield np.full(len(scores), UNIT), np.ones((len(scores), 1))

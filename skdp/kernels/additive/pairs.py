@@ -130,7 +130,11 @@ def add_pairs(
             choice = each * _CHOICE
             paid, left = each - choice, left - choice
             # The expected absolute noise of a sum is about its scale.
-            least = None if plan.n_pairs is not None else _PAYS / float(paid)
+            least = (
+                None
+                if plan.n_pairs is not None
+                else _PAYS / float(paid) * min(link.reach / UNIT, 1.0)
+            )
             scale = curvature * link.dispersion
             found = _choose(
                 records, link, draft, axes, candidates, scale, least, choice, random_state
@@ -188,7 +192,7 @@ def _choose(
         noisy_max(
             np.array(scores, dtype=np.int64),
             epsilon,
-            2 * link.reach * UNIT,
+            2 * link.reach,
             random_state=random_state,
         )
     )

@@ -51,6 +51,13 @@ class Records:
         )
         return found.astype(np.int64)
 
+    def tables(self, column: int, n_labels: int) -> IntArray:
+        """Number of records of each group of a column and each label, (n_groups, n_labels)."""
+        n = self.n_groups[column]
+        keys = self.groups[:, column] * n_labels + self.labels
+        found = np.bincount(keys, weights=self.counts, minlength=n * n_labels)
+        return found.astype(np.int64).reshape(n, n_labels)
+
 
 def released_total(records: Records, epsilon: Fraction, random_state: Any) -> tuple[float, float]:
     """Noisy number of records, and the standard deviation of its noise."""

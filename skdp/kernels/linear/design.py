@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ..._types import FloatArray, IntArray
-from ..additive import UNIT, Prior
+from ..additive import UNIT, Prior, Records
 
 __all__ = ["Column", "Design"]
 
@@ -26,11 +26,14 @@ class Column:
         Whether the features are one indicator for each group.
     chain : list of int or None
         Groups in an order in which neighbours are similar.
+    n_bins : int
+        The first groups that are bins of a number, in their order.
     """
 
     values: FloatArray
     free: bool
     chain: Sequence[int] | None
+    n_bins: int = 0
 
     def units(self) -> IntArray:
         """The values in integers, cut toward zero: rows keep their bound."""
@@ -84,6 +87,21 @@ class Design:
     def n_features(self) -> int:
         """Number of features of all columns."""
         return sum(column.values.shape[1] for column in self.columns)
+
+    def merged(self, records: Records, n_bins: int) -> tuple[Records, Design]:
+        """The same with at most so many bins of each number, in equal parts, with their means."""
+        groups, columns = records.groups.copy(), []
+        for j, column in enumerate(self.columns):
+            places = np.arange(len(column.values))
+            if column.n_bins > n_bins:
+                places[: column.n_bins] = places[: column.n_bins] * n_bins // column.n_bins
+                places[column.n_bins :] -= column.n_bins - n_bins
+                groups[:, j] = places[groups[:, j]]
+            sizes = np.bincount(places)[:, None]
+            sums = np.stack([np.bincount(places, each) for each in column.values.T], axis=1)
+            columns.append(replace(column, values=sums / sizes))
+        n_groups = tuple(len(column.values) for column in columns)
+        return replace(records, groups=groups, n_groups=n_groups), Design(tuple(columns))
 
     def rows(self, groups: IntArray) -> FloatArray:
         """Features of records in units, whole numbers, (n, n_features).

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray
-from ..additive import UNIT, Identity, Logit, Records
+from ..additive import UNIT, Identity, Logit, Records, fixed
 from .design import Design
 from .model import LinearModel
 from .moments import Moments, check_products, noisy_moments
@@ -63,14 +63,21 @@ def fit_functional(
     """
     # Privacy. Released: the moments of `noisy_moments`. The objective is made of them alone.
     if isinstance(link, Identity):
-        outcomes = np.stack([np.full_like(link.outcomes, UNIT), link.outcomes], axis=1)
+        # About the centre, as shares of the largest residual.
+        every = np.arange(len(link.outcomes))
+        at = np.broadcast_to(fixed(np.array([link.centre])), (len(every), 1))
+        apart = np.trunc(link.residuals(at, every) * (UNIT / link.reach)).astype(np.int64)
+        outcomes = np.hstack([np.full_like(apart, UNIT), apart])
         ones = np.array([1.0, 0.0])
     else:
         outcomes = np.eye(link.n_classes, dtype=np.int64) * UNIT
         ones = np.ones(link.n_classes)
     moments = noisy_moments(records, design, outcomes, _reach(link), ones, epsilon, random_state)
     if isinstance(link, Identity):
-        intercept, coef, std = _minimum(moments, moments.cross[:, 1:], total, alpha)
+        scale = link.reach / UNIT
+        found = _minimum(moments, moments.cross[:, 1:], total, alpha)
+        intercept, coef, std = (scale * each for each in found)
+        intercept = intercept + fixed(np.array([link.centre])) / UNIT
     else:
         k = link.n_classes
         intercept, coef, std = _minimum(moments, moments.cross, total, alpha)

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray
-from ..additive import Logit, Prior, Records, first_round
+from ..additive import (
+    Logit,
+    Prior,
+    Records,
+    calibrate,
+    calibration_share,
+    first_round,
+    shared_weight,
+)
 
 __all__ = ["NaiveBayesModel", "fit_naive_bayes"]
 
@@ -31,11 +39,15 @@ class NaiveBayesModel:
     std : tuple of ndarray of shape (n_outputs, n_groups)
         Standard errors from the noise: with two classes of the difference of both, with more of
         each class.
+    calibration : (float, float) or None
+        With two classes what the logit of the second is multiplied by, and what is added to it, so
+        that probabilities are calibrated.
     """
 
     prior: FloatArray
     groups: tuple[FloatArray, ...]
     std: tuple[FloatArray, ...]
+    calibration: tuple[float, float] | None
 
 
 def fit_naive_bayes(
@@ -59,9 +71,11 @@ def fit_naive_bayes(
         Released number of records.
     random_state : NoiseSource
     """
-    # Privacy. Released: the histograms of the first round of an additive model. The rest is
-    # computed from them.
-    draft = first_round(records, link, priors, epsilon, total, random_state)
+    # Privacy. Released: the histograms of the first round of an additive model, and with two
+    # classes that of the scores which it gives; sequential composition. The rest is computed from
+    # them.
+    part = calibration_share(epsilon, link, total)
+    draft = first_round(records, link, priors, epsilon - part, total, random_state)
     prior = np.log(link.probabilities(draft.intercept[None])[0])
     model = draft.finished()
     found = []
@@ -70,5 +84,15 @@ def fit_naive_bayes(
         classes = link.probabilities(draft.intercept + shape)
         joint = np.maximum(sizes, _LEAST)[:, None] * np.maximum(classes, 1e-12)
         found.append(np.log(joint / joint.sum(axis=0)).T.copy())
+    calibration = None
+    if part:
+        factor = calibrate(
+            records, link, draft, shared_weight(len(priors)), part, total, random_state
+        )
+        # The score of a row beside its probabilities: they differ by a constant in each column.
+        alone = prior[1] - prior[0]
+        for shape, table in zip(model.shapes, found, strict=True):
+            alone += table[1, 0] - table[0, 0] - shape[0, 0]
+        calibration = (factor, float(draft.intercept[0] - factor * alone))
     errors = tuple(each.T.copy() for each in model.std_errors)
-    return NaiveBayesModel(prior, tuple(found), errors)
+    return NaiveBayesModel(prior, tuple(found), errors, calibration)

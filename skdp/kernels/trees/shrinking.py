@@ -14,6 +14,8 @@ __all__ = ["plain_shares", "prune_errors", "prune_noise", "shrunk_shares", "summ
 
 # Variance that the share of a class is expected to have between the children of a node.
 _SPREAD = 0.03
+# A split stays if it changes shares by this times what chance would.
+_CHANCES = 4.0
 # Confidence of C4.5's pessimistic errors.
 _CONFIDENCE = 0.25
 
@@ -104,7 +106,7 @@ def prune_errors(model: TreeModel) -> TreeModel:
 
 
 def prune_noise(model: TreeModel, variance: float) -> TreeModel:
-    """Take away splits that change the shares by less than the noise of a count would.
+    """Take away splits that change the shares by less than noise or chance would.
 
     Parameters
     ----------
@@ -116,7 +118,9 @@ def prune_noise(model: TreeModel, variance: float) -> TreeModel:
 
     def useless(place: int, children: IntArray) -> bool:
         moved = ((model.shares[children] - model.shares[place]) ** 2).sum(axis=1)
-        return bool(sizes[children] @ moved < 0.1 * np.sqrt(1.0 + variance))
+        # What records that are divided at random change, on average.
+        chance = (len(children) - 1) * (1.0 - (model.shares[place] ** 2).sum())
+        return bool(sizes[children] @ moved < _CHANCES * chance + 0.1 * np.sqrt(variance))
 
     return _prune(model, useless, leaves_only=True)
 

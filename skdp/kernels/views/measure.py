@@ -61,8 +61,10 @@ class Tuning(NamedTuple):
         Cells of a grid, for each unit of (records times epsilon) to the power 0.8.
     told_apart : float
         Records times epsilon of a mean cell from which on categories are told apart.
-    label, grid : Fraction
-        Shares of what is left that pairs with a label take, and its grid.
+    others : float
+        Sets of other columns beside the pairs with a label, as a part of those without one.
+    grid : Fraction
+        Share of what is left that the grid of a label takes.
     beside_label : Fraction
         Share of single columns where pairs with a label follow.
     whole : float
@@ -77,7 +79,7 @@ class Tuning(NamedTuple):
     spread: float = 1.2
     cells: float = 1.0
     told_apart: float = 1.4
-    label: Fraction = Fraction(45, 100)
+    others: float = 0.5
     grid: Fraction = Fraction(20, 100)
     beside_label: Fraction = Fraction(10, 100)
     whole: float = 5.0
@@ -199,8 +201,9 @@ def division_of(
     each, pairs = (none, []) if work.labelled else work.coarse_tables(left)
     coarse = each * len(pairs)
     if work.labelled:
-        coarse = left * (tuning.label + tuning.grid)
+        each, last = work.shares_of_label(left)
         pairs = [(0, 0)] * (n_columns - 1)
+        coarse = each * len(pairs) + last
     left -= coarse
     sizes = [min(size, work.groups) for size in shape]
     flat = [Attribute(np.ones(n), np.arange(n), None, np.ones(n), np.arange(n)) for n in sizes]
@@ -396,7 +399,7 @@ class _Views:
         assert label is not None
         self.asked.progress("pairs with the label")
         pairs = [(min(axis, label), max(axis, label)) for axis in self.used if axis != label]
-        each, last = left * self.tuning.label / len(pairs), left * self.tuning.grid
+        each, last = self.shares_of_label(left)
         grids = {pair: self._grid(pair, self.records * float(each)) for pair in pairs}
         self._measure(grids, each)
         self.grids |= grids
@@ -411,6 +414,16 @@ class _Views:
             self._join_columns()
         self.budget["label"] = each * len(pairs) + last
         return left - self.budget["label"]
+
+    def shares_of_label(self, left: Fraction) -> tuple[Fraction, Fraction]:
+        """Budgets of a pair with the label, and of the grid.
+
+        Pairs count as much as the sets that follow; of these there are fewer than without a label.
+        """
+        n_pairs, last = len(self.used) - 1, left * self.tuning.grid
+        others = self.tuning.others * self._n_sets(self.records * float(left))
+        share = Fraction(round(1000 * n_pairs / (n_pairs + others)), 1000)
+        return (left - last) * share / n_pairs, last
 
     def _grid_of_label(self, label: int, signal: float) -> dict[int, int]:
         """Groups of the label and of columns, refined where most is told for the cells it costs."""
