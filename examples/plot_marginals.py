@@ -56,12 +56,8 @@ domain = Domain(
 # %%
 # Release
 # -------
-<<<<<<< HEAD:examples/plot_marginals.py
 # One fit spends all of epsilon. The pairs of dependent columns that were chosen are part of the
 # release.
-=======
-# One fit spends all of epsilon. The selected pairs of dependent columns are part of the release.
->>>>>>> h-tests:examples/plot_pair_views.py
 view = MarginalSynthesizer(epsilon=1.0, domain=domain).fit(flats)
 for a, b in view.synopsis_.model.pairs[: len(domain.names) - 1]:
     print(domain.names[a], "-", domain.names[b])

@@ -153,13 +153,13 @@ class ViewsModel(TreeModel):
                 found = max(found, self.coefficients.looks[part].values.shape[part.index(axis)] + 1)
         return found
 
-    def _shares(self, axis: int, size: int) -> tuple[IntArray, FloatArray, FloatArray]:
+    def _mixing(self, axis: int, size: int) -> tuple[IntArray, FloatArray, FloatArray]:
         """How weights of codes become weights of groups.
 
         Group of each code, its share in its group, and a matrix that gives groups without codes
         the weight of the groups around them: nothing is in them, and so they say least.
         """
-        key = "shares", axis, size
+        key = "mixing", axis, size
         if key not in self._caches:
             ladder = self.coefficients.ladders[axis]
             group = ladder.groups(size)
@@ -179,7 +179,7 @@ class ViewsModel(TreeModel):
 
     def _hats(self, axis: int, vectors: FloatArray, size: int) -> FloatArray:
         """Coefficients of mean weights of groups; the first over its root is the mean."""
-        group, shares, filled = self._shares(axis, size)
+        group, shares, filled = self._mixing(axis, size)
         found = np.zeros((size, *vectors.shape[1:]))
         np.add.at(found, group, shares.reshape(-1, *[1] * (vectors.ndim - 1)) * vectors)
         functions = self.coefficients.functions(axis, size)
@@ -248,14 +248,17 @@ class ViewsModel(TreeModel):
             sizes.append(fitting[-1] if fitting else levels[1])
         return sizes
 
+    def _row_counts(self, axis: int) -> FloatArray:
+        """Share of the rows with each code."""
+        assert self.rows is not None
+        codes, size = self.rows[:, axis], self.shape[axis]
+        found = np.bincount(codes, weights=self.row_weights, minlength=size)
+        return found.astype(np.float64, copy=False)
+
     def _column_residual(self, axis: int) -> FloatArray:
         key = "column", axis
         if key not in self._caches:
-            assert self.rows is not None
-            own = np.bincount(
-                self.rows[:, axis], weights=self.row_weights, minlength=self.shape[axis]
-            )
-            self._caches[key] = self.columns[axis].counts - self._total * own
+            self._caches[key] = self.columns[axis].counts - self._total * self._row_counts(axis)
         return self._caches[key]
 
     def _measured(self, axes: Axes) -> Iterator[Axes]:
@@ -355,10 +358,10 @@ class ViewsModel(TreeModel):
         parts = _merged(parts)
         if self.cells is not None and any(part.weights for part in parts):
             assert self.rows is not None
-            told = np.zeros(len(self.rows))
+            met = np.zeros(len(self.rows))
             for factor, weights in parts:
-                told += factor * product_of_weights(self.rows, np.ones(len(told)), weights)
-            return self.cells[0] * float(told @ told) + self.cells[1], 0.0
+                met += factor * product_of_weights(self.rows, np.ones(len(met)), weights)
+            return self.cells[0] * float(met @ met) + self.cells[1], 0.0
         if len(parts) == 1 and len(parts[0].weights) <= 1:
             factor, weights = parts[0]
             if not weights:
@@ -577,8 +580,7 @@ class ViewsModel(TreeModel):
                 alone[self._only(axis)] = self._total
                 return alone
             if self.cells is not None:
-                own = np.bincount(self.rows[:, axis], self.row_weights, self.shape[axis])
-                return self._total * own
+                return self._total * self._row_counts(axis)
             return self.columns[axis].counts.copy()
         a, b = axes
         if a > b:
@@ -591,7 +593,7 @@ class ViewsModel(TreeModel):
         if self.cells is not None:
             return table
         sizes = [self._size(axis, (a, b)) for axis in (a, b)]
-        spread = [self._shares(axis, size) for axis, size in zip((a, b), sizes, strict=True)]
+        spread = [self._mixing(axis, size) for axis, size in zip((a, b), sizes, strict=True)]
         for place, axis in enumerate(axes):
             residual = self._column_residual(axis)
             # What a weight of 1 for a code adds to the mean of groups.

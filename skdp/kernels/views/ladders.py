@@ -17,7 +17,7 @@ from ...release import Ladder
 __all__ = ["FEW", "MOST_UNITS", "ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
 
 # Most parts of a column that are looked at to group its codes, and by how much a level counts more
-# than the next coarser one: what groups of equal mass leave unresolved is halved from one to the next.
+# than the next coarser one: groups of equal mass leave half as much unresolved from level to level.
 _ATOMS, _FINER = 128, 4.0
 # Most units of a column: tables of more groups are hardly ever above the noise.
 MOST_UNITS = 128
@@ -117,11 +117,11 @@ def _grouped(mass: FloatArray, n_units: int) -> IntArray:
     finer = n_units // (len(ends) - 1)
     if finer == 1:
         return units
-    found = np.empty(len(mass), dtype=np.int64)
+    split = np.empty(len(mass), dtype=np.int64)
     for unit in np.unique(units):
         own = units == unit
-        found[own] = unit * finer + _halved(mass[own], finer)
-    return found
+        split[own] = unit * finer + _halved(mass[own], finer)
+    return split
 
 
 def _halved(mass: FloatArray, n_units: int) -> IntArray:

@@ -100,7 +100,7 @@ _GROUPS, _GROUPS_OF_TWO = 128, 512
 # Most cells and columns of one table of all columns. Tables of all columns are rows cell by cell if
 # they have at most so many.
 _WHOLE_CELLS, _WHOLE_COLUMNS, _LISTED = 100_000, 10, 300_000
-# Groups of a column in the grid of a label at most, records times epsilon of a mean cell, and cells.
+# Most groups of a column in the grid of a label, records times epsilon of a mean cell, most cells.
 _MOST_IN_GRID, _RECORDS_IN_GRID, _CELLS_OF_GRID = 8, 5.0, 2048
 # Share of what rows have in a cell of it that is kept at least, and that keeps ratios finite.
 _KEPT, _TINY = 0.1, 1e-12
@@ -389,7 +389,7 @@ class _Views:
 
     @property
     def labelled(self) -> bool:
-        """Whether tables with the label come first: with words for a workload, and several others."""
+        """Whether tables with the label come first: with several others, and a word for a workload."""
         word = isinstance(self.asked.workload, str) and self.asked.plan == "adaptive"
         return word and self.asked.label is not None and len(self.used) > 2
 
@@ -400,7 +400,7 @@ class _Views:
         self.asked.progress("pairs with the label")
         pairs = [(min(axis, label), max(axis, label)) for axis in self.used if axis != label]
         each, last = self.shares_of_label(left)
-        grids = {pair: self._grid(pair, self.records * float(each)) for pair in pairs}
+        grids: Grids = {pair: self._grid(pair, self.records * float(each)) for pair in pairs}
         self._measure(grids, each)
         self.grids |= grids
         self._join_columns()
@@ -766,7 +766,7 @@ class _Views:
                 continue
             ladder = self.known.ladders[axis]
             _, units = np.unique(ladder.units, return_inverse=True)
-            mass = np.bincount(units, weights=mu)
+            mass = np.bincount(units, weights=mu).astype(np.float64, copy=False)
             found.append(Attribute(mu, order, units, mass, np.arange(len(mass))))
         return found
 
@@ -804,7 +804,7 @@ class _Views:
         return np.unique(ladder.units) // (ladder.n_units // size)
 
     def _with_parts(self) -> Grids:
-        """Grids of the chosen sets, and of sets within wide ones: sums have less noise than cells."""
+        """Grids of the chosen sets, and of sets within wide ones, whose sums have less noise."""
         found = dict(self.grids)
         for axes, sizes in self.grids.items():
             for order in range(2, _NARROW + 1) if len(axes) > _NARROW else ():
