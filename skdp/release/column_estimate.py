@@ -19,8 +19,8 @@ from .coefficients import Ladder, basis_of
 
 __all__ = ["ColumnEstimate"]
 
-# Neighbouring blocks whose halves are believed to differ, or not, together, and by how many standard
-# deviations of what noise alone shows they may still differ.
+# Neighbouring blocks whose halves are believed to differ, or not, together; and by how many
+# standard deviations of what noise alone shows they may still differ.
 _POOLED, _DOUBT = 16, 2.0
 # Columns of more codes than this are estimated from their own tree alone.
 _MOST_JOINED = 1 << 16

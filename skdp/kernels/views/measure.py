@@ -389,7 +389,7 @@ class _Views:
 
     @property
     def labelled(self) -> bool:
-        """Whether tables with the label come first: with several others, and a word for a workload."""
+        """Whether tables with the label come first: a word is the workload, of several columns."""
         word = isinstance(self.asked.workload, str) and self.asked.plan == "adaptive"
         return word and self.asked.label is not None and len(self.used) > 2
 
