@@ -161,7 +161,7 @@ def test_plans_of_other_releases(declared, capsys, more, message):
     assert message in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("method", ["marginals", "hdpview"])
+@pytest.mark.parametrize("method", ["privtree", "hdpview"])
 def test_a_plan_has_the_bins_that_the_release_uses(tmp_path, capsys, method):
     fine = Domain({name: Numeric(0, 100) for name in "abc"})
     arguments = ["--domain", tmp_path / "d.json", "--epsilon", 1, "--rows", 9_000]

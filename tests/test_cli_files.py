@@ -313,7 +313,7 @@ def test_dates_and_special_values_in_either_format(tmp_path, capsys, library):
     text = rows.to_csv(index=False) + "2021-02-30,never,ten\n,,\n"
     (tmp_path / "rows.csv").write_text(text)
     for kind in ("csv", "parquet"):
-        assert release(tmp_path, f"rows.{kind}", "--method", "pair-views", domain=domain) == 0
+        assert release(tmp_path, f"rows.{kind}", "--method", "marginals", domain=domain) == 0
         view = skdp.Synopsis.load(tmp_path / "view.skdp")
         assert abs(view.count("money == 999") - (money == 999).sum()) < 200
         spring = (rows["day"] >= "2021-03-01") & (rows["day"] < "2021-06-01")

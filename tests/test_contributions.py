@@ -173,7 +173,7 @@ BOUNDED = [case for case in CASES if "max_contributions" in case.estimator._get_
 
 
 def test_all_that_count_bound_contributions():
-    assert len(BOUNDED) == 24
+    assert len(BOUNDED) == 23
 
 
 @pytest.mark.parametrize("case", BOUNDED, ids=lambda case: case.name)

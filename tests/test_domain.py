@@ -1080,14 +1080,6 @@ def test_what_is_built_of_an_inferred_domain_is_inferred():
     assert again == mixed and not again["b"].inferred and again["s"].inferred
 
 
-def test_a_pickle_from_before_attributes_were_marked():
-    domain = Domain({"a": Numeric(0, 1)}, inferred=True)
-    old = Domain.__new__(Domain)
-    state = {**vars(domain), "attributes": (Numeric(0, 1),)}
-    old.__setstate__(state)
-    assert old.inferred and Domain({"b": old["a"]}).inferred
-
-
 @pytest.mark.parametrize(
     ("column", "message"),
     [

@@ -199,7 +199,6 @@ def table(n=400):
         lambda domain: skdp.PrivTreeSynthesizer(1, domain=domain, random_state=0),
         lambda domain: skdp.KDTreeSynthesizer(1, domain=domain, random_state=0),
         lambda domain: skdp.GridSynthesizer(1, domain=domain, random_state=0),
-        lambda domain: skdp.MarginalSynthesizer(1, domain=domain, max_order=1, random_state=0),
         lambda domain: skdp.DataCube(1, domain=domain, max_order=1, random_state=0),
         lambda domain: skdp.PrivateNaiveBayes(1, domain=domain, target="c", random_state=0),
         lambda domain: skdp.PrivPfCClassifier(1, domain=domain, target="c", random_state=0),
@@ -225,7 +224,7 @@ def test_what_counts_cells_releases_few_bins(made):
         assert fine.selected_ == coarse.selected_
 
 
-def test_single_columns_and_the_linear_plan_keep_all_bins():
+def test_single_columns_and_marginals_keep_all_bins():
     rng = np.random.default_rng(1)
     n = 20_000
     rows = pd.DataFrame({"hours": rng.exponential(3, n), "kind": rng.choice(["a", "b"], n)})
@@ -235,9 +234,7 @@ def test_single_columns_and_the_linear_plan_keep_all_bins():
         # Not about groups of codes either.
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
-        release = skdp.MarginalSynthesizer(1, domain=domain, plan="linear", random_state=0).fit(
-            rows
-        )
+        release = skdp.MarginalSynthesizer(1, domain=domain, random_state=0).fit(rows)
     assert release.synopsis_.domain == domain
     assert abs(release.quantile("hours") / rows["hours"].median() - 1) < 0.05
     assert abs(release.count("hours <= 2") / truth - 1) < 0.05

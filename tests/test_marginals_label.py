@@ -45,11 +45,10 @@ def pairs_of(view):
 
 
 def test_pairs_with_the_target_are_measured_first():
-    # With few sets, only they are measured.
+    # Whatever the epsilon; and with them a grid of the columns that tell most of it.
     view = release(rows(20_000, 0.3, told=True), 0.05, max_order=2)
-    assert pairs_of(view) == {(axis, 4) for axis in range(4)} or all(
-        4 in pair for pair in pairs_of(view)
-    )
+    assert pairs_of(view) >= {(axis, 4) for axis in range(4)}
+    assert (0, 1, 4) in view.synopsis_.model.coefficients.looks
 
 
 @pytest.mark.parametrize("max_order", [2, 3])

@@ -203,14 +203,6 @@ def test_many_columns_are_drawn():
     assert len(report.pairs.drop_duplicates(["first", "second"])) == 1000
 
 
-def test_reports_of_earlier_versions_are_read():
-    report = compare(coded(30), coded(30, 1), CODED)
-    for new in ("scores", "learners"):
-        del report.__dict__[new]
-    old = pickle.loads(pickle.dumps(report))
-    assert old.scores == {} and old.learners is None and "NOT PRIVATE" in repr(old)
-
-
 def test_nist_score_of_a_subsample():
     tables = pytest.importorskip("benchmarks._fidelity_tables")
     nist = tables.load("nist")

