@@ -48,8 +48,9 @@ class MarginalSynthesizer(Synthesizer):
         Public range or categories of every column, required. One attribute stands for all
         columns of an array.
     target : str, default=None
-        Column of the domain that takes ``y``, to be predicted from the others. Pairs with it are
-        chosen first, and sets without it count half. It changes nothing for a workload of sets.
+        Column of the domain that takes ``y``, to be predicted from the others. All pairs with it
+        are measured first, then one table of it and the columns that tell most of it, in groups;
+        sets without it count half. It changes nothing for a workload of sets.
     max_order : int, default=3
         Largest number of columns in a chosen set, 1 to 4. A number above the number of columns
         allows the set of all columns. 1 measures single columns only, which are then independent
@@ -108,8 +109,9 @@ class MarginalSynthesizer(Synthesizer):
     and parameters. *Released*: a noisy number of records, and noisy counts of the blocks of every
     level of each column's tree; then either the joint counts of all columns that reach a threshold
     (at an epsilon above 5), or one noisy table of all columns (where there are few cells for the
-    number of records), or noisy coarse tables of all pairs (where there is enough signal), which
-    sets of columns were selected, and a noisy table of groups of codes for each of them. *Cost*: a
+    number of records), or noisy coarse tables of all pairs (where there is enough signal; with a
+    target noisy tables of its pairs, and one of it and several columns), which sets of columns were
+    selected, and a noisy table of groups of codes for each of them. *Cost*: a
     record changes the number of records by one, one block of each level by one, one cell of each
     table and of the joint counts by one, and every score of a set by at most its weight, up or
     down. These are measured one after the other, and their budgets add up to epsilon. Budgets,
