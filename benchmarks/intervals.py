@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from benchmarks import _fidelity_tables as tables
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.exceptions import InsecureSeedWarning
+from skdp.expected.questions import random_weights
 
 EPSILONS = (0.05, 0.3, 1.0, 8.0)
 LEVELS = (0.8, 0.9, 0.95)
@@ -41,18 +42,6 @@ FIRST_SEED = 77
 _TAIL = 0.02, 0.2
 
 Weights = dict[int, NDArray[np.float64]]
-
-
-def random_weights(size: int, ordered: bool, generator: np.random.Generator) -> NDArray[np.float64]:
-    """Weights 1 on a random range of codes, or on a random subset of unordered ones, else 0."""
-    weights = np.zeros(size)
-    if ordered:
-        low, high = sorted(generator.integers(0, size, size=2).tolist())
-        weights[low : high + 1] = 1.0
-    else:
-        most = int(generator.integers(1, size + 1))
-        weights[generator.permutation(size)[:most]] = 1.0
-    return weights
 
 
 def tail_weights(

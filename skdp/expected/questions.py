@@ -11,7 +11,7 @@ from .._types import CodeArray, FloatArray
 from ..domain import Domain
 from ..release.model import Model
 
-__all__ = ["errors_of_answers"]
+__all__ = ["errors_of_answers", "random_weights"]
 
 # Questions of each kind, and columns or sets of columns that they are on.
 _QUESTIONS = 240

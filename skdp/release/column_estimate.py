@@ -252,11 +252,13 @@ class ColumnEstimate:
             found = found + (self._restored @ weights) ** 2
         return np.maximum(found, 0.0)
 
-    def estimated(self, weights: FloatArray) -> FloatArray:
-        """The part of `variance` that is not noise: of details that were not believed."""
+    def parts_of_variance(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """`variance` in two parts: of noise, and of details that were not believed."""
+        whole = self.variance(weights)
         if self.codes is not None:
             weights = weights[self.codes]
         padded = np.zeros((self.lattice, *weights.shape[1:]))
         padded[: len(weights)] = weights
         found = np.einsum("k...,k...->...", padded, self._spread(padded, self._lacking))
-        return np.maximum(found, 0.0)
+        hidden = np.minimum(np.maximum(found, 0.0), whole)
+        return whole - hidden, hidden

@@ -368,9 +368,8 @@ class ViewsModel(TreeModel):
                 return factor**2 * self.total_variance, 0.0
             [(axis, vector)] = weights.items()
             inside = self._cut_codes(axis, vector, {})
-            whole = float(self.columns[axis].variance(vector))
-            lacking = min(float(self.columns[axis].estimated(vector)), whole)
-            return factor**2 * (whole - lacking), factor**2 * (inside + lacking)
+            known, hidden = map(float, self.columns[axis].parts_of_variance(vector))
+            return factor**2 * known, factor**2 * (inside + hidden)
         constant = 0.0
         single: dict[int, FloatArray] = {}
         several: dict[Axes, FloatArray] = {}
@@ -396,9 +395,8 @@ class ViewsModel(TreeModel):
         noise = constant**2 * self.total_variance
         lacking = 0.0
         for axis, pure in single.items():
-            whole = float(self.columns[axis].variance(pure))
-            hidden = min(float(self.columns[axis].estimated(pure)), whole)
-            noise, lacking = noise + whole - hidden, lacking + hidden
+            known, hidden = map(float, self.columns[axis].parts_of_variance(pure))
+            noise, lacking = noise + known, lacking + hidden
         for part, told in several.items():
             trust, each = self._trust(part)
             noise += trust**2 * float((told**2 * self.coefficients.looks[part].variances).sum())
@@ -564,8 +562,8 @@ class ViewsModel(TreeModel):
         elif self.cells is not None:
             deviation = np.sqrt([self.variance_of([{axis: each}])[0] for each in weights])
         else:
-            variance = self.columns[axis].variance(weights.T)
-            lacking = np.minimum(self.columns[axis].estimated(weights.T), variance)
+            known, lacking = self.columns[axis].parts_of_variance(weights.T)
+            variance = known + lacking
             hidden = float(lacking.sum() / max(float(variance.sum()), 1e-300))
             deviation = np.sqrt(variance)
         text = self._guarantee(1.0 - hidden, hidden, level)

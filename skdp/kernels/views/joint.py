@@ -45,10 +45,6 @@ class JointCounts(NamedTuple):
     ----------
     rows : ndarray of int32, shape (n_rows, n_attributes)
     counts : ndarray of float64, shape (n_rows,)
-    total : float
-        Estimated number of all records.
-    variance : float
-        Of the total; at most this where the joint counts have a threshold.
     noise : float
         Variance of the noise of a count.
     elsewhere : float
@@ -57,8 +53,6 @@ class JointCounts(NamedTuple):
 
     rows: CodeArray
     counts: FloatArray
-    total: float
-    variance: float
     noise: float
     elsewhere: float
 
@@ -106,7 +100,6 @@ def measure_joint(
     epsilon: Fraction,
     attributes: Sequence[Attribute],
     total: float,
-    total_variance: float,
     source: NoiseSource,
 ) -> JointCounts | None:
     """Noisy counts of all cells that reach the threshold; None if they hold too few records.
@@ -121,8 +114,6 @@ def measure_joint(
         Released: where records are likely.
     total : float
         The released number of records.
-    total_variance : float
-        Of its noise.
     source : NoiseSource
     """
     # Privacy. Released: the cells of the whole domain whose noisy count reaches a threshold that
@@ -141,9 +132,7 @@ def measure_joint(
     # How many empty cells pass is as uncertain as a Poisson number.
     passing = math.exp(math.log(math.prod(table.shape)) - float(epsilon) * threshold)
     noise, elsewhere = discrete_laplace_variance(epsilon), passing * threshold**2
-    variance = len(rows) * noise + elsewhere
-    known = _both_totals(total, total_variance, float(counts.sum()), variance)
-    return JointCounts(rows.astype(np.int32), counts, known, total_variance, noise, elsewhere)
+    return JointCounts(rows.astype(np.int32), counts, noise, elsewhere)
 
 
 def _real(
@@ -192,8 +181,3 @@ def _real(
     )
     kept: FloatArray = np.clip(real, 0.0, 1.0)[bin_of, level]
     return kept
-
-
-def _both_totals(total: float, own: float, summed: float, variance: float) -> float:
-    """A total and a sum of counts, weighted by their precision."""
-    return (total * variance + summed * own) / (variance + own)

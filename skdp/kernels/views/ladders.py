@@ -14,13 +14,13 @@ from scipy.optimize import minimize
 from ..._types import FloatArray, IntArray
 from ...release import Ladder
 
-__all__ = ["FEW", "MOST_UNITS", "ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
+__all__ = ["FEW", "ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
 
 # Most parts of a column that are looked at to group its codes, and by how much a level counts more
 # than the next coarser one: groups of equal mass leave half as much unresolved from level to level.
 _ATOMS, _FINER = 128, 4.0
 # Most units of a column: tables of more groups are hardly ever above the noise.
-MOST_UNITS = 128
+_MOST_UNITS = 128
 # Columns of at most so many codes have a unit for each; ladders of these numbers of units.
 FEW = 16
 _LADDERS = {6: (1, 3, 6), 8: (1, 2, 4, 8), 9: (1, 3, 9), 12: (1, 4, 12), 16: (1, 2, 4, 8, 16)}
@@ -38,7 +38,7 @@ _MANY, _BLOCKS, _OF_BLOCKS, _HALVINGS = 128, 32, Fraction(7, 10), 5
 def ladder_of(
     counts: FloatArray,
     order: IntArray | None,
-    most_units: int = MOST_UNITS,
+    most_units: int = _MOST_UNITS,
     finest: float = math.inf,
 ) -> Ladder:
     """Nested groups of the codes of a column, from its released counts.

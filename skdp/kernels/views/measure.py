@@ -24,7 +24,7 @@ from ...rows import Counts, CountTable
 from .attributes import Attribute, used_attributes
 from .candidates import MOST_CELLS, Candidates, Workload
 from .joint import JointCounts, joint_share, measure_joint
-from .ladders import FEW, MOST_UNITS, coarse_size, column_plan, ladder_of
+from .ladders import FEW, coarse_size, column_plan, ladder_of
 from .laws import Laws
 from .population import Population, Target
 from .posterior import mean_of_pair, parts_of_set, posterior_mean, with_margins
@@ -309,7 +309,7 @@ class _Views:
         if joint:
             asked.progress("all columns together")
             self.joint = measure_joint(
-                self.table, left, self._attributes(), self.records, self.total_variance, self.source
+                self.table, left, self._attributes(), self.records, self.source
             )
             self.budget["joint"] = left
             if self.joint is not None:
@@ -357,7 +357,7 @@ class _Views:
             column = ColumnEstimate(size, plan.sizes, variances, self.total_variance)
             column.fit(self.blocks[axis], self.total)
             self.columns[axis] = column
-        most = _GROUPS_OF_TWO if len(self.used) <= 2 else MOST_UNITS
+        most = most_groups(self.table.shape, 2)
         finest = math.inf
         if sets and self.asked.plan == "adaptive":
             signal = self.records * float(left * (1 - share))
@@ -628,11 +628,11 @@ class _Views:
         if self.asked.plan == "aim":
             return (1 - _AIM_CHOICE) / _AIM_ROUNDS
         word = self.asked.workload if isinstance(self.asked.workload, str) else "all"
-        columns = self.tuning.column * _WORDS[word] * len(self.used)
         if whole:
             # Sums of cells say much of columns, the more the less noise there is in a cell.
             signal = self.records * float(left) / math.prod(self.table.shape)
             return Fraction(round(1000 * _BESIDE_WHOLE * min(_WELL_ABOVE / signal, 1.0)) or 1, 1000)
+        columns = self.tuning.column * _WORDS[word] * len(self.used)
         # The sets have about this much of what is left.
         n_sets = self._n_sets(0.7 * self.records * float(left))
         return Fraction(round(1000 * columns / (columns + n_sets)), 1000)
