@@ -468,7 +468,8 @@ def test_errors_of_hdmm_are_those_of_its_strategies():
     assert error == pytest.approx((gram * inverse).sum())
     # The trace is the error where every cell is counted.
     assert error < 0.9 * np.trace(gram)
-    assert hdmm.product([gram], 1) == pytest.approx(error)
+    # Each search stops where it is flat; how near the minimum depends on SciPy's version.
+    assert hdmm.product([gram], 1) == pytest.approx(error, rel=1e-3)
 
     grams = [hdmm.GRAMS["ranges"](3), hdmm.GRAMS["prefixes"](2)]
     sums = [np.ones((3, 3)), np.ones((2, 2))]
