@@ -341,6 +341,16 @@ def marginals() -> list[Branch]:
             branch(f"workload {name}", lambda: few(pairs_of(SPACE)), workload=workload)
             for name, workload in (("ranges",) * 2, ("cells",) * 2, ("of sets", weights))
         ),
+        branch(
+            "workload of means", lambda: few(pairs_of(SPACE)), workload={"means": {"x": ["s", "y"]}}
+        ),
+        branch(
+            "workload of means, rules",
+            lambda: few(pairs_of(RULED)),
+            runs=1,
+            domain=RULED,
+            workload={"means": {"y": "s"}, ("x", "s"): 1},
+        ),
         branch("coarse tables", lambda: crowded(SPACE), (1.3,), 4, max_order=2),
         branch("coarse tables, rules", lambda: crowded(RULED), (3.0,), domain=RULED, max_order=2),
         branch("sets of three", lambda: crowded(SPACE), (0.7,), 4),

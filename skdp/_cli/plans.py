@@ -17,7 +17,7 @@ from ..kernels.hdpview import hdpview_parameters
 from ..kernels.views import Asked, Rules, division_of, used_attributes
 from ..kernels.views.ladders import column_plan
 from ..mechanisms import discrete_laplace_variance
-from ..synthesis.workloads import as_workload, used_sets
+from ..synthesis.workloads import as_workload, means_of, used_sets
 from .csv_lines import Declared, read_records
 from .declared import read_domain
 from .describe import text_table
@@ -93,12 +93,14 @@ def _marginals(parts: Mapping[str, Fraction], domain: Domain, options: Namespace
         label=label if label in used else None,
         max_order=made.max_order,
         workload=used_sets(workload, domain.shape),
+        means=means_of(made.workload, domain),
     )
     shares = division_of(sizes, parts["views"], options.rows or 0, asked)
     all_columns = "all columns together, cell by cell"
     sets = f"{shares.n_sets} set{'s' * (shares.n_sets != 1)} of two and more columns"
     pairs = f"coarse tables of {shares.n_coarse} pairs of columns"
     views = [
+        Step("- means", shares.means, "sums of numbers by group"),
         Step("- columns", shares.columns, single),
         Step("- joint", shares.joint, all_columns, shares.joint),
         Step("- coarse", shares.coarse, pairs, shares.coarse / max(shares.n_coarse, 1)),

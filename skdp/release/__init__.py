@@ -85,7 +85,7 @@ from .rounding import round_line
 from .synopsis import Synopsis
 from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
 from .tree_model import TreeModel
-from .views_model import ViewsModel
+from .views_model import MeasuredSums, ViewsModel
 
 __all__ = [
     "AnySpread",
@@ -102,6 +102,7 @@ __all__ = [
     "KnownNoise",
     "Ladder",
     "LeafErrorBound",
+    "MeasuredSums",
     "Model",
     "NetworkDensity",
     "NetworkModel",

@@ -25,7 +25,7 @@ from .intervals import Error
 from .model import Weights, by_attributes
 from .tree_model import TreeModel
 
-__all__ = ["Tuning", "ViewsModel"]
+__all__ = ["MeasuredSums", "Tuning", "ViewsModel"]
 
 Axes = tuple[int, ...]
 
@@ -58,6 +58,44 @@ TUNING = Tuning()
 _DENSE_CELLS = 1 << 20
 # A condition cuts two codes; weights of more codes are not ones of a range.
 _MOST_CUT = 2
+# Values in measured sums are rounded by up to a part in a million of their range.
+_AFFINE = 1e-5
+
+
+class MeasuredSums(NamedTuple):
+    """Noisy sums of a number for each code of another column.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_codes,)
+        Of each code of the number, less their middle; 0 for codes without a value.
+    has_value, missing : ndarray of bool, shape (n_codes,)
+        Codes with a value, and those without one that records can have.
+    sums, n_missing : ndarray of float64, shape (n_groups,)
+        Of the values, and the number of records without one.
+    variances : tuple of float
+        Of a sum, and of a number of records without a value: 0 if all have one.
+    """
+
+    values: FloatArray
+    has_value: BoolArray
+    missing: BoolArray
+    sums: FloatArray
+    n_missing: FloatArray
+    variances: tuple[float, float]
+
+    def told(self, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Weights of codes, (n_codes, n), as those of records with a value, of it, and of others.
+
+        Returns
+        -------
+        ndarray of float64, shape (3, n), and for each whether these are the weights.
+        """
+        basis = np.stack([self.has_value, self.values, self.missing], axis=1).astype(np.float64)
+        scale = np.maximum(np.abs(basis).max(axis=0), 1e-300)
+        found = np.linalg.lstsq(basis / scale, weights, rcond=None)[0] / scale[:, None]
+        away = np.abs(basis @ found - weights).max(axis=0)
+        return found, away <= _AFFINE * np.abs(weights).max(axis=0)
 
 
 class _Part(NamedTuple):
@@ -83,6 +121,8 @@ class ViewsModel(TreeModel):
     cells : tuple of float, default=None
         If the rows are the counts of all columns together: the variance of one of them, and that of
         the sum over all other cells.
+    sums : mapping of (int, int) to MeasuredSums, default=()
+        Of a number, for each code of another column.
     """
 
     kind: ClassVar[str] = "views"
@@ -94,6 +134,7 @@ class ViewsModel(TreeModel):
         coefficients: Coefficients,
         possible: Mapping[Axes, BoolArray] | None = None,
         cells: tuple[float, float] | None = None,
+        sums: Mapping[tuple[int, int], MeasuredSums] | None = None,
     ) -> None:
         super().__init__(
             rows_model.density,
@@ -110,6 +151,7 @@ class ViewsModel(TreeModel):
         self.coefficients = coefficients
         self.possible = dict(possible or {})
         self.cells = cells
+        self.sums = dict(sums or {})
         look = coefficients.looks[()]
         self._total = float(look.values)
         self.total_variance = float(look.variances)
@@ -292,6 +334,25 @@ class ViewsModel(TreeModel):
             [axis] = axes
             return self.columns[axis].counts @ weights[axis]
         found = self._total * self._of_rows(axes, weights, n)
+        found += self._corrections(axes, weights, n)
+        for key in _both_ways(axes):
+            if key in self.sums:
+                found = self._summed(key, weights, found)
+        return found
+
+    def _summed(
+        self, key: tuple[int, int], weights: Mapping[int, FloatArray], others: FloatArray
+    ) -> FloatArray:
+        """Answers from measured sums of a number by groups, and the others as they are."""
+        (axis, by), known = key, self.sums[key]
+        (whole, of_value, none), fits = known.told(weights[axis])
+        counts, w = self.columns[by].counts, weights[by]
+        told = whole * (counts @ w) + of_value * (known.sums @ w)
+        return np.where(fits, told + (none - whole) * (known.n_missing @ w), others)
+
+    def _corrections(self, axes: Axes, weights: dict[int, FloatArray], n: int) -> FloatArray:
+        """What everything measured adds to the rows."""
+        found = np.zeros(n)
         sizes = {axis: self._size(axis, axes) for axis in axes}
         hats = {axis: self._hats(axis, weights[axis], sizes[axis]) for axis in axes}
         means = {axis: self._mean(axis, hats[axis]) for axis in axes}
@@ -373,6 +434,7 @@ class ViewsModel(TreeModel):
         constant = 0.0
         single: dict[int, FloatArray] = {}
         several: dict[Axes, FloatArray] = {}
+        parts, noise_of_sums = self._without_sums(parts)
         estimated = 0.0
         for factor, weights in parts:
             axes = tuple(sorted(weights))
@@ -392,7 +454,7 @@ class ViewsModel(TreeModel):
                     told = np.multiply.outer(told, hats[axis][1 : 1 + size])
                 several[part] = several[part] + told if part in several else told
             estimated += math.sqrt(self._unmeasured(axes, weights)) * abs(factor)
-        noise = constant**2 * self.total_variance
+        noise = constant**2 * self.total_variance + noise_of_sums
         lacking = 0.0
         for axis, pure in single.items():
             known, hidden = map(float, self.columns[axis].parts_of_variance(pure))
@@ -402,6 +464,29 @@ class ViewsModel(TreeModel):
             noise += trust**2 * float((told**2 * self.coefficients.looks[part].variances).sum())
             lacking += each * float((told**2).sum())
         return noise, estimated**2 + lacking
+
+    def _without_sums(self, parts: Sequence[_Part]) -> tuple[list[_Part], float]:
+        """Parts without those that measured sums answer, and the variance of the noise of these."""
+        left: list[_Part] = []
+        summed: dict[tuple[int, int], FloatArray] = {}
+        for part in parts:
+            keys = [key for key in _both_ways(tuple(part.weights)) if key in self.sums]
+            for axis, by in keys:
+                told, fits = self.sums[axis, by].told(part.weights[axis][:, None])
+                if fits[0]:
+                    whole, of_value, none = part.factor * told[:, 0]
+                    w = part.weights[by]
+                    # The sums, and the numbers without a value.
+                    new = np.stack([of_value * w, (none - whole) * w])
+                    summed[axis, by] = summed.get((axis, by), 0.0) + new
+                    left.append(_Part(float(whole), {by: w}))
+                    break
+            else:
+                left.append(part)
+        noise = sum(
+            float((each**2).sum(axis=1) @ self.sums[key].variances) for key, each in summed.items()
+        )
+        return left, noise
 
     def _unmeasured(self, axes: Axes, weights: Weights) -> float:
         """Variance of what the rows add to the measured part of one product of weights."""
@@ -645,6 +730,11 @@ class ViewsModel(TreeModel):
         ]
         facts["possible"] = [list(axes) for axes in self.possible]
         facts["cells"] = None if self.cells is None else list(self.cells)
+        facts["sums"] = [[*key, *map(float, each.variances)] for key, each in self.sums.items()]
+        for name in ("values", "has_value", "missing", "sums", "n_missing"):
+            vectors = [getattr(each, name).astype(np.float64) for each in self.sums.values()]
+            if vectors:
+                arrays[f"sums_{name}"] = _chained(vectors)
         order = sorted(self.columns)
         arrays["counts"] = _chained([self.columns[axis].counts for axis in order])
         arrays["units"] = _chained([self.coefficients.ladders[axis].units for axis in order])
@@ -744,7 +834,42 @@ class ViewsModel(TreeModel):
         cells = None if facts["cells"] is None else tuple(float(each) for each in facts["cells"])
         if cells is not None and not (len(cells) == 2 and all(0 <= x < math.inf for x in cells)):
             raise ValueError("the variances of joint counts must be two, not negative")
-        return cls(rows_model, columns, coefficients, possible, cells)
+        sums = _sums_of(facts["sums"], arrays, shape, several)
+        return cls(rows_model, columns, coefficients, possible, cells, sums)
+
+
+def _sums_of(
+    facts: Sequence[Any],
+    arrays: Mapping[str, NDArray[Any]],
+    shape: tuple[int, ...],
+    columns: set[int],
+) -> dict[tuple[int, int], MeasuredSums]:
+    """Measured sums from a file."""
+    found: dict[tuple[int, int], MeasuredSums] = {}
+    if not facts:
+        return found
+    cut = {name: _Cutter(arrays[f"sums_{name}"]) for name in MeasuredSums._fields[:-1]}
+    for axis, by, *variances in facts:
+        axis, by = int(axis), int(by)
+        if axis == by or not {axis, by} <= columns:
+            raise ValueError("sums are not of columns of the domain")
+        if len(variances) != 2 or not all(0 <= float(each) < math.inf for each in variances):
+            raise ValueError("the variances of sums must be two, not negative")
+        read = {
+            name: each.take(shape[axis if name in ("values", "has_value", "missing") else by])
+            for name, each in cut.items()
+        }
+        if not all(np.isfinite(each).all() for each in read.values()):
+            raise ValueError("sums must be finite")
+        found[axis, by] = MeasuredSums(
+            read["values"],
+            read["has_value"].astype(bool),
+            read["missing"].astype(bool),
+            read["sums"],
+            read["n_missing"],
+            (float(variances[0]), float(variances[1])),
+        )
+    return found
 
 
 class _Cutter:
@@ -777,6 +902,11 @@ def _positive(*numbers: float) -> bool:
 
 def _chained(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(arrays) if arrays else np.zeros(0)
+
+
+def _both_ways(axes: Axes) -> list[tuple[int, int]]:
+    """A pair of columns in both orders; nothing for more or fewer columns."""
+    return [(axes[0], axes[1]), (axes[1], axes[0])] if len(axes) == 2 else []
 
 
 def _times(factors: Sequence[FloatArray]) -> FloatArray | float:

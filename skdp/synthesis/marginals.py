@@ -15,7 +15,7 @@ from ..exceptions import DomainError
 from ..kernels.views import PLANS, Asked, Rules, measured_views, most_groups, used_attributes
 from ..release import Synopsis
 from .base import Synthesizer
-from .workloads import as_workload, used_sets
+from .workloads import as_workload, means_of, used_sets
 
 __all__ = ["MarginalSynthesizer"]
 
@@ -60,8 +60,10 @@ class MarginalSynthesizer(Synthesizer):
         "cells" less than "all". A dict names the only sets that may be chosen, as tuples of at
         most ``max_order`` column names, with weights in (0, 1] by which their scores count, such
         as ``{("age", "sex"): 1, ("age", "pay"): 0.5}``. Tables of more than 2**22 cells, with at
-        most 128 groups of codes a column (512 if there are two columns), are refused. The workload
-        is public.
+        most 128 groups of codes a column (512 if there are two columns), are refused. The key
+        "means", as in ``{"means": {"pay": ["sex", "region"]}}``, measures the sum of a numeric
+        column for each value of the others, so that its means by these are as accurate as they can
+        be; alone, it leaves the other queries as for "all". The workload is public.
     plan : {"adaptive", "mst", "aim"}, default="adaptive"
         How sets are chosen and what they cost. "mst" and "aim" are the plans of two papers, for
         comparisons: a spanning tree of pairs [3]_, whatever ``max_order`` is, and one set a round
@@ -105,18 +107,19 @@ class MarginalSynthesizer(Synthesizer):
 
     Notes
     -----
-    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain
-    and parameters. *Released*: a noisy number of records, and noisy counts of the blocks of every
-    level of each column's tree; then either the joint counts of all columns that reach a threshold
-    (at an epsilon above 5), or one noisy table of all columns (where there are few cells for the
-    number of records), or noisy coarse tables of all pairs (where there is enough signal; with a
-    target noisy tables of its pairs, and one of it and several columns), which sets of columns were
-    selected, and a noisy table of groups of codes for each of them. *Cost*: a
-    record changes the number of records by one, one block of each level by one, one cell of each
-    table and of the joint counts by one, and every score of a set by at most its weight, up or
-    down. These are measured one after the other, and their budgets add up to epsilon. Budgets,
-    groups and candidate sets follow from public facts and earlier releases. Rows, answers and error
-    bars are computed from what was released.
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain and
+    parameters. *Released*: a noisy number of records, noisy sums of a number by group where
+    ``workload`` asks for means, and noisy counts of the blocks of every level of each column's
+    tree; then either the joint counts of all columns that reach a threshold (at an epsilon above
+    5), or one noisy table of all columns (where there are few cells for the number of records), or
+    noisy coarse tables of all pairs (where there is enough signal; with a target noisy tables of
+    its pairs, and one of it and several columns), which sets of columns were selected, and a noisy
+    table of groups of codes for each of them. *Cost*: a record changes the number of records by
+    one, one sum by at most half the range of the number (values count from its middle), one block
+    of each level by one, one cell of each table and of the joint counts by one, and every score of
+    a set by at most its weight, up or down. These are measured one after the other, and their
+    budgets add up to epsilon. Budgets, groups and candidate sets follow from public facts and
+    earlier releases. Rows, answers and error bars are computed from what was released.
 
     Answers are nearly unbiased and may be negative; intervals of counts end at 0. The part of their
     variance that is noise follows from its known law. The part for what was not measured (columns
@@ -237,6 +240,7 @@ class MarginalSynthesizer(Synthesizer):
             zeros=domain.structure.zeros,
             max_order=max_order,
             workload=workload,
+            means=means_of(self.workload, domain),
             plan=self.plan,
             progress=self._progress,
         )
@@ -253,6 +257,7 @@ class MarginalSynthesizer(Synthesizer):
                 "Wider tables are hardly ever above the noise; wider queries are answered anyway."
             )
         workload = used_sets(as_workload(self.workload, domain, order), domain.shape)
+        means_of(self.workload, domain)
         self._check_plan(order)
         return min(order, len(domain.shape)), workload
 

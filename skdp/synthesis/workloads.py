@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from .._types import FloatArray
 from .._validation import as_fraction, check_choice
-from ..domain import Domain
+from ..domain import Domain, Numeric
+from ..exceptions import DomainError
 from ..kernels.views import most_groups
 
-__all__ = ["as_workload", "used_sets"]
+__all__ = ["as_workload", "means_of", "used_sets"]
 
 _WORDS = ("all", "ranges", "cells")
 # Cells of the largest table that a set may have, with its columns in groups.
@@ -26,7 +30,8 @@ def as_workload(
     Parameters
     ----------
     workload : {"all", "ranges", "cells"} or dict
-        Sets of column names, as tuples or frozensets, with weights in (0, 1].
+        Sets of column names, as tuples or frozensets, with weights in (0, 1]; and "means", which
+        `means_of` reads. With nothing but "means" the other queries are "all".
     domain : Domain
     max_order : int
         Largest number of columns of a set.
@@ -60,14 +65,78 @@ def as_workload(
         raise ValueError(
             "workload has no set of columns. Name at least one, or give 'all' for every query."
         )
+    if [*workload] == ["means"]:
+        return "all"
     weights: dict[tuple[int, ...], Fraction] = {}
     for columns, weight in workload.items():
+        if isinstance(columns, str) and columns == "means":
+            continue
         axes = _axes(columns, domain, max_order)
         if axes in weights:
             names = tuple(domain.names[axis] for axis in axes)
             raise ValueError(f"workload has the set of columns {names} twice. Give it one weight.")
         weights[axes] = _weight(weight, columns)
     return weights
+
+
+def means_of(workload: Any, domain: Domain) -> dict[tuple[int, int], FloatArray]:
+    """Means by group that a workload asks for.
+
+    Parameters
+    ----------
+    workload : {"all", "ranges", "cells"} or dict
+        A dict may have the key "means", with a dict from the name of a numeric column to a column
+        name or a list of them: by which its means are asked for.
+    domain : Domain
+
+    Returns
+    -------
+    dict of (int, int) to ndarray of float64, shape (size of the numeric column,)
+        Positions of the numeric column and of that by which it is grouped: mean value of each code
+        of the first, NaN where it has none.
+
+    Raises
+    ------
+    DomainError
+        If a column is not declared, not measured, or not numeric.
+    TypeError, ValueError
+        If "means" is something else, or asks for a mean by the column itself, or for a table of
+        more than 2**22 cells.
+    """
+    if not isinstance(workload, Mapping) or "means" not in workload:
+        return {}
+    asked = workload["means"]
+    form = 'a dict such as {"pay": ["sex", "region"]}'
+    if not isinstance(asked, Mapping) or not asked:
+        raise TypeError(f"The means of workload must be {form}, got {asked!r}.")
+    found: dict[tuple[int, int], FloatArray] = {}
+    for column, groups in asked.items():
+        attribute = domain[column]
+        if not isinstance(attribute, Numeric):
+            raise DomainError(
+                f"Column {column!r} of the means of workload is not numeric. Name a numeric column "
+                f"and the columns to group it by, as {form}."
+            )
+        names = [groups] if isinstance(groups, str) else groups
+        if not isinstance(names, list | tuple) or not names:
+            raise TypeError(
+                f"Name the columns by which means of {column!r} are asked for in a list, "
+                f"got {groups!r}."
+            )
+        axis = domain.index(column)
+        values = np.full(attribute.size, np.nan)
+        values[: attribute.n_values] = attribute.means()
+        for name in names:
+            by = domain.index(name)
+            if by == axis:
+                raise ValueError(f"The means of {column!r} by the column itself are its values.")
+            if attribute.size * domain.shape[by] > _MOST_CELLS:
+                raise ValueError(
+                    f"Means of {column!r} by {name!r} need a table of more than {_MOST_CELLS:,} "
+                    "cells, which would not fit into memory. Declare fewer bins or categories."
+                )
+            found[axis, by] = values
+    return found
 
 
 def used_sets(

@@ -134,10 +134,9 @@ class Candidates:
         )
         return _one_by_one(sets, scores, n_views, epsilon / n_views, source, tree)
 
-    @property
-    def number(self) -> int:
-        """How many sets can be chosen."""
-        return len(self._sets([]))
+    def number(self, taken: Sequence[Axes]) -> int:
+        """How many sets can be chosen beside those that are measured already."""
+        return len(self._sets(taken))
 
     def _sets(self, taken: Sequence[Axes]) -> list[Axes]:
         """Candidates: of the workload, or all pairs and the wider sets that can be held."""

@@ -19,7 +19,7 @@ from ..._types import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
 from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-from ...release import Coefficients, ColumnEstimate, Ladder, ViewsModel
+from ...release import Coefficients, ColumnEstimate, Ladder, MeasuredSums, ViewsModel
 from ...rows import Counts, CountTable
 from .attributes import Attribute, used_attributes
 from .candidates import MOST_CELLS, Candidates, Workload
@@ -94,7 +94,7 @@ _ROUNDS = 3
 # Rows while sets are chosen, and in the end: so many a record, within bounds.
 _ROWS, _LAST_ROWS, _FEWEST_LAST, _MOST_LAST = 30_000, 4, 20_000, 100_000
 # Sweeps of fitting after a round and in the end, and rounds of fitting weights alone.
-_SWEEPS, _LAST_SWEEPS, _SETTLED = 3, 5, 6
+_SWEEPS, _LAST_SWEEPS, _SETTLED = 3, 2, 6
 # Most groups of a column that rows tell apart, and if there are two columns only.
 _GROUPS, _GROUPS_OF_TWO = 128, 512
 # Most cells and columns of one table of all columns. Tables of all columns are rows cell by cell if
@@ -111,6 +111,8 @@ _NARROW = 3
 _BESIDE_WHOLE, _WELL_ABOVE = 0.2, 30.0
 # Part of the budget of joint counts that single columns have beside them.
 _BESIDE_JOINT = Fraction(1, 20)
+# Units of half the range of a number in sums by group, and the most of the budget that they take.
+_UNITS_OF_SUM, _MOST_MEANS = 1 << 20, Fraction(1, 3)
 # By how much "ranges" raises the part of single columns, and "cells" lowers it.
 _WORDS = {"all": 1.0, "ranges": 2.0, "cells": 0.5}
 # AIM: most rounds for each column, the share of a round that its choice takes, and the most sets of
@@ -136,6 +138,9 @@ class Asked(NamedTuple):
     workload : str or mapping of tuple of int to float, default="all"
         "all", "ranges" (more for single columns), "cells" (less), or the only sets that may be
         chosen with weights in (0, 1].
+    means : mapping of (int, int) to ndarray of float64, default={}
+        Of a number and another column the values of the codes of the number, NaN where they have
+        none: its sum is measured for each code of the other column.
     plan : str, default="adaptive"
         One of `PLANS`. With "mst" and "aim" the label is an attribute like the others.
     progress : callable, optional
@@ -147,6 +152,7 @@ class Asked(NamedTuple):
     zeros: Sequence[Zeros] = ()
     max_order: int = 3
     workload: Workload = "all"
+    means: Mapping[tuple[int, int], FloatArray] = {}
     plan: str = "adaptive"
     progress: Callable[[str], None] = lambda text: None
 
@@ -156,9 +162,9 @@ class Division(NamedTuple):
 
     Attributes
     ----------
-    columns, joint, coarse, choice, sets : Fraction
-        Budgets of the single columns, the joint counts, the coarse tables of pairs, the choice of
-        sets, and their tables.
+    columns, means, joint, coarse, choice, sets : Fraction
+        Budgets of the single columns, sums of numbers by group, the joint counts, the coarse tables
+        of pairs, the choice of sets, and their tables.
     n_columns, n_coarse, n_sets : int
         How many are measured.
     whole : bool
@@ -166,6 +172,7 @@ class Division(NamedTuple):
     """
 
     columns: Fraction
+    means: Fraction
     joint: Fraction
     coarse: Fraction
     choice: Fraction
@@ -192,17 +199,22 @@ def division_of(
     )
     work.total = float(records)
     joint, whole, has_sets = work.first_steps()
+    means = views * work.share_of_means(bool(joint))
+    views -= means
     columns = views * work.share_of_columns(views, has_sets, bool(joint), whole)
     left = views - columns
     none, n_columns = Fraction(0), len(work.used)
     if joint or whole or not has_sets:
         both = (left, none) if joint else (none, left if whole else none)
-        return Division(columns, both[0], none, none, both[1], n_columns, 0, int(whole), whole)
+        return Division(
+            columns, means, both[0], none, none, both[1], n_columns, 0, int(whole), whole
+        )
     each, pairs = (none, []) if work.labelled else work.coarse_tables(left)
     coarse = each * len(pairs)
     if work.labelled:
         each, last = work.shares_of_label(left)
-        pairs = [(0, 0)] * (n_columns - 1)
+        pairs = work.pairs_with_label
+        work.grids = dict.fromkeys(pairs, (1, 1))
         coarse = each * len(pairs) + last
     left -= coarse
     sizes = [min(size, work.groups) for size in shape]
@@ -210,7 +222,7 @@ def division_of(
     _, n_sets, choice = work.offered(left, flat)
     sets = left - choice if n_sets else none
     n_coarse = len(pairs) if coarse else 0
-    return Division(columns, none, coarse, choice, sets, n_columns, n_coarse, n_sets, False)
+    return Division(columns, means, none, coarse, choice, sets, n_columns, n_coarse, n_sets, False)
 
 
 def measured_views(
@@ -244,7 +256,8 @@ def measured_views(
         if asked.zeros:
             raise ValueError("The structural zeros leave no possible record.")
         return _Views(table, parts, asked, None, tuning, source).measured()
-    inside = asked._replace(orders=rules.orders(asked.orders))
+    means = {key: values[rules.codes[key[0]]] for key, values in asked.means.items()}
+    inside = asked._replace(orders=rules.orders(asked.orders), means=means)
     if asked.label is not None and rules.sizes[asked.label] < 2:
         inside = inside._replace(label=None)
     work = _Views(rules.compressed(table), parts, inside, rules, tuning, source)
@@ -288,6 +301,10 @@ class _Views:
         # And those of a grid of a label, of more columns: rows follow its groups.
         self.wide: Grids = {}
         self.joint: JointCounts | None = None
+        self.sums: dict[tuple[int, int], MeasuredSums] = {}
+        # Rows so far, and what the tables of sets told beside them.
+        self.population: Population | None = None
+        self.refined: dict[Axes, FloatArray] = {}
 
     @property
     def records(self) -> float:
@@ -297,12 +314,13 @@ class _Views:
     def measured(self) -> ViewsModel:
         """Measure everything; the released model."""
         # Privacy. Released one after the other, within budgets that add up to the two parts: the
-        # total (sensitivity 1), the columns, and then either the joint counts, or one table of all
-        # columns, or perhaps the coarse tables of all pairs and in rounds the choice of sets and
-        # their tables. Which of these, budgets, groups and grids follow from public facts and
-        # releases before them. Everything else is post-processing.
+        # total (sensitivity 1), sums by group if asked for, the columns, and then either the joint
+        # counts, or one table of all columns, or perhaps the coarse tables of all pairs and in
+        # rounds the choice of sets and their tables. Which of these, budgets, groups and grids
+        # follow from public facts and releases before them. Everything else is post-processing.
         left, asked = self.parts["views"], self.asked
         joint, whole, sets = self.first_steps()
+        left = self.measure_means(left, self.share_of_means(bool(joint)))
         asked.progress("single columns")
         share = self.share_of_columns(left, sets, bool(joint), whole)
         left = self.measure_columns(left, share, sets and not joint and not whole)
@@ -333,6 +351,55 @@ class _Views:
         return self._model()
 
     # ---------------------------------------------------------------- what is measured
+
+    def share_of_means(self, joint: bool) -> Fraction:
+        """Share of sums by group: each counts as much as a set. Joint counts tell them better."""
+        n_means = len(self._means())
+        if joint or not n_means:
+            return Fraction(0)
+        others = self.tuning.column * len(self.used)
+        others += self._n_sets(self.records * float(self.parts["views"]))
+        return min(Fraction(round(1000 * n_means / (n_means + others)) or 1, 1000), _MOST_MEANS)
+
+    def _means(self) -> dict[tuple[int, int], FloatArray]:
+        """Sums that are asked for, of columns of more than one code."""
+        used = {*self.used}
+        return {key: values for key, values in self.asked.means.items() if {*key} <= used}
+
+    def measure_means(self, left: Fraction, share: Fraction) -> Fraction:
+        """Measure sums of numbers for each code of another column; what is left."""
+        # Privacy. Released: for each pair of columns and each code of the second the noisy sum of
+        # the values of the first, less the middle of their range, in units of a 2**20th of half of
+        # it; and the number of records without a value, in as many units. A record lies in one
+        # code and adds to one of the two: sensitivity 2**20. Values are those of public codes.
+        if not share:
+            return left
+        means = self._means()
+        each = left * share / len(means)
+        self.asked.progress("sums by group")
+        for (axis, by), values in means.items():
+            [table] = self.table.regrouped_many([((min(axis, by), max(axis, by)), [None, None])])
+            counts = table if axis < by else table.T
+            has_value = ~np.isnan(values)
+            low, high = values[has_value].min(), values[has_value].max()
+            step = max(float(high - low) / 2, 1e-300) / _UNITS_OF_SUM
+            inside = np.where(has_value, values - (low + high) / 2, 0.0)
+            units = np.rint(inside / step).astype(np.int64).clip(-_UNITS_OF_SUM, _UNITS_OF_SUM)
+            exact = np.stack([units @ counts, _UNITS_OF_SUM * counts[~has_value].sum(axis=0)])
+            parts = exact if not has_value.all() else exact[:1]
+            noisy = discrete_laplace(parts, each, _UNITS_OF_SUM, random_state=self.source)
+            one = discrete_laplace_variance(each, _UNITS_OF_SUM)
+            none = noisy[1] / _UNITS_OF_SUM if len(noisy) > 1 else np.zeros(counts.shape[1])
+            self.sums[axis, by] = MeasuredSums(
+                units * step,
+                has_value,
+                ~has_value,
+                noisy[0] * step,
+                none,
+                (one * step**2, one / _UNITS_OF_SUM**2 if len(noisy) > 1 else 0.0),
+            )
+        self.budget["means"] = each * len(means)
+        return left - self.budget["means"]
 
     def measure_columns(self, left: Fraction, share: Fraction, sets: bool) -> Fraction:
         """Measure every column alone, in blocks of its own tree; what is left."""
@@ -393,12 +460,18 @@ class _Views:
         word = isinstance(self.asked.workload, str) and self.asked.plan == "adaptive"
         return word and self.asked.label is not None and len(self.used) > 2
 
-    def measure_label(self, left: Fraction) -> Fraction:
-        """Measure all pairs with the label, and a grid of the columns that tell most of it."""
+    @property
+    def pairs_with_label(self) -> list[Axes]:
+        """Each other column and the label."""
         label = self.asked.label
         assert label is not None
+        return [(min(axis, label), max(axis, label)) for axis in self.used if axis != label]
+
+    def measure_label(self, left: Fraction) -> Fraction:
+        """Measure all pairs with the label, and a grid of the columns that tell most of it."""
+        label, pairs = self.asked.label, self.pairs_with_label
+        assert label is not None
         self.asked.progress("pairs with the label")
-        pairs = [(min(axis, label), max(axis, label)) for axis in self.used if axis != label]
         each, last = self.shares_of_label(left)
         grids: Grids = {pair: self._grid(pair, self.records * float(each)) for pair in pairs}
         self._measure(grids, each)
@@ -588,9 +661,10 @@ class _Views:
         n_sets = self._n_sets(self.records * float(left))
         most_cells = self.records * float(left) / n_sets
         candidates = self._candidates(attributes, self.asked.workload, most_cells)
-        # Where all sets are measured, none is chosen.
-        n_sets = min(n_sets, candidates.number)
-        choice = left * self.tuning.choice if n_sets < candidates.number else left * 0
+        # Where all sets that are left are measured, none is chosen.
+        number = candidates.number(list(self.grids))
+        n_sets = min(n_sets, number)
+        choice = left * self.tuning.choice if n_sets < number else left * 0
         return candidates, n_sets, choice
 
     def _n_sets(self, signal: float) -> int:
@@ -745,10 +819,12 @@ class _Views:
             self.columns[axis] = new
 
     def _population(self) -> tuple[list[Attribute], Population]:
-        """Rows of independent columns, and the columns as rows need them."""
+        """The rows so far, at first of independent columns, and the columns as rows need them."""
         attributes = self._attributes()
-        laws = Laws.of(self.rules, attributes)
-        return attributes, Population.of(attributes, laws, _ROWS, self.generator)
+        if self.population is None:
+            laws = Laws.of(self.rules, attributes)
+            self.population = Population.of(attributes, laws, _ROWS, self.generator)
+        return attributes, self.population
 
     def _attributes(self) -> list[Attribute]:
         """Released columns as rows need them: probabilities of codes, and of units if many."""
@@ -771,15 +847,20 @@ class _Views:
         return found
 
     def _targets(self, attributes: Sequence[Attribute], population: Population) -> list[Target]:
-        """The margins that rows should have: single columns and chosen sets."""
+        """The margins that rows should have: single columns and chosen sets.
+
+        What a table tells beside the rows is found once, when they have not followed it yet: else
+        its noise would count again each time. The tables keep to what is known of their margins.
+        """
         found: dict[Axes, FloatArray] = {
             (axis,): each.grouped for axis, each in enumerate(attributes)
         }
         grids = self._with_parts()
         for axes in sorted(grids, key=lambda each: (len(each), each)):
-            model = population.smooth_margin(axes)
-            fine = self._refined(axes, grids[axes], model, population.possible(axes), attributes)
-            found[axes] = with_margins(fine, axes, parts_of_set(axes, found))
+            if axes not in self.refined:
+                model, possible = population.smooth_margin(axes), population.possible(axes)
+                self.refined[axes] = self._refined(axes, grids[axes], model, possible, attributes)
+            found[axes] = with_margins(self.refined[axes], axes, parts_of_set(axes, found))
         targets = [Target(axes, table) for axes, table in found.items()]
         for axes, sizes in self.wide.items():
             groups = tuple(
@@ -857,7 +938,6 @@ class _Views:
     def _model(self) -> ViewsModel:
         """The released model."""
         attributes, population = self._population()
-        population.fit(self._targets(attributes, population), _LAST_SWEEPS)
         targets = self._targets(attributes, population)
         listed = next(
             (
@@ -888,7 +968,7 @@ class _Views:
             joint=self.joint,
         )
         cells = None if self.joint is None else (self.joint.noise, self.joint.elsewhere)
-        return ViewsModel(rows, self.columns, self.known, cells=cells)
+        return ViewsModel(rows, self.columns, self.known, cells=cells, sums=self.sums)
 
 
 def _finer(

@@ -45,6 +45,9 @@ _DEGREES, _SURE, _TILT = 3, 3.0, 1.0
 _STEPS, _ROUNDS = 20, 5
 # Rounds of proportional fitting of a wide table to the tables of its parts.
 _WIDE_ROUNDS = 12
+# Likelihoods that are multiplied before a logarithm is taken, cells that are looked at at once, and
+# the least likelihood, as a part of that of the likeliest kind of cell.
+_FACTORS, _CHUNK, _UNLIKELY = 16, 512, 1e-18
 # Models learned from the counts follow the noise too: log likelihood that each number must add.
 _WORTH = 1.0
 
@@ -115,32 +118,47 @@ def _posterior(
     distance = y - m
     count = m + _FLOOR * np.sqrt(variance)
     least = -m if empty else -np.inf
-    log_none = _log_density(y, np.full_like(y, variance)) if empty else -np.inf
-    best, found, likely = -np.inf, distance, np.zeros_like(y)
-    for near, far in itertools.product(_NEAR, _FAR):
-        v_near = near**2 * count
-        v_far = v_near + far**2 * count**2
-        log_near, log_far = (_log_density(distance, variance + v) for v in (v_near, v_far))
-        shift = np.maximum(np.maximum(log_near, log_far), log_none)
-        p_near, p_far, p_none = (np.exp(each - shift) for each in (log_near, log_far, log_none))
-        for share, none in itertools.product(_SHARES_FAR, _SHARES_EMPTY if empty else (0.0,)):
-            mixed = (1 - none) * ((1 - share) * p_near + share * p_far) + none * p_none
-            fit = float((np.log(mixed) + shift).sum())
-            if fit > best:
-                best = fit
-                is_far = (1 - none) * share * p_far / mixed
-                is_none = none * p_none / mixed
-                at_near = np.maximum(v_near / (v_near + variance) * distance, least)
-                at_far = np.maximum(v_far / (v_far + variance) * distance, least)
-                found = (1 - is_far - is_none) * at_near + is_far * at_far - is_none * m
-                likely = np.log(mixed) + shift
+    log_none = _log_density(y, np.full_like(y, variance)) if empty else np.full_like(y, -np.inf)
+    shares = np.array(
+        [
+            ((1 - none) * (1 - far), (1 - none) * far, none)
+            for far, none in itertools.product(_SHARES_FAR, _SHARES_EMPTY if empty else (0.0,))
+        ]
+    )
+    near, far = np.array(list(itertools.product(_NEAR, _FAR))).T[..., None]
+
+    def densities(part: slice, scales: slice) -> tuple[FloatArray, FloatArray]:
+        """Of cells near the model, far from it, and empty, (scales, 3, cells); and their maxima."""
+        v_near = near[scales] ** 2 * count[part]
+        v_far = v_near + far[scales] ** 2 * count[part] ** 2
+        logs = np.empty((len(v_near), 3, v_near.shape[1]))
+        logs[:, 0] = _log_density(distance[part], variance + v_near)
+        logs[:, 1] = _log_density(distance[part], variance + v_far)
+        logs[:, 2] = log_none[part]
+        shift = logs.max(axis=1)
+        return np.exp(logs - shift[:, None]), shift
+
+    fits = np.zeros((len(near), len(shares)))
+    for first in range(0, len(y), _CHUNK):
+        p, shift = densities(slice(first, first + _CHUNK), slice(None))
+        fits += _sums_of_logs(shares @ p) + shift.sum(axis=1)[:, None]
+    scale, share = np.unravel_index(int(fits.argmax()), fits.shape)
+    p, shift = densities(slice(None), slice(int(scale), int(scale) + 1))
+    mixed = np.maximum(shares[share] @ p[0], _UNLIKELY)
+    likely = np.log(mixed) + shift[0]
+    _, is_far, is_none = shares[share][:, None] * p[0] / mixed
+    v_near = near[scale] ** 2 * count
+    v_far = v_near + far[scale] ** 2 * count**2
+    at_near = np.maximum(v_near / (v_near + variance) * distance, least)
+    at_far = np.maximum(v_far / (v_far + variance) * distance, least)
+    found = (1 - is_far - is_none) * at_near + is_far * at_far - is_none * m
     # A model of drawn rows has empty cells, of which it says nothing.
     wide = _WIDE * variance + m.mean() ** 2
     odds = np.exp(np.clip(_log_density(distance, variance + wide) - likely, -50.0, 50.0))
     is_wide = _SHARE_WIDE * odds / (1 + _SHARE_WIDE * odds)
     at_wide = np.maximum(wide / (variance + wide) * distance, least)
     mean: FloatArray = m + (1 - is_wide) * found + is_wide * at_wide
-    return (np.maximum(mean, 0.0) if empty else mean).reshape(shape), best
+    return (np.maximum(mean, 0.0) if empty else mean).reshape(shape), float(fits[scale, share])
 
 
 def nearer_model(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:
@@ -241,6 +259,16 @@ def _polynomials(weights: FloatArray) -> FloatArray:
     powers = np.linspace(-1.0, 1.0, n)[:, None] ** np.arange(min(_DEGREES, n - 1) + 1)
     basis = np.linalg.qr(powers * mass[:, None])[0] / mass[:, None]
     found: FloatArray = basis[:, 1:]
+    return found
+
+
+def _sums_of_logs(numbers: FloatArray) -> FloatArray:
+    """Sums of logarithms along the last axis, of numbers from 0 to 1: few logs, of products."""
+    numbers = np.maximum(numbers, _UNLIKELY)
+    n = numbers.shape[-1] // _FACTORS * _FACTORS
+    whole, rest = numbers[..., :n], numbers[..., n:]
+    products = whole.reshape(*numbers.shape[:-1], _FACTORS, -1).prod(axis=-2)
+    found: FloatArray = np.log(products).sum(axis=-1) + np.log(rest).sum(axis=-1)
     return found
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
 from ...domain.consistency import consistent
-from ...release import Ladder, PairTable, TreeDensity, TreeModel, ViewsModel
+from ...release import Ladder, MeasuredSums, PairTable, TreeDensity, TreeModel, ViewsModel
 from ...rows import Counts, CountTable
 
 __all__ = ["Rules", "first_row", "group_mask"]
@@ -175,6 +175,25 @@ class Rules(NamedTuple):
             model.coefficients.over(ladders),
             self._possible(zeros),
             cells=model.cells,
+            sums={key: self._spread(key, each) for key, each in model.sums.items()},
+        )
+
+    def _spread(self, key: tuple[int, int], sums: MeasuredSums) -> MeasuredSums:
+        """Measured sums over all codes: nothing is known of those that no record has."""
+        axis, by = key
+
+        def over(column: int, vector: Any) -> Any:
+            found = np.zeros(self.shape[column], dtype=vector.dtype)
+            found[self.codes[column]] = vector
+            return found
+
+        return MeasuredSums(
+            over(axis, sums.values),
+            over(axis, sums.has_value),
+            over(axis, sums.missing),
+            over(by, sums.sums),
+            over(by, sums.n_missing),
+            sums.variances,
         )
 
     def _possible(self, zeros: Sequence[Zeros]) -> dict[Cell, BoolArray]:
