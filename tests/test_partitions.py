@@ -686,6 +686,9 @@ def test_grids_of_wide_domains_stay_small(rule):
         (skdp.GridSynthesizer, {"rule": "square"}, ValueError, "rule must be"),
         (skdp.GridSynthesizer, {"rule": 0}, ValueError, "fewer than one"),
         (skdp.GridSynthesizer, {"rule": True}, ValueError, "rule must be"),
+        (skdp.GridSynthesizer, {"theta": 0}, ValueError, "theta must lie between"),
+        (skdp.GridSynthesizer, {"rule": 2, "theta": "10"}, TypeError, "theta"),
+        (skdp.KDTreeSynthesizer, {"cell_share": 1e-30}, ValueError, "cell_share"),
     ],
 )
 def test_wrong_parameters_cost_nothing(estimator, params, error, message):
@@ -707,6 +710,15 @@ def test_the_rules_follow_the_noisy_number_of_records():
     # N epsilon / 10 = 980 cells, in two columns the extended rule is the same; 10000 / 3.03.
     assert 31**2 <= sizes["uniform"] <= 33**2 and 31**2 <= sizes["extended"] <= 33**2
     assert 56**2 <= sizes["m-estimator"] <= 60**2
+
+
+def test_theta_is_the_records_times_epsilon_of_a_box():
+    rows = np.random.default_rng(0).random((10_000, 2))
+    domain = skdp.Numeric(0, 1, bins=1000)
+    for theta, low, high in ((100, 9, 11), (1, 97, 101)):
+        for rule in ("uniform", "extended"):
+            view = skdp.GridSynthesizer(1, domain=domain, rule=rule, theta=theta).fit(rows)
+            assert low**2 <= len(view.synopsis_.model.boxes) <= high**2
 
 
 def test_measured_counts_are_checked():

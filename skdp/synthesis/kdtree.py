@@ -43,7 +43,7 @@ class KDTreeSynthesizer(Synthesizer):
         For "two-step": subtract from H what the noise of the cells adds to it. False compares as
         published; then every box of many cells looks uneven.
     cell_share : float, default=0.5
-        For "two-step": share of epsilon for the cells.
+        For "two-step": share of epsilon for the cells, from 0.001 to 0.999.
     height : int, default=None
         For "hierarchical": number of levels, at most 16. None: 12, or fewer in a small domain.
     max_contributions : int, default=None

@@ -51,7 +51,7 @@ class PrivBayesSynthesizer(Synthesizer):
         Tables have at most so many cells that the mean count of a cell, by the noisy number of
         records, is ``theta`` times the scale of its noise. Larger values give fewer parents.
     beta : float, default=0.3
-        Share of epsilon that chooses the network, between 0 and 0.98.
+        Share of epsilon that chooses the network, from 0.001 to 0.979.
     max_candidates : int, default=200
         At most so many columns with their parents are scored in each round, drawn at random if
         there are more. Each costs one pass over the rows, the first time it is scored.

@@ -12,7 +12,7 @@ import numpy as np
 from ..._arrays import integer_sums
 from ..._random import noise_source
 from ..._types import FloatArray, IntArray
-from ..._validation import as_number, dyadic_floor, split_epsilon
+from ..._validation import as_share, dyadic_floor, split_epsilon
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CountTable
 from ..splitting import Blocks, Slots, medians, renumbered
@@ -32,7 +32,6 @@ def two_step_parts(epsilon: Fraction, cell_share: float = 0.5) -> dict[str, Frac
     ----------
     epsilon : Fraction
     cell_share : float, default=0.5
-        In (0, 1).
 
     Returns
     -------
@@ -42,14 +41,14 @@ def two_step_parts(epsilon: Fraction, cell_share: float = 0.5) -> dict[str, Frac
     Raises
     ------
     TypeError, ValueError
-        If the share is not a number in (0, 1).
+        As `skdp._validation.as_share`.
     """
-    if not 0 < as_number(cell_share, "cell_share") < 1:
-        raise ValueError(
-            f"cell_share must lie between 0 and 1, got {cell_share!r}: both the cells and the "
-            "boxes of the tree need a part of epsilon. strategy='cell' counts the cells alone."
-        )
-    share = Fraction(repr(float(cell_share)))
+    share = as_share(
+        cell_share,
+        "cell_share",
+        meaning="both the cells and the boxes of the tree need a part of epsilon. "
+        "strategy='cell' counts the cells alone.",
+    )
     return split_epsilon(epsilon, {"cells": share, "boxes": 1 - share})
 
 
