@@ -221,7 +221,7 @@ def _figure_3_9(out_dir: Path, quick: bool) -> Finding:
         (
             f"{split}, {form}",
             epsilon,
-            _error(problem, partial(method, shares=shares), epsilon, fold)[0],
+            _error(problem, method, epsilon, fold, shares=shares)[0],
         )
         for split, shares in splits.items()
         for form, method in forms.items()

@@ -17,6 +17,9 @@ from .cells import cells_synopsis, check_n_cells
 
 __all__ = ["KDTreeSynthesizer"]
 
+# Strategies that spend epsilon level by level.
+_LEVEL_BY_LEVEL = ("hierarchical", "range-tree")
+
 
 class KDTreeSynthesizer(Synthesizer):
     """Private boxes of a kd-tree (DPCube), or the cells of the domain one by one.
@@ -30,11 +33,12 @@ class KDTreeSynthesizer(Synthesizer):
         columns of an array.
     target : str, default=None
         Column of the domain that takes ``y``.
-    strategy : {"two-step", "cell", "hierarchical"}, default="two-step"
+    strategy : {"two-step", "cell", "hierarchical", "range-tree"}, default="two-step"
         "two-step" counts every cell with noise, grows a kd-tree on the noisy cells, and counts
         the boxes of the tree again. "cell" counts every cell: the baseline. Both need a domain of
         at most 4,194,304 cells. "hierarchical" grows the tree on the records, one level at a time,
-        each with its part of epsilon; the domain may have any size.
+        each with its part of epsilon; the domain may have any size. "range-tree" does the same
+        with all cuts in the middle, so that only the two halves of a box are counted.
     xi0, xi1 : float, default=None
         For "two-step": a box is divided while the sum of its noisy cells exceeds ``xi0``, or their
         unevenness H (the sum of their distances to the mean) exceeds ``xi1``. None: 10 and 5
@@ -45,7 +49,8 @@ class KDTreeSynthesizer(Synthesizer):
     cell_share : float, default=0.5
         For "two-step": share of epsilon for the cells, from 0.001 to 0.999.
     height : int, default=None
-        For "hierarchical": number of levels, at most 16. None: 12, or fewer in a small domain.
+        For "hierarchical" and "range-tree": number of levels, at most 16. None: 12, or fewer in a
+        small domain.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -118,6 +123,7 @@ class KDTreeSynthesizer(Synthesizer):
         xi0=None,
         xi1=None,
         noise_correction=True,
+        unevenness="deviation",
         cell_share=0.5,
         height=None,
         max_contributions=None,
@@ -132,6 +138,7 @@ class KDTreeSynthesizer(Synthesizer):
         self.xi0 = xi0
         self.xi1 = xi1
         self.noise_correction = noise_correction
+        self.unevenness = unevenness
         self.cell_share = cell_share
         self.height = height
         self.max_contributions = max_contributions
@@ -140,8 +147,9 @@ class KDTreeSynthesizer(Synthesizer):
         self.random_state = random_state
 
     def _parts(self, epsilon, domain):
-        check_choice(self.strategy, "strategy", ("two-step", "cell", "hierarchical"))
-        if self.strategy == "hierarchical":
+        check_choice(self.strategy, "strategy", ("two-step", "cell", *_LEVEL_BY_LEVEL))
+        check_choice(self.unevenness, "unevenness", ("deviation", "entropy"))
+        if self.strategy in _LEVEL_BY_LEVEL:
             return hierarchical_parts(epsilon, domain.shape, self.height)
         check_n_cells(
             domain.shape,
@@ -159,8 +167,9 @@ class KDTreeSynthesizer(Synthesizer):
         mechanism = f"kd-tree, strategy={self.strategy!r}"
         if self.strategy == "cell":
             return cells_synopsis(table, domain, domain.shape, "cells", loss, source, mechanism)
-        if self.strategy == "hierarchical":
-            view = hierarchical_kdtree(table, loss.parts, random_state=source)
+        if self.strategy in _LEVEL_BY_LEVEL:
+            middle = self.strategy == "range-tree"
+            view = hierarchical_kdtree(table, loss.parts, middle=middle, random_state=source)
         else:
             view = two_step_kdtree(
                 table,
@@ -168,6 +177,7 @@ class KDTreeSynthesizer(Synthesizer):
                 xi0=self.xi0,
                 xi1=self.xi1,
                 noise_correction=bool(self.noise_correction),
+                unevenness=self.unevenness,
                 random_state=source,
             )
         boxes = Boxes(view.lower, view.upper)
