@@ -553,15 +553,9 @@ class Synopsis:
 
     def _extreme(self, column: str, query: Any, level: float, names: Any, *, largest: bool) -> Any:
         share = 0.5 / np.maximum(self.count(query, names=names), 1.0)
-        found = self.quantile(
-            column,
-            1 - share if largest else share,
-            query,
-            return_interval=True,
-            level=level,
-            names=names,
-        )
-        return found.lower if largest else found.upper
+        q = 1 - share if largest else share
+        end = self.quantile(column, q, query, return_interval=True, level=level, names=names)
+        return end.lower if largest else end.upper
 
     def proportion(
         self,

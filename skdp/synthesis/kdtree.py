@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-from .._validation import as_number, check_choice, split_epsilon
+from .._validation import as_between, check_choice, split_epsilon
 from ..kernels.dpcube import (
     hierarchical_kdtree,
     hierarchical_parts,
@@ -46,6 +44,9 @@ class KDTreeSynthesizer(Synthesizer):
     noise_correction : bool, default=True
         For "two-step": subtract from H what the noise of the cells adds to it. False compares as
         published; then every box of many cells looks uneven.
+    unevenness : {"deviation", "entropy"}, default="deviation"
+        For "two-step": "entropy" makes H the sum of count log(count / mean count) over the cells,
+        the number of records times what the entropy of the box lacks to that of an even one.
     cell_share : float, default=0.5
         For "two-step": share of epsilon for the cells, from 0.001 to 0.999.
     height : int, default=None
@@ -160,7 +161,8 @@ class KDTreeSynthesizer(Synthesizer):
         if self.strategy == "cell":
             return split_epsilon(epsilon, {"cells": 1})
         for name in ("xi0", "xi1"):
-            _check_threshold(name, getattr(self, name))
+            if getattr(self, name) is not None:
+                as_between(getattr(self, name), name, 0, 1e300)
         return two_step_parts(epsilon, self.cell_share)
 
     def _release(self, table, domain, loss, source):
@@ -184,11 +186,3 @@ class KDTreeSynthesizer(Synthesizer):
         intervals = AnySpread(view.epsilon, view.measured)
         model = BoxModel(boxes, view.counts, domain.shape, intervals)
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
-
-
-def _check_threshold(name, value):
-    """Raise if a bound on the sum or the unevenness of a box is not finite, or is negative."""
-    if value is None:
-        return
-    if not 0 <= as_number(value, name) < math.inf:
-        raise ValueError(f"{name} must be finite and not negative, got {value!r}.")

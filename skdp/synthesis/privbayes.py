@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import as_fraction, as_integer, check_choice
+from .._validation import as_between, as_fraction, as_integer, check_choice
 from ..exceptions import DomainError
 from ..kernels.privbayes import (
     NEGATIVES,
@@ -179,11 +179,7 @@ class PrivBayesSynthesizer(Synthesizer):
         check_choice(self.score_function, "score_function", SCORES)
         check_choice(self.encoding, "encoding", _ENCODINGS)
         check_choice(self.negatives, "negatives", NEGATIVES)
-        if as_fraction(self.theta, "theta") <= 0:
-            raise ValueError(
-                f"theta must be positive, got {self.theta!r}: it is the least mean count of a "
-                "table's cells, in units of the scale of their noise."
-            )
+        as_between(self.theta, "theta", 1e-9, 1e9)
         as_integer(self.max_candidates, "max_candidates", 1, meaning="sets of parents per round.")
         as_integer(self.max_cells, "max_cells", 1, meaning="cells of the largest table.")
         wide = [name for name, size in zip(domain.names, domain.shape, strict=True) if size > 2]

@@ -44,12 +44,8 @@ def two_step_parts(epsilon: Fraction, cell_share: float = 0.5) -> dict[str, Frac
     TypeError, ValueError
         As `skdp._validation.as_share`.
     """
-    share = as_share(
-        cell_share,
-        "cell_share",
-        meaning="both the cells and the boxes of the tree need a part of epsilon. "
-        "strategy='cell' counts the cells alone.",
-    )
+    told = "both cells and boxes need a part of epsilon. strategy='cell' counts cells alone."
+    share = as_share(cell_share, "cell_share", meaning=told)
     return split_epsilon(epsilon, {"cells": share, "boxes": 1 - share})
 
 

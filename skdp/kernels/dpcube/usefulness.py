@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scipy.optimize import minimize_scalar
 
-from ..._validation import as_epsilon, as_integer, as_level, as_number, dyadic_floor
+from ..._validation import as_between, as_epsilon, as_integer, as_level, dyadic_floor
 from ...mechanisms import discrete_laplace_quantile
 
 __all__ = ["SufficientEpsilon", "Usefulness", "sufficient_epsilon", "usefulness"]
@@ -95,9 +95,7 @@ def usefulness(
     as_integer(n_cells, "n_cells", 1)
     as_integer(n_queries, "n_queries", 1)
     as_level(delta, "delta")
-    unit = 1.0 if n_records is None else as_number(n_records, "n_records")
-    if not 0 < unit < math.inf:
-        raise ValueError(f"n_records must be positive and finite, got {n_records!r}.")
+    unit = 1.0 if n_records is None else float(as_between(n_records, "n_records", 1, 1e300))
     exact = as_epsilon(epsilon)
     rate = float(dyadic_floor(exact))
     # A union bound over the cells, as published but with this noise, is better for few cells.

@@ -73,27 +73,20 @@ def published(alpha: Any = 1.6, beta: Any = 1.2, gamma: Any = 0.9, ratio: Any = 
         If one is no number, or out of range.
     """
     tests, blocks = as_share(gamma, "gamma"), as_share(ratio, "ratio")
-    return Calibration(
-        blocks * tests,
-        blocks * (1 - tests),
-        1 - blocks,
-        # The noise scale grows as 1 / (alpha - 1).
-        as_between(alpha, "alpha", Fraction(101, 100), 1000),
-        None,
-        1,
-        "error",
-        published=True,
-        beta=as_between(beta, "beta", Fraction(1, 100), 100),
-    )
+    # The noise scale grows as 1 / (alpha - 1).
+    rise = as_between(alpha, "alpha", Fraction(101, 100), 1000)
+    depth = as_between(beta, "beta", Fraction(1, 100), 100)
+    shares = (blocks * tests, blocks * (1 - tests), 1 - blocks)
+    return Calibration(*shares, rise, None, 1, "error", published=True, beta=depth)
 
 
 CALIBRATIONS = {
     # The constants are tuned on real tables at epsilon 0.1 and 1. None of them affects privacy,
     # which `converge_test` ensures for any constants.
     "tight": Calibration(
-        Fraction(40, 100),
-        Fraction(35, 100),
-        Fraction(25, 100),
+        Fraction(2, 5),
+        Fraction(7, 20),
+        Fraction(1, 4),
         Fraction(4),
         15,
         -2,

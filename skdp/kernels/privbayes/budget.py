@@ -44,13 +44,8 @@ def privbayes_parts(epsilon: Fraction, shape: Sequence[int], beta: Any) -> dict[
     TypeError, ValueError
         If ``beta`` is not such a number.
     """
-    share = as_share(
-        beta,
-        "beta",
-        1 - _TOTAL_SHARE - Fraction(1, 1000),
-        meaning="it is the share of epsilon that chooses the network. The total takes 0.02 and the "
-        "tables the rest; 0.3 is usual.",
-    )
+    told = "it chooses the network. The total takes 0.02 and the tables the rest; 0.3 is usual."
+    share = as_share(beta, "beta", Fraction(979, 1000), meaning=told)
     total = epsilon * _TOTAL_SHARE
     if len(used_attributes(shape)) < 3:
         return {"total": total, "tables": epsilon - total}
