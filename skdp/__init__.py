@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         PrivacyLeakWarning,
     )
     from .histogram import RangeTreeHistogram
-    from .kernels.dpcube.usefulness import usefulness
+    from .kernels.dpcube.usefulness import sufficient_epsilon, usefulness
     from .model_selection import (
         PrivateConformalClassifier,
         PrivateConformalRegressor,
@@ -169,6 +169,7 @@ __all__ = [
     "only_if",
     "structure_from_data",
     "total_of",
+    "sufficient_epsilon",
     "usefulness",
     "within",
 ]
@@ -222,7 +223,7 @@ _HOMES = {
         "PrivacyLeakWarning",
     ),
     "histogram": ("RangeTreeHistogram",),
-    "kernels.dpcube.usefulness": ("usefulness",),
+    "kernels.dpcube.usefulness": ("sufficient_epsilon", "usefulness"),
     "model_selection": (
         "PrivateConformalClassifier",
         "PrivateConformalRegressor",

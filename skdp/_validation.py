@@ -13,12 +13,14 @@ import numpy as np
 
 __all__ = [
     "MOST_VALUES_DRAWN",
+    "as_between",
     "as_epsilon",
     "as_fraction",
     "as_integer",
     "as_level",
     "as_number",
     "as_sample_size",
+    "as_share",
     "check_choice",
     "check_flag",
     "dyadic_floor",
@@ -72,6 +74,30 @@ def as_fraction(value: Any, name: str) -> Fraction:
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {value!r}.")
     return Fraction(repr(number))
+
+
+def as_between(value: Any, name: str, least: Any, most: Any, *, meaning: str = "") -> Fraction:
+    """Read a number from ``least`` to ``most``, as `as_fraction`; ``meaning`` is why, in an error.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `as_fraction`, or if it lies elsewhere.
+    """
+    number = as_fraction(value, name)
+    if not least <= number <= most:
+        raise ValueError(
+            f"{name} must lie between {float(least):g} and {float(most):g}, got {value!r}"
+            + (f": {meaning}" if meaning else ".")
+        )
+    return number
+
+
+def as_share(
+    value: Any, name: str, most: Any = Fraction(999, 1000), *, meaning: str = ""
+) -> Fraction:
+    """Read a share of a budget, of which something is left: at least 0.001, at most ``most``."""
+    return as_between(value, name, Fraction(1, 1000), most, meaning=meaning)
 
 
 def as_epsilon(value: Any, name: str = "epsilon", *, digits: int = 1_000) -> Fraction:

@@ -24,6 +24,7 @@ from ._validation import as_integer
 from .domain import Domain, Numeric
 from .exceptions import DomainError
 from .expected import ExpectsErrors, PublicTable, generated_points
+from .kernels.grid import as_theta
 from .kernels.kmeans.algorithms import (
     ALGORITHMS,
     GRID_ALGORITHMS,
@@ -44,6 +45,8 @@ _CODES = 2**20
 _MOST_FEATURES = 512
 # Squared distances between numbers up to this fit into float64.
 _FARTHEST = 1e150
+# Blocks of sample and aggregate: each is clustered, so that this many take minutes.
+_MOST_BLOCKS = 2**16
 # Starts of the k-means without privacy that expected errors are compared with.
 _BEST_OF = 5
 
@@ -84,11 +87,11 @@ class DPKMeans(
         - "lloyd-improved": the same with starts that are spread out, the best split of a round's
           budget, and a number of rounds computed from epsilon (DPLloyd-Impr).
         - "uniform-grid", "m-estimator", "extended-grid": k-means with ``n_init`` starts on a noisy
-          grid of N epsilon / 10, (N / sqrt(log N))^(2d / (2 + d)) or
-          (N epsilon / 10)^(2d / (2 + d)) cells (UGkM, MkM, EUGkM), at most 2^18.
+          grid of N epsilon / theta, (N / sqrt(log N))^(2d / (2 + d)) or
+          (N epsilon / theta)^(2d / (2 + d)) cells (UGkM, MkM, EUGkM), at most 2^18.
         - "hybrid": "extended-grid", then one round of "lloyd-improved" if that is expected to
           reduce the error (Hybrid).
-        - "sample-aggregate": the mean of the centroids of N^0.4 random blocks of rows (GkM).
+        - "sample-aggregate": the mean of the centroids of random blocks of rows (GkM).
         - "genetic": selection, crossover and mutation of sets of centroids (PGkM); takes minutes
           for a million rows.
     n_init : int, default=30
@@ -97,6 +100,12 @@ class DPKMeans(
         Public starting centroids in place of drawn ones. Never take them from the data.
     n_rounds : int, default=5
         Rounds of "lloyd".
+    theta : float, default=10
+        Rows times epsilon for one cell of "uniform-grid"; also a constant of "extended-grid" and
+        "hybrid". Smaller values make finer grids. From 0.001 to 1,000,000.
+    n_blocks : int, default=None
+        Public number of blocks of "sample-aggregate", at most 65,536. None: N^0.4, as published, of
+        the public or noisy number of rows. More blocks need less noise, but each sees fewer rows.
     n_samples : int, default=None
         Number of rows, if it is public. By default, algorithms that need it spend one fiftieth of
         epsilon to estimate it.
@@ -173,6 +182,8 @@ class DPKMeans(
         n_init=30,
         init=None,
         n_rounds=5,
+        theta=10,
+        n_blocks=None,
         n_samples=None,
         max_contributions=None,
         unit=None,
@@ -187,6 +198,8 @@ class DPKMeans(
         self.n_init = n_init
         self.init = init
         self.n_rounds = n_rounds
+        self.theta = theta
+        self.n_blocks = n_blocks
         self.n_samples = n_samples
         self.max_contributions = max_contributions
         self.unit = unit
@@ -239,7 +252,9 @@ class DPKMeans(
             rows, None, _coded(names, low, high), None, lazy=lazy, unit=self._unit()
         )
         clusters, init = self._wanted(domain, low, high)
-        parts = algorithm_parts(self.algorithm, self._record_epsilon(), self.n_samples)
+        parts = algorithm_parts(
+            self.algorithm, self._record_epsilon(), self.n_samples, self.n_blocks
+        )
         loss, source = self._spend(parts)
 
         task = Task(
@@ -251,6 +266,8 @@ class DPKMeans(
             n_init=int(self.n_init),
             n_rounds=int(self.n_rounds),
             init=init,
+            theta=as_theta(self.theta),
+            n_blocks=self.n_blocks,
             source=source,
             generator=sampling_generator(source),
             progress=self._progress,
@@ -366,6 +383,9 @@ class DPKMeans(
             as_integer(value, name, 1)
         if self.n_samples is not None:
             as_integer(self.n_samples, "n_samples", 0)
+        as_theta(self.theta)
+        if self.n_blocks is not None and as_integer(self.n_blocks, "n_blocks", 1) > _MOST_BLOCKS:
+            raise ValueError(f"n_blocks must be at most {_MOST_BLOCKS:,}, got {self.n_blocks!r}.")
         several = not isinstance(self.n_clusters, str) and isinstance(self.n_clusters, Iterable)
         clusters = tuple(self.n_clusters) if several else (self.n_clusters,)
         for k in clusters:

@@ -16,7 +16,7 @@ from ._base import PrivateEstimator, declare_label, match_rows, require_y, warn_
 from ._foreign import reraise_interrupts
 from ._random import NoiseSource, noise_source
 from ._types import BoolArray, CodeArray, IntArray
-from ._validation import as_epsilon, as_fraction, as_integer, split_epsilon
+from ._validation import as_between, as_epsilon, as_fraction, as_integer, split_epsilon
 from .accounting import PrivacyLoss, charge
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
@@ -387,9 +387,7 @@ def most_frequent_items(
     number, bound = as_integer(k, "k", 1), as_integer(max_items, "max_items", 1)
     if number > n_items:
         raise ValueError(f"k={number} items were asked for, but there are {n_items} candidates.")
-    share = as_fraction(count_share, "count_share")
-    if not 0 <= share < 1:
-        raise ValueError(f"count_share must be at least 0 and below 1, got {count_share!r}.")
+    share = as_between(count_share, "count_share", 0, Fraction(999, 1000))
     bound = min(bound, n_items)
     # Variances: 2 b**2 for Laplace, (k / (1 - share))**2 for geometric noise.
     check_method(method, number, n_items)

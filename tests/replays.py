@@ -223,7 +223,14 @@ class Branch:
 
 def synthesizers() -> list[Branch]:
     views = {
-        "HDPView": (skdp.HDPViewSynthesizer, [{}, {"calibration": "paper"}]),
+        "HDPView": (
+            skdp.HDPViewSynthesizer,
+            [
+                {},
+                {"calibration": "paper"},
+                {"calibration": "paper", "alpha": 3, "beta": 0.3, "gamma": 0.5, "ratio": 0.6},
+            ],
+        ),
         "PrivTree": (
             skdp.PrivTreeSynthesizer,
             [{}, {"calibration": "paper"}, {"split_attributes": 1}],
@@ -235,12 +242,17 @@ def synthesizers() -> list[Branch]:
                 {"strategy": "cell"},
                 {"strategy": "hierarchical"},
                 {"strategy": "hierarchical", "height": 3},
+                {"strategy": "range-tree", "height": 3},
+                {"unevenness": "entropy", "xi0": 2, "xi1": 1},
                 {"cell_share": 0.2, "noise_correction": False},
             ],
         ),
         "Grid": (
             skdp.GridSynthesizer,
-            [{"rule": rule} for rule in ("identity", "uniform", "extended", "m-estimator", 2)],
+            [
+                *({"rule": rule} for rule in ("identity", "uniform", "extended", "m-estimator", 2)),
+                {"rule": "uniform", "theta": 1},
+            ],
         ),
         "PrivBayes": (
             skdp.PrivBayesSynthesizer,
@@ -474,6 +486,7 @@ def clusterings() -> list[Branch]:
         "extended-grid": {"algorithm": "extended-grid"},
         "hybrid": {"algorithm": "hybrid"},
         "sample-aggregate": {"algorithm": "sample-aggregate"},
+        "sample-aggregate, given blocks": {"algorithm": "sample-aggregate", "n_blocks": 3},
         "genetic": {"algorithm": "genetic"},
     }
     found = [
@@ -549,6 +562,10 @@ def grids() -> list[Branch]:
     variants: dict[str, tuple[type, dict[str, Any]]] = {
         "PrivPfCTransformer": (skdp.PrivPfCTransformer, {"max_grids": 500}),
         "PrivPfCTransformer, as in the paper": (skdp.PrivPfCTransformer, {"selection": "paper"}),
+        "PrivPfCTransformer, other shares": (
+            skdp.PrivPfCTransformer,
+            {"selection": "paper", "shares": (3, 10, 87)},
+        ),
         "PrivPfCTransformer, few grids": (skdp.PrivPfCTransformer, {"max_grids": 5}),
         "PrivPfCClassifier": (skdp.PrivPfCClassifier, {"max_grids": 500}),
         "DiffGenTransformer": (skdp.DiffGenTransformer, {"n_specializations": 3}),

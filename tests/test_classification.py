@@ -459,6 +459,11 @@ def test_two_hundred_columns():
     [
         ({"selection": "best"}, ValueError, "selection must be 'auto' or"),
         ({"max_grids": 0}, ValueError, "at least 1"),
+        ({"shares": 0.5}, ValueError, "shares must be three numbers"),
+        ({"shares": (0.4, 0.6)}, ValueError, "shares must be three numbers"),
+        ({"shares": (0.4, 0.6, 0)}, ValueError, "the part 'counts' of shares"),
+        ({"shares": (0.4, "0.6", 1)}, TypeError, "must be a number"),
+        ({"shares": (-1, 1, 1)}, ValueError, "non-negative"),
         ({"max_grids": 2.5}, TypeError, "must be an integer"),
         ({"max_grids": True}, TypeError, "must be an integer"),
         ({"classes": None}, skdp.DomainError, "No column is declared as the label"),

@@ -69,6 +69,37 @@ def test_the_other_algorithms_learn_from_the_data(algorithm):
     assert np.mean(errors) < 8
 
 
+def test_a_public_number_of_blocks_needs_no_number_of_records():
+    model = DPKMeans(4, 1.0, bounds=(-10, 10), algorithm="sample-aggregate", random_state=0)
+    assert set(model.fit(X).privacy_loss_.parts) == {"range", "centroids", "records"}
+    model.set_params(n_blocks=100)
+    assert model.fit(X).privacy_loss_.parts == dict.fromkeys(("range", "centroids"), 0.5)
+    # 400 times the blocks, a 400th of the noise.
+    errors = {
+        n_blocks: np.mean(
+            [
+                excess(model.set_params(n_blocks=n_blocks, random_state=seed).fit(X), X)
+                for seed in range(3)
+            ]
+        )
+        for n_blocks in (1, 400)
+    }
+    assert errors[400] < errors[1] / 2
+
+
+def test_theta_sets_the_number_of_cells():
+    model = DPKMeans(4, 1.0, bounds=(-10, 10), n_samples=10_000, n_init=1, random_state=0)
+    for algorithm in ("uniform-grid", "extended-grid", "hybrid"):
+        sizes = [
+            len(model.set_params(algorithm=algorithm, theta=theta).fit(X).synopsis_.model.boxes)
+            for theta in (100, 1)
+        ]
+        # In the plane N epsilon / theta cells; Hybrid gives a part of epsilon to its round.
+        assert 81 <= sizes[1] / sizes[0] <= 121 and 2_000 <= sizes[1] <= 10_000
+    with pytest.raises(ValueError, match="theta must lie between"):
+        model.set_params(theta=0).fit(X)
+
+
 def test_auto_is_accurate_in_many_dimensions():
     generator = np.random.default_rng(3)
     middles = generator.uniform(-7, 7, size=(4, 8))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import skdp
 from skdp._random import noise_source
 from skdp._validation import as_epsilon, dyadic_floor
 from skdp.kernels.hdpview import CALIBRATIONS as CHOICES
@@ -23,6 +24,7 @@ from skdp.kernels.hdpview import (
     hdpview,
     hdpview_parameters,
     hdpview_parts,
+    published,
 )
 from skdp.kernels.hdpview.parameters import converge_test, split_at_floor
 from skdp.kernels.splitting import Blocks
@@ -511,6 +513,91 @@ def test_partition_is_private_by_its_exact_law(calibration, epsilon):
     for shape, most in (((4,), 2), ((2, 2), 2), ((3,), 3)):
         worst, budget = worst_ratio(shape, small_tables(shape, most), epsilon, calibration)
         assert worst <= budget * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "hyper",
+    [{"alpha": 1.1}, {"alpha": 50, "gamma": 0.3}, {"beta": 0.5, "ratio": 0.2}, {"gamma": 0.01}],
+)
+def test_the_papers_hyperparameters_keep_the_partition_private(hyper):
+    for epsilon in (0.5, 3):
+        worst, budget = worst_ratio((4,), small_tables((4,), 2), epsilon, published(**hyper))
+        assert worst <= budget * (1 + 1e-9)
+        parts = hdpview_parts(as_epsilon(epsilon), (4,), calibration=published(**hyper))
+        assert sum(parts.values()) == as_epsilon(epsilon)
+        assert budget <= float(parts["converge"] + parts["cut"]) * (1 + 1e-9)
+
+
+def test_the_papers_hyperparameters_are_those_of_its_formulas():
+    shape = (64, 64)
+    rule = published(alpha=2, beta=0.5, gamma=0.6, ratio=0.7)
+    parts = hdpview_parts(Fraction(1), shape, calibration=rule)
+    assert parts == {
+        "converge": Fraction(42, 100),
+        "cut": Fraction(28, 100),
+        "counts": Fraction(3, 10),
+    }
+    public = hdpview_parameters(parts, shape, calibration=rule)
+    # lambda = (3 alpha - 2) / (alpha - 1) * 2 / (gamma epsilon_r), delta = lambda ln(alpha), theta
+    # = 1 / epsilon_p, kappa = beta log2(cells).
+    assert public.lam == pytest.approx(4 * 2 / 0.42, rel=1e-3)
+    assert public.delta == pytest.approx(public.lam * math.log(2), abs=1 / GRID)
+    assert public.theta == pytest.approx(1 / 0.3, abs=1 / GRID)
+    assert public.kappa == 6
+    assert published() == PAPER
+    # At least one cut is private; 1.2 log2(2^35) is 42 and no less.
+    assert hdpview_parameters(parts, (2,), calibration=rule).kappa == 1
+    assert hdpview_parameters(parts, (2**35,), calibration=PAPER).kappa == 42
+
+
+@pytest.mark.parametrize(
+    "name, wrong, error",
+    [
+        ("alpha", 1, ValueError),
+        ("alpha", 1e308, ValueError),
+        ("beta", 0, ValueError),
+        ("gamma", 1, ValueError),
+        ("ratio", math.nan, ValueError),
+        ("ratio", "0.9", TypeError),
+    ],
+)
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+def test_wrong_hyperparameters_cost_nothing(name, wrong, error, calibration):
+    ledger = skdp.PrivacyLedger(1)
+    estimator = skdp.HDPViewSynthesizer(
+        1, domain=skdp.Numeric(0, 1, bins=4), calibration=calibration, ledger=ledger
+    )
+    with pytest.raises(error, match=name):
+        estimator.set_params(**{name: wrong}).fit(np.zeros((5, 2)))
+    assert ledger.spent == 0
+
+
+def test_the_estimator_passes_hyperparameters_to_the_paper_alone():
+    settings = {"alpha": 3, "beta": 0.4, "gamma": 0.5, "ratio": 0.6, "random_state": 0}
+    rows = np.random.default_rng(0).random((500, 2))
+    estimator = skdp.HDPViewSynthesizer(1, domain=skdp.Numeric(0, 1, bins=16))
+    parts = estimator.set_params(calibration="paper", **settings).fit(rows).privacy_loss_.parts
+    assert parts == {name: Fraction(3, 10) for name in ("converge", "cut")} | {
+        "counts": Fraction(4, 10)
+    }
+    changed = estimator.synopsis_.total
+    plain = skdp.HDPViewSynthesizer(
+        1, domain=skdp.Numeric(0, 1, bins=16), calibration="paper", random_state=0
+    )
+    assert plain.fit(rows).synopsis_.total != changed
+    tight = [
+        skdp.HDPViewSynthesizer(1, domain=skdp.Numeric(0, 1, bins=16), **params).fit(rows)
+        for params in ({"random_state": 0}, settings)
+    ]
+    assert tight[0].synopsis_.total == tight[1].synopsis_.total
+
+
+def test_the_refusal_of_a_large_epsilon_names_the_largest():
+    # log(alpha) (3 alpha - 2) / (alpha - 1) / (ratio gamma): 4.16 / 0.5 with alpha 2.
+    rule = published(alpha=2, gamma=0.5, ratio=0.999)
+    with pytest.raises(ValueError, match="epsilon below 5.6"):
+        hdpview_parts(Fraction(10), (2**12, 2**12), calibration=rule)
+    hdpview_parts(Fraction("5.5"), (2**12, 2**12), calibration=rule)
 
 
 @pytest.mark.parametrize("calibration", CALIBRATIONS)

@@ -697,9 +697,9 @@ def test_rounds_follow_the_corrected_rule():
 
 
 def test_hybrid_compares_what_can_be_compared():
-    assert hybrid_share(1e-3, 1000, 5, 2) is None
-    assert hybrid_share(0.05, 5_000, 15, 2) is None
-    share = hybrid_share(1.0, 48_842, 5, 6)
+    assert hybrid_share(1e-3, 1000, 5, 2, 10) is None
+    assert hybrid_share(0.05, 5_000, 15, 2, 10) is None
+    share = hybrid_share(1.0, 48_842, 5, 6, 10)
     assert share is not None and 0.5 <= share < 1
     # The share minimises .14 V(f eps) + .42 R((1 - f) eps), here by hand on [-1, 1]^6.
     c = (4 * 6 * 0.225**2) ** (1 / 3)

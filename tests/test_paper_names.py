@@ -65,6 +65,8 @@ PARTS = {"AllC", "BMaxC", "DPSelect", "LBLUE", "PMostC"}
 NOT_IMPLEMENTED = [
     "HDMM",
     "PrivateERM",
+    "SVT with a history",
+    "randomised response",
 ]
 
 

@@ -718,8 +718,12 @@ def test_damaged_files_are_refused(release, edit):
         ({"max_candidates": 0}, ValueError, "max_candidates"),
         ({"max_cells": 2.5}, TypeError, "max_cells"),
         ({"epsilon": 1e-300}, ValueError, "'total'.*noise would not fit"),
-        ({"beta": 1e-17}, ValueError, "'network'.*noise would not fit.*larger beta"),
-        ({"beta": 0.98 - 1e-16}, ValueError, "'tables'.*noise would not fit"),
+        (
+            {"epsilon": 1e-12, "beta": 0.001, "score_function": "mutual_information"},
+            ValueError,
+            "'network'.*noise would not fit.*larger beta",
+        ),
+        ({"epsilon": 2e-13, "beta": 0.979}, ValueError, "'tables'.*noise would not fit"),
         (
             {"epsilon": 1e-8, "score_function": "mutual_information"},
             ValueError,

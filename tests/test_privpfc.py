@@ -712,7 +712,25 @@ def test_projection_selects_what_tells_labels_apart(recorder):
     assert {widest for *_, widest in recorder.calls} == {projection_module.UNIT}
 
 
-@pytest.mark.parametrize("parts", [privpfc_parts, diffgen_parts, projection_parts])
+def test_shares_are_proportions():
+    wanted = {name: Fraction(share, 100) for name, share in zip(ALL, (3, 10, 87), strict=True)}
+    assert privpfc_parts(Fraction(1), (3, 10, 87)) == wanted
+    assert privpfc_parts(Fraction(1), [0.03, 0.1, 0.87]) == wanted
+    assert privpfc_parts(Fraction(1)) == privpfc_parts(Fraction(1), (3, 37, 60))
+
+
+ALL = ("total", "grid", "counts")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        privpfc_parts,
+        lambda epsilon: privpfc_parts(epsilon, (3, 10, 87)),
+        diffgen_parts,
+        projection_parts,
+    ],
+)
 def test_parts_sum_to_epsilon(parts):
     for epsilon in (Fraction(1, 10), Fraction(7, 3)):
         assert sum(parts(epsilon).values()) == epsilon

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from skdp._random import noise_source
 
 reproduce = pytest.importorskip("benchmarks.reproduce")
 pytest.importorskip("matplotlib")
@@ -52,7 +55,7 @@ def span(first, last, chapter=None):
         ("privpfc", "figure", span(2, 12, 3)),
         ("kmeans", "figure", span(1, 8, 4)),
         ("kmeans", "table", span(3, 5, 4)),
-        ("svt", "figure", span(9, 16, 5)),
+        ("svt", "figure", span(8, 16, 5)),
         ("svt", "table", span(3, 6, 5)),
     ],
 )
@@ -325,6 +328,102 @@ def test_every_method_of_the_figures_runs():
     features = classification.features(domain.select(["x", "colour"]), rows)
     assert features.shape == (400, 3) and abs(features).max() <= 1
     assert np.array_equal(features[:, 1:].sum(axis=1), np.ones(400))
+
+
+background = pytest.importorskip("benchmarks.reproduce.background")
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_randomised_response_has_the_law_of_its_epsilon(epsilon):
+    k, n = 5, 200_000
+    truth = background.truth_share(epsilon, k)
+    lie = (1 - truth) / (k - 1)
+    assert truth / lie == pytest.approx(np.exp(epsilon))
+    rng = np.random.default_rng(0)
+    told = background.randomised_response(np.full(n, 2), k, epsilon, rng)
+    # Each share within five standard errors: a false alarm in a million for a code.
+    for code, share in enumerate(np.bincount(told, minlength=k) / n):
+        expected = truth if code == 2 else lie
+        assert abs(share - expected) <= 5 * np.sqrt(expected * (1 - expected) / n)
+    codes = np.repeat(np.arange(k), [50, 100, 0, 500, 350])
+    found = np.mean(
+        [background.randomised_counts(codes, k, epsilon, rng) for _ in range(2_000)], axis=0
+    )
+    spread = np.sqrt(len(codes) * lie * (1 - lie)) / (truth - lie) + np.sqrt(500)
+    assert np.abs(found - np.bincount(codes, minlength=k)).max() <= 5 * spread / np.sqrt(2_000)
+
+
+def teller(counts, threshold=10, cutoff=3, epsilon=1000):
+    return background.History(
+        np.array(counts), sum(counts), Fraction(epsilon), threshold, cutoff, noise_source(0)
+    )
+
+
+def test_a_history_pays_only_for_what_it_cannot_answer():
+    # Almost no noise. The flat guess is right for halves of an even histogram.
+    even = teller([100] * 4)
+    for query in ([True, True, False, False], [False, True, True, False]):
+        assert even.answer(np.array(query)) == 200
+    assert even.left == 3
+    # Off by 150: the first query is paid for, and answered from then on.
+    uneven = teller([250, 50, 50, 50])
+    first = np.array([True, False, False, False])
+    assert uneven.answer(first) == 250 and uneven.left == 2
+    assert uneven.guess.round().tolist() == [250, 50, 50, 50]
+    assert uneven.answer(first) == 250 and uneven.left == 2
+    assert uneven.answer(np.array([False, True, True, False])) == 100 and uneven.left == 2
+
+
+def test_a_history_ends_with_its_budget_and_spends_epsilon(monkeypatch):
+    spent = []
+
+    class Watched(background.SparseVector):
+        def __init__(self, epsilon, *args, **kwargs):
+            spent.append(epsilon)
+            super().__init__(epsilon, *args, **kwargs)
+
+    def watch(value, epsilon, **kwargs):
+        spent.append(epsilon)
+        return 0 if value else 400
+
+    monkeypatch.setattr(background, "SparseVector", Watched)
+    monkeypatch.setattr(background, "discrete_laplace", watch)
+    # Answers that are always wrong: every query is paid for, until nothing is left.
+    wrong = teller([400, 0, 0, 0])
+    for place in range(8):
+        wrong.answer(np.arange(4) == place % 2)
+    assert wrong.left == 0 and sum(spent) == 1000 and len(spent) == 4
+
+
+def test_a_record_moves_what_a_history_tests_by_one():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        counts = rng.integers(0, 30, size=6)
+        other = counts + np.eye(6, dtype=int)[rng.integers(6)]
+        query, guess = rng.random(6) < 0.5, int(rng.integers(100))
+        change = abs(int(other[query].sum()) - guess) - abs(int(counts[query].sum()) - guess)
+        assert abs(change) <= 1
+
+
+def test_the_enhanced_mechanism_has_the_smaller_range():
+    from skdp.kernels.additive import UNIT
+    from skdp.kernels.linear import search
+
+    for rounds in (8, 30, 120):
+        steps = np.geomspace(search._FIRST, search._LAST, rounds)
+        # No loss of a record is larger, and no two candidates of a round differ by as much.
+        assert background.loss_range(rounds) >= UNIT * np.logaddexp(0, steps.sum()) - 1
+        assert background.loss_range(rounds) > 2 * UNIT * steps.max()
+    calls = []
+
+    def choose(scores, epsilon, score_range, *, random_state):
+        calls.append((epsilon, score_range))
+        return 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(background, "exponential", choose)
+        background._with_losses(1.0, np.zeros(3), Fraction(1, 9), 5, random_state=None)
+    assert calls == [(Fraction(1, 9), background.loss_range(9))]
 
 
 erm = pytest.importorskip("benchmarks.reproduce.private_erm")

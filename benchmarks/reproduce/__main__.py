@@ -30,6 +30,7 @@ WORKS = {
     "gblue": "GBLUE",
     "cubes": "Data cubes",
     "hdpview": "HDPView",
+    "background": "Dissertation, chapters 2 and 5 (background)",
     "privpfc": "Dissertation, chapter 3 (PrivPfC)",
     "kmeans": "Dissertation, chapter 4 (k-means)",
     "svt": "Dissertation, chapter 5 (sparse vector)",

@@ -12,13 +12,12 @@ alone, as in the paper, of the flattened table; a square is flattened along a Hi
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +30,10 @@ from benchmarks.reproduce import TIE, Finding, compare, hdmm, run
 from skdp import Domain, MarginalSynthesizer, Numeric, PrivBayesSynthesizer
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.hdpview import (
-    CALIBRATIONS,
-    Calibration,
     hdpview,
     hdpview_parameters,
     hdpview_parts,
+    published,
 )
 from skdp.kernels.lines.dawa import DAWA_SHARES, bucket_costs
 from skdp.kernels.privtree import privtree, privtree_parts
@@ -68,7 +66,6 @@ KINDS = {
     "2-way all ranges": "ranges",
     "2-way prefixes": "prefixes",
 }
-PAPER = CALIBRATIONS["paper"]
 
 
 @cache
@@ -115,26 +112,13 @@ def workload(name: str, order: int, n: int, kept: int | None = None) -> tuple[Qu
     return queries, np.array(truth, dtype=float)
 
 
-def view_of(
-    table: CountTable,
-    epsilon: Fraction,
-    seed: int,
-    *,
-    calibration: str | Calibration = "paper",
-    shares: tuple[Fraction, Fraction] | None = None,
-) -> BoxModel:
-    """HDPView release; ``shares`` are the ratio for the blocks and gamma, the tests' part of it."""
-    parts = hdpview_parts(epsilon, table.shape, calibration=calibration)
-    if shares is not None:
-        blocks, gamma = shares
-        parts = {
-            "converge": epsilon * blocks * gamma,
-            "cut": epsilon * blocks * (1 - gamma),
-            "counts": epsilon * (1 - blocks),
-        }
+def view_of(table: CountTable, epsilon: Fraction, seed: int, **hyperparameters: Any) -> BoxModel:
+    """HDPView release as published, by default with the hyperparameters of its experiments."""
+    rule = published(**hyperparameters)
+    parts = hdpview_parts(epsilon, table.shape, calibration=rule)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureSeedWarning)
-        view = hdpview(table, parts, calibration=calibration, random_state=seed)
+        view = hdpview(table, parts, calibration=rule, random_state=seed)
     return BoxModel(Boxes(view.lower, view.upper), view.counts, table.shape)
 
 
@@ -766,12 +750,12 @@ def figure_8(out_dir: Path, quick: bool) -> Finding:
 
 def sweep(
     out_dir: Path,
-    figure_name: str,
+    quick: bool,
+    *,
+    figure: int,
     name: str,
     label: str,
-    values: Sequence[Fraction],
-    settings: Callable[[Fraction], dict[str, Any]],
-    quick: bool,
+    tenths: Sequence[int],
     said: str,
     good: tuple[float, float],
 ) -> Finding:
@@ -780,21 +764,19 @@ def sweep(
     ``good`` are the ends of the range that the paper finds best, or comes down to.
     """
     table, asked = table_of(name), workload(name, 2, 200 if quick else 1000)
-    if quick:
-        values = values[::2]
     rows = []
     for epsilon in (Fraction(1), Fraction(1, 10)):
-        for value in values:
+        for value in _tenths(*tenths[:: 2 if quick else 1]):
             errors = [
-                rmse(view_of(table, epsilon, seed, **settings(value)), asked)
+                rmse(view_of(table, epsilon, seed, **{label: value}), asked)
                 for seed in range(2 if quick else 6)
             ]
             rows.append(
                 (float(epsilon), float(value), float(np.mean(errors)), float(np.std(errors)))
             )
     found = pd.DataFrame(rows, columns=["epsilon", label, "rmse", "spread"])
-    found.to_csv(out_dir / f"{figure_name}.csv", index=False)
-    figure, ax = _axes()
+    found.to_csv(out_dir / f"hdpview_figure_{figure}.csv", index=False)
+    drawing, ax = _axes()
     findings, checks = [], {}
     for (epsilon, each), colour in zip(
         found.groupby("epsilon", sort=False), ("#31688e", "#d6a84f"), strict=True
@@ -825,7 +807,7 @@ def sweep(
         )
     ax.set(yscale="log", xlabel=label, ylabel="RMSE of 2-way ranges", title=name)
     ax.legend(frameon=False)
-    figure.savefig(out_dir / f"{figure_name}.png")
+    drawing.savefig(out_dir / f"hdpview_figure_{figure}.png")
     return Finding(said, f"{'; '.join(findings)}.", checks)
 
 
@@ -833,85 +815,45 @@ def _tenths(*values: int) -> list[Fraction]:
     return [Fraction(value, 10) for value in values]
 
 
-def figure_9(out_dir: Path, quick: bool) -> Finding:
-    """Share of epsilon for the blocks, on Small-adult."""
-    gamma = Fraction(9, 10)
-    return sweep(
-        out_dir,
-        "hdpview_figure_9",
-        "small",
-        "ratio",
-        _tenths(1, 3, 5, 7, 8, 9),
-        lambda ratio: {"shares": (ratio, gamma)},
-        quick,
-        "a ratio of 0.7 to 0.9 is best.",
-        (0.7, 0.9),
-    )
-
-
-def figure_10(out_dir: Path, quick: bool) -> Finding:
-    """Share of the blocks' epsilon for the converge tests, on Small-adult."""
-    ratio = Fraction(9, 10)
-    return sweep(
-        out_dir,
-        "hdpview_figure_10",
-        "small",
-        "gamma",
-        _tenths(1, 3, 5, 7, 9),
-        lambda gamma: {"shares": (ratio, gamma)},
-        quick,
-        "most of the budget should go to the tests (gamma 0.9).",
-        (0.7, 0.9),
-    )
-
-
-def _beta(value: Fraction) -> dict[str, Any]:
-    return {"calibration": dataclasses.replace(PAPER, beta=value)}
-
-
-def figure_11(out_dir: Path, quick: bool) -> Finding:
-    """Number of private cuts, on Small-adult."""
-    return sweep(
-        out_dir,
-        "hdpview_figure_11",
-        "small",
-        "beta",
-        _tenths(2, 4, 6, 8, 10, 12, 16),
-        _beta,
-        quick,
-        "on Small-adult the default beta 1.2 is larger than needed.",
-        (0.2, 1.0),
-    )
-
-
-def figure_12(out_dir: Path, quick: bool) -> Finding:
-    """Number of private cuts, on Numerical-adult."""
-    return sweep(
-        out_dir,
-        "hdpview_figure_12",
-        "numerical",
-        "beta",
-        _tenths(2, 4, 6, 8, 10, 12, 16),
-        _beta,
-        quick,
-        "the best beta depends on the table, and the default 1.2 is larger than needed.",
-        (0.2, 1.0),
-    )
-
-
-def figure_13(out_dir: Path, quick: bool) -> Finding:
-    """Bias of the converge tests, on Small-adult."""
-    return sweep(
-        out_dir,
-        "hdpview_figure_13",
-        "small",
-        "alpha",
-        _tenths(11, 12, 14, 16, 18, 20, 30),
-        lambda alpha: {"calibration": dataclasses.replace(PAPER, alpha=alpha)},
-        quick,
-        "alpha between 1.4 and 1.8 is best.",
-        (1.4, 1.8),
-    )
+_BETAS = (2, 4, 6, 8, 10, 12, 16)
+# Figures 9 to 13: one hyperparameter on one table.
+_SWEEPS: dict[int, dict[str, Any]] = {
+    9: {
+        "name": "small",
+        "label": "ratio",
+        "tenths": (1, 3, 5, 7, 8, 9),
+        "said": "a ratio of 0.7 to 0.9 is best.",
+        "good": (0.7, 0.9),
+    },
+    10: {
+        "name": "small",
+        "label": "gamma",
+        "tenths": (1, 3, 5, 7, 9),
+        "said": "most of the budget should go to the tests (gamma 0.9).",
+        "good": (0.7, 0.9),
+    },
+    11: {
+        "name": "small",
+        "label": "beta",
+        "tenths": _BETAS,
+        "said": "on Small-adult the default beta 1.2 is larger than needed.",
+        "good": (0.2, 1.0),
+    },
+    12: {
+        "name": "numerical",
+        "label": "beta",
+        "tenths": _BETAS,
+        "said": "the best beta depends on the table, and the default 1.2 is larger than needed.",
+        "good": (0.2, 1.0),
+    },
+    13: {
+        "name": "small",
+        "label": "alpha",
+        "tenths": (11, 12, 14, 16, 18, 20, 30),
+        "said": "alpha between 1.4 and 1.8 is best.",
+        "good": (1.4, 1.8),
+    },
+}
 
 
 def figure_14(out_dir: Path, quick: bool) -> Finding:
@@ -919,7 +861,7 @@ def figure_14(out_dir: Path, quick: bool) -> Finding:
     parts = {"converge": Fraction(1), "cut": Fraction(1), "counts": Fraction(1)}
     rows = []
     for alpha in _tenths(11, 12, 13, 14, 15, 16, 18, 20, 25, 30, 40, 50):
-        rule = dataclasses.replace(PAPER, alpha=alpha)
+        rule = published(alpha=alpha)
         public = hdpview_parameters(parts, table_of("small").shape, calibration=rule)
         rows.append((float(alpha), public.lam, public.delta))
     found = pd.DataFrame(rows, columns=["alpha", "lambda", "delta"])
@@ -969,11 +911,10 @@ FIGURES = {
     "hdpview_figure_6": figure_6,
     "hdpview_figure_7": figure_7,
     "hdpview_figure_8": figure_8,
-    "hdpview_figure_9": figure_9,
-    "hdpview_figure_10": figure_10,
-    "hdpview_figure_11": figure_11,
-    "hdpview_figure_12": figure_12,
-    "hdpview_figure_13": figure_13,
+    **{
+        f"hdpview_figure_{figure}": partial(sweep, figure=figure, **settings)
+        for figure, settings in _SWEEPS.items()
+    },
     "hdpview_figure_14": figure_14,
 }
 

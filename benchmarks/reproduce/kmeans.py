@@ -27,7 +27,7 @@ from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.kmeans.eugkm import grid
 from skdp.kernels.kmeans.lloyd import ray_turi
 from skdp.kernels.kmeans.privgene import genetic
-from skdp.kernels.kmeans.sample_aggregate import block_centroids
+from skdp.kernels.kmeans.sample_aggregate import block_centroids, sample_aggregate
 from skdp.kernels.kmeans.task import Task
 from skdp.mechanisms import discrete_laplace
 
@@ -71,7 +71,9 @@ def _decode(codes: NDArray[Any]) -> NDArray[np.float64]:
     return (codes + 0.5) * 2 / _CODES - 1
 
 
-def _task(X: NDArray[np.float64], k: int, parts: dict[str, Any], seed: int) -> Task:
+def _task(
+    X: NDArray[np.float64], k: int, parts: dict[str, Any], seed: int, **settings: Any
+) -> Task:
     """The kernels' view of rows in [-1, 1]; its number of records counts as public."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureSeedWarning)
@@ -80,7 +82,7 @@ def _task(X: NDArray[np.float64], k: int, parts: dict[str, Any], seed: int) -> T
     budget = {name: Fraction(str(epsilon)) for name, epsilon in parts.items()}
     generator = sampling_generator(source)
     shape = (_CODES,) * X.shape[1]
-    return Task(points, shape, (k,), budget, len(X), 10, 5, None, source, generator)
+    return Task(points, shape, (k,), budget, len(X), 10, 5, None, source, generator, **settings)
 
 
 def _panels(n: int, height: float = 3.4) -> tuple[Any, list[Any]]:
@@ -270,8 +272,8 @@ def figure_4_4(out: Path, quick: bool) -> Finding:
             X = blobs(10_000, d, k, seed=1_000 + 100 * k + d)
             best = best_nicv(X, k)
             for t, theta in enumerate(thetas):
-                task = _task(X, k, {"grid": 1}, seed=k)
-                centers = grid(task, "extended", theta).centroids
+                task = _task(X, k, {"grid": 1}, seed=k, theta=theta)
+                centers = grid(task, "extended").centroids
                 excess = nicv(X, _decode(centers)) - best
                 found[t, i, j] = max(excess, 1e-5)
                 rows.append({"theta": theta, "k": k, "d": d, "excess": excess})
@@ -332,7 +334,8 @@ def figure_4_6(out: Path, quick: bool) -> Finding:
         exponents = (0.4, 0.6, 0.8) if quick else (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
         for exponent in exponents:
             n_blocks = max(1, round(n ** (1 - exponent)))
-            task = _task(sample, k, {}, seed=1)
+            halves = {"range": "1/2", "centroids": "1/2"}
+            task = _task(sample, k, halves, seed=1, n_blocks=n_blocks)
             blocks = block_centroids(
                 task.points, task.shape, k, n_blocks, task.source, task.generator
             )
@@ -340,10 +343,9 @@ def figure_4_6(out: Path, quick: bool) -> Finding:
             noise = discrete_laplace(
                 np.zeros((k, d), dtype=np.int64), share, _CODES - 1, random_state=task.source
             )
-            mean = blocks.mean(axis=0)
             for kind, centers in (
-                ("GkM", mean + noise / n_blocks),
-                ("aggregation alone", mean),
+                ("GkM", sample_aggregate(task).centroids),
+                ("aggregation alone", blocks.mean(axis=0)),
                 ("noise alone", best + noise / n_blocks),
             ):
                 value = nicv(sample, np.clip(_decode(centers), -1, 1))

@@ -1,4 +1,4 @@
-"""Tables 5.3 to 5.6 and figures 5.9 to 5.16 of D. Su's dissertation (Purdue, 2016), drawn again.
+"""Tables 5.3 to 5.6 and figures 5.8 to 5.16 of D. Su's dissertation (Purdue, 2016), drawn again.
 
 Score error rate and false negative rate of private selections of the top c items, over c; and the
 score missed, in which items short of c count as zero (the error rate averages over the selected
@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.reproduce import MARKERS, PALETTE, TIE, Finding, run
 from benchmarks.reproduce import Figure as Entry
-from benchmarks.select import SETTINGS, SIZES, measure
+from benchmarks.select import SETTINGS, SIZES, frequencies, measure
 
 _PAIRS = {"BMS-POS and Kosarak": ("retail", "kosarak"), "AOL and Zipf": ("zipf",)}
 _TITLES = {"retail": "retail", "kosarak": "Kosarak, scaled", "zipf": "Zipf"}
@@ -316,7 +316,47 @@ def draw_table(name: str, pair: str, epsilon: float) -> Entry:
     return draw
 
 
+def draw_scores(out_dir: Path, quick: bool = False) -> Finding:
+    """Figure 5.8: the 300 highest scores of each set; table 5.1 in the finding."""
+    counts = {name: frequencies(name) for names in _PAIRS.values() for name in names}
+    table = pd.DataFrame(
+        [
+            {"set": name, "rank": rank, "score": score}
+            for name, scores in counts.items()
+            for rank, score in enumerate(scores[:300].tolist(), start=1)
+        ]
+    )
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    ax = figure.subplots()
+    for colour, (name, part) in zip(PALETTE, table.groupby("set", sort=False), strict=False):
+        ax.plot(part["rank"], part["score"], color=colour, label=_TITLES[str(name)])
+    ax.set(xlabel="rank", ylabel="score", yscale="log")
+    ax.legend(frameon=False)
+    _save(figure, table, out_dir, "svt_figure_5_8")
+    zipf = counts["zipf"]
+    ranks = np.arange(1, 301)
+    return Finding(
+        "the i-th score of Zipf is in proportion to 1/i; it has 10,000 items and 1,000,000 "
+        "records, BMS-POS 1,657 and 515,597, Kosarak 41,270 and 990,002.",
+        "; ".join(
+            f"{_TITLES[name]}: {len(scores):,} items, scores {scores[0]:,} (first), "
+            f"{scores[49]:,} (50th) and {scores[299]:,} (300th)"
+            for name, scores in counts.items()
+        )
+        + f". The scores of Zipf add up to {zipf.sum():,}.",
+        {
+            "Zipf: rank times score is the same for the first 300, within 1%": bool(
+                np.ptp(ranks * zipf[:300]) <= 0.01 * zipf[0]
+            ),
+            "Zipf has 10,000 items and 1,000,000 records, within 0.1%": bool(
+                len(zipf) == 10_000 and abs(zipf.sum() - 10**6) <= 1000
+            ),
+        },
+    )
+
+
 FIGURES: dict[str, Entry] = {
+    "svt_figure_5_8": draw_scores,
     "svt_table_5_3": draw_table("svt_table_5_3", "BMS-POS and Kosarak", 0.1),
     "svt_table_5_4": draw_table("svt_table_5_4", "AOL and Zipf", 0.1),
     "svt_table_5_5": draw_table("svt_table_5_5", "BMS-POS and Kosarak", 0.5),

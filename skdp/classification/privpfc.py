@@ -43,7 +43,7 @@ class _PrivPfC(GridRelease):
         as_integer(self.max_grids, "max_grids", 1)
 
     def _parts(self, epsilon):
-        return privpfc_parts(epsilon)
+        return privpfc_parts(epsilon, self.shares)
 
     def _choose(self, table, predictors, parts, source):
         # Privacy. Released: the number of records with noise of sensitivity 1 (part "total"); with
@@ -178,6 +178,9 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         records. "paper" follows the dissertation: candidates level by
         level in the order of columns with a fifth of the cells, the exponential mechanism with
         its bound of 1.1, and negative counts set to zero.
+    shares : tuple of three numbers, default=(0.03, 0.37, 0.60)
+        How epsilon is divided among the number of records, the choice of the grid and the counts,
+        in proportion. The dissertation also tries (0.03, 0.10, 0.87).
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
     max_contributions : int, default=None
@@ -253,6 +256,7 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         classes=None,
         max_grids=10_000,
         selection="auto",
+        shares=(0.03, 0.37, 0.60),
         encoding="ordinal",
         max_contributions=None,
         unit=None,
@@ -265,6 +269,7 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         self.classes = classes
         self.max_grids = max_grids
         self.selection = selection
+        self.shares = shares
         self.encoding = encoding
         self.max_contributions = max_contributions
         self.unit = unit
@@ -283,8 +288,8 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
 
     Parameters
     ----------
-    epsilon, domain, target, classes, max_grids, selection, max_contributions, unit, ledger, \
-    random_state
+    epsilon, domain, target, classes, max_grids, selection, shares, max_contributions, unit, \
+    ledger, random_state
         As for :class:`PrivPfCTransformer`.
 
     Attributes
@@ -334,6 +339,7 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
         classes=None,
         max_grids=10_000,
         selection="auto",
+        shares=(0.03, 0.37, 0.60),
         max_contributions=None,
         unit=None,
         ledger=None,
@@ -345,6 +351,7 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
         self.classes = classes
         self.max_grids = max_grids
         self.selection = selection
+        self.shares = shares
         self.max_contributions = max_contributions
         self.unit = unit
         self.ledger = ledger

@@ -20,11 +20,13 @@ import numpy as np
 
 from .._arrays import integer_sums
 from .._types import IntArray
+from .._validation import as_between
 from ..mechanisms import discrete_laplace
 from ..rows import CountTable
 
 __all__ = [
     "GRID_RULES",
+    "as_theta",
     "even_edges",
     "grid_boxes",
     "grid_sides",
@@ -53,6 +55,7 @@ def grid_size(
         Budget of the counts.
     n_axes : int
     theta : float, default=10.0
+        Records times epsilon for one cell of "uniform".
 
     References
     ----------
@@ -70,6 +73,11 @@ def grid_size(
     if rule == "m-estimator":
         return float((n / math.sqrt(math.log(n))) ** growth)
     raise ValueError(f"rule must be one of {GRID_RULES}, got {rule!r}.")
+
+
+def as_theta(value: Any) -> float:
+    """Read the constant of `grid_size`, from 0.001 to 1,000,000."""
+    return float(as_between(value, "theta", Fraction(1, 1000), 10**6))
 
 
 def grid_sides(shape: Sequence[int], n_cells: float) -> tuple[int, ...]:

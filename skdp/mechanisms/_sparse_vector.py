@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._random import Call, Tape, noise_source, process_mark
 from .._types import BoolArray, IntArray
 from .._validation import (
+    as_between,
     as_epsilon,
     as_fraction,
     as_integer,
@@ -676,10 +677,5 @@ def _optimal_ratio(width: int) -> Fraction:
 
 
 def _as_share(answer_share: Any) -> Fraction:
-    share = as_fraction(answer_share, "answer_share")
-    if not 0 <= share < 1:
-        raise ValueError(
-            f"answer_share must be at least 0 and below 1, got {answer_share!r}: it is the "
-            "part of epsilon for noisy answers."
-        )
-    return share
+    told = "it is the part of epsilon for noisy answers."
+    return as_between(answer_share, "answer_share", 0, Fraction(999, 1000), meaning=told)

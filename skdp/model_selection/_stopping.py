@@ -25,7 +25,7 @@ from typing import Any
 
 from .._foreign import attempt, kept_apart
 from .._random import NoiseSource, Tape
-from .._validation import as_fraction
+from .._validation import as_between
 from ..exceptions import InsecureSeedWarning
 
 __all__ = ["as_shape", "draw_runs", "mean_runs", "price_of_runs", "spread_of", "unseen"]
@@ -37,13 +37,8 @@ _MOST_RUNS = 1_000
 
 def as_shape(eta: Any) -> Fraction:
     """The shape of the law of the number of runs, exactly."""
-    exact = as_fraction(eta, "eta")
-    if not _LEAST_SHAPE <= exact <= 1:
-        raise ValueError(
-            f"eta must be between {float(_LEAST_SHAPE):g} and 1, got {eta!r}: 0 is the logarithmic "
-            "law, 1 the geometric one."
-        )
-    return exact
+    told = "0 is the logarithmic law, 1 the geometric one."
+    return as_between(eta, "eta", _LEAST_SHAPE, 1, meaning=told)
 
 
 def price_of_runs(epsilon: Fraction, eta: Fraction) -> Fraction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._validation import as_integer, as_number, check_choice
+from .._validation import as_between, as_integer, check_choice
 from ..kernels.trees import binary_splits, fit_forest, forest_parts
 from .tree import ModelOfTrees, tree_settings
 
@@ -137,9 +137,7 @@ class PrivateRandomForestClassifier(ModelOfTrees):
         settings = tree_settings(self.quality or "clipped", self.max_depth)
         check_choice(self.rows, "rows", ("shared", "apart"))
         n_trees = as_integer(self.n_trees, "n_trees", 1)
-        max_features = as_number(self.max_features, "max_features")
-        if not 0 < max_features <= 1:
-            raise ValueError(f"max_features must be above 0 and at most 1, got {max_features!r}.")
+        max_features = float(as_between(self.max_features, "max_features", 1e-9, 1))
         return {**settings, "n_trees": n_trees, "rows": self.rows, "max_features": max_features}
 
     def _parts(self):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._validation import as_fraction
+from .._validation import as_between
 from .base import ModelOfNumbers
 from .linear import LinearEstimator
 
@@ -238,9 +238,5 @@ random_state
         return super()._plan(domain)
 
     def _penalty(self):
-        alpha = as_fraction(self.alpha, "alpha")
-        if alpha < 0:
-            raise ValueError(
-                f"alpha must not be negative, got {self.alpha!r}: it is the weight of the penalty."
-            )
-        return float(alpha)
+        told = "it is the weight of the penalty."
+        return float(as_between(self.alpha, "alpha", 0, 1e300, meaning=told))

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from .._types import BoolArray, FloatArray, IntArray
-from .._validation import as_number
+from .._validation import as_level
 from ..domain import Categorical, Domain, Numeric
 from ..domain.conditions import parts_of
 from ..domain.regions import Region, attribute_of, everything
@@ -48,11 +48,7 @@ def as_shares(q: Any) -> tuple[list[float], bool]:
         If one is no number or lies outside of (0, 1).
     """
     single = np.ndim(q) == 0
-    shares = [as_number(each, "q") for each in ([q] if single else list(q))]
-    for share in shares:
-        if not 0.0 < share < 1.0:
-            raise ValueError(f"q must lie between 0 and 1, for example 0.5, got {share!r}.")
-    return shares, single
+    return [as_level(each, "q") for each in ([q] if single else list(q))], single
 
 
 def quantiles(

@@ -525,6 +525,38 @@ class Synopsis:
         found = quantiles(self.model, self.domain, column, query, shares, confidence)
         return found[0] if single else found
 
+    def max(self, column: str, query: Any = None, *, level: float = 0.95, names: Any = None) -> Any:
+        """Estimate the largest value of a column: the largest that shows above the noise.
+
+        Parameters
+        ----------
+        column : str
+            A `Numeric`, a date, or an ordered `Categorical`.
+        query : dict, str or None, default=None
+            Conditions on the records to include.
+        level : float, default=0.95
+            Probability that a record reaches this value. A higher level gives a smaller value.
+        names
+            As in `count`.
+
+        Returns
+        -------
+        float, Timestamp or category
+            The lower end of the interval of the quantile above which half a record lies. A single
+            outlier is not found: that it was would not be private.
+        """
+        return self._extreme(column, query, level, names, largest=True)
+
+    def min(self, column: str, query: Any = None, *, level: float = 0.95, names: Any = None) -> Any:
+        """Estimate the smallest value of a column, as `max`."""
+        return self._extreme(column, query, level, names, largest=False)
+
+    def _extreme(self, column: str, query: Any, level: float, names: Any, *, largest: bool) -> Any:
+        share = 0.5 / np.maximum(self.count(query, names=names), 1.0)
+        q = 1 - share if largest else share
+        end = self.quantile(column, q, query, return_interval=True, level=level, names=names)
+        return end.lower if largest else end.upper
+
     def proportion(
         self,
         query: Any,

@@ -7,7 +7,7 @@ import numbers
 
 from .._validation import is_word, split_epsilon
 from ..kernels.dpcube import MOST_CELLS
-from ..kernels.grid import GRID_RULES, grid_sides, grid_size
+from ..kernels.grid import GRID_RULES, as_theta, grid_sides, grid_size
 from ..mechanisms import discrete_laplace
 from .base import Synthesizer
 from .cells import cells_synopsis, check_n_cells
@@ -31,11 +31,14 @@ class GridSynthesizer(Synthesizer):
     target : str, default=None
         Column of the domain that takes ``y``.
     rule : {"extended", "uniform", "m-estimator", "identity"} or int, default="extended"
-        Number of boxes, from N records, d columns and theta = 10. "uniform": N epsilon / theta.
+        Number of boxes, from N records, d columns and ``theta``. "uniform": N epsilon / theta.
         "extended": the same to the power 2 d / (2 + d), which balances noise and unevenness.
         "m-estimator": (N / sqrt(log N)) ** (2 d / (2 + d)), for any epsilon. N is measured
         with 2% of epsilon. "identity" keeps every cell of the domain. An int is the number of
         parts of every column (fewer where it has fewer codes). At most 4,194,304 boxes are made.
+    theta : float, default=10
+        For "uniform" and "extended": N epsilon for one box, from 0.001 to 1,000,000. Smaller values
+        make more boxes.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -98,6 +101,7 @@ class GridSynthesizer(Synthesizer):
         domain=None,
         target=None,
         rule="extended",
+        theta=10,
         max_contributions=None,
         unit=None,
         ledger=None,
@@ -107,12 +111,14 @@ class GridSynthesizer(Synthesizer):
         self.domain = domain
         self.target = target
         self.rule = rule
+        self.theta = theta
         self.max_contributions = max_contributions
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 
     def _parts(self, epsilon, domain):
+        as_theta(self.theta)
         sides = self._public_sides(domain.shape)
         if sides is None:
             return split_epsilon(epsilon, {"total": _TOTAL_SHARE, "counts": 1 - _TOTAL_SHARE})
@@ -130,7 +136,8 @@ class GridSynthesizer(Synthesizer):
             # Privacy. Released: the number of records. One record changes it by 1: the part
             # "total". The number of boxes is computed from it and public facts.
             total = discrete_laplace(table.n, loss.parts["total"], random_state=source)
-            size = grid_size(self.rule, float(total), loss.parts["counts"], len(domain.shape))
+            n_axes, theta = len(domain.shape), as_theta(self.theta)
+            size = grid_size(self.rule, float(total), loss.parts["counts"], n_axes, theta)
             sides = _fitting_sides(domain.shape, size)
         mechanism = f"grid, rule={self.rule!r}"
         return cells_synopsis(table, domain, sides, "counts", loss, source, mechanism)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..kernels.hdpview import hdpview, hdpview_parts
+from .._validation import is_word
+from ..kernels.hdpview import hdpview, hdpview_parts, published
 from ..release import BoundedSpread, Boxes, BoxModel, Synopsis
 from .base import Synthesizer
 
@@ -28,10 +29,20 @@ class HDPViewSynthesizer(Synthesizer):
         Column of the domain that takes ``y``.
     calibration : {"tight", "paper"}, default="tight"
         "tight" uses the exact worst case of the converge tests and its own floor, and cuts where
-        the two sides differ most. "paper" uses the constants of the paper (alpha 1.6, beta 1.2,
-        gamma 0.9, ratio 0.9) and cuts where the remaining aggregation error is least. Both are
-        epsilon-DP. With epsilon above about 2.7 the paper's constants split every block; a large
-        domain then raises an error before anything is spent.
+        the two sides differ most. "paper" uses the formulas of the paper, with the four parameters
+        below, and cuts where the remaining aggregation error is least. Both are epsilon-DP. With
+        epsilon above about 2.7 the paper's constants split every block; a large domain then raises
+        an error before anything is spent.
+    ratio : float, default=0.9
+        For "paper": share of epsilon for finding the blocks; the rest is for their counts.
+    gamma : float, default=0.9
+        For "paper": share of that for the tests whether to stop; the rest is for choosing cuts.
+    alpha : float, default=1.6
+        For "paper": the bias for each level is log(alpha) times the noise scale of a test, and the
+        noise scale is in proportion to (3 alpha - 2) / (alpha - 1). From 1.01 to 1000.
+    beta : float, default=1.2
+        For "paper": cuts are chosen privately on the first beta log2(number of cells) levels, at
+        least one, and drawn at random below. From 0.01 to 100.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -93,6 +104,10 @@ class HDPViewSynthesizer(Synthesizer):
         domain=None,
         target=None,
         calibration="tight",
+        ratio=0.9,
+        gamma=0.9,
+        alpha=1.6,
+        beta=1.2,
         max_contributions=None,
         unit=None,
         ledger=None,
@@ -102,16 +117,25 @@ class HDPViewSynthesizer(Synthesizer):
         self.domain = domain
         self.target = target
         self.calibration = calibration
+        self.ratio = ratio
+        self.gamma = gamma
+        self.alpha = alpha
+        self.beta = beta
         self.max_contributions = max_contributions
         self.unit = unit
         self.ledger = ledger
         self.random_state = random_state
 
     def _parts(self, epsilon, domain):
-        return hdpview_parts(epsilon, domain.shape, calibration=self.calibration)
+        return hdpview_parts(epsilon, domain.shape, calibration=self._rule())
+
+    def _rule(self):
+        """The calibration as the kernel takes it; parameters are checked even where unused."""
+        paper = published(self.alpha, self.beta, self.gamma, self.ratio)
+        return paper if is_word(self.calibration, "paper") else self.calibration
 
     def _release(self, table, domain, loss, source):
-        view = hdpview(table, loss.parts, calibration=self.calibration, random_state=source)
+        view = hdpview(table, loss.parts, calibration=self._rule(), random_state=source)
         boxes = Boxes(view.lower, view.upper)
         epsilon = view.epsilon if len(set(view.epsilon)) > 1 else view.epsilon[0]
         intervals = BoundedSpread(epsilon, view.leaf_errors())

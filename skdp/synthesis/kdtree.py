@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-from .._validation import as_number, check_choice, split_epsilon
+from .._validation import as_between, check_choice, split_epsilon
 from ..kernels.dpcube import (
     hierarchical_kdtree,
     hierarchical_parts,
@@ -16,6 +14,9 @@ from .base import Synthesizer
 from .cells import cells_synopsis, check_n_cells
 
 __all__ = ["KDTreeSynthesizer"]
+
+# Strategies that spend epsilon level by level.
+_LEVEL_BY_LEVEL = ("hierarchical", "range-tree")
 
 
 class KDTreeSynthesizer(Synthesizer):
@@ -30,11 +31,12 @@ class KDTreeSynthesizer(Synthesizer):
         columns of an array.
     target : str, default=None
         Column of the domain that takes ``y``.
-    strategy : {"two-step", "cell", "hierarchical"}, default="two-step"
+    strategy : {"two-step", "cell", "hierarchical", "range-tree"}, default="two-step"
         "two-step" counts every cell with noise, grows a kd-tree on the noisy cells, and counts
         the boxes of the tree again. "cell" counts every cell: the baseline. Both need a domain of
         at most 4,194,304 cells. "hierarchical" grows the tree on the records, one level at a time,
-        each with its part of epsilon; the domain may have any size.
+        each with its part of epsilon; the domain may have any size. "range-tree" does the same
+        with all cuts in the middle, so that only the two halves of a box are counted.
     xi0, xi1 : float, default=None
         For "two-step": a box is divided while the sum of its noisy cells exceeds ``xi0``, or their
         unevenness H (the sum of their distances to the mean) exceeds ``xi1``. None: 10 and 5
@@ -42,10 +44,14 @@ class KDTreeSynthesizer(Synthesizer):
     noise_correction : bool, default=True
         For "two-step": subtract from H what the noise of the cells adds to it. False compares as
         published; then every box of many cells looks uneven.
+    unevenness : {"deviation", "entropy"}, default="deviation"
+        For "two-step": "entropy" makes H the sum of count log(count / mean count) over the cells,
+        the number of records times what the entropy of the box lacks to that of an even one.
     cell_share : float, default=0.5
-        For "two-step": share of epsilon for the cells.
+        For "two-step": share of epsilon for the cells, from 0.001 to 0.999.
     height : int, default=None
-        For "hierarchical": number of levels, at most 16. None: 12, or fewer in a small domain.
+        For "hierarchical" and "range-tree": number of levels, at most 16. None: 12, or fewer in a
+        small domain.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -118,6 +124,7 @@ class KDTreeSynthesizer(Synthesizer):
         xi0=None,
         xi1=None,
         noise_correction=True,
+        unevenness="deviation",
         cell_share=0.5,
         height=None,
         max_contributions=None,
@@ -132,6 +139,7 @@ class KDTreeSynthesizer(Synthesizer):
         self.xi0 = xi0
         self.xi1 = xi1
         self.noise_correction = noise_correction
+        self.unevenness = unevenness
         self.cell_share = cell_share
         self.height = height
         self.max_contributions = max_contributions
@@ -140,8 +148,9 @@ class KDTreeSynthesizer(Synthesizer):
         self.random_state = random_state
 
     def _parts(self, epsilon, domain):
-        check_choice(self.strategy, "strategy", ("two-step", "cell", "hierarchical"))
-        if self.strategy == "hierarchical":
+        check_choice(self.strategy, "strategy", ("two-step", "cell", *_LEVEL_BY_LEVEL))
+        check_choice(self.unevenness, "unevenness", ("deviation", "entropy"))
+        if self.strategy in _LEVEL_BY_LEVEL:
             return hierarchical_parts(epsilon, domain.shape, self.height)
         check_n_cells(
             domain.shape,
@@ -152,15 +161,17 @@ class KDTreeSynthesizer(Synthesizer):
         if self.strategy == "cell":
             return split_epsilon(epsilon, {"cells": 1})
         for name in ("xi0", "xi1"):
-            _check_threshold(name, getattr(self, name))
+            if getattr(self, name) is not None:
+                as_between(getattr(self, name), name, 0, 1e300)
         return two_step_parts(epsilon, self.cell_share)
 
     def _release(self, table, domain, loss, source):
         mechanism = f"kd-tree, strategy={self.strategy!r}"
         if self.strategy == "cell":
             return cells_synopsis(table, domain, domain.shape, "cells", loss, source, mechanism)
-        if self.strategy == "hierarchical":
-            view = hierarchical_kdtree(table, loss.parts, random_state=source)
+        if self.strategy in _LEVEL_BY_LEVEL:
+            middle = self.strategy == "range-tree"
+            view = hierarchical_kdtree(table, loss.parts, middle=middle, random_state=source)
         else:
             view = two_step_kdtree(
                 table,
@@ -168,17 +179,10 @@ class KDTreeSynthesizer(Synthesizer):
                 xi0=self.xi0,
                 xi1=self.xi1,
                 noise_correction=bool(self.noise_correction),
+                unevenness=self.unevenness,
                 random_state=source,
             )
         boxes = Boxes(view.lower, view.upper)
         intervals = AnySpread(view.epsilon, view.measured)
         model = BoxModel(boxes, view.counts, domain.shape, intervals)
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
-
-
-def _check_threshold(name, value):
-    """Raise if a bound on the sum or the unevenness of a box is not finite, or is negative."""
-    if value is None:
-        return
-    if not 0 <= as_number(value, name) < math.inf:
-        raise ValueError(f"{name} must be finite and not negative, got {value!r}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import as_fraction, as_integer, check_choice
+from .._validation import as_between, as_fraction, as_integer, check_choice
 from ..exceptions import DomainError
 from ..kernels.privbayes import (
     NEGATIVES,
@@ -51,7 +51,7 @@ class PrivBayesSynthesizer(Synthesizer):
         Tables have at most so many cells that the mean count of a cell, by the noisy number of
         records, is ``theta`` times the scale of its noise. Larger values give fewer parents.
     beta : float, default=0.3
-        Share of epsilon that chooses the network, between 0 and 0.98.
+        Share of epsilon that chooses the network, from 0.001 to 0.979.
     max_candidates : int, default=200
         At most so many columns with their parents are scored in each round, drawn at random if
         there are more. Each costs one pass over the rows, the first time it is scored.
@@ -179,11 +179,7 @@ class PrivBayesSynthesizer(Synthesizer):
         check_choice(self.score_function, "score_function", SCORES)
         check_choice(self.encoding, "encoding", _ENCODINGS)
         check_choice(self.negatives, "negatives", NEGATIVES)
-        if as_fraction(self.theta, "theta") <= 0:
-            raise ValueError(
-                f"theta must be positive, got {self.theta!r}: it is the least mean count of a "
-                "table's cells, in units of the scale of their noise."
-            )
+        as_between(self.theta, "theta", 1e-9, 1e9)
         as_integer(self.max_candidates, "max_candidates", 1, meaning="sets of parents per round.")
         as_integer(self.max_cells, "max_cells", 1, meaning="cells of the largest table.")
         wide = [name for name, size in zip(domain.names, domain.shape, strict=True) if size > 2]

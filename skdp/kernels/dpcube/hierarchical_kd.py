@@ -1,4 +1,7 @@
-"""Hierarchical kd-tree, of the DPCube paper: every level is measured, and decides the cuts."""
+"""Hierarchical kd-tree, of the DPCube paper: every level is measured, and decides the cuts.
+
+With cuts in the middle instead it is a range tree of several attributes, the future work of GBLUE.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,11 @@ def hierarchical_parts(
 
 
 def hierarchical_kdtree(
-    table: CountTable, parts: Mapping[str, Fraction], *, random_state: Any = None
+    table: CountTable,
+    parts: Mapping[str, Fraction],
+    *,
+    middle: bool = False,
+    random_state: Any = None,
 ) -> KDTreeRelease:
     """Boxes of a kd-tree that spends one part of the budget on each level.
 
@@ -92,6 +99,8 @@ def hierarchical_kdtree(
         The private table, of fewer than 2**53 records; domains of any size.
     parts : mapping of str to Fraction
         Budget for "level 1", "level 2", ... and "counts", as from `hierarchical_parts`.
+    middle : bool, default=False
+        Halve every box in the middle, and count its two halves alone.
     random_state : None, int or NoiseSource, default=None
 
     Returns
@@ -126,14 +135,20 @@ def hierarchical_kdtree(
         axis = blocks.sides.argmax(axis=1)
         slots = Slots.along(blocks, axis, table.codes)
         exact = slots.sums(table.counts[blocks.row])
-        # Privacy. Released: in every box, the count of each value of one attribute. The boxes and
-        # attributes follow from what was released before; a record lies in one box of a level
-        # and has one value: sensitivity 1, the part of the level.
-        noisy = discrete_laplace(exact, levels[depth], random_state=noise)
-        width = medians(noisy.astype(np.float64), slots.side)
-        number = np.stack([width, slots.side - width], axis=1).ravel()
-        # The same counts, added up on either side of the cut, measure both parts.
-        halves = np.add.reduceat(noisy, exclusive_cumsum(number))
+        width = slots.side // 2
+        if middle:
+            number = np.stack([width, slots.side - width], axis=1).ravel()
+            exact = np.add.reduceat(exact, exclusive_cumsum(number))
+        # Privacy. Released: in every box, the count of each value of one attribute, or of each
+        # half. The boxes and attributes follow from what was released before; a record lies in one
+        # box of a level and has one value: sensitivity 1, the part of the level.
+        halves = noisy = discrete_laplace(exact, levels[depth], random_state=noise)
+        number = np.ones_like(noisy)
+        if not middle:
+            width = medians(noisy.astype(np.float64), slots.side)
+            number = np.stack([width, slots.side - width], axis=1).ravel()
+            # The same counts, added up on either side of the cut, measure both parts.
+            halves = np.add.reduceat(noisy, exclusive_cumsum(number))
         node = sums.add(np.repeat(node, 2), halves, number, levels[depth])
         blocks = blocks.halved(axis, slots.begin + width, table.codes, table.counts)
     lower, upper, measured = (np.concatenate(part) for part in zip(*finished, strict=True))

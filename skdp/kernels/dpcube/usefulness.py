@@ -1,4 +1,4 @@
-"""Usefulness of DPCube: error bounds of counts over noisy cells."""
+"""DPCube: error bounds of counts over noisy cells, and an epsilon that bounds a belief."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from scipy.optimize import minimize_scalar
 
-from ..._validation import as_epsilon, as_integer, as_number, dyadic_floor
+from ..._validation import as_between, as_epsilon, as_integer, as_level, dyadic_floor
 from ...mechanisms import discrete_laplace_quantile
 
-__all__ = ["Usefulness", "usefulness"]
+__all__ = ["SufficientEpsilon", "Usefulness", "sufficient_epsilon", "usefulness"]
 
 
 class Usefulness(NamedTuple):
@@ -33,7 +33,12 @@ class Usefulness(NamedTuple):
 
 
 def usefulness(
-    n_cells: int, epsilon: float, delta: float = 0.05, *, n_queries: int = 1
+    n_cells: int,
+    epsilon: float,
+    delta: float = 0.05,
+    *,
+    n_queries: int = 1,
+    n_records: float | None = None,
 ) -> Usefulness:
     """Error bounds of counts over noisy cells: the published bound, and tight ones.
 
@@ -51,6 +56,9 @@ def usefulness(
     n_queries : int, default=1
         Number of queries, chosen before looking at the release, for which the bound holds
         together.
+    n_records : float, default=None
+        Public number of records, or a bound on it: the bounds are then of *relative* counts, which
+        are counts divided by it.
 
     Returns
     -------
@@ -68,6 +76,9 @@ def usefulness(
     for any u > 0 (Chernoff), for one query on either side. For all sets of cells at once, the worst
     set takes all positive noises or all negative ones, so the same is applied to max(Z, 0).
 
+    Conversely, a relative error of e needs at least ``bound / e`` records, where ``bound`` is
+    that of absolute counts: the paper's corollary for relative ones.
+
     References
     ----------
     Y. Xiao, L. Xiong, C. Yuan, "Differentially Private Data Release through Multidimensional
@@ -78,22 +89,86 @@ def usefulness(
     >>> bounds = usefulness(100, 0.05, 0.05)
     >>> [round(bound) for bound in bounds]
     [15202, 775, 1528]
+    >>> round(usefulness(100, 0.05, 0.05, n_records=1_000_000).queries, 5)
+    0.00078
     """
-    _check(n_cells, delta, n_queries)
+    as_integer(n_cells, "n_cells", 1)
+    as_integer(n_queries, "n_queries", 1)
+    as_level(delta, "delta")
+    unit = 1.0 if n_records is None else float(as_between(n_records, "n_records", 1, 1e300))
     exact = as_epsilon(epsilon)
     rate = float(dyadic_floor(exact))
     # A union bound over the cells, as published but with this noise, is better for few cells.
     apart = n_cells * discrete_laplace_quantile(1 - delta / n_cells, exact)
     every = min(_chernoff(_log_moment_of_positive_part, n_cells, rate, delta / 2), float(apart))
     single = _chernoff(_log_moment, n_cells, rate, delta / (2 * n_queries))
-    return Usefulness(n_cells * math.log(n_cells / delta) / float(exact), min(single, every), every)
+    published = n_cells * math.log(n_cells / delta) / float(exact)
+    return Usefulness(published / unit, min(single, every) / unit, every / unit)
 
 
-def _check(n_cells: int, delta: float, n_queries: int) -> None:
-    as_integer(n_cells, "n_cells", 1)
-    as_integer(n_queries, "n_queries", 1)
-    if not 0 < as_number(delta, "delta") < 1:
-        raise ValueError(f"delta must lie between 0 and 1, got {delta!r}.")
+class SufficientEpsilon(NamedTuple):
+    """Epsilon of one release that keeps a belief below a bound, after all of them.
+
+    Attributes
+    ----------
+    published : float
+        That of the DPCube paper, log(after / before) / releases, for a single count each.
+    presence : float
+        If the belief is that a record is in the table.
+    value : float
+        If it is known to be there, and the belief is about its value: half of ``presence``.
+    """
+
+    published: float
+    presence: float
+    value: float
+
+
+def sufficient_epsilon(before: float, after: float, *, n_releases: int = 1) -> SufficientEpsilon:
+    """Largest epsilon with which a belief about one record rises to a given probability at most.
+
+    Parameters
+    ----------
+    before : float
+        Probability that an attacker gives a statement about one record beforehand, in (0, 1).
+    after : float
+        The largest that it may become, in (``before``, 1).
+    n_releases : int, default=1
+        Number of releases, each at the epsilon returned.
+
+    Returns
+    -------
+    SufficientEpsilon
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Releases of l times epsilon in all multiply the odds that a record is in the table by at most
+    exp(l epsilon), and the odds of one value against others by at most exp(2 l epsilon), since a
+    change of value removes a record and adds another. The paper's bound, for probabilities instead
+    of odds, is looser; it holds for values where a release is one count, which such a change moves
+    by one, but not for histograms, in which it moves two cells.
+
+    References
+    ----------
+    Y. Xiao, L. Xiong, C. Yuan, "Differentially Private Data Release through Multidimensional
+    Partitioning", SDM 2010, Theorem 33 and Corollary 31.
+
+    Examples
+    --------
+    >>> [round(epsilon, 2) for epsilon in sufficient_epsilon(0.1, 0.5)]
+    [1.61, 2.2, 1.1]
+    """
+    first, last = as_level(before, "before"), as_level(after, "after")
+    if last <= first:
+        raise ValueError(f"after must be larger than before={before!r}, got {after!r}.")
+    number = as_integer(n_releases, "n_releases", 1)
+    odds = math.log(last / first) + math.log1p(-first) - math.log1p(-last)
+    return SufficientEpsilon(math.log(last / first) / number, odds / number, odds / 2 / number)
 
 
 def _chernoff(

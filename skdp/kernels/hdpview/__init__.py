@@ -15,6 +15,7 @@ from .parameters import (
     HDPViewParameters,
     hdpview_parameters,
     hdpview_parts,
+    published,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "hdpview",
     "hdpview_parameters",
     "hdpview_parts",
+    "published",
 ]

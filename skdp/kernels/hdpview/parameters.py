@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from ..._validation import check_choice, split_epsilon
+from ..._validation import as_between, as_share, check_choice, split_epsilon
 from ..stop_test import GRID, InRecords, StopTest, certified_test, quiet_floor, split_gain
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "SENSITIVITY",
     "hdpview_parameters",
     "hdpview_parts",
+    "published",
 ]
 
 # One record moves an aggregation error by less than 2, hence its rounding by at most this.
@@ -53,29 +55,45 @@ class Calibration:
     beta: Fraction = Fraction(6, 5)
 
 
+def published(alpha: Any = 1.6, beta: Any = 1.2, gamma: Any = 0.9, ratio: Any = 0.9) -> Calibration:
+    """The paper's calibration with its four hyperparameters, by default as in its experiments.
+
+    Parameters
+    ----------
+    alpha : number from 1.01 to 1000
+    beta : number from 0.01 to 100
+    gamma : number from 0.001 to 0.999
+        The tests' share of what the blocks cost; the cuts have the rest.
+    ratio : number from 0.001 to 0.999
+        The blocks' share of epsilon; the counts have the rest.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one is no number, or out of range.
+    """
+    tests, blocks = as_share(gamma, "gamma"), as_share(ratio, "ratio")
+    # The noise scale grows as 1 / (alpha - 1).
+    rise = as_between(alpha, "alpha", Fraction(101, 100), 1000)
+    depth = as_between(beta, "beta", Fraction(1, 100), 100)
+    shares = (blocks * tests, blocks * (1 - tests), 1 - blocks)
+    return Calibration(*shares, rise, None, 1, "error", published=True, beta=depth)
+
+
 CALIBRATIONS = {
     # The constants are tuned on real tables at epsilon 0.1 and 1. None of them affects privacy,
     # which `converge_test` ensures for any constants.
     "tight": Calibration(
-        Fraction(40, 100),
-        Fraction(35, 100),
-        Fraction(25, 100),
+        Fraction(2, 5),
+        Fraction(7, 20),
+        Fraction(1, 4),
         Fraction(4),
         15,
         -2,
         "imbalance",
         reuse=True,
     ),
-    "paper": Calibration(
-        Fraction(81, 100),
-        Fraction(9, 100),
-        Fraction(10, 100),
-        Fraction(8, 5),
-        None,
-        1,
-        "error",
-        published=True,
-    ),
+    "paper": published(),
 }
 
 
@@ -187,14 +205,15 @@ def hdpview_parameters(
         )
     test = converge_test(parts["converge"], rule)
     if (chance := split_at_floor(test)) > 0.5 and cells > _MOST_SINGLE_CELLS:
+        most = math.log(rule.alpha) * (3 + 1 / (rule.alpha - 1)) / rule.converge
         raise ValueError(
-            f"With calibration={calibration!r} and {float(sum(parts.values())):g} of epsilon, even "
+            f"With calibration='paper' and {float(sum(parts.values())):g} of epsilon, even "
             f"an empty block is cut with probability {chance:.2f}: the {cells:.3g} "
             "cells of this domain would all become blocks of their own. Nothing was read or spent. "
-            "Use calibration='tight', or an epsilon below 2.7."
+            f"Use calibration='tight', or an epsilon below {float(most):.2g}."
         )
-    # floor(beta log2(cells)), in integers.
-    kappa = ((cells**rule.beta.numerator).bit_length() - 1) // rule.beta.denominator
+    # The logarithm of a power of two is exact; no other gives a whole number.
+    kappa = max(math.floor(rule.beta * Fraction(math.log2(cells))), 1)
     return HDPViewParameters(
         kappa if rule.most_cuts is None else min(kappa, rule.most_cuts),
         rule.score,

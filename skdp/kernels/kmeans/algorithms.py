@@ -35,11 +35,15 @@ _RECORDS_SHARE = Fraction(1, 50)
 
 
 def algorithm_parts(
-    algorithm: str, epsilon: Fraction, n_records: int | None
+    algorithm: str, epsilon: Fraction, n_records: int | None, n_blocks: int | None = None
 ) -> dict[str, Fraction]:
-    """Parts of the budget, from public parameters alone."""
+    """Parts of the budget, from public parameters alone.
+
+    With a public number of blocks, sample and aggregate need not know that of the records.
+    """
     _, shares, needs_total = ALGORITHMS[algorithm]
-    if needs_total and n_records is None:
+    sized = n_blocks is not None and algorithm == "sample-aggregate"
+    if needs_total and n_records is None and not sized:
         left = 1 - _RECORDS_SHARE
         shares = {name: share * left for name, share in shares.items()}
         shares["records"] = _RECORDS_SHARE

@@ -17,14 +17,12 @@ __all__ = ["grid", "hybrid", "hybrid_share"]
 _MOST_CELLS = 2**18
 
 
-def _measured_grid(
-    task: Task, rule: str, n_records: int, epsilon: Fraction, theta: float
-) -> Clustering:
+def _measured_grid(task: Task, rule: str, n_records: int, epsilon: Fraction) -> Clustering:
     """The noisy grid of a rule, and the best k-means on its signed cells.
 
     Privacy: a record lies in one cell, and every cell gets noise of sensitivity 1: epsilon.
     """
-    n_cells = grid_size(rule, n_records, epsilon, task.n_axes, theta)
+    n_cells = grid_size(rule, n_records, epsilon, task.n_axes, task.theta)
     edges = full_grid_edges(task.shape, min(max(n_cells, 2.0), _MOST_CELLS))
     cells = measure_cells(task.points, edges, epsilon, None, task.source)
     weights = cells.counts.astype(np.float64)
@@ -33,7 +31,7 @@ def _measured_grid(
     return Clustering(centroids, counts, cells, edges, epsilon, validity)
 
 
-def grid(task: Task, rule: str, theta: float = 10.0) -> Clustering:
+def grid(task: Task, rule: str) -> Clustering:
     """K-means on a noisy grid: UGkM, MkM and EUGkM by the rule for its size.
 
     Parameters
@@ -41,10 +39,8 @@ def grid(task: Task, rule: str, theta: float = 10.0) -> Clustering:
     task : Task
     rule : {"uniform", "m-estimator", "extended"}
         See `skdp.kernels.grid.grid_size`.
-    theta : float, default=10.0
-        Records times epsilon for one cell.
     """
-    return _measured_grid(task, rule, task.measure_total(), task.parts["grid"], theta)
+    return _measured_grid(task, rule, task.measure_total(), task.parts["grid"])
 
 
 # Share of the variance of the grid that remains after the round, and of that of the round: Su's
@@ -52,7 +48,9 @@ def grid(task: Task, rule: str, theta: float = 10.0) -> Clustering:
 _GRID_SURVIVES, _ROUND_ADDS = 0.14, 0.42
 
 
-def hybrid_share(epsilon: float, n_records: int, k: int, n_axes: int) -> Fraction | None:
+def hybrid_share(
+    epsilon: float, n_records: int, k: int, n_axes: int, theta: float
+) -> Fraction | None:
     """Share of the grid, if less error is expected with a round than without, else None.
 
     The expected squared errors of a centroid on [-1, 1]^d are theoretical: V, the variance of
@@ -64,6 +62,8 @@ def hybrid_share(epsilon: float, n_records: int, k: int, n_axes: int) -> Fractio
     epsilon : float
     n_records : int
     k, n_axes : int
+    theta : float
+        Of the grid.
 
     Notes
     -----
@@ -75,7 +75,7 @@ def hybrid_share(epsilon: float, n_records: int, k: int, n_axes: int) -> Fractio
     growth = 2 * n_axes / (2 + n_axes)
 
     def grid_error(budget: float) -> float:
-        scale = 3 * 10**growth * (n_records * budget) ** (4 / (2 + n_axes))
+        scale = 3 * theta**growth * (n_records * budget) ** (4 / (2 + n_axes))
         return 2 * n_axes * float(k ** ((n_axes - 2) / n_axes)) / scale
 
     def round_error(budget: float) -> float:
@@ -99,10 +99,10 @@ def hybrid(task: Task) -> Clustering:
     """
     n = task.measure_total()
     epsilon = task.parts["clustering"]
-    share = hybrid_share(float(epsilon), n, max(task.clusters), task.n_axes)
+    share = hybrid_share(float(epsilon), n, max(task.clusters), task.n_axes, task.theta)
     if share is None:
-        return _measured_grid(task, "extended", n, epsilon, 10.0)
-    first = _measured_grid(task, "extended", n, share * epsilon, 10.0)
+        return _measured_grid(task, "extended", n, epsilon)
+    first = _measured_grid(task, "extended", n, share * epsilon)
     centroids, counts = tuned_round(task, first.centroids, epsilon - share * epsilon)
     return Clustering(
         centroids, counts, first.cells, first.edges, first.cell_epsilon, first.validity

@@ -76,14 +76,14 @@ def _private_range(task: Task, axis: int, epsilon: Fraction) -> tuple[int, int]:
 def sample_aggregate(task: Task) -> Clustering:
     """Mean of the centroids of N^0.4 blocks (GkM), within a range learned by half of epsilon.
 
-    Privacy. The number of blocks follows from the noisy or public number of records. A record
+    Privacy. The number of blocks is public, or follows from the noisy number of records. A record
     changes one block, whose k centroids, clipped to the released range, move a sum of each axis
     by at most its width: k d sums at equal parts of "centroids". The ranges of the axes are two
     selections each, at equal parts of "range".
     """
     (k,) = task.clusters
     d = task.n_axes
-    n_blocks = max(1, round(task.measure_total() ** 0.4))
+    n_blocks = task.n_blocks or round(task.measure_total() ** 0.4)
     ranges = [_private_range(task, axis, task.parts["range"] / d) for axis in range(d)]
     found = block_centroids(task.rows, task.shape, k, n_blocks, task.source, task.generator)
     epsilon = task.parts["centroids"] / (k * d)

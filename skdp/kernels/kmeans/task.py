@@ -49,6 +49,10 @@ class Task:
         Source of the noise, and of all other secret randomness.
     generator : numpy.random.Generator
         Generator for post-processing, and for starts.
+    theta : float
+        Records times epsilon for one cell of a grid.
+    n_blocks : int or None
+        Blocks of sample and aggregate, or None.
     progress : callable
         Is told, as text, which step begins, in numbers that are public or released.
     """
@@ -63,6 +67,8 @@ class Task:
     init: FloatArray | None
     source: NoiseSource
     generator: np.random.Generator
+    theta: float = 10.0
+    n_blocks: int | None = None
     progress: Callable[[str], None] = lambda text: None
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ..._validation import as_fraction
+from ..._validation import as_share
 
 __all__ = ["check_parts", "largest_table", "privbayes_parts", "used_attributes"]
 
@@ -31,7 +31,7 @@ def privbayes_parts(epsilon: Fraction, shape: Sequence[int], beta: Any) -> dict[
     shape : sequence of int
         Number of codes of each attribute.
     beta : number
-        Share of epsilon for the network, in (0, 0.98).
+        Share of epsilon for the network, from 0.001 to 0.979.
 
     Returns
     -------
@@ -42,15 +42,10 @@ def privbayes_parts(epsilon: Fraction, shape: Sequence[int], beta: Any) -> dict[
     Raises
     ------
     TypeError, ValueError
-        If ``beta`` is not a number in (0, 0.98).
+        If ``beta`` is not such a number.
     """
-    share = as_fraction(beta, "beta")
-    if not 0 < share < 1 - _TOTAL_SHARE:
-        raise ValueError(
-            f"beta must lie between 0 and {float(1 - _TOTAL_SHARE)}, got {beta!r}: it is the share "
-            "of epsilon that chooses the network. The total takes 0.02 and the tables the rest; "
-            "0.3 is usual."
-        )
+    told = "it chooses the network. The total takes 0.02 and the tables the rest; 0.3 is usual."
+    share = as_share(beta, "beta", Fraction(979, 1000), meaning=told)
     total = epsilon * _TOTAL_SHARE
     if len(used_attributes(shape)) < 3:
         return {"total": total, "tables": epsilon - total}

@@ -29,11 +29,10 @@ from .merging import FINEST, Line, merged_groupings, merging_budget
 from .options import Options
 from .quality import UNIT, Quality
 from .scores import grid_scores
-from .selection import SHARES, privpfc_parts, select_grid
+from .selection import privpfc_parts, select_grid
 
 __all__ = [
     "FINEST",
-    "SHARES",
     "UNIT",
     "Line",
     "Options",

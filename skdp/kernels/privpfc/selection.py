@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._random import noise_source
-from ..._validation import split_epsilon
+from ..._validation import as_share, split_epsilon
 from ...mechanisms import exponential, noisy_max
 from ...rows import Counts
 from .candidates import candidate_grids, cell_limit, neighbouring_grids, paper_grids
@@ -19,10 +19,8 @@ from .options import Options
 from .quality import UNIT, Quality
 from .scores import grid_scores
 
-__all__ = ["SHARES", "privpfc_parts", "select_grid"]
+__all__ = ["privpfc_parts", "select_grid"]
 
-# Shares of epsilon as in the dissertation: number of records, choice of the grid, counts.
-SHARES = {"total": "0.03", "grid": "0.37", "counts": "0.60"}
 # Its bound on the change of the quality, 1.1 in either direction.
 _PAPER_RANGE = math.ceil(2.2 * UNIT)
 # A second selection, near the first choice, is made if the number of records times the budget of
@@ -38,9 +36,30 @@ _NEAR = 8
 _PENALTY = 0.35
 
 
-def privpfc_parts(epsilon: Fraction) -> dict[str, Fraction]:
-    """Parts of epsilon for the number of records, the choice of the grid, and the counts."""
-    return split_epsilon(epsilon, {name: Fraction(share) for name, share in SHARES.items()})
+def privpfc_parts(epsilon: Fraction, shares: Any = (0.03, 0.37, 0.60)) -> dict[str, Fraction]:
+    """Parts of epsilon for the number of records, the choice of the grid, and the counts.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+    shares : sequence of three numbers
+        In proportion; by default those of the dissertation.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are not three positive numbers, or one is less than a thousandth of their sum.
+    """
+    names = ("total", "grid", "counts")
+    if not isinstance(shares, tuple | list) or len(shares) != len(names):
+        raise ValueError(
+            "shares must be three numbers, for the number of records, the choice of the grid and "
+            f"the counts, got {shares!r}."
+        )
+    parts = split_epsilon(epsilon, dict(zip(names, shares, strict=True)))
+    for name in names:
+        as_share(parts.get(name, 0) / epsilon, f"the part {name!r} of shares={shares!r}")
+    return parts
 
 
 def select_grid(
