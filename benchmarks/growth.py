@@ -57,7 +57,6 @@ FITS: dict[str, Fit] = {
     **{
         name: _synthesizer(name)
         for name in (
-            "PairViewSynthesizer",
             "MarginalSynthesizer",
             "PrivBayesSynthesizer",
             "HDPViewSynthesizer",

@@ -99,11 +99,11 @@ def rank_errors(ordered: Ints, shares: Any, values: Any) -> float:
     return float(np.maximum(0, np.maximum(under - wanted, wanted - until)).mean())
 
 
-def exponential_on_line(
-    starts: Any, scores: Any, size: int, epsilon: Any, score_range: int, *, random_state: Any
+def exponential_on_pieces(
+    pieces: Any, size: int, epsilon: Any, score_range: int, *, random_state: Any
 ) -> int:
     """The exponential mechanism on the integers of a line, with floating-point noise."""
-    widths = np.diff(starts, append=size)
+    starts, scores, widths = pieces.within(None)
     weights = np.log(widths) + float(epsilon) / score_range * scores
     piece = int(np.argmax(weights + _RNG.gumbel(size=len(weights))))
     return int(starts[piece]) + int(_RNG.integers(widths[piece]))
@@ -125,8 +125,8 @@ def published(
     source = noise_source()
 
     def run() -> Any:
-        with mock.patch.object(kernel, "select_on_line", exponential_on_line):
-            return np.sort(kernel.select_quantiles(values, size, plan, source))
+        with mock.patch.object(kernel, "select_on_pieces", exponential_on_pieces):
+            return np.sort(kernel.select_quantiles(values.copy(), size, plan, source))
 
     return run
 
@@ -189,8 +189,9 @@ def median_laws(widths: Any, errors: Any, epsilon: float) -> dict[str, Any]:
 def expected_medians(values: Ints, epsilon: float) -> dict[str, float]:
     """Expected rank error of the median by method."""
     size = max(N_BINS, 2 ** int(values.max()).bit_length())
-    starts, scores = kernel._pieces(np.sort(values), size, Fraction(1, 2))
-    widths, errors = np.diff(starts, append=size), -scores / 2
+    pieces = kernel.LinePieces(np.sort(values), 0, size, Fraction(1, 2))
+    _, scores, widths = pieces.within(None)
+    errors = -scores / 2
     laws = median_laws(widths, errors, epsilon)
     return {name: float(law @ errors) for name, law in laws.items()}
 

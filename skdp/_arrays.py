@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from ._types import FloatArray, IntArray
 
 __all__ = [
+    "BATCH_ROWS",
+    "batches",
     "exclusive_cumsum",
     "integer_sums",
     "places_by_group",
@@ -23,6 +25,20 @@ Number = TypeVar("Number", bound=np.number)
 # Positions closer than this (in bins) to an edge are on the edge: 0.3 is meant as the edge that
 # float arithmetic puts at 0.30000000000000004.
 _EDGE = 1e-9
+
+# Rows of a batch: enough to outweigh the calls for it, few enough for a processor's cache.
+BATCH_ROWS = 2**17
+
+
+def batches(n: int) -> list[slice]:
+    """Where the batches of n rows are.
+
+    Examples
+    --------
+    >>> batches(200_000)
+    [slice(0, 131072, None), slice(131072, 200000, None)]
+    """
+    return [slice(first, min(first + BATCH_ROWS, n)) for first in range(0, n, BATCH_ROWS)]
 
 
 def exclusive_cumsum(values: NDArray[Number], axis: int | None = None) -> NDArray[Number]:

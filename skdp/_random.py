@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, NoReturn, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arrays import batches
 from ._types import IntArray
 from .exceptions import InsecureSeedWarning
 
@@ -240,7 +241,10 @@ class NoiseSource:
 
     def record_below(self, bound: int, size: int, records: NDArray[Any] | None = None) -> IntArray:
         """Secret uniform integers in [0, bound), one for each record; see `record_words`."""
-        return self.below(bound, size)
+        coins = np.empty(size, dtype=np.int64)
+        for part in batches(size):
+            coins[part] = self.below(bound, part.stop - part.start)
+        return coins
 
 
 class _SeededSource(NoiseSource):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ._arrays import batches
 from ._random import NoiseSource, noise_source
 from ._types import FloatArray, IntArray
 from ._validation import (
@@ -243,7 +244,8 @@ def private_quantiles(
     positions = positions[positions >= line.first]
     if search is not None:
         line = _find_range(positions, line, search)
-    positions = np.clip(positions, line.first, line.last) - line.first
+    np.clip(positions, line.first, line.last, out=positions)
+    positions -= line.first
     plan = next(iter(plans.values()))
     found, errors = plan.release(positions, line.size, share, source)
     return QuantileResult(
@@ -347,6 +349,12 @@ class _Line(NamedTuple):
         """The nearest position of each value, the end of the line beyond it; -2**62 if missing."""
         # As floats, also in columns of integers, of which one missing value makes floats in pandas.
         numbers_ = column.numbers()
+        positions = np.empty(len(numbers_), dtype=np.int64)
+        for part in batches(len(numbers_)):
+            positions[part] = self._read(numbers_[part])
+        return positions
+
+    def _read(self, numbers_: FloatArray) -> IntArray:
         missing = np.isnan(numbers_)
         numbers_ = np.where(missing, 0.0, numbers_)
         if self.whole:
@@ -450,7 +458,8 @@ def _find_range(positions: IntArray, line: _Line, search: SparseVector) -> _Line
     # is not above 0, under noise: the one positive answer of a sparse vector. A record moves these
     # numbers by at most 1, all of them in one direction: monotonic.
     widths = [2**k for k in range(_REACH) if 2**k < line.last]
-    ordered = np.sort(np.abs(positions))
+    ordered = np.abs(positions)
+    ordered.sort()
     beyond = len(ordered) - np.searchsorted(ordered, widths, side="right")
     search.query_many(-beyond.astype(np.int64))
     if not search.positives.size:

@@ -48,6 +48,7 @@ MECHANISMS = {
     "noisy_max",
     "permute_and_flip",
     "select_on_line",
+    "select_on_pieces",
     "top_k",
 }
 # Position of the budget, and position and name of the sensitivity or range, among the arguments.
@@ -56,6 +57,7 @@ EPSILON = dict.fromkeys(MECHANISMS, 1) | {
     "bounded_sum": 3,
     "choose_buckets": 2,
     "select_on_line": 3,
+    "select_on_pieces": 2,
 }
 SENSITIVITY = {
     "above_threshold": (3, "sensitivity"),
@@ -65,6 +67,7 @@ SENSITIVITY = {
     "noisy_max": (2, "score_range"),
     "permute_and_flip": (2, "score_range"),
     "select_on_line": (4, "score_range"),
+    "select_on_pieces": (3, "score_range"),
     "top_k": (3, "score_range"),
 }
 KINDS = ("exact zeros", "double epsilon", "half sensitivity", "part exact")

@@ -165,6 +165,26 @@ def tables(draw):
     return pa.table(columns), Domain(attributes)
 
 
+WHOLE = (
+    pa.table(
+        {
+            f"{kind}": pa.array(
+                [np.iinfo(kind).min, np.iinfo(kind).max, None, *range(9)], type=getattr(pa, kind)()
+            )
+            for kind in ("int8", "uint8", "int16", "uint32", "int64", "uint64")
+        }
+    ),
+    Domain(
+        {
+            "int8": Numeric(-5, 5, integer=True),
+            "uint8": Numeric(2, 6, integer=True, nullable=True),
+            "int16": Numeric(3, 7, integer=True, special=[8]),
+            "uint32": Numeric(0, 7, integer=True),
+            "int64": Numeric(-3, 3, integer=True, nullable=True),
+            "uint64": Numeric(1, 2, integer=True),
+        }
+    ),
+)
 THIRDS = (
     pa.table({"x": pa.array([k / 3 * 0.1 for k in range(-9, 40)])}),
     Domain({"x": Numeric(-0.3, 0.7, bins=30)}),
@@ -178,6 +198,7 @@ THIRDS = (
 )
 @given(tables())
 @example(THIRDS)
+@example(WHOLE)
 def test_engines_count_what_arrow_counts(engine, case):
     table, domain = case
     assert_same_counts(ENGINES[engine](table), table, domain)
@@ -198,6 +219,7 @@ def test_long_tables_are_joined_to_the_same_effect(engine, monkeypatch, case):
 @settings(max_examples=15)
 @given(tables())
 @example(THIRDS)
+@example(WHOLE)
 def test_dask_counts_what_pandas_counts(case):
     table, domain = case
     frame = table.to_pandas()

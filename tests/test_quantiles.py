@@ -1,6 +1,7 @@
 import itertools
 import math
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import skdp
 from skdp import private_quantiles
 from skdp._random import noise_source
 from skdp.kernels.quantile_tree import TreePlan, _reach
-from skdp.kernels.quantiles import UNIT, _pieces, plan_quantiles
+from skdp.kernels.quantiles import UNIT, LinePieces, plan_quantiles
 from skdp.quantiles import _as_line
 
 
@@ -43,14 +44,27 @@ def evenly(count):
     data=st.lists(st.integers(0, 11), max_size=9),
     size=st.integers(12, 15),
     fraction=st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20),
+    low=st.integers(-3, 3),
+    gap=st.integers(0, 60),
+    batch=st.integers(1, 12),
 )
-def test_pieces_are_those_of_the_score(data, size, fraction):
-    starts, scores = _pieces(np.sort(np.array(data, dtype=np.int64)), size, fraction)
-    every = np.repeat(scores, np.diff(starts, append=size))
+def test_pieces_are_those_of_the_score(data, size, fraction, low, gap, batch):
+    places = np.sort(np.array(data, dtype=np.int64)) + low
+    with mock.patch("skdp._arrays.BATCH_ROWS", batch):
+        pieces = LinePieces(places, low, low + size, fraction)
+    starts, scores, widths = pieces.within(None)
+    every = np.repeat(scores, widths)
     assert every.tolist() == [-distance(data, z, fraction) for z in range(size)]
-    assert starts[0] == 0 and (np.diff(starts) > 0).all()
+    assert starts[0] == 0 and (np.diff(starts, append=size) == widths).all() and widths.min() > 0
     # On any data some integer has the wanted rank: the error bounds count on it.
     assert scores.max() == 0
+    assert (pieces.n_pieces, pieces.widest) == (len(starts), widths.max())
+    # Those near the best are found without the others.
+    near = [each[scores >= -gap].tolist() for each in (starts, scores, widths)]
+    some = pieces.within(gap)
+    assert [each[some[1] >= -gap].tolist() for each in some] == near
+    if data:
+        assert len(some[0]) <= 2 * len(set(data)) + 1
 
 
 @pytest.mark.parametrize("fraction", [Fraction(1, 2), Fraction(1, 4), Fraction(2, 3)])
@@ -171,7 +185,7 @@ def test_the_plan_predicts_the_better_method():
         plans = plan_quantiles(evenly(count), Fraction(1, 10), size)
         errors = {}
         for name, plan in plans.items():
-            found = [np.sort(plan.release(data, size, 0.9, source)[0]) for _ in range(8)]
+            found = [np.sort(plan.release(data.copy(), size, 0.9, source)[0]) for _ in range(8)]
             errors[name] = np.mean([rank_errors(data, shares, each).mean() for each in found])
         first = next(iter(plans))
         assert errors[first] < 1.5 * min(errors.values())

@@ -1,7 +1,7 @@
 """Several quantiles of integers: which selections to make, and the selections.
 
 A quantile is selected among all integers of a public line by how far its rank is from the wanted
-one (`select_on_line`). Several are selected either independently, each with an equal part of
+one (`select_on_pieces`). Several are selected either independently, each with an equal part of
 epsilon ("independent"), or by splitting (AppQuant, Kaplan, Schnapp and Stemmer, ICML 2022): the
 middle one first, and then those below and those above it on the records of their own side
 ("recursive"). A record is on one side only, so that epsilon is divided by the number of levels and
@@ -18,11 +18,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from .._arrays import batches
 from .._random import NoiseSource
 from .._types import FloatArray, IntArray
-from ..mechanisms import select_on_line
 from ..mechanisms._inversion import noise_rate
-from ..mechanisms._line import MOST_INTEGERS
+from ..mechanisms._line import MOST_INTEGERS, select_on_pieces
 from .quantile_tree import MOST_LEAVES, TreePlan
 
 __all__ = ["UNIT", "AnyPlan", "Plan", "Selection", "plan_quantiles", "select_quantiles"]
@@ -59,7 +59,7 @@ class Selection(NamedTuple):
 
     @property
     def score_range(self) -> int:
-        """R of the score, see `_pieces`."""
+        """R of the score, see `LinePieces`."""
         p, t = self.fraction.numerator, self.fraction.denominator
         return 2 * max(p, t - p)
 
@@ -188,7 +188,7 @@ def select_quantiles(positions: IntArray, size: int, plan: Plan, source: NoiseSo
     Parameters
     ----------
     positions : ndarray of int64, shape (n_records,)
-        Integers of the line, 0 to size - 1.
+        Integers of the line, 0 to size - 1. They are overwritten.
     size : int
         Public length of the line, at most 2**62.
     plan : Plan
@@ -206,10 +206,14 @@ def select_quantiles(positions: IntArray, size: int, plan: Plan, source: NoiseSo
     # any last one sum to the whole. Whether a part is empty of places is known from what was
     # released.
     count = plan.places(size)
-    places = positions.astype(np.int64)
+    # In place: records may be many.
+    places = positions
     if count > 1:
-        places = places * count + source.record_below(count, len(places), positions)
-    places = np.sort(places)
+        coins = source.record_below(count, len(positions), positions)
+        places *= count
+        places += coins
+        del coins
+    places.sort()
     end = size * count
     found = np.zeros(len(plan.selections), dtype=np.int64)
     for each in plan.selections:
@@ -220,31 +224,68 @@ def select_quantiles(positions: IntArray, size: int, plan: Plan, source: NoiseSo
             found[each.which] = high - 1
             continue
         inside = places[slice(*np.searchsorted(places, [low, high]))]
-        starts, scores = _pieces(inside - low, high - low, each.fraction)
-        found[each.which] = low + select_on_line(
-            starts, scores, high - low, each.epsilon, each.score_range, random_state=source
+        found[each.which] = low + select_on_pieces(
+            LinePieces(inside, low, high, each.fraction),
+            high - low,
+            each.epsilon,
+            each.score_range,
+            random_state=source,
         )
     return found // count
 
 
-def _pieces(places: IntArray, size: int, fraction: Fraction) -> tuple[IntArray, IntArray]:
-    """Pieces of the line 0, ..., size - 1 on which the score is constant, and their scores."""
+class LinePieces:
+    """Pieces on which the score of a quantile is constant, as `select_on_pieces` takes them.
+
+    Parameters
+    ----------
+    places : ndarray of int64, shape (n_records,)
+        Ascending places of records.
+    low, high : int
+        The line has the integers low, ..., high - 1, counted from 0.
+    fraction : Fraction
+        The quantile.
+    """
+
     # Privacy. With the quantile p / t, ``under`` records below z and ``until`` at or below it, the
     # score of z is -max(0, t under - p n, p n - t until): how far p n / t is from the ranks that z
     # has, in t-ths of a record. A record more below z moves the second term by t - p and the third
     # by p - t; above z by -p and p; at z by -p and p - t. So every score moves by at most
     # m = max(p, t - p), up or down: all moves lie in an interval of length R = 2 m.
-    p, t, n = fraction.numerator, fraction.denominator, len(places)
-    last = np.flatnonzero(np.diff(places, append=size))
-    # Before each value the integers since the value before it, and after the last one the rest.
-    # Arrays of as many numbers are filled in place: records may be many.
-    starts, scores, until = np.zeros((3, 2 * len(last) + 1), dtype=np.int64)
-    starts[1::2], starts[2::2] = places[last], places[last] + 1
-    until[1::2] = until[2::2] = last + 1
-    until *= t
-    until -= p * n
-    scores[0], scores[1:] = -p * n, until[:-1]
-    np.maximum(scores, np.negative(until, out=until), out=scores)
-    np.minimum(np.negative(scores, out=scores), 0, out=scores)
-    kept = np.diff(starts, append=size) > 0
-    return starts[kept], scores[kept]
+
+    def __init__(self, places: IntArray, low: int, high: int, fraction: Fraction) -> None:
+        self._places, self._low, self._high, self._fraction = places, low, high, fraction
+        # Each value is a piece, and so are the integers before it or after the last, if any.
+        self.n_pieces, self.widest, before = 0, 1, low - 1
+        for part in batches(len(places)):
+            steps = np.diff(places[part], prepend=before)
+            before = int(places[part.stop - 1])
+            self.n_pieces += int(np.count_nonzero(steps) + np.count_nonzero(steps > 1))
+            self.widest = max(self.widest, int(steps.max()) - 1)
+        self.n_pieces += before + 1 < high
+        self.widest = max(self.widest, high - 1 - before)
+
+    def within(self, gap: int | None) -> tuple[IntArray, IntArray, IntArray]:
+        """See `Pieces`; the line begins with 0."""
+        places, low, high = self._places, self._low, self._high
+        p, t, n = self._fraction.numerator, self._fraction.denominator, len(places)
+        first, stop = 0, n
+        if gap is not None and n:
+            # Some piece has the wanted rank, and the score 0; others lose t with each rank.
+            first, stop = max(-((gap - p * n) // t) - 1, 0), min((p * n + gap) // t + 1, n)
+            first = int(np.searchsorted(places, places[first]))
+            stop = int(np.searchsorted(places, places[stop - 1], side="right"))
+            low = int(places[first - 1]) + 1 if first else low
+            high = int(places[stop]) if stop < n else high
+        inside = places[first:stop]
+        last = np.flatnonzero(np.diff(inside, append=high))
+        # Before each value the integers since the value before it, and after the last one the rest.
+        starts, scores, until = np.zeros((3, 2 * len(last) + 1), dtype=np.int64)
+        starts[0], starts[1::2], starts[2::2] = low, inside[last], inside[last] + 1
+        until[0], until[1::2], until[2::2] = first, first + last + 1, first + last + 1
+        until = t * until - p * n
+        scores[0], scores[1:] = until[0], until[:-1]
+        scores = np.minimum(-np.maximum(scores, -until), 0)
+        widths = np.diff(starts, append=high)
+        kept = widths > 0
+        return starts[kept] - self._low, scores[kept], widths[kept]

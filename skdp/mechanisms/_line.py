@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from ._inversion import decimal_context, noise_rate
 from ._race import least_time
 from ._selection import as_range, as_scores
 
-__all__ = ["MOST_INTEGERS", "select_on_line"]
+__all__ = ["MOST_INTEGERS", "Pieces", "select_on_line", "select_on_pieces"]
 
 # Length of the longest line.
 MOST_INTEGERS = 2**62
@@ -29,6 +29,46 @@ MOST_INTEGERS = 2**62
 _MARGIN = 1e-11
 # 64 random bits cannot make up for a delay of more than this, on any piece.
 _LONGEST = 1e4
+
+
+class Pieces(Protocol):
+    """Pieces of constant score of a line, of which few are worth listing: private."""
+
+    @property
+    def n_pieces(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def widest(self) -> int:
+        """Number of integers of the widest."""
+        ...
+
+    def within(self, gap: int | None) -> tuple[IntArray, IntArray, IntArray]:
+        """First integers, scores and widths of pieces, in order.
+
+        At least of all whose score is at most ``gap`` below the best; None: of all.
+        """
+        ...
+
+
+class _Listed(NamedTuple):
+    """Pieces that are listed already."""
+
+    starts: IntArray
+    scores: IntArray
+    widths: IntArray
+
+    @property
+    def n_pieces(self) -> int:
+        return len(self.starts)
+
+    @property
+    def widest(self) -> int:
+        return int(self.widths.max())
+
+    def within(self, gap: int | None) -> tuple[IntArray, IntArray, IntArray]:
+        return self
 
 
 def select_on_line(
@@ -86,6 +126,28 @@ def select_on_line(
     >>> 500 <= found < 510
     True
     """
+    exact = as_scores(scores)
+    if int(exact.min()) < -(2**61) or int(exact.max()) > 2**61:
+        raise ValueError("scores must lie within +-2**61. Measure them in coarser units.")
+    length = as_integer(size, "size", 1, meaning="it is the number of integers on the line.")
+    if length > MOST_INTEGERS:
+        raise ValueError(f"size must be at most 2**62, got {length}.")
+    first = _as_starts(starts, exact.size, length)
+    pieces = _Listed(first, exact.astype(np.int64), np.diff(first, append=length))
+    return select_on_pieces(pieces, length, epsilon, score_range, random_state=random_state)
+
+
+def select_on_pieces(
+    pieces: Pieces, size: int, epsilon: Any, score_range: int, *, random_state: Any = None
+) -> int:
+    """Select as `select_on_line` does, where not all pieces are worth listing.
+
+    Parameters
+    ----------
+    pieces : Pieces
+    size, epsilon, score_range, random_state
+        As there.
+    """
     # Privacy. Every integer of the line passes a coin of probability p = exp(-eps_d / R * gap) and
     # a uniform one of those that pass is released: permute_and_flip on ``size`` public candidates,
     # with its loss. Only its computation is shorter: give each integer a uniform time in (0, 1);
@@ -93,23 +155,14 @@ def select_on_line(
     # (1 - t p)**w, so its first time is T = (1 - U**(1/w)) / p for one uniform U, the piece with
     # the least T wins (the best integers always pass, so that T < 1 there), and all its integers
     # are equally likely.
-    exact = as_scores(scores)
-    if int(exact.min()) < -(2**61) or int(exact.max()) > 2**61:
-        raise ValueError("scores must lie within +-2**61. Measure them in coarser units.")
     width = as_range(score_range)
-    length = as_integer(size, "size", 1, meaning="it is the number of integers on the line.")
-    if length > MOST_INTEGERS:
-        raise ValueError(f"size must be at most 2**62, got {length}.")
-    first = _as_starts(starts, exact.size, length)
     rate = noise_rate(epsilon, width)
     source = noise_source(random_state)
     if isinstance(source, Tape):
-        pieces = np.stack([first, exact.astype(np.int64)], axis=1)
-        return int(source.answer(Call("line", pieces, rate, (width, length))))
-    widths = np.diff(first, append=length)
-    gaps = int(exact.max()) - exact.astype(np.int64)
-    winner = _earliest(widths, gaps, rate, source)
-    return int(first[winner]) + source.below(int(widths[winner]))
+        values = np.stack(pieces.within(None)[:2], axis=1)
+        return int(source.answer(Call("line", values, rate, (width, size))))
+    start, integers = _earliest(pieces, rate, source)
+    return start + source.below(integers)
 
 
 def _as_starts(starts: ArrayLike, n_pieces: int, size: int) -> IntArray:
@@ -129,21 +182,27 @@ def _as_starts(starts: ArrayLike, n_pieces: int, size: int) -> IntArray:
     return first
 
 
-def _earliest(widths: IntArray, gaps: IntArray, rate: Fraction, source: NoiseSource) -> int:
-    """The piece with the least log T = log(1 - (1 - V)**(1/w)) + rate * gap, V uniform.
+def _earliest(pieces: Pieces, rate: Fraction, source: NoiseSource) -> tuple[int, int]:
+    """Start and width of the piece with the least log T = log(1 - (1 - V)**(1/w)) + rate * gap.
 
-    64 bits of each V give an interval for T. Where intervals overlap, more bits are drawn.
+    V is uniform, and 64 bits of each give an interval for T. Where intervals overlap, more bits
+    are drawn.
     """
     # The winner has V / w <= exp(-rate * gap). Far behind, that needs 64 bits that are all zero.
-    bits = 64 * math.log(2) + math.log(int(widths.max()))
-    behind = gaps > math.ceil((bits + 1) / float(rate))
-    racing = np.flatnonzero(~behind)
+    bits = 64 * math.log(2) + math.log(pieces.widest)
+    most = math.ceil((bits + 1) / float(rate))
+    starts, scores, widths = pieces.within(most)
+    gaps = int(scores.max()) - scores
+    racing = np.flatnonzero(gaps <= most)
     words = source.words(racing.size)
-    zeros = _zero_words(gaps.size - racing.size, source)
+    zeros = _zero_words(pieces.n_pieces - racing.size, source)
     if zeros:
-        racing = np.concatenate([racing, np.flatnonzero(behind)[zeros]])
+        starts, scores, widths = pieces.within(None)
+        gaps = int(scores.max()) - scores
+        racing, behind = np.flatnonzero(gaps <= most), np.flatnonzero(gaps > most)
+        racing = np.concatenate([racing, behind[zeros]])
         words = np.pad(words, (0, len(zeros)))
-    widths, gaps = widths[racing], gaps[racing]
+    starts, widths, gaps = starts[racing], widths[racing], gaps[racing]
     delay = np.minimum(float(rate) * gaps, _LONGEST)
     with np.errstate(divide="ignore"):
         # (1 - V)**(1/w) <= 1 - V / w, and the least T is below 1: the others cannot win.
@@ -161,7 +220,7 @@ def _earliest(widths: IntArray, gaps: IntArray, rate: Fraction, source: NoiseSou
         ),
         source,
     )
-    return int(racing[first])
+    return int(starts[first]), int(widths[first])
 
 
 def _zero_words(n: int, source: NoiseSource) -> list[int]:

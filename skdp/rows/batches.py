@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .tallies import BATCH_ROWS
+from .._arrays import BATCH_ROWS
 
 __all__ = ["gives_batches", "read_batches"]
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._arrays import integer_sums, run_starts
+from .._arrays import batches, integer_sums, run_starts
 from .._types import BoolArray, CodeArray, IntArray
 from .packing import KEY_LIMIT, pack, unpack
 from .passes import Groups, check_axes, check_cells, marginals_of, plan_blocks, split
-from .tallies import BATCH_ROWS, Tallies
+from .tallies import Tallies
 
 __all__ = ["CountTable"]
 
@@ -241,8 +241,7 @@ class CountTable:
     def _fill(self, tallies: Tallies) -> None:
         """Add all rows to tallies."""
         weights = None if (self.counts == 1).all() else self.counts
-        for first in range(0, self.n_rows, BATCH_ROWS):
-            part = slice(first, first + BATCH_ROWS)
+        for part in batches(self.n_rows):
             codes = {axis: self.codes[part, axis] for axis in tallies.axes}
             counts = None if weights is None else weights[part]
             tallies.add(codes, len(self.counts[part]), counts)

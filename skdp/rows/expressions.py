@@ -87,6 +87,12 @@ class LazyColumn:
         """The same column, with a place for long tables."""
         return LazyColumn(self.name, self.kind, self.dtype, self.engine, lookups)
 
+    @property
+    def _exact(self) -> bool:
+        """Whether the engine has 64-bit integers in the column itself."""
+        low, high = _INTEGER_RANGES.get(self.dtype, (0, 2**64))
+        return type(self) is LazyColumn and low >= -(2**63) and high < 2**63
+
     def number(self) -> nw.Expr:
         """Values as float64, each the nearest one."""
         value = nw.col(self.name)
@@ -140,7 +146,14 @@ class LazyColumn:
             return nw.lit(missing)
         value = self.number()
         gone = value.is_null() | value.is_nan()
-        if edges is None:
+        one_each = integer and edges is None and bins == upper - lower + 1
+        if one_each and self._exact and max(-lower, upper) < 2**53:
+            # Rounding to float64 moves no integer across these bounds.
+            value = nw.col(self.name).cast(nw.Int64)
+            gone = value.is_null()
+            low, high = (nw.lit(int(end), nw.Int64) for end in (lower, upper))
+            code: Any = nw.max_horizontal(nw.min_horizontal(value, high), low) - low
+        elif edges is None:
             code = self._evenly_binned(value, gone, lower, upper, bins, integer=integer)
         else:
             # Edges of integers are integers, so the integer part has the same bin.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import batches
 from .._types import CodeArray, IntArray
 
 __all__ = ["KEY_LIMIT", "Packing", "pack", "unpack"]
@@ -37,9 +38,16 @@ def pack(columns: Sequence[Any], sizes: Sequence[int], start: Any) -> Any:
 
 def unpack(key: IntArray, axes: Sequence[int], sizes: Sequence[int], codes: CodeArray) -> IntArray:
     """Write the codes of the packed ``axes`` and return the rest of the key, a rank."""
-    for axis in reversed(axes):
-        key, codes[:, axis] = np.divmod(key, sizes[axis])
-    return key
+    left = np.empty_like(key)
+    for part in batches(len(key)):
+        rest = key[part]
+        for axis in reversed(axes):
+            whole = rest // sizes[axis]
+            # Faster than `divmod`, whose remainder is a second division.
+            codes[part, axis] = rest - whole * sizes[axis]
+            rest = whole
+        left[part] = rest
+    return left
 
 
 class Packing:

@@ -15,10 +15,7 @@ from .._types import IntArray
 from .packing import pack
 from .passes import Block, Column, Marginal
 
-__all__ = ["BATCH_ROWS", "Codes", "Tallies", "regroup"]
-
-# Rows of a batch: enough to outweigh the calls for it, few enough for a processor's cache.
-BATCH_ROWS = 2**17
+__all__ = ["Codes", "Tallies", "regroup"]
 
 Codes = Mapping[int, NDArray[np.integer]]
 

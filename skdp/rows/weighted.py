@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from .._arrays import batches
 from .._types import CodeArray, IntArray
 from .coded import CodedRows
 from .passes import marginals_of, plan_pass, split
-from .tallies import BATCH_ROWS, Codes, Tallies
+from .tallies import Codes, Tallies
 
 __all__ = ["weighted_tables"]
 
@@ -69,7 +70,7 @@ def weighted_tables(
 
 
 def _batches(coded: CodeArray, axes: Sequence[int]) -> Iterator[Codes]:
-    for first in range(0, len(coded), BATCH_ROWS):
-        part = coded[first : first + BATCH_ROWS]
+    for each in batches(len(coded)):
+        part = coded[each]
         part = part[(part >= 0).all(axis=1)]
         yield {axis: part[:, axis] for axis in axes}
