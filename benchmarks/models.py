@@ -36,6 +36,8 @@ from benchmarks.additive import Task
 from benchmarks.peers import _environments
 from benchmarks.peers._calling import ask
 from skdp import (
+    Categorical,
+    Domain,
     MarginalSynthesizer,
     Numeric,
     PrivateAdditiveClassifier,
@@ -62,13 +64,14 @@ TABLES = {
     "ACS, income": ("acs", None),
     "survey": ("survey", "yes4"),
 }
-_ROWS, _FEW = 20_000, 8_000
+_ROWS, _FEW = 20_000, 10_000
 # Records times epsilon, and the labels and targets of the comparisons with ``--default`` and
 # ``--regression``: the rarer side of each.
-SIGNALS = (640.0, 1_920.0, 6_400.0, 25_600.0, 128_000.0, 6.4e6)
+SIGNALS = (375.0, 750.0, 3_750.0, 7_500.0, 30_000.0, 75_000.0, 7.5e6)
 LABELS = (
     "electricity: class", "phoneme: Class", "nist: OWN_RENT", "nist: DEYE", "nist: MSP",
     "nltcs: item 3", "acs: PINCP", "survey: yes5", "adult: native-country", "adult: capital-gain",
+    "adult: income", "generated: rare", "generated: both", "generated: weak", "generated: even",
 )  # fmt: skip
 TARGETS = (
     ("acs", "PINCP"), ("adult", "hours-per-week"), ("adult", "capital-gain"), ("adult", "age"),
@@ -200,9 +203,45 @@ def error_of(task: Task, method: str, epsilon: float, runs: int) -> float:
     return float(np.mean(errors))
 
 
+def generated(kind: str) -> Task:
+    """Eight generated columns and a label: rare, of two columns together, weak, or about even."""
+    kinds = ("rare", "both", "weak", "even")
+    rng = np.random.default_rng(1 + kinds.index(kind))
+    z = rng.normal(size=(_FEW, 8))
+    z[:, 1] = 0.7 * z[:, 0] + 0.7 * z[:, 1]
+    z[:, 4] = 0.5 * z[:, 3] + 0.85 * z[:, 4]
+    flag = z[:, 5] > 0.7
+    columns = {
+        **{name: np.clip(z[:, at], -3, 3) for name, at in (("a", 0), ("b", 1), ("h", 7))},
+        "c": np.clip(np.exp(z[:, 2]), 0, 15),
+        "d": np.clip(np.round(10 * z[:, 3] + 50), 0, 100).astype(int),
+        "e": np.digitize(z[:, 4], [-1, -0.3, 0.3, 1]).astype(str),
+        "f": np.where(flag, "y", "n"),
+        "g": np.digitize(z[:, 6], np.linspace(-2, 2, 11)).astype(str),
+    }
+    attributes: dict[str, Any] = {
+        **{name: Numeric(-3, 3, bins=bins) for name, bins in (("a", 48), ("b", 48), ("h", 32))},
+        "c": Numeric(0, 15, bins=60),
+        "d": Numeric(0, 100, integer=True),
+        "e": Categorical([str(code) for code in range(5)]),
+        "f": Categorical(["n", "y"]),
+        "g": Categorical([str(code) for code in range(12)]),
+    }
+    score = {
+        "rare": 0.7 * z[:, 0] + 0.6 * abs(z[:, 3]) + 0.5 * flag + 0.3 * np.sin(3 * z[:, 2]) - 3.9,
+        "both": 1.6 * np.sign(z[:, 0] * z[:, 3]) + 0.5 * z[:, 6] - 0.5,
+        "weak": 0.25 * z[:, 0] + 0.2 * z[:, 4] + 0.2 * flag - 1.1,
+        "even": 1.2 * z[:, 0] - 0.9 * z[:, 3] + 0.6 * z[:, 2] ** 2 + 0.5 * flag - 0.6,
+    }[kind]
+    y = rng.random(_FEW) < 1 / (1 + np.exp(-score))
+    return Task(pd.DataFrame(columns), y, Domain(attributes))
+
+
 def rare(name: str) -> Task:
     """A table with another label, given as "table: column"."""
     source, target = name.split(": ")
+    if source == "generated":
+        return generated(target)
     table = _fidelity_tables.subsample(_fidelity_tables.load(source), _FEW, 0)
     label = table.rows[target]
     y = label != label.value_counts().index[0]
@@ -220,27 +259,34 @@ def measured(y: np.ndarray, shares: np.ndarray) -> tuple[float, ...]:
 
 
 def compare_default() -> None:
-    """Excess of PrivPfC, the additive model, and both together."""
-    kinds = {"PrivPfC": METHODS["PrivPfC"], "additive": METHODS["additive"]}
+    """Excess over the best of five models, of each and of PrivPfC and additive together."""
+    names = ("PrivPfC", "additive", "logistic regression", "naive Bayes", "tree")
+    kinds = {name: METHODS[name] for name in names}
     found = []
     for name in LABELS:
         task = rare(name)
-        (train, test), *_ = ShuffleSplit(1, test_size=0.2, random_state=0).split(task.X)
+        (train, test), *_ = ShuffleSplit(1, random_state=0, test_size=0.25).split(task.X)
         X, y, new = task.X.iloc[train], task.y[train], task.X.iloc[test]
         for signal in SIGNALS:
             shares, halves = {}, []
             for seed, (kind, make) in enumerate(kinds.items()):
                 epsilon = signal / len(train)
                 shares[kind] = make(task, epsilon, seed).fit(X, y).predict_proba(new)
-                half = make(task, epsilon / 2, seed).fit(X, y).predict_proba(new)
-                halves.append(np.log(np.maximum(half, 1e-9)))
+                if kind in names[:2]:
+                    half = make(task, epsilon / 2, seed).fit(X, y).predict_proba(new)
+                    halves.append(np.log(np.maximum(half, 1e-9)))
             both = np.exp(np.mean(halves, axis=0))
             shares["both"] = both / both.sum(axis=1, keepdims=True)
             scores = pd.DataFrame(
                 {kind: measured(task.y[test], each) for kind, each in shares.items()},
                 index=["error", "area", "log loss"],
             )
-            excess = scores.sub(scores.min(axis=1), axis=0).stack().rename("excess").reset_index()
+            excess = (
+                scores.sub(scores[[*names]].min(axis=1), axis=0)
+                .stack()
+                .rename("excess")
+                .reset_index()
+            )
             found.append(excess.assign(table=name, signal=signal))
     every = pd.concat(found).rename(columns={"level_0": "measure", "level_1": "kind"})
     means = every.pivot_table("excess", ["measure", "signal"], "kind")

@@ -86,7 +86,12 @@ def test_no_record_moves_the_moments_by_more_than_is_paid_for(link, size):
         for i in range(0, n, 10):
             one = Records(np.array([[i]]), np.array([label]), np.array([1]), (n,))
             gradient, hessian = _moments(
-                one, link, lambda g: scores[g[:, 0]], lambda g: tables[g[:, 0]], n_functions, most
+                one,
+                link,
+                lambda g: scores[g[:, 0]],
+                lambda g: tables[g[:, 0]].swapaxes(0, 1),
+                n_functions,
+                most,
             )
             assert np.abs(gradient).sum() <= _REACH * _GRAIN
             assert np.abs(np.triu(hessian)).sum() <= most**2
@@ -108,7 +113,7 @@ def test_a_step_has_noise_for_what_a_record_moves_at_most(link, monkeypatch):
         records,
         link,
         lambda groups: np.zeros((len(groups), link.n_outputs), dtype=np.int64),
-        lambda groups: np.full((len(groups), 2, link.n_outputs), UNIT),
+        lambda groups: np.full((2, len(groups), link.n_outputs), UNIT),
         np.zeros(2),
         1.0,
         scaling.Spread(0.3, 0.3, 0.15),
@@ -129,7 +134,12 @@ def test_moments_are_those_of_the_loss_where_nothing_is_cut():
     labels = rng.integers(0, 2, n)
     records = Records(np.arange(n)[:, None], labels, np.ones(n, dtype=np.int64), (n,))
     gradient, hessian = _moments(
-        records, link, lambda g: scores[g[:, 0]], lambda g: tables[g[:, 0]], 3, _REACH * _GRAIN // 2
+        records,
+        link,
+        lambda g: scores[g[:, 0]],
+        lambda g: tables[g[:, 0]].swapaxes(0, 1),
+        3,
+        _REACH * _GRAIN // 2,
     )
     features = np.concatenate([np.ones((n, 1)), tables[:, :, 0] / UNIT], axis=1)
     share = 1 / (1 + np.exp(-scores[:, 0] / UNIT))

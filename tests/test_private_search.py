@@ -27,7 +27,7 @@ import skdp
 from skdp._random import noise_source
 from skdp.audit import exact_epsilon
 from skdp.inspection import assert_private, privacy_report
-from skdp.model_selection import _compare, _search, _stopping
+from skdp.model_selection import _compare, _named, _search, _stopping
 from skdp.model_selection._halving import halving_price, scaled, sizes_of_rounds
 from skdp.model_selection._stopping import (
     as_shape,
@@ -529,3 +529,76 @@ def test_the_number_of_runs_moves_no_generator_that_others_see(caplog):
     assert not caplog.records
     logging.getLogger("a model").warning("seen again")
     assert len(caplog.records) == 1
+
+
+# ------------------------------------------------------------------------------- log-likelihoods
+
+TABLE = skdp.Domain({"a": skdp.Categorical(range(4)), "b": skdp.Categorical(range(3))})
+ROWS = np.array([[0, 0]] * 600 + [[1, 2]] * 200 + [[3, 1]] * 200)
+
+
+@pytest.mark.parametrize(
+    "synthesizer",
+    [
+        skdp.MarginalSynthesizer,
+        skdp.PrivBayesSynthesizer,
+        skdp.HDPViewSynthesizer,
+        skdp.PrivTreeSynthesizer,
+        skdp.KDTreeSynthesizer,
+        skdp.GridSynthesizer,
+    ],
+)
+def test_the_score_of_a_release_is_the_mean_log_likelihood_of_rows(synthesizer):
+    release = synthesizer(1e6, domain=TABLE, random_state=0).fit(ROWS)
+    with pytest.warns(skdp.PrivacyLeakWarning, match="log_likelihood"):
+        score = release.score(ROWS)
+    share = release.synopsis_.view(["a", "b"]) / release.synopsis_.total
+    floor = -math.log(release.synopsis_.total + 1) - math.log(12)
+    asked = np.array([[0, 0], [3, 1], [2, 2], [9, 0]])
+    found = release.score_samples(asked)
+    expected = [np.log(max(share[row], np.exp(floor))) for row in [(0, 0), (3, 1), (2, 2)]]
+    np.testing.assert_allclose(found, [*expected, floor], rtol=1e-6)
+    # A row has the same value in the same place, whatever the others are.
+    assert release.score_samples(asked[[0, 3, 3, 3]])[0] == found[0]
+    assert score == pytest.approx(release.score_samples(ROWS).mean())
+
+
+@pytest.mark.parametrize("strategy", ["noisy-max", "halving", "random-stopping"])
+def test_a_search_compares_releases_by_log_likelihood_without_labels(strategy):
+    ledger = skdp.PrivacyLedger(100)
+    release = skdp.HDPViewSynthesizer(domain=TABLE, ledger=ledger)
+    search = skdp.PrivateGridSearchCV(
+        release,
+        {"epsilon": [0.001, 8.0]},
+        strategy=strategy,
+        runs=20,
+        metric="log_likelihood",
+        bounds=(-10, 0),
+        epsilon=4,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.fit(ROWS)
+    # Random stopping may have tried the other one alone.
+    assert strategy == "random-stopping" or search.best_params_ == {"epsilon": 8.0}
+    assert ledger.spent == search.privacy_loss_.epsilon
+
+
+def test_a_private_log_likelihood_is_near_the_exact_one_and_needs_its_range():
+    release = skdp.HDPViewSynthesizer(8.0, domain=TABLE, random_state=0).fit(ROWS)
+    scorer = skdp.make_private_scorer("log_likelihood", epsilon=100, bounds=(-10, 0))
+    assert scorer(release, ROWS) == pytest.approx(release.score_samples(ROWS).mean(), abs=0.01)
+    with pytest.raises(ValueError, match="log-likelihood of a row"):
+        skdp.make_private_scorer("log_likelihood", epsilon=1)
+    with pytest.raises(TypeError, match="score_samples"):
+        scorer(DummyClassifier().fit(ROWS, ROWS[:, 0]), ROWS)
+    with pytest.raises(ValueError, match="requires y"):
+        skdp.PrivateGridSearchCV(release, {"epsilon": [1]}).fit(ROWS)
+
+
+def test_one_row_moves_the_sums_of_log_likelihoods_by_at_most_their_range():
+    metric = _named.find_metric("log_likelihood")
+    logs = np.array([-1e9, -10.0, -4.2, 0.0, np.nan, 3.0])
+    scores, spread = metric.row_scores(logs, logs, (), (Fraction(-10), Fraction(0)))
+    assert scores.max() <= 0 and scores.min() == -spread and scores[4] == -spread

@@ -24,6 +24,7 @@ __all__ = [
     "check_model",
     "draw_places",
     "equal",
+    "log_likelihoods",
     "no_predictions",
     "positions_of",
     "predictions",
@@ -42,9 +43,12 @@ TABLE = 1024
 
 
 def true_rows(X: Any, y: Any) -> tuple[Labels, Take]:
-    """The labels, and a function that takes rows of ``X`` by position; lengths are compared."""
-    labels = as_labels(y)
+    """The labels, and a function that takes rows of ``X`` by position; lengths are compared.
+
+    Without labels, for metrics that read none, all are 0.
+    """
     n_rows, take = row_taker(X)
+    labels = np.zeros(n_rows) if y is None else as_labels(y)
     if n_rows != len(labels):
         raise ValueError(f"X has {n_rows} rows, but y has {len(labels)} labels.")
     return labels, take
@@ -103,6 +107,17 @@ def probabilities(
     return guesses
 
 
+def log_likelihoods(model: Any, take: Take, rows: IntArray, places: IntArray) -> FloatArray:
+    """What ``score_samples`` gives each row, NaN for a row that has none; see `predictions`."""
+    guesses = np.full(len(rows), np.nan)
+
+    def ask(table: Any) -> FloatArray:
+        return np.asarray(model.score_samples(table), dtype=np.float64)
+
+    _fill(guesses, take, rows, places, ask)
+    return guesses
+
+
 def _fill(
     guesses: NDArray[Any],
     take: Take,
@@ -151,10 +166,10 @@ def _answers(
         return attempt(answers, None)
 
 
-def check_model(model: Any, X: Any) -> None:
+def check_model(model: Any, X: Any, method: str = "predict") -> None:
     """Refuse, by names and shapes alone, a model that could predict no row of ``X``."""
-    if not hasattr(model, "predict"):
-        raise TypeError(f"{type(model).__name__} has no predict method, so nothing can be scored.")
+    if not hasattr(model, method):
+        raise TypeError(f"{type(model).__name__} has no {method} method, so nothing can be scored.")
     if type(model).__module__.partition(".")[0] in ("skdp", "sklearn"):
         check_is_fitted(model)
     given = column_names(X)

@@ -14,10 +14,18 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from .._random import NoiseSource
-from .._types import IntArray
+from .._types import FloatArray, IntArray
 from ..kernels.clipped_moments import STEPS, on_grid
 from ..release import QueryResult
-from ._guard import Labels, Take, equal, positions_of, predictions, probabilities
+from ._guard import (
+    Labels,
+    Take,
+    equal,
+    log_likelihoods,
+    positions_of,
+    predictions,
+    probabilities,
+)
 from ._judge import Covers, Noisy
 from ._metrics import matrix_score, predicted_counts, probability_loss, table_scores
 from ._row_losses import (
@@ -31,7 +39,7 @@ from ._scores import Bounds, range_of, release_accuracy, release_mse, squared_sc
 
 __all__ = ["Metric", "check_metric", "find_metric"]
 
-_LABELS, _PROBABILITIES, _NUMBERS = "labels", "probabilities", "numbers"
+_LABELS, _PROBABILITIES, _NUMBERS, _ROWS = "labels", "probabilities", "numbers", "rows"
 # What each metric reads of a model.
 _READS = {
     "accuracy": _LABELS,
@@ -42,6 +50,7 @@ _READS = {
     "average_precision": _PROBABILITIES,
     "log_loss": _PROBABILITIES,
     "brier": _PROBABILITIES,
+    "log_likelihood": _ROWS,
     "mae": _NUMBERS,
     "mse": _NUMBERS,
     "r2": _NUMBERS,
@@ -80,7 +89,17 @@ class Metric:
     @property
     def needs_bounds(self) -> bool:
         """Whether the metric is of numbers in a public range."""
-        return _READS[self.name] == _NUMBERS
+        return _READS[self.name] in (_NUMBERS, _ROWS)
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether it compares with labels; otherwise it scores the rows themselves."""
+        return _READS[self.name] != _ROWS
+
+    @property
+    def method(self) -> str:
+        """The method of a model that every metric of this kind needs."""
+        return "predict" if self.reads_labels else "score_samples"
 
     @property
     def reads_probabilities(self) -> bool:
@@ -95,10 +114,15 @@ class Metric:
     @property
     def is_sum(self) -> bool:
         """Whether the candidates of a search are compared by sums over rows."""
-        return self.name in ("accuracy", "r2", *_LOSSES)
+        return self.name in ("accuracy", "r2", "log_likelihood", *_LOSSES)
 
     def check_model(self, model: Any) -> None:
         """Refuse a model that cannot give what the metric reads."""
+        if not self.reads_labels and not hasattr(model, self.method):
+            raise TypeError(
+                f"The metric {self.name!r} needs {self.method}, which synthesizers and "
+                f"scikit-learn's density estimators have; {type(model).__name__} has none."
+            )
         if self.reads_probabilities and not hasattr(model, "predict_proba"):
             raise TypeError(
                 f"The metric {self.name!r} needs predict_proba; {type(model).__name__} has none."
@@ -112,6 +136,8 @@ class Metric:
         self, model: Any, take: Take, rows: IntArray, places: IntArray, classes: Any
     ) -> Labels:
         """What the model says of each row, from the guard."""
+        if not self.reads_labels:
+            return log_likelihoods(model, take, rows, places)
         if self.reads_probabilities:
             return probabilities(model, take, rows, places, len(classes))
         return predictions(model, take, rows, places)
@@ -155,6 +181,10 @@ class Metric:
         covers = Covers(level, False)
         if bounds is not None:
             low, high = (float(end) for end in bounds)
+            if not self.reads_labels:
+                lost = mean_loss(_below(guess, low, high), high - low, epsilon, source, covers)
+                ends = {"lower": high - lost.upper, "upper": high - lost.lower}
+                return replace(lost, value=high - lost.value, **ends)
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
             if self.name == "mae":
                 return mean_loss(np.abs(true - guessed), high - low, epsilon, source, covers)
@@ -189,12 +219,20 @@ class Metric:
             return squared_scores(truth, guess, bounds)
         if bounds is not None:
             low, high = (float(end) for end in bounds)
+            if not self.reads_labels:
+                return -on_grid(_below(guess, low, high)), STEPS
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
             return -on_grid(np.abs(true - guessed)), STEPS
         found = positions_of(truth, _positions(classes))
         scores = guess[:, 1:] if len(classes) == 2 else guess
         losses = on_grid(probability_losses(self.name, np.maximum(found, 0), scores))
         return -np.where(found < 0, STEPS, losses), STEPS
+
+
+def _below(logs: Labels, low: float, high: float) -> FloatArray:
+    """How far log-likelihoods are below the largest, as shares of the range; missing is 1."""
+    lost = (high - np.clip(logs.astype(np.float64), low, high)) / (high - low)
+    return np.asarray(np.where(np.isnan(lost), 1.0, lost))
 
 
 def _positions(classes: Any) -> dict[Any, int]:
@@ -225,7 +263,8 @@ def check_metric(name: Any, bounds: Any) -> Metric:
     metric = find_metric(name)
     if metric.needs_bounds != (bounds is not None):
         raise ValueError(
-            f"The metric {name!r} needs bounds=(low, high), the public range of the target."
+            f"The metric {name!r} needs bounds=(low, high), the public range of "
+            + ("the target." if metric.reads_labels else "the log-likelihood of a row.")
             if metric.needs_bounds
             else f"bounds= belongs to metrics of numbers, such as 'mse', not to {name!r}."
         )

@@ -28,9 +28,9 @@ class _PrivateScorer:
     def _score_epsilon(self) -> Fraction:
         return as_epsilon(self.epsilon)
 
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        check_model(estimator, X)
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         metric = find_metric(self.metric)
+        check_model(estimator, X, metric.method)
         metric.check_model(estimator)
         classes = getattr(estimator, "classes_", ())
         truth, take = true_rows(X, y)
@@ -61,7 +61,8 @@ def make_private_scorer(
         Score that is released: "accuracy", "balanced_accuracy", "f1", "roc_auc",
         "average_precision", "neg_log_loss", "neg_brier_score", "r2", "neg_mean_absolute_error" or
         "neg_mean_squared_error", or the name in one of the functions ``private_...``. Losses are
-        negated, so that higher is better. Scores of probabilities need ``predict_proba``.
+        negated, so that higher is better. Scores of probabilities need ``predict_proba``;
+        "log_likelihood", which reads no ``y``, needs ``score_samples``.
     epsilon : number or Fraction
         Privacy budget of each call: k folds cost k times as much, and m candidates m times.
     bounds : (low, high), default=None

@@ -98,9 +98,11 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         Score by which candidates are compared, by one of the names of `make_private_scorer`.
         Accuracy and means of errors are compared by one noisy maximum; for "roc_auc",
         "average_precision", "f1" and "balanced_accuracy" every candidate's score is released at an
-        equal part of ``epsilon``, so that many candidates cost accuracy.
+        equal part of ``epsilon``, so that many candidates cost accuracy. "log_likelihood" compares
+        synthesizers, and whatever else has ``score_samples``; ``y`` may then be None.
     bounds : (low, high), default=None
-        Public range of the target; needed for metrics of numbers.
+        Public range of the target; needed for metrics of numbers. With "log_likelihood" that of a
+        row, in nats, such as (-40, 0): rows beyond are clipped, and the noise grows with its width.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set; by default the ledger in the estimator or in ``param_grid``,
         where there may be only one. It is charged once, for the whole search, before a value is
@@ -197,13 +199,14 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Charge for the whole search, fit every candidate, and choose.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
+            With ``metric="log_likelihood"`` it may be None.
 
         Returns
         -------
@@ -216,8 +219,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         BudgetExceededError
             If the ledger cannot pay for all; no value has been read.
         """
-        require_y(self, y)
         metric = check_metric(self.metric, self.bounds)
+        if metric.reads_labels:
+            require_y(self, y)
         choice = as_epsilon(self.epsilon)
         check_rate(choice)
         check_choice(self.strategy, "strategy", _WHY)
@@ -435,7 +439,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         return self.best_estimator_.predict_proba(X)
 
     @available_if(_offers("score"))
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any = None) -> float:
         """Score the winner on true rows: exact and not private, for the data owner only.
 
         Parameters

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import as_integer, check_choice
 from ..domain import Date, Datetime
 from ..exceptions import DomainError
-from ..kernels.additive import PairPlan, Prior, fit_additive
+from ..kernels.additive import PairPlan, Prior, Records, fit_additive
 from .base import ModelOfClasses, ModelOfGroups, ModelOfNumbers, plain
 from .grouping import Grouping, group_values
 from .shapes import PairFunction, ShapeFunction, merged_labels
@@ -59,7 +59,7 @@ class _Additive(ModelOfGroups):
         rung = sum(n <= signal for n in _RUNGS[1:]) if self.max_groups is None else 0
         groupings = {name: each[rung] for name, each in ladders.items()}
         if self.max_groups is None:
-            records = _merged_records(records, ladders.values(), groupings.values())
+            records = _merged_records(records, [*ladders.values()], [*groupings.values()])
         priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]
         return fit_additive(records, link, priors, epsilon, total, source, self._pairs(groupings))
 
@@ -259,13 +259,13 @@ class _Additive(ModelOfGroups):
 
 def _merged_records(records, ladders, groupings):
     """Records of the finest groups in others, which are unions of them."""
-    groups, sizes = [], []
-    for column, (ladder, grouping) in enumerate(zip(ladders, groupings, strict=True)):
+    maps = []
+    for ladder, grouping in zip(ladders, groupings, strict=True):
         place = np.zeros(len(ladder[-1].labels), dtype=np.int64)
         place[ladder[-1].groups] = grouping.groups
-        groups.append(place[records.groups[:, column]])
-        sizes.append(len(grouping.labels))
-    return replace(records, groups=np.stack(groups, axis=1), n_groups=tuple(sizes))
+        maps.append(place)
+    sizes = [len(each.labels) for each in groupings]
+    return Records.grouped(records.groups, records.labels, records.counts, maps, sizes)
 
 
 def _for_drawing(name, shape, dates):

@@ -21,7 +21,7 @@ from .._base import (
 from .._validation import as_epsilon, as_integer
 from ..exceptions import DomainError
 from ..kernels.additive import Logit, Records, additive_parts, released_total
-from ..rows import Frame, count_rows, read_rows
+from ..rows import Frame, read_rows, weighted_rows
 from .grouping import group_values
 from .targets import declared_range, middle_and_half, number_link
 
@@ -93,12 +93,9 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         self._warn_of_size(rows, domain)
         loss, source = self._spend(parts)
 
-        table = count_rows(
-            rows,
-            domain.select([*names, target]),
-            self._contributions(loss, source, rows, domain),
-        )
-        records = grouped_records(table, self._groups(columns), label_of)
+        bound = self._contributions(loss, source, rows, domain)
+        coded = weighted_rows(rows, domain.select([*names, target]), bound)
+        records = grouped_records(*coded, self._groups(columns), label_of)
         model, total, std = self._release(records, columns, link, loss.of_record.parts, source)
         if y is None and isinstance(read, Frame):
             # The label is a column of X; the features are the others.
@@ -255,23 +252,22 @@ def plain(values: Any) -> Any:
     return values[..., 0] if values.shape[-1] == 1 else values
 
 
-def grouped_records(table: Any, groupings: Any, label_of: Any = None) -> Records:
-    """Distinct records by groups and label; those whose label belongs to no class are left out.
+def grouped_records(codes: Any, counts: Any, groupings: Any, label_of: Any = None) -> Records:
+    """Records by groups and label; those whose label belongs to no class are left out.
 
     Parameters
     ----------
-    table : CountTable
+    codes : ndarray of shape (m, n_columns), int32
         With a label as last column, if there is one.
+    counts : ndarray of shape (m,)
     groupings : list of (ndarray of shape (n_codes,), int)
         Of each other column the group of each code, and the number of groups.
     label_of : ndarray of shape (n_codes,), default=None
         Label of each code. None: there is none, and all labels are 0.
     """
-    codes = table.codes
     labels = np.zeros(len(codes), np.int64) if label_of is None else label_of[codes[:, -1]]
     kept = labels >= 0
-    groups = np.stack(
-        [groups[codes[kept, column]] for column, (groups, _) in enumerate(groupings)],
-        axis=1,
-    )
-    return Records(groups, labels[kept], table.counts[kept], tuple(n for _, n in groupings))
+    if not kept.all():
+        codes, labels, counts = codes[kept], labels[kept], counts[kept]
+    groups, n_groups = zip(*groupings, strict=True)
+    return Records.grouped(codes, labels, counts, groups, n_groups)

@@ -13,7 +13,7 @@ from .._validation import as_integer
 from ..domain import Numeric
 from ..exceptions import DomainError
 from ..kernels.linear import check_components, principal_components
-from ..rows import as_frame, count_rows
+from ..rows import as_frame, weighted_rows
 from .base import grouped_records
 from .features import design_of, feature_columns
 
@@ -150,9 +150,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self._warn_of_size(rows, domain)
         loss, source = self._spend(shares={"moments": 1})
 
-        table = count_rows(rows, domain, self._contributions(loss, source, rows, domain))
+        coded = weighted_rows(rows, domain, self._contributions(loss, source, rows, domain))
         groupings = [(each.groups, len(each.column.values)) for each in columns]
-        records = grouped_records(table, groupings)
+        records = grouped_records(*coded, groupings)
         found = principal_components(records, design, loss.of_record.parts["moments"], source)
         self._remember_columns(X, rows)
         self.domain_ = domain

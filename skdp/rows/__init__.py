@@ -41,7 +41,7 @@ from typing import Any
 from ..domain.reading import provide_reader
 from ..domain.values import is_missing
 from .coded import CodedRows, LabelledSums
-from .coding import MOST_AT_ONCE, Contributions, code_rows, count_rows, few_of_each
+from .coding import MOST_AT_ONCE, Contributions, code_rows, count_rows, few_of_each, weighted_rows
 from .columns import Column, object_array
 from .completing import complete_table, fill_table
 from .counts import CountTable
@@ -96,6 +96,7 @@ __all__ = [
     "search_sorted",
     "select_columns",
     "take_rows",
+    "weighted_rows",
     "weighted_tables",
     "write_parquet",
 ]

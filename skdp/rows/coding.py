@@ -17,11 +17,21 @@ from .frames import Frame
 from .lazy import LazyRows
 from .projected import Counts, EngineTables, ProjectedCounts
 
-__all__ = ["Contributions", "MOST_AT_ONCE", "code_rows", "count_rows", "few_of_each"]
+__all__ = [
+    "Contributions",
+    "MOST_AT_ONCE",
+    "code_rows",
+    "count_rows",
+    "few_of_each",
+    "weighted_rows",
+]
 
 # An engine returns the whole table for domains of at most this many cells, all of which may be
 # occupied: one gigabyte.
 MOST_AT_ONCE = 2**24
+
+# Rows of domains of at most this many cells are counted cell by cell, without sorting.
+_FEW_CELLS = 2**20
 
 
 @dataclass(frozen=True)
@@ -122,9 +132,32 @@ def count_rows(
         If an engine fails; the text does not depend on values.
     """
     coded = code_rows(rows, domain, contributions)
+    if not isinstance(coded, CodedRows):
+        return CountTable.from_codes(coded, domain.shape)
+    if together is not None and domain.size > MOST_AT_ONCE:
+        return ProjectedCounts(EngineTables(coded, together))
+    codes, counts = coded.count(range(len(domain)))
+    return CountTable.from_codes(codes, domain.shape, counts)
+
+
+def weighted_rows(
+    rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
+) -> tuple[CodeArray, IntArray]:
+    """Coded rows and how many records each stands for, in no order.
+
+    Equal rows are merged only where that costs little: in an engine, and in small domains.
+
+    Parameters
+    ----------
+    rows, domain, contributions
+        As for `count_rows`.
+    """
+    coded = code_rows(rows, domain, contributions)
     if isinstance(coded, CodedRows):
-        if together is not None and domain.size > MOST_AT_ONCE:
-            return ProjectedCounts(EngineTables(coded, together))
-        codes, counts = coded.count(range(len(domain)))
-        return CountTable.from_codes(codes, domain.shape, counts)
-    return CountTable.from_codes(coded, domain.shape)
+        return coded.count(range(len(domain)))
+    if domain.size <= _FEW_CELLS:
+        table = CountTable.from_codes(coded, domain.shape)
+        return table.codes, table.counts
+    if any(coded[:, axis].min(initial=0) < 0 for axis in range(len(domain))):
+        coded = np.asfortranarray(coded[(coded >= 0).all(axis=1)])
+    return coded, np.ones(len(coded), dtype=np.int64)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._types import IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .draft import Draft
 from .effects import Prior
@@ -63,8 +64,7 @@ def _of_classes(
 ) -> Draft:
     # Privacy. Released: for each column the counts of groups and classes. A record is in one cell
     # of each: sensitivity 1 for `measure_columns`. Everything after that is post-processing.
-    exact = [records.tables(column, link.n_classes) for column in range(len(records.n_groups))]
-    noisy, variances = measure_columns(exact, epsilon, 1, random_state)
+    noisy, variances = measure_columns(records.tables(link.n_classes), epsilon, 1, random_state)
     tables = agreed(noisy, variances)
     # No class is nearly empty.
     shares = np.maximum(total_of(tables, variances), max(1.0, 1e-4 * total))
@@ -137,27 +137,28 @@ def _of_numbers(
     # Privacy. Released: for each column the number of records of each group (a record changes one
     # by 1) with a quarter of epsilon, and the sums of residuals about the centre, each at most
     # `link.reach`, with the rest.
-    n_columns = len(records.n_groups)
     counting, summing = epsilon / 4, epsilon * 3 / 4
-    ones = np.ones(len(records.counts), dtype=np.int64)
     intercept = np.array([link.centre])
-    at = np.broadcast_to(fixed(intercept), (len(records.counts), 1))
-    residuals = link.residuals(at, records.labels)[:, 0]
-    counts = [records.sums(column, ones)[:, None] for column in range(n_columns)]
+
+    def seen(block: Records) -> IntArray:
+        residuals = link.residuals(fixed(intercept)[None], block.labels)
+        return np.hstack([np.ones_like(residuals), residuals])
+
+    exact = records.sums(2, seen)
+    counts, residuals = ([table[:, [place]] for table in exact] for place in range(2))
     sizes = [
         np.maximum(size[:, 0], 0)
         for size in agreed(*measure_columns(counts, counting, 1, random_state))
     ]
-    exact = [records.sums(column, residuals)[:, None] for column in range(n_columns)]
-    noisy, variances = measure_columns(exact, summing, link.reach, random_state)
+    noisy, variances = measure_columns(residuals, summing, link.reach, random_state)
     sums = [part[:, 0] / UNIT for part in agreed(noisy, variances)]
     draft = Draft.empty(intercept, records.n_groups)
-    for column, (size, seen, prior) in enumerate(zip(sizes, sums, priors, strict=True)):
+    for column, (size, found, prior) in enumerate(zip(sizes, sums, priors, strict=True)):
         variance = variances[column] / UNIT**2
         draft.sizes[column] = size
         spread = np.maximum(size * link.dispersion, 1e-9)
-        seen = seen - size / max(size.sum(), 1e-9) * seen.sum()
-        update = prior.update(seen, size, variance + spread, _SCALES)
+        found = found - size / max(size.sum(), 1e-9) * found.sum()
+        update = prior.update(found, size, variance + spread, _SCALES)
         draft.replace(
             column, 0, prior.within(update.mean, 1.0), update, np.full(len(size), variance)
         )

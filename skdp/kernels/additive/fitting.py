@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import FloatArray, IntArray
+from ..._types import FloatArray
 from ..._validation import split_epsilon
 from .calibration import calibrate
 from .draft import Draft
@@ -190,7 +190,7 @@ def _weigh(
             records,
             link,
             draft.finished().exact_scores,
-            lambda groups: np.stack([t[groups[:, j]] for j, t in enumerate(tables)], axis=1),
+            lambda groups: np.stack([t.take(groups[:, j], axis=0) for j, t in enumerate(tables)]),
             factors,
             centre,
             _OF_COLUMNS,
@@ -219,7 +219,10 @@ def _round(
     # `measure_columns`. The step is a `newton_step` of one function, composed sequentially.
     model = draft.finished()
     n_columns, total = len(records.n_groups), max(float(np.mean([s.sum() for s in draft.sizes])), 1)
-    exact = _residual_sums(records, link, model)
+    exact = records.sums(
+        link.n_outputs,
+        lambda block: link.residuals(model.exact_scores(block.groups), block.labels),
+    )
     noisy, variances = measure_columns(exact, sums, link.reach, random_state)
     found = []
     for column, prior in enumerate(priors):
@@ -239,7 +242,9 @@ def _round(
         records,
         link,
         model.exact_scores,
-        lambda groups: np.sum([t[groups[:, j]] for j, t in enumerate(tables)], axis=0)[:, None],
+        lambda groups: sum(
+            (t.take(groups[:, j], axis=0)[None] for j, t in enumerate(tables)), np.zeros(1, int)
+        ),
         np.zeros(1),
         _STEP,
         _OF_STEPS,
@@ -252,14 +257,3 @@ def _round(
         draft.centre(column)
     draft.intercept = draft.intercept + weights.intercept
     return weights.curvature
-
-
-def _residual_sums(records: Records, link: Link, model: AdditiveModel) -> list[IntArray]:
-    """Exact sums of residuals of each group of each column, in units."""
-    exact = [np.zeros((n, link.n_outputs), dtype=np.int64) for n in records.n_groups]
-    for block in records.blocks():
-        residuals = link.residuals(model.exact_scores(block.groups), block.labels)
-        for column, table in enumerate(exact):
-            for output in range(link.n_outputs):
-                table[:, output] += block.sums(column, residuals[:, output])
-    return exact

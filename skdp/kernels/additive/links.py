@@ -21,6 +21,11 @@ UNIT = 1024
 # exp(-i / UNIT) in units of 2**-24, down to exp(-16).
 _EXPONENTIALS = np.floor(np.exp(-np.arange(16 * UNIT) / UNIT) * 2**24).astype(np.int64)
 
+# Share of the second of two classes for each of its scores from -_ENDS to _ENDS, rounded down.
+_ENDS = len(_EXPONENTIALS) - 1
+_OF_TWO = np.concatenate([_EXPONENTIALS[:0:-1], np.full(_ENDS + 1, _EXPONENTIALS[0])])
+_OF_TWO = _OF_TWO * UNIT // (_OF_TWO + _OF_TWO[::-1])
+
 # Curvature of a record of two classes is taken as at least a tenth: where scores are too large,
 # true curvatures vanish and steps of Newton's method would leave all bounds.
 _LEAST_CURVATURE = UNIT // 10
@@ -106,16 +111,18 @@ class Logit:
         return parts * UNIT // parts.sum(axis=1, keepdims=True)
 
     def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:  # noqa: D102
+        if self.n_outputs == 1:
+            return np.asarray(labels[:, None] * UNIT - self._second(scores))
         result = -self.shares(scores)
         result[np.arange(len(labels)), labels] += UNIT
-        return result[:, 1:] if self.n_outputs == 1 else result
+        return result
 
     def weights(self, scores: IntArray) -> IntArray:  # noqa: D102
         if self.n_outputs > 1:
             return np.full(len(scores), UNIT // 2)
         # The curvature costs nothing: of a share p, (1 - p) + p (1 - p) = 1 - p**2 for one class,
         # and p + p (1 - p) = 1 - (1 - p)**2 for the other.
-        share = self.shares(scores)[:, 1]
+        share = self._second(scores)[:, 0]
         return np.asarray(share * (UNIT - share) // UNIT)
 
     def per_weight(self, intercept: FloatArray) -> FloatArray:  # noqa: D102
@@ -124,12 +131,12 @@ class Logit:
         return 2.0 * self.curvature(intercept[None])[0]
 
     def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:  # noqa: D102
-        shares = self.shares(scores)
         if self.n_outputs == 1:
-            share = shares[:, 1]
+            share = self._second(scores)[:, 0]
             curvature = np.maximum(share * (UNIT - share) // UNIT, _LEAST_CURVATURE)
             yield curvature, np.ones((len(scores), 1))
             return
+        shares = self.shares(scores)
         for label in range(self.n_classes):
             direction = -shares / UNIT
             direction[:, label] += 1.0
@@ -146,6 +153,10 @@ class Logit:
         # The full matrix diag(p) - p p' is at most diag(p), so that steps in all scores at once
         # cannot overshoot.
         return shares[:, 1:] * shares[:, :1] if self.n_outputs == 1 else shares
+
+    def _second(self, scores: IntArray) -> IntArray:
+        """Share of the second of two classes in units, rounded down, (n, 1)."""
+        return _OF_TWO[np.clip(scores, -_ENDS, _ENDS) + _ENDS]
 
     def _all(self, scores: Any) -> Any:
         return np.insert(scores, 0, 0, axis=1) if self.n_outputs == 1 else scores

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -55,7 +56,12 @@ class PairTerm:
     def exact(self, first: IntArray, second: IntArray) -> IntArray:
         """Scores of groups of the two columns in whole units, (n, n_outputs)."""
         one, other = self.axes
-        return fixed(self.scores)[one.groups[first], other.groups[second]]
+        cells = one.groups.take(first) * other.n_groups + other.groups.take(second)
+        return self._table.take(cells, axis=0)
+
+    @cached_property
+    def _table(self) -> IntArray:
+        return fixed(self.scores).reshape(-1, self.scores.shape[2])
 
     def scaled(self, factor: float, variance: float) -> PairTerm:
         """Times a factor that has itself a variance."""
@@ -88,12 +94,16 @@ class AdditiveModel:
     def exact_scores(self, groups: IntArray) -> IntArray:
         """Scores in whole units: those of a row depend on nothing but the row and the release."""
         result = np.tile(fixed(self.intercept), (len(groups), 1))
-        for column, shape in enumerate(self.shapes):
-            result += fixed(shape)[groups[:, column]]
+        for column, table in enumerate(self._tables):
+            result += table.take(groups[:, column], axis=0)
         for pair in self.pairs:
             first, second = pair.columns
             result += pair.exact(groups[:, first], groups[:, second])
         return result
+
+    @cached_property
+    def _tables(self) -> list[IntArray]:
+        return [fixed(shape) for shape in self.shapes]
 
 
 def mean_size(scores: FloatArray, sizes: FloatArray) -> float:

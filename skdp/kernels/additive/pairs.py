@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -244,20 +245,39 @@ def _sums(
     values: Callable[[Records, IntArray], IntArray],
 ) -> list[IntArray]:
     """Exact sums of integers over the cells of each pair, (n_cells, n_values)."""
-    exact = [
-        np.zeros((axes[a].n_groups * axes[b].n_groups, n_values), dtype=np.int64) for a, b in pairs
+    # The sums of two columns at a time by two others hold those of four pairs.
+    columns = sorted({column for pair in pairs for column in pair})
+    parts = [columns[start : start + 2] for start in range(0, len(columns), 2)]
+    sizes = [tuple(axes[column].n_groups for column in part) for part in parts]
+    every: list[tuple[int, ...]] = [*combinations(range(len(parts)), 2)] or [(0,)]
+    found = [
+        np.zeros((n_values, math.prod(math.prod(sizes[part]) for part in block))) for block in every
     ]
-    columns = {column for pair in pairs for column in pair}
     for block in records.blocks():
-        seen = values(block, model.exact_scores(block.groups)) * block.counts[:, None]
-        places = {column: axes[column].groups[block.groups[:, column]] for column in columns}
-        for (first, second), table in zip(pairs, exact, strict=True):
-            cells = places[first] * axes[second].n_groups + places[second]
-            # Sums of integers below 2**53 are exact in floating point.
-            for value, each in enumerate(seen.T):
-                found = np.bincount(cells, weights=each, minlength=len(table))
-                table[:, value] += found.astype(np.int64)
-    return exact
+        seen = (values(block, model.exact_scores(block.groups)) * block.counts[:, None]).T
+        # Sums of integers below 2**53 are exact in floating point.
+        seen = seen.astype(np.float64, order="C")
+        places = []
+        for part in parts:
+            place = np.zeros(len(block.counts), dtype=np.int64)
+            for column in part:
+                place = place * axes[column].n_groups
+                place += axes[column].groups.take(block.groups[:, column])
+            places.append(place)
+        for chosen, table in zip(every, found, strict=True):
+            cells = places[chosen[0]]
+            if len(chosen) > 1:
+                cells = cells * math.prod(sizes[chosen[1]]) + places[chosen[1]]
+            for each, sums in zip(seen, table, strict=True):
+                sums += np.bincount(cells, each, len(sums))
+    exact = {}
+    for chosen, table in zip(every, found, strict=True):
+        members = [column for part in chosen for column in parts[part]]
+        shaped = table.reshape(n_values, *(axes[column].n_groups for column in members))
+        for pair in combinations(members, 2):
+            others = tuple(1 + members.index(column) for column in members if column not in pair)
+            exact[pair] = shaped.sum(axis=others).reshape(n_values, -1).T.astype(np.int64)
+    return [exact[pair] for pair in pairs]
 
 
 def _of(axes: Sequence[Axis], pair: tuple[int, int]) -> tuple[Axis, Axis]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..._arrays import integer_sums
 from ..._types import IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 
@@ -24,7 +26,7 @@ class Records:
     Attributes
     ----------
     groups : ndarray of shape (m, n_columns)
-        Group of each column.
+        Group of each column; quickest in Fortran order.
     labels : ndarray of shape (m,)
         Code of the label.
     counts : ndarray of shape (m,), int64
@@ -43,20 +45,43 @@ class Records:
             part = slice(start, start + size)
             yield Records(self.groups[part], self.labels[part], self.counts[part], self.n_groups)
 
-    def sums(self, column: int, values: IntArray) -> IntArray:
-        """Sum of integers over the records of each group of a column, (n_groups,)."""
-        # Sums of integers below 2**53 are exact in floating point.
-        found = np.bincount(
-            self.groups[:, column], weights=values * self.counts, minlength=self.n_groups[column]
-        )
-        return found.astype(np.int64)
+    @classmethod
+    def grouped(
+        cls,
+        codes: NDArray[np.integer],
+        labels: IntArray,
+        counts: IntArray,
+        groups: Sequence[IntArray],
+        n_groups: Sequence[int],
+    ) -> Records:
+        """Records by the group of the code of each column."""
+        found = np.empty((len(codes), len(groups)), dtype=np.int64, order="F")
+        for column, group in enumerate(groups):
+            # Without a mode, NumPy copies; no code is out of range.
+            np.take(group, codes[:, column], out=found[:, column], mode="clip")
+        return cls(found, labels, counts, tuple(n_groups))
 
-    def tables(self, column: int, n_labels: int) -> IntArray:
+    def sums(self, n_values: int, values: Callable[[Records], IntArray]) -> list[IntArray]:
+        """Sums of integers (n, n_values) over the records of each group of each column."""
+        found = [np.zeros((n_values, n), dtype=np.int64) for n in self.n_groups]
+        for block in self.blocks():
+            # Sums of integers below 2**53 are exact in floating point.
+            seen = (values(block) * block.counts[:, None]).T.astype(np.float64, order="C")
+            for column, table in enumerate(found):
+                groups = block.groups[:, column]
+                for each, sums in zip(seen, table, strict=True):
+                    sums += np.bincount(groups, each, len(sums)).astype(np.int64)
+        return [table.T for table in found]
+
+    def tables(self, n_labels: int) -> list[IntArray]:
         """Number of records of each group of a column and each label, (n_groups, n_labels)."""
-        n = self.n_groups[column]
-        keys = self.groups[:, column] * n_labels + self.labels
-        found = np.bincount(keys, weights=self.counts, minlength=n * n_labels)
-        return found.astype(np.int64).reshape(n, n_labels)
+        found = [np.zeros(n * n_labels, dtype=np.int64) for n in self.n_groups]
+        alone = bool((self.counts == 1).all())
+        for block in self.blocks():
+            for column, table in enumerate(found):
+                keys = block.groups[:, column] * n_labels + block.labels
+                table += integer_sums(keys, len(table), None if alone else block.counts)
+        return [table.reshape(-1, n_labels) for table in found]
 
 
 def released_total(records: Records, epsilon: Fraction, random_state: Any) -> tuple[float, float]:

@@ -84,7 +84,7 @@ def newton_step(
     scores : callable
         Scores of records by their groups, in units, (n, n_outputs).
     functions : callable
-        Values of the functions by groups, in units, (n, n_functions, n_outputs).
+        Values of the functions by groups, in units, (n_functions, n, n_outputs).
     start : ndarray of shape (n_functions,)
         The weights that the functions have in ``scores``.
     centre : float
@@ -159,62 +159,59 @@ def _moments(
     """Exact sums over the records of bounded integer gradients and curvatures."""
     n_moments = link.n_outputs + n_functions
     gradient, hessian = np.zeros(n_moments), np.zeros((n_moments, n_moments))
+    # Whole numbers below 2**53, and their sums, are exact in floating point, in any order.
     for block in records.blocks():
-        scored, values = scores(block.groups), functions(block.groups)
-        weight = _weights(values)
+        scored, values = scores(block.groups), functions(block.groups).astype(np.float64)
+        counts, weight = block.counts.astype(np.float64), _weights(values)
         g = _gradients(link.residuals(scored, block.labels), values, weight)
-        # Sums of integers below 2**53 are exact in floating point, in any order.
-        counts = block.counts.astype(np.float64)
-        gradient += counts @ _within(g, _REACH * _GRAIN).astype(np.float64)
+        gradient += _within(g, _REACH * _GRAIN) @ counts
         parts = [
             _curved(share, direction, values, weight) for share, direction in link.spreads(scored)
         ]
         for part in _all_within(parts, most):
-            hessian += (part * counts[:, None]).T @ part
+            hessian += (part * counts) @ part.T
     return gradient.astype(np.int64), hessian.astype(np.int64)
 
 
-def _weights(values: IntArray) -> IntArray:
+def _weights(values: FloatArray) -> FloatArray:
     """Weight of each record in units of 1/256, by the size of its scores alone."""
     if values.shape[2] == 1:
-        size = UNIT + np.abs(values[:, :, 0]).sum(axis=1)
+        size = UNIT + np.abs(values[:, :, 0]).sum(axis=0)
     else:
-        size = 2 * UNIT + (values.max(axis=2) - values.min(axis=2)).sum(axis=1)
-    return np.minimum(_GRAIN, (_REACH * UNIT) ** 2 * _GRAIN // size**2)
+        size = 2 * UNIT + (values.max(axis=2) - values.min(axis=2)).sum(axis=0)
+    return np.minimum(_GRAIN, np.floor((_REACH * UNIT) ** 2 * _GRAIN / size**2))
 
 
-def _gradients(residuals: IntArray, values: IntArray, weight: IntArray) -> IntArray:
+def _gradients(residuals: IntArray, values: FloatArray, weight: FloatArray) -> FloatArray:
     """Gradient of each record in the intercepts and the weights, in units of 1/256."""
-    of_functions = (values * residuals[:, None, :]).sum(axis=2)
-    every = np.concatenate([residuals * UNIT, of_functions], axis=1) * weight[:, None]
-    return np.sign(every) * (np.abs(every) // UNIT**2)
+    weighted = residuals.T * weight
+    of_functions = sum(values[:, :, output] * each for output, each in enumerate(weighted))
+    return np.trunc(np.concatenate([weighted * UNIT, of_functions]) / UNIT**2)
 
 
 def _curved(
-    share: IntArray, direction: FloatArray, values: IntArray, weight: IntArray
+    share: IntArray, direction: FloatArray, values: FloatArray, weight: FloatArray
 ) -> FloatArray:
-    """Vectors whose outer products are curvatures, whole multiples of 1/256, (n, n_moments)."""
-    root = np.sqrt(weight * share / (_GRAIN * UNIT))[:, None] * _GRAIN
-    of_functions = values[:, :, 0] * direction[:, :1]
-    for output in range(1, direction.shape[1]):
-        of_functions = of_functions + values[:, :, output] * direction[:, output : output + 1]
-    every = np.concatenate([direction, of_functions / UNIT], axis=1)
-    return np.trunc(root * every)
+    """Vectors whose outer products are curvatures, whole multiples of 1/256, (n_moments, n)."""
+    root = np.sqrt(weight * share / (_GRAIN * UNIT)) * _GRAIN
+    of_functions = sum(values[:, :, output] * each for output, each in enumerate(direction.T))
+    return np.trunc(root * np.concatenate([direction.T, of_functions / UNIT]))
 
 
-def _within(rows: IntArray, most: int) -> IntArray:
-    """Rows of integers, cut toward zero to an L1 norm of at most ``most``."""
-    size = np.abs(rows).sum(axis=1)
+def _within(columns: FloatArray, most: int) -> FloatArray:
+    """Columns of whole numbers, cut toward zero to an L1 norm of at most ``most``."""
+    size = np.abs(columns).sum(axis=0)
     large = size > most
-    cut = rows[large]
-    rows[large] = np.sign(cut) * (np.abs(cut) * most // size[large, None])
-    return rows
+    columns[:, large] = np.trunc(columns[:, large] * most / size[large])
+    return columns
 
 
 def _all_within(parts: list[FloatArray], most: int) -> list[FloatArray]:
-    """The same rows of several arrays, cut until their squared L1 norms sum to ``most**2``."""
-    squares = sum(np.abs(part).sum(axis=1) ** 2 for part in parts)
+    """The same columns of several arrays, cut until their squared norms sum to ``most**2``."""
+    squares = np.sum([np.abs(part).sum(axis=0) ** 2 for part in parts], axis=0)
+    large = squares > most**2
     # One unit more than the root, so that rounding cannot leave the bound.
-    root = np.floor(np.sqrt(squares)) + 1
-    factor = np.where(squares > most**2, most / root, 1.0)[:, None]
-    return [np.trunc(part * factor) for part in parts]
+    factor = most / (np.floor(np.sqrt(squares[large])) + 1)
+    for part in parts:
+        part[:, large] = np.trunc(part[:, large] * factor)
+    return parts

@@ -90,7 +90,7 @@ class Design:
 
     def merged(self, records: Records, n_bins: int) -> tuple[Records, Design]:
         """The same with at most so many bins of each number, in equal parts, with their means."""
-        groups, columns = records.groups.copy(), []
+        groups, columns = records.groups.copy(order="F"), []
         for j, column in enumerate(self.columns):
             places = np.arange(len(column.values))
             if column.n_bins > n_bins:

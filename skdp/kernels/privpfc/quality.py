@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -26,6 +27,8 @@ __all__ = ["UNIT", "Quality"]
 UNIT = 4096
 # Longest quality table; differences beyond it count as certain wins.
 _LONGEST_TABLE = 2**20
+# Scores of cells with a largest count below this are looked up.
+_SMALL = 256
 # Density of the standard normal law at 0.
 _NORMAL = 1 / math.sqrt(2 * math.pi)
 # Most that rounding to units adds to the length of the interval of changes.
@@ -106,7 +109,18 @@ class Quality:
 
     def score(self, largest: IntArray, second: IntArray) -> IntArray:
         """Score of each cell from its two largest class counts."""
-        difference = largest - second
+        large = np.flatnonzero(largest >= _SMALL)
+        scores = self._small.take(largest * _SMALL + second, mode="clip")
+        scores[large] = self._score(largest[large], second[large])
+        return scores
+
+    @cached_property
+    def _small(self) -> IntArray:
+        """Scores of cells of small counts, which are most."""
+        return self._score(*np.divmod(np.arange(_SMALL**2), _SMALL))
+
+    def _score(self, largest: IntArray, second: IntArray) -> IntArray:
+        difference = np.maximum(largest - second, 0)
         last = len(self.table) - 1
         inside = np.minimum(difference, last)
         scores = UNIT * (second + difference - inside) + self.table[inside]

@@ -20,6 +20,8 @@ __all__ = ["grid_scores", "two_largest"]
 # Positions of one counting pass, and cells of a shared table.
 _CHUNK = 2**20
 _TABLE_CELLS = 2**18
+# Rows whose keys are made together, in the cache of a processor.
+_AT_ONCE = 2**14
 
 
 def grid_scores(
@@ -131,6 +133,8 @@ class _Rows:
         self.options = options
         # Sums of counts are whole numbers below 2**53.
         self.weights = table.counts.astype(np.float64)
+        self.alone = bool((table.counts == 1).all())
+        self.key = np.empty(len(self.label), dtype=np.int64)
         self._columns: dict[tuple[int, bytes], CodeArray] = {}
         self._joins: dict[tuple[int, tuple[int, ...]], _Join] = {}
 
@@ -242,14 +246,19 @@ def _occupied(
     """Counts by class in the occupied cells of a table, and the groups of these cells."""
     cells = math.prod(widths)
     # With the label in front, the counts of one class lie together.
-    key = rows.label.copy()
-    for column, width in zip(columns, widths, strict=True):
-        key *= np.int32(width)
-        key += column
-    flat = np.bincount(key, weights=rows.weights, minlength=cells * rows.n_classes)
+    for start in range(0, len(rows.label), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        key = rows.label[part].copy()
+        for column, width in zip(columns, widths, strict=True):
+            key *= np.int32(width)
+            key += column[part]
+        rows.key[part] = key
+    weights = None if rows.alone else rows.weights
+    flat = np.bincount(rows.key, weights, minlength=cells * rows.n_classes)
     counts = flat.reshape(rows.n_classes, cells)
     occupied = np.flatnonzero(counts.any(axis=0))
-    return counts[:, occupied], list(np.unravel_index(occupied, widths)) if widths else []
+    places = list(np.unravel_index(occupied, widths)) if widths else []
+    return counts[:, occupied].astype(np.float64), places
 
 
 def two_largest(counts: NDArray[Any]) -> tuple[IntArray, IntArray]:
