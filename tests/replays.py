@@ -1089,7 +1089,7 @@ def metrics(same: Any) -> list[Branch]:
         branch("private_calibration_curve", truth, score),
         branch("private_f1", truth, guess),
         branch("private_balanced_accuracy", truth, guess),
-        branch("private_log_loss", truth, both),
+        branch("private_log_loss", truth, both, interval="noise"),
         branch("private_log_loss, sampling", truth, both, interval="population"),
         branch("private_brier", truth, three, labels=[0, 1, 2]),
         branch("private_mae", real, score, bounds=(0, 1)),

@@ -15,7 +15,7 @@ from .._base import (
 from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..domain.conditions import with_names
-from ..expected import ExpectsErrors, PublicTable, errors_of_answers, generated_table
+from ..expected import ExpectsErrors, PublicTable, bar_of, errors_of_answers, generated_table
 from ..quality import plot_with_records
 from ..quality._frames import report_on, valid_codes
 from ..release.sampling import fill_columns
@@ -400,6 +400,10 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         codes = self.domain_.encode(table.rows)
         codes = codes[(codes >= 0).all(axis=1)]
         return errors_of_answers(self.synopsis_.model, codes, self.domain_, table.seed)
+
+    def _tried_bars(self, table, questions, level):
+        release = self.fit(table.rows).synopsis_
+        return {question: bar_of(release, question, level) for question in questions}
 
     def _trained_on(self):
         """Columns of the training set without the label."""
