@@ -75,6 +75,8 @@ def plan(options: Namespace) -> int:
     print("Nothing was read or spent.\n")
     parts = loss.of_record.parts
     steps = _STEPS[options.method](parts, domain, options)
+    if "ranges" in parts:
+        steps.insert(0, Step("ranges", parts["ranges"], "where the numbers of some columns lie"))
     most = loss.max_contributions or 1
     rows = [("part", "epsilon", "noise", "measures")]
     rows += [(s.name, _short(s.epsilon * most), _noise(s.cell), s.what) for s in steps]
