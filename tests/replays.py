@@ -36,6 +36,10 @@ SPACE = skdp.Domain(
         "s": LABEL,
     }
 )
+# The ranges of two columns have to be found.
+UNKNOWN = skdp.Domain(
+    {**dict(SPACE.items()), "x": skdp.Numeric(), "z": skdp.Numeric(integer=True, special=[0])}
+)
 # Structural zeros: a code, a pair of columns, and three columns that no tree of pairs can hold.
 RULED = skdp.Domain(
     SPACE.items(),
@@ -345,6 +349,7 @@ def marginals() -> list[Branch]:
             runs=1,
         ),
         branch("four columns", lambda: pairs_of(SPACE)),
+        branch("unknown ranges", lambda: few(pairs_of(SPACE)), domain=UNKNOWN),
         *(
             branch(f"max_order={order}", lambda: few(pairs_of(SPACE)), max_order=order)
             for order in (1, 2, 4)
@@ -1116,7 +1121,7 @@ def metrics(same: Any) -> list[Branch]:
         branch("private_calibration_curve", truth, score),
         branch("private_f1", truth, guess),
         branch("private_balanced_accuracy", truth, guess),
-        branch("private_log_loss", truth, both),
+        branch("private_log_loss", truth, both, interval="noise"),
         branch("private_log_loss, sampling", truth, both, interval="population"),
         branch("private_brier", truth, three, labels=[0, 1, 2]),
         branch("private_mae", real, score, bounds=(0, 1)),
@@ -1492,6 +1497,7 @@ PARTS = {
     "kernels.privtree.privtree, discrete_laplace": "counts",
     "kernels.privtree._decompose, threshold": "tree",
     "kernels.projection.projected_histogram, selection": "grid",
+    "kernels.ranges.find_range, discrete_laplace": "ranges",
     "kernels.quantile_tree.TreePlan.release, discrete_laplace": "quantiles",
     "kernels.quantiles.select_quantiles, line": "quantiles",
     "quantiles._find_range, stream": "range",

@@ -270,6 +270,58 @@ def test_group_by_is_aggregate(view, capsys, tmp_path):
         assert message in capsys.readouterr().err
 
 
+def test_a_plan_tells_the_error_bars_of_questions(declared, tmp_path, capsys):
+    arguments = ["--domain", declared, "--epsilon", 1]
+    picture = tmp_path / "bars.png"
+    asked = ["--ask", "sex == 'Male'", "--ask", "mean(age) where sex == 'Male'"]
+    more = ["--rows", 2_000, "--at", "0.5,2", "--picture", picture]
+    assert run("plan", *arguments, *asked, *more) == 0
+    lines = capsys.readouterr().out.splitlines()
+    place = next(i for i, line in enumerate(lines) if line.startswith("question"))
+    assert lines[place].split() == ["question", "0.5", "2"]
+    assert [line.split("  ")[0] for line in lines[place + 1 :]] == [asked[1], asked[3]]
+    low, high = (float(each.strip(" ±")) for each in lines[place + 1].split("±")[1:])
+    assert low > high > 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    for wrong, message in (
+        (asked, "--ask needs --rows"),
+        (["--at", "1"], "need --ask"),
+        ([*asked, "--rows", 100, "--at", "much"], "--at"),
+        ([*asked, *more], "exists already"),
+        (["--ask", "height > 3", "--rows", 100], "height"),
+    ):
+        assert run("plan", *arguments, *wrong) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_queries_of_quantiles_groups_and_correlations(view, capsys):
+    release = skdp.Synopsis.load(view)
+
+    def said(*words):
+        assert run("query", view, *words) == 0
+        return capsys.readouterr().out
+
+    lines = said("--quantile", "age=0.25,0.5").splitlines()
+    exact = release.quantile("age", [0.25, 0.5])
+    assert [float(line.split()[0]) for line in lines[:2]] == pytest.approx(exact, rel=1e-5)
+    assert lines[1].endswith("0.5 quantile of age, all records")
+    assert "0.5 quantile of age, sex == 'Male'" in said("sex == 'Male'", "--quantile", "age")
+    table = release.mean("age", by="sex")
+    shown = said("--mean", "age", "--by", "sex")
+    for group, mean in zip(table["sex"], table["mean"], strict=True):
+        assert re.search(rf"^{group} +{mean:.6g}  \[", shown, re.M)
+    assert len(said("age > 40", "--by", "sex", "--by", "work").splitlines()) > 6
+    assert float(said().split()[0]) == pytest.approx(release.total, rel=1e-5)
+    for wrong, message in (
+        (["--by", "sex", "--correlation"], "without the others"),
+        (["--correlation"], "two columns of numbers"),
+        (["--quantile", "age=2"], "between 0 and 1"),
+        (["--quantile", "height"], "height"),
+    ):
+        assert run("query", view, *wrong) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_names_and_bands_in_a_shell(view, capsys):
     release = skdp.Synopsis.load(view)
     assert run("query", view, "age > @low or sex in @sexes", "--set", "low=60", "--set",

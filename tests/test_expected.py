@@ -280,3 +280,60 @@ def test_errors_are_predicted_from_half_of_a_table(kind):
     measured = release.expected_error(n // 2, [0.1, 1.0], like=private, random_state=10).errors
     ratio = predicted / measured
     assert ((ratio > 1 / 1.5) & (ratio < 1.5)).all(axis=None)
+
+
+QUESTIONS = [
+    "age >= 65 and sex == 'F'",
+    "mean(age)",
+    "median(age) where sex == 'F'",
+    "quantile(age, 0.9)",
+    "sum(age)",
+    "std(age)",
+    "proportion(work == 'none') where age >= 65",
+]
+
+
+def test_error_bars_of_own_questions_are_those_that_a_release_states(domain, people):
+    ledger = PrivacyLedger(epsilon=0.01)
+    made = skdp.MarginalSynthesizer(domain=domain, ledger=ledger)
+    found = made.expected_error(3_000, [0.5, 4], questions=QUESTIONS, like=people)
+    assert ledger.spent == 0
+    assert list(found.errors.index) == QUESTIONS and list(found.errors) == [0.5, 4]
+    # More epsilon, narrower intervals; the spread inside wide bins stays.
+    assert (found.errors[4] < 1.1 * found.errors[0.5]).all()
+    noisy = [QUESTIONS[0], QUESTIONS[-1]]
+    assert (found.errors.loc[noisy, 4] < 0.9 * found.errors.loc[noisy, 0.5]).all()
+    release = skdp.MarginalSynthesizer(4, domain=domain).fit(people).synopsis_
+    count = release.count(QUESTIONS[0], return_interval=True)
+    mean = release.mean("age", return_interval=True)
+    for question, told in ((QUESTIONS[0], count), ("mean(age)", mean)):
+        half = (told.upper - told.lower) / 2
+        assert found.errors.loc[question, 4] == pytest.approx(half, rel=0.3)
+    narrow = made.expected_error(3_000, 4, questions="mean(age)", like=people, level=0.5)
+    assert narrow.errors.loc["mean(age)", 4] < found.errors.loc["mean(age)", 4]
+    assert "half the 95% interval" in repr(found)
+    assert found.to_frame()["share"].isna().all()
+    assert "mean(age)" in [text.get_text() for text in found.plot().get_legend().get_texts()]
+
+
+def test_bars_of_very_many_records_are_those_of_fewer_in_proportion(domain):
+    made = skdp.GridSynthesizer(domain=domain)
+    few, many = (
+        made.expected_error(n, epsilon, questions=["age >= 65", "mean(age)"]).errors.iloc[:, 0]
+        for n, epsilon in ((100_000, 1.0), (1_000_000, 0.1))
+    )
+    assert many["age >= 65"] == pytest.approx(10 * few["age >= 65"], rel=0.3)
+    assert many["mean(age)"] == pytest.approx(few["mean(age)"], rel=0.3)
+
+
+def test_questions_that_cannot_be_asked(domain):
+    made = skdp.MarginalSynthesizer(domain=domain)
+    for asked, message in (
+        ("height > 3", "height"),
+        ("mean(age, sex)", "cannot be read"),
+        ("correlation(age)", "cannot be read"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            made.expected_error(500, questions=[asked])
+    with pytest.raises(ValueError, match="no release that answers"):
+        skdp.DPKMeans(bounds=([0, 0], [1, 1])).expected_error(500, questions=["age > 3"])

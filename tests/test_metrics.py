@@ -214,6 +214,38 @@ def test_formulas_are_those_of_scikit_learn():
     )
 
 
+def test_scores_tell_their_sampling_error():
+    n = len(TRUTH)
+    found = report()
+    share = VALUES["accuracy"]
+    assert found["accuracy"].sampling_std == pytest.approx(
+        np.sqrt(share * (1 - share) / n), rel=0.1
+    )
+    assert found.score("accuracy", interval="noise").sampling_std == 0
+    guess = (PROBA > 0.5).astype(int)
+    for interval, std in (("population", np.sqrt(share * (1 - share) / n)), ("noise", 0)):
+        alone = skdp.private_accuracy(TRUTH, guess, epsilon=EXACTLY, interval=interval)
+        assert alone.sampling_std == pytest.approx(std, rel=0.05)
+        assert alone.upper - alone.value == pytest.approx(1.96 * std, rel=0.06, abs=1e-4)
+    told = skdp.private_mse(NUMBERS, GUESS, bounds=BOUNDS, epsilon=EXACTLY)
+    squares = (np.asarray(NUMBERS) - np.asarray(GUESS)) ** 2
+    assert told.sampling_std == pytest.approx(squares.std() / np.sqrt(len(squares)), rel=0.3)
+    assert "population" in told.guarantee
+
+
+def test_accuracy_covers_that_of_the_population():
+    """400 tables at 90 percent: fewer than 335 hits have a probability below 0.0001."""
+    rng, source = np.random.default_rng(4), noise_source(3)
+    hits = dict.fromkeys(("population", "noise"), 0)
+    for _ in range(400):
+        truth = (rng.random(300) < 0.7).astype(int)
+        for interval in hits:
+            given = {"epsilon": 1.0, "level": 0.9, "interval": interval, "random_state": source}
+            found = skdp.private_accuracy(truth, np.ones(300, int), **given)
+            hits[interval] += found.lower <= 0.7 <= found.upper
+    assert hits["population"] >= 335 > hits["noise"]
+
+
 # --- with noise
 
 

@@ -65,7 +65,7 @@ def test_statistics_are_those_of_pandas():
             "c": np.tile(["a", "b"], 11).repeat(counts),
         }
     )
-    found = one_box_each(domain, counts, KnownNoise(1.0)).describe()
+    found = one_box_each(domain, counts, KnownNoise(1.0)).describe(numbers=True).T
     expected = held.describe(include="all")
     for row in ("count", "mean", "25%", "50%", "75%"):
         assert found.loc[row, "n"] == pytest.approx(expected.loc[row, "n"])
@@ -80,21 +80,43 @@ def test_statistics_are_those_of_pandas():
     assert list(found.index[:2]) == ["count", "count_margin"]
 
 
+def test_a_description_is_a_line_of_text_for_each_column(release):
+    text, numbers = release.describe(), release.describe(numbers=True)
+    assert list(text.index) == list(numbers.index) == list(DOMAIN.names)
+    assert not [name for name in text if name.endswith("_margin")]
+    value, margin = text.loc["pay", "mean"].split(" \u00b1 ")
+    assert float(value.replace(",", "")) == pytest.approx(numbers.loc["pay", "mean"], rel=0.01)
+    assert float(margin.replace(",", "")) == pytest.approx(
+        numbers.loc["pay", "mean_margin"], rel=0.01
+    )
+    assert text.loc["day", "mean"].startswith("2024-02-") and text.loc["day", "mean"].endswith(
+        "days"
+    )
+    assert text.loc["sex", "top"] == str(numbers.loc["sex", "top"])
+    assert text.loc["sex", "mean"] == ""
+    assert text.attrs == numbers.attrs
+    with pytest.raises(TypeError, match="numbers must be True or False"):
+        release.describe(numbers=1)
+
+
 def test_margins_of_exact_counts_are_zero_and_grow_with_the_noise():
     domain = Domain({"n": Numeric(0, 9, integer=True)})
     counts = np.arange(10) * 10
-    exact = one_box_each(domain, counts, GaussianNoise(np.zeros(10))).describe()
+    exact = one_box_each(domain, counts, GaussianNoise(np.zeros(10))).describe(numbers=True).T
     margins = [row for row in exact.index if row.endswith("_margin")]
     assert len(margins) == 6
     assert exact.loc[margins, "n"].eq(0).all()
     noisy = [
-        one_box_each(domain, counts, GaussianNoise(np.full(10, v))).describe()["n"] for v in (1, 9)
+        one_box_each(domain, counts, GaussianNoise(np.full(10, v))).describe(numbers=True).T["n"]
+        for v in (1, 9)
     ]
     # A little more: the number of records is less sure too.
     assert noisy[1]["mean_margin"] == pytest.approx(3 * noisy[0]["mean_margin"], rel=0.05)
     assert noisy[0]["count_margin"] == pytest.approx(1.96 * np.sqrt(10), rel=1e-3)
     wide = one_box_each(domain, counts, KnownNoise(1.0))
-    margin = [wide.describe(level=level).loc["mean_margin", "n"] for level in (0.5, 0.95)]
+    margin = [
+        wide.describe(level=level, numbers=True).T.loc["mean_margin", "n"] for level in (0.5, 0.95)
+    ]
     assert margin[0] < margin[1]
 
 
@@ -109,7 +131,7 @@ def test_margins_cover_the_error_of_means_and_quantiles():
     for _ in range(300):
         noisy = truth + np.round(generator.normal(0, 10, 20))
         found = one_box_each(domain, noisy, GaussianNoise(np.full(20, 100.0)))
-        table = found.describe(level=0.9)["n"]
+        table = found.describe(level=0.9, numbers=True).T["n"]
         for row, value in expected.items():
             off = abs(table[row] - value)
             covered[row] += off <= table[f"{row}_margin"] + 1e-9
@@ -123,7 +145,7 @@ def test_margins_cover_uneven_boxes_as_far_as_intervals_do():
     domain = Domain({"n": Numeric(0, 9, integer=True)})
     boxes = Boxes([[0], [5]], [[5], [10]])
     noise, spread = (
-        Synopsis(domain, BoxModel(boxes, [500, 500], (10,), law)).describe()["n"]
+        Synopsis(domain, BoxModel(boxes, [500, 500], (10,), law)).describe(numbers=True).T["n"]
         for law in (KnownNoise(1.0), AnySpread(1.0))
     )
     # All records of the first box may be zeros, those of the second fives, or fours and nines.
@@ -149,7 +171,7 @@ def test_many_quick_margins_are_near_the_exact_ones():
 
 
 def test_dates_missing_values_and_derived_columns(release):
-    found = release.describe()
+    found = release.describe(numbers=True).T
     held = rows()
     assert isinstance(found.loc["mean", "day"], pd.Timestamp)
     assert abs(found.loc["mean", "day"] - held["day"].mean()) <= found.loc["mean_margin", "day"]
@@ -162,7 +184,7 @@ def test_dates_missing_values_and_derived_columns(release):
         {**dict(domain.items()), "group": Categorical(["young", "old"]), "id": Identifier("P{}")},
         structure=[derived("group", from_="age", map=names)],
     )
-    other = one_box_each(wider, np.ones(120), KnownNoise(1.0)).describe()
+    other = one_box_each(wider, np.ones(120), KnownNoise(1.0)).describe(numbers=True).T
     assert other.columns.tolist() == ["age", "sex", "group"]
     assert other.loc["freq", "group"] == pytest.approx(60)
 
@@ -171,13 +193,13 @@ def test_dates_missing_values_and_derived_columns(release):
 def test_empty_releases_have_a_description_and_a_page(counts):
     domain = Domain({"n": Numeric(0, 9, integer=True)})
     empty = one_box_each(domain, counts, KnownNoise(1.0))
-    assert pd.isna(empty.describe().get("n").get("mean", np.nan))
+    assert pd.isna(empty.describe(numbers=True).T.get("n").get("mean", np.nan))
     assert "unknown" in report_page(empty, "Empty", 0.95)
 
 
 def test_a_release_without_error_bars_says_so():
     network = skdp.PrivBayesSynthesizer(1.0, domain=DOMAIN).fit(rows(300)).synopsis_
-    found = network.describe()
+    found = network.describe(numbers=True).T
     assert found.loc[[row for row in found.index if "margin" in row]].isna().all(axis=None)
     assert "no error bars" in found.attrs["guarantee"]
     page = report_page(network, "Network", 0.95)
@@ -304,7 +326,7 @@ def test_a_column_with_very_many_categories_is_described():
     boxes = Boxes(np.array([[0, 0], [7, 0], [8, 0]]), np.array([[7, 2], [8, 2], [200_000, 2]]))
     model = BoxModel(boxes, [3, 500, 10], domain.shape, KnownNoise(1.0))
     release = Synopsis(domain, model)
-    described = release.describe()
+    described = release.describe(numbers=True).T
     assert described.loc["top", "id"] == 7
     assert described.loc["freq_margin", "id"] == pytest.approx(2.8, abs=0.2)
     with pytest.raises(ValueError, match="200,000 groups"):

@@ -562,3 +562,37 @@ def test_networks_have_statistics_without_intervals():
     assert fitted.std("n") == pytest.approx(table["n"].std(), abs=0.5)
     with pytest.raises(ValueError, match="no error bars"):
         fitted.mean("n", return_interval=True)
+
+
+def test_correlations_without_names_are_a_matrix():
+    found = EXACT.correlation()
+    assert list(found) == list(found.index) == ["n", "m"]
+    expected = BOTH[["n", "m"]].corr()
+    np.testing.assert_allclose(found, expected)
+    assert EXACT.correlation(["m", "n"], query="s == 'F'").loc["m", "n"] == pytest.approx(
+        EXACT.correlation("m", "n", "s == 'F'")
+    )
+    noise = gaussian(TABLE, 4.0)
+    held = noise.correlation(return_interval=True, level=0.9)
+    alone = noise.correlation("n", "m", return_interval=True, level=0.9)
+    for part, value in (("value", alone.value), ("lower", alone.lower), ("upper", alone.upper)):
+        assert held[part].loc["n", "m"] == held[part].loc["m", "n"] == pytest.approx(value)
+    assert held["lower"].loc["n", "n"] == 1 and held["std_error"].loc["n", "m"] > 0
+    assert held.attrs == {"level": 0.9, "guarantee": alone.guarantee}
+    names = Domain({"s": Categorical(["F", "M"]), "n": Numeric(0, 9, integer=True)})
+    for asked, message in (
+        (lambda: EXACT.correlation("n"), "must be two columns"),
+        (lambda: EXACT.correlation(query=["n > 3"]), "of one query"),
+        (
+            lambda: gaussian(np.ones(20), 1.0, names).correlation(),
+            "two columns of numbers, got 'n'",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            asked()
+
+
+def test_means_of_groups_are_those_of_an_aggregate():
+    found = EXACT.mean("n", "n < 8", by="s", return_interval=True)
+    pd.testing.assert_frame_equal(found, EXACT.aggregate("s", "n", "n < 8", return_interval=True))
+    np.testing.assert_allclose(EXACT.mean("n", by=["s"])["mean"], ROWS.groupby("s")["n"].mean())

@@ -30,8 +30,10 @@ class AnswersStatistics:
         """Covariance of two columns over a query; see :meth:`skdp.Synopsis.covariance`."""
         return self._asked().covariance(first, second, query, **how)
 
-    def correlation(self, first: str, second: str, query: Any = None, **how: Any) -> Any:
-        """Correlation of two columns over a query; see :meth:`skdp.Synopsis.correlation`."""
+    def correlation(
+        self, first: Any = None, second: str | None = None, query: Any = None, **how: Any
+    ) -> Any:
+        """Correlation of two columns or a matrix; see :meth:`skdp.Synopsis.correlation`."""
         return self._asked().correlation(first, second, query, **how)
 
     def aggregate(self, by: Any, column: Any = None, query: Any = None, **how: Any) -> Any:
@@ -42,6 +44,6 @@ class AnswersStatistics:
         """Counts of all combinations of two columns; see :meth:`skdp.Synopsis.crosstab`."""
         return self._asked().crosstab(index, columns, query, **how)
 
-    def describe(self, *, level: float = 0.95) -> Any:
+    def describe(self, *, level: float = 0.95, numbers: bool = False) -> Any:
         """Statistics of every column with margins; see :meth:`skdp.Synopsis.describe`."""
-        return self._asked().describe(level=level)
+        return self._asked().describe(level=level, numbers=numbers)

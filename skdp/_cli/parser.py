@@ -232,6 +232,19 @@ def _plan(commands: Commands) -> None:
         metavar="N",
         help="publicly known or guessed number of records: shows how the budget is divided then",
     )
+    plan.add_argument(
+        "--ask",
+        action="append",
+        default=[],
+        metavar="QUESTION",
+        help='with --rows: the error bar to expect of a question, such as "age >= 65" or '
+        "\"mean(pay) where sex == 'F'\", from releases of generated tables; may be repeated",
+    )
+    plan.add_argument(
+        "--at", metavar="EPSILONS", help="with --ask: such as 0.5,1,2; default: from 1/4 to 4 times"
+    )
+    plan.add_argument("--picture", metavar="FILE", help="with --ask: draw error bars by epsilon")
+    plan.add_argument("--force", action="store_true", help="replace the file of --picture")
 
 
 def _release(commands: Commands) -> None:
@@ -266,10 +279,32 @@ def _info(commands: Commands) -> None:
 
 
 def _query(commands: Commands) -> None:
-    query = _command(commands, "query", _run_query, "count records in a release")
+    query = _command(
+        commands, "query", _run_query, "counts, means, quantiles and correlations of a release"
+    )
     _view(query)
-    query.add_argument("query", nargs="+", help="such as \"age >= 30 and sex == 'Female'\"")
-    query.add_argument("--mean", metavar="COLUMN", help="the mean of this column, not the count")
+    query.add_argument(
+        "query",
+        nargs="*",
+        help="such as \"age >= 30 and sex == 'Female'\"; default: all records",
+    )
+    what = query.add_mutually_exclusive_group()
+    what.add_argument("--mean", metavar="COLUMN", help="the mean of this column, not the count")
+    what.add_argument(
+        "--quantile",
+        metavar="COLUMN=SHARES",
+        help="quantiles of this column, such as pay=0.25,0.5,0.75; without shares the median",
+    )
+    what.add_argument(
+        "--correlation", action="store_true", help="the correlations of all columns of numbers"
+    )
+    query.add_argument(
+        "--by",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="the count or mean of every group; may be repeated",
+    )
     _set(query)
     _level(query)
 

@@ -6,9 +6,12 @@ import math
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
+from pathlib import Path
 from typing import NamedTuple
 
+from .._validation import as_epsilon
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..kernels.dpcube import MOST_CELLS
@@ -21,7 +24,8 @@ from ..synthesis.workloads import as_workload, means_of, used_sets
 from .csv_lines import Declared, read_records
 from .declared import read_domain
 from .describe import text_table
-from .methods import estimator_of
+from .methods import estimator_of, number
+from .outputs import output
 
 __all__ = ["plan"]
 
@@ -52,6 +56,10 @@ def plan(options: Namespace) -> int:
     domain = read_domain(options.domain, options.structure)
     if options.rows is not None and options.rows < 0:
         raise ValueError(f"--rows must not be negative, got {options.rows}.")
+    if options.ask and not options.rows:
+        raise ValueError("--ask needs --rows N, a public guess of the number of records.")
+    if (options.at or options.picture) and not options.ask:
+        raise ValueError("--at and --picture need --ask, a question.")
     estimator = estimator_of(options, domain)
     columns: dict[str, Declared] = {name: domain[name] for name in domain.names}
     if options.unit is not None:
@@ -67,6 +75,8 @@ def plan(options: Namespace) -> int:
     print("Nothing was read or spent.\n")
     parts = loss.of_record.parts
     steps = _STEPS[options.method](parts, domain, options)
+    if "ranges" in parts:
+        steps.insert(0, Step("ranges", parts["ranges"], "where the numbers of some columns lie"))
     most = loss.max_contributions or 1
     rows = [("part", "epsilon", "noise", "measures")]
     rows += [(s.name, _short(s.epsilon * most), _noise(s.cell), s.what) for s in steps]
@@ -74,7 +84,30 @@ def plan(options: Namespace) -> int:
     print("\nnoise: standard deviation of the noise of one count, in records")
     if options.method == "marginals":
         _print_columns(steps, domain, options.rows, most)
+    if options.ask:
+        _print_bars(options, domain, loss.epsilon)
     return 0
+
+
+def _print_bars(options: Namespace, domain: Domain, epsilon: Fraction) -> None:
+    """Error bars of questions at several epsilons, from releases of generated tables."""
+    at = [epsilon * Fraction(2) ** power for power in (-2, -1, 0, 1, 2)]
+    if options.at is not None:
+        at = [as_epsilon(number(part.strip(), "--at"), "--at") for part in options.at.split(",")]
+    picture: AbstractContextManager[Path | None] = nullcontext()
+    if options.picture is not None:
+        picture = output(Path(options.picture), options.force, [options.domain])
+    with picture as path:
+        made = estimator_of(options, domain)
+        found = made.expected_error(options.rows, at, questions=options.ask)
+        if path is not None:
+            found.plot().figure.savefig(path, dpi=144, bbox_inches="tight")
+    rows = [
+        (question, *(f"\u00b1 {bar:,.3g}" if bar < 1000 else f"\u00b1 {bar:,.0f}" for bar in bars))
+        for question, *bars in found.errors.itertuples()
+    ]
+    print(f"\n{options.rows:,} records: half the 95% interval, by epsilon, {found.how}:")
+    print(text_table([("question", *(f"{float(each):g}" for each in at)), *rows]))
 
 
 def _marginals(parts: Mapping[str, Fraction], domain: Domain, options: Namespace) -> list[Step]:

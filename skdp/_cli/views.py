@@ -7,11 +7,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..accounting import PrivacyLoss
 from ..release import Synopsis
-from .describe import domain_text
+from .describe import domain_text, text_table
 from .outputs import output, write_table
 
 __all__ = ["group_by", "info", "query", "sample"]
@@ -54,21 +55,65 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 
 
 def query(options: Namespace) -> int:
-    """Count records, or take the mean of a column, with intervals."""
+    """Answer counts, means, quantiles or correlations of each query, with intervals."""
     synopsis = _loaded(options)
+    if options.by and (options.quantile or options.correlation):
+        raise ValueError("--by groups counts and, with --mean, means: give it without the others.")
     guarantee = ""
     names = _names(options.set)
-    for text in options.query:
-        how: dict[str, Any] = {"return_interval": True, "level": options.level, "names": names}
-        if options.mean is None:
-            answer = synopsis.count(text, **how)
-        else:
-            answer = synopsis.mean(options.mean, text, **how)
-        value, lower, upper = map(_shown, (answer.value, answer.lower, answer.upper))
-        print(f"{value}  [{lower}, {upper}]  {text}")
-        guarantee = answer.guarantee
+    how: dict[str, Any] = {"return_interval": True, "level": options.level, "names": names}
+    for text in options.query or [None]:
+        asked = text or "all records"
+        if options.by or options.correlation:
+            rows, guarantee = _table(synopsis, text, options, how)
+            print(f"{asked}:\n{text_table(rows)}")
+            continue
+        for name, answer in _answers(synopsis, text, options, how):
+            print(f"{_with_ends(answer)}  {name}{asked}")
+            guarantee = answer.guarantee
     print(f"intervals: {guarantee}")
     return 0
+
+
+def _answers(
+    synopsis: Synopsis, text: str | None, options: Namespace, how: dict[str, Any]
+) -> list[tuple[str, Any]]:
+    """Answers to one query, and what stands before its text."""
+    if options.quantile is not None:
+        column, _, shares = options.quantile.partition("=")
+        each = [_value(share.strip()) for share in (shares or "0.5").split(",")]
+        found = synopsis.quantile(column, each, text, **how)
+        return [
+            (f"{share} quantile of {column}, ", a) for share, a in zip(each, found, strict=True)
+        ]
+    if options.mean is not None:
+        return [("", synopsis.mean(options.mean, text, **how))]
+    return [("", synopsis.count(text, **how))]
+
+
+def _table(
+    synopsis: Synopsis, text: str | None, options: Namespace, how: dict[str, Any]
+) -> tuple[list[list[str]], str]:
+    """Counts or means of groups, or a matrix of correlations, as text, and what intervals cover."""
+    if options.correlation:
+        found = synopsis.correlation(query=text, **how)
+        names = list(found["value"])
+        ends = np.stack([found[part] for part in ("value", "lower", "upper")], axis=-1)
+        cells = [["{:.3f} [{:.3f}, {:.3f}]".format(*each) for each in row] for row in ends]
+        rows = [["", *names], *([name, *row] for name, row in zip(names, cells, strict=True))]
+        return rows, found.attrs["guarantee"]
+    kind = "count" if options.mean is None else "mean"
+    found = synopsis.aggregate(options.by, options.mean, text, **how)
+    rows = [[*options.by, kind, "interval"]]
+    for _, row in found.iterrows():
+        interval = f"[{_shown(row['lower'])}, {_shown(row['upper'])}]"
+        rows.append([*(str(row[name]) for name in options.by), _shown(row[kind]), interval])
+    return rows, found.attrs["guarantee"]
+
+
+def _with_ends(answer: Any) -> str:
+    value, lower, upper = map(_shown, (answer.value, answer.lower, answer.upper))
+    return f"{value}  [{lower}, {upper}]"
 
 
 def _shown(value: Any) -> str:

@@ -398,6 +398,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         column=None,
         query=None,
         *,
+        by=None,
         return_interval=False,
         level=0.95,
         interval="noise",
@@ -410,6 +411,8 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         ----------
         column, query, return_interval, level, interval, population_size, names
             As for :meth:`sum`.
+        by : str or sequence of str, default=None
+            Dimensions that make groups; the result is then that of :meth:`aggregate`.
 
         Returns
         -------
@@ -423,6 +426,10 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         ValueError
             As for `sum`; a cube of sums knows no means.
         """
+        if by is not None:
+            how = {"return_interval": return_interval, "level": level, "interval": interval}
+            how |= {"population_size": population_size, "names": names}
+            return self.aggregate(by, column, query, **how)
         confidence = Confidence.asked(return_interval, level, interval, population_size)
         return self._statistic(statistics.means, query, names, confidence, column)
 

@@ -250,7 +250,8 @@ def declared_range(lower: Any, upper: Any, integer: bool) -> tuple[float, float]
         if value is None:
             raise DomainError(
                 f"{name} must be a number, got None: Numeric needs lower and upper, or edges. "
-                "Declare the range that is publicly known; values beyond it are clipped."
+                "Declare the range that is publicly known; values beyond it are clipped. If nobody "
+                "knows it, leave out both: a synthesizer can find it, for a part of epsilon."
             )
     low, high = as_float(lower, "lower"), as_float(upper, "upper")
     if low > high or (low == high and not integer):

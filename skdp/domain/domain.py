@@ -253,6 +253,19 @@ class Domain(Columns, Declaring):
             return self
         return Domain(pairs, structure=self.structure.rules)
 
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Columns of numbers whose range is not known."""
+        return tuple(name for name, each in self.items() if getattr(each, "open", False))
+
+    def closed(self, ranges: Mapping[str, tuple[float, float]]) -> Domain:
+        """The domain with ranges of its open columns."""
+        pairs = dict(self._declared.items())
+        for name, ends in ranges.items():
+            if isinstance(each := pairs[name], Numeric):
+                pairs[name] = each.closed(*ends)
+        return Domain(pairs, structure=self.structure.rules)
+
     def with_attribute(self, name: str, attribute: Numeric | Categorical) -> Domain:
         """The domain with one more column at the end.
 

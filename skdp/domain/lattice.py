@@ -21,7 +21,7 @@ import numpy as np
 
 from .._types import FloatArray
 
-__all__ = ["MOST_BINS", "lattice_edges"]
+__all__ = ["MOST_BINS", "exponent_edges", "lattice_edges"]
 
 MOST_BINS = 1024
 
@@ -110,5 +110,17 @@ def _edges(lower: float, upper: float, pieces: list[tuple[int, int, int]]) -> Fl
     while inner and upper - inner[-1][0] < inner[-1][1] / 2:
         del inner[-1]
     edges = np.array([lower, *(number for number, _ in inner), upper])
+    edges.setflags(write=False)
+    return edges
+
+
+@functools.cache
+def exponent_edges() -> FloatArray:
+    """0 and 1, 2 and 5 times all powers of ten from 1e-100 to 1e100, of both signs.
+
+    Cells of numbers of about the same size, for a column whose range is not known.
+    """
+    ends = [float(f"{digit}e{power}") for power in range(-100, 100) for digit in (1, 2, 5)]
+    edges = np.array([*(-end for end in [1e100, *ends[::-1]]), 0.0, *ends, 1e100])
     edges.setflags(write=False)
     return edges

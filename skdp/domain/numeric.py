@@ -30,7 +30,7 @@ from .bins import (
 )
 from .contents import Points, Spread
 from .grids import Grid, declared_grid
-from .lattice import MOST_BINS, lattice_edges
+from .lattice import MOST_BINS, exponent_edges, lattice_edges
 from .reading import Column, LazyColumn
 from .scales import Linear, Scale, scale_of
 from .values import MAX_BINS, MAX_INTEGER, as_flag, as_int, digits
@@ -47,6 +47,9 @@ AUTO = "auto"
 # Parameters that do not say where bins lie.
 _KEPT = ("integer", "nullable", "scale", "special", "step", "decimals")
 
+# A range that was found does not reach beyond this many steps of whole numbers or decimals.
+_MOST_STEPS = 10**14
+
 # The largest whole number that is a float.
 _LARGEST = int(sys.float_info.max)
 
@@ -62,9 +65,12 @@ class Numeric(Binned):
 
     Parameters
     ----------
-    lower, upper : float
+    lower, upper : float, optional
         Publicly known range, both ends included. ``lower < upper``, except that an integer
-        attribute may have a single value. With ``edges`` they are left out.
+        attribute may have a single value. With ``edges`` they are left out. Leave out both where
+        nobody knows the range: a synthesizer spends a tenth of its epsilon, "ranges", to find the
+        ranges of all such columns, and ``domain_`` says them; other estimators refuse the column.
+        Its bins are then "auto".
     bins : int or "auto", optional
         Number of bins. "auto" gives at most 1,024, which follow from the range alone: narrow near 0
         and growing to a fiftieth of a value, with edges at multiples of 1, 2 and 5 times powers of
@@ -109,6 +115,8 @@ class Numeric(Binned):
         Number of bins, also with "auto".
     auto : bool
         Whether the bins are those of "auto".
+    open : bool
+        Whether the range is not known: until it is found, bins are numbers of about equal size.
     inferred : bool
         Whether it was read from data, by `Domain.infer`; False if it was declared.
 
@@ -135,6 +143,9 @@ class Numeric(Binned):
     decimals: int | None = None
     _by_edges: bool = False
     auto: bool = False
+    open: bool = False
+    # Whether an open column holds whole numbers.
+    _whole: bool = False
 
     def __init__(
         self,
@@ -152,6 +163,23 @@ class Numeric(Binned):
     ) -> None:
         integer = as_flag(integer, "integer")
         self._set(integer=integer, nullable=as_flag(nullable, "nullable"))
+        if lower is None and upper is None and edges is None:
+            if scale != "linear" or step is not None or not (bins is None or is_word(bins, AUTO)):
+                raise DomainError(
+                    "A Numeric without lower and upper takes neither bins, scale nor step: they "
+                    "depend on the range, which a release has to find. Declare the range that is "
+                    "publicly known, or leave them out."
+                )
+            places = declared_grid(0, 0, integer=integer, step=None, decimals=decimals)[2]
+            if places is not None and not -8 <= places <= 8:
+                raise DomainError(
+                    f"decimals must be in -8..8 without lower and upper, got {decimals!r}."
+                )
+            cuts = exponent_edges()
+            self._set(lower=-1e100, upper=1e100, bins=len(cuts) - 1, _edges=cuts, integer=False)
+            self._set_where_used(decimals=places, open=True, _whole=integer)
+            self._set_where_used(special=declared_special(special, integer))
+            return
         if edges is not None:
             if scale != "linear":
                 raise DomainError(
@@ -288,12 +316,40 @@ class Numeric(Binned):
         plain = Numeric(self.lower, self.upper, min(most, points), **kept)
         return plain._marked() if self.inferred else plain
 
+    def closed(self, lower: float, upper: float) -> Numeric:
+        """The same column with a range, if it has none; never an error, whatever the range is.
+
+        Parameters
+        ----------
+        lower, upper : float
+            Widened to whole numbers or decimals, and until the special values leave some.
+        """
+        if not self.open:
+            return self
+        kept: dict[str, Any] = {"nullable": self.nullable, "special": self.special}
+        if self._whole or self.decimals is not None:
+            unit = Fraction(10) ** -(self.decimals or 0)
+            last = int(_MOST_STEPS / max(Fraction(1), unit))
+            low = min(max(math.floor(Fraction(lower) / unit), -last), last // 2)
+            # Wide enough for bins that floats tell apart, and not of special values alone.
+            room = (FEW_BINS if self._whole else MOST_BINS) * (len(self.special) + 1)
+            least = low + max(room, abs(low) // 10**6)
+            high = max(min(math.ceil(Fraction(upper) / unit), last), least)
+            lower, upper = float(low * unit), float(high * unit)
+            if self._whole:
+                return Numeric(low, high, AUTO, integer=True, **kept)
+        return Numeric(lower, upper, decimals=self.decimals, **kept)
+
     @property
     def contents(self) -> Spread | Points:
         """What the bins hold: `Points` of a grid (of integers, cents, ...), or all numbers."""
         scale: Scale = scale_of(self.scale, self.lower, self.upper)
         grid, _, _ = declared_grid(
-            self.lower, self.upper, integer=self.integer, step=self.step, decimals=self.decimals
+            self.lower,
+            self.upper,
+            integer=self.integer,
+            step=self.step,
+            decimals=None if self.open else self.decimals,
         )
         if grid is None:
             special = np.array(sorted(self.special), dtype=np.float64)
@@ -532,15 +588,15 @@ class Numeric(Binned):
     @property
     def _said_bins(self) -> int | str:
         """The bins as they were declared."""
-        return AUTO if self.auto else self.bins
+        return AUTO if self.auto or self.open else self.bins
 
     def _to_data(self) -> dict[str, Any]:
         data: dict[str, Any] = {
             "type": "numeric",
-            "lower": self.lower,
-            "upper": self.upper,
+            "lower": None if self.open else self.lower,
+            "upper": None if self.open else self.upper,
             "bins": self._said_bins,
-            "integer": self.integer,
+            "integer": self.integer or self._whole,
             "nullable": self.nullable,
         }
         return data | self._extras()
@@ -564,7 +620,7 @@ class Numeric(Binned):
         return [*self.edges[:-1].tolist(), self.upper]
 
     def _key(self) -> tuple[Any, ...]:
-        own = (self.lower, self.upper, self._said_bins, self.integer, self.nullable)
+        own = (self.lower, self.upper, self._said_bins, self.integer, self._whole, self.nullable)
         extras = tuple(
             (name, tuple(value) if isinstance(value, list) else value)
             for name, value in self._extras().items()
@@ -576,6 +632,8 @@ class Numeric(Binned):
         if self._by_edges:
             edges = [digits(edge) for edge in extras.pop("edges")]
             parts = [f"edges=[{', '.join(edges)}]"]
+        elif self.open:
+            parts = ["integer=True"] * self._whole
         else:
             parts = [digits(self.lower), digits(self.upper)]
             if self.auto or not self.one_each:

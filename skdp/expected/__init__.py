@@ -5,7 +5,7 @@
 ``labelled``   `ExpectsScores`: the same for models that predict a label
 ``result``     `ExpectedError`: errors by kind of question and epsilon, as table and picture
 ``tables``     public tables: rows that are given, or rows generated from a domain
-``questions``  random questions of each kind, and the errors of a release on them
+``questions``  random questions of each kind and the errors of a release on them; given questions
 =============  =====================================================================================
 
 Nothing here reads private rows or touches a ledger: estimators are tried out on public tables.
@@ -13,7 +13,7 @@ Nothing here reads private rows or touches a ledger: estimators are tried out on
 
 from .labelled import ExpectsScores
 from .mixin import ExpectsErrors
-from .questions import errors_of_answers
+from .questions import bar_of, errors_of_answers
 from .result import ExpectedError
 from .tables import PublicTable, generated_codes, generated_points, generated_table
 
@@ -22,6 +22,7 @@ __all__ = [
     "ExpectsErrors",
     "ExpectsScores",
     "PublicTable",
+    "bar_of",
     "errors_of_answers",
     "generated_codes",
     "generated_points",

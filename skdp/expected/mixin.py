@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._validation import as_epsilon, as_integer, as_number
+from .._validation import as_epsilon, as_integer, as_level, as_number
 from ..exceptions import InsecureSeedWarning
+from .questions import is_of_records
 from .result import ExpectedError
 from .tables import PublicTable
 
@@ -39,12 +40,14 @@ class ExpectsErrors:
         n: int,
         epsilon: Any = None,
         *,
+        questions: Sequence[str] | None = None,
+        level: float = 0.95,
         domain: Any = None,
         like: Any = None,
         n_tables: int = 3,
         random_state: int = 0,
     ) -> ExpectedError:
-        """Expected error of each kind of question, BEFORE anything is spent.
+        """Expected error of each kind of question, or of your own, BEFORE anything is spent.
 
         Nothing private is read, and no budget of any ledger is touched. Where there is no formula,
         the estimator is fitted, with its own parameters and each epsilon, to public rows: those of
@@ -57,6 +60,14 @@ class ExpectsErrors:
             rows.
         epsilon : number or sequence of numbers, default=None
             None: that of the estimator.
+        questions : sequence of str, default=None
+            Your own questions, for estimators with a ``synopsis_``: counts such as
+            ``"age >= 65 and sex == 'F'"``, and ``"mean(pay)"``, ``"median(pay) where age >= 65"``,
+            ``"quantile(pay, 0.9)"``, ``"sum(pay)"``, ``"std(pay)"``, ``"proportion(age >= 65)"`` or
+            ``"correlation(age, pay)"``. Of each the error bar is expected: half the width of the
+            interval that the release will state. None: random questions of each kind.
+        level : float, default=0.95
+            Confidence of these intervals.
         domain : Domain, default=None
             None: that of the estimator.
         like : table, default=None
@@ -86,16 +97,21 @@ class ExpectsErrors:
         values = [self._own_epsilon()] if epsilon is None else _as_list(epsilon)
         wanted = [as_epsilon(value) for value in values]
         estimator = self if domain is None else self._with_domain(domain)
+        own = None
+        if questions is not None:
+            own = [questions] if isinstance(questions, str) else list(questions)
+            level = as_level(level)
         runs = {
-            float(each): estimator._errors_at(each, records, like, number, random_state)
+            float(each): estimator._errors_at(each, records, like, number, random_state, own, level)
             for each in wanted
         }
         return ExpectedError(
             runs,
             n=records,
-            unit=self._unit_of_errors(),
+            unit=self._unit_of_errors() if own is None else "the unit of each question",
             how=estimator._how(like),
             estimator=type(self).__name__,
+            what="error" if own is None else f"error bar (half the {level:.0%} interval)",
         )
 
     def epsilon_for(
@@ -187,6 +203,13 @@ class ExpectsErrors:
     def _tried_errors(self, table: PublicTable) -> Mapping[str, float]:
         raise NotImplementedError
 
+    def _tried_bars(
+        self, table: PublicTable, questions: Sequence[str], level: float
+    ) -> Mapping[str, float]:
+        raise ValueError(
+            f"{type(self).__name__} has no release that answers questions: leave questions out."
+        )
+
     # -- the path that all take
 
     def _how(self, like: Any) -> str:
@@ -195,14 +218,21 @@ class ExpectsErrors:
         return "simulated on " + ("generated tables" if like is None else "the rows of like")
 
     def _errors_at(
-        self, epsilon: Fraction, n: int, like: Any, n_tables: int, seed: int
+        self,
+        epsilon: Fraction,
+        n: int,
+        like: Any,
+        n_tables: int,
+        seed: int,
+        questions: Sequence[str] | None = None,
+        level: float = 0.95,
     ) -> Sequence[Mapping[str, float]]:
-        """Errors of each trial at one epsilon."""
-        closed = self._trial(epsilon, seed)._formula_errors(n)
+        """Errors of each trial at one epsilon, or error bars of the questions."""
+        closed = None if questions else self._trial(epsilon, seed)._formula_errors(n)
         if closed is not None:
             return [closed]
         rows = _rows_tried(n, epsilon)
-        factor = n / rows if self._unit_of_errors() == "records" else 1.0
+        of_records = self._unit_of_errors() == "records"
         found = []
         for number in range(n_tables):
             trial = self._trial(epsilon * n / rows, seed + number)
@@ -212,8 +242,16 @@ class ExpectsErrors:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", InsecureSeedWarning)
                 warnings.simplefilter("ignore", UserWarning)
-                errors = trial._tried_errors(table)
-            found.append({kind: factor * error for kind, error in errors.items()})
+                if questions is None:
+                    errors = trial._tried_errors(table)
+                else:
+                    errors = trial._tried_bars(table, questions, level)
+            found.append(
+                {
+                    kind: error * (n / rows if of_records and is_of_records(kind) else 1.0)
+                    for kind, error in errors.items()
+                }
+            )
         return found
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from .._types import CodeArray, FloatArray
 from ..domain import Domain
 from ..release.model import Model
 
-__all__ = ["errors_of_answers", "random_weights"]
+__all__ = ["bar_of", "errors_of_answers", "is_of_records", "random_weights"]
 
 # Questions of each kind, and columns or sets of columns that they are on.
 _QUESTIONS = 240
@@ -95,3 +97,40 @@ def random_weights(size: int, ordered: bool, generator: np.random.Generator) -> 
         most = int(generator.integers(1, size + 1))
         weights[generator.permutation(size)[:most]] = 1.0
     return weights
+
+
+# A count is asked for by its query alone.
+_STATISTIC = re.compile(
+    r"(sum|mean|median|std|quantile|proportion|correlation)\s*\((.*?)\)(?:\s+where\s+(.+))?\s*",
+    re.DOTALL,
+)
+
+
+def bar_of(release: Any, question: str, level: float) -> float:
+    """Half width of the interval of a release's answer to a question in words."""
+    found = _STATISTIC.fullmatch(question.strip())
+    how = {"return_interval": True, "level": level}
+    if found is None:
+        answer = release.count(question, **how)
+    else:
+        name, inside, query = found.groups()
+        given = [inside] if name == "proportion" else [part.strip() for part in inside.split(",")]
+        if name == "median":
+            given, name = [*given, 0.5], "quantile"
+        elif name == "quantile" and len(given) == 2:
+            given[1] = float(given[1])
+        wanted = 2 if name in ("quantile", "correlation") else 1
+        if len(given) != wanted:
+            raise ValueError(
+                f"{question!r} cannot be read: write a count as 'age >= 65', and others as "
+                "'mean(pay)', 'median(pay) where age >= 65', 'quantile(pay, 0.9)', "
+                "'proportion(age >= 65)' or 'correlation(age, pay)'."
+            )
+        answer = getattr(release, name)(*given, query, **how)
+    return float(answer.upper - answer.lower) / 2
+
+
+def is_of_records(question: str) -> bool:
+    """Whether a bar grows with the number of records at the same share of noise."""
+    found = _STATISTIC.fullmatch(question.strip())
+    return found is None or found[1] == "sum"

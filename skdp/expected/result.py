@@ -17,7 +17,8 @@ class ExpectedError:
     Attributes
     ----------
     errors : DataFrame
-        Root mean square error of each kind of question (rows) at each epsilon (columns).
+        Root mean square error of each kind of question (rows) at each epsilon (columns); of
+        questions that were given, the error bar.
     n : int
         Number of records.
     unit : str
@@ -26,6 +27,8 @@ class ExpectedError:
         "formula", "simulated on a generated table" or "simulated on the table given".
     estimator : str
         What would be released.
+    what : str
+        "error", or what the numbers of questions that were given are.
 
     Examples
     --------
@@ -44,11 +47,13 @@ class ExpectedError:
         unit: str,
         how: str,
         estimator: str,
+        what: str = "error",
     ) -> None:
         self.n = n
         self.unit = unit
         self.how = how
         self.estimator = estimator
+        self.what = what
         # Of each epsilon the errors of every run, a row each.
         self._runs = {epsilon: pd.DataFrame(list(found)) for epsilon, found in runs.items()}
         self.errors = pd.DataFrame(
@@ -117,7 +122,7 @@ class ExpectedError:
     @property
     def _caption(self) -> str:
         return (
-            f"{self.estimator}: expected error in {self.unit}, {self.n:,} records "
+            f"{self.estimator}: expected {self.what} in {self.unit}, {self.n:,} records "
             f"({self.how}; nothing was spent)"
         )
 

@@ -491,9 +491,9 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         asked, name = self._asked()
         return asked.proportion(as_condition(query, name), as_condition(among, name), **how)
 
-    def describe(self, *, level: float = 0.95) -> pd.DataFrame:
+    def describe(self, *, level: float = 0.95, numbers: bool = False) -> pd.DataFrame:
         """Statistics of the values with margins; see :meth:`skdp.Synopsis.describe`."""
-        return self._asked()[0].describe(level=level)
+        return self._asked()[0].describe(level=level, numbers=numbers)
 
     def _statistic(self, statistic: str, query: Any, how: Mapping[str, Any]) -> Any:
         """A statistic of the attribute, of one query or several."""

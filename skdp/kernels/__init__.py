@@ -17,6 +17,7 @@
 ``kmeans``         DPLloyd, UGkM, EUGkM, Hybrid, GkM, PGkM
 ``linear``         linear models: second moments, searches, and through additive models
 ``lines``          DAWA, AHP, and range trees that follow the counts
+``ranges``         where the numbers of a column lie
 ``quantiles``      quantiles of integers: independent, AppQuant
 ``quantile_tree``  the same from noisy counts
 ``binned_scores``  scores of a classifier by class, in bins of about equal mass

@@ -10,6 +10,7 @@ import numpy as np
 from .._random import NoiseSource
 from ..mechanisms import discrete_laplace, noisy_max, top_k
 from ._guard import Labels, Take, draw_places
+from ._judge import Covers
 from ._named import Metric
 from ._scores import Bounds
 
@@ -83,7 +84,13 @@ class Judge:
         for model in models:
             classes, guesses = self._guesses(model)
             score = self._metric.release(
-                self._labels, guesses, classes, part, self._source, 0.95, self._bounds
+                self._labels,
+                guesses,
+                classes,
+                part,
+                self._source,
+                Covers(0.95, False),
+                self._bounds,
             )
             found.append(float(score))
         return found

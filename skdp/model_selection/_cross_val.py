@@ -21,8 +21,9 @@ from ..rows import as_frame, take_rows
 from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
 from ._folds import PrivateKFold
 from ._guard import Labels, Take, draw_places, true_rows
+from ._judge import Covers
 from ._named import Metric, check_metric
-from ._scores import check_level, range_of
+from ._scores import range_of
 
 __all__ = ["private_cross_val_score"]
 
@@ -37,6 +38,7 @@ def private_cross_val_score(
     bounds: tuple[float, float] | None = None,
     cv: int | PrivateKFold = 5,
     level: float = 0.95,
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -59,7 +61,10 @@ def private_cross_val_score(
     cv : int or PrivateKFold, default=5
         Number of folds, drawn by `PrivateKFold`.
     level : float, default=0.95
-        Probability that the interval covers the exact score.
+        Probability that the interval covers the score.
+    interval : {"noise", "population"}, default="population"
+        As in `private_roc_auc`. Sampling is that of the rows that are predicted: how much other
+        rows would have changed the models is not in it.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set; by default the ledger in the estimator. It is charged once,
         for everything, before a value is read.
@@ -96,7 +101,7 @@ def private_cross_val_score(
     """
     asked = check_metric(metric, bounds)
     asked.check_model(estimator)
-    level = check_level(level)
+    covers = Covers.asked(level, interval)
     exact = as_epsilon(epsilon)
     folds = _secret_folds(cv)
     k = folds.get_n_splits()
@@ -121,7 +126,7 @@ def private_cross_val_score(
         shared_generators_kept(generators) as seed,
     ):
         guesses, classes = _predict_each_fold(paid, seed, folds, X, labels, take, asked)
-    return asked.release(labels, guesses, classes, exact, source, level, range_of(bounds))
+    return asked.release(labels, guesses, classes, exact, source, covers, range_of(bounds))
 
 
 def _secret_folds(cv: Any) -> PrivateKFold:

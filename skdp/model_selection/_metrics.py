@@ -83,7 +83,7 @@ def private_roc_auc(
     labels: Any = (0, 1),
     score_range: tuple[float, float] | None = None,
     level: float = 0.95,
-    interval: str = "noise",
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -107,10 +107,10 @@ def private_roc_auc(
         Public range of the scores, which are clipped to it. None stands for probabilities.
     level : float, default=0.95
         Probability that the interval covers the metric.
-    interval : {"noise", "population"}, default="noise"
-        "noise": the interval is for the exact metric on these rows. "population": for the metric
-        on the population that the rows are a random sample of; ``sampling_std`` of the result is
-        the part of sampling.
+    interval : {"noise", "population"}, default="population"
+        "population": the interval is for the metric on the population that the rows are a random
+        sample of; ``sampling_std`` of the result is the part of sampling. "noise": for the exact
+        metric on these rows.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before a label is read.
     random_state : None or int, default=None
@@ -163,7 +163,7 @@ def private_average_precision(
     labels: Any = (0, 1),
     score_range: tuple[float, float] | None = None,
     level: float = 0.95,
-    interval: str = "noise",
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -207,7 +207,7 @@ def private_roc_curve(
     labels: Any = (0, 1),
     score_range: tuple[float, float] | None = None,
     level: float = 0.95,
-    interval: str = "noise",
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> pd.DataFrame:
@@ -255,7 +255,7 @@ def private_calibration_curve(
     n_bins: int = 10,
     labels: Any = (0, 1),
     level: float = 0.95,
-    interval: str = "noise",
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> pd.DataFrame:
@@ -378,7 +378,7 @@ def private_f1(
     epsilon: float | Fraction,
     labels: Any = (0, 1),
     level: float = 0.95,
-    interval: str = "noise",
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -426,7 +426,7 @@ def private_balanced_accuracy(
     epsilon: float | Fraction,
     labels: Any = (0, 1),
     level: float = 0.95,
-    interval: str = "noise",
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -521,7 +521,7 @@ def private_log_loss(
     epsilon: float | Fraction,
     labels: Any = (0, 1),
     level: float = 0.95,
-    interval: str = "noise",
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -570,7 +570,7 @@ def private_brier(
     epsilon: float | Fraction,
     labels: Any = (0, 1),
     level: float = 0.95,
-    interval: str = "noise",
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -641,7 +641,7 @@ def private_mae(
     bounds: tuple[float, float],
     epsilon: float | Fraction,
     level: float = 0.95,
-    interval: str = "noise",
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -692,7 +692,7 @@ def private_r2(
     bounds: tuple[float, float],
     epsilon: float | Fraction,
     level: float = 0.95,
-    interval: str = "noise",
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:

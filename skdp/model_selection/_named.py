@@ -154,11 +154,11 @@ class Metric:
         classes: Any,
         epsilon: Fraction,
         source: NoiseSource,
-        level: float,
+        covers: Covers,
         bounds: Bounds | None,
     ) -> QueryResult:
         """Release the metric; it was charged before."""
-        result = self._release(truth, guess, classes, epsilon, source, level, bounds)
+        result = self._release(truth, guess, classes, epsilon, source, covers, bounds)
         if not self.negated:
             return result
         ends = {"lower": -result.upper, "upper": -result.lower}
@@ -171,14 +171,13 @@ class Metric:
         classes: Any,
         epsilon: Fraction,
         source: NoiseSource,
-        level: float,
+        covers: Covers,
         bounds: Bounds | None,
     ) -> QueryResult:
         if self.name == "accuracy":
-            return release_accuracy(truth, guess, epsilon, source, level)
+            return release_accuracy(truth, guess, epsilon, source, covers)
         if self.name == "mse":
-            return release_mse(truth, guess, epsilon, source, level, bounds)
-        covers = Covers(level, False)
+            return release_mse(truth, guess, epsilon, source, covers, bounds)
         if bounds is not None:
             low, high = (float(end) for end in bounds)
             if not self.reads_labels:

@@ -282,7 +282,7 @@ def private_score_report(
     threshold: float = 0.5,
     trained_elsewhere: bool = False,
     level: float = 0.95,
-    interval: str = "noise",
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> ScoreReport:
@@ -312,7 +312,7 @@ def private_score_report(
         a model is refused.
     level : float, default=0.95
         Probability that an interval covers its score.
-    interval : {"noise", "population"}, default="noise"
+    interval : {"noise", "population"}, default="population"
         As in `private_roc_auc`.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before a value is read.

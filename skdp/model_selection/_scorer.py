@@ -10,6 +10,7 @@ import numpy as np
 from .._validation import as_epsilon
 from ..accounting import PrivacyLedger
 from ._guard import check_model, draw_places, true_rows
+from ._judge import Covers
 from ._named import check_metric, find_metric
 from ._scores import charge_score, range_of
 
@@ -39,7 +40,9 @@ class _PrivateScorer:
         exact, source = charge_score(name, self.epsilon, self.options["ledger"], None)
         everyone = np.arange(len(truth))
         guess = metric.guesses(estimator, take, everyone, draw_places(len(truth)), classes)
-        score = float(metric.release(truth, guess, classes, exact, source, 0.95, bounds))
+        score = float(
+            metric.release(truth, guess, classes, exact, source, Covers(0.95, False), bounds)
+        )
         return -score if metric.is_loss and not metric.negated else score
 
     def __repr__(self) -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import check_scalar
 
 from .._random import NoiseSource, noise_source
 from .._types import IntArray
@@ -24,11 +22,11 @@ from ..mechanisms import (
 from ..release import QueryResult
 from ..rows import as_labels
 from ._guard import Labels, equal, positions_of, squared_errors
+from ._judge import Covers, with_sampling
 
 __all__ = [
     "Bounds",
     "charge_score",
-    "check_level",
     "private_accuracy",
     "private_confusion_matrix",
     "private_mse",
@@ -83,12 +81,6 @@ def _aligned(y_true: Any, y_pred: Any) -> tuple[Labels, Labels]:
     return truth, guess
 
 
-def check_level(level: float) -> float:
-    """The confidence level of an interval, as a float."""
-    check_scalar(level, "level", Real, min_val=0, max_val=1, include_boundaries="neither")
-    return float(level)
-
-
 def range_of(bounds: Any) -> Bounds | None:
     """Both ends of the public range of a target, exactly; None where no bounds are given."""
     if bounds is None:
@@ -117,6 +109,7 @@ def private_accuracy(
     *,
     epsilon: float | Fraction,
     level: float = 0.95,
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -132,7 +125,9 @@ def private_accuracy(
     epsilon : number or Fraction
         Privacy parameter of the score.
     level : float, default=0.95
-        Probability that the interval covers the exact accuracy.
+        Probability that the interval covers the accuracy.
+    interval : {"noise", "population"}, default="population"
+        As in `private_roc_auc`.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before a label is read.
     random_state : None or int, default=None
@@ -142,8 +137,8 @@ def private_accuracy(
     Returns
     -------
     QueryResult
-        ``float(result)`` is the accuracy, between 0 and 1. It comes with a standard deviation and
-        an interval for the exact accuracy on these rows.
+        ``float(result)`` is the accuracy, between 0 and 1. It comes with the standard deviations of
+        the noise and of sampling, and an interval.
 
     Raises
     ------
@@ -166,13 +161,13 @@ def private_accuracy(
     0.5
     """
     truth, guess = _aligned(y_true, y_pred)
-    level = check_level(level)
+    covers = Covers.asked(level, interval)
     exact, source = charge_score("private_accuracy", epsilon, ledger, random_state)
-    return release_accuracy(truth, guess, exact, source, level)
+    return release_accuracy(truth, guess, exact, source, covers)
 
 
 def release_accuracy(
-    truth: Labels, guess: Labels, exact: Fraction, source: NoiseSource, level: float
+    truth: Labels, guess: Labels, exact: Fraction, source: NoiseSource, covers: Covers
 ) -> QueryResult:
     """Release the accuracy; it was charged before."""
     # Privacy. Released are two counts, of correct and of wrong rows. One record is in exactly one
@@ -182,8 +177,12 @@ def release_accuracy(
     counts = np.array([right.sum(), right.size - right.sum()], dtype=np.int64)
     correct, wrong = discrete_laplace(counts, exact, random_state=source).tolist()
     # Each of the two counts is within `reach` with probability 1 - (1 - level) / 2.
-    reach = discrete_laplace_quantile((1 + level) / 2, exact)
-    return _share(correct, wrong, reach, discrete_laplace_variance(exact), level)
+    reach = discrete_laplace_quantile((1 + covers.level) / 2, exact)
+    found = _share(correct, wrong, reach, discrete_laplace_variance(exact), covers.level)
+    # Of a share of a few rows, as if two more were right and two wrong: it is never 0.
+    n = max(correct + wrong, 1) + 4
+    share = min(max((correct + 2) / n, 0.0), 1.0)
+    return with_sampling(found, covers, math.sqrt(share * (1 - share) / n), (0.0, 1.0))
 
 
 def _share(part: int, rest: int, reach: int, variance: float, level: float) -> QueryResult:
@@ -277,6 +276,7 @@ def private_mse(
     bounds: tuple[float, float],
     epsilon: float | Fraction,
     level: float = 0.95,
+    interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -294,14 +294,16 @@ def private_mse(
         Privacy parameter of the score. A tenth goes to the number of rows, the rest to the sum of
         squares.
     level : float, default=0.95
-        Probability that the interval covers the exact value.
+        Probability that the interval covers the mean.
+    interval : {"noise", "population"}, default="population"
+        As in `private_roc_auc`; the sampling error is that of normal errors.
     ledger, random_state
         As in `private_accuracy`.
 
     Returns
     -------
     QueryResult
-        In squared units of ``y``; the interval is for the exact value on these rows.
+        In squared units of ``y``.
 
     Raises
     ------
@@ -318,11 +320,11 @@ def private_mse(
     1.0
     """
     truth, guess = _aligned(y_true, y_pred)
-    level = check_level(level)
+    covers = Covers.asked(level, interval)
     if range_of(bounds) is None:
         raise ValueError("private_mse needs bounds=(low, high), the public range of the target.")
     exact, source = charge_score("private_mse", epsilon, ledger, random_state)
-    return release_mse(truth, guess, exact, source, level, range_of(bounds))
+    return release_mse(truth, guess, exact, source, covers, range_of(bounds))
 
 
 def release_mse(
@@ -330,7 +332,7 @@ def release_mse(
     guess: Labels,
     exact: Fraction,
     source: NoiseSource,
-    level: float,
+    covers: Covers,
     bounds: Bounds | None,
 ) -> QueryResult:
     """Release the mean squared error; it was charged before."""
@@ -345,7 +347,7 @@ def release_mse(
     step = largest / _STEPS
     total = bounded_sum(squares, 0, largest, sum_share, resolution=step, random_state=source)
     # Each within its reach with probability 1 - (1 - level) / 2.
-    side = (1 + level) / 2
+    side = (1 + covers.level) / 2
     count_reach = discrete_laplace_quantile(side, count_share)
     fewest, most = max(n_rows - count_reach, 1), max(n_rows + count_reach, 1)
     # The grid of the sum moves each row by at most half a step.
@@ -357,14 +359,17 @@ def release_mse(
         math.sqrt(discrete_laplace_variance(sum_share, _STEPS)) * unit,
         value * math.sqrt(discrete_laplace_variance(count_share)),
     ) / max(n_rows, 1)
-    return QueryResult(
+    found = QueryResult(
         value,
         spread,
         min(max((total - reach) / most, 0.0), worst),
         min(max((total + reach) / fewest, 0.0), worst),
-        f"covers the exact mean on these rows with probability at least {level:g}; how far these "
-        "rows stand for others is not in it",
+        f"covers the exact mean on these rows with probability at least {covers.level:g}; how far "
+        "these rows stand for others is not in it",
     )
+    # Errors as if they were normal: the fourth moment is three squares of the second.
+    sampling = value * math.sqrt(2.0 / max(n_rows, 1))
+    return with_sampling(found, covers, sampling, (0.0, worst))
 
 
 def squared_scores(truth: Labels, guess: Labels, bounds: Bounds) -> tuple[IntArray, int]:

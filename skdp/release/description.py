@@ -17,13 +17,13 @@ from .grouping import Groups, view_of
 from .model import Model
 from .moments import standard_deviation
 from .ranks import quantiles
-from .result import QueryResult
+from .result import QueryResult, rounded_to
 from .with_errors import mean_results
 
-__all__ = ["ColumnCounts", "describe"]
+__all__ = ["ColumnCounts", "describe", "told"]
 
 _QUANTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
-_ROWS = ["count", "unique", "top", "freq", "mean", "std", "min", *_QUANTILES, "max"]
+_STATISTICS = ["count", "unique", "top", "freq", "mean", "std", "min", *_QUANTILES, "max"]
 
 
 class ColumnCounts:
@@ -91,24 +91,44 @@ class ColumnCounts:
         return np.array([max(one.below, one.above) for one in each]), each[0].guarantee
 
 
-def describe(model: Model, domain: Domain, level: float) -> pd.DataFrame:
+def describe(model: Model, domain: Domain, level: float, numbers: bool = False) -> pd.DataFrame:
     """Statistics of all columns; see `Synopsis.describe`."""
-    columns: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Any]] = {}
     guarantee = ""
     for name in domain.known:
         counted = ColumnCounts(model, domain, name, level)
         of = _of_categories if isinstance(counted.attribute, Categorical) else _of_numbers
-        columns[name] = _counted(counted) | of(counted)
+        found[name] = _counted(counted) | of(counted)
         guarantee = guarantee or counted.guarantee
-    rows = [row for each in _ROWS for row in (each, f"{each}_margin")]
-    held = [row for row in rows if any(row in column for column in columns.values())]
-    frame = pd.DataFrame(
-        {name: [column.get(row, np.nan) for row in held] for name, column in columns.items()},
-        index=held,
-    )
-    has = frame.loc["count_margin"].notna().any() if len(frame) else False
+    has = any(not np.isnan(each["count_margin"]) for each in found.values())
+    kept = [each for each in _STATISTICS if any(each in row for row in found.values())]
+    if numbers:
+        known = [name for each in kept for name in (each, f"{each}_margin")]
+        known = [name for name in known if any(name in row for row in found.values())]
+        cells = {name: [row.get(name, np.nan) for row in found.values()] for name in known}
+    else:
+        cells = {
+            each: [told(row.get(each), row.get(f"{each}_margin")) for row in found.values()]
+            for each in kept
+        }
+    frame = pd.DataFrame(cells, index=list(found))
     frame.attrs = {"level": level, "guarantee": guarantee + _FOLLOWS * bool(has)}
     return frame
+
+
+def told(value: Any, margin: Any = None) -> str:
+    """A statistic as text, with its margin of error where it has one; "" where there is none."""
+    if isinstance(value, pd.Timestamp):
+        days = "" if margin is None or pd.isna(margin) else f" \u00b1 {margin.ceil('D').days} days"
+        return f"{value:%Y-%m-%d}{days}"
+    if not isinstance(value, float | np.floating | np.integer | int):
+        return "" if value is None or value is pd.NaT else str(value)
+    value = float(value)
+    if np.isnan(value):
+        return ""
+    if margin is None or pd.isna(margin):
+        return rounded_to(value, np.nan)
+    return f"{rounded_to(value, margin)} \u00b1 {rounded_to(margin, margin)}"
 
 
 _FOLLOWS = (

@@ -15,11 +15,10 @@ from ..domain import Categorical
 from ..domain.values import some
 from .associations import Association, strongest
 from .box_model import BoxModel
-from .description import ColumnCounts
+from .description import ColumnCounts, told
 from .labels import range_label
 from .network_model import NetworkModel
 from .page import bar_chart, document, element, heat_map, listed, strength_bars, with_margin
-from .result import rounded_to
 from .tree_model import TreeModel
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def report_page(synopsis: Synopsis, title: str, level: float) -> str:
     counted = [
         ColumnCounts(synopsis.model, synopsis.domain, name, level) for name in synopsis.domain.known
     ]
-    described = synopsis.describe(level=level)
+    described = synopsis.describe(level=level, numbers=True)
     body = [
         element("h1", html.escape(title)),
         *_released(synopsis),
@@ -160,7 +159,10 @@ def _columns(
         f"A bar is an estimated number of records. The line on it is the margin of error at "
         f"{100 * level:g}%. Point at a bar to read it."
     )
-    cards = [element("div", _column(each, described[each.name]), class_="card") for each in counted]
+    cards = [
+        element("div", _column(each, statistics), class_="card")
+        for each, (_, statistics) in zip(counted, described.iterrows(), strict=True)
+    ]
     return [
         element("h2", "Every column"),
         element("p", text),
@@ -230,19 +232,12 @@ def _numbers(counts: FloatArray, margins: FloatArray, labels: list[str]) -> str:
 
 
 def _caption(counted: ColumnCounts, statistics: pd.Series) -> str:
-    def told(row: str) -> str:
-        value, margin = statistics.get(row), statistics.get(f"{row}_margin")
-        if isinstance(value, pd.Timestamp):
-            return f"{value:%Y-%m-%d}"
-        if value is None or pd.isna(value):
-            return "unknown"
-        if margin is None or pd.isna(margin):
-            return f"{value:,.4g}"
-        return f"{rounded_to(value, margin)} \u00b1 {rounded_to(margin, margin)}"
+    def of(row: str) -> str:
+        return told(statistics.get(row), statistics.get(f"{row}_margin")) or "unknown"
 
     if isinstance(counted.attribute, Categorical):
-        return f"Most frequent: {statistics['top']} ({told('freq')} records)"
-    return f"Mean {told('mean')}; median {told('50%')}"
+        return f"Most frequent: {statistics['top']} ({of('freq')} records)"
+    return f"Mean {of('mean')}; median {of('50%')}"
 
 
 def _pairs(synopsis: Synopsis) -> list[str]:
@@ -300,7 +295,7 @@ def _limits(
         "Exact numbers. Every answer has noise, and asking again gives the same answer.",
         "Anything about a single record or person.",
     ]
-    margins = described.loc["count_margin"].astype(float)
+    margins = described["count_margin"].astype(float)
     if np.isfinite(margins).any():
         least = _smallest(counted)
         points.append(

@@ -21,7 +21,7 @@ import pandas as pd
 from .._files import write_text
 from .._random import sampling_generator
 from .._types import FloatArray
-from .._validation import as_level, check_choice
+from .._validation import as_level, check_choice, check_flag
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.conditions import with_names
@@ -44,7 +44,14 @@ from .result import QueryResult
 from .sampling import draw_codes, draw_frame, fill_frame
 from .statistics import proportion
 from .views_model import ViewsModel
-from .with_errors import column_statistic, count_results, mean_results, sum_results
+from .with_errors import (
+    column_statistic,
+    correlation_matrix,
+    count_results,
+    mean_results,
+    sum_results,
+    summable_columns,
+)
 
 __all__ = ["QueryResult", "Synopsis"]
 
@@ -312,6 +319,7 @@ class Synopsis:
         column: str,
         query: Any = None,
         *,
+        by: str | Sequence[str] | None = None,
         return_interval: bool = False,
         level: float = 0.95,
         interval: str = "noise",
@@ -325,22 +333,36 @@ class Synopsis:
         column : str
             As in `sum`.
         query : dict, str, None, or a list of these, default=None
+        by : str or sequence of str, default=None
+            Columns whose codes make groups: a short form of `aggregate`, which has bands too.
         return_interval, level, interval, population_size, names
             As in `count`.
 
         Returns
         -------
-        float, ndarray of float64, QueryResult or list of QueryResult
+        float, ndarray of float64, QueryResult or list of QueryResult, or DataFrame
             `sum` divided by the number of records whose value is not missing, clipped to the range
             of the column; nan where that number is not positive. Of dates a Timestamp, or a
             DatetimeIndex for a list; a mean of months is a day of a month. An interval covers
-            numbers anywhere in their bins, and is the whole range where nothing is known.
+            numbers anywhere in their bins, and is the whole range where nothing is known. With
+            ``by`` the table of ``aggregate(by, column, query)``, a row for each group.
 
         Raises
         ------
         ValueError
             As in `sum`.
         """
+        if by is not None:
+            return self.aggregate(
+                by,
+                column,
+                query,
+                return_interval=return_interval,
+                level=level,
+                interval=interval,
+                population_size=population_size,
+                names=names,
+            )
         queries, single = listed(with_names(query, names))
         confidence = Confidence.asked(return_interval, level, interval, population_size)
         if confidence is not None:
@@ -434,8 +456,8 @@ class Synopsis:
 
     def correlation(
         self,
-        first: str,
-        second: str,
+        first: str | Sequence[str] | None = None,
+        second: str | None = None,
         query: Any = None,
         *,
         return_interval: bool = False,
@@ -444,32 +466,42 @@ class Synopsis:
         population_size: float | None = None,
         names: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Estimate Pearson's correlation of two numeric columns.
+        """Estimate Pearson's correlation of two numeric columns, or of all pairs of columns.
 
         Parameters
         ----------
-        first, second : str
-            Different columns as for `std`.
+        first, second : str, default=None
+            Different columns as for `std`. Without ``second``, ``first`` is a sequence of columns,
+            or None for all columns of numbers, and the answer is a matrix.
         query : dict, str, None, or a list of these, default=None
+            No list for a matrix.
         return_interval, level, interval, population_size, names
             As in `count`.
 
         Returns
         -------
-        float or QueryResult, or a list of these
+        float or QueryResult, or a list of these, or DataFrame
             As for `covariance`; nan, with the interval from -1 to 1, where a column has no spread.
+            A matrix has 1 on its diagonal. With intervals ``value``, ``std_error``, ``lower`` and
+            ``upper`` are the first level of its columns, so that ``matrix["lower"]`` is one of
+            them; ``level`` holds for each pair by itself.
 
         Raises
         ------
         ValueError
             As in `covariance`.
         """
-        return self._of_columns(
-            correlation,
-            [first, second],
-            query,
-            names,
-            Confidence.asked(return_interval, level, interval, population_size),
+        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        if isinstance(first, str) and second is not None:
+            return self._of_columns(correlation, [first, second], query, names, confidence)
+        if isinstance(first, str) or second is not None:
+            raise ValueError(
+                f"first and second must be two columns, got {first!r} and {second!r}. For a matrix "
+                "give a list of columns first, or nothing for all columns."
+            )
+        chosen = summable_columns(self.domain) if first is None else list(first)
+        return correlation_matrix(
+            self.model, self.domain, chosen, with_names(query, names), confidence
         )
 
     def _of_columns(
@@ -761,24 +793,27 @@ class Synopsis:
         result.attrs = {"level": confidence.level, "guarantee": found.guarantee}
         return result
 
-    def describe(self, *, level: float = 0.95) -> pd.DataFrame:
-        """Statistics of every column with margins of error, as ``DataFrame.describe``.
+    def describe(self, *, level: float = 0.95, numbers: bool = False) -> pd.DataFrame:
+        """Statistics of every column with margins of error, one row a column.
 
         Parameters
         ----------
         level : float, default=0.95
             Confidence of the margins.
+        numbers : bool, default=False
+            False: to be read, texts such as "36.2 \u00b1 1.4" with the digits that the margin
+            leaves. True: to be computed with, numbers, where a column ``mean_margin`` follows
+            ``mean``, and so on, and NaN where there is none.
 
         Returns
         -------
         DataFrame
-            A column for each column that can be asked for. Rows: ``count`` of values that are not
+            A row for each column that can be asked for, with ``count`` of values that are not
             missing; of categories ``unique`` (how many are declared), ``top`` (the most frequent
             one) and ``freq``; of numbers ``mean``, ``std``, ``25%``, ``50%``, ``75%`` and, as
-            ``min`` and ``max``, the declared range; dates have no ``std``. A row ``mean_margin``
-            follows ``mean``, and so on: the margin of error, as far as the interval reaches. NaN
-            where a statistic does not apply or the release has no error bars. ``attrs`` holds
-            ``level`` and ``guarantee``: what the margins cover.
+            ``min`` and ``max``, the declared range; dates have no ``std``. A margin is how far the
+            further end of the interval is; there is none if the release has no error bars.
+            ``attrs`` holds ``level`` and ``guarantee``: what the margins cover.
 
         Notes
         -----
@@ -793,14 +828,12 @@ class Synopsis:
         >>> domain = Domain({"age": Numeric(20, 59, integer=True)})
         >>> boxes = Boxes(lower=[[0], [20]], upper=[[20], [40]])
         >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape, KnownNoise(0.1)))
-        >>> release.describe().loc[["count", "count_margin", "mean", "50%"]].round(1)
-                         age
-        count         1200.0
-        count_margin    39.2
-        mean            36.2
-        50%             34.0
+        >>> release.describe()[["count", "mean"]]
+                      count            mean
+        age  1,200.0 \u00b1 39.2  36.167 \u00b1 0.356
         """
-        return describe(self.model, self.domain, as_level(level))
+        check_flag(numbers, "numbers")
+        return describe(self.model, self.domain, as_level(level), numbers)
 
     def report(
         self, path: str | PathLike[str], *, title: str = "A private release", level: float = 0.95

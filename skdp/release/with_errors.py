@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from ..domain import Domain
 from ..domain.values import some
@@ -13,11 +17,19 @@ from .column_values import selected, summands
 from .confidence import Confidence
 from .estimates import Estimates
 from .model import Model
+from .moments import correlation
 from .queries import parse_parts
 from .result import QueryResult
 from .statistics import counts_with_error, means_with_error, sums_with_error
 
-__all__ = ["column_statistic", "count_results", "mean_results", "sum_results"]
+__all__ = [
+    "column_statistic",
+    "correlation_matrix",
+    "count_results",
+    "mean_results",
+    "sum_results",
+    "summable_columns",
+]
 
 # Of more queries the law of a sum of noise is approximated: the exact one takes up to half a second
 # each.
@@ -105,3 +117,50 @@ def column_statistic(
         confidence = _for_all(queries, confidence)
     found = [statistic(model, domain, case, confidence) for case in cases]
     return [each.results()[0] if isinstance(each, Estimates) else each for each in found]
+
+
+def summable_columns(domain: Domain) -> list[str]:
+    """Columns of numbers that have a spread: neither dates nor totals, and no names."""
+
+    def has_numbers(name: str) -> bool:
+        try:
+            selected(None, domain, [name])
+        except ValueError:
+            return False
+        return bool(domain[name].summable) and len(summands(name, domain)) == 1
+
+    return [name for name in domain.known if has_numbers(name)]
+
+
+def correlation_matrix(
+    model: Model, domain: Domain, columns: Sequence[str], query: Any, confidence: Confidence | None
+) -> pd.DataFrame:
+    """Correlations of all pairs of columns; see `Synopsis.correlation`."""
+    if isinstance(query, list | tuple):
+        raise ValueError("A matrix of correlations is of one query: ask for each of the list.")
+    if len(columns) < 2:
+        raise ValueError(
+            f"Correlations need two columns of numbers, got {some(list(columns)) or 'none'}: "
+            "declare a column as Numeric, or its categories as numbers."
+        )
+    parts = ("value",) if confidence is None else ("value", "std_error", "lower", "upper")
+    tables = {part: np.eye(len(columns)) for part in parts}
+    if "std_error" in tables:
+        np.fill_diagonal(tables["std_error"], 0.0)
+    guarantee = ""
+    for (i, one), (j, two) in itertools.combinations(enumerate(columns), 2):
+        [found] = column_statistic(correlation, model, domain, [one, two], [query], confidence)
+        each = [found]
+        if confidence is not None:
+            guarantee = guarantee or found.guarantee
+            std = float(np.hypot(found.std, found.sampling_std))
+            each = [found.value, std, found.lower, found.upper]
+        for part, number in zip(parts, each, strict=True):
+            tables[part][i, j] = tables[part][j, i] = number
+    names = pd.Index(columns)
+    frames = {part: pd.DataFrame(table, names, names) for part, table in tables.items()}
+    if confidence is None:
+        return frames["value"]
+    result = pd.concat(frames, axis=1)
+    result.attrs = {"level": confidence.level, "guarantee": guarantee}
+    return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,11 +16,12 @@ from .._base import (
     take_features,
     warn_of_emptiness,
 )
-from .._random import caller_level, sampling_generator
+from .._random import caller_level, sampling_generator, warn_after_charge
 from .._validation import as_sample_size
 from ..domain.conditions import with_names
 from ..exceptions import PrivacyLeakWarning
-from ..expected import ExpectsErrors, PublicTable, errors_of_answers, generated_table
+from ..expected import ExpectsErrors, PublicTable, bar_of, errors_of_answers, generated_table
+from ..kernels.ranges import TUNING, find_range
 from ..quality import plot_with_records
 from ..quality._frames import report_on, valid_codes
 from ..release.sampling import fill_columns
@@ -80,14 +82,23 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             lazy=True,
             unit=self._unit(),
             structure=self._honours_zeros,
+            ranges=True,
             of=self,
         )
+        found = dict.fromkeys(domain.open, (0.0, 1.0))
+        # Any range: parts, types and refusals depend on none.
+        declared, domain = domain, self._closed(domain, found)
         layout = Layout.of(X, rows, domain)
-        parts = self._parts(self._record_epsilon(), domain)
+        ranges = self._record_epsilon() * TUNING.share if found else Fraction(0)
+        parts = self._parts(self._record_epsilon() - ranges, domain)
         together = self._together(domain)
         if together is None:
             self._warn_of_size(rows, domain)
-        loss, source = self._spend(parts)
+        loss, source = self._spend({"ranges": ranges, **parts} if found else parts)
+        if found:
+            found = self._found_ranges(rows, declared, loss, source)
+            domain = self._closed(declared, found)
+            layout = Layout.of(X, rows, domain)
         table = count_rows(
             rows, domain, self._contributions(loss, source, rows, domain), together=together
         )
@@ -471,6 +482,34 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         codes = self.domain_.encode(table.rows)
         codes = codes[(codes >= 0).all(axis=1)]
         return errors_of_answers(self.synopsis_.model, codes, self.domain_, table.seed)
+
+    def _tried_bars(self, table, questions, level):
+        release = self.fit(table.rows).synopsis_
+        return {question: bar_of(release, question, level) for question in questions}
+
+    def _closed(self, domain, ranges):
+        """The domain with ranges, and the bins that the estimator can use."""
+        return domain.closed(ranges).resolved(self._most_bins) if ranges else domain
+
+    def _found_ranges(self, rows, domain, loss, source):
+        """Release where the numbers of open columns lie."""
+        # Privacy. One release after the other, each of the records that have a number in its
+        # column, at most as many of a person as the loss says: their equal parts add up to
+        # "ranges". The domain that is counted then follows from what was released.
+        each = loss.of_record.parts["ranges"] / len(domain.open)
+        ranges = {}
+        for name in domain.open:
+            alone = domain.select([name])
+            kept = self._contributions(loss, source, rows, alone)
+            edges = alone[name].edges
+            counts = count_rows(rows, alone, kept).dense()[: len(edges) - 1]
+            *ranges[name], certain = find_range(counts, edges, each, source)
+            if not certain:
+                warn_after_charge(
+                    f"No range of {name!r} stands out of the noise: {tuple(ranges[name])} is a "
+                    "guess. Release again with a larger epsilon, or declare a range."
+                )
+        return ranges
 
     def _trained_on(self):
         """Columns of the training set without the label."""
