@@ -14,7 +14,7 @@ from sklearn.base import clone
 from .._validation import as_epsilon, as_integer, as_number
 from ..exceptions import InsecureSeedWarning
 from .result import ExpectedError
-from .tables import PublicTable
+from .tables import TrialTable
 
 __all__ = ["ExpectsErrors"]
 
@@ -181,10 +181,10 @@ class ExpectsErrors:
         """Errors in closed form; None where there is none."""
         return None
 
-    def _public_table(self, n: int, like: Any, seed: int) -> PublicTable:
+    def _public_table(self, n: int, like: Any, seed: int) -> TrialTable:
         raise NotImplementedError
 
-    def _tried_errors(self, table: PublicTable) -> Mapping[str, float]:
+    def _tried_errors(self, table: TrialTable) -> Mapping[str, float]:
         raise NotImplementedError
 
     # -- the path that all take

@@ -83,6 +83,8 @@ class ViewsModel(TreeModel):
     cells : tuple of float, default=None
         If the rows are the counts of all columns together: the variance of one of them, and that of
         the sum over all other cells.
+    prior : str, default=""
+        Kind and fingerprint of the prior that the rows start from.
     """
 
     kind: ClassVar[str] = "views"
@@ -94,6 +96,7 @@ class ViewsModel(TreeModel):
         coefficients: Coefficients,
         possible: Mapping[Axes, BoolArray] | None = None,
         cells: tuple[float, float] | None = None,
+        prior: str = "",
     ) -> None:
         super().__init__(
             rows_model.density,
@@ -110,6 +113,7 @@ class ViewsModel(TreeModel):
         self.coefficients = coefficients
         self.possible = dict(possible or {})
         self.cells = cells
+        self.prior = prior
         look = coefficients.looks[()]
         self._total = float(look.values)
         self.total_variance = float(look.variances)
@@ -349,7 +353,7 @@ class ViewsModel(TreeModel):
             return text + "Its width is that of the noise, whose law is known."
         return text + (
             f"{share}% of its variance is noise, whose law is known; the rest is for what was not "
-            "measured, and is estimated."
+            "measured, and is estimated" + (f", with a prior: {self.prior}." if self.prior else ".")
         )
 
     def variance_of(self, questions: Sequence[Weights]) -> tuple[float, float]:
@@ -645,6 +649,7 @@ class ViewsModel(TreeModel):
         ]
         facts["possible"] = [list(axes) for axes in self.possible]
         facts["cells"] = None if self.cells is None else list(self.cells)
+        facts["prior"] = self.prior
         order = sorted(self.columns)
         arrays["counts"] = _chained([self.columns[axis].counts for axis in order])
         arrays["units"] = _chained([self.coefficients.ladders[axis].units for axis in order])
@@ -744,7 +749,7 @@ class ViewsModel(TreeModel):
         cells = None if facts["cells"] is None else tuple(float(each) for each in facts["cells"])
         if cells is not None and not (len(cells) == 2 and all(0 <= x < math.inf for x in cells)):
             raise ValueError("the variances of joint counts must be two, not negative")
-        return cls(rows_model, columns, coefficients, possible, cells)
+        return cls(rows_model, columns, coefficients, possible, cells, str(facts["prior"]))
 
 
 class _Cutter:

@@ -15,7 +15,7 @@ from .._base import (
 from .._random import sampling_generator
 from .._validation import as_sample_size
 from ..domain.conditions import with_names
-from ..expected import ExpectsErrors, PublicTable, errors_of_answers, generated_table
+from ..expected import ExpectsErrors, TrialTable, errors_of_answers, generated_table
 from ..quality import plot_with_records
 from ..quality._frames import report_on, valid_codes
 from ..release.sampling import fill_columns
@@ -390,7 +390,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
 
     def _public_table(self, n, like, seed):
         if like is not None:
-            return PublicTable.of(like, n, seed)
+            return TrialTable.of(like, n, seed)
         domain, table = generated_table(self.domain, n, seed)
         self.set_params(domain=domain)
         return table

@@ -175,6 +175,7 @@ class Rules(NamedTuple):
             model.coefficients.over(ladders),
             self._possible(zeros),
             cells=model.cells,
+            prior=model.prior,
         )
 
     def _possible(self, zeros: Sequence[Zeros]) -> dict[Cell, BoolArray]:
