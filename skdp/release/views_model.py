@@ -649,7 +649,8 @@ class ViewsModel(TreeModel):
         ]
         facts["possible"] = [list(axes) for axes in self.possible]
         facts["cells"] = None if self.cells is None else list(self.cells)
-        facts["prior"] = self.prior
+        if self.prior:
+            facts["prior"] = self.prior
         order = sorted(self.columns)
         arrays["counts"] = _chained([self.columns[axis].counts for axis in order])
         arrays["units"] = _chained([self.coefficients.ladders[axis].units for axis in order])
@@ -749,7 +750,7 @@ class ViewsModel(TreeModel):
         cells = None if facts["cells"] is None else tuple(float(each) for each in facts["cells"])
         if cells is not None and not (len(cells) == 2 and all(0 <= x < math.inf for x in cells)):
             raise ValueError("the variances of joint counts must be two, not negative")
-        return cls(rows_model, columns, coefficients, possible, cells, str(facts["prior"]))
+        return cls(rows_model, columns, coefficients, possible, cells, str(facts.get("prior", "")))
 
 
 class _Cutter:

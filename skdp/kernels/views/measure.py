@@ -303,7 +303,8 @@ class _Views:
     @property
     def records(self) -> float:
         """The released number of records, positive."""
-        look = self.known.looks.get(())
+        # Beside a prior the totals of the columns count too: an error would look like theirs.
+        look = None if self.prior is None else self.known.looks.get(())
         return max(self.total if look is None else float(look.values), 1.0)
 
     def measured(self) -> ViewsModel:
