@@ -34,9 +34,7 @@ DOMAIN = skdp.Domain(
 # Enough codes that they are measured by trees.
 WIDE = skdp.Domain({"age": skdp.Numeric(17, 90, bins=64), "work": DOMAIN["work"]})
 # Parts of fitted estimators that were public before the fit.
-PUBLIC = (
-    skdp.Domain, skdp.PrivacyLoss, skdp.PublicTable, CubePlan, Tree, Numeric, Categorical, Fraction
-)  # fmt: skip
+PUBLIC = (skdp.Domain, skdp.PrivacyLoss, CubePlan, Tree, Numeric, Categorical, Fraction)
 
 
 def people(n_rows: int, seed: int = 0) -> pd.DataFrame:
@@ -188,7 +186,6 @@ CASES = [
             "wide columns": {"target": None, "domain": WIDE},
             "single columns": {"target": None, "max_order": 1},
             "cells of pairs": {"target": None, "max_order": 2, "workload": "cells"},
-            "prior": {"target": None, "prior": skdp.PublicTable(people(200, seed=9))},
             "MST": {"plan": "mst"},
             "AIM": {"plan": "aim", "max_order": 2},
             "some sets": {

@@ -916,30 +916,24 @@ class _Views:
         if self.told:
             self._with_prior(attributes, population)
         population.fit(self._targets(attributes, population), _LAST_SWEEPS)
-        prior = self.prior if self.prior_leads else None
-        if prior is not None:
-            attributes, population = self._with_prior(attributes, population)
         targets = self._targets(attributes, population)
-        listed = next(
-            (
-                target
-                for target in targets
-                if target.axes == tuple(self.used)
-                and target.table.size <= _LISTED
-                and max(self.table.shape) <= self.groups
-            ),
-            None,
+        whole = tuple(self.used) if self.joint is None and len(self.used) > 1 else None
+        listed = max(self.table.shape) <= self.groups and any(
+            target.axes == whole and target.table.size <= _LISTED for target in targets
         )
-        if self.joint is None and listed is not None and len(self.used) > 1:
-            population.list_cells(listed)
-        elif prior is not None:
-            population.settle(targets, _LAST_SETTLED)
-        else:
+        if not listed:
             population.scale(targets)
             n_rows = min(max(_LAST_ROWS * self.total, _FEWEST_LAST), _MOST_LAST)
             population.renew(int(n_rows))
             population.fit(targets, _LAST_SWEEPS)
             population.settle(targets, _SETTLED)
+        prior = self.prior if self.prior_leads else None
+        if prior is not None:
+            attributes, population = self._with_prior(attributes, population)
+            targets = self._targets(attributes, population)
+            population.settle(targets, _LAST_SETTLED)
+        if listed:
+            population.list_cells(next(each for each in targets if each.axes == whole))
         rows = as_model(
             population,
             targets,

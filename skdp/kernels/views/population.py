@@ -147,7 +147,8 @@ class Population:
             codes = prior.rows[kept, axis]
             own = codes if each.groups is None else each.groups[codes].astype(np.int32)
             found.columns.append(np.concatenate([own, column]))
-        found._worth = prior.worth + _OTHERS
+        # As the variance of a mean of two samples.
+        found._worth = 1.0 / (share**2 / prior.worth + (1 - share) ** 2 / self.n_rows)
         return found
 
     @property
