@@ -12,6 +12,7 @@ SECTIONS = {
     "From start to end": ["quickstart", "plot_real_table", "plot_private_validation"],
     "Releases and what they answer": [
         "plot_marginals",
+        "plot_yearly_survey",
         "plot_cube",
         "plot_range_tree",
         "plot_partitions",

@@ -23,7 +23,7 @@ from ._random import sampling_generator, warn_after_charge
 from ._validation import as_integer
 from .domain import Domain, Numeric
 from .exceptions import DomainError
-from .expected import ExpectsErrors, PublicTable, generated_points
+from .expected import ExpectsErrors, TrialTable, generated_points
 from .kernels.grid import as_theta
 from .kernels.kmeans.algorithms import (
     ALGORITHMS,
@@ -322,7 +322,7 @@ class DPKMeans(
 
     def _public_table(self, n, like, seed):
         if like is not None:
-            return PublicTable.of(like, n, seed)
+            return TrialTable.of(like, n, seed)
         if isinstance(self.bounds, Mapping | Domain):
             names = list(_ranges_of(self.bounds))
         else:
@@ -338,7 +338,7 @@ class DPKMeans(
         low, high = self._limits(names)
         clusters = self.n_clusters
         most = max(clusters) if isinstance(clusters, Iterable) else clusters
-        return PublicTable(generated_points(low, high, n, most, seed), None, seed)
+        return TrialTable(generated_points(low, high, n, most, seed), None, seed)
 
     def _tried_errors(self, table):
         self.fit(table.rows)

@@ -333,11 +333,16 @@ def marginals() -> list[Branch]:
         return few(pairs_of(domain), ("crowded",))
 
     weights = {("x", "s"): 1, ("y", "z"): 0.5, ("x", "y", "s"): 0.25}
+    prior = skdp.PublicTable(spread(SPACE, 300, seed=1))
     ruled_plane = skdp.Domain(
         PLANE.items(),
         structure=[skdp.forbid("x < 2 and s == 'b'"), skdp.forbid("x >= 3 and s == 'a'")],
     )
     return [
+        branch("prior", lambda: few(pairs_of(SPACE)), prior=prior, max_order=2, runs=1),
+        branch(
+            "prior, target", lambda: apart(crowded(SPACE), "s"), (1.0,), prior=prior, target="s"
+        ),
         branch("one column", lambda: pairs_of(LINE), domain=LINE),
         branch("two columns", lambda: few(pairs_of(PLANE)), domain=PLANE),
         branch("two columns of many codes", lambda: few(pairs_of(MAP)), domain=MAP, runs=1),

@@ -14,7 +14,7 @@ import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
 from skdp.exceptions import DomainError
 from skdp.expected.mixin import _rows_tried, _smallest
-from skdp.expected.tables import PublicTable, generated_codes
+from skdp.expected.tables import TrialTable, generated_codes
 from skdp.inspection import expected_item_error, expected_quantile_error
 from skdp.mechanisms import discrete_laplace_variance
 
@@ -199,12 +199,12 @@ def test_rules_of_the_domain_hold_in_generated_tables():
 
 
 def test_public_rows_are_drawn_and_held_out(people):
-    table = PublicTable.of(people, 1_000, seed=0)
+    table = TrialTable.of(people, 1_000, seed=0)
     assert len(table.rows) == 1_000 and len(table.held_out) == 600
     assert not set(table.rows.index) & set(table.held_out.index)
-    assert len(PublicTable.of(people, 9_000, seed=0).rows) == 9_000
+    assert len(TrialTable.of(people, 9_000, seed=0).rows) == 9_000
     with pytest.raises(ValueError, match="no rows"):
-        PublicTable.of(people[:0], 10, seed=0)
+        TrialTable.of(people[:0], 10, seed=0)
 
 
 def test_the_result_shows_itself(domain):

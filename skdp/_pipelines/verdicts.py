@@ -14,7 +14,8 @@ from sklearn.frozen import FrozenEstimator
 from .._base import PrivateEstimator
 from .._random import NoiseSource
 from .._validation import as_epsilon
-from ..domain import Attribute, Categorical, Domain
+from ..domain import Attribute, Categorical, Domain, PublicTable
+from ..release import Synopsis
 from .carried import carries
 from .origin import is_held, is_library, kind_of
 from .steps import LEAKS, PRIVATE, RELEASE, UNKNOWN, Lengths, Range, Rows, Step
@@ -69,6 +70,9 @@ def of_private(estimator: PrivateEstimator, name: str, rows: Rows) -> Step:
     if any(is_inferred(value) for value in declared):
         # This includes a step that reads a release: what was inferred is exact.
         return of_records(step)
+    leak, remedy = _of_prior(getattr(estimator, "prior", None))
+    if leak:
+        return replace(step, verdict=LEAKS, why=f"{leak}.", remedy=remedy)
     if rows.released:
         return _on_release(step)
     strange = of_strangers(estimator.get_params(deep=False))
@@ -82,6 +86,24 @@ def of_private(estimator: PrivateEstimator, name: str, rows: Rows) -> Step:
     if _has_seed(estimator):
         return seeded(step)
     return _on_doubtful_rows(step, rows)
+
+
+def _of_prior(prior: Any) -> tuple[str, str]:
+    """In words: what is not protected in rows that a release starts from, and the remedy."""
+    if prior is None or type(prior) is PublicTable:
+        return "", ""
+    if type(prior) is not Synopsis:
+        return (
+            f"has a {type(prior).__name__} as prior=, whose rows are not protected",
+            "If they are public, prior=PublicTable(frame); else the synopsis_ of their release.",
+        )
+    if prior.privacy_loss is None or prior.seeded or prior.domain.inferred:
+        return (
+            "starts from a release without a guarantee: its loss is unknown, its noise came from a "
+            "seed, or its domain was inferred",
+            "Give a release made with random_state=None and a declared domain.",
+        )
+    return "", ""
 
 
 def released_by(estimator: Any, classes: Any = None) -> Rows:
@@ -114,7 +136,7 @@ def of_strangers(params: Mapping[str, Any]) -> str:
     """In words: a declaration whose code is given true values, and is the user's; or ""."""
     for key, value in params.items():
         # A ledger reads no rows. What is trained, and how it is searched, is looked at elsewhere.
-        if key not in ("estimator", "ledger", "param_grid", "random_state", "synthesizer"):
+        if key not in ("estimator", "ledger", "param_grid", "prior", "random_state", "synthesizer"):
             found = next((kind for kind in _kinds(value, {}) if not _is_ours(kind)), None)
             if found is not None:
                 return f"has a {found.__name__} in {key}=, whose code may do anything with values"

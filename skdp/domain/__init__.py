@@ -41,6 +41,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``values``        numbers, categories and flags as they are declared
 ``data``          domains as JSON holds them
 ``inference``     columns read from data: not private
+``public``        `PublicTable`: rows that are declared to be public
 ``report``        what a domain would do to the records of a frame
 ``declaring``     methods of `Domain` for schemas, YAML and notebooks
 ``schemas``       domains from schemas in other formats, and skeletons of domains
@@ -57,6 +58,7 @@ from .dates import Date, Datetime
 from .domain import Domain
 from .identifiers import Identifier, Text
 from .numeric import FEW_BINS, Numeric
+from .public import PublicTable
 from .report import DomainReport
 from .rules import (
     Rule,
@@ -83,6 +85,7 @@ __all__ = [
     "Identifier",
     "Level",
     "Numeric",
+    "PublicTable",
     "Rule",
     "Structure",
     "Taxonomy",

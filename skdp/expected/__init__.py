@@ -15,13 +15,13 @@ from .labelled import ExpectsScores
 from .mixin import ExpectsErrors
 from .questions import bar_of, errors_of_answers
 from .result import ExpectedError
-from .tables import PublicTable, generated_codes, generated_points, generated_table
+from .tables import TrialTable, generated_codes, generated_points, generated_table
 
 __all__ = [
     "ExpectedError",
     "ExpectsErrors",
     "ExpectsScores",
-    "PublicTable",
+    "TrialTable",
     "bar_of",
     "errors_of_answers",
     "generated_codes",

@@ -10,7 +10,7 @@ from sklearn.base import is_regressor
 
 from ..rows import as_array, as_frame, select_columns
 from .mixin import ExpectsErrors
-from .tables import PublicTable
+from .tables import TrialTable
 
 __all__ = ["ExpectsScores"]
 
@@ -28,7 +28,7 @@ class ExpectsScores(ExpectsErrors):
         """Column of the label, where the domain has one."""
         return self.target  # type: ignore[attr-defined,no-any-return]
 
-    def _public_table(self, n: int, like: Any, seed: int) -> PublicTable:
+    def _public_table(self, n: int, like: Any, seed: int) -> TrialTable:
         if like is None:
             raise ValueError(
                 f"The error of {type(self).__name__} depends on how well the label can be "
@@ -36,7 +36,7 @@ class ExpectsScores(ExpectsErrors):
                 "labels."
             )
         if isinstance(like, tuple):
-            return PublicTable.of(like, n, seed)
+            return TrialTable.of(like, n, seed)
         label = self._label_name()
         names = as_frame(like).named
         if label is None or label not in names:
@@ -45,9 +45,9 @@ class ExpectsScores(ExpectsErrors):
             )
         X = select_columns(like, [name for name in names if name != label])
         y = as_array(select_columns(like, [label]))[:, 0]
-        return PublicTable.of((X, y), n, seed)
+        return TrialTable.of((X, y), n, seed)
 
-    def _tried_errors(self, table: PublicTable) -> Mapping[str, float]:
+    def _tried_errors(self, table: TrialTable) -> Mapping[str, float]:
         (X, y), (X_new, y_new) = table.rows, table.held_out
         predicted = self.fit(X, y).predict(X_new)  # type: ignore[attr-defined]
         y_new = np.asarray(y_new)

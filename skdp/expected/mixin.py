@@ -15,7 +15,7 @@ from .._validation import as_epsilon, as_integer, as_level, as_number
 from ..exceptions import InsecureSeedWarning
 from .questions import is_of_records
 from .result import ExpectedError
-from .tables import PublicTable
+from .tables import TrialTable
 
 __all__ = ["ExpectsErrors"]
 
@@ -197,14 +197,14 @@ class ExpectsErrors:
         """Errors in closed form; None where there is none."""
         return None
 
-    def _public_table(self, n: int, like: Any, seed: int) -> PublicTable:
+    def _public_table(self, n: int, like: Any, seed: int) -> TrialTable:
         raise NotImplementedError
 
-    def _tried_errors(self, table: PublicTable) -> Mapping[str, float]:
+    def _tried_errors(self, table: TrialTable) -> Mapping[str, float]:
         raise NotImplementedError
 
     def _tried_bars(
-        self, table: PublicTable, questions: Sequence[str], level: float
+        self, table: TrialTable, questions: Sequence[str], level: float
     ) -> Mapping[str, float]:
         raise ValueError(
             f"{type(self).__name__} has no release that answers questions: leave questions out."

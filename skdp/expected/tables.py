@@ -13,7 +13,7 @@ from ..domain import Domain
 from ..exceptions import DomainError
 from ..rows import as_frame, take_rows
 
-__all__ = ["PublicTable", "generated_codes", "generated_points", "generated_table"]
+__all__ = ["TrialTable", "generated_codes", "generated_points", "generated_table"]
 
 # Constants of generated tables, chosen on tables of benchmarks/expected_error.py.
 # Hidden causes of all columns, and the range of their share in the variance of a column.
@@ -28,7 +28,7 @@ _SPIKE = (0.5, 0.95)
 _BUMPS = (1.0, 6.0)
 
 
-class PublicTable(NamedTuple):
+class TrialTable(NamedTuple):
     """Rows that are public, to fit an estimator to, and others to test it on.
 
     Attributes
@@ -46,7 +46,7 @@ class PublicTable(NamedTuple):
     seed: int
 
     @classmethod
-    def of(cls, like: Any, n: int, seed: int) -> PublicTable:
+    def of(cls, like: Any, n: int, seed: int) -> TrialTable:
         """``n`` rows drawn from a table, repeated if it has fewer; a fifth of it is held out.
 
         Rows are held out only where that leaves at least as many as are needed, or where they are
@@ -68,12 +68,12 @@ class PublicTable(NamedTuple):
         return cls(rows, held_out, seed)
 
 
-def generated_table(domain: Any, n: int, seed: int) -> tuple[Domain, PublicTable]:
+def generated_table(domain: Any, n: int, seed: int) -> tuple[Domain, TrialTable]:
     """The domain with all its columns, and a table that is generated from it."""
     found = require_columns(domain)
     generator = sampling_generator(seed)
     rows = found.decode(generated_codes(found, n, seed), generator)
-    return found, PublicTable(rows, None, seed)
+    return found, TrialTable(rows, None, seed)
 
 
 def require_columns(domain: Any) -> Domain:

@@ -123,6 +123,8 @@ class ViewsModel(TreeModel):
         the sum over all other cells.
     sums : mapping of (int, int) to MeasuredSums, default=()
         Of a number, for each code of another column.
+    prior : str, default=""
+        Kind and fingerprint of the prior that the rows start from.
     """
 
     kind: ClassVar[str] = "views"
@@ -135,6 +137,7 @@ class ViewsModel(TreeModel):
         possible: Mapping[Axes, BoolArray] | None = None,
         cells: tuple[float, float] | None = None,
         sums: Mapping[tuple[int, int], MeasuredSums] | None = None,
+        prior: str = "",
     ) -> None:
         super().__init__(
             rows_model.density,
@@ -152,6 +155,7 @@ class ViewsModel(TreeModel):
         self.possible = dict(possible or {})
         self.cells = cells
         self.sums = dict(sums or {})
+        self.prior = prior
         look = coefficients.looks[()]
         self._total = float(look.values)
         self.total_variance = float(look.variances)
@@ -410,7 +414,7 @@ class ViewsModel(TreeModel):
             return text + "Its width is that of the noise, whose law is known."
         return text + (
             f"{share}% of its variance is noise, whose law is known; the rest is for what was not "
-            "measured, and is estimated."
+            "measured, and is estimated" + (f", with a prior: {self.prior}." if self.prior else ".")
         )
 
     def variance_of(self, questions: Sequence[Weights]) -> tuple[float, float]:
@@ -735,6 +739,8 @@ class ViewsModel(TreeModel):
             vectors = [getattr(each, name).astype(np.float64) for each in self.sums.values()]
             if vectors:
                 arrays[f"sums_{name}"] = _chained(vectors)
+        if self.prior:
+            facts["prior"] = self.prior
         order = sorted(self.columns)
         arrays["counts"] = _chained([self.columns[axis].counts for axis in order])
         arrays["units"] = _chained([self.coefficients.ladders[axis].units for axis in order])
@@ -835,7 +841,8 @@ class ViewsModel(TreeModel):
         if cells is not None and not (len(cells) == 2 and all(0 <= x < math.inf for x in cells)):
             raise ValueError("the variances of joint counts must be two, not negative")
         sums = _sums_of(facts["sums"], arrays, shape, several)
-        return cls(rows_model, columns, coefficients, possible, cells, sums)
+        prior = str(facts.get("prior", ""))
+        return cls(rows_model, columns, coefficients, possible, cells, sums, prior)
 
 
 def _sums_of(

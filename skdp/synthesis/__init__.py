@@ -8,6 +8,7 @@
 ``grid``        `GridSynthesizer`: every column cut into parts of equal width
 ``marginals``   `MarginalSynthesizer`: single columns and selected sets, joined into one model
 ``views``       what the two releases of views have in common
+``priors``      what a prior may be, and its rows
 ``workloads``   which queries a release is planned for
 ``privbayes``   `PrivBayesSynthesizer`: a Bayesian network of the columns
 ``cells``       synopses over a grid of cells, for ``grid`` and ``kdtree``

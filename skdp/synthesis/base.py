@@ -20,7 +20,7 @@ from .._random import caller_level, sampling_generator, warn_after_charge
 from .._validation import as_sample_size
 from ..domain.conditions import with_names
 from ..exceptions import PrivacyLeakWarning
-from ..expected import ExpectsErrors, PublicTable, bar_of, errors_of_answers, generated_table
+from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, generated_table
 from ..kernels.ranges import TUNING, find_range
 from ..quality import plot_with_records
 from ..quality._frames import report_on, valid_codes
@@ -472,7 +472,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
 
     def _public_table(self, n, like, seed):
         if like is not None:
-            return PublicTable.of(like, n, seed)
+            return TrialTable.of(like, n, seed)
         domain, table = generated_table(self.domain, n, seed)
         self.set_params(domain=domain)
         return table

@@ -15,6 +15,7 @@ from ..exceptions import DomainError
 from ..kernels.views import PLANS, Asked, Rules, measured_views, most_groups, used_attributes
 from ..release import Synopsis
 from .base import Synthesizer
+from .priors import as_prior
 from .workloads import as_workload, means_of, used_sets
 
 __all__ = ["MarginalSynthesizer"]
@@ -71,6 +72,14 @@ class MarginalSynthesizer(Synthesizer):
         columns, or those of a workload, and the sets within them. Noise, answers and rows are the
         same. A target is a column like the others, and ``workload`` is "all" (or a dict, for
         "aim").
+    prior : PublicTable or Synopsis, default=None
+        What is known of the table beforehand, with the columns of the domain: rows that are public,
+        such as ``PublicTable(last_year)``, or a release, of these records or of others, which costs
+        nothing more. Rows then start from the prior instead of independent columns, and sets are
+        chosen where it is wrong, as long as the noisy tables are clearly nearer to it: a good prior
+        makes a small ``epsilon`` useful, a bad one costs little. Its rows that do not fit the
+        domain are left out, with a warning; of more than 100,000 some are taken. Needs
+        ``plan="adaptive"`` and ``max_order`` above 1.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -120,6 +129,12 @@ class MarginalSynthesizer(Synthesizer):
     a set by at most its weight, up or down. These are measured one after the other, and their
     budgets add up to epsilon. Budgets, groups and candidate sets follow from public facts and
     earlier releases. Rows, answers and error bars are computed from what was released.
+
+    A *prior* is public or released already, and is compared with released tables only: nothing
+    more is charged. It changes rows, and the answers where nothing was measured; what was measured
+    corrects them as before. The measurements of a release are not averaged in, also if it is one of
+    the same records: it is a prior, whose ledger was charged when it was made. The release and the
+    guarantees of its answers name the prior by a SHA-256 of its coded rows, or of the synopsis.
 
     Answers are nearly unbiased and may be negative; intervals of counts end at 0. The part of their
     variance that is noise follows from its known law. The part for what was not measured (columns
@@ -173,6 +188,7 @@ class MarginalSynthesizer(Synthesizer):
         max_order=3,
         workload="all",
         plan="adaptive",
+        prior=None,
         max_contributions=None,
         unit=None,
         ledger=None,
@@ -185,6 +201,7 @@ class MarginalSynthesizer(Synthesizer):
         self.max_order = max_order
         self.workload = workload
         self.plan = plan
+        self.prior = prior
         self.max_contributions = max_contributions
         self.unit = unit
         self.ledger = ledger
@@ -196,6 +213,7 @@ class MarginalSynthesizer(Synthesizer):
 
     def _parts(self, epsilon, domain):
         self._wanted(domain)
+        as_prior(self.prior, domain, warn=True)
         zeros = domain.structure.zeros
         if zeros and Rules.of(domain.shape, zeros) is None:
             raise DomainError(
@@ -242,9 +260,14 @@ class MarginalSynthesizer(Synthesizer):
             workload=workload,
             means=means_of(self.workload, domain),
             plan=self.plan,
+            prior=as_prior(self.prior, domain),
             progress=self._progress,
         )
         model = measured_views(table, loss.parts, asked, random_state=source)
+        if asked.prior is not None:
+            mechanism += (
+                f"; prior: {asked.prior.name}, {'' if model.prior else 'not '}used for rows"
+            )
         return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
 
     def _wanted(self, domain):
@@ -264,6 +287,13 @@ class MarginalSynthesizer(Synthesizer):
     def _check_plan(self, order):
         """Refuse what the plan of a paper has no place for."""
         check_choice(self.plan, "plan", PLANS)
+        if self.prior is not None and (self.plan != "adaptive" or order == 1):
+            reason = f"plan={self.plan!r}" if self.plan != "adaptive" else "max_order=1"
+            raise ValueError(
+                f"{reason} has no place for a prior: whether it is used is decided by tables of "
+                "several columns that plan='adaptive' measures. Give prior=None, or that plan with "
+                "max_order of at least 2."
+            )
         if self.plan == "adaptive":
             return
         if order == 1:

@@ -7,6 +7,7 @@
 `joint`       the counts of all columns together, at a large epsilon
 `attributes`  what rows need to know of a column
 `posterior`   what a noisy table says beside a model
+`prior`       public rows, or released ones, that rows start from
 `population`  rows that follow released tables
 `rules`       structural zeros: the table without impossible codes, and the model with them
 `laws`        structural zeros: rows that keep them
@@ -16,12 +17,14 @@
 
 from .attributes import used_attributes
 from .measure import PLANS, Asked, Division, division_of, measured_views, most_groups
+from .prior import Prior
 from .rules import Rules
 
 __all__ = [
     "PLANS",
     "Asked",
     "Division",
+    "Prior",
     "Rules",
     "division_of",
     "measured_views",

@@ -190,7 +190,7 @@ class Candidates:
         rounded = np.rint(expected).astype(np.int64)
         weight = self._weight(axes)
         distance = int(np.abs(self._counts[axes] - rounded).sum())
-        by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.n_rows)).sum()
+        by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.worth)).sum()
         cells: float = math.prod(self._sizes[a] for a in axes)
         if not self._by_cells:
             most = total * float(view_epsilon) if len(axes) > 2 else _PAIR

@@ -28,6 +28,7 @@ from .ladders import FEW, coarse_size, column_plan, ladder_of
 from .laws import Laws
 from .population import Population, Target
 from .posterior import mean_of_pair, parts_of_set, posterior_mean, with_margins
+from .prior import Prior, nearer_to
 from .rows import as_model
 from .rules import Rules
 
@@ -93,8 +94,9 @@ _TYPICAL = 60
 _ROUNDS = 3
 # Rows while sets are chosen, and in the end: so many a record, within bounds.
 _ROWS, _LAST_ROWS, _FEWEST_LAST, _MOST_LAST = 30_000, 4, 20_000, 100_000
-# Sweeps of fitting after a round and in the end, and rounds of fitting weights alone.
-_SWEEPS, _LAST_SWEEPS, _SETTLED = 3, 2, 6
+# Sweeps of fitting after a round and in the end, and rounds of fitting weights alone, also in the
+# end to rows of a prior.
+_SWEEPS, _LAST_SWEEPS, _SETTLED, _LAST_SETTLED = 3, 2, 6, 24
 # Most groups of a column that rows tell apart, and if there are two columns only.
 _GROUPS, _GROUPS_OF_TWO = 128, 512
 # Most cells and columns of one table of all columns. Tables of all columns are rows cell by cell if
@@ -143,6 +145,8 @@ class Asked(NamedTuple):
         none: its sum is measured for each code of the other column.
     plan : str, default="adaptive"
         One of `PLANS`. With "mst" and "aim" the label is an attribute like the others.
+    prior : Prior, default=None
+        Rows that are public or released already; for the plan "adaptive".
     progress : callable, optional
         Is told, as text, which step begins, in numbers that are public or released.
     """
@@ -154,6 +158,7 @@ class Asked(NamedTuple):
     workload: Workload = "all"
     means: Mapping[tuple[int, int], FloatArray] = {}
     plan: str = "adaptive"
+    prior: Prior | None = None
     progress: Callable[[str], None] = lambda text: None
 
 
@@ -257,7 +262,8 @@ def measured_views(
             raise ValueError("The structural zeros leave no possible record.")
         return _Views(table, parts, asked, None, tuning, source).measured()
     means = {key: values[rules.codes[key[0]]] for key, values in asked.means.items()}
-    inside = asked._replace(orders=rules.orders(asked.orders), means=means)
+    prior = None if asked.prior is None else asked.prior.within(rules)
+    inside = asked._replace(orders=rules.orders(asked.orders), means=means, prior=prior)
     if asked.label is not None and rules.sizes[asked.label] < 2:
         inside = inside._replace(label=None)
     work = _Views(rules.compressed(table), parts, inside, rules, tuning, source)
@@ -305,11 +311,18 @@ class _Views:
         # Rows so far, and what the tables of sets told beside them.
         self.population: Population | None = None
         self.refined: dict[Axes, FloatArray] = {}
+        self.refined_prior: dict[Axes, FloatArray] = {}
+        # Released tables that no rows were compared with yet, and whether rows of the prior were
+        # clearly nearer to the last ones.
+        self.prior = asked.prior
+        self.told: list[tuple[Axes, tuple[int, ...], FloatArray, float]] = []
+        self.prior_leads = False
 
     @property
     def records(self) -> float:
         """The released number of records, positive."""
-        return max(self.total, 1.0)
+        look = self.known.looks.get(())
+        return max(self.total if look is None else float(look.values), 1.0)
 
     def measured(self) -> ViewsModel:
         """Measure everything; the released model."""
@@ -549,12 +562,13 @@ class _Views:
         candidates, n_sets, choice = self.offered(left, attributes)
         if not n_sets:
             return
+        rival = self._with_prior(attributes, population)
         each = (left - choice) / n_sets
         self.budget |= {"choice": choice, "sets": left - choice}
         first = min(n_sets, len(self.used) - 1)
         for number in (first, *_even(n_sets - first)):
             sets = candidates.best(
-                population,
+                rival[1] if self.prior_leads else population,
                 self.records,
                 list(self.grids),
                 number,
@@ -568,7 +582,9 @@ class _Views:
             self.grids |= grids
             asked.progress(f"{len(self.grids)} of {n_sets} sets of columns")
             self._join_columns()
+            self._compare(population, rival[1])
             population.fit(self._targets(attributes, population), _SWEEPS)
+            rival = self._with_prior(attributes, population)
 
     def measure_as_papers(self, left: Fraction) -> None:
         """Choose and measure sets as MST or AIM do, every cell by itself."""
@@ -631,7 +647,10 @@ class _Views:
             full = np.zeros(sizes, dtype=np.int64)
             full[tuple(slice(0, size) for size in exact.shape)] = exact
             noisy = discrete_laplace(full, epsilon, random_state=self.source)
-            self.known.add(axes, noisy, discrete_laplace_variance(epsilon))
+            variance = discrete_laplace_variance(epsilon)
+            self.known.add(axes, noisy, variance)
+            if self.prior is not None:
+                self.told.append((axes, sizes, noisy.astype(np.float64), variance))
 
     # ---------------------------------------------------------------- how it is divided
 
@@ -826,6 +845,44 @@ class _Views:
             self.population = Population.of(attributes, laws, _ROWS, self.generator)
         return attributes, self.population
 
+    def _with_prior(
+        self, attributes: list[Attribute], population: Population
+    ) -> tuple[list[Attribute], Population]:
+        """Columns, and rows of the prior that agree with everything; those given without one."""
+        if self.prior is None or not len(self.prior.rows):
+            return attributes, population
+        columns = [
+            self.prior.column(axis, each, self.columns[axis]) if axis in self.columns else each
+            for axis, each in enumerate(attributes)
+        ]
+        found = population.with_prior(self.prior, columns, Laws.of(self.rules, columns))
+        found.settle([Target((axis,), each.grouped) for axis, each in enumerate(columns)], _SETTLED)
+        self._compare(population, found)
+        self.refined_prior = {}
+        for _ in range(2 if self.grids or self.wide else 0):
+            found.settle(self._targets(columns, found, self.refined_prior), _SETTLED)
+        return columns, found
+
+    def _compare(self, without: Population, rival: Population) -> None:
+        """Which rows are nearer to the tables that were released since the last comparison."""
+        if self.told and rival is not without:
+            attributes = self._attributes()
+            prior: list[FloatArray] = []
+            none: list[FloatArray] = []
+            for axes, sizes, _, _ in self.told:
+                groups = tuple(
+                    self._groups_of_rows(axis, size, attributes)
+                    for axis, size in zip(axes, sizes, strict=True)
+                )
+                for population, tables in ((rival, prior), (without, none)):
+                    shares = population.margin(axes, groups)
+                    tables.append(np.zeros(sizes))
+                    tables[-1][tuple(slice(0, n) for n in shares.shape)] = self.records * shares
+            _, _, noisy, variances = zip(*self.told, strict=True)
+            nearer = nearer_to(prior, none, noisy, variances)
+            self.prior_leads = self.prior_leads if nearer is None else nearer
+        self.told.clear()
+
     def _attributes(self) -> list[Attribute]:
         """Released columns as rows need them: probabilities of codes, and of units if many."""
         found = []
@@ -846,21 +903,27 @@ class _Views:
             found.append(Attribute(mu, order, units, mass, np.arange(len(mass))))
         return found
 
-    def _targets(self, attributes: Sequence[Attribute], population: Population) -> list[Target]:
+    def _targets(
+        self,
+        attributes: Sequence[Attribute],
+        population: Population,
+        refined: dict[Axes, FloatArray] | None = None,
+    ) -> list[Target]:
         """The margins that rows should have: single columns and chosen sets.
 
         What a table tells beside the rows is found once, when they have not followed it yet: else
         its noise would count again each time. The tables keep to what is known of their margins.
         """
+        refined = self.refined if refined is None else refined
         found: dict[Axes, FloatArray] = {
             (axis,): each.grouped for axis, each in enumerate(attributes)
         }
         grids = self._with_parts()
         for axes in sorted(grids, key=lambda each: (len(each), each)):
-            if axes not in self.refined:
+            if axes not in refined:
                 model, possible = population.smooth_margin(axes), population.possible(axes)
-                self.refined[axes] = self._refined(axes, grids[axes], model, possible, attributes)
-            found[axes] = with_margins(self.refined[axes], axes, parts_of_set(axes, found))
+                refined[axes] = self._refined(axes, grids[axes], model, possible, attributes)
+            found[axes] = with_margins(refined[axes], axes, parts_of_set(axes, found))
         targets = [Target(axes, table) for axes, table in found.items()]
         for axes, sizes in self.wide.items():
             groups = tuple(
@@ -938,25 +1001,26 @@ class _Views:
     def _model(self) -> ViewsModel:
         """The released model."""
         attributes, population = self._population()
+        if self.told:
+            self._with_prior(attributes, population)
         targets = self._targets(attributes, population)
-        listed = next(
-            (
-                target
-                for target in targets
-                if target.axes == tuple(self.used)
-                and target.table.size <= _LISTED
-                and max(self.table.shape) <= self.groups
-            ),
-            None,
+        whole = tuple(self.used) if self.joint is None and len(self.used) > 1 else None
+        listed = max(self.table.shape) <= self.groups and any(
+            target.axes == whole and target.table.size <= _LISTED for target in targets
         )
-        if self.joint is None and listed is not None and len(self.used) > 1:
-            population.list_cells(listed)
-        else:
+        if not listed:
             population.scale(targets)
             n_rows = min(max(_LAST_ROWS * self.total, _FEWEST_LAST), _MOST_LAST)
             population.renew(int(n_rows))
             population.fit(targets, _LAST_SWEEPS)
             population.settle(targets, _SETTLED)
+        prior = self.prior if self.prior_leads else None
+        if prior is not None:
+            attributes, population = self._with_prior(attributes, population)
+            targets = self._targets(attributes, population, self.refined_prior)
+            population.settle(targets, _LAST_SETTLED)
+        if listed:
+            population.list_cells(next(each for each in targets if each.axes == whole))
         rows = as_model(
             population,
             targets,
@@ -968,7 +1032,14 @@ class _Views:
             joint=self.joint,
         )
         cells = None if self.joint is None else (self.joint.noise, self.joint.elsewhere)
-        return ViewsModel(rows, self.columns, self.known, cells=cells, sums=self.sums)
+        return ViewsModel(
+            rows,
+            self.columns,
+            self.known,
+            cells=cells,
+            sums=self.sums,
+            prior="" if prior is None else prior.name,
+        )
 
 
 def _finer(

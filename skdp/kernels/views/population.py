@@ -8,6 +8,7 @@ Post-processing of released numbers.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...release import TreeDensity, inverse_rows
 from .attributes import Attribute
 from .laws import Laws
+from .prior import Prior
 
 __all__ = ["Population", "Target"]
 
@@ -36,6 +38,8 @@ _NEVER = -80.0
 _TINY = 1e-9
 # Numbers held at once while a column is drawn.
 _CHUNK = 1 << 20
+# Records that rows without a prior count for beside those of one.
+_OTHERS = 200.0
 
 
 # Group of each code of each attribute of a table; None where a table tells the codes apart.
@@ -103,6 +107,7 @@ class Population:
             for axis in range(len(self.sizes))
         ]
         self.weights = np.full(len(rows), 1.0 / len(rows))
+        self._worth = 0.0
         self._factors: dict[tuple[int, ...], Factor] = {}
         self._coarse: dict[tuple[int, ...], Factor] = {}
         alone = [_log(mass) for mass in density.grouped]
@@ -125,6 +130,31 @@ class Population:
         density = laws.independent(attributes)
         rows = laws.rows(density, n_rows, generator)
         return cls(density, rows, laws.barriers(attributes), generator)
+
+    def with_prior(self, prior: Prior, attributes: Sequence[Attribute], laws: Laws) -> Population:
+        """Rows of a prior, and with a small weight those here, which have what it lacks.
+
+        Its weights are settled only: rows drawn again would forget what the prior knows.
+        """
+        found = copy.copy(self)
+        kept = laws.kept(prior.rows)
+        share = prior.worth / (prior.worth + _OTHERS)
+        weights = share * prior.weights[kept]
+        found.weights = np.concatenate([weights, (1 - share) * self.weights])
+        found.weights /= found.weights.sum()
+        found.columns = []
+        for axis, (each, column) in enumerate(zip(attributes, self.columns, strict=True)):
+            codes = prior.rows[kept, axis]
+            own = codes if each.groups is None else each.groups[codes].astype(np.int32)
+            found.columns.append(np.concatenate([own, column]))
+        # As the variance of a mean of two samples.
+        found._worth = 1.0 / (share**2 / prior.worth + (1 - share) ** 2 / self.n_rows)
+        return found
+
+    @property
+    def worth(self) -> float:
+        """Number of independent records that tell as much as the rows."""
+        return self._worth or float(self.n_rows)
 
     @property
     def n_rows(self) -> int:
@@ -153,7 +183,7 @@ class Population:
         apart /= max(apart.sum(), _TINY)
         possible = apart > 0
         distance = found - apart
-        chi = self.n_rows * float((distance[possible] ** 2 / apart[possible]).sum())
+        chi = self.worth * float((distance[possible] ** 2 / apart[possible]).sum())
         by_chance = min(float(possible.sum()) / max(chi, 1.0), 1.0)
         smooth: FloatArray = found - by_chance * distance
         return smooth

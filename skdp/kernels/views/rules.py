@@ -176,6 +176,7 @@ class Rules(NamedTuple):
             self._possible(zeros),
             cells=model.cells,
             sums={key: self._spread(key, each) for key, each in model.sums.items()},
+            prior=model.prior,
         )
 
     def _spread(self, key: tuple[int, int], sums: MeasuredSums) -> MeasuredSums:

@@ -1,0 +1,116 @@
+"""A prior: public rows, or those of an earlier release, that synthetic rows start from.
+
+Privacy. Nothing here costs anything: the prior is public or was charged when it was released, and
+it is compared with released numbers alone. Tables and their noise are those of a release without a
+prior; only which sets are chosen, and which rows agree with the tables, follow from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._types import CodeArray, FloatArray
+from ...hierarchy import project_to_simplex
+from ...release import ColumnEstimate, group_sums
+from .attributes import Attribute
+from .laws import rescaled
+from .rules import Rules
+
+__all__ = ["Prior", "nearer_to"]
+
+# Standard deviations of the noise that a prior must be nearer to tables to be used, and that a
+# column must be away from it to be told from it.
+_CLEAR, _APART = 2.0, 2.0
+
+
+class Prior(NamedTuple):
+    """Weighted rows.
+
+    Attributes
+    ----------
+    rows : ndarray of int32, shape (n_rows, n_attributes)
+        Codes.
+    weights : ndarray of float64, shape (n_rows,)
+        Shares of the records; they add up to 1.
+    worth : float
+        Number of independent records that tell as much.
+    name : str
+        What the release says of it: kind and fingerprint.
+    """
+
+    rows: CodeArray
+    weights: FloatArray
+    worth: float
+    name: str
+
+    @classmethod
+    def of(cls, codes: CodeArray, name: str) -> Prior:
+        """Rows that are all different, from codes of at least one record."""
+        rows, counts = np.unique(codes, axis=0, return_counts=True)
+        return cls(rows.astype(np.int32), counts / len(codes), float(len(codes)), name)
+
+    def within(self, rules: Rules) -> Prior:
+        """The rows that no rule forbids, over the codes that records can have."""
+        kept = np.ones(len(self.rows), dtype=bool)
+        places = np.empty_like(self.rows)
+        for axis, (codes, size) in enumerate(zip(rules.codes, rules.shape, strict=True)):
+            to = np.full(size, -1, dtype=np.int32)
+            to[codes] = np.arange(len(codes))
+            places[:, axis] = to[self.rows[:, axis]]
+            kept &= places[:, axis] >= 0
+        weights = self.weights[kept]
+        return self._replace(rows=places[kept], weights=weights / max(weights.sum(), 1e-300))
+
+    def column(self, axis: int, each: Attribute, estimate: ColumnEstimate) -> Attribute:
+        """A released column, moved to the prior as far as noise explains the distance.
+
+        The estimator of James and Stein for the groups of a column, with one factor. A distance is
+        not believed before it is clearly above the noise: the prior is used only where tables of
+        several columns are nearer to it.
+        """
+        n_groups = len(each.grouped)
+        groups = np.arange(n_groups) if each.groups is None else each.groups
+        held = np.zeros((len(groups), n_groups))
+        held[np.arange(len(groups)), groups] = 1.0
+        counts = estimate.counts @ held
+        whole = max(float(counts.sum()), 1.0)
+        own = group_sums(self.weights, groups[self.rows[:, axis]], n_groups)
+        away = counts - counts.sum() * own
+        # The total is the same in both: its variance is no distance.
+        of_total = float(estimate.variance(np.ones((len(groups), 1)))[0])
+        noise = float(estimate.variance(held).sum()) - of_total / n_groups
+        doubted = noise * (1 + _APART * math.sqrt(2 / n_groups))
+        trust = max(1 - doubted / max(float(away @ away), 1e-300), 0.0)
+        grouped = project_to_simplex(counts - (1 - trust) * away, whole) / whole
+        return each._replace(mu=rescaled(each, grouped), grouped=grouped)
+
+
+def nearer_to(
+    second: Sequence[FloatArray],
+    first: Sequence[FloatArray],
+    noisy: Sequence[FloatArray],
+    variances: Sequence[float],
+) -> bool | None:
+    """Whether released tables are clearly nearer to the second of two models; None if unclear.
+
+    The squared distances of each cell are compared, in units of the variance of its noise and of a
+    sample: twice the log likelihood ratio, whose standard deviation is known.
+
+    Parameters
+    ----------
+    second, first : sequence of ndarray of float64
+        Expected counts.
+    noisy : sequence of ndarray of float64
+    variances : sequence of float
+        Of the noise of a cell of each table.
+    """
+    nearer = doubt = 0.0
+    for two, one, told, variance in zip(second, first, noisy, variances, strict=True):
+        spread = variance + (one + two) / 2
+        nearer += float((((told - one) ** 2 - (told - two) ** 2) / spread).sum())
+        doubt += float((4 * (two - one) ** 2 / spread).sum())
+    return nearer > 0 if abs(nearer) > _CLEAR * math.sqrt(doubt) else None

@@ -1,0 +1,241 @@
+"""A prior: when rows start from it, what is refused, and that the release names it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import skdp
+from skdp import (
+    Categorical,
+    Domain,
+    DomainError,
+    MarginalSynthesizer,
+    Numeric,
+    PrivacyLedger,
+    PublicTable,
+    Synopsis,
+)
+from skdp.inspection import assert_private, privacy_report
+from skdp.kernels.views.prior import nearer_to
+from skdp.quality import k_marginal
+from skdp.synthesis.priors import as_prior
+
+KINDS = list("pqrstu")
+DOMAIN = Domain(
+    {
+        "a": Categorical(KINDS),
+        "b": Numeric(0, 8, bins=8),
+        "c": Categorical(["no", "yes"]),
+        "d": Numeric(0, 8, bins=8),
+        "e": Categorical(KINDS),
+    }
+)
+RULED = Domain(DOMAIN.items(), structure=[skdp.forbid("c == 'yes' and b < 4")])
+
+
+def rows(n, seed=0):
+    """Five columns that all depend on a hidden one."""
+    rng = np.random.default_rng(seed)
+    level = rng.beta(0.8, 0.8, (n, 1))
+    noisy = np.clip(level + rng.normal(0, 0.12, (n, 5)), 0, 0.999)
+    kinds = np.array(KINDS, dtype=object)
+    return pd.DataFrame(
+        {
+            "a": kinds[(noisy[:, 0] * 6).astype(int)],
+            "b": noisy[:, 1] * 8,
+            "c": np.where(noisy[:, 2] > 0.5, "yes", "no"),
+            "d": 8 - noisy[:, 3] * 8,
+            "e": kinds[(noisy[:, 4] * 6).astype(int)],
+        }
+    )
+
+
+def shuffled(frame, seed=5):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({name: rng.permutation(frame[name]) for name in frame})
+
+
+def release(records, prior, epsilon=0.2, seed=0, domain=DOMAIN, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
+        made = MarginalSynthesizer(
+            epsilon, domain=domain, prior=prior, random_state=seed, **parameters
+        )
+        return made.fit(records)
+
+
+def score(made, records, domain=DOMAIN):
+    drawn = domain.encode(made.sample(len(records), random_state=0))
+    return k_marginal(domain.encode(records), drawn, domain.shape)
+
+
+def scores(prior, seeds=3, **parameters):
+    records = rows(4_000)
+    made = [release(records, prior, seed=seed, **parameters) for seed in range(seeds)]
+    used = [bool(each.synopsis_.model.prior) for each in made]
+    return np.mean([score(each, records) for each in made]), used
+
+
+def test_a_good_prior_makes_rows_better_and_a_bad_one_costs_little():
+    without, _ = scores(None)
+    good, used = scores(PublicTable(rows(4_000, seed=1)))
+    assert good > without + 30 and all(used)
+    bad, _ = scores(PublicTable(shuffled(rows(4_000, seed=1))))
+    assert bad > without - 10
+    turned = rows(4_000, seed=1)
+    turned["a"] = turned["a"].map(dict(zip(KINDS, KINDS[::-1], strict=True)))
+    assert scores(PublicTable(turned))[0] > without - 10
+
+
+def test_a_prior_that_is_wrong_about_most_pairs_costs_little():
+    wrong = rows(4_000, seed=1)
+    wrong["b"] = 8 - wrong["b"]
+    wrong["e"] = shuffled(wrong)["e"]
+    without, _ = scores(None, epsilon=1.0)
+    assert scores(PublicTable(wrong), epsilon=1.0)[0] > without - 3
+
+
+def test_a_release_is_a_prior_and_costs_nothing_more():
+    ledger = PrivacyLedger(2)
+    records = rows(4_000)
+    first = release(records, None, epsilon=1.0, ledger=ledger)
+    second = release(records, first.synopsis_, ledger=ledger)
+    assert float(ledger.spent) == 1.2
+    assert second.synopsis_.model.prior.startswith("a release, SHA-256 ")
+    assert score(second, records) > score(release(records, None), records) + 20
+
+
+def test_a_target():
+    records = rows(4_000)
+    prior = PublicTable(rows(4_000, seed=1))
+    made = [
+        MarginalSynthesizer(0.2, domain=DOMAIN, target="c", prior=each, random_state=0).fit(
+            records.drop(columns="c"), records["c"]
+        )
+        for each in (None, prior)
+    ]
+    assert score(made[1], records) > score(made[0], records) + 20
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 2.0, 30.0])
+def test_no_row_breaks_a_rule_and_rows_of_the_prior_that_do_are_left_out(epsilon):
+    records = rows(4_000)
+    public = PublicTable(rows(1_000, seed=1))
+    with pytest.warns(UserWarning, match="of 1,000 rows of the prior .* break its rules"):
+        made = MarginalSynthesizer(epsilon, domain=RULED, prior=public).fit(records)
+    drawn = made.sample(5_000, random_state=0)
+    assert not ((drawn["c"] == "yes") & (drawn["b"] < 4)).any()
+    assert made.count("c == 'yes' and b < 4") == 0
+
+
+def test_the_release_and_its_guarantee_name_the_prior(tmp_path):
+    public = rows(4_000, seed=1)
+    made = release(rows(4_000), PublicTable(public)).synopsis_
+    name = as_prior(PublicTable(public.sample(frac=1, random_state=0)), DOMAIN).name
+    assert len(name.split()[-1]) == 64 and name == made.model.prior
+    assert f"prior: {name}, used for rows" in made.mechanism
+    answer = made.count("a == 'p' and d > 2.5", return_interval=True)
+    assert f"estimated, with a prior: {name}." in answer.guarantee
+    made.save(tmp_path / "release.skdp")
+    again = Synopsis.load(tmp_path / "release.skdp")
+    assert again.mechanism == made.mechanism
+    assert again.count("a == 'p' and d > 2.5", return_interval=True) == answer
+    other = as_prior(PublicTable(public[1:]), DOMAIN).name
+    assert other != name
+    assert as_prior(made, DOMAIN).name == as_prior(again, DOMAIN).name
+
+
+@pytest.mark.parametrize(
+    ("prior", "error", "message"),
+    [
+        (rows(10), TypeError, r"prior=PublicTable\(frame\)"),
+        ("census", TypeError, "must be a Synopsis or a PublicTable, got str"),
+        (PublicTable(rows(10)[:0]), ValueError, "no rows"),
+        (PublicTable(rows(10).drop(columns="d")), DomainError, "prior .* columns.*'d'"),
+        (PublicTable(rows(10).assign(f=1)), DomainError, "prior .* columns.*'f'"),
+        (PublicTable(rows(10).assign(b=pd.Timestamp(0))), DomainError, "'b'"),
+        (PublicTable(rows(10).assign(a="z")), ValueError, "None of the 10 rows.*'a'"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_spent(prior, error, message):
+    ledger = PrivacyLedger(1)
+    with pytest.raises(error, match=message):
+        MarginalSynthesizer(1.0, domain=DOMAIN, prior=prior, ledger=ledger).fit(rows(50))
+    assert ledger.spent == 0
+
+
+def test_a_release_of_other_columns_is_refused_and_they_are_named():
+    other = Domain({**dict(DOMAIN.items()), "b": Numeric(0, 8, bins=4)}).select(list("abcd"))
+    prior = release(rows(500).drop(columns="e"), None, domain=other).synopsis_
+    with pytest.raises(DomainError, match=r"it lacks \['e'\].*declares otherwise \['b'\]"):
+        MarginalSynthesizer(1.0, domain=DOMAIN, prior=prior).fit(rows(50))
+
+
+@pytest.mark.parametrize("parameters", [{"plan": "mst"}, {"plan": "aim"}, {"max_order": 1}])
+def test_a_prior_needs_tables_that_can_speak_against_it(parameters):
+    ledger = PrivacyLedger(1)
+    with pytest.raises(ValueError, match="no place for a prior"):
+        MarginalSynthesizer(
+            domain=DOMAIN, prior=PublicTable(rows(10)), ledger=ledger, **parameters
+        ).fit(rows(50))
+    assert ledger.spent == 0
+
+
+def test_rows_that_do_not_fit_are_counted_and_left_out():
+    public = rows(100, seed=1)
+    public.loc[:9, "a"] = "z"
+    with pytest.warns(UserWarning, match="10 of 100 rows of the prior do not fit"):
+        found = as_prior(PublicTable(public), DOMAIN, warn=True)
+    assert found.worth == 90
+
+
+def test_what_is_private_about_a_prior_is_reported():
+    def made(prior):
+        return MarginalSynthesizer(1.0, domain=DOMAIN, prior=prior)
+
+    assert_private(made(PublicTable(rows(10))))
+    with pytest.raises(AssertionError, match="DataFrame as prior=.*PublicTable"):
+        assert_private(made(rows(10)))
+    seeded = release(rows(100), None).synopsis_
+    assert "without a guarantee" in str(privacy_report(made(seeded)))
+    private = MarginalSynthesizer(1.0, domain=DOMAIN).fit(rows(2_000)).synopsis_
+    assert_private(made(private))
+
+
+def test_copies_share_the_rows_and_files_keep_them():
+    public = PublicTable(rows(10))
+    made = MarginalSynthesizer(domain=DOMAIN, prior=public)
+    assert clone(made).prior is public and copy.deepcopy(public) is public
+    assert repr(pickle.loads(pickle.dumps(public))) == "PublicTable(10 rows, 5 columns)"
+
+
+def test_models_are_compared_by_what_noise_leaves_of_the_difference():
+    rng = np.random.default_rng(0)
+    near, far = np.full((8, 8), 50.0), np.full((8, 8), 70.0)
+    noisy = near + rng.normal(0, 5, near.shape)
+    assert nearer_to([near], [far], [noisy], [25.0]) is True
+    assert nearer_to([far], [near], [noisy], [25.0]) is False
+    # Beside a noise of 1,000 the models cannot be told apart.
+    assert nearer_to([near], [far], [near + rng.normal(0, 1e3, near.shape)], [1e6]) is None
+    assert nearer_to([near], [near], [noisy], [25.0]) is None
+
+
+def test_one_row_and_columns_of_one_code():
+    domain = Domain(
+        {"a": Categorical(["x"]), "b": Numeric(0, 2, bins=2), "c": Numeric(0, 3, bins=3)}
+    )
+    one = PublicTable(pd.DataFrame({"a": ["x"], "b": [0.5], "c": [1.5]}))
+    records = pd.DataFrame({"a": ["x"] * 50, "b": [1.5] * 50, "c": [0.5] * 50})
+    for epsilon in (1e-4, 1.0, 1e6):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = MarginalSynthesizer(epsilon, domain=domain, prior=one).fit(records)
+        assert np.isfinite(made.count("b > 1 and c < 1"))
