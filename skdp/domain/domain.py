@@ -358,6 +358,9 @@ class Domain(Columns, Declaring):
         codes = np.empty((frame.n_rows, len(self)), dtype=np.int32, order="F")
         for position, (name, attribute) in enumerate(self.items()):
             codes[:, position] = attribute.encode(frame.column(name))
+        if frame.unfit is not None:
+            # Privacy. A record of a file that could not be read is marked by its own line alone.
+            codes[frame.unfit] = -1
         if self.structure.zeros:
             # Privacy. Which cells are empty is declared, never read from data. Whether a record is
             # skipped depends on this record and the declaration alone, so it is a map from records

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import numbers
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -24,6 +25,7 @@ __all__ = [
     "digits",
     "is_exact_float",
     "is_missing",
+    "number_written",
     "plain_category",
     "plain_text",
     "refuse_placeholder",
@@ -159,3 +161,43 @@ def is_missing(value: Any) -> bool:
     except BaseException as error:
         reraise_interrupts(error)
         return True
+
+
+# Numbers as people write them: a sign or brackets, a sign of money before or after, groups of three
+# digits, decimals. The decimal mark decides what stands between groups.
+_MONEY = "[$€£¥]"
+_WRITTEN = {
+    mark: re.compile(
+        rf"(?P<minus>[-\u2212(]|\+)?\s?{_MONEY}?\s?(?P<low>[-\u2212])?"
+        rf"(?P<whole>\d{{1,3}}(?P<between>[{groups}'\u2019\s])\d{{3}}(?:(?P=between)\d{{3}})*|\d*)"
+        rf"(?:{re.escape(mark)}(?P<part>\d*))?(?P<power>[eE][-+]?\d+)?\s?(?:{_MONEY}|%)?\)?",
+    )
+    for mark, groups in ((".", ","), (",", "."))
+}
+
+
+def number_written(text: str, decimal: str = ".") -> float:
+    """The number that a text writes, NaN if it writes none: a map of the text alone.
+
+    Parameters
+    ----------
+    text : str
+        As Python reads floats, and with groups of three digits, signs of money, a percent sign
+        (which is left out: 5% is 5), and brackets around negative numbers.
+    decimal : {".", ","}, default="."
+        With a decimal comma, a point stands between groups.
+    """
+    if decimal == ".":
+        try:
+            return float(text)
+        except ValueError:
+            pass
+    found = _WRITTEN[decimal].fullmatch(text.strip()) if len(text) < 64 else None
+    if found is None or not (found["whole"] or found["part"]):
+        return math.nan
+    bracket = found["minus"] == "("
+    if bracket != text.rstrip().endswith(")") or (found["low"] and found["minus"]):
+        return math.nan
+    digits = "".join(d for d in found["whole"] if d.isdigit())
+    size = float(f"{digits or 0}.{found['part'] or 0}{found['power'] or ''}")
+    return -size if found["low"] or (found["minus"] or "+") not in "+" else size
