@@ -118,12 +118,14 @@ def _domain(commands: Commands) -> None:
         inside,
         "skeleton",
         _run_skeleton,
-        "print Python code that declares the columns of a file, to be filled in",
+        "print YAML that declares the columns of a file, to be filled in",
         "Only names and types are read, never a value. A CSV file has names only; its first line "
-        "must be\nthe header. Fill in the ranges and categories that are publicly known.",
+        "must be\nthe header. Fill in the ranges and categories that are publicly known, and give "
+        "the file as --domain.",
     )
+    skeleton.add_argument("--python", action="store_true", help="print Python code instead")
     _data_options(skeleton)
-    _out(skeleton, "file for the code; default: standard output")
+    _out(skeleton, "file for the text; default: standard output")
 
     schema = _command(
         inside,
@@ -140,12 +142,19 @@ def _domain(commands: Commands) -> None:
         inside,
         "check",
         _run_check,
-        "count the values that a domain would clip or skip: exact, for the data owner only",
+        "count what a domain would clip or skip, and correct it: exact, for the data owner only",
         "NOT PRIVATE: the counts are exact. Do not pass them on, and do not choose a domain by "
-        "them\nthat would tell what they are.\n\n" + _DATA,
+        "them\nthat would tell what they are. At a terminal it also says what the domain misses, "
+        "and prints\na corrected one, with blanks to be filled in from what is publicly known. "
+        "Without --domain it\nproposes one.\n\n" + _DATA,
     )
     _data_options(check)
-    _domain_option(check)
+    check.add_argument("--domain", metavar="DOMAIN", help=_DOMAIN)
+    _structure_option(check)
+    check.add_argument("--python", action="store_true", help="print Python code, not YAML")
+    check.add_argument(
+        "--show", action="store_true", help="show the findings where the output is no terminal"
+    )
 
     describe = _command(inside, "describe", _run_describe, "list the columns of a domain")
     describe.add_argument("domain", help=_DOMAIN)

@@ -10,7 +10,7 @@ import os
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +20,10 @@ import pandas as pd
 
 from ..domain import Domain
 from ..rows import ParquetFile, is_parquet_file, is_parquet_name
-from .csv_lines import Form, lines_of, names_of, read_records, records_of
+from .csv_lines import Declared, Form, lines_of, names_of, read_records, records_of
 from .progress import Progress
 
-__all__ = ["Source", "header_of", "open_source"]
+__all__ = ["Source", "header_of", "open_source", "open_table"]
 
 _CLOSED = "the file was written with the quotes of every record closed"
 
@@ -87,7 +87,26 @@ def open_source(
         yield _ParquetSource(path, columns, more)
         return
     with _opened(path, options) as table:
-        yield _TableSource(table, domain, columns, more)
+        check_columns(
+            table.header,
+            columns,
+            f"The first line of {path}",
+            "It must name the columns as the domain does. A CSV file has commas between its "
+            "fields; give another sign with --sep.",
+        )
+        columns += present(table.header, more)
+        yield _TableSource(table, {n: domain.declared(n) if n in domain else None for n in columns})
+
+
+@contextmanager
+def open_table(path: str, columns: Mapping[str, Declared], options: Any) -> Iterator[Source]:
+    """Open a file of records whose columns are not declared: for its owner."""
+    if _is_parquet(path):
+        yield _ParquetSource(path, list(columns), [])
+        return
+    with _opened(path, options) as table:
+        check_columns(table.header, list(columns), f"The first line of {path}", "")
+        yield _TableSource(table, columns)
 
 
 def _is_parquet(path: str) -> bool:
@@ -99,21 +118,8 @@ def _is_parquet(path: str) -> bool:
 class _TableSource:
     """Records of a CSV file or a workbook, each read by itself."""
 
-    def __init__(
-        self, table: _Table, domain: Domain, columns: Sequence[str], more: Sequence[str]
-    ) -> None:
-        self._table, self.assumes = table, table.assumes
-        check_columns(
-            table.header,
-            columns,
-            f"The first line of {table.path}",
-            "It must name the columns as the domain does. A CSV file has commas between its "
-            "fields; give another sign with --sep.",
-        )
-        columns = [*columns, *present(table.header, more)]
-        self._columns = {
-            name: domain.declared(name) if name in domain else None for name in columns
-        }
+    def __init__(self, table: _Table, columns: Mapping[str, Declared]) -> None:
+        self._table, self.assumes, self._columns = table, table.assumes, columns
 
     def empty(self) -> Any:
         return read_records([], self._table.header, self._columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -447,6 +448,10 @@ class Domain(Columns, Declaring):
     def check(self, data: Any) -> DomainReport:
         """Report what would be clipped, mapped or skipped. NOT private: for the data owner only.
 
+        Columns that are not declared are ignored. The report also says what the declaration misses
+        (gaps, whole numbers, forms of dates, values that many records share, rules that nearly all
+        keep, repeated identifiers), and writes a corrected one with blanks.
+
         Warns
         -----
         PrivacyLeakWarning
@@ -457,7 +462,11 @@ class Domain(Columns, Declaring):
         DomainError
             For errors of the schema, see :meth:`check_schema`.
         """
+        from .doctor import examined  # few programs ask for it
+
         rows = read(data)
+        if not rows.n_unnamed:
+            rows = rows.select([name for name in rows.names if name in self._declared])
         self.check_schema(rows)
         warnings.warn(
             "Domain.check counts private values exactly: its answer is not private and must not "
@@ -465,7 +474,11 @@ class Domain(Columns, Declaring):
             PrivacyLeakWarning,
             stacklevel=2,
         )
-        return report_of(self, self._named(rows))
+        frame = self._named(rows)
+        found = examined(self, frame)
+        return replace(
+            report_of(self, frame), findings=tuple(found.lines), drafts=tuple(found.drafts)
+        )
 
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .._validation import check_choice
 from .rules import TotalOf
 from .shown import html_table, rule_text
 
@@ -47,6 +50,12 @@ class DomainReport:
     n_unfit : int, default=0
         Number of records of a file that could not be read, which are not counted by column: lines
         with an odd number of quotes, or with more fields than the first.
+    findings : tuple of str
+        What the declaration misses: gaps, forms of dates, whole numbers, crowded bins, values that
+        many records share, categories that differ by case, repeated identifiers, rules that nearly
+        all records keep.
+    drafts : list
+        What :meth:`declaration` writes.
     """
 
     columns: pd.DataFrame
@@ -54,6 +63,22 @@ class DomainReport:
     n_skipped: int
     rules: pd.DataFrame | None = None
     n_unfit: int = 0
+    findings: tuple[str, ...] = ()
+    drafts: Sequence[Any] = field(default=(), repr=False)
+
+    def declaration(self, style: str = "python") -> str:
+        """The corrected declaration, with blanks where only the records know the value.
+
+        Fill them in from what is publicly known: what the records hold must not go into it.
+
+        Parameters
+        ----------
+        style : {"python", "yaml"}, default="python"
+        """
+        from .schemas import draft_text
+
+        check_choice(style, "style", ("python", "yaml"))
+        return draft_text(self.drafts, style)
 
     @property
     def clean(self) -> bool:
@@ -112,6 +137,7 @@ class DomainReport:
             more = len(table) - _MOST_ROWS
             lines.append(table[:_MOST_ROWS].to_string())
             lines += [f"... ({more} more)"] * (more > 0)
+        lines += [f"- {line}" for line in self.findings]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -124,6 +150,9 @@ class DomainReport:
             parts.append(html_table(["", *table.columns], rows))
             more = len(table) - _MOST_ROWS
             parts += [f"<p>... ({more} more)</p>"] * (more > 0)
+        if self.findings:
+            items = "".join(f"<li>{html.escape(line)}</li>" for line in self.findings)
+            parts.append(f"<ul>{items}</ul>")
         return "".join(parts)
 
 

@@ -45,8 +45,8 @@ MAX_INTEGER = 2**53
 
 
 def refuse_placeholder(value: Any, what: str) -> None:
-    """Refuse the dots that `Domain.skeleton` leaves to be filled in."""
-    if value is ...:
+    """Refuse the dots that `Domain.skeleton` leaves to be filled in, in code or in YAML."""
+    if value is ... or (isinstance(value, str) and value == "..."):
         raise DomainError(
             f"{what} is still `...`, a placeholder. Replace it by what is publicly known, never by "
             "what the records hold."
@@ -55,7 +55,8 @@ def refuse_placeholder(value: Any, what: str) -> None:
 
 def plain_category(value: Any, what: str) -> Category:
     """A category as a plain Python value; members of an Enum stand for their values."""
-    refuse_placeholder(value, what)
+    if value is ...:
+        refuse_placeholder(value, what)
     if isinstance(value, enum.Enum):
         value = value.value
     if isinstance(value, np.bool_ | np.number):
