@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         Text,
         at_most,
         derived,
-        domains,
         forbid,
         missing_together,
         only_if,
@@ -147,7 +146,6 @@ __all__ = [
     "Text",
     "at_most",
     "derived",
-    "domains",
     "forbid",
     "make_private_scorer",
     "missing_together",
@@ -210,7 +208,6 @@ _HOMES = {
         "Text",
         "at_most",
         "derived",
-        "domains",
         "forbid",
         "missing_together",
         "only_if",
@@ -297,11 +294,13 @@ _MODULES = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if _MODULES.get(name, name) == "domain":
+    if _MODULES.get(name, name) in ("domain", "domains"):
         # A domain reads tables through what this package registers with it.
         import_module(".rows", __name__)
     if name in _MODULES:
         value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    elif name == "domains":
+        value = import_module(".domain.domains", __name__)
     elif name in _PACKAGES:
         value = import_module(f".{name}", __name__)
     else:
@@ -311,4 +310,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES})
+    return sorted({*globals(), *__all__, *_PACKAGES, "domains"})

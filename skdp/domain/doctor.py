@@ -27,34 +27,18 @@ from .values import is_missing, number_written
 __all__ = ["Findings", "examined"]
 
 
-@dataclass(frozen=True)
-class _Tuning:
-    """When something is worth a line. None of it protects anything: all numbers are exact.
+# When something is worth a line. None of it protects anything: all numbers are exact.
+# Share of the values that must be numbers, or dates in one form, for a column without a type.
+KIND = 0.95
+# Most distinct values of a column that is proposed as categories.
+CATEGORIES = 60
+# Share of the records in one bin, and at one value among many.
+CROWDED, POINT = 0.5, 0.05
+# Share of the records that keep a rule that is proposed.
+RULE = 0.98
+# Columns that are compared in pairs, and rules of a kind that are shown.
+COLUMNS, RULES = 40, 12
 
-    Attributes
-    ----------
-    kind : float
-        Share of the values that must be numbers, or dates in one form, for a column without a type.
-    categories : int
-        Most distinct values of a column that is proposed as categories.
-    crowded, point : float
-        Share of the records in one bin, and at one value among many.
-    rule : float
-        Share of the records that keep a rule that is proposed.
-    columns, rules : int
-        Columns that are compared in pairs, and rules of a kind that are shown.
-    """
-
-    kind: float = 0.95
-    categories: int = 60
-    crowded: float = 0.5
-    point: float = 0.05
-    rule: float = 0.98
-    columns: int = 40
-    rules: int = 12
-
-
-TUNING = _Tuning()
 _FORMS = (
     "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y",
     "%b %d, %Y", "%b-%Y", "%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%b-%y",
@@ -73,13 +57,10 @@ class Findings:
     lines : list of str
         Each begins with the column that it is about.
     drafts : list of Draft
-    changed : bool
-        Whether the drafts differ from what was declared.
     """
 
     lines: list[str] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)
-    changed: bool = False
 
 
 def examined(domain: Any, frame: Any) -> Findings:
@@ -94,23 +75,30 @@ def examined(domain: Any, frame: Any) -> Findings:
     found = Findings()
     declared = dict.fromkeys(frame.names) if domain is None else dict(domain._declared)
     readable = np.ones(frame.n_rows, dtype=bool) if frame.unfit is None else ~frame.unfit
-    held: dict[str, tuple[Any, Any, BoolArray]] = {}
+    held: dict[str, tuple[str, _Values]] = {}
     for name, attribute in declared.items():
-        if name not in frame.names or not readable.any():
-            found.drafts.append((name, _data_of(attribute), ""))
-            continue
-        column = _Values(frame.column(name), readable)
-        data = _proposed(column, name) if attribute is None else _data_of(attribute)
-        lines, changes = _of_column(column, attribute, data)
-        found.lines += [f"{name}: {line}" for line in lines]
-        found.changed |= bool(changes) or attribute is None
-        data = {**data, **changes}
-        if changes and "bins" in data and data.get("type") != "numeric":
-            del data["bins"]
+        data = _data_of(attribute)
+        if name in frame.names and readable.any():
+            column = _Values(frame.column(name), readable)
+            note = _Notes(_proposed(column, name) if attribute is None else data)
+            _of_column(column, attribute, note)
+            found.lines += [f"{name}: {line}" for line in note.lines]
+            data = note.data
+            held[name] = (data["type"], column)
         found.drafts.append((name, data, ""))
-        held[name] = (data["type"], column, column.absent)
     found.lines += _rules(held)
     return found
+
+
+class _Notes:
+    """Sentences on one column, and its declaration with what they change."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data, self.lines = data, list[str]()
+
+    def __call__(self, line: str, **changes: Any) -> None:
+        self.lines.append(line)
+        self.data |= changes
 
 
 def _data_of(attribute: Any) -> dict[str, Any]:
@@ -118,6 +106,8 @@ def _data_of(attribute: Any) -> dict[str, Any]:
     for end in ("lower", "upper"):
         if isinstance(data.get(end), float) and data[end].is_integer():
             data[end] = int(data[end])
+    if isinstance(attribute, Date | Datetime) and "bins=" not in repr(attribute):
+        del data["bins"]
     return data
 
 
@@ -179,145 +169,122 @@ def _proposed(column: _Values, name: str) -> dict[str, Any]:
     if not column.n:
         return {"type": ..., **gaps}
     present = column.numbers[~column.absent]
-    if (~np.isnan(present)).mean() >= TUNING.kind and column.column.kind != "boolean":
+    if (~np.isnan(present)).mean() >= KIND and column.column.kind != "boolean":
         whole = bool((present[~np.isnan(present)] % 1 == 0).all())
-        if whole and column.distinct == column.n and column.n > TUNING.categories:
+        if whole and column.distinct == column.n and column.n > CATEGORIES:
             return {"type": "identifier"}
         return {"type": "numeric", "lower": ..., "upper": ..., **gaps}
     form, n, _ = column.form()
-    if column.n and n >= TUNING.kind * sum(count for _, count in column.texts) > 0:
+    if column.n and n >= KIND * sum(count for _, count in column.texts) > 0:
         unit = {} if form is None or "d" in form else {"unit": "month"}
         more = {} if form is None else {"format": form}
         return {"type": "date", "lower": ..., "upper": ..., **unit, **more, **gaps}
-    if column.distinct <= TUNING.categories:
+    if column.distinct <= CATEGORIES:
         return {"type": "categorical", "categories": ..., **gaps}
     return {"type": "identifier"}
 
 
-def _of_column(column: _Values, attribute: Any, data: dict[str, Any]) -> tuple[list[str], Any]:
-    """Sentences on one column, and what its declaration should say instead."""
-    kind = data["type"]
-    total = len(column.codes)
-    lines: list[str] = []
-    changes: dict[str, Any] = {}
+def _of_column(column: _Values, attribute: Any, note: _Notes) -> None:
+    """What there is to say of one column."""
     gaps = int(column.absent.sum())
-    if gaps and not data.get("nullable", True):
-        lines.append(
-            f"{_share(gaps, total)} of the records have no value and are skipped: nullable"
-        )
-        changes["nullable"] = True
+    if gaps and not note.data.get("nullable", True):
+        share = _share(gaps, len(column.codes))
+        note(f"{share} of the records have no value and are skipped: nullable", nullable=True)
+    kind = note.data["type"]
     if kind == "identifier":
-        lines += _repeats(column)
-    elif kind in ("date", "datetime"):
-        more, change = _of_dates(column, attribute, data)
-        lines, changes = lines + more, {**changes, **change}
+        _repeats(column, note)
+    elif kind in ("date", "datetime") and column.texts:
+        _of_dates(column, attribute, note)
     elif kind == "numeric":
-        more, change = _of_numbers(column, attribute, data)
-        lines, changes = lines + more, {**changes, **change}
+        _of_text(column, note)
+        x = column.numbers[~column.absent & np.isfinite(column.numbers)]
+        if len(x):
+            _of_numbers(x, attribute, note)
     elif kind == "categorical":
-        lines += _of_categories(column, attribute)
-    return lines, changes
+        _of_categories(column, attribute, note)
 
 
-def _of_numbers(
-    column: _Values, attribute: Any, data: dict[str, Any]
-) -> tuple[list[str], dict[str, Any]]:
-    lines: list[str] = []
-    changes: dict[str, Any] = {}
-    x = column.numbers[~column.absent & np.isfinite(column.numbers)]
-    unread = column.n - int((~np.isnan(column.numbers[~column.absent])).sum())
-    commas = sum(n for t, n in column.texts if np.isnan(number_written(t)) and not np.isnan(
-        number_written(t, ","))
-    )  # fmt: skip
+def _of_text(column: _Values, note: _Notes) -> None:
+    """Numbers that are written as text."""
+    commas = money = 0
+    for text, n in column.texts:
+        unread = np.isnan(number_written(text))
+        commas += n * bool(unread and not np.isnan(number_written(text, ",")))
+        money += n * bool(not unread and any(sign in text for sign in "$€£¥%,"))
     if commas:
-        lines.append(f"{_share(commas, column.n)} of the values have a decimal comma: --decimal ,")
-    elif unread:
-        lines.append(f"{_share(unread, column.n)} of the values are no numbers")
-    money = sum(n for t, n in column.texts if any(sign in t for sign in "$€£¥%,"))
-    if money and not commas:
-        lines.append(f"{_share(money, column.n)} of the values are written with signs or groups")
-    if not len(x):
-        return lines, changes
-    plain = not data.get("integer") and data.get("step") is None and data.get("decimals") is None
-    if plain and (x % 1 == 0).all():
-        lines.append("all values are whole numbers: integer")
-        changes["integer"] = True
-        if "bins" in data and isinstance(data["bins"], int):
-            changes["bins"] = None
-    elif plain:
-        places = next((d for d in (1, 2, 3) if (np.round(x, d) == x).all()), None)
-        if places is not None:
-            lines.append(f"no value has more than {places} decimals: decimals={places}")
-            changes["decimals"] = places
-    special = set(data.get("special") or ())
+        note(f"{_share(commas, column.n)} of the values have a decimal comma: --decimal ,")
+    elif odd := int(np.isnan(column.numbers[~column.absent]).sum()):
+        note(f"{_share(odd, column.n)} of the values are no numbers")
+    if money:
+        note(f"{_share(money, column.n)} of the values are written with signs or groups")
+
+
+def _of_numbers(x: FloatArray, attribute: Any, note: _Notes) -> None:
+    data = note.data
+    if not data.get("integer") and data.get("step") is None and data.get("decimals") is None:
+        places = next((d for d in range(4) if (np.round(x, d) == x).all()), None)
+        if places == 0:
+            note("all values are whole numbers: integer", integer=True)
+            data.update({"bins": None} if isinstance(data.get("bins"), int) else {})
+        elif places is not None:
+            note(f"no value has more than {places} decimals: decimals={places}", decimals=places)
     values, counts = np.unique(x, return_counts=True)
-    often = [i for i in np.flatnonzero(counts >= TUNING.point * len(x)) if values[i] not in special]
-    if len(values) > 50 and often:
+    known = np.isin(values, data.get("special") or [])
+    often = np.flatnonzero((counts >= POINT * len(x)) & ~known)
+    if len(values) > 50 and len(often):
         shown = ", ".join(f"{values[i]:g} ({_share(int(counts[i]), len(x))})" for i in often[:5])
-        lines.append(f"many records share one value, {shown}: special, if it is public")
-        changes["special"] = ...
-    if isinstance(attribute, Numeric):
-        codes = attribute._encode(x.copy())
-        most = int(np.bincount(codes[codes < attribute.bins], minlength=1).max())
-        even = not attribute.auto and not attribute.uneven
-        if attribute.bins >= 8 and most > TUNING.crowded * len(x) and not often:
-            lines.append(
-                f"one bin holds {_share(most, len(x))}: narrower bins, such as 'auto', or edges"
-            )
-            changes["bins"] = "auto"
-        low = attribute.lower + (attribute.upper - attribute.lower) / 10
-        if even and not attribute.one_each and np.median(x) < low and attribute.lower >= 0:
-            lines.append("half of the values are in the lowest tenth of the range: scale='log'")
-            changes |= {"scale": "log", "bins": "auto"}
-    elif np.median(x) > 0 and x.min() >= 0 and x.mean() > 2 * np.median(x):
-        lines.append("the values are skewed: scale='log', if the range begins at 0")
-        changes["scale"] = "log"
-    return lines, changes
+        note(f"many records share one value, {shown}: special, if it is public", special=...)
+    if not isinstance(attribute, Numeric):
+        if np.median(x) > 0 and x.min() >= 0 and x.mean() > 2 * np.median(x):
+            note("the values are skewed: scale='log', if the range begins at 0", scale="log")
+        return
+    codes = attribute._encode(x.copy())
+    most = int(np.bincount(codes[codes < attribute.bins], minlength=1).max())
+    if attribute.bins >= 8 and most > CROWDED * len(x) and not len(often):
+        share = _share(most, len(x))
+        note(f"one bin holds {share}: narrower bins, such as 'auto', or edges", bins="auto")
+    low = attribute.lower + (attribute.upper - attribute.lower) / 10
+    if not (attribute.auto or attribute.uneven or attribute.one_each) and 0 <= attribute.lower:
+        if np.median(x) < low:
+            text = "half of the values are in the lowest tenth of the range: scale='log'"
+            note(text, scale="log", bins="auto")
 
 
-def _of_dates(
-    column: _Values, attribute: Any, data: dict[str, Any]
-) -> tuple[list[str], dict[str, Any]]:
-    if not isinstance(attribute, Date | Datetime | None) or not column.texts:
-        return [], {}
+def _of_dates(column: _Values, attribute: Any, note: _Notes) -> None:
     form, n, other = column.form()
     alike = f" ({other} reads them too: which is it?)" if other else ""
-    if attribute is None:
-        return ([f"dates are written as {form}{alike}"] if form else []), {}
-    unread = sum(c for t, c in column.texts if moment(t, attribute.unit, attribute.format) is None)
-    if unread and form is not None and form != attribute.format:
-        text = f"{_share(unread, column.n)} of the values are not read; {form} reads "
-        return [f"{text}{_share(n, column.n)}{alike}: format"], {"format": form}
-    return ([f"{_share(unread, column.n)} of the values are no dates"] if unread else []), {}
+    if not isinstance(attribute, Date | Datetime):
+        if form is not None:
+            note(f"dates are written as {form}{alike}")
+        return
+    own = (attribute.unit, attribute.format)
+    unread = _share(sum(n for text, n in column.texts if moment(text, *own) is None), column.n)
+    if unread != "0%" and form not in (None, attribute.format):
+        reads = f"{form} reads {_share(n, column.n)}{alike}"
+        note(f"{unread} of the values are not read; {reads}: format", format=form)
+    elif unread != "0%":
+        note(f"{unread} of the values are no dates")
 
 
-def _of_categories(column: _Values, attribute: Any) -> list[str]:
-    texts = column.texts
-    lines: list[str] = []
-    known = set(attribute.categories) if isinstance(attribute, Categorical) else set()
-    folded = {str(c).strip().casefold(): c for c in known}
-    if attribute is None:
-        seen: dict[str, str] = {}
-        for text, _ in texts:
-            first = seen.setdefault(text.strip().casefold(), text)
-            if first != text:
-                lines.append(f"{first!r} and {text!r} differ by case or blanks alone")
-    else:
-        near = [(t, n) for t, n in texts if t not in known and t.strip().casefold() in folded]
-        for text, n in near[:5]:
-            lines.append(
-                f"{text!r} ({_share(n, column.n)}) differs from {folded[text.strip().casefold()]!r}"
-                " by case or blanks alone"
-            )
-        out = [(v, n) for v, n in column.commonest() if attribute._find(v) is None]
-        far = sum(n for _, n in out) - sum(n for _, n in near)
+def _of_categories(column: _Values, attribute: Any, note: _Notes) -> None:
+    known = attribute.categories if isinstance(attribute, Categorical) else ()
+    first = {str(each).strip().casefold(): each for each in known}
+    near = broken = 0
+    for text, n in column.texts:
+        same = first.setdefault(text.strip().casefold(), text) if not known else first.get(
+            text.strip().casefold(), text
+        )  # fmt: skip
+        if same != text and text not in known:
+            near += n
+            share = _share(n, column.n)
+            note(f"{text!r} ({share}) differs from {same!r} by case or blanks alone")
+        broken += n * ("\ufffd" in text or _mended(text) is not None)
+    if known:
+        far = sum(n for v, n in column.commonest() if attribute._find(v) is None) - near
         if far > 0:
-            lines.append(f"{_share(far, column.n)} of the values are not declared")
-    broken = [(t, n) for t, n in texts if "\ufffd" in t or _mended(t) is not None]
+            note(f"{_share(far, column.n)} of the values are not declared")
     if broken:
-        n = sum(count for _, count in broken)
-        lines.append(f"{_share(n, column.n)} of the values were read in a wrong encoding")
-    return lines
+        note(f"{_share(broken, column.n)} of the values were read in a wrong encoding")
 
 
 def _mended(text: str) -> str | None:
@@ -328,42 +295,35 @@ def _mended(text: str) -> str | None:
         return None
 
 
-def _repeats(column: _Values) -> list[str]:
+def _repeats(column: _Values, note: _Notes) -> None:
     """Whether rows share an identifier, and how many a bound would keep."""
     owners = column.counts[column.counts > 0]
-    if not len(owners) or owners.max() == 1:
-        return []
-    kept = ", ".join(
-        f"{most}: {_share(int(np.minimum(owners, most).sum()), column.n)}"
-        for most in (1, 2, 5, 10)
-        if most <= owners.max()
-    )
-    return [
-        f"{column.n} rows of {len(owners)} different ones, at most {owners.max()} of one. If it is "
-        f"a person, protect persons: unit, with max_contributions (share of the rows kept: {kept})"
-    ]
+    most = int(owners.max(initial=0))
+    if most > 1:
+        shares = {k: int(np.minimum(owners, k).sum()) for k in (1, 2, 5, 10) if k <= most}
+        kept = ", ".join(f"{k}: {_share(n, column.n)}" for k, n in shares.items())
+        note(
+            f"{column.n} rows of {len(owners)} different ones, at most {most} of one. If it is a "
+            f"person, protect persons: unit, max_contributions (share of the rows kept: {kept})"
+        )
 
 
-def _rules(held: dict[str, tuple[Any, _Values, BoolArray]]) -> list[str]:
+def _rules(held: dict[str, tuple[str, _Values]]) -> list[str]:
     """Rules that nearly all records keep: to be declared if they are publicly known."""
-    kinds = {name: kind for name, (kind, _, _) in held.items() if kind != "identifier"}
-    names = list(kinds)[: TUNING.columns]
+    names = [name for name, (kind, _) in held.items() if kind != "identifier"][:COLUMNS]
     found: dict[str, list[str]] = {"at_most": [], "derived": [], "only_if": [], "missing": []}
     for a, b in itertools.permutations(names, 2):
-        first, second = held[a][1], held[b][1]
-        if kinds[a] == kinds[b] == "numeric":
+        (kind, first), (other, second) = held[a], held[b]
+        if kind == other == "numeric":
             found["at_most"] += _at_most(a, b, first, second)
-        if kinds[a] == kinds[b] == "categorical" and 1 < second.distinct <= first.distinct:
+        if kind == other == "categorical" and 1 < second.distinct <= first.distinct:
             found["derived"] += _derived(a, b, first, second)
-        if kinds[b] == "categorical" and first.absent.mean() > 0.01:
+        if other == "categorical" and first.absent.mean() > 0.01:
             found["only_if"] += _only_if(a, b, first, second)
-        if a < b and min(first.absent.mean(), second.absent.mean()) > 0.01:
-            same = float((first.absent == second.absent).mean())
-            if same >= TUNING.rule:
-                found["missing"].append(f"missing_together([{a!r}, {b!r}]): {same:.2%}")
-    return [
-        f"rule? {line} of the records" for each in found.values() for line in each[: TUNING.rules]
-    ]
+        same = float((first.absent == second.absent).mean())
+        if a < b and min(first.absent.mean(), second.absent.mean()) > 0.01 and same >= RULE:
+            found["missing"].append(f"missing_together([{a!r}, {b!r}]): {same:.2%}")
+    return [f"rule? {line} of the records" for each in found.values() for line in each[:RULES]]
 
 
 def _at_most(a: str, b: str, first: _Values, second: _Values) -> Iterator[str]:
@@ -374,7 +334,7 @@ def _at_most(a: str, b: str, first: _Values, second: _Values) -> Iterator[str]:
     kept = float((x <= y)[both].mean())
     # Columns on the same scale only: a tenth of the records must be near the bound.
     near = float((x >= y / 3)[both].mean())
-    if kept >= TUNING.rule and near > 0.1 and (x != y)[both].any():
+    if kept >= RULE and near > 0.1 and (x != y)[both].any():
         yield f"at_most({a!r}, {b!r}): {kept:.2%}"
 
 
@@ -386,7 +346,7 @@ def _derived(a: str, b: str, first: _Values, second: _Values) -> Iterator[str]:
     np.add.at(table, (first.codes[there], second.codes[there]), 1)
     kept = table.max(axis=1).sum() / there.sum()
     chance = table.sum(axis=0).max() / there.sum()
-    if kept >= TUNING.rule and kept - chance > 0.05:
+    if kept >= RULE and kept - chance > 0.05:
         yield f"derived({b!r}, from_={a!r}, map=...): {kept:.2%}"
 
 
@@ -397,7 +357,7 @@ def _only_if(a: str, b: str, first: _Values, second: _Values) -> Iterator[str]:
     some = (filled > 0.02 * size) & (size > 0)
     if 0 < some.sum() < (size > 0).sum() and filled.sum():
         kept = filled[some].sum() / filled.sum()
-        if kept >= TUNING.rule:
+        if kept >= RULE:
             values = [second.uniques[i] for i in np.flatnonzero(some)][:5]
             yield f"only_if({a!r}, {{{b!r}: {values!r}}}): {kept:.2%}"
 
