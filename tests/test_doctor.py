@@ -129,16 +129,22 @@ def test_a_proposal_for_a_table_of_which_nothing_is_declared():
             "n": WHOLE,
             "day": DAYS.dt.strftime("%d.%m.%Y"),
             "grade": RNG.choice(["a", "b"], N),
+            "code": RNG.integers(1, 4, N),
+            "asked": ["N" if w < 20 else str(int(w)) for w in WHOLE],
             "note": [f"note {i}" for i in range(N)],
             "nothing": [None] * N,
         }
     )
-    drafts = {name: data for name, data, _ in examined(None, as_frame(frame)).drafts}
+    found = examined(None, as_frame(frame))
+    drafts = {name: data for name, data, _ in found.drafts}
     kinds = {name: data["type"] for name, data in drafts.items()}
     assert kinds == {
         "person_id": "identifier", "amount": "numeric", "n": "numeric", "day": "date",
-        "grade": "categorical", "note": "identifier", "nothing": ...,
+        "grade": "categorical", "code": "categorical", "asked": "numeric",
+        "note": "identifier", "nothing": ...,
     }  # fmt: skip
+    assert any("no numbers, such as 'N': missing" in line for line in found.lines)
+    assert drafts["asked"]["nullable"] is True
     assert drafts["amount"]["decimals"] == 2 and drafts["n"]["integer"] is True
     assert drafts["day"]["format"] == "%d.%m.%Y" and drafts["grade"]["categories"] is ...
     # No value of the records is in it.

@@ -29,9 +29,9 @@ __all__ = ["Findings", "examined"]
 
 # When something is worth a line. None of it protects anything: all numbers are exact.
 # Share of the values that must be numbers, or dates in one form, for a column without a type.
-KIND = 0.95
-# Most distinct values of a column that is proposed as categories.
-CATEGORIES = 60
+NUMBERS, KIND = 0.5, 0.95
+# Most distinct values of a column that is proposed as categories, also where they are numbers.
+CATEGORIES, CODES = 60, 12
 # Share of the records in one bin, and at one value among many.
 CROWDED, POINT = 0.5, 0.05
 # Share of the records that keep a rule that is proposed.
@@ -169,7 +169,10 @@ def _proposed(column: _Values, name: str) -> dict[str, Any]:
     if not column.n:
         return {"type": ..., **gaps}
     present = column.numbers[~column.absent]
-    if (~np.isnan(present)).mean() >= KIND and column.column.kind != "boolean":
+    if column.distinct <= CODES:
+        return {"type": "categorical", "categories": ..., **gaps}
+    # Codes such as "N" for "not asked" may stand among numbers.
+    if (~np.isnan(present)).mean() >= NUMBERS and column.column.kind != "boolean":
         whole = bool((present[~np.isnan(present)] % 1 == 0).all())
         if whole and column.distinct == column.n and column.n > CATEGORIES:
             return {"type": "identifier"}
@@ -179,7 +182,7 @@ def _proposed(column: _Values, name: str) -> dict[str, Any]:
         unit = {} if form is None or "d" in form else {"unit": "month"}
         more = {} if form is None else {"format": form}
         return {"type": "date", "lower": ..., "upper": ..., **unit, **more, **gaps}
-    if column.distinct <= CATEGORIES:
+    if column.distinct <= max(CATEGORIES, column.n // 20):
         return {"type": "categorical", "categories": ..., **gaps}
     return {"type": "identifier"}
 
@@ -214,7 +217,9 @@ def _of_text(column: _Values, note: _Notes) -> None:
     if commas:
         note(f"{_share(commas, column.n)} of the values have a decimal comma: --decimal ,")
     elif odd := int(np.isnan(column.numbers[~column.absent]).sum()):
-        note(f"{_share(odd, column.n)} of the values are no numbers")
+        first = next((t for t, _ in column.texts if np.isnan(number_written(t))), None)
+        text = "" if first is None else f", such as {first!r}"
+        note(f"{_share(odd, column.n)} of the values are no numbers{text}: missing", nullable=True)
     if money:
         note(f"{_share(money, column.n)} of the values are written with signs or groups")
 
@@ -329,12 +334,14 @@ def _rules(held: dict[str, tuple[str, _Values]]) -> list[str]:
 def _at_most(a: str, b: str, first: _Values, second: _Values) -> Iterator[str]:
     x, y = first.numbers, second.numbers
     both = np.isfinite(x) & np.isfinite(y)
-    if both.sum() < 20 or np.nanmax(x[both]) <= np.nanmin(y[both]):
+    if both.sum() < 20 or min(first.distinct, second.distinct) <= CODES:
+        return
+    if np.nanmax(x[both]) <= np.nanmin(y[both]):
         return  # the ranges say it
     kept = float((x <= y)[both].mean())
-    # Columns on the same scale only: a tenth of the records must be near the bound.
-    near = float((x >= y / 3)[both].mean())
-    if kept >= RULE and near > 0.1 and (x != y)[both].any():
+    # Columns on the same scale only: a quarter of the records must be near the bound.
+    near = float((x >= y / 2)[both].mean())
+    if kept >= RULE and near > 0.25 and (x != y)[both].any():
         yield f"at_most({a!r}, {b!r}): {kept:.2%}"
 
 
