@@ -235,7 +235,7 @@ def test_frictionless(tmp_path):
         "sex": Categorical(["F", "M"], nullable=True),
         "code": Categorical([1, 2], nullable=True),
         "ok": Categorical([False, True]),
-        "day": Date("2020-02-01", "2020-12-31", nullable=True),
+        "day": Date("2020-02-01", "2020-12-31", nullable=True, format="%d/%m/%Y"),
         "year": Numeric(2000, 2020, integer=True, nullable=True),
         "grade": Categorical(["a", "b"], nullable=True),
     }
