@@ -61,6 +61,8 @@ class PlotAxis(NamedTuple):
         Whether there is one more code, after those of the edges, for missing values.
     zone : str or None
         Time zone of dates, whose edges are days since 1970; None for other columns.
+    log : bool
+        Whether numbers are declared on a logarithmic scale.
     """
 
     name: str
@@ -68,6 +70,7 @@ class PlotAxis(NamedTuple):
     labels: Sequence[str] | None
     missing: bool
     zone: str | None = None
+    log: bool = False
 
 
 class Inks(NamedTuple):
@@ -168,8 +171,14 @@ def plot_view(
             f"There are {len(blocks):,} different blocks on these columns, too many to outline "
             f"(at most {_MAX_BLOCKS:,}). Draw them with blocks=False."
         )
-    ax = axes_or_new(ax)
+    ax = axes_or_new(ax, _size(axes))
     borders = [_with_missing(axis) for axis in axes]
+    for axis, border, set_scale in zip(axes, borders, (ax.set_xscale, ax.set_yscale), strict=False):
+        if axis.log and border[0] > 0:
+            set_scale("log")
+        elif axis.log:
+            # From 0 to the end of the first bin evenly.
+            set_scale("symlog", linthresh=float(border[border > 0][0]))
     if len(axes) == 1:
         _bars(ax, table, axes[0], borders[0])
         ax.set_ylabel(label)
@@ -531,11 +540,21 @@ def _pair_panel(ax: Any, pair: Any, reach: float, score: str) -> None:
         axis.set_label_text(name)
 
 
+def _size(axes: Sequence[PlotAxis]) -> tuple[float, float]:
+    """Inches of a new picture, with room for names: 640 to 1,400 pixels by 480 to 1,400."""
+    room = [0.22 * len(axis.labels or ()) + 2 for axis in axes]
+    height = min(max(room[1], 4.8), 14.0) if len(axes) == 2 else 4.8
+    return min(max(room[0], 6.4), 14.0), height
+
+
 def _with_missing(axis: PlotAxis) -> np.ndarray:
     """Borders of all codes; missing values get an extra strip at the end."""
     if not axis.missing:
         return axis.edges
     span = axis.edges[-1] - axis.edges[0]
+    if axis.log:
+        positive = axis.edges[axis.edges > 0]
+        return np.append(axis.edges, axis.edges[-1] * (axis.edges[-1] / positive[0]) ** 0.05)
     strip = max(span / 20, (axis.edges[1] - axis.edges[0]) if axis.labels is not None else 0.0)
     return np.append(axis.edges, axis.edges[-1] + strip)
 
@@ -634,7 +653,8 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
     """Names of categories, values of numbers, and "missing"."""
     if described.labels is not None:
         labels = [*described.labels, *(["missing"] if described.missing else [])]
-        every = -(-len(labels) // _MAX_LABELS)
+        side = axis.get_figure().get_size_inches()[int(axis.axis_name == "y")]
+        every = -(-len(labels) // max(_MAX_LABELS, int(4 * side)))
         middles = (borders[:-1] + borders[1:]) / 2
         axis.set_ticks(middles[::every], labels=[_short(text) for text in labels[::every]])
         crowded = len(labels) > 4 or max(map(len, labels)) > 8
@@ -647,12 +667,16 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
     if described.zone is not None:
         _date_ticks(axis, described, borders)
     elif described.missing:
-        from matplotlib.ticker import MaxNLocator
+        from matplotlib.ticker import LogLocator, MaxNLocator
 
         low, high = described.edges[0], described.edges[-1]
-        values = [v for v in MaxNLocator(6).tick_values(low, high) if low <= v <= high]
+        first = next(edge for edge in described.edges if edge > 0) if described.log else low
+        locator = LogLocator(numticks=8) if described.log else MaxNLocator(6)
+        values = [v for v in locator.tick_values(max(first, low), high) if low <= v <= high]
         # The last number must leave room for the word after it.
-        values = [v for v in values if v < high - (high - low) / 12]
+        values = [
+            v for v in values if v < (high / 2 if described.log else high - (high - low) / 12)
+        ]
         middle = (borders[-2] + borders[-1]) / 2
         axis.set_ticks([*values, middle], labels=[*(f"{v:g}" for v in values), "missing"])
 

@@ -8,7 +8,13 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, feature_bounds, match_rows, warn_of_emptiness
+from ._base import (
+    PrivateEstimator,
+    feature_bounds,
+    match_rows,
+    named_bounds,
+    warn_of_emptiness,
+)
 from .domain import Domain, Numeric
 from .kernels.quantile_tree import TreePlan
 from .mechanisms import discrete_laplace, discrete_laplace_variance
@@ -32,7 +38,7 @@ class _ColumnTransformerBase(OneToOneFeatureMixin, TransformerMixin, PrivateEsti
     def _start(self, X):
         """Check the schema only; return the rows, a domain of fine codes, and the bounds."""
         rows = as_frame(X)
-        low, high = feature_bounds(self.bounds, len(rows.names))
+        low, high = feature_bounds(named_bounds(self.bounds, rows.names), len(rows.names))
         ranges = {
             name: Numeric(float(a), float(b), bins=_CODES)
             for name, a, b in zip(rows.names, low, high, strict=True)

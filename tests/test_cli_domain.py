@@ -72,7 +72,7 @@ def release(files, *more, data="data.csv", domain="domain.json", rules="rules.js
 
 
 def test_a_skeleton_of_csv_has_names_only(files, capsys):
-    assert run("domain", "skeleton", files / "data.csv") == 0
+    assert run("domain", "skeleton", files / "data.csv", "--python") == 0
     shown = capsys.readouterr().out
     code = compile(shown, "skeleton", "exec")
     assert all(repr(name) in shown for name in DOMAIN.columns) and "..." in shown
@@ -80,10 +80,58 @@ def test_a_skeleton_of_csv_has_names_only(files, capsys):
         exec(code, {})
 
 
+def test_a_skeleton_is_yaml_that_is_filled_in(files, capsys):
+    pytest.importorskip("yaml")
+    header = "customer_id,age,loan_amnt,n_loans,issue_d,grade,Country\n"
+    (files / "data.csv").write_text(header)
+    assert run("domain", "skeleton", files / "data.csv", "--out", files / "draft.yaml") == 0
+    text = (files / "draft.yaml").read_text()
+    plan = ["plan", "--epsilon", 1, "--domain", files / "draft.yaml"]
+    assert run(*plan) == 2
+    text = text.replace("lower: ...", "lower: 0", 1).replace("upper: ...", "upper: 40_000", 1)
+    text = text.replace("40_000", "40000").replace("lower: ...", "lower: 0", 1)
+    text = text.replace("upper: ...", "upper: 9", 1).replace("lower: ...", "lower: 2020-01-01", 1)
+    text = text.replace("upper: ...", "upper: 2020-12-31", 1)
+    with pytest.raises(skdp.DomainError, match="type of column 'grade'.*placeholder"):
+        skdp.Domain.from_yaml(text)
+    text = text.replace("  type: ...", "  type: categorical\n  categories: ...")
+    with pytest.raises(skdp.DomainError, match="categories of column 'grade'.*placeholder"):
+        skdp.Domain.from_yaml(text)
+    (files / "draft.yaml").write_text(text.replace("categories: ...", "categories: [a, b]"))
+    assert run(*plan) == 0
+    domain = skdp.Domain.from_yaml(files / "draft.yaml")
+    assert domain["age"] == skdp.Numeric(0, 120, integer=True, nullable=True)
+    assert domain["n_loans"].integer and len(domain["Country"].categories) == 249
+    assert domain.declared("customer_id") == skdp.Identifier()
+
+
+DOCTOR = "id,age,term\n" + "".join(f"{i},{20 + i % 50}.0,{36 + 24 * (i % 2)}\n" for i in range(99))
+
+
+def test_the_doctor_speaks_at_a_terminal_only(files, capsys):
+    pytest.importorskip("yaml")
+    (files / "data.csv").write_text(DOCTOR)
+    assert run("domain", "check", files / "data.csv") == 2
+    assert "--show" in capsys.readouterr().err
+    assert run("domain", "check", files / "data.csv", "--show") == 1
+    shown = capsys.readouterr()
+    assert "whole numbers" in shown.out and "lower: ..." in shown.out and "NOT PRIVATE" in shown.err
+    domain = skdp.Domain({"age": skdp.Numeric(0, 99, 9), "term": skdp.Numeric(30, 70)})
+    (files / "few.json").write_text(domain.to_json())
+    arguments = ["domain", "check", files / "data.csv", "--domain", files / "few.json"]
+    assert run(*arguments) == 0
+    assert "whole numbers" not in capsys.readouterr().out
+    assert run(*arguments, "--show", "--python") == 0
+    shown = capsys.readouterr().out
+    assert "- age: all values are whole numbers" in shown
+    assert "'age': Numeric(0, 99, integer=True)" in shown
+
+
 def test_a_skeleton_of_parquet_knows_the_types(files, capsys):
     pytest.importorskip("pyarrow")
     loans().to_parquet(files / "data.parquet")
-    assert run("domain", "skeleton", files / "data.parquet", "--out", files / "code.py") == 0
+    command = ["domain", "skeleton", files / "data.parquet", "--python"]
+    assert run(*command, "--out", files / "code.py") == 0
     code = (files / "code.py").read_text()
     assert "'amount': Numeric(" in code and "'id': Numeric(..., ..., integer=True" in code
     assert run("domain", "skeleton", files / "data.parquet", "--out", files / "code.py") == 2
@@ -161,8 +209,10 @@ def test_check_counts_exactly_and_says_so(files, capsys):
     assert run("domain", "check", *arguments, "--structure", files / "rules.json") == 1
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
-    assert "not well formed: 2" in shown.out and "at_most('balance', 'amount')" in shown.out
-    assert "records skipped: 2 of 20" in shown.out
+    assert "records that cannot be read: 1" in shown.out
+    assert "at_most('balance', 'amount')" in shown.out
+    # The line with an "x" is a record without its other fields.
+    assert "records skipped: 4 of 22" in shown.out
 
 
 def test_check_of_parquet(files, capsys):

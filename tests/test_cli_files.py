@@ -356,7 +356,9 @@ LINE = st.lists(FIELD, min_size=3, max_size=5).map(b",".join)
 )
 def test_every_line_is_read_as_if_it_were_alone(lines):
     def read(content):
-        return csv_lines.read_records(csv_lines.lines_of(io.BytesIO(content)), FIELDS, FIELDS)
+        lines = csv_lines.lines_of(io.BytesIO(content))
+        records = csv_lines.records_of(lines, csv_lines.Form())
+        return csv_lines.read_records(records, FIELDS, FIELDS)
 
     together = read(b"\n".join(lines))
     alone = [read(line) for line in lines]
@@ -365,4 +367,7 @@ def test_every_line_is_read_as_if_it_were_alone(lines):
     assert each == [repr(row) for row in together.itertuples(index=False)]
     # And coded: no value raises.
     domain = Domain({name: attribute for name, attribute in FIELDS.items() if attribute})
-    assert domain.encode(together.drop(columns="person")).shape == (len(together), 3)
+    codes = domain.encode(together.drop(columns="person"))
+    assert codes.shape == (len(together), 3)
+    each = [domain.encode(frame.drop(columns="person")) for frame in alone]
+    assert np.array_equal(codes, np.concatenate([np.zeros((0, 3)), *each]))

@@ -534,7 +534,10 @@ def test_usual_numbers_of_clusters_do_not_warn(recwarn):
     [
         ((-1e308, 1e308), "bounds beyond 1e\\+150 are refused"),
         (([0, -1e200], [1, 1]), "bounds beyond 1e\\+150 are refused"),
-        (([0, 1.7e18], [1, 1.7e18 + 4096]), "of 'x1' are too far from zero for their width"),
+        (
+            (np.array([0, 1.7e18]), np.array([1, 1.7e18 + 4096])),
+            "of 'x1' are too far from zero for their width",
+        ),
         ((0, 5e-324), "of 'x0' are too far from zero for their width"),
     ],
 )
@@ -553,3 +556,18 @@ def test_wide_bounds_overflow_nowhere(bounds, rows):
         model = DPKMeans(3, 10, bounds=bounds, n_init=2, n_samples=40).fit(rows)
         assert np.isfinite(model.score(rows))
     assert np.isfinite(model.cluster_centers_).all()
+
+
+@pytest.mark.parametrize("bounds", [[(0, 80), (60, 100)], ([0, 60], [80, 100])])
+def test_bounds_that_can_be_read_in_both_ways_are_refused(bounds):
+    ledger = skdp.PrivacyLedger(1)
+    frame = pd.DataFrame({"age": [1.0, 2], "height": [61.0, 70]})
+    for estimator in (DPKMeans(2, bounds=bounds), skdp.PrivateStandardScaler(1, bounds=bounds)):
+        with pytest.raises(
+            skdp.DomainError, match=r"both lows and both highs. Give them by column"
+        ):
+            estimator.set_params(ledger=ledger).fit(frame)
+    assert ledger.spent == 0
+    for each in ({"age": (0, 80), "height": (60, 100)}, ([0, 0], [80, 100])):
+        DPKMeans(2, bounds=each).fit(frame)
+        skdp.PrivateStandardScaler(1, bounds=each).fit(frame)

@@ -1287,3 +1287,11 @@ def test_types_that_do_not_list_their_categories_are_refused():
     ):
         with pytest.raises(DomainError, match="does not say which categories there are. List them"):
             Categorical(dtype)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
+def test_check_ignores_columns_that_are_not_declared():
+    domain = Domain({"age": Numeric(0, 99, integer=True)})
+    assert domain.check(pd.DataFrame({"more": [["x"]], "age": [3]})).clean
+    with pytest.raises(DomainError, match="Missing: 'age'"):
+        domain.check(pd.DataFrame({"more": [1]}))

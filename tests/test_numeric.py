@@ -432,3 +432,17 @@ def test_uneven_grids_are_summed_in_few_steps(monkeypatch):
     assert parts[1] == pytest.approx(
         sum(k * wide.contents._mass(k, k + 1) for k in range(70_000, 70_300))
     )
+
+
+@pytest.mark.parametrize("bins", [1000, 500, 250, 333])
+def test_values_of_a_grid_that_are_edges_lie_in_the_bin_that_begins_there(bins):
+    column = Numeric(0, 100, bins=bins, decimals=1)
+    values = np.arange(1001) / 10
+    exact = np.minimum(np.arange(1001) * bins // 1000, bins - 1)
+    codes = Domain({"x": column}).encode(pd.DataFrame({"x": values}))[:, 0]
+    if bins == 1000:
+        assert np.array_equal(codes, exact)
+    assert np.abs(codes - exact).max() <= 1 and len(set(codes.tolist())) == bins
+    assert eval(repr(column)) == column
+    domain = Domain({"x": column})
+    assert Domain.from_json(domain.to_json()) == domain

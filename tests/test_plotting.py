@@ -253,3 +253,36 @@ def test_cells_that_a_scale_cannot_show_have_its_lowest_colour(norm):
     # Not white, nor transparent.
     assert tuple(colours[0]) == dark
     assert (tuple(colours[2]) == dark) == (norm == "log")
+
+
+def counted(domain):
+    n = np.random.default_rng(0).poisson(20, domain.shape).astype(float)
+    cells = np.argwhere(np.ones(domain.shape))
+    boxes = Boxes(cells, cells + 1)
+    return Synopsis(domain, BoxModel(boxes, n.reshape(-1).astype(np.int64), domain.shape))
+
+
+@pytest.mark.parametrize("nullable", [False, True])
+@pytest.mark.parametrize(("lower", "scale"), [(1, "log"), (0, "symlog")])
+def test_numbers_on_a_declared_logarithmic_scale(tmp_path, lower, scale, nullable):
+    pay = Numeric(lower, 10_000, 16, scale="log", nullable=nullable)
+    domain = Domain({"pay": pay, "age": Numeric(0, 99, 10)})
+    ax = counted(domain).plot("pay")
+    assert ax.get_xscale() == scale and ax.get_yscale() == "linear"
+    assert ax.get_xlim()[1] > 10_000 or not nullable
+    assert ("missing" in ticks(ax.xaxis)) == nullable
+    ax.figure.savefig(tmp_path / "log.png")
+    ax = counted(domain).plot(["age", "pay"])
+    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", scale)
+    ax.figure.savefig(tmp_path / "map.png")
+
+
+@pytest.mark.parametrize(("n", "shown"), [(10, 10), (45, 45), (56, 56), (100, 50)])
+def test_a_new_picture_has_room_for_all_names_up_to_1400_pixels(n, shown):
+    codes = Domain({"code": Categorical([f"c{k}" for k in range(n)]), "x": Numeric(0, 9, 2)})
+    ax = counted(codes).plot("code")
+    width, height = ax.figure.get_size_inches() * ax.figure.dpi
+    assert 400 <= width <= 1400 and 400 <= height <= 1400
+    assert len(ticks(ax.xaxis)) == shown
+    ax = counted(codes).plot(["x", "code"])
+    assert len(ticks(ax.yaxis)) == shown

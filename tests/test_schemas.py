@@ -235,7 +235,7 @@ def test_frictionless(tmp_path):
         "sex": Categorical(["F", "M"], nullable=True),
         "code": Categorical([1, 2], nullable=True),
         "ok": Categorical([False, True]),
-        "day": Date("2020-02-01", "2020-12-31", nullable=True),
+        "day": Date("2020-02-01", "2020-12-31", nullable=True, format="%d/%m/%Y"),
         "year": Numeric(2000, 2020, integer=True, nullable=True),
         "grade": Categorical(["a", "b"], nullable=True),
     }
@@ -1093,3 +1093,34 @@ def test_thousands_of_columns(tmp_path):
 def test_a_listing_without_columns_is_refused():
     with pytest.raises(DomainError, match="no columns"):
         Domain.from_schema(np.dtype([]), format="dtypes")
+
+
+def test_lists_of_numbers_are_categories_or_a_step():
+    types = {"term": "int64", "rate": "float64", "pay": "int64", "age": "int64"}
+    ranges = {"term": [36, 60], "rate": [0.5, 1.5], "pay": list(range(0, 1000, 10)), "age": (0, 99)}
+    domain = Domain.from_schema(types, ranges=ranges, nullable=False)
+    assert domain["term"] == Categorical([36, 60], ordered=True)
+    assert domain["rate"] == Categorical([0.5, 1.5], ordered=True)
+    assert domain["pay"] == Numeric(0, 990, "auto", integer=True, step=10)
+    assert domain["age"] == Numeric(0, 99, integer=True)
+    book = [{"name": "term", "type": "integer", "values": "36; 60"}]
+    assert Domain.from_schema(book, format="codebook")["term"].categories == (36, 60)
+
+
+def test_domains_that_everybody_knows():
+    from skdp import domains
+
+    for name in domains.__all__:
+        plain, gaps = getattr(domains, name)(), getattr(domains, name)(nullable=True)
+        assert gaps.size == plain.size + 1
+        assert Domain.from_json(Domain({"a": plain}).to_json())["a"] == plain
+    assert (len(domains.us_states().categories), len(domains.countries().categories)) == (51, 249)
+    assert (
+        domains.months(names=True).ordered and domains.weekdays(short=True).categories[0] == "Mon"
+    )
+    assert domains.months().size == 12 and len(domains.icd_chapters().categories) == 22
+    with pytest.raises(DomainError, match=r"domains\.age\(\)"):
+        Domain.from_schema({"Age": "int64"})
+    with pytest.raises(DomainError) as error:
+        Domain.from_schema({"age": "str", "ages": "int64"})
+    assert "domains." not in str(error.value)

@@ -32,13 +32,14 @@ def test_skeleton_of_pandas_types():
         }
     )
     assert lines(frame) == [
-        "'age': Numeric(..., ..., integer=True),  # int8",
+        "'age': domains.age(),  # int8",
         "'pay': Numeric(..., ..., nullable=True),  # float64",
         "'sex': Categorical(['F', 'M'], nullable=True),  # category",
         "'grade': Categorical(['a', 'b'], ordered=True, nullable=True),  # category",
         "'ok': Categorical([False, True]),  # bool",
         "'gap': Numeric(..., ..., integer=True, nullable=True),  # Int64",
-        "'any': Categorical([...], nullable=True),  # object: all categories, or a Numeric or Date",
+        "'any': ...,  # object: Numeric(..., ...), Categorical([...]), Date(..., ...) or "
+        "Identifier()",
     ]
 
 
@@ -161,7 +162,7 @@ def test_skeleton_of_arrays_and_mappings():
 def test_skeleton_shows_itself_and_runs_only_when_filled():
     code = Domain.skeleton({"age": "int64", "sex": "category", "pay": "float64"})
     assert repr(code) == str(code) and isinstance(code, str)
-    with pytest.raises(DomainError, match=r"lower is still `\.\.\.`, a placeholder"):
+    with pytest.raises(DomainError, match=r" is still `\.\.\.`, a placeholder"):
         exec(code, {})
     with pytest.raises(DomainError, match=r"lower is still `\.\.\.`, a placeholder"):
         exec(Domain.skeleton({"d": "date"}), {})

@@ -55,7 +55,8 @@ def named_bounds(bounds: Any, names: Sequence[str]) -> Any:
     pairs = [bounds[name] for name in names]
     if any(np.shape(pair) != (2,) for pair in pairs):
         raise DomainError(f"bounds by column must be pairs (low, high), got {bounds!r}.")
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    low, high = np.array(pairs, dtype=object).reshape(-1, 2).T
+    return low, high
 
 
 def feature_bounds(bounds: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
@@ -64,13 +65,20 @@ def feature_bounds(bounds: Any, n_features: int) -> tuple[FloatArray, FloatArray
     Raises
     ------
     DomainError
-        If there are none, or they are not a pair of finite numbers (or arrays) with low < high.
+        If there are none, they are not a pair of finite numbers (or arrays) with low < high, or
+        they are two pairs for two features that can be read in both ways.
     """
     if bounds is None:
         raise DomainError(
             "bounds is required: the public range of the features, for example bounds=(0, 100), "
             "or two arrays with one number for each feature. Reading it from the data would leak "
             "them."
+        )
+    remedy = "Give them by column, as in bounds={'age': (0, 80), 'height': (60, 200)}."
+    if n_features == 2 and _is_ambiguous(bounds):
+        raise DomainError(
+            f"bounds={bounds!r} may be one pair for each of the two features, or both lows and "
+            f"both highs. {remedy}"
         )
     try:
         low, high = bounds
@@ -79,13 +87,26 @@ def feature_bounds(bounds: Any, n_features: int) -> tuple[FloatArray, FloatArray
     except (TypeError, ValueError):
         raise DomainError(
             "bounds must be a pair (low, high) of numbers, or of arrays with one number for each "
-            f"of the {n_features} features, got {bounds!r}."
+            f"of the {n_features} features, got {bounds!r}. {remedy}"
         ) from None
     if not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
         raise DomainError(
-            f"bounds must be finite with low < high for every feature, got {bounds!r}."
+            f"bounds must be finite with low < high for every feature, got {bounds!r}. {remedy}"
         )
     return low, high
+
+
+def _is_ambiguous(bounds: Any) -> bool:
+    """Whether two lists of two numbers may be lows and highs as well as two pairs."""
+    if not isinstance(bounds, list | tuple) or len(bounds) != 2:
+        return False
+    if not all(isinstance(each, list | tuple) and len(each) == 2 for each in bounds):
+        return False
+    try:
+        (a, b), (c, d) = bounds
+        return bool(a < b and c < d and a < c and b < d)
+    except (TypeError, ValueError):
+        return False
 
 
 def declare_label(

@@ -5,31 +5,30 @@ from __future__ import annotations
 import sys
 import warnings
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from ..domain import Domain
+from ..domain.doctor import examined
+from ..domain.schemas import draft_text
 from ..exceptions import PrivacyLeakWarning
+from ..rows import as_frame
+from .csv_lines import Declared
 from .declared import read_domain, with_rules
 from .describe import domain_text
 from .outputs import write_text
 from .program import read
 from .progress import Progress
-from .sources import header_of, open_source
+from .sources import header_of, open_source, open_table
 
 __all__ = ["check", "describe", "diff", "from_schema", "skeleton"]
 
-# What turns the code of a skeleton into a file that other commands read.
-_SAVED = """
-from pathlib import Path
-
-# Then `skdp domain check DATA --domain domain.json`.
-Path("domain.json").write_text(domain.to_json())"""
-
 
 def skeleton(options: Namespace) -> int:
-    """Print code that declares the columns of a file."""
-    code = str(Domain.skeleton(header_of(options.data))) + _SAVED
-    write_text(code, options.out, options.force, [options.data])
+    """Print YAML, or code, that declares the columns of a file."""
+    style = "python" if options.python else "yaml"
+    text = str(Domain.skeleton(header_of(options.data, options), style=style))
+    write_text(text, options.out, options.force, [options.data])
     return 0
 
 
@@ -49,7 +48,9 @@ def from_schema(options: Namespace) -> int:
 
 
 def check(options: Namespace) -> int:
-    """Count what a domain would change in a file: exact, not private."""
+    """Count what a domain would change in a file, and propose a better one: exact, not private."""
+    if options.domain is None:
+        return _propose(options)
     domain = read_domain(options.domain, options.structure, data=options.data)
     progress = Progress(options.quiet)
     print(
@@ -57,16 +58,47 @@ def check(options: Namespace) -> int:
         "passed on.",
         file=sys.stderr,
     )
-    with open_source(options.data, domain, derived=True) as source:
+    with open_source(options.data, domain, derived=True, options=options) as source:
         domain.check_schema(source.schema())
         records = read(source.table, progress)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             report = read(lambda _: domain.check(records), progress)
-    print(report)
-    if source.malformed:
-        print(f"lines skipped, because they are not well formed: {source.malformed}")
-    return 0 if report.clean and not source.malformed else 1
+    if _shows(options):
+        print(report)
+        if report.findings:
+            print(f"\n{report.declaration('python' if options.python else 'yaml')}")
+    else:
+        print(replace(report, findings=()))
+    return 0 if report.clean else 1
+
+
+def _shows(options: Namespace) -> bool:
+    """Whether findings are shown: at a terminal, where nothing keeps them."""
+    if options.show or sys.stdout.isatty():
+        return True
+    print(
+        "Findings and a corrected declaration are shown at a terminal only; --show shows them "
+        "where the output goes elsewhere.",
+        file=sys.stderr,
+    )
+    return False
+
+
+def _propose(options: Namespace) -> int:
+    """Propose a domain for a file of which nothing is declared: exact, not private."""
+    if not _shows(options):
+        raise ValueError("Without --domain there is nothing else to show.")
+    names = header_of(options.data, options).columns
+    texts: dict[str, Declared] = dict.fromkeys(names)
+    progress = Progress(options.quiet)
+    print("NOT PRIVATE: exact findings, for the data owner only.", file=sys.stderr)
+    with open_table(options.data, texts, options) as source:
+        records = read(source.table, progress)
+        found = read(lambda _: examined(None, as_frame(records)), progress)
+    print("\n".join(f"- {line}" for line in found.lines) + "\n")
+    print(draft_text(found.drafts, "python" if options.python else "yaml"))
+    return 1
 
 
 def describe(options: Namespace) -> int:

@@ -38,17 +38,21 @@ exit codes:
   141  whoever read the output has gone"""
 
 _DATA = """\
-DATA is a CSV or a Parquet file.
+DATA is a CSV file (also as .gz, .bz2, .xz or .zip), an Excel workbook (.xlsx) or a Parquet file.
 
-A CSV file holds one record per line, in UTF-8, with commas between fields; its first line names
-the columns. Each line is parsed separately, so that no record can change how another is read.
-Lines that are not well formed (an odd number of quotes, more or fewer fields than the first line,
-more than 16 MiB) are skipped; line breaks inside quotes are not supported. Empty fields, and text
-in a column of numbers, are missing values. Dates are written as in 2021-03-31.
+A CSV file holds one record per line, with commas between fields; its first line names the columns.
+Each line is read by itself, so that no record can change how another is read, and nothing is
+guessed from the records: say with --sep, --encoding and --decimal how the file is written. Text is
+UTF-8; a field that is not is read as Windows-1252. Fields that are lacking at the end of a line are
+missing. Lines with an odd number of quotes, with more fields than the first line, or of more than
+16 MiB fit no domain. Line breaks inside quotes need --multiline.
 
-Parquet files need PyArrow (`pip install 'skdp[parquet]'`), or DuckDB (`pip install
-'skdp[duckdb]'`), which counts files that are larger than memory. Columns that the domain does not
-declare are not read."""
+Numbers may be written as $1,234.50 or (12); empty fields, and text that is no number, are missing
+values. Dates are written as in 2021-03-31, or in the format that the domain declares.
+
+Workbooks need openpyxl (`pip install 'skdp[schemas]'`). Parquet files need PyArrow (`pip install
+'skdp[parquet]'`), or DuckDB (`pip install 'skdp[duckdb]'`), which counts files that are larger than
+memory. Columns that the domain does not declare are not read."""
 
 _DOMAIN = "the public domain: JSON or YAML that a domain wrote, or a code book or other schema"
 
@@ -114,12 +118,14 @@ def _domain(commands: Commands) -> None:
         inside,
         "skeleton",
         _run_skeleton,
-        "print Python code that declares the columns of a file, to be filled in",
+        "print YAML that declares the columns of a file, to be filled in",
         "Only names and types are read, never a value. A CSV file has names only; its first line "
-        "must be\nthe header. Fill in the ranges and categories that are publicly known.",
+        "must be\nthe header. Fill in the ranges and categories that are publicly known, and give "
+        "the file as --domain.",
     )
-    skeleton.add_argument("data", help="CSV or Parquet file")
-    _out(skeleton, "file for the code; default: standard output")
+    skeleton.add_argument("--python", action="store_true", help="print Python code instead")
+    _data_options(skeleton)
+    _out(skeleton, "file for the text; default: standard output")
 
     schema = _command(
         inside,
@@ -136,12 +142,19 @@ def _domain(commands: Commands) -> None:
         inside,
         "check",
         _run_check,
-        "count the values that a domain would clip or skip: exact, for the data owner only",
+        "count what a domain would clip or skip, and correct it: exact, for the data owner only",
         "NOT PRIVATE: the counts are exact. Do not pass them on, and do not choose a domain by "
-        "them\nthat would tell what they are.\n\n" + _DATA,
+        "them\nthat would tell what they are. At a terminal it also says what the domain misses, "
+        "and prints\na corrected one, with blanks to be filled in from what is publicly known. "
+        "Without --domain it\nproposes one.\n\n" + _DATA,
     )
-    check.add_argument("data", help="CSV or Parquet file")
-    _domain_option(check)
+    _data_options(check)
+    check.add_argument("--domain", metavar="DOMAIN", help=_DOMAIN)
+    _structure_option(check)
+    check.add_argument("--python", action="store_true", help="print Python code, not YAML")
+    check.add_argument(
+        "--show", action="store_true", help="show the findings where the output is no terminal"
+    )
 
     describe = _command(inside, "describe", _run_describe, "list the columns of a domain")
     describe.add_argument("domain", help=_DOMAIN)
@@ -155,6 +168,24 @@ def _domain(commands: Commands) -> None:
     )
     diff.add_argument("first", help=_DOMAIN)
     diff.add_argument("second", help="the other domain")
+
+
+def _data_options(command: ArgumentParser) -> None:
+    command.add_argument("data", help="CSV, Excel or Parquet file")
+    command.add_argument("--sep", metavar="SIGN", help="between fields of CSV (default: a comma)")
+    command.add_argument(
+        "--encoding", help="of CSV (default: UTF-8, and Windows-1252 for fields that are not)"
+    )
+    command.add_argument(
+        "--decimal", choices=[".", ","], help="decimal mark of CSV (default: a point)"
+    )
+    command.add_argument(
+        "--multiline",
+        action="store_true",
+        help="fields in quotes hold line breaks: the guarantee then assumes that the file was "
+        "written with the quotes of every record closed",
+    )
+    command.add_argument("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
 
 
 def _domain_option(command: ArgumentParser) -> None:
@@ -249,9 +280,9 @@ def _plan(commands: Commands) -> None:
 
 def _release(commands: Commands) -> None:
     release = _command(
-        commands, "release", _run_release, "release a private view of a CSV or Parquet file", _DATA
+        commands, "release", _run_release, "release a private view of a file of records", _DATA
     )
-    release.add_argument("data", help="CSV or Parquet file")
+    _data_options(release)
     _estimator_options(release)
     _out(release, "file for the release; safe to publish", required=True)
     release.add_argument(

@@ -28,8 +28,8 @@ class Progress:
             print(text, file=sys.stderr, flush=True)
 
     def reading(
-        self, file: IO[bytes], size: int, lines: Iterator[str | None]
-    ) -> Iterator[str | None]:
+        self, file: IO[bytes], size: int, lines: Iterator[bytes | None]
+    ) -> Iterator[bytes | None]:
         """Pass on the lines of a file; on a terminal, show the share of the file in tens."""
         if not self._live or size <= 0:
             yield from lines

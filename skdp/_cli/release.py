@@ -34,7 +34,7 @@ def release(options: Namespace) -> int:
     if ledger_file is not None:
         inputs += [ledger_file + suffix for suffix in _SQLITE]
     with (
-        open_source(options.data, domain, options.unit) as source,
+        open_source(options.data, domain, options.unit, options=options) as source,
         outputs.output(Path(options.out), options.force, inputs) as out,
     ):
         estimator = estimator_of(options, domain)
@@ -50,8 +50,11 @@ def release(options: Namespace) -> int:
         estimator.set_params(ledger=ledger)
         _fit(estimator, source, progress, charged=ledger is not None)
         progress.say(f"Writing {options.out}.")
-        outputs.save(estimator.synopsis_, out)
-    print(f"{options.out}: {estimator.privacy_loss_}")
+        synopsis = estimator.synopsis_
+        if source.assumes:
+            synopsis.privacy_loss = synopsis.privacy_loss.assuming(source.assumes)
+        outputs.save(synopsis, out)
+    print(f"{options.out}: {synopsis.privacy_loss}")
     if ledger is not None:
         print(ledger)
     return 0

@@ -1,20 +1,31 @@
-"""The file of records: CSV, or Parquet. Names and types first; values when they are asked for."""
+"""The file of records: CSV, Excel or Parquet. Names and types first; values when asked for."""
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import gzip
+import lzma
 import os
-from collections.abc import Iterator, Sequence
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any, Protocol
 
 import pandas as pd
 
 from ..domain import Domain
 from ..rows import ParquetFile, is_parquet_file, is_parquet_name
-from .csv_lines import lines_of, names_of, read_records
+from .csv_lines import Declared, Form, lines_of, names_of, read_records, records_of
 from .progress import Progress
 
-__all__ = ["Source", "header_of", "open_source"]
+__all__ = ["Source", "header_of", "open_source", "open_table"]
+
+_CLOSED = "the file was written with the quotes of every record closed"
 
 
 class Source(Protocol):
@@ -22,11 +33,11 @@ class Source(Protocol):
 
     Attributes
     ----------
-    malformed : int
-        Lines that ``table`` skipped because they are not well formed. Private.
+    assumes : str
+        What must be true of the file for each record to be read by itself.
     """
 
-    malformed: int
+    assumes: str
 
     def empty(self) -> Any:
         """A table with these columns and without records, as ``rows`` gives it."""
@@ -43,7 +54,12 @@ class Source(Protocol):
 
 @contextmanager
 def open_source(
-    path: str, domain: Domain, unit: str | None = None, *, derived: bool = False
+    path: str,
+    domain: Domain,
+    unit: str | None = None,
+    *,
+    derived: bool = False,
+    options: Any = None,
 ) -> Iterator[Source]:
     """Open a file of records and match its columns with the domain, by names alone.
 
@@ -55,6 +71,8 @@ def open_source(
         A further column, which identifies the person a row belongs to.
     derived : bool, default=False
         Whether columns that follow from others are read where the file has them.
+    options : Namespace, default=None
+        How a CSV file is written, or which sheet of a workbook holds the records.
 
     Raises
     ------
@@ -65,64 +83,154 @@ def open_source(
     """
     columns = [*domain.names, *([unit] if unit is not None and unit not in domain.names else [])]
     more = [name for name in domain.structure.derived if derived]
-    with open(path, "rb") as file:
-        if is_parquet_name(path) or is_parquet_file(path):
-            yield _ParquetSource(path, columns, more)
-        else:
-            yield _CSVSource(file, path, domain, columns, more)
-
-
-class _CSVSource:
-    malformed = 0
-
-    def __init__(
-        self,
-        file: IO[bytes],
-        path: str,
-        domain: Domain,
-        columns: Sequence[str],
-        more: Sequence[str],
-    ) -> None:
-        self._file, self._path = file, path
-        self._lines = lines_of(file)
-        self._header = names_of(next(self._lines, ""), path)
+    if _is_parquet(path):
+        yield _ParquetSource(path, columns, more)
+        return
+    with _opened(path, options) as table:
         check_columns(
-            self._header,
+            table.header,
             columns,
             f"The first line of {path}",
-            "It must be a text file in UTF-8 with commas between its fields, whose first line "
-            "names the columns as the domain does.",
+            "It must name the columns as the domain does. A CSV file has commas between its "
+            "fields; give another sign with --sep.",
         )
-        columns = [*columns, *present(self._header, more)]
-        self._columns = {
-            name: domain.declared(name) if name in domain else None for name in columns
-        }
+        columns += present(table.header, more)
+        yield _TableSource(table, {n: domain.declared(n) if n in domain else None for n in columns})
+
+
+@contextmanager
+def open_table(path: str, columns: Mapping[str, Declared], options: Any) -> Iterator[Source]:
+    """Open a file of records whose columns are not declared: for its owner."""
+    if _is_parquet(path):
+        yield _ParquetSource(path, list(columns), [])
+        return
+    with _opened(path, options) as table:
+        check_columns(table.header, list(columns), f"The first line of {path}", "")
+        yield _TableSource(table, columns)
+
+
+def _is_parquet(path: str) -> bool:
+    with open(path, "rb"):
+        pass  # raises what files raise, with the name of the file
+    return is_parquet_name(path) or is_parquet_file(path)
+
+
+class _TableSource:
+    """Records of a CSV file or a workbook, each read by itself."""
+
+    def __init__(self, table: _Table, columns: Mapping[str, Declared]) -> None:
+        self._table, self.assumes, self._columns = table, table.assumes, columns
 
     def empty(self) -> Any:
-        return read_records([], self._header, self._columns)
+        return read_records([], self._table.header, self._columns)
 
     schema = empty
 
     def rows(self, progress: Progress) -> Any:
-        progress.say(f"Reading {self._path}.")
-        size = os.fstat(self._file.fileno()).st_size
-        lines = progress.reading(self._file, size, self._lines)
-        return read_records(lines, self._header, self._columns)
+        progress.say(f"Reading {self._table.path}.")
+        records = self._table.records(progress)
+        return read_records(records, self._table.header, self._columns, self._table.decimal)
 
-    def table(self, progress: Progress) -> Any:
-        self._lines = self._counted(self._lines)
-        frame = self.rows(progress)
-        self.malformed -= len(frame)
-        return frame
+    table = rows
 
-    def _counted(self, lines: Iterator[str | None]) -> Iterator[str | None]:
-        for line in lines:
-            self.malformed += line != ""
-            yield line
+
+@dataclass(frozen=True)
+class _Table:
+    """Names of the columns, and a function that gives the fields of each record."""
+
+    path: str
+    header: Sequence[str]
+    records: Callable[[Progress], Iterator[Sequence[Any] | None]]
+    decimal: str = "."
+    assumes: str = ""
+
+
+@contextmanager
+def _opened(path: str, options: Any) -> Iterator[_Table]:
+    """A CSV file, which may be compressed, or a sheet of a workbook."""
+    if Path(path).suffix.lower() in (".xlsx", ".xlsm"):
+        with _workbook(path, getattr(options, "sheet", None)) as table:
+            yield table
+        return
+    form = form_of(options)
+    with open(path, "rb") as plain, _unpacked(plain, path) as file:
+        lines = lines_of(file, multiline=form.multiline)
+        try:
+            first = next(lines, b"")
+        except (EOFError, zlib.error, lzma.LZMAError, OSError, zipfile.BadZipFile):
+            raise ValueError(f"{path} is no compressed file, or it is damaged.") from None
+        header = names_of(first, path, form)
+
+        def records(progress: Progress) -> Iterator[Sequence[Any] | None]:
+            size = os.fstat(plain.fileno()).st_size
+            return records_of(progress.reading(plain, size, lines), form)
+
+        yield _Table(path, header, records, form.decimal, _CLOSED if form.multiline else "")
+
+
+def form_of(options: Any) -> Form:
+    """How the file is written, by the options."""
+    given = {name: getattr(options, name, None) for name in ("sep", "encoding", "decimal")}
+    found = {name: value for name, value in given.items() if value is not None}
+    if found.get("sep") in ("tab", "\\t"):
+        found["sep"] = "\t"
+    if "decimal" in found and found["decimal"] == found.get("sep", ","):
+        raise ValueError("--decimal and --sep are the same sign: give --sep ';', or another.")
+    return Form(**found, multiline=bool(getattr(options, "multiline", False)))
+
+
+def _unpacked(file: IO[bytes], path: str) -> Any:
+    """The contents of a compressed file, by the ending of its name; others as they are."""
+    ending = Path(path).suffix.lower()
+    if ending == ".gz":
+        return gzip.open(file)
+    if ending == ".bz2":
+        return bz2.open(file)
+    if ending == ".xz":
+        return lzma.open(file)
+    if ending != ".zip":
+        return file
+    try:
+        archive = zipfile.ZipFile(file)
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        if len(names) == 1:
+            return archive.open(names[0])
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        raise ValueError(f"{path} is not a zip file that can be read, or it is damaged.") from None
+    raise ValueError(f"{path} holds {len(names)} files: unpack it, and give one of them.")
+
+
+@contextmanager
+def _workbook(path: str, sheet: str | None) -> Iterator[_Table]:
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise ImportError(
+            "Workbooks need openpyxl: pip install 'skdp[schemas]', or save the sheet as CSV."
+        ) from error
+    with open(path, "rb") as file:
+        book = None
+        with contextlib.suppress(Exception):  # errors of zip and XML, which may quote the file
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        if book is None:
+            raise ValueError(f"{path} is not a workbook that can be read, or it is damaged.")
+        pages = {page.title: page for page in book.worksheets}
+        if sheet is not None and sheet not in pages:
+            raise ValueError(f"{path} has no sheet {sheet!r}; it has {list(pages)!r}.")
+        page: Any = pages[sheet] if sheet is not None else book.worksheets[0]
+        # What a workbook says about its size may be wrong.
+        page.reset_dimensions()
+        rows = page.iter_rows(values_only=True)
+        header = ["" if cell is None else str(cell) for cell in next(rows, ())]
+        if not any(header):
+            raise ValueError(f"The first row of {path} is empty: it must name the columns.")
+        yield _Table(
+            path, header, lambda _: (row for row in rows if any(c is not None for c in row))
+        )
 
 
 class _ParquetSource:
-    malformed = 0
+    assumes = ""
 
     def __init__(self, path: str, columns: Sequence[str], more: Sequence[str]) -> None:
         self._path = path
@@ -155,38 +263,39 @@ def check_columns(found: Sequence[str], wanted: Sequence[str], what: str, remedy
 
     The names that were found are not quoted: in a file without a header they are a record.
     """
-    missing = [name for name in wanted if name not in found]
+    often = Counter(found)
+    missing = [name for name in wanted if name not in often]
     if missing:
         raise ValueError(
             f"{what} does not name the declared column{'s' if len(missing) > 1 else ''} "
             f"{', '.join(map(repr, missing[:8]))}{' and others' if len(missing) > 8 else ''}. "
             f"{remedy}"
         )
-    twice = [name for name in wanted if list(found).count(name) > 1]
+    twice = [name for name in wanted if often[name] > 1]
     if twice:
         raise ValueError(f"{what} names the column {twice[0]!r} more than once.")
 
 
 def present(found: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """The columns that a file has, once each."""
-    return [name for name in wanted if list(found).count(name) == 1]
+    often = Counter(found)
+    return [name for name in wanted if often[name] == 1]
 
 
-def header_of(path: str) -> Any:
+def header_of(path: str, options: Any = None) -> Any:
     """A table without records that has the columns of a file: for its owner.
 
-    The types are those of a Parquet file; columns of a CSV file hold text.
+    The types are those of a Parquet file; columns of other files hold anything.
 
     Raises
     ------
     ValueError
-        If the first line of a CSV file names no columns, or the other is not Parquet.
+        If the first line of a file names no columns, or the other is not Parquet.
     OSError
         If it cannot be opened.
     """
-    with open(path, "rb") as file:
-        if is_parquet_name(path) or is_parquet_file(path):
-            parquet = ParquetFile(path)
-            return parquet.schema(parquet.names)
-        names = names_of(next(lines_of(file), ""), path)
-    return pd.DataFrame({name: pd.Series(dtype=object) for name in names})
+    if _is_parquet(path):
+        parquet = ParquetFile(path)
+        return parquet.schema(parquet.names)
+    with _opened(path, options) as table:
+        return pd.DataFrame({name: pd.Series(dtype=object) for name in table.header})

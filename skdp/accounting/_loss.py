@@ -59,6 +59,9 @@ class PrivacyLoss:
     max_contributions : int, default=None
         Largest number of records of each person that count; epsilon then protects the person.
         None: epsilon protects one record.
+    assumes : str, default=""
+        What must be true of the data for the guarantee to hold, such as that a file was written
+        with its quotes closed. Empty: nothing.
 
     Attributes
     ----------
@@ -66,6 +69,7 @@ class PrivacyLoss:
     parts : read-only mapping of str to Fraction
     seeded : bool
     max_contributions : int or None
+    assumes : str
     neighbours : str
         What the guarantee protects: the presence of one record, or of one person.
     of_record : PrivacyLoss
@@ -84,12 +88,13 @@ class PrivacyLoss:
     PrivacyLoss(epsilon=0.4, parts: cuts=0.2, counts=0.2)
     """
 
-    __slots__ = ("_epsilon", "_max_contributions", "_parts", "_seeded")
+    __slots__ = ("_assumes", "_epsilon", "_max_contributions", "_parts", "_seeded")
 
     _epsilon: Fraction
     _parts: Mapping[str, Fraction]
     _seeded: bool
     _max_contributions: int | None
+    _assumes: str
 
     def __init__(
         self,
@@ -98,6 +103,7 @@ class PrivacyLoss:
         *,
         seeded: bool = False,
         max_contributions: int | None = None,
+        assumes: str = "",
     ) -> None:
         total = as_epsilon(epsilon, digits=_MOST_DIGITS)
         if max_contributions is not None and not (
@@ -126,6 +132,7 @@ class PrivacyLoss:
         object.__setattr__(self, "_parts", MappingProxyType(exact))
         object.__setattr__(self, "_seeded", bool(seeded))
         object.__setattr__(self, "_max_contributions", max_contributions)
+        object.__setattr__(self, "_assumes", str(assumes))
 
     @property
     def epsilon(self) -> Fraction:
@@ -149,8 +156,21 @@ class PrivacyLoss:
 
     @property
     def neighbours(self) -> str:
-        """What the guarantee protects."""
-        return neighbours(self._max_contributions)
+        """What the guarantee protects, and what it assumes."""
+        assumes = f"; it assumes that {self._assumes}" if self._assumes else ""
+        return neighbours(self._max_contributions) + assumes
+
+    @property
+    def assumes(self) -> str:
+        """What must be true of the data for the guarantee to hold."""
+        return self._assumes
+
+    def assuming(self, what: str) -> PrivacyLoss:
+        """The same loss under one more assumption on the data."""
+        state = self.__getstate__()
+        return PrivacyLoss(
+            **{**state, "assumes": " and ".join(filter(None, [self._assumes, what]))}
+        )
 
     @property
     def of_record(self) -> PrivacyLoss:
@@ -159,7 +179,7 @@ class PrivacyLoss:
         if most is None:
             return self
         parts = {name: value / most for name, value in self._parts.items()}
-        return PrivacyLoss(self._epsilon / most, parts, seeded=self._seeded)
+        return PrivacyLoss(self._epsilon / most, parts, seeded=self._seeded, assumes=self._assumes)
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be set.")
@@ -175,6 +195,7 @@ class PrivacyLoss:
             "parts": dict(self._parts),
             "seeded": self._seeded,
             "max_contributions": self._max_contributions,
+            "assumes": self._assumes,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -195,6 +216,7 @@ class PrivacyLoss:
             and dict(self._parts) == dict(other._parts)
             and self._seeded == other._seeded
             and self._max_contributions == other._max_contributions
+            and self._assumes == other._assumes
         )
 
     def __hash__(self) -> int:
@@ -219,6 +241,7 @@ class PrivacyLoss:
             parts,
             seeded=self._seeded or other._seeded,
             max_contributions=most and max(most, other._max_contributions or 1),
+            assumes=" and ".join(dict.fromkeys(filter(None, [self._assumes, other._assumes]))),
         )
 
     def __mul__(self, times: object) -> PrivacyLoss:
@@ -233,6 +256,7 @@ class PrivacyLoss:
             parts,
             seeded=self._seeded,
             max_contributions=self._max_contributions,
+            assumes=self._assumes,
         )
 
     __rmul__ = __mul__
@@ -246,6 +270,8 @@ class PrivacyLoss:
             text += f", parts: {parts_text(self._parts)}"
         if self._max_contributions is not None:
             text += f", unit: person ({at_most(self._max_contributions)})"
+        if self._assumes:
+            text += f", assumes that {self._assumes}"
         if self._seeded:
             text += ", seeded: no guarantee"
         return f"PrivacyLoss({text})"

@@ -21,6 +21,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``grids``         the possible values of integers, steps and decimals
 ``contents``      which numbers a bin holds: draws, means, shares of bins
 ``categorical``   `Categorical`: a list of categories
+``domains``       domains that everybody knows: ages, months, countries
 ``enums``         categories that a type declares
 ``identifiers``   `Identifier`: columns that are never measured
 ``taxonomy``      `Taxonomy`: nested groups of categories
@@ -42,6 +43,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``data``          domains as JSON holds them
 ``inference``     columns read from data: not private
 ``public``        `PublicTable`: rows that are declared to be public
+``doctor``        what a declaration misses in the records: not private
 ``report``        what a domain would do to the records of a frame
 ``declaring``     methods of `Domain` for schemas, YAML and notebooks
 ``schemas``       domains from schemas in other formats, and skeletons of domains
@@ -52,6 +54,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ================  ==================================================================================
 """
 
+from . import domains
 from .attribute import Attribute, Level
 from .categorical import Categorical
 from .dates import Date, Datetime
@@ -93,6 +96,7 @@ __all__ = [
     "Zeros",
     "at_most",
     "derived",
+    "domains",
     "forbid",
     "missing_together",
     "only_if",

@@ -31,6 +31,7 @@ __all__ = [
     "UNITS",
     "Clock",
     "clock",
+    "date_form",
     "micros_of",
     "moment",
     "rescaled",
@@ -76,11 +77,39 @@ TICKS = {
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 
+# ISO 8601, extended and basic.
+_ZONE = r"Z|[+-]\d\d(?::?\d\d)?"
 _TEXT = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)"
-    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
+    r"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:[T ](?P<H>\d\d):(?P<M>\d\d)"
+    rf"(?::(?P<S>\d\d)(?:[.,](?P<f>\d{{1,9}}))?)?\s?(?P<z>{_ZONE})?)?",
     re.ASCII,
 )
+_BASIC = re.compile(
+    r"(?P<Y>\d{4})(?P<m>\d\d)(?P<d>\d\d)"
+    rf"(?:T(?P<H>\d\d)(?P<M>\d\d)(?:(?P<S>\d\d))?(?P<z>{_ZONE})?)?",
+    re.ASCII,
+)
+
+# What the letters of a declared format stand for. Names of months and days are English on every
+# machine, where `strptime` follows the settings of the system.
+_LETTERS = {
+    "Y": r"\d{4}",
+    "y": r"\d\d",
+    "m": r"\d{1,2}",
+    "d": r"\d{1,2}",
+    "b": r"[A-Za-z]{3,9}\.?",
+    "a": r"[A-Za-z]{3,9}\.?",
+    "H": r"\d{1,2}",
+    "I": r"\d{1,2}",
+    "M": r"\d{1,2}",
+    "S": r"\d{1,2}",
+    "f": r"\d{1,9}",
+    "p": r"[AaPp]\.?[Mm]\.?",
+    "z": _ZONE,
+}
+_MONTH_NAMES = (
+    "january february march april may june july august september october november december"
+).split()
 
 # Text for a whole month, quarter or year, read where the unit is no finer.
 _PARTS = {
@@ -130,34 +159,79 @@ def unit_start(numbers: IntArray, unit: str) -> IntArray:
     return months.astype("datetime64[D]").astype(np.int64) * DAY
 
 
-def moment(value: Any, unit: str) -> tuple[int, bool] | None:
-    """The moment of one value, and whether it came with a time zone; None if it is no date.
+@functools.lru_cache(maxsize=128)
+def date_form(form: str | None, unit: str) -> re.Pattern[str] | None:
+    """What texts in a declared format look like, such as ``"%m/%d/%Y"``; None for None.
+
+    Raises
+    ------
+    DomainError
+        If it is no such format, or names no year, month or day that the unit needs.
+    """
+    if form is None:
+        return None
+    letters: list[str] = []
+    pattern, end = "", 0
+    text = form if isinstance(form, str) else ""
+    for found in re.finditer(r"%(.)", text):
+        between, letter = text[end : found.start()], {"B": "b", "A": "a"}.get(found[1], found[1])
+        # Numbers that touch have all their digits.
+        touching = text[found.end() : found.end() + 1] == "%" or (letters and not between)
+        shape = _LETTERS.get(letter, "").replace("{1,2}", "{2}" if touching else "{1,2}")
+        pattern += re.sub(r"(\\?\s)+", r"\\s+", re.escape(between)) + f"(?P<{letter}>{shape})"
+        letters, end = [*letters, letter], found.end()
+    has = {"Y": {"Y", "y"}, "m": {"m", "b"}, "d": {"d"}}
+    needed = has.values() if unit not in MONTHS else [has[x] for x in "Ym"[: 3 - MONTHS[unit] // 6]]
+    if (
+        not set(letters) <= set(_LETTERS)
+        or len(set(letters)) < len(letters)
+        or not all(set(letters) & each for each in needed)
+    ):
+        raise DomainError(
+            f"format={form!r} says no date. Write it as for strptime, with each part once: "
+            "'%m/%d/%Y' for 11/07/2020, '%d.%m.%Y' for 07.11.2020, '%d %b %Y' for 07 Nov 2020; "
+            f"known are %{', %'.join(_LETTERS)}, %B and %A. ISO dates need no format."
+        )
+    return re.compile(pattern + re.escape(text[end:]), re.ASCII)
+
+
+def moment(value: Any, unit: str, form: str | None = None) -> tuple[int, int | None] | None:
+    """The moment of one value, and its distance from UTC if it has one; None if it is no date.
 
     Parameters
     ----------
-    value : date, datetime, Timestamp, datetime64, Period, or text as ISO 8601 writes it
-        A period stands for its first moment. A year may be a number where the unit is the year.
+    value : date, datetime, Timestamp, datetime64, Period, number, or text
+        Text is in the declared format, or else as ISO 8601 writes it. A period stands for its first
+        moment. Whole numbers stand for their digits, such as 20201107, or 2020 where the unit is
+        the year: readers of files decide by other records whether digits are numbers or text.
     unit : str
         Text may stop at the month, quarter or year where the unit does.
+    form : str, default=None
+        Declared format of text.
     """
     try:
-        found = _moment_of(value, unit)
+        found = _moment_of(value, unit, form)
         if found is not None:
             # A subclass may compute anything: no integer, or one that no array holds.
-            return min(max(int(found[0]), -_FURTHEST), _FURTHEST), bool(found[1])
+            micros = min(max(int(found[0]), -_FURTHEST), _FURTHEST)
+            return micros, None if found[1] is None else int(found[1])
     except BaseException as error:
         reraise_interrupts(error)
         # Objects that only look like dates, and dates that do not exist.
     return None
 
 
-def _moment_of(value: Any, unit: str) -> tuple[Any, bool] | None:
+def _moment_of(value: Any, unit: str, form: str | None) -> tuple[Any, Any] | None:
     """The same; raises for some values that are no dates."""
     if isinstance(value, str):
-        return _text_moment(value, unit)
-    if unit == "year" and isinstance(value, int | float | np.integer | np.floating):
-        # Years of a file are numbers or text, by what else is in the column.
-        return _text_moment(f"{value:.0f}", unit) if value == int(value) else None
+        return _text_moment(value.strip(), unit, form)
+    if isinstance(value, int | float | np.integer | np.floating):
+        if value != int(value):
+            return None
+        digits = f"{value:.0f}"
+        if len(digits) == 7 and form is not None:
+            digits = f"0{digits}"  # as in 7112020, without the zero of the day
+        return _text_moment(digits, unit, form)
     if is_missing(value):
         return None
     if isinstance(value, pd.Period):
@@ -165,46 +239,80 @@ def _moment_of(value: Any, unit: str) -> tuple[Any, bool] | None:
     if isinstance(value, np.datetime64 | pd.Timestamp):
         stamp = value.to_datetime64() if isinstance(value, pd.Timestamp) else value
         micros, _ = micros_of(np.array([stamp]))
-        return micros[0], getattr(value, "tzinfo", None) is not None
+        aware = isinstance(value, pd.Timestamp) and value.tzinfo is not None
+        return micros[0], _offset(value) if aware else None
     if isinstance(value, datetime.datetime):
-        return _datetime_moment(value)
+        wall = (value.replace(tzinfo=None) - _EPOCH) // datetime.timedelta(microseconds=1)
+        offset = _offset(value)
+        return wall - (offset or 0), offset
     if isinstance(value, datetime.date):
-        return (value.toordinal() - _EPOCH.toordinal()) * DAY, False
+        return (value.toordinal() - _EPOCH.toordinal()) * DAY, None
     return None
 
 
-def _datetime_moment(value: datetime.datetime) -> tuple[int, bool]:
-    wall = (value.replace(tzinfo=None) - _EPOCH) // datetime.timedelta(microseconds=1)
+def _offset(value: Any) -> int | None:
     offset = value.utcoffset()
-    if offset is None:
-        return wall, False
-    return wall - offset // datetime.timedelta(microseconds=1), True
+    return None if offset is None else offset // datetime.timedelta(microseconds=1)
 
 
-def _text_moment(text: str, unit: str) -> tuple[int, bool] | None:
+def _text_moment(text: str, unit: str, form: str | None) -> tuple[int, int | None] | None:
     """The moment of a text; None or ValueError if it is not a date of the calendar."""
-    match = _TEXT.fullmatch(text)
+    declared = date_form(form, unit)
+    # What looks like the declared form is in it, also where there is no such day.
+    match = declared and declared.fullmatch(text)
+    match = match or _TEXT.fullmatch(text) or _BASIC.fullmatch(text)
     if match is None:
         for pattern, (finest, months) in _PARTS.items():
             part = pattern.fullmatch(text)
             if part is not None and MONTHS.get(unit, 0) >= MONTHS[finest]:
                 place = int(part[2]) - 1 if pattern.groups == 2 else 0
-                return _datetime_moment(datetime.datetime(int(part[1]), place * months + 1, 1))
+                return _moment_of(
+                    datetime.datetime(int(part[1]), place * months + 1, 1), unit, None
+                )
         return None
-    year, month, day, hour, minute, second = (int(match[group] or 0) for group in range(1, 7))
-    micros = int((match[7] or "").ljust(9, "0")[:6])
-    wall, _ = _datetime_moment(datetime.datetime(year, month, day, hour, minute, second, micros))
-    zone = match[8]
+    said = {letter: text for letter, text in match.groupdict().items() if text}
+    day = datetime.datetime(_year(said), _month(said), int(said.get("d", 1)), _hour(said))
+    wall, _ = _moment_of(day, unit, None) or (0, None)
+    minute, second = int(said.get("M", 0)), int(said.get("S", 0))
+    if minute > 59 or second > 59:
+        return None
+    wall += minute * FIXED["minute"] + second * FIXED["second"]
+    wall += int(said.get("f", "").ljust(9, "0")[:6])
+    zone = said.get("z")
     if zone is None:
-        return wall, False
+        return wall, None
     if zone == "Z":
-        return wall, True
+        return wall, 0
     digits = zone[1:].replace(":", "").ljust(4, "0")
     hours, minutes = int(digits[:2]), int(digits[2:])
     if hours > 23 or minutes > 59:
         return None
     offset = (hours * 60 + minutes) * FIXED["minute"]
-    return wall + offset if zone[0] == "-" else wall - offset, True
+    offset = -offset if zone[0] == "-" else offset
+    return wall - offset, offset
+
+
+def _year(said: dict[str, str]) -> int:
+    """The year; of two digits, those from 69 on are in the last century."""
+    if "Y" in said:
+        return int(said["Y"])
+    return int(said["y"]) + (1900 if int(said["y"]) >= 69 else 2000)
+
+
+def _month(said: dict[str, str]) -> int:
+    if "b" not in said:
+        return int(said.get("m", 1))
+    name = said["b"].rstrip(".").lower()
+    return next(n for n, month in enumerate(_MONTH_NAMES, 1) if month.startswith(name))
+
+
+def _hour(said: dict[str, str]) -> int:
+    if "I" not in said:
+        return int(said.get("H", 0))
+    hour = int(said["I"])
+    if not 1 <= hour <= 12:
+        raise ValueError
+    return hour % 12 + (12 if said.get("p", "a").lower().startswith("p") else 0)
 
 
 def zone_of(tz: str) -> zoneinfo.ZoneInfo:
@@ -233,6 +341,8 @@ class Clock:
     unit : str
     tz : str or None
         Time zone; None: moments are in wall-clock time.
+    form : str or None
+        Declared format of text.
     changes : ndarray of int64
         Moments at which the zone's distance from UTC changes, for days and longer units.
     offsets : ndarray of int64, one more than changes
@@ -243,6 +353,7 @@ class Clock:
     tz: str | None
     changes: IntArray
     offsets: IntArray
+    form: str | None = None
 
     @property
     def local(self) -> bool:
@@ -255,6 +366,25 @@ class Clock:
             micros = micros + self.offsets[np.searchsorted(self.changes, micros, side="right")]
         return unit_number(micros, self.unit)
 
+    def moment(self, value: Any) -> int | None:
+        """The moment of a value of a record: in UTC with a time zone; None if it is no date.
+
+        Where no zone is declared, a value with one stands for the clock where it was written; where
+        one is, a value without one is on its clock.
+        """
+        found = moment(value, self.unit, self.form)
+        if found is None:
+            return None
+        micros, offset = found
+        if self.tz is None:
+            return micros + (offset or 0)
+        if offset is not None:
+            return micros
+        try:
+            return _shifted(micros, zone_of(self.tz), datetime.UTC)
+        except OverflowError:  # the first and the last day that there is
+            return None
+
     def number(self, value: Any) -> tuple[int, bool] | None:
         """Number of the unit of a declared value, and whether the unit begins with it.
 
@@ -262,9 +392,9 @@ class Clock:
         with a time zone where none is declared.
         """
         found = moment(value, self.unit)
-        if found is None or (found[1] and self.tz is None):
+        if found is None or (found[1] is not None and self.tz is None):
             return None
-        micros, aware = found
+        micros, aware = found[0], found[1] is not None
         if self.local and aware:
             micros = _shifted(micros, datetime.UTC, zone_of(str(self.tz)))
         elif self.tz is not None and not self.local and not aware:
@@ -321,16 +451,16 @@ def _shifted(micros: int, source: datetime.tzinfo, target: datetime.tzinfo) -> i
 
 
 @functools.lru_cache(maxsize=128)
-def clock(unit: str, tz: str | None, low: int, high: int) -> Clock:
+def clock(unit: str, tz: str | None, low: int, high: int, form: str | None = None) -> Clock:
     """The clock of a unit and a zone, right for the numbers from low to high and some beyond."""
     none = np.zeros(0, dtype=np.int64)
-    plain = Clock(unit, tz, none, np.zeros(1, dtype=np.int64))
+    plain = Clock(unit, tz, none, np.zeros(1, dtype=np.int64), form)
     if not plain.local:
         return plain
     # A year beyond both ends: what lies further out has a number outside of the range, whatever
     # distance from UTC it is given.
     ends = unit_start(np.array([low, high + 1]), unit) // DAY
-    return Clock(unit, tz, *_changes(str(tz), int(ends[0]) - 366, int(ends[1]) + 366))
+    return Clock(unit, tz, *_changes(str(tz), int(ends[0]) - 366, int(ends[1]) + 366), form)
 
 
 def _changes(tz: str, first: int, last: int) -> tuple[IntArray, IntArray]:

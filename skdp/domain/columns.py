@@ -11,7 +11,7 @@ from .categorical import Categorical
 from .identifiers import Identifier, Text
 from .numeric import Numeric
 from .structure import Structure
-from .values import plain_text, some
+from .values import plain_text, refuse_placeholder, some
 
 __all__ = ["Columns", "checked_columns"]
 
@@ -216,6 +216,7 @@ def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
                 f"Column names must be strings, got {name!r} of type {type(name).__name__}."
             )
         plain_text(name, "Column name")
+        refuse_placeholder(attribute, f"The declaration of column {name!r}")
         if isinstance(attribute, Text) or attribute is Text:
             raise DomainError(
                 f"Column {name!r} is free text, which no release can hold. Leave the column out; "

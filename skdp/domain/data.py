@@ -13,7 +13,7 @@ from .dates import Date, Datetime
 from .identifiers import Identifier
 from .numeric import Numeric
 from .taxonomy import Taxonomy
-from .values import as_flag
+from .values import as_flag, refuse_placeholder
 
 __all__ = ["domain_to_text", "parts_from_text"]
 
@@ -103,15 +103,19 @@ def parts_from_text(
 def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Any]:
     """One attribute of a JSON domain; raises if anything is wrong with it."""
     name, kind = data.pop("name"), data.pop("type")
+    for end in ("lower", "upper"):
+        refuse_placeholder(data.get(end), f"{end} of column {name!r}")
     if kind == "numeric":
         return name, Numeric(data.pop("lower"), data.pop("upper"), **data)
     if kind in ("date", "datetime"):
         declared = Date if kind == "date" else Datetime
         return name, declared(data.pop("lower"), data.pop("upper"), **data)
     if kind == "categorical":
+        refuse_placeholder(data["categories"], f"The categories of column {name!r}")
         tree = data.pop("taxonomy", None)
         taxonomy = None if tree is None else Taxonomy(tree["labels"], tree["parents"])
         return name, Categorical(data.pop("categories"), taxonomy=taxonomy, **data)
     if kind == "identifier":
         return name, Identifier(**data)
+    refuse_placeholder(kind, f"The type of column {name!r} (numeric, categorical, date, ...)")
     raise DomainError(f"Attribute type {kind!r} is unknown.")

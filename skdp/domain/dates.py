@@ -15,7 +15,7 @@ from .._types import FloatArray, IntArray
 from .._validation import is_word
 from ..exceptions import DomainError
 from .attribute import GUESSED, MISSING_LABEL, halvings
-from .clock import DAY, FIXED, UNITS, Clock, clock, unit_start, zone_of
+from .clock import DAY, FIXED, UNITS, Clock, clock, date_form, unit_start, zone_of
 from .numeric import AUTO, Numeric
 from .reading import Column, LazyColumn
 from .values import MAX_BINS, MAX_INTEGER, as_int, refuse_placeholder, some
@@ -32,6 +32,7 @@ class _Temporal(Numeric):
 
     unit: str
     tz: str | None
+    format: str | None
 
     _units: ClassVar[tuple[str, ...]]
     _kind: ClassVar[str]
@@ -46,12 +47,14 @@ class _Temporal(Numeric):
         tz: str | None,
         special: Any,
         nullable: bool,
+        format: str | None,
     ) -> None:
         if unit not in self._units:
             raise DomainError(f"unit must be one of {some(self._units, 10)}, got {unit!r}.")
         if tz is not None:
             zone_of(tz)
-        self._set(unit=unit, tz=tz)
+        date_form(format, unit)
+        self._set(unit=unit, tz=tz, format=format)
         low = self._bound(lower, "lower")
         high = self._bound(upper, "upper")
         if isinstance(special, str | bytes) or not isinstance(special, Iterable):
@@ -124,7 +127,7 @@ class _Temporal(Numeric):
     @property
     def _clock(self) -> Clock:
         numbers = [self.lower, self.upper, *self.special]
-        return clock(self.unit, self.tz, int(min(numbers)), int(max(numbers)))
+        return clock(self.unit, self.tz, int(min(numbers)), int(max(numbers)), self.format)
 
     def number(self, value: Any, column: str) -> float | int:
         """Place of a value of a query on the number line.
@@ -263,10 +266,12 @@ class _Temporal(Numeric):
         }
         zone = {} if self._kind == "date" else {"tz": self.tz}
         rest = {"unit": self.unit, "bins": self.bins, **zone, "nullable": self.nullable}
-        return {"type": self._kind, **ends, **rest}
+        more: dict[str, Any] = {"special": self._special_labels()} if self.special else {}
+        more |= {"format": self.format} if self.format is not None else {}
+        return {"type": self._kind, **ends, **rest, **more}
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.unit, self.tz, *super()._key())
+        return (self.unit, self.tz, self.format, *super()._key())
 
     def __repr__(self) -> str:
         parts = [repr(self._clock.text(int(end))) for end in (self.lower, self.upper)]
@@ -276,6 +281,7 @@ class _Temporal(Numeric):
         parts += [] if self.tz is None else [f"tz={self.tz!r}"]
         parts += [f"special={self._special_labels()}"] * bool(self.special)
         parts += ["nullable=True"] * self.nullable
+        parts += [] if self.format is None else [f"format={self.format!r}"]
         return f"{self._name}({', '.join(parts)})"
 
 
@@ -307,6 +313,10 @@ class Date(_Temporal):
     nullable : bool, default=False
         Whether a missing value has a cell of its own, the last code. Otherwise records without
         this value are skipped.
+    format : str, optional
+        How text in the data is written, in the letters of strptime: ``"%m/%d/%Y"`` for 11/07/2020,
+        ``"%d %b %Y"`` for 07 Nov 2020. Names of months are English. ISO text is read as well,
+        unless it has this form too.
 
     Attributes
     ----------
@@ -323,9 +333,10 @@ class Date(_Temporal):
     Notes
     -----
     Columns may be of any type of dates or times without a time zone, of pandas, Polars, PyArrow and
-    NumPy, or text or Python objects, each value by itself: text that is no ISO date, such as
-    ``"2021-02-30"`` or ``"01/03/2021"``, counts as missing. Columns of times with a time zone are
-    refused: declare a `Datetime`.
+    NumPy, or text, numbers such as 20210301, or Python objects, each value by itself. Text that is
+    neither an ISO date nor in the declared ``format``, such as ``"2021-02-30"`` or, without one,
+    ``"01/03/2021"``, counts as missing. Text with a time zone stands for the date where it was
+    written. Columns with a type of times with a time zone are refused: declare a `Datetime`.
 
     Examples
     --------
@@ -348,8 +359,9 @@ class Date(_Temporal):
         *,
         special: Any = (),
         nullable: bool = False,
+        format: str | None = None,
     ) -> None:
-        self._declare(lower, upper, unit, bins, None, special, nullable)
+        self._declare(lower, upper, unit, bins, None, special, nullable, format)
 
 
 class Datetime(_Temporal):
@@ -379,6 +391,10 @@ class Datetime(_Temporal):
     nullable : bool, default=False
         Whether a missing value has a cell of its own, the last code. Otherwise records without
         this value are skipped.
+    format : str, optional
+        How text in the data is written, in the letters of strptime: ``"%m/%d/%Y"`` for 11/07/2020,
+        ``"%d %b %Y"`` for 07 Nov 2020. Names of months are English. ISO text is read as well,
+        unless it has this form too.
 
     Attributes
     ----------
@@ -397,8 +413,9 @@ class Datetime(_Temporal):
     Notes
     -----
     Columns are those that `Date` takes; the type of a column must have a time zone if and only if
-    ``tz`` is given. In columns of text or Python objects, where the type does not tell, each value
-    of the other kind counts as missing.
+    ``tz`` is given. In columns of text or Python objects, where the type does not tell, a value
+    without a time zone is on the clock of ``tz``; where none is declared, a value with one stands
+    for the clock where it was written.
 
     Examples
     --------
@@ -421,5 +438,6 @@ class Datetime(_Temporal):
         tz: str | None = None,
         special: Any = (),
         nullable: bool = False,
+        format: str | None = None,
     ) -> None:
-        self._declare(lower, upper, unit, bins, tz, special, nullable)
+        self._declare(lower, upper, unit, bins, tz, special, nullable, format)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from .._validation import check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .inference import infer_attribute
 from .numeric import FEW_BINS
@@ -154,8 +155,9 @@ class Declaring:
             Type of some columns, over what the schema says: a dtype or its name, such as "integer",
             "number", "category", "date", "datetime", "identifier".
         ranges : mapping, optional
-            What the schema does not say: a pair ``(smallest, largest)`` for numbers and dates, a
-            list of categories for other columns.
+            What the schema does not say: a tuple ``(smallest, largest)`` for numbers and dates, a
+            list of categories for other columns. A list of numbers is all numbers that there are:
+            categories, or a range with a step where more than 32 are equally far apart.
         attributes : mapping, optional
             Whole attributes of some columns, in place of what the schema says.
         drop : str or list of str, optional
@@ -209,18 +211,21 @@ class Declaring:
         )
 
     @staticmethod
-    def skeleton(source: Any) -> str:
+    def skeleton(source: Any, *, style: str = "python") -> str:
         """Code that declares a domain for a frame, with every range to fill in. No row is read.
 
         Parameters
         ----------
         source : frame, lazy frame, array, schema or mapping of types
             Of any library; only names and types are looked at.
+        style : {"python", "yaml"}, default="python"
+            YAML is what :meth:`from_yaml` reads once it is filled in.
 
         Returns
         -------
         code : str
-            A notebook shows it with its lines. Run unfilled, it raises a DomainError.
+            Columns whose names everybody knows have a domain of `skdp.domains`. A notebook shows it
+            with its lines. Run unfilled, it raises a DomainError.
 
         Raises
         ------
@@ -230,20 +235,21 @@ class Declaring:
         Examples
         --------
         >>> from skdp import Categorical, Domain, Numeric
-        >>> Domain.skeleton({"age": "int64", "smoker": "bool"})
+        >>> Domain.skeleton({"pay": "int64", "smoker": "bool"})
         from skdp import Categorical, Domain, Numeric
         <BLANKLINE>
         # Replace every `...` by what is publicly known: a code book, a questionnaire, the law.
         # Never take it from the records. Then see what it does to them: domain.check(frame)
         domain = Domain({
-            'age': Numeric(..., ..., integer=True),  # int64
+            'pay': Numeric(..., ..., integer=True),  # int64
             'smoker': Categorical([False, True]),  # bool
         })
         <BLANKLINE>
         """
         from .schemas import skeleton
 
-        return skeleton(source)
+        check_choice(style, "style", ("python", "yaml"))
+        return skeleton(source, style)
 
     def diff(self, other: Domain) -> DomainDifference:
         """What differs in another domain; false if nothing does.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -371,6 +372,9 @@ class Domain(Columns, Declaring):
         codes = np.empty((frame.n_rows, len(self)), dtype=np.int32, order="F")
         for position, (name, attribute) in enumerate(self.items()):
             codes[:, position] = attribute.encode(frame.column(name))
+        if frame.unfit is not None:
+            # Privacy. A record of a file that could not be read is marked by its own line alone.
+            codes[frame.unfit] = -1
         if self.structure.zeros:
             # Privacy. Which cells are empty is declared, never read from data. Whether a record is
             # skipped depends on this record and the declaration alone, so it is a map from records
@@ -457,6 +461,10 @@ class Domain(Columns, Declaring):
     def check(self, data: Any) -> DomainReport:
         """Report what would be clipped, mapped or skipped. NOT private: for the data owner only.
 
+        Columns that are not declared are ignored. The report also says what the declaration misses
+        (gaps, whole numbers, forms of dates, values that many records share, rules that nearly all
+        keep, repeated identifiers), and writes a corrected one with blanks.
+
         Warns
         -----
         PrivacyLeakWarning
@@ -467,7 +475,11 @@ class Domain(Columns, Declaring):
         DomainError
             For errors of the schema, see :meth:`check_schema`.
         """
+        from .doctor import examined  # few programs ask for it
+
         rows = read(data)
+        if not rows.n_unnamed:
+            rows = rows.select([name for name in rows.names if name in self._declared])
         self.check_schema(rows)
         warnings.warn(
             "Domain.check counts private values exactly: its answer is not private and must not "
@@ -475,7 +487,11 @@ class Domain(Columns, Declaring):
             PrivacyLeakWarning,
             stacklevel=2,
         )
-        return report_of(self, self._named(rows))
+        frame = self._named(rows)
+        found = examined(self, frame)
+        return replace(
+            report_of(self, frame), findings=tuple(found.lines), drafts=tuple(found.drafts)
+        )
 
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads.

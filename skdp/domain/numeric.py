@@ -19,6 +19,7 @@ from ..exceptions import DomainError
 from .attribute import GUESSED
 from .binned import Binned
 from .bins import (
+    EvenBins,
     check_even_integers,
     check_integer_bins,
     check_real_bins,
@@ -272,6 +273,15 @@ class Numeric(Binned):
                 f"{digits(self.lower)} to {digits(self.upper)} ({grid.last - grid.first + 1})."
             )
         empty = held.empty(None if stepped else held.special)
+        if len(empty) and stepped and isinstance(held.bins, EvenBins) and not self.integer:
+            # The formula of even bins rounds: values of the grid that are edges may fall into the
+            # bin before. The nearest floats to the edges do not.
+            low, width = Fraction(repr(self.lower)), Fraction(repr(self.upper))
+            width = (width - low) / self.bins
+            cuts = np.array([float(low + width * place) for place in range(self.bins + 1)])
+            self._set(_edges=frozen(cuts))
+            held = replace(held, bins=self._bins)
+            empty = held.empty(None)
         if len(empty):
             texts = [self.span_label(int(code), int(code) + 1) for code in empty[:8]]
             raise DomainError(

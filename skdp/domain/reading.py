@@ -71,6 +71,8 @@ class Rows(Protocol):
     """Columns of a table in memory."""
 
     n_rows: int
+    # Records that fit no domain, whatever their columns say; None: there are none.
+    unfit: Any
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .._validation import check_choice
 from .rules import TotalOf
 from .shown import html_table, rule_text
 
@@ -44,19 +47,45 @@ class DomainReport:
         One row per rule: number of records that are skipped because they ``break`` it, or, for
         derived columns that the data hold, whose value ``differs`` from what the rule says, which
         is ignored. None without a structure.
+    n_unfit : int, default=0
+        Number of records of a file that could not be read, which are not counted by column: lines
+        with an odd number of quotes, or with more fields than the first.
+    findings : tuple of str
+        What the declaration misses: gaps, forms of dates, whole numbers, crowded bins, values that
+        many records share, categories that differ by case, repeated identifiers, rules that nearly
+        all records keep.
+    drafts : list
+        What :meth:`declaration` writes.
     """
 
     columns: pd.DataFrame
     n_rows: int
     n_skipped: int
     rules: pd.DataFrame | None = None
+    n_unfit: int = 0
+    findings: tuple[str, ...] = ()
+    drafts: Sequence[Any] = field(default=(), repr=False)
+
+    def declaration(self, style: str = "python") -> str:
+        """The corrected declaration, with blanks where only the records know the value.
+
+        Fill them in from what is publicly known: what the records hold must not go into it.
+
+        Parameters
+        ----------
+        style : {"python", "yaml"}, default="python"
+        """
+        from .schemas import draft_text
+
+        check_choice(style, "style", ("python", "yaml"))
+        return draft_text(self.drafts, style)
 
     @property
     def clean(self) -> bool:
         """Whether every value is represented as it is, and no rule is broken."""
         changed = self.columns[_CHANGES]
         kept = self.rules is None or not self.rules.to_numpy().any()
-        return kept and not changed.to_numpy().any()
+        return kept and not self.n_unfit and not changed.to_numpy().any()
 
     @property
     def shares(self) -> pd.DataFrame:
@@ -82,6 +111,8 @@ class DomainReport:
             f"columns whose values are all represented as they are: {n_columns - n_changed} of "
             f"{n_columns}",
         ]
+        if self.n_unfit:
+            lines.append(f"records that cannot be read: {self.n_unfit}")
         if self.rules is not None:
             held = len(self.rules) - len(self._broken)
             lines.append(f"rules that hold in all records: {held} of {len(self.rules)}")
@@ -106,6 +137,7 @@ class DomainReport:
             more = len(table) - _MOST_ROWS
             lines.append(table[:_MOST_ROWS].to_string())
             lines += [f"... ({more} more)"] * (more > 0)
+        lines += [f"- {line}" for line in self.findings]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -118,6 +150,9 @@ class DomainReport:
             parts.append(html_table(["", *table.columns], rows))
             more = len(table) - _MOST_ROWS
             parts += [f"<p>... ({more} more)</p>"] * (more > 0)
+        if self.findings:
+            items = "".join(f"<li>{html.escape(line)}</li>" for line in self.findings)
+            parts.append(f"<ul>{items}</ul>")
         return "".join(parts)
 
 
@@ -141,15 +176,19 @@ def report_of(domain: Any, frame: Any) -> DomainReport:
     """
     codes = np.empty((frame.n_rows, len(domain)), dtype=np.int32, order="F")
     rows = {}
+    unfit = np.zeros(frame.n_rows, dtype=bool) if frame.unfit is None else frame.unfit
+    n_unfit = int(unfit.sum())
     for place, (name, attribute) in enumerate(domain.items()):
         column = frame.column(name)
         rows[name] = attribute._diagnose(column)
+        rows[name]["to_missing" if attribute.nullable else "skipped"] -= n_unfit
         codes[:, place] = attribute.encode(column)
     columns = pd.DataFrame.from_dict(rows, orient="index")
     structure = domain.structure
+    codes[unfit] = -1
     skipped = (codes < 0).any(axis=1) | structure.breaks(codes)
     if not structure:
-        return DomainReport(columns, frame.n_rows, int(skipped.sum()))
+        return DomainReport(columns, frame.n_rows, int(skipped.sum()), n_unfit=n_unfit)
     broken = {
         repr(rule): {"breaks": int(rows_.sum()), "differs": 0}
         for rule, rows_ in structure.broken_by_rule(codes)
@@ -159,7 +198,7 @@ def report_of(domain: Any, frame: Any) -> DomainReport:
             differs = int(_differs(domain, frame, name, codes).sum())
             broken[repr(rule)] = {"breaks": 0, "differs": differs}
     rules = pd.DataFrame.from_dict(broken, orient="index", columns=["breaks", "differs"])
-    return DomainReport(columns, frame.n_rows, int(skipped.sum()), rules)
+    return DomainReport(columns, frame.n_rows, int(skipped.sum()), rules, n_unfit)
 
 
 def _differs(domain: Any, frame: Any, name: str, codes: Any) -> Any:

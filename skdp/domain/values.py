@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import numbers
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -24,6 +25,7 @@ __all__ = [
     "digits",
     "is_exact_float",
     "is_missing",
+    "number_written",
     "plain_category",
     "plain_text",
     "refuse_placeholder",
@@ -43,8 +45,8 @@ MAX_INTEGER = 2**53
 
 
 def refuse_placeholder(value: Any, what: str) -> None:
-    """Refuse the dots that `Domain.skeleton` leaves to be filled in."""
-    if value is ...:
+    """Refuse the dots that `Domain.skeleton` leaves to be filled in, in code or in YAML."""
+    if value is ... or (isinstance(value, str) and value == "..."):
         raise DomainError(
             f"{what} is still `...`, a placeholder. Replace it by what is publicly known, never by "
             "what the records hold."
@@ -53,7 +55,8 @@ def refuse_placeholder(value: Any, what: str) -> None:
 
 def plain_category(value: Any, what: str) -> Category:
     """A category as a plain Python value; members of an Enum stand for their values."""
-    refuse_placeholder(value, what)
+    if value is ...:
+        refuse_placeholder(value, what)
     if isinstance(value, enum.Enum):
         value = value.value
     if isinstance(value, np.bool_ | np.number):
@@ -159,3 +162,43 @@ def is_missing(value: Any) -> bool:
     except BaseException as error:
         reraise_interrupts(error)
         return True
+
+
+# Numbers as people write them: a sign or brackets, a sign of money before or after, groups of three
+# digits, decimals. The decimal mark decides what stands between groups.
+_MONEY = "[$€£¥]"
+_WRITTEN = {
+    mark: re.compile(
+        rf"(?P<minus>[-\u2212(]|\+)?\s?{_MONEY}?\s?(?P<low>[-\u2212])?"
+        rf"(?P<whole>\d{{1,3}}(?P<between>[{groups}'\u2019\s])\d{{3}}(?:(?P=between)\d{{3}})*|\d*)"
+        rf"(?:{re.escape(mark)}(?P<part>\d*))?(?P<power>[eE][-+]?\d+)?\s?(?:{_MONEY}|%)?\)?",
+    )
+    for mark, groups in ((".", ","), (",", "."))
+}
+
+
+def number_written(text: str, decimal: str = ".") -> float:
+    """The number that a text writes, NaN if it writes none: a map of the text alone.
+
+    Parameters
+    ----------
+    text : str
+        As Python reads floats, and with groups of three digits, signs of money, a percent sign
+        (which is left out: 5% is 5), and brackets around negative numbers.
+    decimal : {".", ","}, default="."
+        With a decimal comma, a point stands between groups.
+    """
+    if decimal == ".":
+        try:
+            return float(text)
+        except ValueError:
+            pass
+    found = _WRITTEN[decimal].fullmatch(text.strip()) if len(text) < 64 else None
+    if found is None or not (found["whole"] or found["part"]):
+        return math.nan
+    bracket = found["minus"] == "("
+    if bracket != text.rstrip().endswith(")") or (found["low"] and found["minus"]):
+        return math.nan
+    digits = "".join(d for d in found["whole"] if d.isdigit())
+    size = float(f"{digits or 0}.{found['part'] or 0}{found['power'] or ''}")
+    return -size if found["low"] or (found["minus"] or "+") not in "+" else size

@@ -58,6 +58,8 @@ def loss_to_data(loss: PrivacyLoss) -> dict[str, Any]:
     }
     if loss.max_contributions is not None:
         data["max_contributions"] = loss.max_contributions
+    if loss.assumes:
+        data["assumes"] = loss.assumes
     return data
 
 
@@ -70,6 +72,7 @@ def loss_from_data(data: Mapping[str, Any]) -> PrivacyLoss:
         {name: fraction(part) for name, part in data["parts"].items()},
         seeded=data["seeded"],
         max_contributions=data.get("max_contributions"),
+        assumes=data.get("assumes", ""),
     )
 
 

@@ -87,5 +87,7 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     zone = None
     if isinstance(attribute, Date | Datetime) and labels is None:
         edges, zone = attribute.days(attribute.edges), attribute.axis_zone
+    log = labels is None and isinstance(attribute, Numeric) and attribute.scale == "log"
     missing = attribute.nullable
-    return {"name": name, "edges": edges, "labels": labels, "missing": missing, "zone": zone}
+    axis = {"name": name, "edges": edges, "labels": labels, "missing": missing, "zone": zone}
+    return {**axis, "log": log}

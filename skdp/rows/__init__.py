@@ -46,7 +46,7 @@ from .columns import Column, object_array
 from .completing import complete_table, fill_table
 from .counts import CountTable
 from .expressions import floor_positive, part_of, search_sorted
-from .frames import Frame, as_array, as_column, as_frame, as_labels, list_entries
+from .frames import UNFIT, Frame, as_array, as_column, as_frame, as_labels, list_entries
 from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
 from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
@@ -57,6 +57,7 @@ from .weighted import weighted_tables
 
 __all__ = [
     "MOST_AT_ONCE",
+    "UNFIT",
     "CodedRows",
     "Column",
     "Contributions",

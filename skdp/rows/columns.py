@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .._foreign import reraise_interrupts
 from .._types import BoolArray, FloatArray
 from ..domain.clock import Clock
-from ..domain.values import is_missing
+from ..domain.values import is_missing, number_written
 from .instants import (
     Moments,
     arrow_moments,
@@ -38,8 +38,8 @@ from .instants import (
 
 __all__ = ["Column", "narwhals_kind", "object_array", "type_name"]
 
-# Types that are read as a number in columns of objects; text as Python's float reads it.
-_NUMBERS = (int, float, str, np.integer, np.floating, np.bool_, Decimal, numbers.Real)
+# Types that are read as a number in columns of objects.
+_NUMBERS = (int, float, np.integer, np.floating, np.bool_, Decimal, numbers.Real)
 
 
 # Types that may identify the person a row belongs to.
@@ -55,6 +55,8 @@ def _number(value: Any) -> float:
     if type(value) is float:
         return value
     try:
+        if isinstance(value, str):
+            return number_written(value)
         # Durations count as integers in NumPy's class tree, but have a unit.
         if isinstance(value, _NUMBERS) and not isinstance(value, np.timedelta64):
             try:
@@ -100,7 +102,7 @@ class Column:
         """Values as float64, NaN where missing or not a number. Never raises or warns.
 
         Only columns of kind "numeric" and "boolean" are converted as a whole; in other columns
-        each value is read by itself, text as Python's ``float`` reads it.
+        each value is read by itself, text as `number_written` reads it.
         """
         if self.kind in ("numeric", "boolean"):
             try:
@@ -121,8 +123,7 @@ class Column:
     def instants(self, clock: Clock) -> FloatArray:
         """Dates and times as whole units of a clock, NaN where missing or no date. Never raises.
 
-        In columns of text and objects each value is read by itself: it is missing if it has a time
-        zone and the clock has none, or the other way round.
+        In columns of text, objects and numbers each value is read by itself, see `Clock.moment`.
         """
         if self.kind in ("temporal", "zoned"):
             try:

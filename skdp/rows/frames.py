@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-from .._types import FloatArray
+from .._types import BoolArray, FloatArray
 from ..domain.values import some
 from ..exceptions import DomainError
 from .columns import COLUMN_MAKERS, Column, numpy_column, numpy_kind, object_array
 
 __all__ = [
+    "UNFIT",
     "Frame",
     "as_array",
     "as_column",
@@ -33,6 +34,11 @@ __all__ = [
     "is_dask",
     "list_entries",
 ]
+
+
+# Where a frame of pandas that was read from a file says, in its ``attrs``, which records fit no
+# domain: a byte for each.
+UNFIT = "skdp.unfit"
 
 
 class Frame:
@@ -46,6 +52,9 @@ class Frame:
     n_rows : int
     library : {"numpy", "pandas", "polars", "pyarrow"}
         What :func:`build_frame` builds for ``like=`` this frame.
+    unfit : ndarray of bool, shape (n_rows,), default=None
+        Records that fit no domain, because they could not be read from a file. None: there are
+        none.
     """
 
     # Column that identifies the person a row belongs to, where contributions are bounded.
@@ -57,12 +66,14 @@ class Frame:
         columns: Sequence[Column],
         n_rows: int,
         library: str,
+        unfit: BoolArray | None = None,
     ) -> None:
         check_unique(name for name in names if name is not None)
         self._names = tuple(names)
         self._columns = tuple(columns)
         self.n_rows = n_rows
         self.library = library
+        self.unfit = unfit
 
     def __len__(self) -> int:
         return self.n_rows
@@ -114,12 +125,12 @@ class Frame:
     def select(self, names: Sequence[str]) -> Frame:
         """The columns of these names, in this order."""
         columns = [self.column(name) for name in names]
-        return Frame(tuple(names), columns, self.n_rows, self.library)
+        return Frame(tuple(names), columns, self.n_rows, self.library, self.unfit)
 
     def with_again(self, name: str, again: str) -> Frame:
         """The rows with a column once more, under another name."""
         columns = (*self._columns, self.column(name))
-        return Frame((*self._names, again), columns, self.n_rows, self.library)
+        return Frame((*self._names, again), columns, self.n_rows, self.library, self.unfit)
 
     def with_names(self, names: Sequence[str]) -> Frame:
         """Name the unnamed columns, in order of position.
@@ -133,7 +144,7 @@ class Frame:
             raise ValueError(f"{self.n_unnamed} columns have no name, got {len(names)} names.")
         rest = iter(names)
         full = [next(rest) if name is None else name for name in self._names]
-        return Frame(full, self._columns, self.n_rows, self.library)
+        return Frame(full, self._columns, self.n_rows, self.library, self.unfit)
 
     def with_column(self, name: str, values: Any) -> Frame:
         """Append a column, such as the labels of a supervised fit.
@@ -161,7 +172,8 @@ class Frame:
                 "Found input variables with inconsistent numbers of samples: "
                 f"[{self.n_rows}, {len(column)}]"
             )
-        return Frame((*self._names, name), (*self._columns, column), self.n_rows, self.library)
+        columns = (*self._columns, column)
+        return Frame((*self._names, name), columns, self.n_rows, self.library, self.unfit)
 
     def __repr__(self) -> str:
         return f"Frame({self.library}, columns={self.kinds})"
@@ -418,7 +430,9 @@ def _from_dataframe(frame: nw.DataFrame) -> Frame:
     make = COLUMN_MAKERS[library]
     columns = [make(series, name) for series, name in zip(natives, names, strict=True)]
     known = [str(name) if text else None for name, text in zip(names, texts, strict=True)]
-    return Frame(known, columns, len(frame), library)
+    marks = getattr(native, "attrs", {}).get(UNFIT)
+    unfit = None if marks is None else np.frombuffer(marks, dtype=bool)
+    return Frame(known, columns, len(frame), library, unfit)
 
 
 def check_unique(names: Iterable[Any]) -> None:

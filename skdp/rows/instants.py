@@ -1,7 +1,7 @@
 """Dates and times of a column in memory, as numbers of a clock.
 
-What one value is never depends on another, and no value raises: text that is no date, a date that
-does not exist, and times with a zone where none is declared (or without one) are missing.
+What one value is never depends on another, and no value raises: text that is no date, and a date
+that does not exist, are missing.
 
 Columns with a type of dates are read as the integers that they store. As Python objects, some of
 their values raise an error that quotes them, and Polars even prints one: the years after 9999.
@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IntArray
-from ..domain.clock import TICKS, Clock, micros_of, moment, rescaled
+from ..domain.clock import TICKS, Clock, micros_of, rescaled
 
 __all__ = [
     "Moments",
@@ -42,9 +42,9 @@ def single_moments(values: Sequence[Any], clock: Clock) -> Moments:
     micros = np.zeros(len(values), dtype=np.int64)
     missing = np.ones(len(values), dtype=bool)
     for place, value in enumerate(values):
-        found = moment(value, clock.unit)
-        if found is not None and found[1] == (clock.tz is not None):
-            micros[place] = found[0]
+        found = clock.moment(value)
+        if found is not None:
+            micros[place] = found
             missing[place] = False
     return micros, missing
 

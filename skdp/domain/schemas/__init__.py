@@ -18,11 +18,11 @@ Each reader turns one format into `Field` objects, which say of each column what
 ``json_schema``    JSON Schema
 ``sdv``            metadata of SDV
 ``sdnist``         schemas and dictionaries of NIST's excerpts
-``skeleton``       code with every range to fill in
+``skeleton``       code or YAML with every range to fill in
 =================  =================================================================================
 """
 
 from .api import from_schema
-from .skeleton import Code, skeleton
+from .skeleton import Code, Draft, draft_text, skeleton
 
-__all__ = ["Code", "from_schema", "skeleton"]
+__all__ = ["Code", "Draft", "draft_text", "from_schema", "skeleton"]

@@ -46,6 +46,7 @@ HEADERS: dict[str, str] = {
     "ordered": "ordered isordered order ordinal",
     "other": "other othercategory default",
     "tz": "tz timezone zone",
+    "format": "format dateformat",
     "validation": "textvalidationtypeorshowslidernumber validation validationtype",
     "identifier": "identifier isidentifier isid primarykey key",
 }

@@ -13,6 +13,7 @@ import pandas as pd
 from ...exceptions import DomainError
 from ..attribute import Attribute
 from ..categorical import Categorical
+from ..domains import known_name
 from ..numeric import AUTO, Numeric
 from ..values import as_float, some
 from .dtypes import of_dtype
@@ -26,6 +27,9 @@ __all__ = ["MOST_SINGLE", "Overrides", "build"]
 # Integers in a range of at most this size get one code each unless the schema gives bins, others
 # those of "auto".
 MOST_SINGLE = 256
+
+# A longer list of numbers at equal distances is a range with a step; others are categories.
+_MOST_LISTED = 32
 
 _HINTS = {
     "integer": "(..., ...)",
@@ -167,6 +171,8 @@ def _ranged(field: Field, given: Any) -> Field:
             listed = None if any(value is ... for value in values) else values
             return replace(field, kind="category", categories=listed)
         field = replace(field, kind=kind)
+    if field.kind in ("integer", "number") and isinstance(given, list) and ... not in values:
+        return _listed(field, values)
     if len(values) != 2:
         raise DomainError(
             f"Column {field.name!r} has type {field.type}, so ranges needs a pair (smallest, "
@@ -179,6 +185,14 @@ def _ranged(field: Field, given: Any) -> Field:
         lower=field.lower if low is None else low,
         upper=field.upper if high is None else high,
     )
+
+
+def _listed(field: Field, values: Sequence[Any]) -> Field:
+    """The field with a list of the numbers that there are: a step where they are many, or codes."""
+    gaps = {b - a for a, b in zip(values[:-1], values[1:], strict=True)}
+    if len(values) > _MOST_LISTED and len(gaps) == 1:
+        return replace(field, lower=values[0], upper=values[-1], step=gaps.pop())
+    return replace(field, kind="category", categories=values, ordered=True)
 
 
 def _kind_of(values: Sequence[Any]) -> str | None:
@@ -269,6 +283,8 @@ def _complaints(
             hint = _HINTS[field.kind]
             hint = hint if hint.startswith("[") else f"({low}, {high})"
             meaning = _MEANINGS[field.kind].replace('"..."', repr(field.name))
+            if known := known_name(field.name, field.kind):
+                meaning += f"; perhaps attributes= with domains.{known}()"
             lines.append(f"    {field.name!r}: {hint},  # {field.type}: {meaning}")
         count = "1 column needs" if len(gaps) == 1 else f"{len(gaps)} columns need"
         yield "\n".join(
@@ -343,7 +359,7 @@ def _moment(field: Field) -> Any:
     """A range of dates or of instants."""
     from .. import Date, Datetime
 
-    options = _given(field, "unit", "bins", "special")
+    options = _given(field, "unit", "bins", "special", "format")
     bounds = (field.lower, field.upper)
     kind: Callable[..., Any] = Datetime
     if field.kind == "date" or (

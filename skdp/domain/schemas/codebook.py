@@ -195,6 +195,8 @@ class _Variable:
         if self.row["special"]:
             field.special = self._numbers("special")
         field.tz = self.row["tz"] or field.tz
+        if "%" in self.row["format"]:
+            field.format = self.row["format"]
         if self.row["ordered"]:
             field.ordered = self._yes_no("ordered")
         if field.kind in ("date", "datetime") and self.row["unit"]:

@@ -44,7 +44,7 @@ class Field:
     nullable : bool, default=False
     loose : bool, default=False
         Whether a "datetime" may turn out to be a date, because the type is used for both.
-    bins, edges, scale, special, step, decimals, unit, tz, ordered, other
+    bins, edges, scale, special, step, decimals, unit, tz, format, ordered, other
         As the parameters of `Numeric`, `Date`, `Datetime` and `Categorical`; None where the schema
         does not say.
     """
@@ -68,6 +68,7 @@ class Field:
     decimals: int | None = None
     unit: str | None = None
     tz: str | None = None
+    format: str | None = None
 
     @property
     def place(self) -> str:

@@ -97,6 +97,8 @@ def _field(said: Mapping[str, Any], missing: set[str], is_key: bool) -> Field:
         raise DomainError(f"Column {name!r}: constraints must be an object, got {rules!r}.")
     pattern = said.get("format")
     pattern = pattern if isinstance(pattern, str) and "%" in pattern else None
+    if kind in ("date", "datetime"):
+        field.format = pattern
     if declared == "yearmonth":
         field.unit = "month"
     field.nullable = not rules.get("required", False)

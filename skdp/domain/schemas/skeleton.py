@@ -1,16 +1,46 @@
-"""Code that declares a domain, made from types alone, with every range to fill in."""
+"""Declarations with blanks to fill in, as code or as YAML, made from names and types alone."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .. import domains
+from ..domains import known_name
 from .dtypes import fields_of_dtypes
 from .field import Field
 
-__all__ = ["Code", "skeleton"]
+__all__ = ["Code", "Draft", "draft_text", "skeleton"]
+
+# Name of a column, its declaration as JSON holds it with ``...`` for blanks, and a note. The type
+# "known" is a function of `skdp.domains`; None is no type that a column can have.
+Draft = tuple[str, Mapping[str, Any], str]
 
 # Categories of a type are written out up to this many.
 _MOST_WRITTEN = 200
+_CLASSES = {
+    "numeric": "Numeric",
+    "categorical": "Categorical",
+    "date": "Date",
+    "datetime": "Datetime",
+    "identifier": "Identifier",
+}
+# What may be left out, where it has this value.
+_LEFT_OUT = {"nullable": False, "integer": False, "ordered": False}
+# Kinds that names speak of, where a column may hold anything.
+_BY_NAME = (
+    ("identifier", r"id|uuid|guid|.*_id|id_.*"),
+    ("date", r"date|day|dob|timestamp|date_.*|.*_(date|at|on|dt|d|day|time)|.*date"),
+    ("integer", r"(n|num|no|number)_.*|.*(count|_n|_no|_num|years|months|days)|year|.*_year"),
+    ("number", r".*(amount|amnt|amt|income|price|cost|fee|salary|balance|rate|percent|pct|weight"
+               r"|height|total|value|score|pay|wage|latitude|longitude)"),
+)  # fmt: skip
+_ABOUT = (
+    "Replace every `...` by what is publicly known: a code book, a questionnaire, the law.",
+    "Never take it from the records. Then see what it does to them: ",
+)
 
 
 class Code(str):
@@ -20,57 +50,107 @@ class Code(str):
         return str(self)
 
 
-def skeleton(source: Any) -> Code:
+def skeleton(source: Any, style: str = "python") -> Code:
     """See `Domain.skeleton`."""
-    fields = fields_of_dtypes(source)
-    lines = [_line(field) for field in fields]
-    body = "\n".join(lines)
-    known = ("Categorical", "Date", "Datetime", "Identifier", "Numeric")
-    used = [name for name in known if f" {name}(" in body]
+    return draft_text([_draft(field) for field in fields_of_dtypes(source)], style)
+
+
+def draft_text(drafts: Sequence[Draft], style: str) -> Code:
+    """Declarations with blanks, as Python or as YAML that `Domain.from_yaml` reads."""
+    if style == "yaml":
+        lines = [f"# {_ABOUT[0]}", f"# {_ABOUT[1]}`skdp domain check DATA`."]
+        lines += ["format: skdp.domain", "version: 2", "attributes:"]
+        for name, data, note in drafts:
+            hidden = "# " if data["type"] is None else ""
+            lines += [f"{hidden}- name: {_scalar(name)}{f'  # {note}' if note else ''}"]
+            lines += [f"  {key}: {_scalar(value)}" for key, value in _entries(data).items()]
+        return Code("\n".join(lines) + "\n")
+    body = "\n".join(_line(*draft) for draft in drafts)
+    used = [name for name in _CLASSES.values() if f" {name}(" in body]
+    used += ["domains"] if " domains." in body else []
     return Code(
         f"from skdp import {', '.join(sorted([*used, 'Domain']))}\n\n"
-        "# Replace every `...` by what is publicly known: a code book, a questionnaire, the law.\n"
-        "# Never take it from the records. Then see what it does to them: domain.check(frame)\n"
-        f"domain = Domain({{\n{body}\n}})\n"
+        f"# {_ABOUT[0]}\n# {_ABOUT[1]}domain.check(frame)\ndomain = Domain({{\n{body}\n}})\n"
     )
 
 
-def _line(field: Field) -> str:
+def _entries(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What YAML says of a column."""
+    if data["type"] == "known":
+        data = getattr(domains, data["name"])(nullable=data["nullable"])._to_data()
+    return {k: v for k, v in data.items() if v is not None and v is not _LEFT_OUT.get(k, "")}
+
+
+def _scalar(value: Any) -> str:
+    """A value in YAML, which reads all that JSON writes."""
+    if value is ... or value == [...]:
+        return "..."
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_]\w*", value, re.ASCII):
+        if value.casefold() not in ("true", "false", "null"):
+            return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _line(name: str, data: Mapping[str, Any], note: str) -> str:
     """One column as code."""
-    options = ", nullable=True" if field.nullable else ""
-    note = f"  # {field.type}"
+    comment = f"  # {note}" if note else ""
+    if data["type"] == "known":
+        gaps = "nullable=True" if data["nullable"] else ""
+        return f"    {name!r}: domains.{data['name']}({gaps}),{comment}"
+    if data["type"] is None:
+        return f"    # {name!r}: {note}"
+    if data["type"] is ...:
+        return f"    {name!r}: ...,{comment}"
+    entries = {k: v for k, v in _entries(data).items() if k != "type"}
+    first = [entries.pop(key) for key in ("lower", "upper", "categories") if key in entries]
+    texts = [_code(value) for value in first] + [f"{k}={_code(v)}" for k, v in entries.items()]
+    return f"    {name!r}: {_CLASSES[data['type']]}({', '.join(texts)}),{comment}"
+
+
+def _code(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_code, value))}]"
+    return "..." if value is ... else repr(value)
+
+
+def _draft(field: Field) -> Draft:
+    """What the name and the type of a column say."""
+    gaps: dict[str, Any] = {"nullable": field.nullable}
+    note = str(field.type)
+    known = known_name(field.name, field.kind)
+    if known is not None:
+        return field.name, {"type": "known", "name": known, **gaps}, note
     if field.kind == "unknown":
-        return f"    # {field.name!r}: {field.type} has no attribute; convert it, or leave it out"
-    if field.kind == "boolean":
-        code = f"Categorical([False, True]{options})"
-    elif field.kind == "identifier":
-        code = "Identifier()"
-    elif field.kind in ("category", "object", "text"):
-        code, note = _categorical(field, options)
-    elif field.kind == "datetime" and not field.loose:
-        zone = "" if field.tz is None else f", tz={field.tz!r}"
-        code = f"Datetime(..., ...{zone}{options})"
-    elif field.kind in ("date", "datetime"):
-        unit = "" if field.unit is None else f", unit={field.unit!r}"
-        code = f"Date(..., ...{unit}{options})"
+        text = f"{field.type} has no attribute; convert it, or leave it out"
+        return field.name, {"type": None}, text
+    kind = field.kind
+    if kind == "object":
+        plain = re.sub(r"[^a-z0-9]+", "_", field.name.casefold())
+        kind = next((kind for kind, names in _BY_NAME if re.fullmatch(names, plain)), kind)
+        note += ": by its name" if kind != "object" else ""
+    if kind == "boolean":
+        return field.name, {"type": "categorical", "categories": [False, True], **gaps}, note
+    if kind == "identifier":
+        return field.name, {"type": "identifier"}, note
+    if kind == "object":
+        note += ": Numeric(..., ...), Categorical([...]), Date(..., ...) or Identifier()"
+        return field.name, {"type": ...}, note
+    if kind in ("category", "text"):
+        values: Any = field.categories
+        if values is not None and len(values) > _MOST_WRITTEN:
+            note += f": {len(values):,} categories, which `Categorical(dtype)` takes from the type"
+            values = None
+        listed = [...] if values is None else list(values)
+        more = {"ordered": field.ordered, **gaps}
+        return field.name, {"type": "categorical", "categories": listed, **more}, note
+    ends: dict[str, Any] = {"lower": ..., "upper": ...}
+    if kind in ("date", "datetime"):
+        day = kind == "date" or field.loose
+        ends |= {} if field.unit is None else {"unit": field.unit}
+        ends |= {} if field.tz is None or day else {"tz": field.tz}
         note += "; Datetime(..., ...) if there is a time of day" if field.loose else ""
-    elif field.kind == "integer":
-        code = f"Numeric(..., ..., integer=True{options})"
-    else:
-        decimals = "" if field.decimals is None else f", decimals={field.decimals}"
-        code = f"Numeric(..., ...{decimals}{options})"
-    return f"    {field.name!r}: {code},{note}"
-
-
-def _categorical(field: Field, options: str) -> tuple[str, str]:
-    note = f"  # {field.type}"
-    ordered = ", ordered=True" if field.ordered else ""
-    values = field.categories
-    if values is None:
-        if field.kind == "object":
-            note += ": all categories, or a Numeric or Date"
-        return f"Categorical([...]{ordered}{options})", note
-    if len(values) > _MOST_WRITTEN:
-        note += f": {len(values):,} categories, which `Categorical(dtype)` takes from the type"
-        return f"Categorical([...]{ordered}{options})", note
-    return f"Categorical([{', '.join(map(repr, values))}]{ordered}{options})", note
+        return field.name, {"type": "date" if day else "datetime", **ends, **gaps}, note
+    if kind == "integer":
+        return field.name, {"type": "numeric", **ends, "integer": True, **gaps}, note
+    ends |= {} if field.decimals is None else {"decimals": field.decimals}
+    return field.name, {"type": "numeric", **ends, **gaps}, note
