@@ -41,7 +41,7 @@ from typing import Any
 from ..domain.reading import provide_reader
 from ..domain.values import is_missing
 from .coded import CodedRows, LabelledSums
-from .coding import MOST_AT_ONCE, Contributions, code_rows, count_rows, few_of_each
+from .coding import MOST_AT_ONCE, Coded, Contributions, code_rows, count_rows, few_of_each
 from .columns import Column, object_array
 from .completing import complete_table, fill_table
 from .counts import CountTable
@@ -57,6 +57,7 @@ from .weighted import weighted_tables
 
 __all__ = [
     "MOST_AT_ONCE",
+    "Coded",
     "CodedRows",
     "Column",
     "Contributions",
