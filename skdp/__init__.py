@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         DomainError,
         InsecureSeedWarning,
         PrivacyLeakWarning,
+        RecordsLostError,
     )
     from .histogram import RangeTreeHistogram
     from .kernels.dpcube.usefulness import usefulness
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
     )
     from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
     from .quantiles import QuantileResult, private_quantiles
-    from .release import QueryResult, Synopsis
+    from .release import QueryResult, SkippedRecords, Synopsis
     from .selection import DPTopKSelector, most_frequent_items
     from .synthesis import (
         GridSynthesizer,
@@ -114,6 +115,7 @@ __all__ = [
     "PrivPfCClassifier",
     "PrivPfCTransformer",
     "PrivacyLeakWarning",
+    "RecordsLostError",
     "PrivacyLedger",
     "PrivacyLoss",
     "PrivTreeSynthesizer",
@@ -139,6 +141,7 @@ __all__ = [
     "PrivateStandardScaler",
     "QuantileResult",
     "QueryResult",
+    "SkippedRecords",
     "RangeTreeHistogram",
     "ScoreReport",
     "Synopsis",
@@ -220,6 +223,7 @@ _HOMES = {
         "DomainError",
         "InsecureSeedWarning",
         "PrivacyLeakWarning",
+        "RecordsLostError",
     ),
     "histogram": ("RangeTreeHistogram",),
     "kernels.dpcube.usefulness": ("usefulness",),
@@ -269,6 +273,7 @@ _HOMES = {
     ),
     "release": (
         "QueryResult",
+        "SkippedRecords",
         "Synopsis",
     ),
     "selection": (

@@ -37,6 +37,7 @@ def info(options: Namespace) -> int:
             else "seeded: no"
         )
     print(f"estimated records: {synopsis.total:,.6g}{_noise_of_total(synopsis)}")
+    print(f"records: {synopsis.skipped or 'not known how many were skipped'}")
     print(f"columns: {len(synopsis.domain.columns)}\n")
     print(domain_text(synopsis.domain))
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -477,6 +478,11 @@ class Domain(Columns, Declaring):
         """
         pairs = list(self._declared.items())
         return domain_to_text(pairs, self.structure.to_data(), self.inferred)
+
+    @property
+    def fingerprint(self) -> str:
+        """The first 16 digits of the SHA-256 hash of :meth:`to_json`: equal for equal domains."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str]) -> Domain:

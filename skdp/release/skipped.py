@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray
+from .._validation import dyadic_floor
 from ..domain import Categorical, Domain, Numeric
 from ..mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from .files import fraction
-from .noise import noise_quantile
+from .noise import chernoff
 
 __all__ = ["SKIPPED", "SkippedRecords"]
 
@@ -23,9 +24,11 @@ __all__ = ["SKIPPED", "SkippedRecords"]
 SKIPPED = "skipped"
 # A loss of more than this share of the records is a reason to stop.
 _TOO_MUCH = 0.1
-# At most this share of releases warns although nothing was skipped, and at most this share stops
-# although no more than a tenth was: those where the noise alone is so large.
-_FALSE_ALARMS = 0.001
+# At most this share of releases warns although nothing was skipped: those whose noise is so large.
+_FALSE_WARNINGS = 0.001
+# At most this share stops although no more than a tenth was skipped. It is reached only where about
+# a tenth was, or where there are hardly any records.
+_FALSE_STOPS = 0.005
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class SkippedRecords:
     code (it is missing where that is not declared, no number, an undeclared category), or has all
     codes and breaks a rule of the domain. These are disjoint cells of all records, so all counts
     together cost what one of them costs. Where a person is protected, its skipped records count
-    only up to what its kept ones leave of ``max_contributions``, and records without a unit nowhere.
+    only up to what its kept ones leave of ``max_contributions``, and records without a unit
+    nowhere.
 
     Attributes
     ----------
@@ -77,8 +81,10 @@ class SkippedRecords:
     @property
     def _reasons(self) -> dict[str | None, int]:
         """Counts by column; those of the rules under None."""
-        reasons: dict[str | None, int] = dict(self.columns)
-        return reasons if self.rules is None else {**reasons, None: self.rules}
+        reasons: dict[str | None, int] = {**self.columns}
+        if self.rules is not None:
+            reasons[None] = self.rules
+        return reasons
 
     def above_noise(self) -> dict[str | None, int]:
         """Columns whose count is above its noise, most first; None stands for the rules.
@@ -86,7 +92,7 @@ class SkippedRecords:
         Noise alone makes any of them appear in at most one of 1,000 releases.
         """
         reasons = self._reasons
-        least = _quantile(self.epsilon, _FALSE_ALARMS / len(reasons))
+        least = _quantile(self.epsilon, _FALSE_WARNINGS / len(reasons))
         found = {name: count for name, count in reasons.items() if count > least}
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
@@ -94,7 +100,7 @@ class SkippedRecords:
     def too_many(self) -> bool:
         """Whether more than a tenth of the records was skipped, beyond doubt.
 
-        True although at most a tenth was skipped in at most one of 1,000 releases.
+        True although at most a tenth was skipped in at most one of 200 releases.
         """
         # With S_c and K for the noisy counts and T for their sum: if at most a tenth of the records
         # is skipped, the means of S_c - T/10, for each c, and of sum S_c - T/10 are not positive.
@@ -102,25 +108,25 @@ class SkippedRecords:
         # the sum of one on that of S_c and one on that of the others.
         reasons = list(self._reasons.values())
         n, total = len(reasons), self.kept + self.total
-        share = _FALSE_ALARMS / 2
         weights = np.full(n + 1, 1 - _TOO_MUCH)
         weights[-1] = _TOO_MUCH
-        if self.total - _TOO_MUCH * total > self._bound(weights, share):
+        if self.total - _TOO_MUCH * total > self._bound(weights, _FALSE_STOPS * 0.2):
             return True
-        rest = self._bound(np.full(n, _TOO_MUCH), share / 2 / n)
-        own = (1 - _TOO_MUCH) * _quantile(self.epsilon, share / 2 / n)
+        share = _FALSE_STOPS * 0.8 / n
+        rest = self._bound(np.full(n, _TOO_MUCH), share * 0.1)
+        own = (1 - _TOO_MUCH) * _quantile(self.epsilon, share * 0.9)
         return max(reasons) - _TOO_MUCH * total > own + rest
 
     def _bound(self, weights: FloatArray, alpha: float) -> float:
         """What a weighted sum of the noises exceeds with probability at most ``alpha``."""
-        index = np.zeros(len(weights), dtype=np.int64)
-        return noise_quantile(weights, weights, [self.epsilon], index, alpha)[0]
+        scales = np.full(len(weights), float(dyadic_floor(self.epsilon)))
+        return chernoff(weights, weights, scales, np.ones(len(weights)), alpha)
 
     def lines(self) -> list[str]:
         """What was skipped for which reason, most first, with remedies; empty below the noise."""
         total = max(self.kept + self.total, 1)
         found = self.above_noise()
-        if self.too_many and not found:
+        if not found and self.too_many:
             # Many columns, each below its noise: the largest counts.
             found = dict(sorted(self._reasons.items(), key=lambda item: -item[1])[:3])
         return [

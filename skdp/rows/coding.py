@@ -134,6 +134,7 @@ class Coded:
         self, rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
     ) -> None:
         self._domain = domain
+        self._codes: CodeArray | CodedRows
         self._cells: IntArray | None = None
         if isinstance(rows, LazyRows):
             self._codes = code_rows(rows, domain, contributions)
@@ -164,7 +165,10 @@ class Coded:
         # skipped ones fill what the kept ones leave: a function of this person's rows alone, so a
         # person more adds at most `most` to all cells together and takes none away. Rows without a
         # unit are nobody's, may be many of one person, and count nowhere.
-        return self._codes.cells_of_all() if self._cells is None else self._cells
+        if self._cells is None:
+            assert isinstance(self._codes, CodedRows)
+            self._cells = self._codes.cells_of_all()
+        return self._cells
 
     def counts(self, together: Sequence[int] | None = None) -> Counts:
         """Count the distinct rows that are kept.

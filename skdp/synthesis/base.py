@@ -10,7 +10,6 @@ from .._base import (
     PrivateEstimator,
     match_rows,
     take_features,
-    warn_of_emptiness,
 )
 from .._random import sampling_generator
 from .._validation import as_sample_size
@@ -20,10 +19,10 @@ from ..quality import plot_with_records
 from ..quality._frames import report_on, valid_codes
 from ..release.sampling import fill_columns
 from ..rows import (
+    Coded,
     Layout,
     as_frame,
     complete_table,
-    count_rows,
     fill_table,
     labels_like,
 )
@@ -60,6 +59,9 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             If the schema or a parameter is invalid; nothing is spent. Values never raise: numbers
             out of range are clipped, an unknown category becomes `other` where declared, and a
             record that the domain cannot represent is skipped.
+        RecordsLostError
+            If ``on_loss`` is "stop" and more than a tenth of the records is skipped, beyond the
+            noise; 99% of epsilon are not spent.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         EngineError
@@ -76,24 +78,25 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             of=self,
         )
         layout = Layout.of(X, rows, domain)
-        parts = self._parts(self._record_epsilon(), domain)
+        parts = self._with_skipped(lambda epsilon: self._parts(epsilon, domain))
         together = self._together(domain)
         if together is None:
             self._warn_of_size(rows, domain)
-        loss, source = self._spend(parts)
-        table = count_rows(
-            rows, domain, self._contributions(loss, source, rows, domain), together=together
-        )
-        synopsis = self._release(table, domain, loss.of_record, source)
+        stop = self.on_loss == "stop"
+        loss, source = self._spend(parts, domain=domain, stop=stop)
+        coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
+        skipped, rest = self._go_on(coded, domain, loss, source, stop)
+        synopsis = self._release(coded.counts(together), domain, rest.of_record, source)
         # The noise was drawn for the loss of one record; the whole loss is published.
         synopsis.privacy_loss = loss
+        synopsis.skipped = skipped
 
         self._remember_columns(X, rows)
         self._layout = layout
         self.domain_ = domain
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
-        warn_of_emptiness(self, synopsis.total, synopsis.total_std)
+        self._warn_of_skipped(skipped, synopsis.total, synopsis.total_std)
         return self
 
     def count(self, query=None, **how):

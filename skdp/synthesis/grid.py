@@ -42,6 +42,10 @@ class GridSynthesizer(Synthesizer):
     unit : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
+    on_loss : {"warn", "stop"}, default="warn"
+        What to do if the released counts of skipped records say that more than a tenth of the
+        records is lost: "stop" raises :class:`skdp.RecordsLostError` before the other 99% of
+        epsilon are charged, "warn" goes on.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
@@ -100,6 +104,7 @@ class GridSynthesizer(Synthesizer):
         rule="extended",
         max_contributions=None,
         unit=None,
+        on_loss="warn",
         ledger=None,
         random_state=None,
     ):
@@ -109,6 +114,7 @@ class GridSynthesizer(Synthesizer):
         self.rule = rule
         self.max_contributions = max_contributions
         self.unit = unit
+        self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state
 

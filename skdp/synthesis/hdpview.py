@@ -38,6 +38,10 @@ class HDPViewSynthesizer(Synthesizer):
     unit : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
+    on_loss : {"warn", "stop"}, default="warn"
+        What to do if the released counts of skipped records say that more than a tenth of the
+        records is lost: "stop" raises :class:`skdp.RecordsLostError` before the other 99% of
+        epsilon are charged, "warn" goes on.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
@@ -95,6 +99,7 @@ class HDPViewSynthesizer(Synthesizer):
         calibration="tight",
         max_contributions=None,
         unit=None,
+        on_loss="warn",
         ledger=None,
         random_state=None,
     ):
@@ -104,6 +109,7 @@ class HDPViewSynthesizer(Synthesizer):
         self.calibration = calibration
         self.max_contributions = max_contributions
         self.unit = unit
+        self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state
 
