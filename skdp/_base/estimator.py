@@ -35,9 +35,11 @@ from .published import Published
 from .seeds import HidesSeed
 from .shown import ShowsPrivacy
 
-__all__ = ["PrivateEstimator", "warn_of_emptiness"]
+__all__ = ["SKIPPED_SHARE", "PrivateEstimator", "warn_of_emptiness"]
 
 
+# Not empty once this process was told that a release without a ledger is recorded nowhere.
+_TOLD: list[bool] = []
 # Share of epsilon for the counts of kept and skipped records: enough to see that a tenth of the
 # records is lost among some thousand records at epsilon 1, and hardly missed elsewhere.
 SKIPPED_SHARE = Fraction(1, 100)
@@ -112,6 +114,13 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         if domain is not None and self.ledger is not None:
             about["domain"] = domain.fingerprint
         charge(self.ledger, type(self).__name__, loss, about=about, reserve=reserve - loss.epsilon)
+        if self.ledger is None and not loss.seeded and not _TOLD:
+            _TOLD.append(True)
+            warn_after_charge(
+                f"{type(self).__name__} has no ledger: what it spends is recorded nowhere, and has "
+                "to be added up by hand with all other releases of these records. Give "
+                "ledger=PrivacyLedger(epsilon, path=...). This is said once."
+            )
 
     @staticmethod
     def _split(loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:

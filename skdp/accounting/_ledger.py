@@ -246,10 +246,19 @@ class PrivacyLedger:
 
     def _repr_html_(self) -> str:
         try:
-            entries = self._store.entries()
+            return self.to_html(rows=20)
         except LedgerError as error:
             return f"<div><b>Privacy ledger</b>: {html.escape(str(error))}</div>"
-        return ledger_html(entries, self.name, self.epsilon, self.path)
+
+    def to_html(self, *, rows: int | None = None) -> str:
+        """Balance and charges for a page: what each cost, when, for what, from which source.
+
+        Parameters
+        ----------
+        rows : int, default=None
+            The newest charges that are shown; None: all.
+        """
+        return ledger_html(self._store.entries(), self.name, self.epsilon, self.path, rows or 0)
 
     def plot(self, ax: Any = None, *, by: str = "charge") -> Any:
         """Draw what was spent, and what is left.

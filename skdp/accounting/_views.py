@@ -19,8 +19,7 @@ Steps = list[tuple[str, Fraction]]
 
 # The palette of Okabe and Ito, which colour-blind people can distinguish too.
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#888888")
-# The newest charges that HTML shows, and a picture.
-_HTML_ROWS = 20
+# The newest charges that a picture shows.
 _PLOT_ROWS = 25
 # How the rest of the budget is drawn.
 _REST = {"color": "none", "edgecolor": "0.6", "hatch": "//"}
@@ -55,9 +54,9 @@ def ledger_html(
     name: str | None,
     total: Fraction | None,
     path: Path | None,
-    rows: int = _HTML_ROWS,
+    rows: int = 0,
 ) -> str:
-    """Balance, notes and newest charges, for a notebook or a page."""
+    """Balance, notes and the newest charges, or with 0 rows all of them."""
     spent = total_of(entries)
     title = "" if name is None else f" of <i>{html.escape(name)}</i>"
     if total is None:
