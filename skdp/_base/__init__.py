@@ -12,7 +12,7 @@
 ==============  ====================================================================================
 """
 
-from .estimator import PrivateEstimator, warn_of_emptiness
+from .estimator import UNREAD, PrivateEstimator, warn_of_emptiness
 from .labels import feature_rows, label_classes, match_labelled, without_label
 from .published import Published, _Kept, for_travel  # noqa: F401 (pickles name _Kept)
 from .refused import RefusesWeights, refuse_beside_rows
@@ -31,6 +31,7 @@ from .shown import ShowsPrivacy
 from .statistics import AnswersStatistics
 
 __all__ = [
+    "UNREAD",
     "AnswersStatistics",
     "HidesSeed",
     "PrivateEstimator",

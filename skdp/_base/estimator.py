@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
@@ -35,9 +36,11 @@ from .published import Published
 from .seeds import HidesSeed
 from .shown import ShowsPrivacy
 
-__all__ = ["SKIPPED_SHARE", "PrivateEstimator", "warn_of_emptiness"]
+__all__ = ["SKIPPED_SHARE", "UNREAD", "PrivateEstimator", "warn_of_emptiness"]
 
 
+# Where a reader leaves how many lines of a file it could not read: a key of `DataFrame.attrs`.
+UNREAD = "skdp: lines that were not read"
 # Not empty once this process was told that a release without a ledger is recorded nowhere.
 _TOLD: list[bool] = []
 # Share of epsilon for the counts of kept and skipped records: enough to see that a tenth of the
@@ -141,7 +144,13 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         return {SKIPPED: first, **parts(epsilon - first)}
 
     def _go_on(
-        self, coded: Coded, domain: Domain, loss: PrivacyLoss, source: NoiseSource, stop: bool
+        self,
+        coded: Coded,
+        domain: Domain,
+        loss: PrivacyLoss,
+        source: NoiseSource,
+        stop: bool,
+        unread: int | None = None,
     ) -> tuple[SkippedRecords, PrivacyLoss]:
         """Release how many records are skipped; with ``stop`` stop there, or charge the rest.
 
@@ -164,14 +173,18 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         # cell is always 0, and left out. Whether to stop, what is charged next and every text
         # follow from these numbers and public facts: a choice of later parts by earlier releases,
         # under which pure epsilons add up.
+        # Lines of a file that cannot be read are records too, in a cell of their own. Where persons
+        # are protected nobody knows whose they are, and they count nowhere.
         cells = coded.cells()[: None if domain.structure.zeros else -1]
+        if unread is not None and loss.max_contributions is None:
+            cells = np.append(cells, int(unread))
         epsilon = loss.of_record.parts[SKIPPED]
         noisy = discrete_laplace(cells, epsilon, random_state=source)
         skipped = SkippedRecords.of(domain, noisy, epsilon)
         first, rest = self._split(loss)
         if stop and skipped.too_many:
             raise RecordsLostError(
-                f"{type(self).__name__} stopped: it would skip {'; '.join(skipped.lines())}. "
+                f"{type(self).__name__} stopped: it would skip {'; '.join(skipped.texts())}. "
                 f"Only these counts were released (standard deviation of their noise: "
                 f"{skipped.std:.3g}): epsilon={float(first.epsilon):g} is spent, "
                 f"{float(rest.epsilon):g} is not. Correct the declaration or the data "
@@ -187,7 +200,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
 
     def _warn_of_skipped(self, skipped: SkippedRecords, total: float, std: float) -> None:
         """Warn of records that were skipped, or of a total near zero; of released numbers only."""
-        lines = skipped.lines()
+        lines = skipped.texts()
         if lines:
             warn_after_charge(
                 f"{type(self).__name__} skipped {'; '.join(lines)}. The counts have noise of "

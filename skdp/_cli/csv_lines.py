@@ -9,6 +9,7 @@ from typing import IO
 import numpy as np
 import pandas as pd
 
+from .._base import UNREAD
 from ..domain import Attribute, Categorical, Date, Datetime, Identifier, Numeric
 
 __all__ = ["LONGEST_LINE", "Declared", "fields_of", "lines_of", "names_of", "read_records"]
@@ -73,7 +74,8 @@ def read_records(
     """Columns of a file, with the types that the domain declares.
 
     Each line and each value is parsed by itself, and none of them raises. Lines that are not well
-    formed, and those with more or fewer fields than the header, are no records.
+    formed, and those with more or fewer fields than the header, are skipped; how many there are
+    goes along, exact and private, so that a release counts them with noise.
 
     Parameters
     ----------
@@ -87,18 +89,23 @@ def read_records(
     places = [list(header).index(name) for name in columns]
     readers = [_reader(attribute) for attribute in columns.values()]
     read: list[list[Value]] = [[] for _ in places]
+    malformed = 0
     for line in lines:
         fields = fields_of(line)
         # Skip empty lines; in a file of one column an empty value is written "".
         if line and fields is not None and len(fields) == len(header):
             for column, reader, place in zip(read, readers, places, strict=True):
                 column.append(reader(fields[place]))
-    return pd.DataFrame(
+        elif line != "":
+            malformed += 1
+    frame = pd.DataFrame(
         {
             name: pd.Series(column, dtype=np.float64 if reader is _as_float else object)
             for name, column, reader in zip(columns, read, readers, strict=True)
         }
     )
+    frame.attrs[UNREAD] = malformed
+    return frame
 
 
 def _reader(attribute: Declared) -> Callable[[str], Value]:

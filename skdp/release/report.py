@@ -106,7 +106,7 @@ def _skipped(skipped: SkippedRecords | None) -> list[str]:
         "Records that do not fit what was declared were skipped, by the first column that does "
         f"not fit. The counts have noise of standard deviation {skipped.std:,.3g}."
     )
-    loud = [element("p", html.escape(f"Skipped: {one}."), class_="warn") for one in skipped.lines()]
+    loud = [element("p", html.escape(f"Skipped: {one}."), class_="warn") for one in skipped.texts()]
     return [*loud, element("p", text), skipped.table()]
 
 

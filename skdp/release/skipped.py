@@ -31,16 +31,22 @@ _FALSE_WARNINGS = 0.001
 _FALSE_STOPS = 0.005
 
 
+# A column by its name; what is no column as a tuple, which no name equals.
+Reason = str | tuple[str]
+_RULES: Reason = ("rules",)
+_LINES: Reason = ("lines",)
+
+
 @dataclass(frozen=True)
 class SkippedRecords:
     """How many records a release kept and skipped: noisy counts, released with it.
 
     A record is kept, or is skipped because of the first declared column in which its value has no
     code (it is missing where that is not declared, no number, an undeclared category), or has all
-    codes and breaks a rule of the domain. These are disjoint cells of all records, so all counts
-    together cost what one of them costs. Where a person is protected, its skipped records count
-    only up to what its kept ones leave of ``max_contributions``, and records without a unit
-    nowhere.
+    codes and breaks a rule of the domain, or is a line of a file that cannot be read. These are
+    disjoint cells of all records, so all counts together cost what one of them costs. Where a
+    person is protected, its skipped records count only up to what its kept ones leave of
+    ``max_contributions``, and records without a unit nowhere.
 
     Attributes
     ----------
@@ -50,6 +56,9 @@ class SkippedRecords:
         Records that were skipped because of each measured column, in the order of the domain.
     rules : int or None
         Records that break a rule; None where no rule forbids anything.
+    lines : int or None
+        Lines of a file that were not well formed; None where there was no file, or a person is
+        protected.
     epsilon : Fraction
         At which the noise of each count was drawn: that of one record.
     """
@@ -57,16 +66,18 @@ class SkippedRecords:
     kept: int
     columns: Mapping[str, int]
     rules: int | None
+    lines: int | None
     epsilon: Fraction
     _domain: Domain | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, domain: Domain, noisy: Any, epsilon: Fraction) -> SkippedRecords:
-        """From the noisy cells: kept, each column, and rules where there are any."""
+        """From the noisy cells: kept, each column, rules and lines where there are any."""
         kept, *skipped = (int(count) for count in noisy)
-        rules = skipped.pop() if len(skipped) > len(domain) else None
-        columns = dict(zip(domain.names, skipped, strict=True))
-        return cls(kept, columns, rules, epsilon, domain)
+        columns = dict(zip(domain.names, skipped, strict=False))
+        more = skipped[len(domain) :]
+        rules = more.pop(0) if domain.structure.zeros else None
+        return cls(kept, columns, rules, more[0] if more else None, epsilon, domain)
 
     @property
     def std(self) -> float:
@@ -79,15 +90,13 @@ class SkippedRecords:
         return sum(self._reasons.values())
 
     @property
-    def _reasons(self) -> dict[str | None, int]:
-        """Counts by column; those of the rules under None."""
-        reasons: dict[str | None, int] = {**self.columns}
-        if self.rules is not None:
-            reasons[None] = self.rules
-        return reasons
+    def _reasons(self) -> dict[Reason, int]:
+        reasons: dict[Reason, int] = {**self.columns}
+        more = {_RULES: self.rules, _LINES: self.lines}
+        return reasons | {key: count for key, count in more.items() if count is not None}
 
-    def above_noise(self) -> dict[str | None, int]:
-        """Columns whose count is above its noise, most first; None stands for the rules.
+    def above_noise(self) -> dict[Reason, int]:
+        """Reasons whose count is above its noise, most first: columns, ("rules",), ("lines",).
 
         Noise alone makes any of them appear in at most one of 1,000 releases.
         """
@@ -122,7 +131,7 @@ class SkippedRecords:
         scales = np.full(len(weights), float(dyadic_floor(self.epsilon)))
         return chernoff(weights, weights, scales, np.ones(len(weights)), alpha)
 
-    def lines(self) -> list[str]:
+    def texts(self) -> list[str]:
         """What was skipped for which reason, most first, with remedies; empty below the noise."""
         total = max(self.kept + self.total, 1)
         found = self.above_noise()
@@ -131,14 +140,15 @@ class SkippedRecords:
             found = dict(sorted(self._reasons.items(), key=lambda item: -item[1])[:3])
         return [
             f"about {count:,} of {total:,} records ({min(count / total, 1):.0%}) because "
-            + ("they break a rule of the domain" if name is None else f"of {name!r}")
-            + f": {self._remedy(name)}"
+            + f"{_because(name)}: {self._remedy(name)}"
             for name, count in found.items()
         ]
 
-    def _remedy(self, name: str | None) -> str:
-        if name is None:
+    def _remedy(self, name: Reason) -> str:
+        if name == _RULES:
             return "correct the rule, or leave it out"
+        if name == _LINES:
+            return "a wrong separator, or line breaks inside quotes"
         attribute: Any = None if self._domain is None else self._domain[name]
         gaps = "" if getattr(attribute, "nullable", False) else "missing values (nullable=True) or "
         if isinstance(attribute, Categorical):
@@ -149,8 +159,7 @@ class SkippedRecords:
 
     def __str__(self) -> str:
         reasons = ", ".join(
-            f"{count:,} by {'a rule' if name is None else repr(name)}"
-            for name, count in self.above_noise().items()
+            f"{count:,} because {_because(name)}" for name, count in self.above_noise().items()
         )
         skipped = f"skipped {reasons}" if reasons else "skipped none that shows above the noise"
         return f"kept {self.kept:,}, {skipped} (noise: standard deviation {self.std:.3g})"
@@ -158,8 +167,7 @@ class SkippedRecords:
     def table(self) -> str:
         """The counts as HTML, one row each."""
         rows = {"kept": self.kept}
-        for name, count in self._reasons.items():
-            rows["skipped: breaks a rule" if name is None else f"skipped by {name}"] = count
+        rows |= {f"skipped because {_because(name)}": n for name, n in self._reasons.items()}
         cells = "".join(
             f"<tr><th>{html.escape(name)}</th><td>{count:,}</td></tr>"
             for name, count in rows.items()
@@ -172,6 +180,7 @@ class SkippedRecords:
             "kept": self.kept,
             "columns": dict(self.columns),
             "rules": self.rules,
+            "lines": self.lines,
             "epsilon": str(self.epsilon),
         }
 
@@ -184,11 +193,17 @@ class SkippedRecords:
         ValueError
             If it does not belong to the domain, or is no such thing.
         """
-        columns, rules = data["columns"], data["rules"]
-        counts = [data["kept"], *columns.values(), *([] if rules is None else [rules])]
+        columns, more = data["columns"], [data["rules"], data["lines"]]
+        counts = [data["kept"], *columns.values(), *(each for each in more if each is not None)]
         if list(columns) != list(domain.names) or not all(type(each) is int for each in counts):
             raise ValueError("its counts of skipped records do not fit its domain")
-        return cls(data["kept"], dict(columns), rules, fraction(data["epsilon"]), domain)
+        return cls(data["kept"], dict(columns), *more, fraction(data["epsilon"]), domain)
+
+
+def _because(name: Reason) -> str:
+    if name == _RULES:
+        return "they break a rule of the domain"
+    return "their lines are not well formed" if name == _LINES else f"of {name!r}"
 
 
 def _quantile(epsilon: Fraction, alpha: float) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import (
+    UNREAD,
     AnswersStatistics,
     PrivateEstimator,
     match_rows,
@@ -85,7 +86,9 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         stop = self.on_loss == "stop"
         loss, source = self._spend(parts, domain=domain, stop=stop)
         coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
-        skipped, rest = self._go_on(coded, domain, loss, source, stop)
+        skipped, rest = self._go_on(
+            coded, domain, loss, source, stop, getattr(X, "attrs", {}).get(UNREAD)
+        )
         synopsis = self._release(coded.counts(together), domain, rest.of_record, source)
         # The noise was drawn for the loss of one record; the whole loss is published.
         synopsis.privacy_loss = loss
