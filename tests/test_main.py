@@ -59,7 +59,7 @@ def test_release_query_sample_ledger(files, capsys):
     assert list(drawn) == list(DOMAIN.names) and len(drawn) == 50
     assert run("sample", files / "view.skdp", "--rows", 3) == 0
     assert len(capsys.readouterr().out.splitlines()) == 4
-    assert run("ledger", ledger) == 0
+    assert run("ledger", "show", ledger) == 0
     assert "MarginalSynthesizer" in capsys.readouterr().out
     # Half an epsilon is left.
     again = files / "again.skdp"
@@ -128,8 +128,8 @@ def test_files_that_are_not_what_they_should_be(files, capsys):
         assert run("release", files / "data.csv", *arguments) == 2
         assert "domain" in capsys.readouterr().err
     assert run("query", files / "data.csv", "age > 3") == 2
-    assert run("ledger", files / "nowhere.sqlite") == 2
-    assert run("ledger", files / "data.csv") == 2
+    assert run("ledger", "show", files / "nowhere.sqlite") == 2
+    assert run("ledger", "show", files / "data.csv") == 2
     assert release(files) == 0
     assert run("query", files / "view.skdp", "height > 3") == 2
     assert "height" in capsys.readouterr().err
@@ -247,7 +247,7 @@ def test_nothing_of_a_file_of_records_is_shown(files, capsys):
             assert not any(word in shown for word in ("Canary", "Smith", "77", "PAR1", "name,"))
             assert not (files / "l").exists() and not (files / "view.skdp").exists()
         assert run("query", files / name, "age > 3") == 2
-        assert run("ledger", files / name) == 2
+        assert run("ledger", "show", files / name) == 2
         shown = "".join(capsys.readouterr()).replace(str(files), "")
         assert not any(word in shown for word in ("Canary", "Smith", "77", "PAR1"))
 

@@ -238,9 +238,9 @@ def test_one_hostile_record_costs_its_part(synthesizer, name, on_loss):
     view = synthesizer(0.5, domain=PLANE, on_loss=on_loss)
     result = replay(view, rows, rows.iloc[:-1], n=4, epsilon=0.5)
     assert result.passed, str(result)
-    assert part_of(result) == pytest.approx(0.005, rel=1e-6)
+    assert 0.999 * 0.005 < part_of(result) <= 0.005 * (1 + 1e-9)
     if name != "fits":
-        assert result.loss == pytest.approx(0.005, rel=1e-6)
+        assert result.loss == part_of(result)
 
 
 def crowd(n_unfit, n_fit):
@@ -264,7 +264,8 @@ def test_a_person_with_many_hostile_records_costs_no_more(n_unfit, n_fit, on_los
     rows, others = crowd(n_unfit, n_fit)
     result = replay(of_person(on_loss=on_loss), rows, others, n=4, epsilon=0.5)
     assert result.passed, str(result)
-    assert part_of(result) == pytest.approx(0.005 * min(n_fit + 2 * n_unfit, 3) / 3, rel=1e-6)
+    claimed = 0.005 * min(n_fit + 2 * n_unfit, 3) / 3
+    assert 0.999 * claimed < part_of(result) <= claimed * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("value", ["text", 10**400, b"bytes", [1], {"a": 1}, object(), 1j, True])

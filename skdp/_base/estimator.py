@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._random import NoiseSource, noise_source, warn_after_charge
+from .._random import NoiseSource, Tape, noise_source, warn_after_charge
 from .._validation import as_epsilon, as_integer, check_choice, split_epsilon
 from ..accounting import PrivacyLoss, charge
 from ..domain import FEW_BINS, Domain, Identifier
@@ -109,6 +109,13 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             max_contributions=most,
         )
         self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)
+        if self.ledger is None and not (_TOLD or source.seeded or isinstance(source, Tape)):
+            _TOLD.append(True)
+            warn_after_charge(
+                f"{type(self).__name__} has no ledger: what it spends is recorded nowhere, and has "
+                "to be added up by hand with all other releases of these records. Give "
+                "ledger=PrivacyLedger(epsilon, path=...). This is said once."
+            )
         return loss, source
 
     def _charge(self, loss: PrivacyLoss, domain: Domain | None, reserve: Fraction) -> None:
@@ -117,13 +124,6 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         if domain is not None and self.ledger is not None:
             about["domain"] = domain.fingerprint
         charge(self.ledger, type(self).__name__, loss, about=about, reserve=reserve - loss.epsilon)
-        if self.ledger is None and not loss.seeded and not _TOLD:
-            _TOLD.append(True)
-            warn_after_charge(
-                f"{type(self).__name__} has no ledger: what it spends is recorded nowhere, and has "
-                "to be added up by hand with all other releases of these records. Give "
-                "ledger=PrivacyLedger(epsilon, path=...). This is said once."
-            )
 
     @staticmethod
     def _split(loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
