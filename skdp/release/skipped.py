@@ -77,7 +77,9 @@ class SkippedRecords:
         columns = dict(zip(domain.names, skipped, strict=False))
         more = skipped[len(domain) :]
         rules = more.pop(0) if domain.structure.zeros else None
-        return cls(kept, columns, rules, more[0] if more else None, epsilon, domain)
+        # A fraction of its own: that of a loss is made anew where it is unpickled.
+        own = Fraction(epsilon)
+        return cls(kept, columns, rules, more[0] if more else None, own, domain)
 
     @property
     def std(self) -> float:
