@@ -59,7 +59,8 @@ class GridSynthesizer(Synthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "counts", and "total" where the rule needs the number of records.
+        Epsilon and its parts: "skipped", "counts", and "total" where the rule needs
+        the number of records.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.

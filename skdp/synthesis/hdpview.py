@@ -55,7 +55,7 @@ class HDPViewSynthesizer(Synthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "converge" (when to stop), "cut" (where to cut), "counts".
+        Epsilon and its parts: "skipped", "converge" (when to stop), "cut" (where to cut), "counts".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.

@@ -69,8 +69,8 @@ class KDTreeSynthesizer(Synthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "cells" and "boxes"; "cells" alone; or "level 1" and so on, and
-        "counts".
+        Epsilon and its parts: "skipped"; and "cells" and "boxes", "cells" alone, or
+        "level 1" and so on and "counts".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.

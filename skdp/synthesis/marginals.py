@@ -95,8 +95,8 @@ class MarginalSynthesizer(Synthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (the number of records) and "views" (everything else;
-        ``synopsis_.model.budget`` says how it was divided).
+        Epsilon and its parts: "skipped", "total" (the number of records) and "views"
+        (everything else; ``synopsis_.model.budget`` says how it was divided).
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.

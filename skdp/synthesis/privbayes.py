@@ -84,8 +84,8 @@ class PrivBayesSynthesizer(Synthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (the number of records), "network" (parents; only with three
-        or more columns that have a choice), "tables".
+        Epsilon and its parts: "skipped", "total" (the number of records), "network"
+        (parents; only with three or more columns that have a choice), "tables".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.

@@ -55,7 +55,7 @@ class PrivTreeSynthesizer(Synthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "tree" (which boxes are divided), "counts".
+        Epsilon and its parts: "skipped", "tree" (which boxes are divided), "counts".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
