@@ -90,14 +90,15 @@ def _charges_of(synopsis: Synopsis, loss: PrivacyLoss, charges: pd.DataFrame) ->
     """
     parts = parts_text(loss.parts)
     rest = parts_text({name: part for name, part in loss.parts.items() if name != SKIPPED})
+    charges = charges.set_axis(range(1, len(charges) + 1))
     same = charges["domain"] == synopsis.domain.fingerprint
     same &= charges["parts"].isin([parts, rest]) & (charges["seeded"] == loss.seeded)
-    return "; ".join(
-        f"number {row.Index + 1} of {row.time:%Y-%m-%d %H:%M} UTC, {row.title!r}"
-        + (f" for {row.purpose!r}" if row.purpose else "")
-        + (f" from {row.source!r}" if row.source else "")
-        for row in charges[same].rename(columns={"name": "title"}).itertuples()
-    )
+    found = []
+    for number, row in charges[same].iterrows():
+        told = {"for": row["purpose"], "from": row["source"]}
+        more = "".join(f" {word} {text!r}" for word, text in told.items() if text)
+        found.append(f"number {number} of {row['time']:%Y-%m-%d %H:%M} UTC, {row['name']!r}{more}")
+    return "; ".join(found)
 
 
 def _parts(loss: PrivacyLoss) -> str:

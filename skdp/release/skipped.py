@@ -93,7 +93,8 @@ class SkippedRecords:
 
     @property
     def _reasons(self) -> dict[Reason, int]:
-        reasons: dict[Reason, int] = {**self.columns}
+        reasons: dict[Reason, int] = {}
+        reasons.update(self.columns)
         more = {_RULES: self.rules, _LINES: self.lines}
         return reasons | {key: count for key, count in more.items() if count is not None}
 
@@ -151,7 +152,7 @@ class SkippedRecords:
             return "correct the rule, or leave it out"
         if name == _LINES:
             return "a wrong separator, or line breaks inside quotes"
-        attribute: Any = None if self._domain is None else self._domain[name]
+        attribute: Any = None if self._domain is None else self._domain[str(name)]
         gaps = "" if getattr(attribute, "nullable", False) else "missing values (nullable=True) or "
         if isinstance(attribute, Categorical):
             return f"{gaps}categories that are not declared (declare them, or other=)"
@@ -195,11 +196,13 @@ class SkippedRecords:
         ValueError
             If it does not belong to the domain, or is no such thing.
         """
-        columns, more = data["columns"], [data["rules"], data["lines"]]
-        counts = [data["kept"], *columns.values(), *(each for each in more if each is not None)]
+        columns, rules, lines = data["columns"], data["rules"], data["lines"]
+        more = [each for each in (rules, lines) if each is not None]
+        counts = [data["kept"], *columns.values(), *more]
         if list(columns) != list(domain.names) or not all(type(each) is int for each in counts):
             raise ValueError("its counts of skipped records do not fit its domain")
-        return cls(data["kept"], dict(columns), *more, fraction(data["epsilon"]), domain)
+        epsilon = fraction(data["epsilon"])
+        return cls(data["kept"], dict(columns), rules, lines, epsilon, domain)
 
 
 def _because(name: Reason) -> str:
