@@ -16,9 +16,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from skdp import _random
+from skdp._base import estimator
 
 # Plans are searched for, not found on the disk of whoever runs the tests; tests write none there.
 os.environ["SKDP_CACHE_DIR"] = ""
+# Said once in a process, whichever test is the first.
+estimator._TOLD.append(True)
 
 collect_ignore = ["skdp/demo.py", "skdp/__main__.py"]
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         DomainError,
         InsecureSeedWarning,
         PrivacyLeakWarning,
+        RecordsLostError,
     )
     from .histogram import RangeTreeHistogram
     from .kernels.dpcube.usefulness import sufficient_epsilon, usefulness
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
     )
     from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
     from .quantiles import QuantileResult, private_quantiles
-    from .release import QueryResult, Synopsis
+    from .release import QueryResult, SkippedRecords, Synopsis
     from .selection import DPTopKSelector, most_frequent_items
     from .synthesis import (
         GridSynthesizer,
@@ -115,6 +116,7 @@ __all__ = [
     "PrivPfCClassifier",
     "PrivPfCTransformer",
     "PrivacyLeakWarning",
+    "RecordsLostError",
     "PrivacyLedger",
     "PrivacyLoss",
     "PrivTreeSynthesizer",
@@ -143,6 +145,7 @@ __all__ = [
     "QueryResult",
     "RangeTreeHistogram",
     "ScoreReport",
+    "SkippedRecords",
     "Synopsis",
     "Taxonomy",
     "Text",
@@ -224,6 +227,7 @@ _HOMES = {
         "DomainError",
         "InsecureSeedWarning",
         "PrivacyLeakWarning",
+        "RecordsLostError",
     ),
     "histogram": ("RangeTreeHistogram",),
     "kernels.dpcube.usefulness": ("sufficient_epsilon", "usefulness"),
@@ -273,6 +277,7 @@ _HOMES = {
     ),
     "release": (
         "QueryResult",
+        "SkippedRecords",
         "Synopsis",
     ),
     "selection": (

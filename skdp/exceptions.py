@@ -12,6 +12,7 @@ __all__ = [
     "InsecureSeedWarning",
     "LedgerError",
     "PrivacyLeakWarning",
+    "RecordsLostError",
     "ReplayError",
     "TrainingError",
 ]
@@ -64,6 +65,31 @@ class EngineError(RuntimeError):
     An engine may quote values of the data in its messages, and whether it fails may depend on
     them. So the message contains only the name of the engine.
     """
+
+
+class RecordsLostError(RuntimeError):
+    """A release stopped because it would lose more than a tenth of the records.
+
+    Only the counts of kept and skipped records were released and charged, the part "skipped" of
+    epsilon. The decision rests on these counts alone. Raised with ``on_loss="stop"`` only.
+
+    Parameters
+    ----------
+    message : str
+        Which columns, what is spent, and how to go on.
+    skipped : SkippedRecords
+    privacy_loss : PrivacyLoss
+        What was charged.
+    """
+
+    def __init__(self, message: str, skipped: Any, privacy_loss: Any) -> None:
+        # All three go to args, so that the error survives pickling between processes.
+        super().__init__(message, skipped, privacy_loss)
+        self.skipped = skipped
+        self.privacy_loss = privacy_loss
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ReplayError(RuntimeError):

@@ -1455,6 +1455,7 @@ def lazy() -> list[Branch]:
 # The part of the budget that a step spends, where an estimator has several parts that compose one
 # after the other. A step that is not here is checked with all others against epsilon.
 PARTS = {
+    "_base.estimator.PrivateEstimator._go_on, discrete_laplace": "skipped",
     "classification.projection.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
     "classification.privpfc._PrivPfC._choose, discrete_laplace": "total",
     "compose.default.DefaultClassifier.fit, discrete_laplace": "rows",

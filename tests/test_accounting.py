@@ -262,7 +262,7 @@ def test_frame(make_ledger):
     empty = make_ledger(5).to_frame()
     assert list(frame) == [
         "time", "name", "epsilon", "exact", "parts", "seeded", "process", "unit",
-        "max_contributions",
+        "max_contributions", "purpose", "source", "estimator", "domain",
     ]  # fmt: skip
     assert list(frame.dtypes) == list(empty.dtypes)
     assert list(frame["name"]) == ["Überblick, \x00 'quoted'", "third"]
@@ -722,9 +722,9 @@ def test_a_newer_format(tmp_path):
     path = tmp_path / "l.db"
     PrivacyLedger(1, path)
     other = sqlite3.connect(path)
-    other.execute("PRAGMA user_version = 3")
+    other.execute("PRAGMA user_version = 4")
     other.close()
-    refused_unchanged(path, "format 3")
+    refused_unchanged(path, "format 4")
 
 
 def make_version_1(path, charges=()):
@@ -771,6 +771,22 @@ def test_a_file_of_version_1_is_read_as_it_is_and_migrated_by_a_charge(tmp_path)
     # Who had it open before the migration charges on.
     other.charge("last", PrivacyLoss(0.25, max_contributions=1))
     assert PrivacyLedger(2, path).remaining == 0
+
+
+def test_a_file_of_version_2_is_read_as_it_is_and_migrated_by_a_charge(tmp_path):
+    path = tmp_path / "l.db"
+    PrivacyLedger(2, path).charge("first", PrivacyLoss(1, max_contributions=3))
+    other = sqlite3.connect(path)
+    other.execute("ALTER TABLE charges DROP COLUMN about")
+    other.execute("PRAGMA user_version = 2")
+    other.commit()
+    other.close()
+    ledger = PrivacyLedger(path=path)
+    assert list(ledger.to_frame()["purpose"]) == [""]
+    loss = PrivacyLoss(1, max_contributions=3)
+    ledger.noted(purpose="a survey").charge("second", loss)
+    frame = PrivacyLedger(path=path).to_frame()
+    assert list(frame["purpose"]) == ["", "a survey"] and list(frame["unit"]) == ["person"] * 2
 
 
 def test_a_file_of_version_1_may_be_read_only(tmp_path):

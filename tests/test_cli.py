@@ -450,7 +450,7 @@ def test_files_that_are_no_release(tmp_path, capsys, command):
 
 def test_ledger_and_audit(tmp_path, capsys, monkeypatch):
     skdp.PrivacyLedger(2, path=tmp_path / "l").charge("by hand", 0.5)
-    assert run("ledger", tmp_path / "l") == 0
+    assert run("ledger", "show", tmp_path / "l") == 0
     assert "by hand" in capsys.readouterr().out
     monkeypatch.chdir(tmp_path)
     assert run("audit", "--only", "discrete_laplace", "--quick", "--quiet") == 0

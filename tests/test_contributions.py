@@ -293,8 +293,8 @@ class Meddles(skdp.PrivacyLedger):
 
     __slots__ = ("then",)
 
-    def charge(self, name, loss):
-        super().charge(name, loss)
+    def charge(self, name, loss, **more):
+        super().charge(name, loss, **more)
         self.then()
 
 

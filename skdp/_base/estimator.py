@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._random import NoiseSource, noise_source, warn_after_charge
-from .._validation import as_epsilon, as_integer, split_epsilon
+from .._random import NoiseSource, Tape, noise_source, warn_after_charge
+from .._validation import as_epsilon, as_integer, check_choice, split_epsilon
 from ..accounting import PrivacyLoss, charge
 from ..domain import FEW_BINS, Domain, Identifier
+from ..exceptions import RecordsLostError
+from ..mechanisms import discrete_laplace
+from ..release import SKIPPED, SkippedRecords
 from ..rows import (
     MOST_AT_ONCE,
+    Coded,
     Contributions,
     Frame,
     Layout,
@@ -31,7 +36,14 @@ from .published import Published
 from .seeds import HidesSeed
 from .shown import ShowsPrivacy
 
-__all__ = ["PrivateEstimator", "warn_of_emptiness"]
+__all__ = ["SKIPPED_SHARE", "PrivateEstimator", "warn_of_emptiness"]
+
+
+# Not empty once this process was told that a release without a ledger is recorded nowhere.
+_TOLD: list[bool] = []
+# Share of epsilon for the counts of kept and skipped records: enough to see that a tenth of the
+# records is lost among some thousand records at epsilon 1, and hardly missed elsewhere.
+SKIPPED_SHARE = Fraction(1, 100)
 
 
 class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
@@ -71,6 +83,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         parts: Mapping[str, Fraction] | None = None,
         *,
         shares: Mapping[str, Any] | None = None,
+        domain: Domain | None = None,
+        stop: bool = False,
     ) -> tuple[PrivacyLoss, NoiseSource]:
         """Charge all of ``epsilon``, divided into exact parts or by shares.
 
@@ -78,7 +92,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         reveals nothing, and after a crash the budget stays spent.
 
         ``parts`` are the budget of one row, and sum to :meth:`_record_epsilon`. Noise is drawn at
-        ``loss.of_record``.
+        ``loss.of_record``. With ``stop`` the ledger must be able to pay all, and is charged with
+        the part "skipped" alone: :meth:`_go_on` charges the rest.
         """
         epsilon = as_epsilon(self.epsilon)
         most = self._max_contributions()
@@ -91,8 +106,108 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             seeded=source.seeded,
             max_contributions=most,
         )
-        charge(self.ledger, type(self).__name__, loss)
+        self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)
+        if self.ledger is None and not (_TOLD or source.seeded or isinstance(source, Tape)):
+            _TOLD.append(True)
+            warn_after_charge(
+                f"{type(self).__name__} has no ledger: what it spends is recorded nowhere, and has "
+                "to be added up by hand with all other releases of these records. Give "
+                "ledger=PrivacyLedger(epsilon, path=...). This is said once."
+            )
         return loss, source
+
+    def _charge(self, loss: PrivacyLoss, domain: Domain | None, reserve: Fraction) -> None:
+        """Charge the ledger where a release of epsilon ``reserve`` begins."""
+        about = {"estimator": type(self).__name__}
+        if domain is not None and self.ledger is not None:
+            about["domain"] = domain.fingerprint
+        charge(self.ledger, type(self).__name__, loss, about=about, reserve=reserve - loss.epsilon)
+
+    @staticmethod
+    def _split(loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """The loss of the counts of skipped records, and that of everything else."""
+        same: Any = {"seeded": loss.seeded, "max_contributions": loss.max_contributions}
+        first = {SKIPPED: loss.parts[SKIPPED]}
+        rest = {name: part for name, part in loss.parts.items() if name != SKIPPED}
+        return (
+            PrivacyLoss(first[SKIPPED], first, **same),
+            PrivacyLoss(loss.epsilon - first[SKIPPED], rest, **same),
+        )
+
+    def _with_skipped(self, parts: Callable[[Fraction], Mapping[str, Fraction]]) -> dict:
+        """Parts of the budget of one row: that of skipped records, and those of the rest."""
+        check_choice(self.on_loss, "on_loss", ("warn", "stop"))  # type: ignore[attr-defined]
+        epsilon = self._record_epsilon()
+        first = epsilon * SKIPPED_SHARE
+        return {SKIPPED: first, **parts(epsilon - first)}
+
+    def _go_on(
+        self,
+        coded: Coded,
+        domain: Domain,
+        loss: PrivacyLoss,
+        source: NoiseSource,
+        stop: bool,
+    ) -> tuple[SkippedRecords, PrivacyLoss]:
+        """Release how many records are skipped; with ``stop`` stop there, or charge the rest.
+
+        Returns
+        -------
+        skipped : SkippedRecords
+        rest : PrivacyLoss
+            What is left of the loss for everything else.
+
+        Raises
+        ------
+        RecordsLostError
+            With ``stop``, if more than a tenth of the records is skipped.
+        BudgetExceededError
+            With ``stop``, if another charge took what this release needs in the meantime.
+        """
+        # Privacy. Released: noisy counts of the records that are kept and of those that are skipped
+        # for each reason, disjoint cells (see `Coded.cells`): sensitivity 1 for a record,
+        # max_contributions for a person, at the part "skipped" of one record. Without rules that
+        # cell is always 0, and left out. Whether to stop, what is charged next and every text
+        # follow from these numbers and public facts: a choice of later parts by earlier releases,
+        # under which pure epsilons add up.
+        # Lines of a file that cannot be read are records too, in a cell of their own. Where persons
+        # are protected nobody knows whose they are, and they count nowhere.
+        cells = coded.cells()[: None if domain.structure.zeros else -1]
+        if coded.unread is not None and loss.max_contributions is None:
+            cells = np.append(cells, coded.unread)
+        epsilon = loss.of_record.parts[SKIPPED]
+        noisy = discrete_laplace(cells, epsilon, random_state=source)
+        skipped = SkippedRecords.of(domain, noisy, epsilon)
+        first, rest = self._split(loss)
+        if stop and skipped.too_many:
+            raise RecordsLostError(
+                f"{type(self).__name__} stopped: it would skip {'; '.join(skipped.texts())}. "
+                f"Only these counts were released (standard deviation of their noise: "
+                f"{skipped.std:.3g}): epsilon={float(first.epsilon):g} is spent, "
+                f"{float(rest.epsilon):g} is not. Correct the declaration or the data "
+                "(Domain.check(rows) shows what is wrong, to the data owner only) and fit again "
+                f"with epsilon={float(rest.epsilon):g}; or release what is left of the records "
+                "with on_loss='warn' (--accept-loss on the command line).",
+                skipped,
+                first,
+            )
+        if stop:
+            self._charge(rest, domain, reserve=rest.epsilon)
+        return skipped, rest
+
+    def _warn_of_skipped(self, skipped: SkippedRecords, total: float, std: float) -> None:
+        """Warn of records that were skipped, or of a total near zero; of released numbers only."""
+        lines = skipped.texts()
+        if lines:
+            warn_after_charge(
+                f"{type(self).__name__} skipped {'; '.join(lines)}. The counts have noise of "
+                f"standard deviation {skipped.std:.3g} and are part of the release; "
+                "Domain.check(rows) shows what is wrong, to the data owner only. With "
+                "on_loss='stop' a release that loses more than a tenth of the records stops after "
+                "the first part of epsilon."
+            )
+        else:
+            warn_of_emptiness(self, total, std)
 
     def _max_contributions(self) -> int | None:
         """Number of rows kept of each person, or None where the unit of privacy is the row.

@@ -16,7 +16,7 @@ from ..synthesis import (
 )
 from .workloads import read_workload
 
-__all__ = ["METHODS", "estimator_of", "number"]
+__all__ = ["METHODS", "class_of", "estimator_of", "number"]
 
 METHODS: dict[str, Callable[..., Any]] = {
     "grid": GridSynthesizer,
@@ -26,6 +26,22 @@ METHODS: dict[str, Callable[..., Any]] = {
     "privbayes": PrivBayesSynthesizer,
     "privtree": PrivTreeSynthesizer,
 }
+
+
+# How the description of a release by each method begins.
+_MADE_BY = {
+    "grid": "GridSynthesizer",
+    "HDPView": "HDPViewSynthesizer",
+    "kd-tree": "KDTreeSynthesizer",
+    "marginals": "MarginalSynthesizer",
+    "PrivBayes": "PrivBayesSynthesizer",
+    "PrivTree": "PrivTreeSynthesizer",
+}
+
+
+def class_of(mechanism: str) -> str | None:
+    """Name of the synthesizer that made a release; None if it is not known."""
+    return _MADE_BY.get(mechanism.split(",")[0].split(";")[0])
 
 
 def number(text: str | None, name: str) -> float | None:

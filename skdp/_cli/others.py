@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import runpy
 import sys
 from argparse import Namespace
@@ -9,17 +10,26 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+from ..release.page import document
+from .outputs import SQLITE, write_text
+
 __all__ = ["audit", "demo", "ledger"]
 
 
 def ledger(options: Namespace) -> int:
-    """Show what has been spent."""
+    """Show what has been spent, as text and as a page."""
     from ..accounting import PrivacyLedger
 
     if not Path(options.ledger).is_file():
         raise ValueError(f"There is no ledger file {options.ledger!r}.")
     opened = PrivacyLedger(path=options.ledger)
-    print(opened.to_frame()[["time", "name", "epsilon", "parts"]].to_string(index=False))
+    if options.out is not None:
+        title = f"Privacy ledger {opened.name or Path(options.ledger).name}"
+        body = [f"<h1>{html.escape(title)}</h1>", opened.to_html()]
+        beside = [options.ledger + suffix for suffix in SQLITE]
+        write_text(document(title, body), options.out, options.force, beside)
+    shown = ["time", "name", "epsilon", "parts", "purpose", "source", "estimator", "domain"]
+    print(opened.to_frame()[shown].to_string(index=False))
     print(opened)
     return 0
 

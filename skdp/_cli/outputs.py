@@ -22,7 +22,10 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["output", "save", "write_table", "write_text"]
+__all__ = ["SQLITE", "output", "save", "write_table", "write_text"]
+
+# The file of a ledger, and those that SQLite keeps beside it.
+SQLITE = ("", "-journal", "-wal", "-shm")
 
 
 @contextmanager

@@ -29,10 +29,13 @@ Releases of private tables, without writing Python.
 _EPILOG = """\
 exit codes:
   0    done
-  1    an audit found a violation; two domains differ; values do not fit a domain
+  1    an audit found a violation; two domains differ; values do not fit a domain; a release is
+       not what it should be
   2    refused: the message says why and what to do
   3    over budget; nothing was spent
   4    failed on the data: the message is withheld, because it may quote values
+  5    stopped: the released counts say that more than a tenth of the records would be skipped;
+       99% of epsilon are not spent
   129, 130, 143
        interrupted: by SIGHUP, by Ctrl-C, by SIGTERM
   141  whoever read the output has gone"""
@@ -79,6 +82,7 @@ def parser() -> ArgumentParser:
         _sample,
         _report,
         _ledger,
+        _verify,
         _audit,
         _demo,
     ):
@@ -289,6 +293,15 @@ def _release(commands: Commands) -> None:
         "--ledger", metavar="FILE", help="ledger to charge; made if missing, with --budget"
     )
     release.add_argument("--budget", help="total budget of a new ledger")
+    release.add_argument(
+        "--purpose", default="", metavar="TEXT", help="what the release is for, for the ledger"
+    )
+    release.add_argument(
+        "--accept-loss",
+        action="store_true",
+        help="go on if more than a tenth of the records is skipped; without it the release stops "
+        "then, after 1%% of epsilon",
+    )
 
 
 # -- views -----------------------------------------------------------------------------------------
@@ -429,8 +442,29 @@ def _report(commands: Commands) -> None:
 
 
 def _ledger(commands: Commands) -> None:
-    ledger = _command(commands, "ledger", _run_ledger, "show what has been spent")
-    ledger.add_argument("ledger", help="file of a ledger")
+    text = "what has been spent, on what"
+    group = commands.add_parser("ledger", help=text, description=f"{text.capitalize()}.")
+    inside = group.add_subparsers(dest="action", required=True, metavar="ACTION")
+    show = _command(inside, "show", _run_ledger, "list the charges of a ledger")
+    show.add_argument("ledger", help="file of a ledger")
+    _out(show, "file for a page (HTML) of all charges, for a privacy officer")
+
+
+def _verify(commands: Commands) -> None:
+    verify = _command(
+        commands,
+        "verify",
+        _run_verify,
+        "check a release: format, epsilon, seed, skipped records, ledger, fingerprint, replay",
+        "The replay runs the method of the release on neighbouring tables of its own and computes "
+        "its\nprivacy loss. The exit code is 1 if anything is not as it should be.",
+    )
+    _view(verify)
+    verify.add_argument("--ledger", metavar="FILE", help="ledger in which its charge must be")
+    verify.add_argument(
+        "--fingerprint", metavar="DIGITS", help="the published fingerprint, to compare with"
+    )
+    verify.add_argument("--no-replay", action="store_true", help="leave out the replay")
 
 
 def _audit(commands: Commands) -> None:
@@ -533,6 +567,12 @@ def _run_ledger(options: Namespace) -> int:
     from .others import ledger
 
     return ledger(options)
+
+
+def _run_verify(options: Namespace) -> int:
+    from .views import verify
+
+    return verify(options)
 
 
 def _run_audit(options: Namespace) -> int:

@@ -20,6 +20,7 @@ from ..kernels.hdpview import hdpview_parameters
 from ..kernels.views import Asked, Rules, division_of, used_attributes
 from ..kernels.views.ladders import column_plan
 from ..mechanisms import discrete_laplace_variance
+from ..release import SKIPPED
 from ..synthesis.workloads import as_workload, means_of, used_sets
 from .csv_lines import Declared, read_records
 from .declared import read_domain
@@ -73,10 +74,13 @@ def plan(options: Namespace) -> int:
     print(f"{options.method} on {len(domain.names)} columns, epsilon {float(loss.epsilon):g}")
     print(f"protects: {loss.neighbours}")
     print("Nothing was read or spent.\n")
-    parts = loss.of_record.parts
-    steps = _STEPS[options.method](parts, domain, options)
+    parts = dict(loss.of_record.parts)
+    first = parts.pop(SKIPPED)
+    steps = [Step(SKIPPED, first, "records kept, and skipped by each column", first)]
     if "ranges" in parts:
-        steps.insert(0, Step("ranges", parts["ranges"], "where the numbers of some columns lie"))
+        ranges = parts.pop("ranges")
+        steps.append(Step("ranges", ranges, "where the numbers of some columns lie"))
+    steps += _STEPS[options.method](parts, domain, options)
     most = loss.max_contributions or 1
     rows = [("part", "epsilon", "noise", "measures")]
     rows += [(s.name, _short(s.epsilon * most), _noise(s.cell), s.what) for s in steps]

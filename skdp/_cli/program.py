@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import Self, TypeVar
 
-from ..exceptions import BudgetExceededError, LedgerError
+from ..exceptions import BudgetExceededError, LedgerError, RecordsLostError
 from .progress import Progress
 
 __all__ = ["Withheld", "main", "read"]
@@ -126,6 +126,9 @@ def _run(options: Namespace) -> int:
         return code
     except BudgetExceededError as error:
         return _failed(3, f"Over budget: {error}")
+    except RecordsLostError as error:
+        # From released counts and the declaration alone.
+        return _failed(5, f"Stopped: {error}")
     except BrokenPipeError:
         # Whoever reads the output has seen enough, as in `... | head`. Python flushes once more
         # when it ends.

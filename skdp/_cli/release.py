@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 from ..accounting import LedgerError, PrivacyLedger
-from ..exceptions import BudgetExceededError
+from ..exceptions import BudgetExceededError, RecordsLostError
 from . import outputs
 from .declared import read_domain
 from .methods import estimator_of, number
@@ -20,9 +21,6 @@ from .workloads import workload_file
 
 __all__ = ["release"]
 
-# The file of a ledger, and those that SQLite keeps beside it.
-_SQLITE = ("", "-journal", "-wal", "-shm")
-
 
 def release(options: Namespace) -> int:
     """Charge the ledger, measure the file, and write the release."""
@@ -32,7 +30,7 @@ def release(options: Namespace) -> int:
     files = (options.data, options.domain, options.structure, workload_file(options.workload))
     inputs = [each for each in files if each is not None]
     if ledger_file is not None:
-        inputs += [ledger_file + suffix for suffix in _SQLITE]
+        inputs += [ledger_file + suffix for suffix in outputs.SQLITE]
     with (
         open_source(options.data, domain, options.unit, options=options) as source,
         outputs.output(Path(options.out), options.force, inputs) as out,
@@ -46,8 +44,18 @@ def release(options: Namespace) -> int:
         _try_out(estimator, source)
         ledger = None
         if ledger_file is not None:
-            ledger = PrivacyLedger(number(options.budget, "--budget"), path=ledger_file)
-        estimator.set_params(ledger=ledger)
+            ledger = PrivacyLedger(number(options.budget, "--budget"), path=ledger_file).noted(
+                Path(options.out).name, purpose=options.purpose, source=options.data
+            )
+        else:
+            print(
+                "Warning: no --ledger: what this release spends is recorded nowhere, and must be "
+                "added up by hand with all other releases of these records.",
+                file=sys.stderr,
+            )
+        # Somebody is there who can correct the declaration, before the rest is spent.
+        on_loss = "warn" if options.accept_loss else "stop"
+        estimator.set_params(ledger=ledger, on_loss=on_loss)
         _fit(estimator, source, progress, charged=ledger is not None)
         progress.say(f"Writing {options.out}.")
         synopsis = estimator.synopsis_
@@ -55,6 +63,7 @@ def release(options: Namespace) -> int:
             synopsis.privacy_loss = synopsis.privacy_loss.assuming(source.assumes)
         outputs.save(synopsis, out)
     print(f"{options.out}: {synopsis.privacy_loss}")
+    print(f"records: {synopsis.skipped}")
     if ledger is not None:
         print(ledger)
     return 0
@@ -89,7 +98,7 @@ def _fit(estimator: Any, source: Source, progress: Progress, *, charged: bool) -
     progress.say("Measuring.")
     try:
         estimator.fit(records)
-    except (BudgetExceededError, LedgerError):
+    except (BudgetExceededError, LedgerError, RecordsLostError):
         raise
     except Exception as error:
         raise Withheld(error, charged=charged) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from argparse import Namespace
 from pathlib import Path
@@ -10,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..accounting import PrivacyLoss
-from ..release import Synopsis
+from ..accounting import PrivacyLoss, parts_text
+from ..release import SKIPPED, Synopsis
 from .describe import domain_text, text_table
 from .outputs import output, write_table
 
-__all__ = ["group_by", "info", "query", "sample"]
+__all__ = ["group_by", "info", "query", "report", "sample", "verify"]
 
 
 def _loaded(options: Namespace) -> Synopsis:
@@ -38,9 +39,67 @@ def info(options: Namespace) -> int:
             else "seeded: no"
         )
     print(f"estimated records: {synopsis.total:,.6g}{_noise_of_total(synopsis)}")
+    print(f"records: {synopsis.skipped or 'not known how many were skipped'}")
     print(f"columns: {len(synopsis.domain.columns)}\n")
     print(domain_text(synopsis.domain))
     return 0
+
+
+def verify(options: Namespace) -> int:
+    """Check a release; 1 if anything is not as it should be."""
+    from ..accounting import PrivacyLedger
+    from ..audit import replay_library
+    from .methods import class_of
+
+    synopsis = _loaded(options)
+    loss, lost = synopsis.privacy_loss, synopsis.skipped
+    made_by = class_of(synopsis.mechanism)
+    digits = hashlib.sha256(Path(options.view).read_bytes()).hexdigest()
+    wrong = []
+
+    def told(what: str, text: str, fine: bool = True) -> None:
+        print(f"{what}: {text}{'' if fine else '  <- NOT AS IT SHOULD BE'}")
+        wrong.extend([] if fine else [what])
+
+    told("format", "a synopsis of skdp, read without errors")
+    told("made by", made_by or f"{synopsis.mechanism or 'unknown'}, no estimator of skdp")
+    told("epsilon", "unknown" if loss is None else f"{float(loss.epsilon):g}", loss is not None)
+    seeded = loss is not None and loss.seeded
+    told("seeded", "YES, NO GUARANTEE" if seeded else "no", not seeded)
+    told("domain", synopsis.domain.fingerprint, not synopsis.domain.inferred)
+    told("records", str(lost or "not known how many were skipped"), lost is not None)
+    if options.ledger is not None and loss is not None:
+        if not Path(options.ledger).is_file():
+            raise ValueError(f"There is no ledger file {options.ledger!r}.")
+        found = _charges_of(synopsis, loss, PrivacyLedger(path=options.ledger).to_frame())
+        told("ledger entry", found or f"none in {options.ledger}", bool(found))
+    published = options.fingerprint
+    same = published is None or digits.startswith(published.lower())
+    told("fingerprint", digits if same else f"{digits}, not {published}", same)
+    if made_by is not None and not options.no_replay:
+        replays = replay_library(None, names=[made_by], n=4, verbose=0)
+        passed = all(each.passed for each in replays)
+        text = "computed losses within epsilon" if passed else "FAILED"
+        told("replay", f"{len(replays)} of {made_by}: {text}", passed)
+    return 1 if wrong else 0
+
+
+def _charges_of(synopsis: Synopsis, loss: PrivacyLoss, charges: pd.DataFrame) -> str:
+    """Charges of a ledger that a release may belong to, in words: those with its parts.
+
+    A release that could have stopped was charged in two steps, the part of skipped records first.
+    """
+    parts = parts_text(loss.parts)
+    rest = parts_text({name: part for name, part in loss.parts.items() if name != SKIPPED})
+    charges = charges.set_axis(range(1, len(charges) + 1))
+    same = charges["domain"] == synopsis.domain.fingerprint
+    same &= charges["parts"].isin([parts, rest]) & (charges["seeded"] == loss.seeded)
+    found = []
+    for number, row in charges[same].iterrows():
+        told = {"for": row["purpose"], "from": row["source"]}
+        more = "".join(f" {word} {text!r}" for word, text in told.items() if text)
+        found.append(f"number {number} of {row['time']:%Y-%m-%d %H:%M} UTC, {row['name']!r}{more}")
+    return "; ".join(found)
 
 
 def _parts(loss: PrivacyLoss) -> str:

@@ -15,7 +15,7 @@ people, whichever columns it uses.
 
 from ..exceptions import LedgerError
 from ._ledger import PrivacyLedger, charge, prepaid, same_budget, settle
-from ._loss import PrivacyLoss, neighbours
+from ._loss import PrivacyLoss, neighbours, parts_text
 
 __all__ = [
     "LedgerError",
@@ -23,6 +23,7 @@ __all__ = [
     "PrivacyLoss",
     "charge",
     "neighbours",
+    "parts_text",
     "prepaid",
     "same_budget",
     "settle",

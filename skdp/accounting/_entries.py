@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import NoReturn
@@ -13,6 +14,9 @@ from ..exceptions import BudgetExceededError, LedgerError
 from ._loss import PrivacyLoss, short_text
 
 RECORD, PERSON = "record", "person"
+# What a charge says of itself beside its name: free text; the source of the records as given; the
+# class that made the release; and a hash of the domain.
+ABOUT = ("purpose", "source", "estimator", "domain")
 # Suffix by which earlier versions marked the name of a charge that protects a person.
 OLD_MARK = ", unit: person"
 # Largest denominator of what was spent, and the part of a charge that rounding adds: less than
@@ -25,6 +29,8 @@ _ROUNDING = "rounding"
 class Entry:
     """One recorded charge.
 
+    ``about`` says what it was for, in texts with the keys of `ABOUT`. ``reserve`` is the epsilon
+    that must be left after it, for what the same release will charge next; it is not recorded.
     ``unit`` is what the loss protects, a record or a person. It is the unit of ``loss``, except
     in files of earlier versions, which did not store the bound on the records of a person.
     """
@@ -34,13 +40,26 @@ class Entry:
     loss: PrivacyLoss
     process: int
     unit: str
+    about: Mapping[str, str] = field(default_factory=dict)
+    reserve: Fraction = Fraction(0)
 
 
-def new_entry(name: str, loss: PrivacyLoss) -> Entry:
+def new_entry(
+    name: str,
+    loss: PrivacyLoss,
+    about: Mapping[str, str] | None = None,
+    reserve: Fraction = Fraction(0),
+) -> Entry:
     """A charge made now, by this process."""
+    told = {key: value for key, value in (about or {}).items() if value}
+    wrong = [key for key, value in told.items() if key not in ABOUT or not isinstance(value, str)]
+    if wrong:
+        raise TypeError(
+            f"about takes texts for {', '.join(ABOUT)}, got {wrong[0]!r}: {told[wrong[0]]!r}."
+        )
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     unit = RECORD if loss.max_contributions is None else PERSON
-    return Entry(now, name, loss, os.getpid(), unit)
+    return Entry(now, name, loss, os.getpid(), unit, told, reserve)
 
 
 def total_of(entries: tuple[Entry, ...]) -> Fraction:
@@ -96,13 +115,13 @@ def booked(total: Fraction | None, spent: Fraction, entry: Entry) -> tuple[Fract
     """
     asked = entry.loss.epsilon
     after = spent + asked
-    if total is not None and after > total:
-        raise BudgetExceededError(asked, total - spent, total)
+    if total is not None and after + entry.reserve > total:
+        raise BudgetExceededError(asked + entry.reserve, total - spent, total)
     if after.denominator <= _FINEST:
         return after, entry
     exact, after = after, Fraction(math.ceil(after * _FINEST), _FINEST)
     if total is not None:
-        after = min(after, total)
+        after = min(after, total - entry.reserve)
     loss = entry.loss
     parts = dict(loss.parts)
     parts[_ROUNDING] = parts.get(_ROUNDING, Fraction(0)) + after - exact

@@ -31,9 +31,9 @@ class FileStore:
 
     # "skdp" in ASCII; kept in the header of the file.
     APPLICATION_ID = 0x736B6470
-    # Version 1 had no unit, max_contributions and token. It is read as it is, and becomes
-    # version 2 with its next charge.
-    SCHEMA_VERSION = 2
+    # Version 1 had no unit, max_contributions and token, version 2 no about. They are read as they
+    # are, and become version 3 with their next charge.
+    SCHEMA_VERSION = 3
     BUSY_SECONDS = 10.0
 
     # The newest charge that was seen in the file: its columns as `_read_newest` gives them.
@@ -112,16 +112,19 @@ class FileStore:
         f"unit TEXT NOT NULL DEFAULT '{RECORD}'",
         "max_contributions INTEGER",
         "token TEXT NOT NULL DEFAULT ''",
+        "about TEXT NOT NULL DEFAULT '{}'",
     )
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
-        """Bring a file of version 1 to this one, within the transaction of a charge."""
-        for column in self._NEW_COLUMNS:
+        """Bring a file of an earlier version to this one, within the transaction of a charge."""
+        first = self._version(connection) == 1
+        for column in self._NEW_COLUMNS if first else self._NEW_COLUMNS[-1:]:
             connection.execute(f"ALTER TABLE charges ADD COLUMN {column}")
-        connection.execute(
-            "UPDATE charges SET unit = ? WHERE substr(name, -?) = ?",
-            (PERSON, len(OLD_MARK), OLD_MARK),
-        )
+        if first:
+            connection.execute(
+                "UPDATE charges SET unit = ? WHERE substr(name, -?) = ?",
+                (PERSON, len(OLD_MARK), OLD_MARK),
+            )
         connection.execute(f"PRAGMA user_version = {self.SCHEMA_VERSION}")
 
     def _write_schema(
@@ -163,7 +166,7 @@ class FileStore:
             epsilon, balance, *parts = self._texts(loss.epsilon, after, *loss.parts.values())
             connection.execute(
                 "INSERT INTO charges (time, name, epsilon, parts, seeded, process, spent, unit, "
-                "max_contributions, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "max_contributions, token, about) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     entry.time,
                     entry.name,
@@ -175,6 +178,7 @@ class FileStore:
                     entry.unit,
                     loss.max_contributions,
                     uuid.uuid4().hex,
+                    json.dumps(dict(entry.about)),
                 ),
             )
             newest = self._read_newest(connection)
@@ -239,10 +243,12 @@ class FileStore:
             )
 
     def _read_entries(self, connection: sqlite3.Connection) -> tuple[Entry, ...]:
-        new = self._version(connection) > 1
-        units = "unit, max_contributions" if new else "NULL, NULL"
+        version = self._version(connection)
+        units = "unit, max_contributions" if version > 1 else "NULL, NULL"
+        about = "about" if version > 2 else "'{}'"
         rows = connection.execute(
-            f"SELECT time, name, epsilon, parts, seeded, process, {units} FROM charges ORDER BY id"
+            f"SELECT time, name, epsilon, parts, seeded, process, {units}, {about} FROM charges "
+            "ORDER BY id"
         ).fetchall()
         try:
             return tuple(
@@ -257,8 +263,9 @@ class FileStore:
                     ),
                     process,
                     unit or (PERSON if name.endswith(OLD_MARK) else RECORD),
+                    json.loads(told),
                 )
-                for time, name, epsilon, parts, seeded, process, unit, most in rows
+                for time, name, epsilon, parts, seeded, process, unit, most, told in rows
             )
         except (ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
             raise self._damaged(error) from error

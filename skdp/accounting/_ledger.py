@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import math
 import os
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from .._validation import as_epsilon
+from .._validation import as_epsilon, as_fraction
 from ..exceptions import LedgerError
 from ._entries import new_entry, subtotals, total_of
 from ._file_store import FileStore
@@ -19,6 +20,7 @@ from ._loss import PrivacyLoss, short_text
 from ._stores import (
     DetachedStore,
     MemoryStore,
+    NotedStore,
     PrepaidStore,
     Store,
     base_of,
@@ -133,7 +135,14 @@ class PrivacyLedger:
         """Epsilon left; ``math.inf`` if there is no limit."""
         return math.inf if self.epsilon is None else self.epsilon - self.spent
 
-    def charge(self, name: str, loss: PrivacyLoss | Any) -> None:
+    def charge(
+        self,
+        name: str,
+        loss: PrivacyLoss | Any,
+        *,
+        about: Mapping[str, str] | None = None,
+        reserve: Any = 0,
+    ) -> None:
         """Spend ``loss``, or raise an error and leave the ledger unchanged.
 
         Parameters
@@ -143,11 +152,16 @@ class PrivacyLedger:
         loss : PrivacyLoss or number
             A number is the epsilon of one record; for a person give
             ``PrivacyLoss(epsilon, max_contributions=...)``.
+        about : mapping of str to str, default=None
+            What the officer's page says of it: "purpose", "source", "estimator", "domain".
+        reserve : number or Fraction, default=0
+            Epsilon that must be left after this charge, or it is refused: for a release that is
+            charged in steps. It is not spent.
 
         Raises
         ------
         BudgetExceededError
-            If less than ``loss`` is left.
+            If less than ``loss`` and ``reserve`` is left.
         LedgerError
             If the ledger cannot be used from here, or holds charges of the other unit of privacy.
         """
@@ -155,7 +169,37 @@ class PrivacyLedger:
             raise TypeError(f"A charge needs a name, a non-empty string; got {name!r}.")
         if not isinstance(loss, PrivacyLoss):
             loss = PrivacyLoss(loss)
-        self._store.charge(new_entry(name, loss))
+        self._store.charge(new_entry(name, loss, about, as_fraction(reserve, "reserve")))
+
+    def noted(
+        self, name: str | None = None, *, purpose: str = "", source: str = ""
+    ) -> PrivacyLedger:
+        """A second handle on this ledger, which writes to every charge what it is for.
+
+        Parameters
+        ----------
+        name : str, default=None
+            Name of the charges, such as that of the release; None: the class of the estimator.
+        purpose : str, default=""
+            Free text.
+        source : str, default=""
+            Where the records come from, such as the name of a file.
+
+        Returns
+        -------
+        PrivacyLedger
+            It spends the same budget.
+
+        Examples
+        --------
+        >>> ledger = PrivacyLedger(1)
+        >>> ledger.noted("visits", purpose="Annual report, table 3").charge("cube", 0.5)
+        >>> ledger.to_frame()[["name", "purpose"]].values.tolist()
+        [['visits', 'Annual report, table 3']]
+        """
+        about = {"purpose": purpose, "source": source}
+        entry = new_entry(name or "charge", PrivacyLoss(1), about)
+        return _with_store(NotedStore(self._store, name, dict(entry.about)))
 
     def to_frame(self) -> pd.DataFrame:
         """All charges in the order in which they were made.
@@ -166,7 +210,9 @@ class PrivacyLedger:
             Columns ``time`` (UTC), ``name``, ``epsilon`` (float), ``exact`` (the fraction as
             text), ``parts`` (text), ``seeded`` (no guarantee), ``process`` (its id), ``unit``
             ("record" or "person"), ``max_contributions`` (how many records of a person count;
-            missing for records, and where an earlier version did not store it).
+            missing for records, and where an earlier version did not store it), and texts that may
+            be empty: ``purpose`` and ``source`` as they were given (see `noted`), ``estimator``
+            (the class), ``domain`` (the first digits of the hash of its JSON).
         """
         return ledger_frame(self._store.entries())
 
@@ -200,10 +246,19 @@ class PrivacyLedger:
 
     def _repr_html_(self) -> str:
         try:
-            entries = self._store.entries()
+            return self.to_html(rows=20)
         except LedgerError as error:
             return f"<div><b>Privacy ledger</b>: {html.escape(str(error))}</div>"
-        return ledger_html(entries, self.name, self.epsilon, self.path)
+
+    def to_html(self, *, rows: int | None = None) -> str:
+        """Balance and charges for a page: what each cost, when, for what, from which source.
+
+        Parameters
+        ----------
+        rows : int, default=None
+            The newest charges that are shown; None: all.
+        """
+        return ledger_html(self._store.entries(), self.name, self.epsilon, self.path, rows or 0)
 
     def plot(self, ax: Any = None, *, by: str = "charge") -> Any:
         """Draw what was spent, and what is left.
@@ -267,7 +322,7 @@ def settle(handle: PrivacyLedger) -> None:
     if isinstance(handle._store, PrepaidStore):
         # A search within this one may have made a handle on this handle.
         handle._store.exhaust()
-        handle._store = handle._store.base
+        handle._store = handle._store.direct
 
 
 def same_budget(first: PrivacyLedger, second: PrivacyLedger) -> bool:
@@ -278,8 +333,8 @@ def same_budget(first: PrivacyLedger, second: PrivacyLedger) -> bool:
     return mine is theirs
 
 
-def charge(ledger: Any, name: str, loss: PrivacyLoss) -> None:
-    """Charge ``ledger`` if there is one.
+def charge(ledger: Any, name: str, loss: PrivacyLoss, **more: Any) -> None:
+    """Charge ``ledger`` if there is one; the keywords are those of `PrivacyLedger.charge`.
 
     Raises
     ------
@@ -292,4 +347,4 @@ def charge(ledger: Any, name: str, loss: PrivacyLoss) -> None:
         raise TypeError(
             f"ledger must be a skdp.PrivacyLedger or None, got {type(ledger).__name__}."
         )
-    ledger.charge(name, loss)
+    ledger.charge(name, loss, **more)

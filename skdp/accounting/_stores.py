@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -91,29 +92,14 @@ class MemoryStore:
         return tuple(self._entries[: self._state[1]])
 
 
-class PrepaidStore:
-    """Accepts charges that ``store`` has already been charged with, up to ``left``.
+class HandleStore:
+    """Another way to the same charges."""
 
-    Anything beyond that is charged to ``store``, so that a search whose fits cost more than it
-    planned for still pays for them.
-    """
-
-    def __init__(self, store: Store, left: Fraction) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
-        self._left = left
-        self._lock = threading.Lock()
-        self._process = process_mark()
 
     def charge(self, entry: Entry) -> None:
-        with self._lock:
-            if entry.loss.epsilon <= self._left:
-                self._left -= entry.loss.epsilon
-                return
         self.store.charge(entry)
-
-    def exhaust(self) -> None:
-        with self._lock:
-            self._left = Fraction(0)
 
     @property
     def base(self) -> Store:
@@ -139,8 +125,52 @@ class PrepaidStore:
         return self.store.entries()
 
     def __getstate__(self) -> dict[str, Any]:
-        store = for_travel(self.store)
-        return {"store": store, "_left": self._left, "_process": self._process}
+        return {**self.__dict__, "store": for_travel(self.store)}
+
+
+class NotedStore(HandleStore):
+    """Writes a name, a purpose and a source to every charge."""
+
+    def __init__(self, store: Store, name: str | None, about: dict[str, str]) -> None:
+        super().__init__(store)
+        self._name, self._about = name, about
+
+    def charge(self, entry: Entry) -> None:
+        name = entry.name if self._name is None else self._name
+        self.store.charge(replace(entry, name=name, about={**entry.about, **self._about}))
+
+
+class PrepaidStore(HandleStore):
+    """Accepts charges that ``store`` has already been charged with, up to ``left``.
+
+    Anything beyond that is charged to ``store``, so that a search whose fits cost more than it
+    planned for still pays for them.
+    """
+
+    def __init__(self, store: Store, left: Fraction) -> None:
+        super().__init__(store)
+        self._left = left
+        self._lock = threading.Lock()
+        self._process = process_mark()
+
+    def charge(self, entry: Entry) -> None:
+        with self._lock:
+            if entry.loss.epsilon + entry.reserve <= self._left:
+                self._left -= entry.loss.epsilon
+                return
+        self.store.charge(entry)
+
+    def exhaust(self) -> None:
+        with self._lock:
+            self._left = Fraction(0)
+
+    @property
+    def direct(self) -> Store:
+        """What is charged once nothing is prepaid any more."""
+        return self.store.direct if isinstance(self.store, PrepaidStore) else self.store
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in super().__getstate__().items() if key != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -152,7 +182,7 @@ class PrepaidStore:
 
 
 def base_of(store: Store) -> Store:
-    return store.base if isinstance(store, PrepaidStore) else store
+    return store.base if isinstance(store, HandleStore) else store
 
 
 def for_travel(store: Store) -> Store:
@@ -165,4 +195,4 @@ def for_travel(store: Store) -> Store:
     return DetachedStore(store.name) if isinstance(store, MemoryStore) else store
 
 
-Store = DetachedStore | MemoryStore | PrepaidStore | FileStore
+Store = DetachedStore | MemoryStore | HandleStore | FileStore

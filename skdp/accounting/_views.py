@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from .._validation import check_choice
-from ._entries import RECORD, Entry, by_unit, subtotals, total_of
+from ._entries import ABOUT, RECORD, Entry, by_unit, subtotals, total_of
 from ._loss import NEIGHBOURS, neighbours, parts_text, short_text
 
 Entries = tuple[Entry, ...]
@@ -19,8 +19,7 @@ Steps = list[tuple[str, Fraction]]
 
 # The palette of Okabe and Ito, which colour-blind people can distinguish too.
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#888888")
-# The newest charges that HTML shows, and a picture.
-_HTML_ROWS = 20
+# The newest charges that a picture shows.
 _PLOT_ROWS = 25
 # How the rest of the budget is drawn.
 _REST = {"color": "none", "edgecolor": "0.6", "hatch": "//"}
@@ -45,14 +44,19 @@ def ledger_frame(entries: Entries) -> pd.DataFrame:
             "process": column((entry.process for entry in entries), "int64"),
             "unit": column(entry.unit for entry in entries),
             "max_contributions": column((loss.max_contributions for loss in losses), "Int64"),
+            **{key: column(entry.about.get(key, "") for entry in entries) for key in ABOUT},
         }
     )
 
 
 def ledger_html(
-    entries: Entries, name: str | None, total: Fraction | None, path: Path | None
+    entries: Entries,
+    name: str | None,
+    total: Fraction | None,
+    path: Path | None,
+    rows: int = 0,
 ) -> str:
-    """Balance, notes and newest charges, for a notebook."""
+    """Balance, notes and the newest charges, or with 0 rows all of them."""
     spent = total_of(entries)
     title = "" if name is None else f" of <i>{html.escape(name)}</i>"
     if total is None:
@@ -63,7 +67,7 @@ def ledger_html(
             f"{short_text(total - spent)} left"
         )
         bar = _bar(float(spent / total))
-    shown = entries[-_HTML_ROWS:]
+    shown = entries[-rows:]
     notes = _notes(entries, path)
     if len(shown) < len(entries):
         notes.append(f"the last {len(shown)} are shown")
@@ -107,12 +111,19 @@ def _table(entries: Entries) -> str:
         f"<td style='text-align:left'>{html.escape(entry.name)}</td>"
         f"<td>{short_text(entry.loss.epsilon)}</td>"
         f"<td style='text-align:left'>{html.escape(parts_text(entry.loss.parts))}"
-        f"{' (seeded: no guarantee)' if entry.loss.seeded else ''}</td></tr>"
+        f"{' (seeded: no guarantee)' if entry.loss.seeded else ''}</td>"
+        + "".join(
+            f"<td style='text-align:left'>{html.escape(entry.about.get(key, ''))}</td>"
+            for key in ABOUT
+        )
+        + "</tr>"
         for entry in entries
     )
     return (
         "<table><thead><tr><th>time (UTC)</th><th style='text-align:left'>charge</th>"
-        "<th>&epsilon;</th><th style='text-align:left'>parts</th></tr></thead>"
+        "<th>&epsilon;</th><th style='text-align:left'>parts</th>"
+        + "".join(f"<th style='text-align:left'>{key}</th>" for key in ABOUT)
+        + "</tr></thead>"
         f"<tbody>{rows}</tbody></table>"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -355,18 +356,21 @@ class Domain(Columns, Declaring):
                 )
         return self.encode_columns(frame)
 
-    def encode_columns(self, frame: Rows) -> CodeArray:
+    def encode_columns(self, frame: Rows, *, broken: int = -1) -> CodeArray:
         """Codes of all records of a frame whose schema was checked; never raises.
 
         Parameters
         ----------
         frame : Rows
             With the columns of the domain.
+        broken : int, default=-1
+            Stands in every column of a record that breaks the structure; another negative number
+            only where the record has all codes.
 
         Returns
         -------
         codes : ndarray of shape (n_rows, n_attributes), int32, Fortran order
-            -1 where a value has no code; in every column of a record that breaks the structure.
+            -1 where a value has no code.
         """
         # Codes are written column by column here, and read column by column when they are counted.
         codes = np.empty((frame.n_rows, len(self)), dtype=np.int32, order="F")
@@ -381,7 +385,10 @@ class Domain(Columns, Declaring):
             # to records or nothing, applied to each by itself: neighbouring tables stay neighbours
             # or become equal, and whatever is released from the rest is as private as before. It
             # never raises, because an error would tell that some record breaks a rule.
-            codes[self.structure.breaks(codes)] = -1
+            breaks = self.structure.breaks(codes)
+            if broken != -1:
+                breaks &= (codes >= 0).all(axis=1)
+            codes[breaks] = broken
         return codes
 
     def expressions(self, rows: LazyRows) -> list[Any]:
@@ -500,6 +507,11 @@ class Domain(Columns, Declaring):
         """
         pairs = list(self._declared.items())
         return domain_to_text(pairs, self.structure.to_data(), self.inferred)
+
+    @property
+    def fingerprint(self) -> str:
+        """The first 16 digits of the SHA-256 hash of :meth:`to_json`: equal for equal domains."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str]) -> Domain:

@@ -56,6 +56,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``pictures``         what a plot of a release shows
 ``combined``         `combine`: several releases of one table answer together
 ``labels``           codes and ranges of codes in words
+``skipped``          `SkippedRecords`: noisy counts of the records kept and skipped
 ``arrays``           read-only copies of arrays
 ``files``            a zip archive of JSON and plain arrays
 ===================  ===============================================================================
@@ -82,6 +83,7 @@ from .network_model import NetworkModel
 from .queries import first_moment, parse, parse_parts
 from .result import QueryResult
 from .rounding import round_line
+from .skipped import SKIPPED, SkippedRecords
 from .synopsis import Synopsis
 from .tree_density import PairTable, TreeDensity, inverse, inverse_rows
 from .tree_model import TreeModel
@@ -107,7 +109,9 @@ __all__ = [
     "NetworkDensity",
     "NetworkModel",
     "PairTable",
+    "SKIPPED",
     "QueryResult",
+    "SkippedRecords",
     "Synopsis",
     "TreeDensity",
     "TreeModel",

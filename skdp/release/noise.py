@@ -67,14 +67,14 @@ def noise_quantile(
     e = np.array([float(dyadic_floor(epsilon)) for epsilon in epsilons])[kinds[:, 2].astype(int)]
     felt = (a != 0) | (b != 0)
     a, b, e, number = (part[felt] for part in (a, b, e, number))
-    bound = scale * _chernoff(a, b, e, number, alpha)
+    bound = scale * chernoff(a, b, e, number, alpha)
     simulated = scale * _simulated_quantile(a, b, e, number, alpha)
     if simulated < bound:
         return simulated, "its exact law simulated, too narrow with probability 1e-6"
     return bound, "a bound on its exact law"
 
 
-def _chernoff(
+def chernoff(
     a: np.ndarray, b: np.ndarray, e: np.ndarray, number: np.ndarray, alpha: float
 ) -> float:
     """Chernoff bound on the upper quantile; ``number`` of each kind, any t gives a valid one."""

@@ -19,6 +19,7 @@ from .description import ColumnCounts, told
 from .labels import range_label
 from .network_model import NetworkModel
 from .page import bar_chart, document, element, heat_map, listed, strength_bars, with_margin
+from .skipped import SkippedRecords
 from .tree_model import TreeModel
 
 if TYPE_CHECKING:
@@ -92,7 +93,20 @@ def _released(synopsis: Synopsis) -> list[str]:
         ),
         *warning,
         f"<table><tbody>{rows}</tbody></table>",
+        *_skipped(synopsis.skipped),
     ]
+
+
+def _skipped(skipped: SkippedRecords | None) -> list[str]:
+    """What the table that was measured lacks."""
+    if skipped is None:
+        return [element("p", "How many records were skipped is not known.", class_="soft")]
+    text = (
+        "Records that do not fit what was declared were skipped, by the first column that does "
+        f"not fit. The counts have noise of standard deviation {skipped.std:,.3g}."
+    )
+    loud = [element("p", html.escape(f"Skipped: {one}."), class_="warn") for one in skipped.texts()]
+    return [*loud, element("p", text), skipped.table()]
 
 
 def _held(model: Any) -> str:

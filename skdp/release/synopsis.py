@@ -42,6 +42,7 @@ from .ranks import as_shares, quantiles
 from .report import report_page
 from .result import QueryResult
 from .sampling import draw_codes, draw_frame, fill_frame
+from .skipped import SkippedRecords
 from .statistics import proportion
 from .views_model import ViewsModel
 from .with_errors import (
@@ -80,6 +81,8 @@ class Synopsis:
         What the release cost, with its parts, and whether a seed drew its noise.
     mechanism : str, default=""
         How the release was made, in words.
+    skipped : SkippedRecords, default=None
+        How many records were kept and skipped.
 
     Attributes
     ----------
@@ -87,6 +90,8 @@ class Synopsis:
     model : Model
     privacy_loss : PrivacyLoss or None
     mechanism : str
+    skipped : SkippedRecords or None
+        Noisy counts of the records that were kept, and skipped because of each column.
 
     Notes
     -----
@@ -118,11 +123,13 @@ class Synopsis:
         *,
         privacy_loss: PrivacyLoss | None = None,
         mechanism: str = "",
+        skipped: SkippedRecords | None = None,
     ) -> None:
         self.domain = domain
         self.model = model
         self.privacy_loss = privacy_loss
         self.mechanism = mechanism
+        self.skipped = skipped
 
     @classmethod
     def from_model(
@@ -191,6 +198,8 @@ class Synopsis:
         if isinstance(self.model, NetworkModel):
             facts["edges"] = f"{len(self.model.pairs):,}"
         facts["estimated records"] = f"{self.total:,.6g}"
+        if self.skipped is not None:
+            facts["records"] = str(self.skipped)
         return facts
 
     def __repr__(self) -> str:
@@ -1103,8 +1112,9 @@ class Synopsis:
         -----
         The file is a zip archive of ``metadata.json`` (UTF-8: ``format`` "skdp synopsis",
         ``version`` 1, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
-        ``seeded``, ``mechanism``, ``model`` with its kind and facts) and of one ``NAME.npy``
-        array for each array of the model (NumPy's format, numbers only; for boxes ``lower``,
+        ``seeded``, ``mechanism``, ``skipped`` with noisy counts or null, ``model`` with its kind
+        and facts) and of one ``NAME.npy`` array for each array of the model (NumPy's format,
+        numbers only; for boxes ``lower``,
         ``upper``, ``counts``, perhaps ``measured``; for views of pairs ``marginals``,
         ``tables``, and where they are needed ``groups``, ``rows``, ``row_weights``; if there are
         several parts, names end with the number of the part; for networks ``tables``, perhaps
@@ -1118,6 +1128,7 @@ class Synopsis:
             "domain": json.loads(self.domain.to_json()),
             "privacy": loss and loss_to_data(loss),
             "mechanism": self.mechanism,
+            "skipped": self.skipped and self.skipped.to_data(),
             "model": {"kind": self.model.kind, **facts},
         }
         write_archive(path, metadata, arrays)
@@ -1163,4 +1174,6 @@ class Synopsis:
         privacy = metadata["privacy"]
         loss = None if privacy is None else loss_from_data(privacy)
         model = _MODELS[kind].from_arrays(domain.shape, facts, arrays)
-        return cls(domain, model, privacy_loss=loss, mechanism=mechanism)
+        lost = metadata.get("skipped")
+        skipped = None if lost is None else SkippedRecords.from_data(lost, domain)
+        return cls(domain, model, privacy_loss=loss, mechanism=mechanism, skipped=skipped)

@@ -41,7 +41,15 @@ from typing import Any
 from ..domain.reading import provide_reader
 from ..domain.values import is_missing
 from .coded import CodedRows, LabelledSums
-from .coding import MOST_AT_ONCE, Contributions, code_rows, count_rows, few_of_each, weighted_rows
+from .coding import (
+    MOST_AT_ONCE,
+    Coded,
+    Contributions,
+    code_rows,
+    count_rows,
+    few_of_each,
+    weighted_rows,
+)
 from .columns import Column, object_array
 from .completing import complete_table, fill_table
 from .counts import CountTable
@@ -58,6 +66,7 @@ from .weighted import weighted_tables
 __all__ = [
     "MOST_AT_ONCE",
     "UNFIT",
+    "Coded",
     "CodedRows",
     "Column",
     "Contributions",

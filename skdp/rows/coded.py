@@ -29,7 +29,7 @@ from .packing import Packing
 from .passes import Column, Marginal, plan_pass, split
 from .tallies import Codes, Tallies, regroup
 
-__all__ = ["CodedRows", "LabelledSums"]
+__all__ = ["CodedRows", "LabelledSums", "first_unfit"]
 
 ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "PySpark"}
 
@@ -52,6 +52,15 @@ class CodedRows:
 
     shape: tuple[int, ...]
     _engine: str
+
+    def cells_of_all(self) -> IntArray:
+        """How many rows are kept, and skipped for each attribute and for rules: see `Coded.cells`.
+
+        Returns
+        -------
+        ndarray of int64, shape (d + 2,)
+        """
+        raise NotImplementedError
 
     def rows(self) -> CodeArray:
         """All rows, in no order and in memory: ndarray of int32, shape (n, d)."""
@@ -181,6 +190,20 @@ class CodedRows:
 Keys = Callable[[Sequence[Any], Any], list[Any]]
 
 
+def first_unfit(codes: CodeArray) -> IntArray:
+    """Cell of each row: 0 if it is kept, 1 + the first attribute without a code, or that of rules.
+
+    Rows that break a rule have codes below -1, and come after the last attribute.
+    """
+    n, d = codes.shape
+    cells = np.zeros(n, dtype=np.int64)
+    for axis in range(d - 1, -1, -1):
+        cells[codes[:, axis] < 0] = axis + 1
+    if d:
+        cells[codes[:, 0] < -1] = d + 1
+    return cells
+
+
 class LabelledSums(Protocol):
     """Integers of each row, one for each attribute, to be added up by a label of the row.
 
@@ -229,12 +252,26 @@ class EngineCodes(CodedRows):
     """Coded rows as a lazy frame with a column of integers for each attribute."""
 
     def __init__(
-        self, frame: nw.LazyFrame, names: Sequence[str], shape: Sequence[int], engine: str
+        self,
+        frame: nw.LazyFrame,
+        cells: nw.LazyFrame,
+        names: Sequence[str],
+        shape: Sequence[int],
+        engine: str,
     ) -> None:
         self._frame = frame
+        # A column "cell" and a column "rows": how many rows of it.
+        self._cells = cells
         self._names = list(names)
         self._engine = engine
         self.shape = tuple(shape)
+
+    def cells_of_all(self) -> IntArray:  # noqa: D102
+        by_cell = self._cells.group_by("cell").agg(nw.col("rows").sum())
+        found = guarded(self._engine, lambda: _collect(by_cell, self._engine))
+        cells = np.zeros(len(self.shape) + 2, dtype=np.int64)
+        cells[found["cell"].astype(np.int64)] = found["rows"]
+        return cells
 
     @property
     def _skipped(self) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,16 @@ from numpy.typing import NDArray
 from .._random import NoiseSource
 from .._types import CodeArray, IntArray
 from ..domain import Domain
-from .coded import CodedRows
+from .coded import CodedRows, first_unfit
 from .counts import CountTable
 from .frames import Frame
 from .lazy import LazyRows
 from .projected import Counts, EngineTables, ProjectedCounts
 
 __all__ = [
-    "Contributions",
     "MOST_AT_ONCE",
+    "Coded",
+    "Contributions",
     "code_rows",
     "count_rows",
     "few_of_each",
@@ -32,6 +34,8 @@ MOST_AT_ONCE = 2**24
 
 # Rows of domains of at most this many cells are counted cell by cell, without sorting.
 _FEW_CELLS = 2**20
+# Stands in every column of a row that breaks a rule, where it is told from other unfit rows.
+_BROKEN = -2
 
 
 @dataclass(frozen=True)
@@ -89,13 +93,17 @@ def code_rows(
     codes = domain.encode_columns(rows.select(domain.names))
     if bound is None:
         return codes
-    owners = rows.column(bound.unit).identities()
+    return _some_of_each(codes, rows.column(bound.unit).identities(), bound)
+
+
+def _some_of_each(codes: CodeArray, owners: IntArray, bound: Contributions) -> CodeArray:
+    """The rows that are kept of each person, in their order."""
     known = np.flatnonzero((codes >= 0).all(axis=1) & (owners >= 0))
     coins = bound.source.record_words(len(known), codes[known], owners[known])
     return codes[np.sort(known[few_of_each(owners[known], coins, bound.most)])]
 
 
-def few_of_each(owners: IntArray, coins: NDArray[np.uint64], most: int) -> IntArray:
+def few_of_each(owners: IntArray, coins: NDArray[Any], most: int) -> IntArray:
     """Positions of at most ``most`` rows of each owner, those with the least coins; by owner."""
     order = np.lexsort((coins, owners))
     ordered = owners[order]
@@ -110,7 +118,12 @@ def count_rows(
     *,
     together: Sequence[int] | None = None,
 ) -> Counts:
-    """Count the distinct coded rows, in memory or in the engine that holds the rows.
+    """Count the distinct coded rows: as `Coded.counts`, where nobody asks what was skipped."""
+    return Coded(rows, domain, contributions).counts(together)
+
+
+class Coded:
+    """Coded rows, kept and skipped: private, in memory or in the engine that holds the rows.
 
     Parameters
     ----------
@@ -120,24 +133,76 @@ def count_rows(
     domain : Domain
     contributions : Contributions, default=None
         A bound on the rows of each person.
-    together : sequence of int, default=None
-        For algorithms that need projections only: attributes that most of the projections contain,
-        or an empty list. Where an engine holds the rows and the domain has more than 2**24 cells,
-        only the tables asked for are counted, so that memory is bounded whatever the rows are.
-        The choice depends on the domain alone. None: the whole table is returned.
 
     Raises
     ------
     EngineError
         If an engine fails; the text does not depend on values.
     """
-    coded = code_rows(rows, domain, contributions)
-    if not isinstance(coded, CodedRows):
+
+    def __init__(
+        self, rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
+    ) -> None:
+        self._domain = domain
+        self._codes: CodeArray | CodedRows
+        self._cells: IntArray | None = None
+        # Records of a file that could not be read; None if the rows are not those of a file.
+        self.unread: int | None = None
+        if isinstance(rows, LazyRows):
+            self._codes = code_rows(rows, domain, contributions)
+            return
+        codes = domain.encode_columns(rows.select(domain.names), broken=_BROKEN)
+        cells = first_unfit(codes)
+        if rows.unfit is not None:
+            self.unread = int(rows.unfit.sum())
+            cells = cells[~rows.unfit] if contributions is None else cells
+        if contributions is not None:
+            owners = rows.column(contributions.unit).identities()
+            codes = _some_of_each(codes, owners, contributions)
+            known = owners >= 0
+            cells = cells[known]
+            # The least cell is that of the rows that are kept.
+            cells = cells[few_of_each(owners[known], cells, contributions.most)]
+        self._codes = codes
+        self._cells = np.bincount(cells, minlength=len(domain) + 2)
+
+    def cells(self) -> IntArray:
+        """How many rows are kept; are skipped for each attribute; and because they break a rule.
+
+        Returns
+        -------
+        ndarray of int64, shape (len(domain) + 2,)
+            Exact and private.
+        """
+        # Privacy. A row counts in one cell: that of what is kept, or that of the first attribute
+        # for which it has no code, or that of the rules that it breaks. So a record more changes
+        # one cell by 1. Of a person the first `most` rows count, in the order of the cells, so that
+        # skipped ones fill what the kept ones leave: a function of this person's rows alone, so a
+        # person more adds at most `most` to all cells together and takes none away. Rows without a
+        # unit are nobody's, may be many of one person, and count nowhere.
+        if self._cells is None:
+            assert isinstance(self._codes, CodedRows)
+            self._cells = self._codes.cells_of_all()
+        return self._cells
+
+    def counts(self, together: Sequence[int] | None = None) -> Counts:
+        """Count the distinct rows that are kept.
+
+        Parameters
+        ----------
+        together : sequence of int, default=None
+            For algorithms that need projections only: attributes that most of the projections
+            contain, or an empty list. Where an engine holds the rows and the domain has more than
+            2**24 cells, only the tables asked for are counted, so that memory is bounded whatever
+            the rows are. The choice depends on the domain alone. None: the whole table is returned.
+        """
+        domain, coded = self._domain, self._codes
+        if isinstance(coded, CodedRows):
+            if together is not None and domain.size > MOST_AT_ONCE:
+                return ProjectedCounts(EngineTables(coded, together))
+            codes, counts = coded.count(range(len(domain)))
+            return CountTable.from_codes(codes, domain.shape, counts)
         return CountTable.from_codes(coded, domain.shape)
-    if together is not None and domain.size > MOST_AT_ONCE:
-        return ProjectedCounts(EngineTables(coded, together))
-    codes, counts = coded.count(range(len(domain)))
-    return CountTable.from_codes(codes, domain.shape, counts)
 
 
 def weighted_rows(

@@ -146,20 +146,31 @@ class LazyRows:
         codes = {f"{prefix}{place}": code.cast(nw.Int64) for place, code in enumerate(expressions)}
         names = list(codes)
 
-        def skipping(coded: Any) -> Any:
-            if not domain.structure.zeros:
-                return coded
-            found = Lookups(f"{prefix}empty_", self.engine)
-            return skip_empty_cells(coded, domain.structure.zeros, names, found)
+        cell, owner_name = f"{prefix}cell", f"{prefix}unit"
+        unfit: list[Any] = [
+            nw.when(nw.col(name) < 0).then(nw.lit(place)).otherwise(nw.lit(len(names) + 1))
+            for place, name in enumerate(names, 1)
+        ]
 
-        def prepared() -> Any:
+        def told(coded: Any) -> Any:
+            """With the cell of each row, kept or skipped; its code is negative if it is skipped."""
+            coded = coded.with_columns(**{cell: nw.min_horizontal(*unfit)})
+            if domain.structure.zeros:
+                found = Lookups(f"{prefix}empty_", self.engine)
+                coded = skip_empty_cells(coded, domain.structure.zeros, names, found)
+            fits: Any = nw.when(nw.col(cell) > len(names), nw.col(names[0]) >= 0).then(nw.lit(0))
+            return coded.with_columns(**{cell: fits.otherwise(nw.col(cell)).cast(nw.Int64)})
+
+        def prepared() -> tuple[Any, Any]:
             rows = self._frame
             if self.engine == "duckdb":
                 kinds = self.kinds.items()
                 rows = text_as_bytes(rows, [name for name, kind in kinds if kind == "string"])
             rows = lookups.joined(rows)
             if unit is None:
-                return skipping(rows.with_columns(**codes).select(*names)).select(*names)
+                frame = told(rows.with_columns(**codes).select(*names))
+                one = frame.select(cell=nw.col(cell), rows=nw.lit(1).cast(nw.Int64))
+                return frame.select(*names), one
             owner = nw.col(unit)
             if self.engine == "pyspark" and self.kinds[unit] == "string":
                 # Without a collation, which could merge two persons.
@@ -167,12 +178,19 @@ class LazyRows:
             known = ~owner.is_null()
             if self.dtypes[unit] in ("Float32", "Float64"):
                 known = known & ~owner.is_nan()
-            frame = rows.filter(known).with_columns(**codes, **{f"{prefix}unit": owner})
-            frame = skipping(frame.select(f"{prefix}unit", *names))
-            frame = frame.filter(*(nw.col(name) >= 0 for name in names))
-            return BOUNDS[self.engine](frame, f"{prefix}unit", names, most, key).select(*names)
+            frame = rows.filter(known).with_columns(**codes, **{owner_name: owner})
+            frame = told(frame.select(owner_name, *names))
+            # The first rows of each person by their cells; see `Coded.cells`.
+            count = f"{prefix}count"
+            of_each = frame.group_by(owner_name, cell).agg(nw.len().cast(nw.Int64).alias(count))
+            before = nw.col(count).cum_sum().over(owner_name, order_by=cell) - nw.col(count)
+            room = nw.max_horizontal(nw.lit(most) - before, nw.lit(0))
+            first = of_each.select(cell=nw.col(cell), rows=nw.min_horizontal(nw.col(count), room))
+            frame = frame.filter(nw.col(cell) == 0).select(owner_name, *names)
+            return BOUNDS[self.engine](frame, owner_name, names, most, key).select(*names), first
 
-        return EngineCodes(guarded(self.engine, prepared), names, domain.shape, self.engine)
+        frame, cells = guarded(self.engine, prepared)
+        return EngineCodes(frame, cells, names, domain.shape, self.engine)
 
     def __repr__(self) -> str:
         return f"LazyRows({self.engine}, columns={self.kinds})"

@@ -10,7 +10,7 @@ import pandas as pd
 
 from .._types import CodeArray, IntArray
 from ..domain import Domain
-from .coded import CodedRows, Keys, LabelledSums, guarded
+from .coded import CodedRows, Keys, LabelledSums, first_unfit, guarded
 from .frames import as_frame
 from .tallies import Tallies
 
@@ -26,6 +26,13 @@ class PartitionedCodes(CodedRows):
         self._frame = frame
         self._domain = domain
         self.shape = domain.shape
+
+    def cells_of_all(self) -> IntArray:  # noqa: D102
+        zero = np.zeros(0, dtype=np.int64)
+        meta = pd.DataFrame({"cell": zero, "count": zero})
+        found = self._sum(_cells_of_partition, (), meta, ["cell"]).set_index("cell")["count"]
+        cells: IntArray = found.reindex(range(len(self.shape) + 2), fill_value=0).to_numpy()
+        return cells
 
     def _tally(self, keys: Keys) -> list[IntArray]:
         zero = np.zeros(0, dtype=np.int64)
@@ -70,6 +77,13 @@ class PartitionedCodes(CodedRows):
 def _represented(part: pd.DataFrame, domain: Domain) -> CodeArray:
     codes = domain.encode_columns(as_frame(part))
     return codes[(codes >= 0).all(axis=1)]
+
+
+def _cells_of_partition(part: pd.DataFrame, domain: Domain) -> pd.DataFrame:
+    """Cells of the rows of one partition, kept and skipped, and how many rows each has."""
+    found = first_unfit(domain.encode_columns(as_frame(part), broken=-2))
+    cells, counts = np.unique(found, return_counts=True)
+    return pd.DataFrame({"cell": cells, "count": counts})
 
 
 def _tally_partition(part: pd.DataFrame, domain: Domain, keys: Keys) -> pd.DataFrame:

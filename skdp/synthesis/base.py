@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from fractions import Fraction
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +13,6 @@ from .._base import (
     PrivateEstimator,
     match_rows,
     take_features,
-    warn_of_emptiness,
 )
 from .._random import caller_level, sampling_generator, warn_after_charge
 from .._validation import as_sample_size
@@ -26,6 +24,7 @@ from ..quality import plot_with_records
 from ..quality._frames import report_on, valid_codes
 from ..release.sampling import fill_columns
 from ..rows import (
+    Coded,
     Layout,
     as_frame,
     complete_table,
@@ -69,6 +68,9 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             If the schema or a parameter is invalid; nothing is spent. Values never raise: numbers
             out of range are clipped, an unknown category becomes `other` where declared, and a
             record that the domain cannot represent is skipped.
+        RecordsLostError
+            If ``on_loss`` is "stop" and more than a tenth of the records is skipped, beyond the
+            noise; 99% of epsilon are not spent.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         EngineError
@@ -89,29 +91,37 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         # Any range: parts, types and refusals depend on none.
         declared, domain = domain, self._closed(domain, found)
         layout = Layout.of(X, rows, domain)
-        ranges = self._record_epsilon() * TUNING.share if found else Fraction(0)
-        parts = self._parts(self._record_epsilon() - ranges, domain)
+
+        def divided(epsilon):
+            ranges = epsilon * TUNING.share
+            own = self._parts(epsilon - ranges if found else epsilon, domain)
+            return {"ranges": ranges, **own} if found else own
+
+        parts = self._with_skipped(divided)
         together = self._together(domain)
         if together is None:
             self._warn_of_size(rows, domain)
-        loss, source = self._spend({"ranges": ranges, **parts} if found else parts)
+        stop = self.on_loss == "stop"
+        loss, source = self._spend(parts, domain=declared, stop=stop)
+        # Numbers are clipped: which records are skipped does not depend on ranges.
+        coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
+        skipped, rest = self._go_on(coded, declared, loss, source, stop)
         if found:
             found = self._found_ranges(rows, declared, loss, source)
             domain = self._closed(declared, found)
             layout = Layout.of(X, rows, domain)
-        table = count_rows(
-            rows, domain, self._contributions(loss, source, rows, domain), together=together
-        )
-        synopsis = self._release(table, domain, loss.of_record, source)
+            coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
+        synopsis = self._release(coded.counts(together), domain, rest.of_record, source)
         # The noise was drawn for the loss of one record; the whole loss is published.
         synopsis.privacy_loss = loss
+        synopsis.skipped = skipped
 
         self._remember_columns(X, rows)
         self._layout = layout
         self.domain_ = domain
         self.synopsis_ = synopsis
         self.privacy_loss_ = loss
-        warn_of_emptiness(self, synopsis.total, synopsis.total_std)
+        self._warn_of_skipped(skipped, synopsis.total, synopsis.total_std)
         return self
 
     def count(self, query=None, **how):

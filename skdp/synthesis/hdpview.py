@@ -49,6 +49,10 @@ class HDPViewSynthesizer(Synthesizer):
     unit : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
+    on_loss : {"warn", "stop"}, default="warn"
+        What to do if the released counts of skipped records say that more than a tenth of the
+        records is lost: "stop" raises :class:`skdp.RecordsLostError` before the other 99% of
+        epsilon are charged, "warn" goes on.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
@@ -62,7 +66,7 @@ class HDPViewSynthesizer(Synthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "converge" (when to stop), "cut" (where to cut), "counts".
+        Epsilon and its parts: "skipped", "converge" (when to stop), "cut" (where to cut), "counts".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -110,6 +114,7 @@ class HDPViewSynthesizer(Synthesizer):
         beta=1.2,
         max_contributions=None,
         unit=None,
+        on_loss="warn",
         ledger=None,
         random_state=None,
     ):
@@ -123,6 +128,7 @@ class HDPViewSynthesizer(Synthesizer):
         self.beta = beta
         self.max_contributions = max_contributions
         self.unit = unit
+        self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state
 

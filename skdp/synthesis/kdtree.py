@@ -58,6 +58,10 @@ class KDTreeSynthesizer(Synthesizer):
     unit : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
+    on_loss : {"warn", "stop"}, default="warn"
+        What to do if the released counts of skipped records say that more than a tenth of the
+        records is lost: "stop" raises :class:`skdp.RecordsLostError` before the other 99% of
+        epsilon are charged, "warn" goes on.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
@@ -71,8 +75,8 @@ class KDTreeSynthesizer(Synthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "cells" and "boxes"; "cells" alone; or "level 1" and so on, and
-        "counts".
+        Epsilon and its parts: "skipped"; and "cells" and "boxes", "cells" alone, or
+        "level 1" and so on and "counts".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -129,6 +133,7 @@ class KDTreeSynthesizer(Synthesizer):
         height=None,
         max_contributions=None,
         unit=None,
+        on_loss="warn",
         ledger=None,
         random_state=None,
     ):
@@ -144,6 +149,7 @@ class KDTreeSynthesizer(Synthesizer):
         self.height = height
         self.max_contributions = max_contributions
         self.unit = unit
+        self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state
 

@@ -66,6 +66,10 @@ class PrivBayesSynthesizer(Synthesizer):
     unit : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
+    on_loss : {"warn", "stop"}, default="warn"
+        What to do if the released counts of skipped records say that more than a tenth of the
+        records is lost: "stop" raises :class:`skdp.RecordsLostError` before the other 99% of
+        epsilon are charged, "warn" goes on.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : int or None, default=None
@@ -80,8 +84,8 @@ class PrivBayesSynthesizer(Synthesizer):
     domain_ : Domain
         The domain, spelled out for every column.
     privacy_loss_ : PrivacyLoss
-        Epsilon and its parts: "total" (the number of records), "network" (parents; only with three
-        or more columns that have a choice), "tables".
+        Epsilon and its parts: "skipped", "total" (the number of records), "network"
+        (parents; only with three or more columns that have a choice), "tables".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Only where the rows had column names.
@@ -131,6 +135,7 @@ class PrivBayesSynthesizer(Synthesizer):
         negatives="project",
         max_contributions=None,
         unit=None,
+        on_loss="warn",
         ledger=None,
         random_state=None,
     ):
@@ -146,6 +151,7 @@ class PrivBayesSynthesizer(Synthesizer):
         self.negatives = negatives
         self.max_contributions = max_contributions
         self.unit = unit
+        self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state
 

@@ -1,0 +1,489 @@
+"""Records that a release skips: exact cells of the rows, what is released of them, stops."""
+
+import hashlib
+import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import cross_val_score
+
+import skdp
+from skdp._cli.program import main
+from skdp._random import noise_source
+from skdp.accounting import LedgerError, prepaid
+from skdp.audit import replay
+from skdp.release import SkippedRecords
+from skdp.rows import Coded, Contributions, read_rows
+
+DOMAIN = skdp.Domain(
+    {
+        "age": skdp.Numeric(0, 100, bins=10),
+        "sex": skdp.Categorical(["F", "M"]),
+        "pay": skdp.Numeric(0, 10, bins=5),
+    },
+    structure=[skdp.forbid("age < 50 and sex == 'M'")],
+)
+
+
+def messy(n=400, seed=0):
+    """Rows of which many do not fit, for one reason or several."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.choice([10.0, 60.0, np.nan, 70.0], n),
+            "sex": rng.choice(["F", "M", "x", None], n, p=[0.5, 0.3, 0.1, 0.1]),
+            "pay": rng.choice([1.0, 5.0, np.nan], n),
+            "person": rng.choice([*map(float, range(60)), np.nan], n),
+        }
+    )
+
+
+def cell_of(row):
+    """One row at a time."""
+    for place, name in enumerate(DOMAIN.names, 1):
+        value = row[name]
+        if pd.isna(value) or (name == "sex" and value not in ("F", "M")):
+            return place
+    return 4 if row["age"] < 50 and row["sex"] == "M" else 0
+
+
+def by_hand(frame, most=None):
+    """Cells of the rows; of a person, kept ones first and `most` together."""
+    cells = frame.apply(cell_of, axis=1)
+    if most is None:
+        return np.bincount(cells, minlength=5)
+    counted = []
+    for _, own in cells.groupby(frame["person"]):
+        counted += sorted(own)[:most]
+    return np.bincount(counted, minlength=5)
+
+
+def as_container(frame, kind):
+    if kind == "pandas":
+        return frame
+    if kind == "polars":
+        pl = pytest.importorskip("polars")
+        return pl.from_pandas(frame, nan_to_null=True).lazy()
+    if kind == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        return duckdb.connect().from_df(frame)
+    dask = pytest.importorskip("dask.dataframe")
+    return dask.from_pandas(frame, npartitions=3)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "duckdb", "dask"])
+@pytest.mark.parametrize("most", [None, 1, 3, 50])
+def test_cells_are_those_of_brute_force(kind, most):
+    if kind == "dask" and most is not None:
+        pytest.skip("refused in Dask")
+    frame = messy()
+    rows = read_rows(as_container(frame, kind))
+    bound = None if most is None else Contributions("person", most, noise_source(1))
+    coded = Coded(rows, DOMAIN, bound)
+    np.testing.assert_array_equal(coded.cells(), by_hand(frame, most))
+    # What is kept here is what is counted.
+    assert coded.counts().n == coded.cells()[0]
+
+
+# --- what is released of them
+
+SYNTHESIZERS = [
+    skdp.GridSynthesizer,
+    skdp.HDPViewSynthesizer,
+    skdp.KDTreeSynthesizer,
+    skdp.MarginalSynthesizer,
+    skdp.PrivBayesSynthesizer,
+    skdp.PrivTreeSynthesizer,
+]
+PLANE = skdp.Domain({name: DOMAIN[name] for name in ("age", "sex")})
+
+
+def plane(n=20_000, lost=0.3, seed=0):
+    """Rows of which a share has no age."""
+    rng = np.random.default_rng(seed)
+    age = np.where(rng.random(n) < lost, np.nan, rng.uniform(0, 100, n))
+    return pd.DataFrame({"age": age, "sex": rng.choice(["F", "M"], n)})
+
+
+@pytest.mark.parametrize("synthesizer", SYNTHESIZERS)
+def test_every_synthesizer_tells_what_it_skipped(synthesizer, tmp_path):
+    rows = plane()
+    with pytest.warns(UserWarning, match=r"records \(3.%\) because of 'age': missing values"):
+        view = synthesizer(1, domain=PLANE, random_state=1).fit(rows)
+    lost = view.synopsis_.skipped
+    # Six standard deviations of noise: a false alarm in 10,000 at most.
+    assert abs(lost.kept - rows["age"].notna().sum()) < 6 * lost.std
+    assert abs(lost.columns["age"] - rows["age"].isna().sum()) < 6 * lost.std
+    assert list(lost.columns) == ["age", "sex"] and lost.rules is None and lost.lines is None
+    assert view.privacy_loss_.parts["skipped"] == lost.epsilon == Fraction(1, 100)
+    assert "because of 'age'" in repr(view.synopsis_)
+    view.synopsis_.save(tmp_path / "view.skdp")
+    loaded = skdp.Synopsis.load(tmp_path / "view.skdp")
+    assert loaded.skipped == lost and loaded.skipped.texts() == lost.texts()
+    assert repr(loaded) == repr(view.synopsis_)
+    view.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "Skipped: about" in page and f"<td>{lost.kept:,}</td>" in page
+
+
+@pytest.mark.parametrize("synthesizer", SYNTHESIZERS)
+def test_a_loss_stops_before_the_rest_is_spent(synthesizer):
+    ledger = skdp.PrivacyLedger(1)
+    view = synthesizer(1, domain=PLANE, ledger=ledger, on_loss="stop", random_state=1)
+    with pytest.raises(skdp.RecordsLostError, match="because of 'age'") as caught:
+        view.fit(plane())
+    assert ledger.spent == caught.value.privacy_loss.epsilon == Fraction(1, 100)
+    assert not hasattr(view, "synopsis_")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert again.skipped == caught.value.skipped and str(again) == str(caught.value)
+    # What is left pays for the corrected release, in two charges.
+    view.set_params(epsilon=0.99).fit(plane(lost=0))
+    assert ledger.remaining == 0
+    parts = ledger.to_frame()["parts"]
+    assert list(parts[:2]) == ["skipped=0.01", "skipped=0.0099"]
+    assert view.privacy_loss_.parts["skipped"] == Fraction(99, 10_000)
+
+
+def test_rules_have_a_cell_of_their_own():
+    rows = pd.DataFrame({"age": [10.0] * 5000, "sex": ["M"] * 5000, "pay": [1.0] * 5000})
+    with pytest.warns(UserWarning, match="because they break a rule"):
+        view = skdp.MarginalSynthesizer(1, domain=DOMAIN, random_state=1).fit(rows)
+    assert abs(view.synopsis_.skipped.rules - 5000) < 6 * view.synopsis_.skipped.std
+
+
+def test_damaged_counts_are_refused():
+    lost = SkippedRecords.of(PLANE, [5, 1, 2], Fraction(1, 100))
+    assert SkippedRecords.from_data(lost.to_data(), PLANE) == lost
+    for change in ({"columns": {"age": 1}}, {"kept": 1.5}, {"rules": "x"}, {"epsilon": "1e9"}):
+        with pytest.raises(ValueError):
+            SkippedRecords.from_data({**lost.to_data(), **change}, PLANE)
+
+
+def test_an_unknown_choice_is_refused_before_the_charge():
+    ledger = skdp.PrivacyLedger(1)
+    with pytest.raises(ValueError, match="on_loss"):
+        skdp.GridSynthesizer(1, domain=PLANE, ledger=ledger, on_loss="raise").fit(plane(5))
+    assert ledger.spent == 0
+
+
+# --- false alarms
+
+
+def noisy_cells(cells, epsilon, n, seed):
+    """Draws of the noisy counts of cells."""
+    rng = np.random.default_rng(seed)
+    success = -np.expm1(-float(epsilon))
+    noise = rng.geometric(success, (n, len(cells))) - rng.geometric(success, (n, len(cells)))
+    return np.asarray(cells) + noise
+
+
+@pytest.mark.parametrize("n_columns", [1, 8, 60])
+@pytest.mark.parametrize("spread", [False, True])
+def test_noise_hardly_ever_stops_a_release(n_columns, spread):
+    names = [f"c{place}" for place in range(n_columns)]
+    for total in (0, 5000):
+        skipped = np.zeros(n_columns, dtype=int)
+        # Just a tenth, in one column or in all.
+        skipped[: n_columns if spread else 1] = total // 10 // (n_columns if spread else 1)
+        cells = [total - skipped.sum(), *skipped]
+        stops = warnings = 0
+        for row in noisy_cells(cells, 0.01, 2000, n_columns).tolist():
+            found = SkippedRecords(
+                row[0], dict(zip(names, row[1:], strict=True)), None, None, Fraction(1, 100)
+            )
+            stops += found.too_many
+            warnings += bool(found.above_noise())
+        # Binomial(2000, .005) exceeds 27, Binomial(2000, .001) 11, with probability 1e-5 at most.
+        assert stops <= 27
+        assert total or warnings <= 11
+
+
+def test_a_great_loss_is_hardly_ever_missed():
+    cells = [14_000, 0, 6000, 0, 0]
+    names = ["a", "b", "c", "d"]
+    for row in noisy_cells(cells, 0.01, 300, 3).tolist():
+        found = SkippedRecords(
+            row[0], dict(zip(names, row[1:], strict=True)), None, None, Fraction(1, 100)
+        )
+        assert found.too_many and next(iter(found.above_noise())) == "b"
+
+
+# --- replays
+
+
+def part_of(result):
+    """The loss of the counts of skipped records."""
+    return sum(loss for step, loss in result.by_part.items() if "_go_on" in step)
+
+
+HOSTILE = {
+    "fits nowhere": pd.DataFrame({"age": [np.nan], "sex": ["x"]}),
+    "no age": pd.DataFrame({"age": [np.nan], "sex": ["F"]}),
+    "no sex": pd.DataFrame({"age": [3.0], "sex": [None]}),
+    "fits": pd.DataFrame({"age": [3.0], "sex": ["F"]}),
+}
+
+
+@pytest.mark.parametrize(
+    ("synthesizer", "name", "on_loss"),
+    [
+        *((each, "fits nowhere", "warn") for each in SYNTHESIZERS),
+        *((skdp.GridSynthesizer, name, "stop") for name in HOSTILE),
+    ],
+)
+def test_one_hostile_record_costs_its_part(synthesizer, name, on_loss):
+    rows = pd.concat([plane(30), HOSTILE[name]], ignore_index=True)
+    view = synthesizer(0.5, domain=PLANE, on_loss=on_loss)
+    result = replay(view, rows, rows.iloc[:-1], n=2, epsilon=0.5)
+    assert result.passed, str(result)
+    assert 0.999 * 0.005 < part_of(result) <= 0.005 * (1 + 1e-9)
+    if name != "fits":
+        assert result.loss == part_of(result)
+
+
+def crowd(n_unfit, n_fit):
+    """One person with many records, most of which do not fit."""
+    odd = pd.DataFrame({"age": [np.nan, 5.0] * n_unfit, "sex": ["F", "x"] * n_unfit})
+    fit = pd.DataFrame({"age": [5.0] * n_fit, "sex": ["F"] * n_fit})
+    mine = pd.concat([odd, fit], ignore_index=True).assign(who="eve")
+    others = plane(30).assign(who=[f"p{place % 7}" for place in range(30)])
+    return pd.concat([others, mine], ignore_index=True), others
+
+
+def of_person(**more):
+    return skdp.GridSynthesizer(0.5, domain=PLANE, unit="who", max_contributions=3, **more)
+
+
+@pytest.mark.parametrize("on_loss", ["warn", "stop"])
+@pytest.mark.parametrize(("n_unfit", "n_fit"), [(0, 9), (9, 0), (9, 1), (9, 2), (9, 9), (1, 0)])
+def test_a_person_with_many_hostile_records_costs_no_more(n_unfit, n_fit, on_loss):
+    rows, others = crowd(n_unfit, n_fit)
+    result = replay(of_person(on_loss=on_loss), rows, others, n=4, epsilon=0.5)
+    assert result.passed, str(result)
+    claimed = 0.005 * min(n_fit + 2 * n_unfit, 3) / 3
+    assert 0.999 * claimed < part_of(result) <= claimed * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("value", ["text", 10**400, b"bytes", [1], {"a": 1}, object(), 1j, True])
+def test_odd_values_are_one_record_in_one_cell(value):
+    rows = plane(30).astype(object)
+    odd = pd.concat([rows, pd.DataFrame({"age": [value], "sex": ["F"]})], ignore_index=True)
+    view = skdp.GridSynthesizer(0.5, domain=PLANE)
+    result = replay(view, odd, odd.iloc[:-1], n=2, epsilon=0.5)
+    assert result.passed, str(result)
+
+
+@pytest.mark.parametrize("lie", ["every column", "no bound"])
+def test_a_broken_count_of_skipped_records_is_convicted(lie, monkeypatch):
+    kept = Coded.cells
+    if lie == "every column":
+        # A record in each column that does not fit.
+        def cells(self):
+            codes = np.asarray(self._codes)
+            each = (codes < 0).sum(axis=0)
+            return np.array([(codes >= 0).all(axis=1).sum(), *each, 0])
+
+        rows = pd.concat([plane(30), HOSTILE["fits nowhere"]], ignore_index=True)
+        data, neighbour, view = rows, rows.iloc[:-1], skdp.GridSynthesizer(0.5, domain=PLANE)
+    else:
+        # Skipped records of a person count beside the kept ones, up to the bound again.
+        def cells(self):
+            found = kept(self).copy()
+            found[1] += found[0]
+            return found
+
+        data, neighbour = crowd(0, 9)
+        view = of_person()
+    assert part_of(replay(view, data, neighbour, n=4, epsilon=0.5)) <= 0.005 * (1 + 1e-9)
+    monkeypatch.setattr(Coded, "cells", cells)
+    assert part_of(replay(view, data, neighbour, n=4, epsilon=0.5)) >= 0.005 * 1.9
+
+
+# --- the ledger
+
+
+class Broken(Exception):
+    pass
+
+
+def break_in(monkeypatch, name):
+    """Let a fit fail in a method."""
+
+    def fail(self, *args, **kwargs):
+        raise Broken
+
+    monkeypatch.setattr(skdp.GridSynthesizer, name, fail)
+
+
+@pytest.mark.parametrize(
+    ("on_loss", "name", "spent"),
+    [("warn", "_go_on", 1), ("stop", "_go_on", 0.01), ("stop", "_release", 1)],
+)
+def test_what_was_charged_before_an_error_stays_spent(on_loss, name, spent, monkeypatch):
+    ledger = skdp.PrivacyLedger(1)
+    break_in(monkeypatch, name)
+    with pytest.raises(Broken):
+        skdp.GridSynthesizer(1, domain=PLANE, ledger=ledger, on_loss=on_loss).fit(plane(9))
+    assert float(ledger.spent) == spent
+
+
+@pytest.mark.parametrize("on_loss", ["warn", "stop"])
+def test_a_release_that_cannot_be_paid_whole_spends_nothing(on_loss):
+    ledger = skdp.PrivacyLedger(0.5)
+    with pytest.raises(skdp.BudgetExceededError, match="epsilon=1, but only 0.5"):
+        skdp.GridSynthesizer(1, domain=PLANE, ledger=ledger, on_loss=on_loss).fit(plane(9))
+    assert ledger.spent == 0 and ledger.to_frame().empty
+
+
+def test_another_release_may_take_the_rest(monkeypatch):
+    ledger = skdp.PrivacyLedger(1)
+    measured = Coded.cells
+
+    def cells(self):
+        ledger.charge("another", 0.5)
+        return measured(self)
+
+    monkeypatch.setattr(Coded, "cells", cells)
+    view = skdp.GridSynthesizer(1, domain=PLANE, ledger=ledger, on_loss="stop")
+    with pytest.raises(skdp.BudgetExceededError, match="epsilon=0.99"):
+        view.fit(plane(20_000, lost=0))
+    assert float(ledger.spent) == 0.51
+
+
+@pytest.mark.parametrize("file", [False, True])
+def test_threads_never_spend_more_than_there_is(file, tmp_path):
+    ledger = skdp.PrivacyLedger(2, path=tmp_path / "ledger" if file else None)
+    rows = plane(20_000, lost=0)
+
+    def one(seed):
+        view = skdp.GridSynthesizer(0.5, domain=PLANE, ledger=ledger, on_loss="stop")
+        try:
+            return view.set_params(random_state=seed).fit(rows)
+        except skdp.BudgetExceededError:
+            return None
+
+    with ThreadPoolExecutor(4) as pool:
+        views = list(pool.map(one, range(8)))
+    charges = ledger.to_frame()["exact"].map(Fraction)
+    assert sum(charges) == ledger.spent <= 2
+    done = sum(view is not None for view in views)
+    assert done * Fraction(495, 1000) == sum(charges[charges > Fraction(1, 100)])
+
+
+def test_a_search_has_paid_for_both_steps():
+    ledger = skdp.PrivacyLedger(1)
+    handle = prepaid(ledger, Fraction(1, 2))
+    skdp.GridSynthesizer(0.5, domain=PLANE, ledger=handle, on_loss="stop").fit(plane(9))
+    assert ledger.spent == 0
+    skdp.GridSynthesizer(0.5, domain=PLANE, ledger=handle, on_loss="stop").fit(plane(9))
+    assert ledger.spent == Fraction(1, 2)
+
+
+def test_cross_validation_with_stops_keeps_its_books():
+    rows = plane(3000, lost=0).rename(columns={"sex": "label"})
+    ledger = skdp.PrivacyLedger(10)
+    domain = skdp.Domain({"age": DOMAIN["age"], "label": DOMAIN["sex"]})
+    view = skdp.MarginalSynthesizer(
+        1, domain=domain, target="label", ledger=ledger, on_loss="stop", max_order=1
+    )
+    model = skdp.PrivateClassifier(DummyClassifier(), view)
+    cross_val_score(model, rows[["age"]], rows["label"], cv=3)
+    assert ledger.spent == 3
+    # Every fold stops, and has spent its first part.
+    rows["age"] = np.nan
+    with pytest.raises(ValueError, match="All the 3 fits failed"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cross_val_score(model, rows[["age"]], rows["label"], cv=3)
+    assert ledger.spent == 3 + Fraction(3, 100)
+
+
+def test_the_ledger_says_what_a_charge_was_for(tmp_path):
+    ledger = skdp.PrivacyLedger(2, path=tmp_path / "ledger")
+    noted = ledger.noted("visits.skdp", purpose="Table <3>", source="visits.csv")
+    skdp.GridSynthesizer(1, domain=PLANE, ledger=noted).fit(plane(9))
+    row = skdp.PrivacyLedger(path=tmp_path / "ledger").to_frame().iloc[0]
+    assert row["name"] == "visits.skdp" and row["source"] == "visits.csv"
+    assert row["purpose"] == "Table <3>" and row["estimator"] == "GridSynthesizer"
+    assert row["domain"] == PLANE.fingerprint != DOMAIN.fingerprint
+    assert "Table &lt;3&gt;" in ledger.to_html() and "visits.csv" in ledger.to_html()
+    with pytest.raises(TypeError, match="purpose"):
+        ledger.charge("x", 0.1, about={"person": "Ann"})
+    with pytest.raises(skdp.BudgetExceededError):
+        ledger.charge("x", 0.5, reserve=0.6)
+    # A pickle reaches the file, or refuses.
+    pickle.loads(pickle.dumps(noted)).charge("more", 0.1)
+    assert list(ledger.to_frame()["purpose"]) == ["Table <3>"] * 2
+    memory = pickle.loads(pickle.dumps(skdp.PrivacyLedger(1).noted("x")))
+    with pytest.raises(LedgerError):
+        memory.charge("x", 0.1)
+
+
+def test_a_release_without_a_ledger_warns_once(monkeypatch):
+    monkeypatch.setattr("skdp._base.estimator._TOLD", [])
+    with pytest.warns(UserWarning, match="has no ledger"):
+        skdp.GridSynthesizer(1, domain=PLANE).fit(plane(9))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "GridSynthesizer released")
+        skdp.GridSynthesizer(1, domain=PLANE).fit(plane(9))
+
+
+# --- the command line
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("domain.json").write_text(PLANE.to_json())
+    plane().to_csv("gaps.csv", index=False)
+    plane(lost=0).to_csv("good.csv", index=False)
+    lines = "".join(f'{place % 90},F,"two\nlines"\n' for place in range(3000))
+    Path("lines.csv").write_text("age,sex,note\n" + lines)
+    return tmp_path
+
+
+def release(name, *more):
+    given = [f"{name}.csv", "--domain", "domain.json", "--out", f"{name}.skdp", "--quiet"]
+    return main(["release", *given, "--method", "grid", "--ledger", "l", "--budget", "3", *more])
+
+
+@pytest.mark.parametrize(("name", "why"), [("gaps", "'age'"), ("lines", "not well formed")])
+def test_a_loss_stops_the_command(files, name, why, capsys):
+    assert release(name, "--epsilon", "1") == 5
+    told = capsys.readouterr().err
+    assert why in told and "--accept-loss" in told and "epsilon=0.99" in told
+    assert not Path(f"{name}.skdp").exists()
+    assert float(skdp.PrivacyLedger(path="l").spent) == 0.01
+    with pytest.warns(UserWarning, match="skipped about"):
+        assert release(name, "--epsilon", "0.99", "--accept-loss", "--purpose", "Test") == 0
+    assert why in capsys.readouterr().out
+    assert main(["info", f"{name}.skdp"]) == 0
+    assert why in capsys.readouterr().out
+    assert list(skdp.PrivacyLedger(path="l").to_frame()["source"]) == [f"{name}.csv"] * 2
+
+
+def test_verify_and_the_page_of_the_ledger(files, capsys):
+    assert release("good", "--epsilon", "1", "--purpose", "Report") == 0
+    capsys.readouterr()
+    assert main(["ledger", "show", "l", "--out", "page.html"]) == 0
+    assert "Report" in capsys.readouterr().out and "Report" in Path("page.html").read_text()
+    assert main(["verify", "good.skdp", "--ledger", "l", "--no-replay"]) == 0
+    told = capsys.readouterr().out
+    assert "'good.skdp' for 'Report' from 'good.csv'" in told and "seeded: no" in told
+    digits = hashlib.sha256(Path("good.skdp").read_bytes()).hexdigest()
+    assert f"fingerprint: {digits}" in told
+    assert main(["verify", "good.skdp", "--fingerprint", digits[:12]]) == 0
+    assert "of GridSynthesizer: computed losses within epsilon" in capsys.readouterr().out
+    quick = ["verify", "good.skdp", "--no-replay"]
+    assert main([*quick, "--fingerprint", "00"]) == 1
+    skdp.PrivacyLedger(1, path="other").charge("x", 1)
+    assert main([*quick, "--ledger", "other"]) == 1
+    skdp.GridSynthesizer(1, domain=PLANE, random_state=1).fit(plane(9)).synopsis_.save("seed.skdp")
+    assert main(["verify", "seed.skdp", "--no-replay"]) == 1
+    assert "seeded: YES" in capsys.readouterr().out
