@@ -284,7 +284,7 @@ def test_calinski_harabasz_is_that_of_scikit_learn():
 
 
 def test_the_number_of_clusters_is_found_where_a_gap_between_two_is_small():
-    """Eight clusters, two of them near each other; at these seeds the index of Ray and Turi chose 7."""
+    """Eight clusters, two of them near each other: the index of Ray and Turi chose 7 here."""
     generator = np.random.default_rng(0)
     places = np.array([[i, j] for i in range(3) for j in range(3)][:8]) * 300 + 150
     places[7] = places[6] + [110, 60]
