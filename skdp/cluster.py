@@ -68,7 +68,7 @@ class DPKMeans(
     ----------
     n_clusters : int or iterable of int, default=8
         Number of clusters, or several numbers to choose from, at least 2 each: the one with the
-        best validity of Ray and Turi on the released grid is taken, which costs no privacy.
+        best validity on the released grid or tree is taken, which costs no privacy.
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
     bounds : tuple (low, high), dict, Domain or Numeric, default=None
@@ -132,8 +132,9 @@ class DPKMeans(
         negative.
     n_clusters_ : int
     validity_ : dict of int to float, or None
-        Ray-Turi validity of every number of clusters tried, the smaller the better. None where
-        ``n_clusters`` is one number.
+        Validity of every number of clusters tried, the smaller the better: with "auto" the
+        reciprocal of the ratio of Calinski and Harabasz, with up to 50 columns, else the validity
+        of Ray and Turi. None where ``n_clusters`` is one number.
     synopsis_ : Synopsis or None
         The noisy grid or tree, where the algorithm has one: query it or draw rows from it. None
         for more than 50 columns with "auto". There are no intervals for a tree, nor for a large

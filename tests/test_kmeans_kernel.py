@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 from scipy.stats import chi2
 from sklearn.cluster import KMeans
+from sklearn.metrics import calinski_harabasz_score
 
 from skdp._random import noise_source, sampling_generator
 from skdp.exceptions import InsecureSeedWarning
@@ -29,7 +30,13 @@ from skdp.kernels.kmeans.assign import nearest, nearest_distances
 from skdp.kernels.kmeans.cells import Cells, cover, full_grid_edges, grid_edges, measure_cells
 from skdp.kernels.kmeans.dplloyd import lloyd_rounds
 from skdp.kernels.kmeans.eugkm import hybrid_share
-from skdp.kernels.kmeans.lloyd import best_kmeans, lloyd_on_cells, ray_turi, swapped
+from skdp.kernels.kmeans.lloyd import (
+    best_kmeans,
+    calinski_harabasz,
+    lloyd_on_cells,
+    ray_turi,
+    swapped,
+)
 from skdp.kernels.kmeans.privgene import genetic_rounds
 from skdp.kernels.kmeans.rows import noisy_round
 from skdp.kernels.kmeans.sample_aggregate import block_centroids
@@ -263,6 +270,44 @@ def test_ray_turi_is_its_formula():
     assert ray_turi(points, weights, centroids) == pytest.approx(1.0 / 100)
     assert ray_turi(points, weights, np.array([[1.0], [1.0]])) == math.inf
     assert ray_turi(points, -weights, centroids) == math.inf
+
+
+def test_calinski_harabasz_is_that_of_scikit_learn():
+    points = blobs().astype(np.float64)
+    fitted = KMeans(3, n_init=5, random_state=0).fit(points)
+    weights = np.ones(len(points))
+    expected = (len(points) - 3) / calinski_harabasz_score(points, fitted.labels_)
+    found = calinski_harabasz(points, weights, fitted.cluster_centers_)
+    assert found == pytest.approx(expected)
+    assert calinski_harabasz(points, -weights, fitted.cluster_centers_) == math.inf
+    assert calinski_harabasz(points[:1], weights[:1], points[:2]) == math.inf
+
+
+def test_the_number_of_clusters_is_found_where_a_gap_between_two_is_small():
+    """Eight clusters, two of them near each other: the index of Ray and Turi chose 7 here."""
+    generator = np.random.default_rng(0)
+    places = np.array([[i, j] for i in range(3) for j in range(3)][:8]) * 300 + 150
+    places[7] = places[6] + [110, 60]
+    points = places[generator.integers(0, 8, 16_000)] + generator.normal(0, 18, (16_000, 2))
+    points = np.clip(points, 0, 999).astype(np.int32)
+    for seed in range(3):
+        task = make_task(points, (1_000, 1_000), clusters=tuple(range(2, 15)), seed=seed)
+        assert len(kmeans_auto.auto(task).centroids) == 8
+
+
+@pytest.mark.parametrize("wide", [10, 100])
+def test_wide_bounds_are_never_worse_than_one_point(wide):
+    """Ten columns at little signal; without ranges it is 2 and 100 times worse than one point."""
+    generator = np.random.default_rng(1)
+    size, d = 2**20, 10
+    middles = generator.uniform(-0.8, 0.8, (8, d))
+    X = middles[generator.integers(0, 8, 20_000)] + generator.normal(0, 0.1, (20_000, d))
+    points = np.clip((X / wide + 1) / 2 * size, 0, size - 1).astype(np.int32)
+    one = ((points - points.mean(axis=0)) ** 2).sum(axis=1).mean()
+    task = make_task(points, (size,) * d, 8, epsilon=Fraction(1, 10))
+    centroids = kmeans_auto.auto(task).centroids
+    away = points - centroids[nearest(points, centroids)]
+    assert (away.astype(float) ** 2).sum(axis=1).mean() < 0.6 * one
 
 
 # --- private rounds

@@ -60,12 +60,16 @@ def auto(task: Task) -> Clustering:
     sketch = first_sketch(task, n, budget, rounds, few)
     release = sketch.release
     task.progress("clusters of the boxes")
-    centroids, validity = cluster_released(task, sketch.centers, sketch.masses, sketch.ranges)
+    cloud = sketch.cloud
+    judged = (cloud.points, cloud.weights) if len(cloud.weights) else None
+    centroids, validity = cluster_released(
+        task, sketch.centers, sketch.masses, sketch.ranges, judged
+    )
     if task.init is None and len(sketch.centers):
         centroids = swapped(sketch.centers, sketch.masses, centroids, task.shape)
     counts = cluster_masses(sketch.centers, sketch.masses, centroids)
     if rounds and len(sketch.centers):
-        cloud, left = sketch.cloud, sketch.left
+        left = sketch.left
         task.progress("means of the clusters")
         if not flat:
             cloud, centroids = _first_round(task, sketch, centroids, left * _FIRST_ROUND)

@@ -10,7 +10,7 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from .assign import BLOCK, nearest_of_each
 
-__all__ = ["best_kmeans", "lloyd_on_cells", "ray_turi", "swapped"]
+__all__ = ["best_kmeans", "calinski_harabasz", "lloyd_on_cells", "ray_turi", "swapped"]
 
 # K-means with many starts: iterations before the worse half is dropped, and how many run to the
 # end.
@@ -188,6 +188,26 @@ def _swaps(
         removed.append(spare[0])
         halved.append(j)
     return np.array(removed, dtype=np.int64), np.array(halved, dtype=np.int64), halves[halved]
+
+
+def calinski_harabasz(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> float:
+    """Reciprocal of the ratio of Calinski and Harabasz, but for the number of points.
+
+    The squared distances to the centroids times k - 1, over those from the centroids to the mean.
+    Smaller is better; infinite without positive weight, or without distances of either kind.
+    """
+    total = weights.sum()
+    if total <= 0:
+        return math.inf
+    norms = (points**2).sum(axis=1)
+    middle = (weights @ points / total)[None]
+    within, all_of_them = (
+        float(weights @ nearest_of_each(points, norms, each[None])[1][:, 0])
+        for each in (centroids, middle)
+    )
+    if not 0 < within < all_of_them:
+        return math.inf
+    return (len(centroids) - 1) * within / (all_of_them - within)
 
 
 def ray_turi(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> float:

@@ -32,7 +32,7 @@ from ...rows import CodedRows, part_of
 from ..grid import even_edges
 from .rows import Points
 
-__all__ = ["BINS", "MOST_FLAT", "Binned", "Margins", "measure_margins"]
+__all__ = ["BINS", "DIM", "MOST_FLAT", "Binned", "Margins", "measure_margins"]
 
 # Bins of an axis at first.
 BINS = 64
@@ -49,6 +49,10 @@ _MOST_TIMES = 4
 _AGAIN = Fraction(1, 2)
 _AGAIN_OF_ALL = Fraction(1, 8)
 _LEAST_AGAIN, _MOST_AGAIN = 60, 80
+# At most for this part of what an axis may spend, before a grid and before a tree; and one count of
+# the records beyond at most for this part of all.
+_MOST_GRID, _MOST_TREE = Fraction(1, 2), Fraction(1, 3)
+_MOST_OF_LOOK = Fraction(3, 10)
 # Chance that a range ends too early on one side: of a range that is divided, and of the final one.
 # A tree has boxes for what is beyond; a grid is worse for every empty cell.
 _DIVIDED_TREE, _FINAL_TREE = 0.1, 0.05
@@ -68,7 +72,7 @@ _EMPTY = (0.5, 0.95)
 _FILLED_BEYOND = 0.02
 _FEW = 0.005
 # Below this many records per unit of noise nothing is known.
-_DIM = 10
+DIM = 10
 # The records beyond all final ranges are counted with this part of all that may be spent, or these
 # records per unit of noise at least and at most. They are few if they are not more than this share
 # and as many units of noise.
@@ -230,7 +234,7 @@ class _Axis:
 
     def likely(self, n: int, *doubts: float) -> list[tuple[int, int]]:
         """First bins and ends of ranges of all records: too early on a side with these chances."""
-        if n < _DIM * self.scale:
+        if n < DIM * self.scale:
             return [(self.first, self.last)] * len(doubts)
         begun, ended = _chances_of_ends(self.counts[self.first : self.last], self.scale, n)
         return [
@@ -408,8 +412,9 @@ def measure_margins(
         axes.append(_Axis(edge, np.zeros(bins), np.full(bins, np.inf), 0, bins))
         axes[-1].measured(binned.margin(axis), share, source)
     look = min(max(most * _LOOK_OF_ALL, Fraction(_LEAST_LOOK, n)), Fraction(_MOST_LOOK, n))
+    look = min(look, most * _MOST_OF_LOOK)
     again = min(max(most / d * _AGAIN_OF_ALL, Fraction(_LEAST_AGAIN, n)), Fraction(_MOST_AGAIN, n))
-    share = max(share * _AGAIN, again)
+    share = max(share * _AGAIN, min(again, most / d * (_MOST_GRID if grid else _MOST_TREE)))
     for _ in range(_MOST_TIMES):
         tried = {axis: each.again(n, float(share * n), grid) for axis, each in enumerate(axes)}
         unclear = {axis: each for axis, each in tried.items() if each is not None}

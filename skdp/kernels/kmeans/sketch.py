@@ -13,7 +13,7 @@ from ..._types import BoolArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace_variance
 from ..grid import grid_size
 from .cells import Cells, grid_edges, measure_cells
-from .ranges import MOST_FLAT, Binned, Margins, measure_margins
+from .ranges import DIM, MOST_FLAT, Binned, Margins, measure_margins
 from .task import Clustering, Task
 from .tree import measure_tree
 
@@ -34,13 +34,11 @@ _BLOCK_STANDS_OUT = 4.0
 # Share of the grid or tree in the budget if rounds follow.
 _SHARE_FLAT = Fraction(4, 5)
 _SHARE = Fraction(9, 20)
-# Share of the margins, if each has this many records per unit of noise.
-_MARGIN_SHARE = Fraction(2, 25)
-_MARGINS_PAY = 20
-# With few records in flat data, where a grid may be better than a tree: at least this share, and up
-# to this one for that many records per unit of noise; this many are enough.
-_LEAST_SHARE, _MOST_SHARE = Fraction(1, 20), Fraction(1, 10)
-_MARGINS_TELL = 12
+# Share of the margins: at least the first, and up to the second one for so many records per unit of
+# noise in each. In flat data with few records a grid needs less.
+_MARGIN_SHARE, _MOST_SHARE = Fraction(2, 25), Fraction(3, 10)
+_MARGINS_TELL = 30
+_FLAT_SHARE, _FLAT_TELLS = Fraction(1, 20), 20
 # The grid is better if this part of the ranges is filled, in the geometric mean: if less is, its
 # cells are too wide for the clusters or for the bulk before a long tail.
 _FILLED = 0.3
@@ -156,12 +154,11 @@ def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, few: bool) 
         Whether there are so few records that a grid may be better in flat data.
     """
     binned = Binned.of(task.points, task.shape)
-    margins, d, share = Margins.even(binned.edges), task.n_axes, _MARGIN_SHARE
+    margins, d = Margins.even(binned.edges), task.n_axes
     flat = d <= MOST_FLAT
-    if flat and few:
-        share = min(max(_LEAST_SHARE, Fraction(_MARGINS_PAY * d, n) / budget), _MOST_SHARE)
-    units = float(n * share * budget) / d
-    if units >= (_MARGINS_TELL if flat and few else _MARGINS_PAY):
+    least, tell = (_FLAT_SHARE, _FLAT_TELLS) if flat and few else (_MARGIN_SHARE, _MARGINS_TELL)
+    share = min(max(least, Fraction(tell * d, n) / budget), _MOST_SHARE)
+    if n * share * budget >= DIM * d:
         margins, binned, spent = measure_margins(
             task.points, binned, n, share * budget, budget * _RANGES, flat and few, task.source
         )

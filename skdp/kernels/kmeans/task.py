@@ -13,7 +13,7 @@ from ..._types import CodeArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace
 from .assign import nearest
 from .cells import Cells
-from .lloyd import best_kmeans, ray_turi
+from .lloyd import best_kmeans, calinski_harabasz, ray_turi
 from .rows import Points, count_points
 from .starts import kmeans_plus_plus, sphere_packing
 from .tree import Leaves
@@ -133,7 +133,7 @@ class Clustering:
     cell_epsilon : Fraction or None
         The noise of the cells.
     validity : dict of int to float, or None
-        Ray-Turi validity of every number of clusters tried.
+        Validity of every number of clusters tried.
     leaves : Leaves or None
         Boxes of a noisy tree, in parts of the axes that ``edges`` separate.
     """
@@ -148,7 +148,11 @@ class Clustering:
 
 
 def cluster_released(
-    task: Task, points: FloatArray, weights: FloatArray, ranges: IntArray | None = None
+    task: Task,
+    points: FloatArray,
+    weights: FloatArray,
+    ranges: IntArray | None = None,
+    cloud: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, dict[int, float] | None]:
     """Best centroids on released points, for the most valid number of clusters.
 
@@ -162,6 +166,10 @@ def cluster_released(
     ranges : ndarray of int64, shape (d, 2), default=None
         Start by k-means++ on the points as well, and by sphere packing in these ranges of codes.
         None: by sphere packing in the whole box.
+    cloud : tuple of ndarray, default=None
+        Points and positive weights on which numbers of clusters are compared, by the ratio of
+        Calinski and Harabasz. None: on the released points, by the validity of Ray and Turi, as the
+        dissertation does.
 
     Returns
     -------
@@ -186,7 +194,10 @@ def cluster_released(
         found[k] = best_kmeans(points, weights, starts, task.shape)[0]
     if len(found) == 1:
         return found[task.clusters[0]], None
-    validity = {k: ray_turi(points, weights, centroids) for k, centroids in found.items()}
+    validity = {
+        k: calinski_harabasz(*cloud, c) if cloud else ray_turi(points, weights, c)
+        for k, c in found.items()
+    }
     return found[min(validity, key=lambda k: validity[k])], validity
 
 
