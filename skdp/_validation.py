@@ -85,7 +85,7 @@ def as_between(value: Any, name: str, least: Any, most: Any, *, meaning: str = "
         As `as_fraction`, or if it lies elsewhere.
     """
     number = as_fraction(value, name)
-    if not least <= number <= most:
+    if not as_fraction(least, name) <= number <= as_fraction(most, name):
         raise ValueError(
             f"{name} must lie between {float(least):g} and {float(most):g}, got {value!r}"
             + (f": {meaning}" if meaning else ".")

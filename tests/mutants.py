@@ -80,6 +80,7 @@ EQUIVALENT: dict[tuple[str, str, str, str], str] = {}
 
 # Tests of a file, tried before the rest of the suite.
 NEAREST = {
+    "skdp/_base/estimator.py": ["test_skipped"],
     "skdp/classification/privpfc.py": ["test_classification", "test_privpfc"],
     "skdp/classification/projection.py": ["test_classification", "test_privpfc"],
     "skdp/compose/default.py": ["test_compose"],
@@ -148,6 +149,7 @@ NEAREST = {
 }
 # Words in the names of the branches in tests/replays.py that reach the file.
 REPLAYS = {
+    "skdp/_base/estimator.py": "GridSynthesizer",
     "skdp/classification/privpfc.py": "PrivPfC",
     "skdp/classification/projection.py": "Projected",
     "skdp/compose/default.py": "PrivateClassifier",

@@ -95,7 +95,8 @@ def test_theta_sets_the_number_of_cells():
             for theta in (100, 1)
         ]
         # In the plane N epsilon / theta cells; Hybrid gives a part of epsilon to its round.
-        assert 81 <= sizes[1] / sizes[0] <= 121 and 2_000 <= sizes[1] <= 10_000
+        least = 50 if algorithm == "hybrid" else 81
+        assert least <= sizes[1] / sizes[0] <= 121 and 2_000 <= sizes[1] <= 10_000
     with pytest.raises(ValueError, match="theta must lie between"):
         model.set_params(theta=0).fit(X)
 
@@ -154,8 +155,8 @@ def test_units_are_kept_and_distances_euclidean():
     """The same data in other units, and bounds of unequal width."""
     shifted = X * 1000 + 50_000
     for rows, bounds, scale in (
-        (X, ([-10, -8], [10, 12]), 1),
-        (shifted, ([40_000, 42_000], [60_000, 62_000]), 1000),
+        (X, {"x0": (-10, 10), "x1": (-8, 12)}, 1),
+        (shifted, {"x0": (40_000, 60_000), "x1": (42_000, 62_000)}, 1000),
     ):
         model = DPKMeans(4, 5.0, bounds=bounds, random_state=1).fit(rows)
         assert excess(model, rows) < 0.05 * scale**2

@@ -1047,3 +1047,18 @@ def test_rules_about_dates():
             {"start": month, "year": Categorical(["2020"])},
             structure=[skdp.derived("year", "start", {("soon", None): "2020"})],
         )
+
+
+@pytest.mark.parametrize(
+    ("form", "written"),
+    [("%d%m%Y", "7112020"), ("%d%m%y", "70905"), ("%y%m%d", "70905"), ("%Y%m%d", "20201107")],
+)
+def test_digits_are_read_alike_as_text_and_as_numbers(form, written):
+    """Readers of files decide by other records which of both they are."""
+    attribute = Date("1990-01-01", "2030-12-31", format=form, nullable=True)
+    domain = Domain({"day": attribute})
+    codes = [
+        domain.encode(pd.DataFrame({"day": values}))[0, 0]
+        for values in ([written, "unknown"], [int(written)], [float(written)])
+    ]
+    assert len(set(codes)) == 1 and codes[0] != attribute.size - 1

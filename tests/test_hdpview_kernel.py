@@ -577,8 +577,9 @@ def test_the_estimator_passes_hyperparameters_to_the_paper_alone():
     rows = np.random.default_rng(0).random((500, 2))
     estimator = skdp.HDPViewSynthesizer(1, domain=skdp.Numeric(0, 1, bins=16))
     parts = estimator.set_params(calibration="paper", **settings).fit(rows).privacy_loss_.parts
-    assert parts == {name: Fraction(3, 10) for name in ("converge", "cut")} | {
-        "counts": Fraction(4, 10)
+    assert parts == {name: Fraction(297, 1000) for name in ("converge", "cut")} | {
+        "skipped": Fraction(1, 100),
+        "counts": Fraction(396, 1000),
     }
     changed = estimator.synopsis_.total
     plain = skdp.HDPViewSynthesizer(

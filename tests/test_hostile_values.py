@@ -151,7 +151,8 @@ def test_no_long_double_warns(recwarn):
     domain = skdp.Domain({"kind": skdp.Categorical([1, 2]), "age": skdp.Numeric(0, 3)})
     rows = pd.DataFrame({"kind": pd.Series(values), "age": pd.Series(values)})
     release = skdp.GridSynthesizer(10_000, domain=domain, rule=3).fit(rows)
-    assert not recwarn.list
+    # A quarter of the records has no category: that is told.
+    assert not [one for one in recwarn if "skipped about" not in str(one.message)]
     assert release.count("kind == 2") == pytest.approx(20, abs=1)
 
 
@@ -633,7 +634,10 @@ def test_a_release_of_nobody_warns(case, epsilon):
             warnings.simplefilter("error")
             fitted = case.make(epsilon=epsilon, **more).fit(unreadable(case))
         assert fitted.privacy_loss_ is not None
-        found += any("nearly no records fit" in str(one.message) for one in caught)
+        found += any(
+            "no records fit" in str(one.message) or "skipped about" in str(one.message)
+            for one in caught
+        )
     # Noise alone shows more than three standard deviations at most once in 100 releases (discrete
     # Laplace): five times in a row 1e-10.
     assert found >= 1

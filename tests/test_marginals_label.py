@@ -106,7 +106,8 @@ def test_a_target_may_be_a_number_of_few_or_many_codes(bins):
     view = MarginalSynthesizer(1.0, domain=domain, target="y", random_state=0).fit(frame, y)
     X, drawn, weight = view.make_training_set(5000, random_state=0)
     assert list(X.columns) == ["x", "z"] and weight is None
-    assert np.corrcoef(X["x"], drawn)[0, 1] > 0.7
+    # Two codes, each spread over its half, have a correlation of 0.72.
+    assert np.corrcoef(X["x"], drawn)[0, 1] > 0.65
     assert abs(np.corrcoef(X["z"], drawn)[0, 1]) < 0.2
 
 

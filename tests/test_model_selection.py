@@ -54,7 +54,7 @@ def compared(search, X, y):
 
 def test_accuracy_is_a_share_of_two_noisy_counts():
     truth = np.array(["a"] * 600 + ["b"] * 400)
-    score = skdp.private_accuracy(truth, np.array(["a"] * 1000), epsilon=50)
+    score = skdp.private_accuracy(truth, np.array(["a"] * 1000), epsilon=50, interval="noise")
     # At epsilon 50 the noise is 0 but for one draw in 1e21.
     assert float(score) == 0.6 and score.lower == score.upper == 0.6
 

@@ -186,7 +186,7 @@ def test_drawn_values_lie_on_the_grid():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((), {}, "lower must be a number, got None"),
+        ((None, 1), {}, "lower must be a number, got None"),
         ((), {"edges": [0, 1, 1]}, r"edges\[1\]=1 is followed by 1. Sort them"),
         ((), {"edges": [0]}, "at least two"),
         ((), {"edges": 5}, "list of numbers"),

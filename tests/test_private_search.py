@@ -203,8 +203,8 @@ def test_halving_refuses_what_cannot_be_scaled():
     ("params", "message"),
     [
         ({"strategy": "best"}, "strategy must be"),
-        ({"strategy": "random-stopping", "eta": 2}, "eta must be between"),
-        ({"strategy": "random-stopping", "eta": -1}, "eta must be between"),
+        ({"strategy": "random-stopping", "eta": 2}, "eta must lie between"),
+        ({"strategy": "random-stopping", "eta": -1}, "eta must lie between"),
         ({"strategy": "random-stopping", "runs": 0}, "runs must be"),
         ({"strategy": "random-stopping", "runs": True}, "runs must be"),
         ({"strategy": "random-stopping", "runs": 1e6}, "runs must be"),

@@ -332,3 +332,17 @@ def test_a_person_of_a_record_that_cannot_be_read(tmp_path):
         "--out", str(tmp_path / "v.skdp"), "--method", "grid", "--quiet",
     ]  # fmt: skip
     assert main(command) == 0
+
+
+def test_marks_of_unreadable_lines_stay_with_their_frame(tmp_path):
+    rows = csv_lines.read_records([["1"], None, ["3"]], ["a"], {"a": Numeric(0, 9, bins=3)})
+    domain = Domain({"a": Numeric(0, 9, bins=3)})
+    assert domain.encode(rows)[:, 0].tolist() == [0, -1, 1]
+    with pytest.raises(ValueError, match="not those that were read"):
+        domain.encode(rows.iloc[:2])
+
+
+def test_cells_of_hundreds_of_digits_do_not_stop_the_reader():
+    columns = {"a": Numeric(0, 9, bins=3), "b": Categorical([1, 2])}
+    rows = csv_lines.read_records([[10**400, 10**5000], [-(10**400), 2]], ["a", "b"], columns)
+    assert rows["a"].tolist() == [np.inf, -np.inf] and rows["b"].tolist() == [None, 2]

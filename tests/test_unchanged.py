@@ -26,6 +26,7 @@ import pytest
 import scipy
 from replays import BRANCHES, Branch, spread
 from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_info
 
 import skdp
 from skdp._random import recording, shared_generators_kept
@@ -33,6 +34,13 @@ from skdp.audit._tapes import Alignment, Recorder
 
 RECORDED = Path(__file__).with_name("releases.json")
 VERSIONS = {"numpy": np.__version__, "scipy": scipy.__version__}
+# Exponentials and products of matrices differ in their last bits between processors. Sampled rows
+# and clusters can follow such a bit, numbers of noise cannot.
+PROCESSOR = {
+    "blas": sorted({str(each.get("architecture")) for each in threadpool_info()}),
+    "simd": np.show_config(mode="dicts")["SIMD Extensions"]["found"],
+}
+FOLLOWS_BITS = ("MarginalSynthesizer", "DPKMeans", "PrivateClassifier", "PrivateRegressor", "large")
 SEED = 7
 
 EIGHT = skdp.Domain(
@@ -311,16 +319,23 @@ def recorded():
     return table["hashes"]
 
 
+def assert_unchanged(name, found, expected):
+    other = json.loads(RECORDED.read_text())["processor"] != PROCESSOR
+    if other and found != expected and name.startswith(FOLLOWS_BITS):
+        pytest.skip("recorded on another processor, whose last bits differ")
+    assert found == expected, name
+
+
 @pytest.mark.parametrize("branch", list(parameters()))
 def test_releases_are_unchanged(branch):
     found = of_branch(branch, 1)
-    assert found == recorded()[branch.name][: len(found)]
+    assert_unchanged(branch.name, found, recorded()[branch.name][: len(found)])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("branch", list(parameters()))
 def test_releases_are_unchanged_at_all_epsilons(branch):
-    assert of_branch(branch) == recorded()[branch.name]
+    assert_unchanged(branch.name, of_branch(branch), recorded()[branch.name])
 
 
 @pytest.mark.parametrize(
@@ -330,7 +345,7 @@ def test_releases_are_unchanged_at_all_epsilons(branch):
 def test_large_releases_are_unchanged(name):
     table = recorded()
     for key, found in of_large(name).items():
-        assert found == table[key], key
+        assert_unchanged(key, found, table[key])
 
 
 def test_the_table_has_no_dead_entry():
@@ -342,4 +357,5 @@ if __name__ == "__main__":
     hashes = {branch.name: of_branch(branch) for branch in BRANCHES}
     for large_name in LARGE:
         hashes |= of_large(large_name)
-    RECORDED.write_text(json.dumps({"versions": VERSIONS, "hashes": hashes}, indent=1) + "\n")
+    table = {"versions": VERSIONS, "processor": PROCESSOR, "hashes": hashes}
+    RECORDED.write_text(json.dumps(table, indent=1) + "\n")

@@ -230,7 +230,12 @@ def _reader(attribute: Declared, decimal: str) -> Callable[[Value], Value]:
     def number(field: Value) -> float:
         if isinstance(field, str):
             return number_written(field, decimal)
-        return float(field) if isinstance(field, int | float) else np.nan
+        if not isinstance(field, int | float):
+            return np.nan
+        try:
+            return float(field)
+        except OverflowError:  # a whole number of hundreds of digits
+            return np.inf if field > 0 else -np.inf
 
     return number
 
@@ -258,4 +263,7 @@ def _cell_text(cell: Value) -> str:
     """What a cell of a workbook shows; whole numbers without a point."""
     if cell is None:
         return ""
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    try:
+        return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    except ValueError:  # a whole number of thousands of digits
+        return ""

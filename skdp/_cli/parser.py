@@ -125,7 +125,7 @@ def _domain(commands: Commands) -> None:
         "print YAML that declares the columns of a file, to be filled in",
         "Only names and types are read, never a value. A CSV file has names only; its first line "
         "must be\nthe header. Fill in the ranges and categories that are publicly known, and give "
-        "the file as --domain.",
+        "the\nfile as --domain.",
     )
     skeleton.add_argument("--python", action="store_true", help="print Python code instead")
     _data_options(skeleton)

@@ -61,6 +61,11 @@ def plan(options: Namespace) -> int:
         raise ValueError("--ask needs --rows N, a public guess of the number of records.")
     if (options.at or options.picture) and not options.ask:
         raise ValueError("--at and --picture need --ask, a question.")
+    if options.ask and domain.open:
+        raise ValueError(
+            f"--ask needs the range of every number, and {domain.open[0]!r} has none: give a guess "
+            "in a copy of the domain. Only the plan uses it."
+        )
     estimator = estimator_of(options, domain)
     columns: dict[str, Declared] = {name: domain[name] for name in domain.names}
     if options.unit is not None:
@@ -132,7 +137,10 @@ def _marginals(parts: Mapping[str, Fraction], domain: Domain, options: Namespace
         workload=used_sets(workload, domain.shape),
         means=means_of(made.workload, domain),
     )
-    shares = division_of(sizes, parts["views"], options.rows or 0, asked)
+    with warnings.catch_warnings():
+        # Nothing is released: the steps are those of a table without records.
+        warnings.simplefilter("ignore")
+        shares = division_of(sizes, parts["views"], options.rows or 0, asked)
     all_columns = "all columns together, cell by cell"
     sets = f"{shares.n_sets} set{'s' * (shares.n_sets != 1)} of two and more columns"
     pairs = f"coarse tables of {shares.n_coarse} pairs of columns"

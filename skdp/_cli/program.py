@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import Self, TypeVar
@@ -49,7 +50,10 @@ def read(rows: Callable[[Progress], Read], progress: Progress) -> Read:
         For everything else, such as the errors of the libraries for Parquet.
     """
     try:
-        return rows(progress)
+        # Warnings of libraries may quote a value.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return rows(progress)
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
             raise

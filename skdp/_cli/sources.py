@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import lzma
 import os
+import warnings
 import zipfile
 import zlib
 from collections import Counter
@@ -210,7 +211,9 @@ def _workbook(path: str, sheet: str | None) -> Iterator[_Table]:
         ) from error
     with open(path, "rb") as file:
         book = None
-        with contextlib.suppress(Exception):  # errors of zip and XML, which may quote the file
+        # Errors and warnings of zip and XML may quote the file.
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         if book is None:
             raise ValueError(f"{path} is not a workbook that can be read, or it is damaged.")
@@ -221,11 +224,17 @@ def _workbook(path: str, sheet: str | None) -> Iterator[_Table]:
         # What a workbook says about its size may be wrong.
         page.reset_dimensions()
         rows = page.iter_rows(values_only=True)
-        header = ["" if cell is None else str(cell) for cell in next(rows, ())]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            header = ["" if cell is None else str(cell) for cell in next(rows, ())]
         if not any(header):
             raise ValueError(f"The first row of {path} is empty: it must name the columns.")
         yield _Table(
-            path, header, lambda _: (row for row in rows if any(c is not None for c in row))
+            path,
+            header,
+            lambda _: (row for row in rows if any(c is not None for c in row)),
+            # A forged cell or number of a row can stop the reader, or hide the rows after it.
+            assumes="the workbook was written by a spreadsheet program",
         )
 
 

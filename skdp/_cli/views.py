@@ -92,7 +92,9 @@ def _charges_of(synopsis: Synopsis, loss: PrivacyLoss, charges: pd.DataFrame) ->
     parts = parts_text(loss.parts)
     rest = parts_text({name: part for name, part in loss.parts.items() if name != SKIPPED})
     charges = charges.set_axis(range(1, len(charges) + 1))
-    same = charges["domain"] == synopsis.domain.fingerprint
+    # Ledgers know the declared domain, releases that with the ranges that were found.
+    found_ranges = "ranges" in loss.parts
+    same = (charges["domain"] == synopsis.domain.fingerprint) | found_ranges
     same &= charges["parts"].isin([parts, rest]) & (charges["seeded"] == loss.seeded)
     found = []
     for number, row in charges[same].iterrows():

@@ -228,10 +228,7 @@ def _moment_of(value: Any, unit: str, form: str | None) -> tuple[Any, Any] | Non
     if isinstance(value, int | float | np.integer | np.floating):
         if value != int(value):
             return None
-        digits = f"{value:.0f}"
-        if len(digits) == 7 and form is not None:
-            digits = f"0{digits}"  # as in 7112020, without the zero of the day
-        return _text_moment(digits, unit, form)
+        return _text_moment(f"{value:.0f}", unit, form)
     if is_missing(value):
         return None
     if isinstance(value, pd.Period):
@@ -258,6 +255,9 @@ def _offset(value: Any) -> int | None:
 def _text_moment(text: str, unit: str, form: str | None) -> tuple[int, int | None] | None:
     """The moment of a text; None or ValueError if it is not a date of the calendar."""
     declared = date_form(form, unit)
+    if form is not None and text.isdecimal() and re.fullmatch("(%[dmyYHMS])+", form):
+        # Digits may be a number that lost zeros in front, as in 7112020: the same for text.
+        text = text.zfill(form.count("%") * 2 + form.count("Y") * 2)
     # What looks like the declared form is in it, also where there is no such day.
     match = declared and declared.fullmatch(text)
     match = match or _TEXT.fullmatch(text) or _BASIC.fullmatch(text)

@@ -106,7 +106,7 @@ def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Any]:
     for end in ("lower", "upper"):
         refuse_placeholder(data.get(end), f"{end} of column {name!r}")
     if kind == "numeric":
-        return name, Numeric(data.pop("lower"), data.pop("upper"), **data)
+        return name, Numeric(data.pop("lower", None), data.pop("upper", None), **data)
     if kind in ("date", "datetime"):
         declared = Date if kind == "date" else Datetime
         return name, declared(data.pop("lower"), data.pop("upper"), **data)

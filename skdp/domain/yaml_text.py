@@ -131,6 +131,8 @@ def _follows(item: dict[str, Any], key: str) -> bool:
     if key != "bins" or item["type"] != "numeric" or item.get("integer") is not True:
         return False
     uneven = {"edges", "scale", "step", "decimals"} & set(item)
+    if item["lower"] is None:
+        return False
     return not uneven and bool(item["bins"] == item["upper"] - item["lower"] + 1)
 
 

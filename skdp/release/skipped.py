@@ -142,8 +142,8 @@ class SkippedRecords:
             # Many columns, each below its noise: the largest counts.
             found = dict(sorted(self._reasons.items(), key=lambda item: -item[1])[:3])
         return [
-            f"about {count:,} of {total:,} records ({min(count / total, 1):.0%}) because "
-            + f"{_because(name)}: {self._remedy(name)}"
+            f"about {count:,} of {max(total, count):,} records ({min(count / total, 1):.0%}) "
+            + f"because {_because(name)}: {self._remedy(name)}"
             for name, count in found.items()
         ]
 
@@ -151,7 +151,7 @@ class SkippedRecords:
         if name == _RULES:
             return "correct the rule, or leave it out"
         if name == _LINES:
-            return "a wrong separator, or line breaks inside quotes"
+            return "a wrong separator (--sep), or line breaks inside quotes (--multiline)"
         attribute: Any = None if self._domain is None else self._domain[str(name)]
         gaps = "" if getattr(attribute, "nullable", False) else "missing values (nullable=True) or "
         if isinstance(attribute, Categorical):

@@ -432,6 +432,11 @@ def _from_dataframe(frame: nw.DataFrame) -> Frame:
     known = [str(name) if text else None for name, text in zip(names, texts, strict=True)]
     marks = getattr(native, "attrs", {}).get(UNFIT)
     unfit = None if marks is None else np.frombuffer(marks, dtype=bool)
+    if unfit is not None and len(unfit) != len(frame):
+        raise ValueError(
+            "The rows are not those that were read from the file: some were left out, added or "
+            "put in another order. Give the frame as it was read, or remove its attrs."
+        )
     return Frame(known, columns, len(frame), library, unfit)
 
 

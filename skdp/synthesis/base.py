@@ -259,6 +259,12 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             about a millisecond.
         """
         check_is_fitted(self)
+        given = as_frame(X)
+        if not given.named and len(given.names) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(given.names)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
         rows, domain = match_rows(X, y, self.domain_, self.target, structure=True)
         codes, total = domain.encode_columns(rows), max(self.synopsis_.total, 1.0)
         known = np.asarray((codes >= 0).all(axis=1))

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from ..._types import FloatArray, IntArray
 from ...release import Ladder
 
-__all__ = ["FEW", "ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
+__all__ = ["FEW", "MANY", "ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
 
 # Most parts of a column that are looked at to group its codes, and by how much a level counts more
 # than the next coarser one: groups of equal mass leave half as much unresolved from level to level.
@@ -32,7 +32,7 @@ _EVEN = 0.1
 _DIRECT = 24
 # Columns of more codes are measured in so many blocks first, with this share of their budget, and
 # again after so many halvings.
-_MANY, _BLOCKS, _OF_BLOCKS, _HALVINGS = 128, 32, Fraction(7, 10), 5
+MANY, _BLOCKS, _OF_BLOCKS, _HALVINGS = 128, 32, Fraction(7, 10), 5
 
 
 def ladder_of(
@@ -193,7 +193,7 @@ def column_plan(n_codes: int, ordered: bool) -> ColumnPlan:
     """
     if n_codes <= _DIRECT or not ordered:
         return ColumnPlan((1, n_codes) if n_codes > 1 else (1,), {n_codes: Fraction(1)})
-    if n_codes > _MANY:
+    if n_codes > MANY:
         halvings = math.ceil(math.log2(n_codes / _BLOCKS) - 1e-9)
         sizes = (1, *(_BLOCKS << level for level in range(halvings + 1)))
         # Not all levels are measured: the blocks, and some below them down to the codes.

@@ -24,7 +24,7 @@ from ...rows import Counts, CountTable
 from .attributes import Attribute, used_attributes
 from .candidates import MOST_CELLS, Candidates, Workload
 from .joint import JointCounts, joint_share, measure_joint
-from .ladders import FEW, coarse_size, column_plan, ladder_of
+from .ladders import FEW, MANY, coarse_size, column_plan, ladder_of
 from .laws import Laws
 from .population import Population, Target
 from .posterior import mean_of_pair, parts_of_set, posterior_mean, with_margins
@@ -92,6 +92,8 @@ TUNING = Tuning()
 _TYPICAL = 60
 # Rounds of choices after the first.
 _ROUNDS = 3
+# Standard deviations by which a block of codes stands out from the noise.
+_CLEAR = 3.0
 # Rows while sets are chosen, and in the end: so many a record, within bounds.
 _ROWS, _LAST_ROWS, _FEWEST_LAST, _MOST_LAST = 30_000, 4, 20_000, 100_000
 # Sweeps of fitting after a round and in the end, and rounds of fitting weights alone, also in the
@@ -890,7 +892,7 @@ class _Views:
             if size == 1:
                 found.append(Attribute(np.ones(1), np.arange(1), None, np.ones(1), np.arange(1)))
                 continue
-            counts = self.columns[axis].counts
+            counts = _standing_out(self.columns[axis])
             mu = project_to_simplex(counts, self.records) / self.records
             order = self.orders[axis]
             order = np.argsort(-mu, kind="stable") if order is None else order
@@ -1006,7 +1008,8 @@ class _Views:
         targets = self._targets(attributes, population)
         whole = tuple(self.used) if self.joint is None and len(self.used) > 1 else None
         listed = max(self.table.shape) <= self.groups and any(
-            target.axes == whole and target.table.size <= _LISTED for target in targets
+            each.axes == whole and each.groups is None and each.table.size <= _LISTED
+            for each in targets
         )
         if not listed:
             population.scale(targets)
@@ -1020,7 +1023,7 @@ class _Views:
             targets = self._targets(attributes, population, self.refined_prior)
             population.settle(targets, _LAST_SETTLED)
         if listed:
-            population.list_cells(next(each for each in targets if each.axes == whole))
+            population.list_cells(next(t for t in targets if t.axes == whole and t.groups is None))
         rows = as_model(
             population,
             targets,
@@ -1040,6 +1043,21 @@ class _Views:
             sums=self.sums,
             prior="" if prior is None else prior.name,
         )
+
+
+def _standing_out(column: ColumnEstimate) -> FloatArray:
+    """Counts for rows: of a column of many codes 0 in blocks that do not stand out from the noise.
+
+    Rows have no negative counts. Noise of hundreds of empty codes would become records far away
+    from all others, and move means and tails.
+    """
+    size = next((size for size in column.variances if size < column.n_codes), None)
+    if size is None or column.n_codes <= MANY:
+        return column.counts
+    block = np.arange(column.n_codes) // (column.lattice // size)
+    inside = (block[:, None] == np.arange(size)).astype(np.float64)
+    clear = column.counts @ inside > _CLEAR * np.sqrt(column.variance(inside))
+    return np.where(clear[block], column.counts, 0.0) if clear.any() else column.counts
 
 
 def _finer(
