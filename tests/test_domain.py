@@ -1147,7 +1147,7 @@ def changed(path, value):
         (changed(["attributes", 0, "lower"], 10), "lower < upper"),
         (changed(["attributes", 0, "lower"], math.nan), "finite"),
         (changed(["attributes", 0, "upper"], 10**400), "finite"),
-        (changed(["attributes", 0, "upper"], KeyError), "damaged"),
+        (changed(["attributes", 0, "upper"], KeyError), "upper must be a number"),
         (changed(["attributes", 0, "bins"], 1e30), "bins must be in"),
         (changed(["attributes", 0, "extra"], 1), "damaged"),
         (changed(["attributes", 1, "categories"], ["b"]), "leaves of the taxonomy"),

@@ -72,7 +72,8 @@ def as_container(frame, kind):
         return pl.from_pandas(frame, nan_to_null=True).lazy()
     if kind == "duckdb":
         duckdb = pytest.importorskip("duckdb")
-        return duckdb.connect().from_df(frame)
+        # Relations of older versions do not keep their connection open.
+        return duckdb.from_df(frame)
     dask = pytest.importorskip("dask.dataframe")
     return dask.from_pandas(frame, npartitions=3)
 
@@ -273,7 +274,10 @@ def test_a_person_with_many_hostile_records_costs_no_more(n_unfit, n_fit, on_los
 @pytest.mark.parametrize("value", ["text", 10**400, b"bytes", [1], {"a": 1}, object(), 1j, True])
 def test_odd_values_are_one_record_in_one_cell(value):
     rows = plane(30).astype(object)
-    odd = pd.concat([rows, pd.DataFrame({"age": [value], "sex": ["F"]})], ignore_index=True)
+    odd = pd.concat(
+        [rows, pd.DataFrame({"age": pd.Series([value], dtype=object), "sex": ["F"]})],
+        ignore_index=True,
+    )
     view = skdp.GridSynthesizer(0.5, domain=PLANE)
     result = replay(view, odd, odd.iloc[:-1], n=2, epsilon=0.5)
     assert result.passed, str(result)
