@@ -340,12 +340,16 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         check_is_fitted(self)
         rows = as_frame(X)
         validate_data(self, X, reset=False, skip_check_array=True)
+        self._check_width(rows)
+        return rows
+
+    def _check_width(self, rows: Frame) -> None:
+        """Refuse another number of columns than were fitted, in scikit-learn's words."""
         if len(rows.names) != self.n_features_in_:
             raise ValueError(
                 f"X has {len(rows.names)} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        return rows
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

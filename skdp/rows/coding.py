@@ -90,10 +90,18 @@ def code_rows(
         key = int(bound.source.words(1)[0])
         used = rows.select([*domain.names, bound.unit])
         return used.coded(domain, unit=bound.unit, most=bound.most, key=key)
-    codes = domain.encode_columns(rows.select(domain.names))
+    return _in_memory(rows, domain, bound)[1]
+
+
+def _in_memory(
+    rows: Frame, domain: Domain, bound: Contributions | None, broken: int = -1
+) -> tuple[CodeArray, CodeArray, IntArray | None]:
+    """Codes of all rows and of those that are kept, and the owner of each, if they are bounded."""
+    codes = domain.encode_columns(rows.select(domain.names), broken=broken)
     if bound is None:
-        return codes
-    return _some_of_each(codes, rows.column(bound.unit).identities(), bound)
+        return codes, codes, None
+    owners = rows.column(bound.unit).identities()
+    return codes, _some_of_each(codes, owners, bound), owners
 
 
 def _some_of_each(codes: CodeArray, owners: IntArray, bound: Contributions) -> CodeArray:
@@ -143,28 +151,17 @@ class Coded:
     def __init__(
         self, rows: Frame | LazyRows, domain: Domain, contributions: Contributions | None = None
     ) -> None:
-        self._domain = domain
+        self._domain, self._bound = domain, contributions
         self._codes: CodeArray | CodedRows
-        self._cells: IntArray | None = None
+        self._unfit = None if isinstance(rows, LazyRows) else rows.unfit
         # Records of a file that could not be read; None if the rows are not those of a file.
-        self.unread: int | None = None
+        self.unread = None if self._unfit is None else int(self._unfit.sum())
         if isinstance(rows, LazyRows):
             self._codes = code_rows(rows, domain, contributions)
-            return
-        codes = domain.encode_columns(rows.select(domain.names), broken=_BROKEN)
-        cells = first_unfit(codes)
-        if rows.unfit is not None:
-            self.unread = int(rows.unfit.sum())
-            cells = cells[~rows.unfit] if contributions is None else cells
-        if contributions is not None:
-            owners = rows.column(contributions.unit).identities()
-            codes = _some_of_each(codes, owners, contributions)
-            known = owners >= 0
-            cells = cells[known]
-            # The least cell is that of the rows that are kept.
-            cells = cells[few_of_each(owners[known], cells, contributions.most)]
-        self._codes = codes
-        self._cells = np.bincount(cells, minlength=len(domain) + 2)
+        else:
+            self._every, self._codes, self._owners = _in_memory(
+                rows, domain, contributions, _BROKEN
+            )
 
     def cells(self) -> IntArray:
         """How many rows are kept; are skipped for each attribute; and because they break a rule.
@@ -180,10 +177,17 @@ class Coded:
         # skipped ones fill what the kept ones leave: a function of this person's rows alone, so a
         # person more adds at most `most` to all cells together and takes none away. Rows without a
         # unit are nobody's, may be many of one person, and count nowhere.
-        if self._cells is None:
-            assert isinstance(self._codes, CodedRows)
-            self._cells = self._codes.cells_of_all()
-        return self._cells
+        if isinstance(self._codes, CodedRows):
+            return self._codes.cells_of_all()
+        cells = first_unfit(self._every)
+        if self._bound is not None and self._owners is not None:
+            known = self._owners >= 0
+            cells = cells[known]
+            # The least cell is that of the rows that are kept.
+            cells = cells[few_of_each(self._owners[known], cells, self._bound.most)]
+        elif self._unfit is not None:
+            cells = cells[~self._unfit]
+        return np.bincount(cells, minlength=len(self._domain) + 2)
 
     def counts(self, together: Sequence[int] | None = None) -> Counts:
         """Count the distinct rows that are kept.

@@ -260,21 +260,19 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         """
         check_is_fitted(self)
         given = as_frame(X)
-        if not given.named and len(given.names) != self.n_features_in_:
-            raise ValueError(
-                f"X has {len(given.names)} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
+        if not given.named:
+            self._check_width(given)
         rows, domain = match_rows(X, y, self.domain_, self.target, structure=True)
         codes, total = domain.encode_columns(rows), max(self.synopsis_.total, 1.0)
         known = np.asarray((codes >= 0).all(axis=1))
-        cells = [np.eye(size) for size in domain.shape]
         counts = np.zeros(len(codes))
         # Every row in its place, so that the arithmetic on it is the same whatever the others are.
         for start in range(0, len(codes), _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
             some = np.where(known[part, None], codes[part], 0).tolist()
-            asked = [{j: cells[j][code] for j, code in enumerate(row)} for row in some]
+            asked = [
+                {j: _one_at(code, domain.shape[j]) for j, code in enumerate(row)} for row in some
+            ]
             counts[part] = self.synopsis_.model.answer(asked)
         shares = np.maximum(np.where(known, counts / total, 0.0), 1e-300).tolist()
         logs = np.fromiter(map(math.log, shares), np.float64, len(shares))
@@ -580,6 +578,13 @@ class _PublicRows:
             rank = np.argsort(np.argsort(score, kind="stable"), kind="stable")
             codes[:, self._label] = rank * self._n_labels // max(n_samples, 1)
         return self._structure.lawful_codes(codes, rng)
+
+
+def _one_at(code, size):
+    """Weights of one code."""
+    found = np.zeros(size)
+    found[code] = 1.0
+    return found
 
 
 def _label_array(column):

@@ -20,8 +20,6 @@ __all__ = ["as_prior"]
 
 # Most rows of a prior: more tell a sample of them nothing that noise leaves visible.
 _MOST_ROWS = 100_000
-# Digits of a fingerprint that a release names.
-_DIGITS = 64
 
 
 def as_prior(prior: Any, domain: Domain, *, warn: bool = False) -> Prior | None:
@@ -136,7 +134,7 @@ def _fingerprint(*arrays: np.ndarray, text: str = "") -> str:
         little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         found.update(f"{little.dtype.str}{little.shape}".encode())
         found.update(little.tobytes())
-    return found.hexdigest()[:_DIGITS]
+    return found.hexdigest()
 
 
 def _of_synopsis(prior: Synopsis) -> str:

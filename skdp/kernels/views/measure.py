@@ -392,9 +392,8 @@ class _Views:
         means = self._means()
         each = left * share / len(means)
         self.asked.progress("sums by group")
-        for (axis, by), values in means.items():
-            [table] = self.table.regrouped_many([((min(axis, by), max(axis, by)), [None, None])])
-            counts = table if axis < by else table.T
+        counted = self.table.regrouped_many([(key, [None, None]) for key in means])
+        for ((axis, by), values), counts in zip(means.items(), counted, strict=True):
             has_value = ~np.isnan(values)
             low, high = values[has_value].min(), values[has_value].max()
             step = max(float(high - low) / 2, 1e-300) / _UNITS_OF_SUM
@@ -851,6 +850,18 @@ class _Views:
         self, attributes: list[Attribute], population: Population
     ) -> tuple[list[Attribute], Population]:
         """Columns, and rows of the prior that agree with everything; those given without one."""
+        columns, found = self._rival(attributes, population)
+        if found is population:
+            return columns, found
+        self.refined_prior = {}
+        for _ in range(2 if self.grids or self.wide else 0):
+            found.settle(self._targets(columns, found, self.refined_prior), _SETTLED)
+        return columns, found
+
+    def _rival(
+        self, attributes: list[Attribute], population: Population
+    ) -> tuple[list[Attribute], Population]:
+        """Columns, and rows of the prior that agree with these, compared with those without one."""
         if self.prior is None or not len(self.prior.rows):
             return attributes, population
         columns = [
@@ -860,9 +871,6 @@ class _Views:
         found = population.with_prior(self.prior, columns, Laws.of(self.rules, columns))
         found.settle([Target((axis,), each.grouped) for axis, each in enumerate(columns)], _SETTLED)
         self._compare(population, found)
-        self.refined_prior = {}
-        for _ in range(2 if self.grids or self.wide else 0):
-            found.settle(self._targets(columns, found, self.refined_prior), _SETTLED)
         return columns, found
 
     def _compare(self, without: Population, rival: Population) -> None:
@@ -1004,7 +1012,7 @@ class _Views:
         """The released model."""
         attributes, population = self._population()
         if self.told:
-            self._with_prior(attributes, population)
+            self._rival(attributes, population)
         targets = self._targets(attributes, population)
         whole = tuple(self.used) if self.joint is None and len(self.used) > 1 else None
         listed = max(self.table.shape) <= self.groups and any(
