@@ -1,21 +1,25 @@
 # Needs only Python (3.11 or newer), pip and make. Every target creates the environment it uses.
 PYTHON ?= python3
 NEWEST ?= python3.14
-JOBS ?= 2
+# Test workers: a core each, at most eight, which need about 1 GB each.
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -lt 8 ] && echo $$n || echo 8)
+# All but the tests of tests/long.txt, and slow ones, which are run by hand.
+QUICK = -m 'not long and not slow'
 
 # Tests and docs draw plots without a display.
 export MPLBACKEND ?= agg
 # On a busy machine, OpenMP threads spend most of their time waiting for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-oldest test-newest audit mutants lint prose format docs site-check dist clean
+.PHONY: help demo test test-long test-oldest test-newest audit mutants lint prose format docs site-check dist clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo         make a private release of real records, query it, train on it'
-	@echo 'make test         lint, prose, types and tests with the newest dependencies'
-	@echo 'make test-oldest  tests with the oldest dependencies that are supported'
-	@echo 'make test-newest  tests with the newest Python that is supported'
+	@echo 'make test         lint, prose, types and quick tests with the newest dependencies'
+	@echo 'make test-long    the tests that take longer than 0.3 seconds'
+	@echo 'make test-oldest  quick tests with the oldest dependencies that are supported'
+	@echo 'make test-newest  quick tests with the newest Python that is supported'
 	@echo 'make audit        replay and audit every mechanism and estimator, quickly'
 	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
 	@echo 'make docs         build the documentation; warnings and broken links are errors'
@@ -66,13 +70,16 @@ format: .venv/complete
 	.venv/bin/ruff format .
 
 test: lint prose
-	.venv/bin/python -m pytest -n $(JOBS)
+	.venv/bin/python -m pytest -n $(JOBS) $(QUICK)
+
+test-long: .venv/complete
+	.venv/bin/python -m pytest -n $(JOBS) -m 'long and not slow'
 
 test-oldest: .venv-oldest/complete
-	.venv-oldest/bin/python -m pytest -n $(JOBS)
+	.venv-oldest/bin/python -m pytest -n $(JOBS) $(QUICK)
 
 test-newest: .venv-newest/complete
-	.venv-newest/bin/python -m pytest -n $(JOBS)
+	.venv-newest/bin/python -m pytest -n $(JOBS) $(QUICK)
 
 audit: .venv/complete
 	.venv/bin/python -m skdp audit --replay --out build/audit

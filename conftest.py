@@ -9,6 +9,7 @@ new counterexamples.
 
 import contextlib
 import os
+from pathlib import Path
 from zlib import crc32
 
 import numpy as np
@@ -30,6 +31,31 @@ CLOCKS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("repeat", derandomize=True, **CLOCKS)
 settings.register_profile("search", max_examples=1000, **CLOCKS)
 settings.load_profile("repeat")
+
+
+# Tests, or functions of tests, that `make test` leaves to `make test-long`; see `tests/long.py`.
+LONG = {*(Path(__file__).parent / "tests" / "long.txt").read_text().splitlines()}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--times", metavar="FILE", help="append CPU seconds and name of each test")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if not LONG.isdisjoint((item.nodeid, item.nodeid.partition("[")[0])):
+            item.add_marker("long")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """CPU seconds of a test with its fixtures and the processes that it started."""
+    before = sum(os.times()[:4])
+    result = yield
+    if file := item.config.getoption("--times"):
+        with open(file, "a") as times:
+            times.write(f"{sum(os.times()[:4]) - before:.2f} {item.nodeid}\n")
+    return result
 
 
 @contextlib.contextmanager

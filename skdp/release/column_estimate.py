@@ -118,8 +118,8 @@ class ColumnEstimate:
         Halves of blocks are believed to differ as far as noise does not explain it (James and
         Stein), some neighbouring blocks together: fine codes cost little where counts are even.
         """
-        counts = np.zeros(self.lattice)
-        before = None
+        counts = np.zeros(1)
+        before = np.zeros(1)
         for place, size in enumerate(self.sizes):
             precision, told = 0.0, np.zeros(size)
             for finer, each in self.variances.items():
@@ -132,18 +132,12 @@ class ColumnEstimate:
                 precision += part
                 told += part * total
             told /= precision
-            detail = (
-                told
-                if before is None
-                else told
-                - np.repeat(
-                    told.reshape(self.sizes[place - 1], -1).mean(axis=1),
-                    size // self.sizes[place - 1],
-                )
-            )
-            if place > 1 and size == 2 * self.sizes[place - 1]:
+            detail = told
+            if place:
+                detail = told - np.repeat(_means(told, len(before)), size // len(before))
+            if place > 1 and size == 2 * len(before):
                 detail = detail * self._believed(place, detail)
-            counts += np.repeat(detail / (self.lattice // size), self.lattice // size)
+            counts = np.repeat(counts, size // len(counts)) + detail / (self.lattice // size)
             before = told
         self.counts = counts[: self.n_codes]
         if self.lattice > self.n_codes:
@@ -229,16 +223,15 @@ class ColumnEstimate:
 
     def _spread(self, weights: FloatArray, scales: Sequence[FloatArray]) -> FloatArray:
         """Covariance with these variances of the scales, times weights over the lattice."""
-        found = np.zeros_like(weights)
-        coarse: FloatArray | None = None
-        for size, variance in zip(self.sizes, scales, strict=True):
-            width = self.lattice // size
-            mean = weights.reshape(size, width, *weights.shape[1:]).mean(axis=1)
-            detail = (
-                mean if coarse is None else mean - np.repeat(coarse, size // len(coarse), axis=0)
-            )
-            each = np.repeat(variance, size // len(variance))
-            found += np.repeat((detail.T * each).T, width, axis=0)
+        means = [weights]
+        for size in self.sizes[-2::-1]:
+            means.append(_means(means[-1], size))
+        found = coarse = np.zeros((1, *weights.shape[1:]))
+        for mean, variance in zip(reversed(means), scales, strict=True):
+            ratio = len(mean) // len(coarse)
+            detail = mean - np.repeat(coarse, ratio, axis=0) if mean is not means[-1] else mean
+            each = np.repeat(variance, len(mean) // len(variance))
+            found = np.repeat(found, ratio, axis=0) + (detail.T * each).T
             coarse = mean
         return found
 
@@ -262,3 +255,9 @@ class ColumnEstimate:
         found = np.einsum("k...,k...->...", padded, self._spread(padded, self._lacking))
         hidden = np.minimum(np.maximum(found, 0.0), whole)
         return whole - hidden, hidden
+
+
+def _means(values: FloatArray, size: int) -> FloatArray:
+    """Means of so many blocks of equally many values."""
+    means: FloatArray = values.reshape(size, -1, *values.shape[1:]).mean(axis=1)
+    return means

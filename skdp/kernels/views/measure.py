@@ -1063,8 +1063,9 @@ def _standing_out(column: ColumnEstimate) -> FloatArray:
     if size is None or column.n_codes <= MANY:
         return column.counts
     block = np.arange(column.n_codes) // (column.lattice // size)
-    inside = (block[:, None] == np.arange(size)).astype(np.float64)
-    clear = column.counts @ inside > _CLEAR * np.sqrt(column.variance(inside))
+    sums = np.bincount(block, weights=column.counts, minlength=size)
+    variances = [column.variance((block == each).astype(np.float64)) for each in range(size)]
+    clear = sums > _CLEAR * np.sqrt(variances)
     return np.where(clear[block], column.counts, 0.0) if clear.any() else column.counts
 
 
