@@ -302,6 +302,12 @@ def _release(commands: Commands) -> None:
         help="go on if more than a tenth of the records is skipped; without it the release stops "
         "then, after 1%% of epsilon",
     )
+    release.add_argument(
+        "--resume",
+        action="store_true",
+        help="finish a release that was killed after its last measurement, from FILE.part beside "
+        "--out: reads no records and charges nothing; otherwise the same command",
+    )
 
 
 # -- views -----------------------------------------------------------------------------------------

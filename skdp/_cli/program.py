@@ -18,8 +18,6 @@ __all__ = ["Withheld", "main", "read"]
 
 Read = TypeVar("Read")
 
-_INTERRUPTED = "Interrupted. Charges already made to a ledger stand."
-
 
 class Withheld(Exception):
     """An error of which only the type is shown, because its message may quote values.
@@ -27,15 +25,14 @@ class Withheld(Exception):
     Parameters
     ----------
     error : Exception
-    charged : bool
-        Whether a ledger may have been charged.
+    left : str
+        What became of the charge.
     """
 
-    def __init__(self, error: Exception, *, charged: bool) -> None:
-        stands = "The charge to the ledger stands." if charged else "Nothing was charged."
+    def __init__(self, error: Exception, left: str) -> None:
         super().__init__(
             f"Failed ({type(error).__name__}). The message is withheld, because it may quote "
-            f"values of the data. {stands}"
+            f"values of the data. {left}"
         )
 
 
@@ -57,7 +54,7 @@ def read(rows: Callable[[Progress], Read], progress: Progress) -> Read:
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
             raise
-        raise Withheld(error, charged=False) from None
+        raise Withheld(error, "Nothing was charged.") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,8 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with _Stops() as stops:
         try:
             code = _run(options)
-        except KeyboardInterrupt:
-            code = _failed(128 + signal.SIGINT, _INTERRUPTED)
+        except KeyboardInterrupt as error:
+            code = _failed(128 + signal.SIGINT, str(error) or "Interrupted.")
         # An engine may report another error when a signal interrupts it.
         return 128 + stops.number if code and stops.number else code
 
