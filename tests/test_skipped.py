@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import re
 import signal
 import warnings
 import zipfile
@@ -20,7 +21,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import cross_val_score
 
 import skdp
-from skdp._cli import methods
+from skdp._cli import methods, program
 from skdp._cli.program import main
 from skdp._random import noise_source
 from skdp.accounting import LedgerError, prepaid
@@ -469,12 +470,18 @@ def release(name, *more):
 def test_a_loss_stops_the_command(files, name, why, capsys):
     assert release(name, "--epsilon", "1") == 5
     told = capsys.readouterr().err
-    assert why in told and "--accept-loss" in told and "epsilon=0.99" in told
+    assert why in told and "--accept-loss" in told and "--epsilon 0.99" in told
+    # A shell has no keywords.
+    assert not re.search(r"on_loss|nullable=True|Domain\.check", told)
     assert not Path(f"{name}.skdp").exists()
     assert float(skdp.PrivacyLedger(path="l").spent) == 0.01
-    with pytest.warns(UserWarning, match="skipped about"):
+    with pytest.warns(UserWarning, match="skipped about") as given:
         assert release(name, "--epsilon", "0.99", "--accept-loss", "--purpose", "Test") == 0
     assert why in capsys.readouterr().out
+    with program._warnings_as_messages():
+        told = warnings.formatwarning(given[0].message, UserWarning, "file", 1)
+    assert told.startswith("Warning: GridSynthesizer skipped about ") and "file" not in told
+    assert "`skdp domain check` shows" in told and "on_loss" not in told
     assert main(["info", f"{name}.skdp"]) == 0
     assert why in capsys.readouterr().out
     assert list(skdp.PrivacyLedger(path="l").to_frame()["source"]) == [f"{name}.csv"] * 2
@@ -499,6 +506,30 @@ def test_verify_and_the_page_of_the_ledger(files, capsys):
     skdp.GridSynthesizer(1, domain=PLANE, random_state=1).fit(plane(9)).synopsis_.save("seed.skdp")
     assert main(["verify", "seed.skdp", "--no-replay"]) == 1
     assert "seeded: YES" in capsys.readouterr().out
+
+
+def test_verify_knows_a_release_with_ranges_and_the_ledger_what_it_assumes(files, capsys):
+    ages = skdp.Domain({"age": skdp.Numeric(), "sex": skdp.Categorical(["F", "M"])})
+    Path("domain.json").write_text(ages.to_json())
+    assert release("lines", "--epsilon", "1", "--multiline", "--accept-loss") == 0
+    assert skdp.Synopsis.load("lines.skdp").declared == ages.fingerprint
+    capsys.readouterr()
+    quick = ["verify", "lines.skdp", "--no-replay", "--ledger"]
+    assert main([*quick, "l"]) == 0
+    told = capsys.readouterr().out
+    assert f"found for the declared {ages.fingerprint}" in told
+    assert "ledger entry: number 1 of" in told and told.count("quotes of every record closed") == 2
+    assert main(["ledger", "show", "l"]) == 0
+    assert "lines.skdp: assumes that the file was written with" in capsys.readouterr().out
+    # A ledger of the same parts, but of another domain, does not know it.
+    other = skdp.PrivacyLedger(2, path="other")
+    wider = skdp.Domain({"age": skdp.Numeric(), "sex": skdp.Categorical(["F", "M", "x"])})
+    skdp.GridSynthesizer(1, domain=wider, ledger=other).fit(plane(3_000))
+    assert main([*quick, "other"]) == 1
+    # Both steps of a release that could have stopped.
+    assert release("good", "--epsilon", "1") == 0
+    assert main(["verify", "good.skdp", "--no-replay", "--ledger", "l"]) == 0
+    assert "; numbers 2 and 3 of" in capsys.readouterr().out
 
 
 # --- a release that is killed

@@ -188,7 +188,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
                 f"{float(rest.epsilon):g} is not. Correct the declaration or the data "
                 "(Domain.check(rows) shows what is wrong, to the data owner only) and fit again "
                 f"with epsilon={float(rest.epsilon):g}; or release what is left of the records "
-                "with on_loss='warn' (--accept-loss on the command line).",
+                "with on_loss='warn'.",
                 skipped,
                 first,
             )
