@@ -524,12 +524,16 @@ def test_verify_knows_a_release_with_ranges_and_the_ledger_what_it_assumes(files
     # A ledger of the same parts, but of another domain, does not know it.
     other = skdp.PrivacyLedger(2, path="other")
     wider = skdp.Domain({"age": skdp.Numeric(), "sex": skdp.Categorical(["F", "M", "x"])})
-    skdp.GridSynthesizer(1, domain=wider, ledger=other).fit(plane(3_000))
+    skdp.GridSynthesizer(1, domain=wider, ledger=other).fit(plane(3_000, 0))
     assert main([*quick, "other"]) == 1
     # Both steps of a release that could have stopped.
     assert release("good", "--epsilon", "1") == 0
     assert main(["verify", "good.skdp", "--no-replay", "--ledger", "l"]) == 0
-    assert "; numbers 2 and 3 of" in capsys.readouterr().out
+    assert "ledger entry: numbers 2 and 3 of" in capsys.readouterr().out
+    # Another name: all charges that it may be.
+    Path("good.skdp").rename("renamed.skdp")
+    assert main(["verify", "renamed.skdp", "--no-replay", "--ledger", "l"]) == 0
+    assert "number 1 of" in (told := capsys.readouterr().out) and "; numbers 2 and 3 of" in told
 
 
 # --- a release that is killed

@@ -177,7 +177,7 @@ def _measured(
             left = "Nothing was charged."
         else:
             why = "not everything was measured" if resumable else f"{options.method} cannot resume"
-            left = f"Its epsilon stays spent, and the release is lost: {why}."
+            left = f"What it spent stays spent, and the release is lost: {why}."
         if isinstance(error, KeyboardInterrupt):
             raise KeyboardInterrupt(f"Interrupted. {left}") from None
         raise Withheld(error, left) from None

@@ -74,7 +74,11 @@ def verify(options: Namespace) -> int:
     if options.ledger is not None and loss is not None:
         if not Path(options.ledger).is_file():
             raise ValueError(f"There is no ledger file {options.ledger!r}.")
-        found = _charges_of(synopsis, loss, PrivacyLedger(path=options.ledger).to_frame())
+        charges = PrivacyLedger(path=options.ledger).to_frame()
+        # Releases of equal parts are told apart by their names, unless the file was renamed.
+        own = charges["name"] == Path(options.view).name
+        texts = [_charges_of(synopsis, loss, charges, each) for each in (own, own | True)]
+        found = texts[0] or texts[1]
         told("ledger entry", found or f"none in {options.ledger}", bool(found))
     published = options.fingerprint
     same = published is None or digits.startswith(published.lower())
@@ -87,7 +91,9 @@ def verify(options: Namespace) -> int:
     return 1 if wrong else 0
 
 
-def _charges_of(synopsis: Synopsis, loss: PrivacyLoss, charges: pd.DataFrame) -> str:
+def _charges_of(
+    synopsis: Synopsis, loss: PrivacyLoss, charges: pd.DataFrame, those: pd.Series
+) -> str:
     """Charges of a ledger that a release may belong to, in words: those with its parts.
 
     A release that could have stopped was charged in two steps, the part of skipped records first.
@@ -98,11 +104,11 @@ def _charges_of(synopsis: Synopsis, loss: PrivacyLoss, charges: pd.DataFrame) ->
         {name: part for name, part in loss.parts.items() if name != SKIPPED},
     ]
     whole, first, rest = map(parts_text, steps)
-    charges = charges.set_axis(range(1, len(charges) + 1))
-    same = charges["domain"] == (synopsis.declared or synopsis.domain.fingerprint)
+    same = those & (charges["domain"] == (synopsis.declared or synopsis.domain.fingerprint))
     same &= (charges["seeded"] == loss.seeded) & charges["parts"].isin([whole, first, rest])
+    charges = charges.set_axis(range(1, len(charges) + 1))
     found, begun = [], {}
-    for number, row in charges[same].iterrows():
+    for number, row in charges[same.to_numpy()].iterrows():
         if row["parts"] == first:
             begun[row["name"]] = number
             continue
