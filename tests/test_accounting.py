@@ -262,7 +262,7 @@ def test_frame(make_ledger):
     empty = make_ledger(5).to_frame()
     assert list(frame) == [
         "time", "name", "epsilon", "exact", "parts", "seeded", "process", "unit",
-        "max_contributions", "purpose", "source", "estimator", "domain",
+        "max_contributions", "purpose", "source", "estimator", "domain", "assumes",
     ]  # fmt: skip
     assert list(frame.dtypes) == list(empty.dtypes)
     assert list(frame["name"]) == ["Überblick, \x00 'quoted'", "third"]

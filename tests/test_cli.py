@@ -329,6 +329,27 @@ def test_queries_of_quantiles_groups_and_correlations(view, capsys):
         assert message in capsys.readouterr().err
 
 
+def test_words_may_stand_behind_options_and_columns_with_commas(view, capsys):
+    def said(*words):
+        assert run(*words) == 0
+        return capsys.readouterr().out
+
+    usual = said("query", view, "age > 40", "sex == 'Male'", "--mean", "age")
+    assert said("query", view, "--mean", "age", "age > 40", "sex == 'Male'") == usual
+    assert said("query", view, "age > 40", "--mean", "age", "sex == 'Male'") == usual
+    usual = said("query", view, "age > 40", "--by", "sex", "--by", "work")
+    assert said("query", view, "--by", "sex,work", "age > 40") == usual
+    usual = said("group-by", view, "sex", "work", "--where", "age > 40")
+    assert said("group-by", view, "sex,work", "--where", "age > 40") == usual
+    assert said("group-by", view, "sex", "--where", "age > 40", "work") == usual
+    for wrong in (["query", view, "--mean", "age", "age > 40", "--wrong"], ["info", view, "more"]):
+        with pytest.raises(SystemExit):
+            run(*wrong)
+        assert "unrecognized arguments" in capsys.readouterr().err
+    assert run("query", view, "--by", "sex,height") == 2
+    assert "no column 'height'" in capsys.readouterr().err
+
+
 def test_names_and_bands_in_a_shell(view, capsys):
     release = skdp.Synopsis.load(view)
     assert run("query", view, "age > @low or sex in @sexes", "--set", "low=60", "--set",

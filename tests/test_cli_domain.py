@@ -215,6 +215,39 @@ def test_check_counts_exactly_and_says_so(files, capsys):
     assert "records skipped: 4 of 22" in shown.out
 
 
+def test_check_knows_what_a_reader_cannot_read(files, capsys):
+    lines = (files / "data.csv").read_text().splitlines()
+    check = ["domain", "check", files / "other.csv", "--quiet"]
+
+    def said(rows, *more):
+        (files / "other.csv").write_text("\n".join(rows) + "\n")
+        code = run(*check, "--domain", files / "domain.json", *more)
+        return code, "".join(capsys.readouterr())
+
+    # Text in a column of numbers is no missing value.
+    years = [line.replace(",", " years,") if place else line for place, line in enumerate(lines)]
+    code, told = said(years, "--show")
+    assert code == 1 and "amount: 100% of the values are no numbers, such as" in told
+    assert "amount: 100% of the records have no value" not in told
+    # A second line of names, lines that are cut, and another sign between the fields.
+    code, told = said([lines[0], "no.,town,EUR,EUR,canton", *lines[1:]])
+    assert code == 1 and "If it is a second line of names, remove it" in told
+    code, told = said([*lines, '1,a,"2', '",3,X'])
+    assert code == 1 and "--multiline" in told and "second line" not in told
+    code, told = said([line.replace(",", ";") for line in lines])
+    assert code == 2 and "has no comma, and has ';'" in told and "give --sep ';'" in told
+    assert said([line.replace(",", ";") for line in lines], "--sep", ";")[0] == 0
+    assert said(["A title", *lines])[0] == 2
+    assert run(*check, "--sep", ",") == 2
+    told = capsys.readouterr().err
+    assert "--show" in told and "skdp domain skeleton" in told and "--domain FILE" in told
+    assert run("release", files / "data.csv", "--domain", files / "blank.yaml", "--epsilon", 1,
+               "--out", files / "v") == 2  # fmt: skip
+    (files / "blank.yaml").write_text(Domain.skeleton({"id": "int64"}, style="yaml"))
+    assert run("plan", "--domain", files / "blank.yaml", "--epsilon", 1) == 2
+    assert "blank.yaml declares no valid domain. " in capsys.readouterr().err
+
+
 def test_check_of_parquet(files, capsys):
     pytest.importorskip("pyarrow")
     loans().drop(columns=["id", "state"]).to_parquet(files / "data.parquet")

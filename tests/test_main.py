@@ -140,6 +140,8 @@ def read(files, lines, domain=DOMAIN):
     seen = []
 
     class Recorder:
+        random_state = None
+
         def __init__(self, *arguments, **options):
             pass
 

@@ -1,8 +1,15 @@
 """Records that a release skips: exact cells of the rows, what is released of them, stops."""
 
+import functools
 import hashlib
+import io
+import json
+import os
 import pickle
+import re
+import signal
 import warnings
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
@@ -14,10 +21,12 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import cross_val_score
 
 import skdp
+from skdp._cli import methods, program
 from skdp._cli.program import main
 from skdp._random import noise_source
 from skdp.accounting import LedgerError, prepaid
 from skdp.audit import replay
+from skdp.kernels.views import measure
 from skdp.release import SkippedRecords
 from skdp.rows import Coded, Contributions, read_rows
 
@@ -461,12 +470,18 @@ def release(name, *more):
 def test_a_loss_stops_the_command(files, name, why, capsys):
     assert release(name, "--epsilon", "1") == 5
     told = capsys.readouterr().err
-    assert why in told and "--accept-loss" in told and "epsilon=0.99" in told
+    assert why in told and "--accept-loss" in told and "--epsilon 0.99" in told
+    # A shell has no keywords.
+    assert not re.search(r"on_loss|nullable=True|Domain\.check", told)
     assert not Path(f"{name}.skdp").exists()
     assert float(skdp.PrivacyLedger(path="l").spent) == 0.01
-    with pytest.warns(UserWarning, match="skipped about"):
+    with pytest.warns(UserWarning, match="skipped about") as given:
         assert release(name, "--epsilon", "0.99", "--accept-loss", "--purpose", "Test") == 0
     assert why in capsys.readouterr().out
+    with program._warnings_as_messages():
+        told = warnings.formatwarning(given[0].message, UserWarning, "file", 1)
+    assert told.startswith("Warning: GridSynthesizer skipped about ") and "file" not in told
+    assert "`skdp domain check` shows" in told and "on_loss" not in told
     assert main(["info", f"{name}.skdp"]) == 0
     assert why in capsys.readouterr().out
     assert list(skdp.PrivacyLedger(path="l").to_frame()["source"]) == [f"{name}.csv"] * 2
@@ -491,3 +506,151 @@ def test_verify_and_the_page_of_the_ledger(files, capsys):
     skdp.GridSynthesizer(1, domain=PLANE, random_state=1).fit(plane(9)).synopsis_.save("seed.skdp")
     assert main(["verify", "seed.skdp", "--no-replay"]) == 1
     assert "seeded: YES" in capsys.readouterr().out
+
+
+def test_verify_knows_a_release_with_ranges_and_the_ledger_what_it_assumes(files, capsys):
+    ages = skdp.Domain({"age": skdp.Numeric(), "sex": skdp.Categorical(["F", "M"])})
+    Path("domain.json").write_text(ages.to_json())
+    assert release("lines", "--epsilon", "1", "--multiline", "--accept-loss") == 0
+    assert skdp.Synopsis.load("lines.skdp").declared == ages.fingerprint
+    capsys.readouterr()
+    quick = ["verify", "lines.skdp", "--no-replay", "--ledger"]
+    assert main([*quick, "l"]) == 0
+    told = capsys.readouterr().out
+    assert f"found for the declared {ages.fingerprint}" in told
+    assert "ledger entry: number 1 of" in told and told.count("quotes of every record closed") == 2
+    assert main(["ledger", "show", "l"]) == 0
+    assert "lines.skdp: assumes that the file was written with" in capsys.readouterr().out
+    # A ledger of the same parts, but of another domain, does not know it.
+    other = skdp.PrivacyLedger(2, path="other")
+    wider = skdp.Domain({"age": skdp.Numeric(), "sex": skdp.Categorical(["F", "M", "x"])})
+    skdp.GridSynthesizer(1, domain=wider, ledger=other).fit(plane(3_000, 0))
+    assert main([*quick, "other"]) == 1
+    # Both steps of a release that could have stopped.
+    assert release("good", "--epsilon", "1") == 0
+    assert main(["verify", "good.skdp", "--no-replay", "--ledger", "l"]) == 0
+    assert "ledger entry: numbers 2 and 3 of" in capsys.readouterr().out
+    # Another name: all charges that it may be.
+    Path("good.skdp").rename("renamed.skdp")
+    assert main(["verify", "renamed.skdp", "--no-replay", "--ledger", "l"]) == 0
+    assert "number 1 of" in (told := capsys.readouterr().out) and "; numbers 2 and 3 of" in told
+
+
+# --- a release that is killed
+
+
+COMMAND = ["release", "good.csv", "--domain", "domain.json", "--epsilon", "1", "--quiet"]
+COMMAND += ["--ledger", "l", "--budget", "3", "--out"]
+
+
+@pytest.fixture
+def seeded(files, monkeypatch):
+    seeded = functools.partial(skdp.MarginalSynthesizer, random_state=2)
+    monkeypatch.setitem(methods.METHODS, "marginals", seeded)
+    return files
+
+
+def end(how, *command, at="_model"):
+    """Exit code of a release that ends at a step of its real fit, not of the trial before it."""
+    step = getattr(measure._Views, at)
+
+    def ending(views, *given):
+        if views.total > 1000:
+            how()
+        return step(views, *given)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(measure._Views, at, ending)
+        return main([*COMMAND, *command])
+
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def fail():
+    raise RuntimeError
+
+
+def killed(*command, at="_model"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        os._exit(end(kill, *command, at=at))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+def test_a_release_that_was_killed_is_finished_without_records(seeded, capsys):
+    assert main([*COMMAND, "whole.skdp"]) == 0
+    killed("view.skdp")
+    assert sorted(each.name for each in seeded.glob("view*")) == ["view.skdp", "view.skdp.part"]
+    assert skdp.PrivacyLedger(path="l").spent == 2
+    # It is not overwritten, and nothing more is spent.
+    assert main([*COMMAND, "view.skdp"]) == 2
+    assert "view.skdp.part holds all measurements" in capsys.readouterr().err
+    Path("good.csv").unlink()
+    for name, other in {"epsilon": "2", "target": "sex", "method": "grid"}.items():
+        assert main([*COMMAND, "view.skdp", f"--{name}", other, "--resume"]) == 2
+        assert f"another release: its {name} was" in capsys.readouterr().err
+    assert main([*COMMAND, "view.skdp", "--resume"]) == 0
+    assert "spent=2" in capsys.readouterr().out and skdp.PrivacyLedger(path="l").spent == 2
+    assert Path("view.skdp").read_bytes() == Path("whole.skdp").read_bytes()
+    assert [each.name for each in seeded.glob("view*")] == ["view.skdp"]
+    assert main([*COMMAND, "again.skdp", "--resume"]) == 2
+    assert "nothing is left to finish" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+def test_a_release_that_was_killed_while_it_measured_is_lost(seeded, capsys):
+    killed("view.skdp", at="measure_columns")
+    assert not Path("view.skdp.part").exists() and skdp.PrivacyLedger(path="l").spent == 1
+    assert main([*COMMAND, "view.skdp", "--resume"]) == 2
+    assert "charged for it is lost" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("how", "at", "code", "told"),
+    [
+        (interrupt, "_model", 130, "Interrupted. All is measured, in view.skdp.part: --resume"),
+        (fail, "_model", 4, "All is measured, in view.skdp.part: --resume"),
+        (interrupt, "measure_columns", 130, "stays spent, and the release is lost: not everything"),
+        (fail, "measure_columns", 4, "stays spent, and the release is lost: not everything"),
+    ],
+)
+def test_what_an_interrupted_release_says_of_its_charge(seeded, capsys, how, at, code, told):
+    assert end(how, "view.skdp", at=at) == code
+    assert told in capsys.readouterr().err
+    assert Path("view.skdp.part").exists() == (at == "_model")
+
+
+def test_measurements_that_are_damaged_or_of_another_version(seeded, capsys, monkeypatch):
+    assert end(interrupt, "view.skdp") == 130
+    part = Path("view.skdp.part")
+    whole = part.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr("skdp._cli.release.__version__", "0.0.1")
+        assert main([*COMMAND, "view.skdp", "--resume"]) == 2
+    assert "this is 0.0.1: finish the release with that version" in capsys.readouterr().err
+    with zipfile.ZipFile(part) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    shorter = io.BytesIO()
+    with zipfile.ZipFile(shorter, "w") as archive:
+        for name in list(held)[:-1]:
+            archive.writestr(name, held[name])
+    flipped = bytearray(whole)
+    flipped[len(whole) // 3] ^= 1
+    for damaged in (b"", whole[:-40], bytes(flipped), shorter.getvalue(), b"PK\5\6" + bytes(18)):
+        part.write_bytes(damaged)
+        assert main([*COMMAND, "view.skdp", "--resume"]) == 2
+        told = capsys.readouterr().err
+        assert "view.skdp.part" in told and ("not a usable" in told or "damaged" in told)
+    # Measurements hold what was released, and nothing else of the records.
+    assert skdp.PrivacyLedger(path="l").spent == 1 and not Path("view.skdp").exists()
+    facts = json.loads(held["metadata.json"])
+    assert {*facts} == {"format", "version", "skdp", "release", "assumes"}

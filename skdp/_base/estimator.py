@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._random import NoiseSource, Tape, noise_source, warn_after_charge
+from .._random import Journal, NoiseSource, Tape, noise_source, warn_after_charge
 from .._validation import as_epsilon, as_integer, check_choice, split_epsilon
 from ..accounting import PrivacyLoss, charge
 from ..domain import FEW_BINS, Domain, Identifier
@@ -107,7 +107,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             max_contributions=most,
         )
         self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)
-        if self.ledger is None and not (_TOLD or source.seeded or isinstance(source, Tape)):
+        untold = not (_TOLD or source.seeded or isinstance(source, Tape | Journal))
+        if self.ledger is None and untold:
             _TOLD.append(True)
             warn_after_charge(
                 f"{type(self).__name__} has no ledger: what it spends is recorded nowhere, and has "
@@ -187,7 +188,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
                 f"{float(rest.epsilon):g} is not. Correct the declaration or the data "
                 "(Domain.check(rows) shows what is wrong, to the data owner only) and fit again "
                 f"with epsilon={float(rest.epsilon):g}; or release what is left of the records "
-                "with on_loss='warn' (--accept-loss on the command line).",
+                "with on_loss='warn'.",
                 skipped,
                 first,
             )
@@ -266,7 +267,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         if most is None:
             return None
         assert rows.unit is not None
-        return Contributions(rows.unit, most, source)
+        return Contributions(rows.unit, most, source.secret)
 
     def _remember_columns(self, X: Any, rows: Frame | LazyRows, label: str | None = None) -> None:
         """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.

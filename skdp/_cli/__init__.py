@@ -3,8 +3,8 @@
 ==============  ===================================================================================
 ``program``     runs one command; errors become messages and exit codes
 ``parser``      commands and options, and which function runs each
-``release``     ``release``
-``views``       ``info``, ``query``, ``group-by``, ``sample``
+``release``     ``release``, and what a killed one has measured
+``views``       ``info``, ``query``, ``group-by``, ``sample``, ``report``, ``verify``
 ``plans``       ``plan``
 ``domains``     ``domain skeleton | from-schema | check | describe | diff``
 ``describe``    a domain in words, tables of text

@@ -11,11 +11,20 @@ from typing import IO
 import numpy as np
 import pandas as pd
 
-from ..domain import Attribute, Categorical, Date, Datetime, Identifier, Numeric
+from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..domain.values import number_written
 from ..rows import UNFIT
 
-__all__ = ["LONGEST_LINE", "Declared", "Form", "lines_of", "names_of", "read_records", "records_of"]
+__all__ = [
+    "LONGEST_LINE",
+    "Declared",
+    "Form",
+    "lines_of",
+    "names_of",
+    "no_records",
+    "read_records",
+    "records_of",
+]
 
 # Longer lines are skipped.
 LONGEST_LINE = 1 << 24
@@ -213,6 +222,12 @@ def read_records(
     )
     frame.attrs[UNFIT] = np.array(unfit, dtype=bool).tobytes()
     return frame
+
+
+def no_records(domain: Domain, unit: str | None) -> pd.DataFrame:
+    """A table without records that has the columns of a domain, and that of persons."""
+    names = [*domain.names, *([unit] if unit is not None and unit not in domain.names else [])]
+    return read_records([], names, {n: domain.declared(n) if n in domain else None for n in names})
 
 
 def _numeric(attribute: Declared) -> bool:

@@ -70,7 +70,11 @@ def _domain(path: str) -> Domain:
     if Path(path).suffix.lower() in (".json", ".yaml", ".yml"):
         source = _loaded(path, "domain")
         if isinstance(source, Mapping) and source.get("format") == "skdp.domain":
-            return Domain.from_schema(source, format="domain")
+            try:
+                return Domain.from_schema(source, format="domain")
+            except DomainError as error:
+                why = str(error).partition("declares no valid domain. ")[2] or error
+                raise DomainError(f"{path} declares no valid domain. {why}") from None
     try:
         return Domain.from_schema(Path(path))
     except (DomainError, TypeError, ValueError):

@@ -8,11 +8,14 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from ..domain import Domain
 from ..domain.doctor import examined
 from ..domain.schemas import draft_text
 from ..exceptions import PrivacyLeakWarning
-from ..rows import as_frame
+from ..rows import UNFIT, as_frame
 from .csv_lines import Declared
 from .declared import read_domain, with_rules
 from .describe import domain_text
@@ -61,9 +64,14 @@ def check(options: Namespace) -> int:
     with open_source(options.data, domain, derived=True, options=options) as source:
         domain.check_schema(source.schema())
         records = read(source.table, progress)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)
-            report = read(lambda _: domain.check(records), progress)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        if UNFIT in getattr(records, "attrs", {}):
+            _put_back_texts(records, options)
+            _warn_of_names(domain, records[:1])
+        report = read(lambda _: domain.check(records), progress)
+    if report.n_unfit and not options.multiline:
+        _say("Lines that cannot be read: another --sep, or --multiline if quotes hold line breaks.")
     if _shows(options):
         print(report)
         if report.findings:
@@ -73,22 +81,46 @@ def check(options: Namespace) -> int:
     return 0 if report.clean else 1
 
 
+def _put_back_texts(records: pd.DataFrame, options: Namespace) -> None:
+    """Put texts that are no numbers in the place of the missing values as which they are read."""
+    numbers = [str(name) for name in records if records[name].dtype == np.float64]
+    with open_table(options.data, dict.fromkeys(numbers), options) as source:
+        texts = read(source.table, Progress(True))
+    for name in numbers:
+        unread = records[name].isna() & texts[name].notna()
+        if unread.any():
+            records[name] = records[name].astype(object).where(~unread, texts[name])
+
+
+def _warn_of_names(domain: Domain, first: pd.DataFrame) -> None:
+    """Say so if no value of the first record fits."""
+    first.attrs = {}
+    changes = domain.check(first).columns[["skipped", "not_understood", "to_other"]]
+    if len(first) and len(changes) > 1 and changes.any(axis=1).all():
+        _say("The first record fits no column. If it is a second line of names, remove it.")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
 def _shows(options: Namespace) -> bool:
     """Whether findings are shown: at a terminal, where nothing keeps them."""
     if options.show or sys.stdout.isatty():
         return True
-    print(
-        "Findings and a corrected declaration are shown at a terminal only; --show shows them "
-        "where the output goes elsewhere.",
-        file=sys.stderr,
-    )
+    if options.domain is None:
+        raise ValueError(
+            "Without --domain a declaration is proposed from what the records hold, which is shown "
+            "at a terminal only: run this there, or with --show. `skdp domain skeleton` reads no "
+            "values. With --domain FILE it is counted what that declaration skips."
+        )
+    _say("Findings and a corrected declaration: at a terminal, or with --show.")
     return False
 
 
 def _propose(options: Namespace) -> int:
     """Propose a domain for a file of which nothing is declared: exact, not private."""
-    if not _shows(options):
-        raise ValueError("Without --domain there is nothing else to show.")
+    _shows(options)
     names = header_of(options.data, options).columns
     texts: dict[str, Declared] = dict.fromkeys(names)
     progress = Progress(options.quiet)

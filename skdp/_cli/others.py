@@ -29,7 +29,10 @@ def ledger(options: Namespace) -> int:
         beside = [options.ledger + suffix for suffix in SQLITE]
         write_text(document(title, body), options.out, options.force, beside)
     shown = ["time", "name", "epsilon", "parts", "purpose", "source", "estimator", "domain"]
-    print(opened.to_frame()[shown].to_string(index=False))
+    charges = opened.to_frame()
+    print(charges[shown].to_string(index=False, formatters={"time": "{:%Y-%m-%d %H:%M}".format}))
+    for assumes, those in charges[charges["assumes"] != ""].groupby("assumes", sort=False):
+        print(f"{', '.join(dict.fromkeys(those['name']))}: assumes that {assumes}.")
     print(opened)
     return 0
 

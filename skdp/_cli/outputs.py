@@ -22,7 +22,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["SQLITE", "output", "save", "write_table", "write_text"]
+__all__ = ["SQLITE", "output", "refuse_inputs", "save", "write_table", "write_text"]
 
 # The file of a ledger, and those that SQLite keeps beside it.
 SQLITE = ("", "-journal", "-wal", "-shm")
@@ -50,7 +50,7 @@ def output(path: Path, force: bool, inputs: Sequence[str | os.PathLike] = ()) ->
         raise ValueError(f"--out names the folder {path}: give a file in it.")
     if path.exists() and not path.is_file():
         raise ValueError(f"--out names {path}, which is no file: give a file.")
-    _refuse_inputs(path, inputs)
+    refuse_inputs(path, inputs)
     # Behind a symbolic link, which may name a file that does not exist yet.
     target = Path(os.path.realpath(path))
     with contextlib.ExitStack() as stack:
@@ -67,7 +67,7 @@ def output(path: Path, force: bool, inputs: Sequence[str | os.PathLike] = ()) ->
         if not _is_at(target, file):
             raise ValueError(f"Another run has just written {path}: give another --out.")
         # Once more, now that it exists: on some file systems p and P are one file.
-        _refuse_inputs(path, inputs)
+        refuse_inputs(path, inputs)
         if file.st_size and not force:
             raise ValueError(
                 f"{path} exists already: give another --out, or --force to replace it."
@@ -79,7 +79,7 @@ def output(path: Path, force: bool, inputs: Sequence[str | os.PathLike] = ()) ->
         yield path
 
 
-def _refuse_inputs(path: Path, inputs: Sequence[str | os.PathLike]) -> None:
+def refuse_inputs(path: Path, inputs: Sequence[str | os.PathLike]) -> None:
     """Refuse to write over an input, however its path is spelled and whether or not it exists."""
     for each in inputs:
         same = os.path.realpath(path) == os.path.realpath(each)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-__all__ = ["parser"]
+__all__ = ["parsed", "parser"]
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
@@ -88,6 +88,18 @@ def parser() -> ArgumentParser:
     ):
         add(commands)
     return top
+
+
+def parsed(arguments: Sequence[str] | None) -> Namespace:
+    """Options of one command; queries and columns may also stand behind its options."""
+    top = parser()
+    options, more = top.parse_known_args(arguments)
+    several = {"query": "query", "group-by": "column"}.get(options.command)
+    if more and (several is None or any(word.startswith("-") for word in more)):
+        top.error(f"unrecognized arguments: {' '.join(more)}")
+    if more:
+        setattr(options, str(several), [*getattr(options, str(several)), *more])
+    return options
 
 
 def _command(
@@ -302,6 +314,12 @@ def _release(commands: Commands) -> None:
         help="go on if more than a tenth of the records is skipped; without it the release stops "
         "then, after 1%% of epsilon",
     )
+    release.add_argument(
+        "--resume",
+        action="store_true",
+        help="finish a release that was killed after its last measurement, from FILE.part beside "
+        "--out: reads no records and charges nothing; otherwise the same command",
+    )
 
 
 # -- views -----------------------------------------------------------------------------------------
@@ -346,8 +364,8 @@ def _query(commands: Commands) -> None:
         "--by",
         action="append",
         default=[],
-        metavar="COLUMN",
-        help="the count or mean of every group; may be repeated",
+        metavar="COLUMNS",
+        help="the count or mean of every group: a column, or several with commas",
     )
     _set(query)
     _level(query)

@@ -22,7 +22,7 @@ from ..kernels.views.ladders import column_plan
 from ..mechanisms import discrete_laplace_variance
 from ..release import SKIPPED
 from ..synthesis.workloads import as_workload, means_of, used_sets
-from .csv_lines import Declared, read_records
+from .csv_lines import no_records
 from .declared import read_domain
 from .describe import text_table
 from .methods import estimator_of, number
@@ -67,13 +67,10 @@ def plan(options: Namespace) -> int:
             "in a copy of the domain. Only the plan uses it."
         )
     estimator = estimator_of(options, domain)
-    columns: dict[str, Declared] = {name: domain[name] for name in domain.names}
-    if options.unit is not None:
-        columns[options.unit] = None
     # A trial fit without records: what it refuses, a release refuses, and it divides the budget.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator.fit(read_records([], list(columns), columns))
+        estimator.fit(no_records(domain, options.unit))
     loss: PrivacyLoss = estimator.privacy_loss_
     domain = estimator.domain_
     print(f"{options.method} on {len(domain.names)} columns, epsilon {float(loss.epsilon):g}")

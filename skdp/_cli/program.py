@@ -8,7 +8,8 @@ import sys
 import threading
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Self, TypeVar
 
 from ..exceptions import BudgetExceededError, LedgerError, RecordsLostError
@@ -18,7 +19,19 @@ __all__ = ["Withheld", "main", "read"]
 
 Read = TypeVar("Read")
 
-_INTERRUPTED = "Interrupted. Charges already made to a ledger stand."
+# What messages say to those who write Python, and to those who write in a shell.
+_IN_A_SHELL = {
+    "Domain.check(rows)": "`skdp domain check`",
+    " With on_loss='stop' a release that loses more than a tenth of the records stops after the "
+    "first part of epsilon.": "",
+    "on_loss='warn'": "--accept-loss",
+    "fit again with epsilon=": "release again with --epsilon ",
+    "nullable=True": "nullable: true",
+    "or other=": "or other:",
+    "leave epsilon out": "leave --budget out",
+    "max_contributions= and unit=": "--max-contributions and --unit",
+    "max_json=": "--max-json ",
+}
 
 
 class Withheld(Exception):
@@ -27,15 +40,14 @@ class Withheld(Exception):
     Parameters
     ----------
     error : Exception
-    charged : bool
-        Whether a ledger may have been charged.
+    left : str
+        What became of the charge.
     """
 
-    def __init__(self, error: Exception, *, charged: bool) -> None:
-        stands = "The charge to the ledger stands." if charged else "Nothing was charged."
+    def __init__(self, error: Exception, left: str) -> None:
         super().__init__(
             f"Failed ({type(error).__name__}). The message is withheld, because it may quote "
-            f"values of the data. {stands}"
+            f"values of the data. {left}"
         )
 
 
@@ -57,7 +69,7 @@ def read(rows: Callable[[Progress], Read], progress: Progress) -> Read:
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
             raise
-        raise Withheld(error, charged=False) from None
+        raise Withheld(error, "Nothing was charged.") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,16 +80,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, default=None
         None takes those of the process.
     """
-    from .parser import parser
+    from .parser import parsed
 
-    options = parser().parse_args(arguments)
-    with _Stops() as stops:
+    options = parsed(arguments)
+    with _Stops() as stops, _warnings_as_messages():
         try:
             code = _run(options)
-        except KeyboardInterrupt:
-            code = _failed(128 + signal.SIGINT, _INTERRUPTED)
+        except KeyboardInterrupt as error:
+            code = _failed(128 + signal.SIGINT, str(error) or "Interrupted.")
         # An engine may report another error when a signal interrupts it.
         return 128 + stops.number if code and stops.number else code
+
+
+@contextmanager
+def _warnings_as_messages() -> Iterator[None]:
+    """Warnings are one line each, without the place in the code."""
+    usual = warnings.formatwarning
+    warnings.formatwarning = lambda message, *place, **more: f"Warning: {_in_a_shell(message)}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 class _Stopped(KeyboardInterrupt):
@@ -151,6 +174,13 @@ def _run(options: Namespace) -> int:
         return _failed(4, str(error))
 
 
+def _in_a_shell(message: object) -> str:
+    text = str(message)
+    for python, shell in _IN_A_SHELL.items():
+        text = text.replace(python, shell)
+    return text
+
+
 def _failed(code: int, message: str) -> int:
-    print(message, file=sys.stderr)
+    print(_in_a_shell(message), file=sys.stderr)
     return code

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
 from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from .. import __version__
+from .._random import Journal, noise_source
 from ..accounting import LedgerError, PrivacyLedger
+from ..domain import Domain
 from ..exceptions import BudgetExceededError, RecordsLostError
+from ..release import Synopsis
+from ..release.files import read_archive, write_archive
 from . import outputs
+from .csv_lines import no_records
 from .declared import read_domain
 from .methods import estimator_of, number
 from .program import Withheld, read
@@ -20,6 +30,9 @@ from .sources import Source, open_source
 from .workloads import workload_file
 
 __all__ = ["release"]
+
+# What a file of measurements is, by its metadata, and the most bytes that it unpacks to.
+_KIND, _VERSION, _MOST_BYTES = "skdp measurements", 1, 1 << 34
 
 
 def release(options: Namespace) -> int:
@@ -31,37 +44,34 @@ def release(options: Namespace) -> int:
     inputs = [each for each in files if each is not None]
     if ledger_file is not None:
         inputs += [ledger_file + suffix for suffix in outputs.SQLITE]
-    with (
-        open_source(options.data, domain, options.unit, options=options) as source,
-        outputs.output(Path(options.out), options.force, inputs) as out,
-    ):
+    part = Path(f"{options.out}.part")
+    outputs.refuse_inputs(part, inputs)
+    ledger = None
+    if options.resume:
         estimator = estimator_of(options, domain)
-        if ledger_file and options.budget is None and not Path(ledger_file).exists():
-            raise ValueError(
-                f"There is no ledger file {options.ledger!r}. To start one, give its total "
-                "budget: --budget EPSILON."
-            )
-        _try_out(estimator, source)
-        ledger = None
-        if ledger_file is not None:
-            ledger = PrivacyLedger(number(options.budget, "--budget"), path=ledger_file).noted(
-                Path(options.out).name, purpose=options.purpose, source=options.data
-            )
-        else:
-            print(
-                "Warning: no --ledger: what this release spends is recorded nowhere, and must be "
-                "added up by hand with all other releases of these records.",
-                file=sys.stderr,
-            )
-        # Somebody is there who can correct the declaration, before the rest is spent.
-        on_loss = "warn" if options.accept_loss else "stop"
-        estimator.set_params(ledger=ledger, on_loss=on_loss)
-        _fit(estimator, source, progress, charged=ledger is not None)
-        progress.say(f"Writing {options.out}.")
-        synopsis = estimator.synopsis_
-        if source.assumes:
-            synopsis.privacy_loss = synopsis.privacy_loss.assuming(source.assumes)
-        outputs.save(synopsis, out)
+        with outputs.output(Path(options.out), options.force, inputs) as out:
+            synopsis = _finished(options, estimator, domain, part, progress)
+            outputs.save(synopsis, out)
+        if ledger_file is not None and Path(ledger_file).is_file():
+            ledger = PrivacyLedger(path=ledger_file)
+    else:
+        with (
+            open_source(options.data, domain, options.unit, options=options) as source,
+            outputs.output(Path(options.out), options.force, inputs) as out,
+        ):
+            estimator = estimator_of(options, domain)
+            if part.exists():
+                raise ValueError(
+                    f"{part} holds all measurements of a release that was killed. Finish it with "
+                    "--resume, which costs nothing; or remove the file."
+                )
+            _refuse_missing(ledger_file, options)
+            _try_out(estimator, source)
+            ledger = _opened(ledger_file, options, source)
+            synopsis = _measured(options, estimator, domain, source, ledger, part, progress)
+            progress.say(f"Writing {options.out}.")
+            outputs.save(synopsis, out)
+    part.unlink(missing_ok=True)
     print(f"{options.out}: {synopsis.privacy_loss}")
     print(f"records: {synopsis.skipped}")
     if ledger is not None:
@@ -78,6 +88,31 @@ def _ledger_file(options: Namespace) -> str | None:
     return os.path.expanduser(options.ledger)
 
 
+def _refuse_missing(ledger_file: str | None, options: Namespace) -> None:
+    if ledger_file and options.budget is None and not Path(ledger_file).exists():
+        raise ValueError(
+            f"There is no ledger file {options.ledger!r}. To start one, give its total "
+            "budget: --budget EPSILON."
+        )
+
+
+def _opened(ledger_file: str | None, options: Namespace, source: Source) -> PrivacyLedger | None:
+    """The ledger, which writes to each charge what it is for; a warning where there is none."""
+    if ledger_file is not None:
+        return PrivacyLedger(number(options.budget, "--budget"), path=ledger_file).noted(
+            Path(options.out).name,
+            purpose=options.purpose,
+            source=options.data,
+            assumes=source.assumes,
+        )
+    print(
+        "Warning: no --ledger: what this release spends is recorded nowhere, and must be "
+        "added up by hand with all other releases of these records.",
+        file=sys.stderr,
+    )
+    return None
+
+
 def _try_out(estimator: Any, source: Source) -> None:
     """A trial fit without records: its errors contain no value, so they are shown in full.
 
@@ -88,17 +123,129 @@ def _try_out(estimator: Any, source: Source) -> None:
         estimator.fit(source.empty())
 
 
-def _fit(estimator: Any, source: Source, progress: Progress, *, charged: bool) -> None:
+def _measured(
+    options: Namespace,
+    estimator: Any,
+    domain: Domain,
+    source: Source,
+    ledger: PrivacyLedger | None,
+    part: Path,
+    progress: Progress,
+) -> Synopsis:
     """Read the file, charge, and measure.
 
     A file is parsed before the charge, so that a disk that fails costs nothing; in an engine it is
     read after it. The values are not looked at until the fit has charged.
     """
-    records = read(source.rows, progress)
+    resumable = options.method == "marginals"
+
+    def keep(answers: list[Any]) -> None:
+        metadata = {
+            "format": _KIND,
+            "version": _VERSION,
+            "skdp": __version__,
+            "release": _described(options, estimator, domain),
+            "assumes": source.assumes,
+        }
+        arrays = {
+            f"{turn}.{place}": np.asarray(array)
+            for turn, answer in enumerate(answers)
+            for place, array in enumerate(answer if isinstance(answer, tuple) else [answer])
+        }
+        # A release that can still be finished must not fail because it cannot be resumed.
+        with contextlib.suppress(OSError):
+            write_archive(part, metadata, arrays)
+
+    # Somebody is there who can correct the declaration, before the rest is spent.
+    estimator.set_params(ledger=ledger, on_loss="warn" if options.accept_loss else "stop")
+    if resumable:
+        estimator.set_params(random_state=Journal(noise_source(estimator.random_state), keep))
+    spent = None if ledger is None else ledger.spent
+    try:
+        records = read(source.rows, progress)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("Interrupted. Nothing was charged.") from None
     progress.say("Measuring.")
     try:
         estimator.fit(records)
     except (BudgetExceededError, LedgerError, RecordsLostError):
         raise
+    except (Exception, KeyboardInterrupt) as error:
+        if part.exists():
+            left = f"All is measured, in {part}: --resume finishes the release, at no cost."
+        elif ledger is not None and ledger.spent == spent:
+            left = "Nothing was charged."
+        else:
+            why = "not everything was measured" if resumable else f"{options.method} cannot resume"
+            left = f"What it spent stays spent, and the release is lost: {why}."
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(f"Interrupted. {left}") from None
+        raise Withheld(error, left) from None
+    synopsis: Synopsis = estimator.synopsis_
+    return _assuming(synopsis, source.assumes)
+
+
+def _finished(
+    options: Namespace, estimator: Any, domain: Domain, part: Path, progress: Progress
+) -> Synopsis:
+    """Finish a release from its measurements, as post-processing: see `Journal`.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or they are damaged, or those of another release.
+    """
+    if not part.exists():
+        raise ValueError(
+            f"There is no {part}: nothing is left to finish. If the release was killed, that was "
+            "before everything was measured, and what was charged for it is lost."
+            if options.method == "marginals"
+            else "Only releases by --method marginals can be resumed."
+        )
+    version, theirs, assumes, arrays = read_archive(
+        part,
+        _KIND,
+        _VERSION,
+        lambda known, found: (known["skdp"], known["release"], known["assumes"], found),
+        _MOST_BYTES,
+    )
+    if version != __version__:
+        raise ValueError(
+            f"{part} was written by skdp {version}, and this is {__version__}: finish the release "
+            "with that version."
+        )
+    mine = _described(options, estimator, domain)
+    for name in [name for name, value in mine.items() if theirs.get(name) != value]:
+        raise ValueError(
+            f"{part} holds the measurements of another release: its {name} was "
+            f"{theirs.get(name)}, and {mine[name]} is given. Repeat the command that was killed, "
+            "with --resume."
+        )
+    answers: dict[int, list[np.ndarray]] = {}
+    for name in arrays:
+        answers.setdefault(int(name.split(".")[0]), []).append(arrays[name].copy())
+    told = [each[0][()] if len(each) == 1 else tuple(each) for each in answers.values()]
+    source = noise_source(estimator.random_state)
+    estimator.set_params(random_state=Journal(source, lambda answers: None, told))
+    progress.say(f"Finishing from {part}.")
+    try:
+        estimator.fit(no_records(domain, options.unit))
     except Exception as error:
-        raise Withheld(error, charged=charged) from None
+        raise ValueError(
+            f"{part} does not hold all measurements of this release: it is damaged."
+        ) from error
+    synopsis: Synopsis = estimator.synopsis_
+    return _assuming(synopsis, assumes)
+
+
+def _described(options: Namespace, estimator: Any, domain: Domain) -> Mapping[str, str]:
+    """What decides a release, in words; nothing else of the options does."""
+    left_out = ("domain", "ledger", "on_loss", "random_state", "verbose")
+    given = {n: repr(v) for n, v in estimator.get_params().items() if n not in left_out}
+    return {"data": options.data, "domain": domain.fingerprint, "method": options.method, **given}
+
+
+def _assuming(synopsis: Synopsis, assumes: str) -> Synopsis:
+    if assumes and synopsis.privacy_loss is not None:
+        synopsis.privacy_loss = synopsis.privacy_loss.assuming(assumes)
+    return synopsis

@@ -92,8 +92,7 @@ def open_source(
             table.header,
             columns,
             f"The first line of {path}",
-            "It must name the columns as the domain does. A CSV file has commas between its "
-            "fields; give another sign with --sep.",
+            "It must name the columns as the domain does. Remove lines that stand above the names.",
         )
         columns += present(table.header, more)
         yield _TableSource(table, {n: domain.declared(n) if n in domain else None for n in columns})
@@ -161,6 +160,13 @@ def _opened(path: str, options: Any) -> Iterator[_Table]:
         except (EOFError, zlib.error, lzma.LZMAError, OSError, zipfile.BadZipFile):
             raise ValueError(f"{path} is no compressed file, or it is damaged.") from None
         header = names_of(first, path, form)
+        other = next((sign for sign in ";\t|" if sign in header[0]), None)
+        if len(header) == 1 and other is not None and getattr(options, "sep", None) is None:
+            name = "tab" if other == "\t" else other
+            raise ValueError(
+                f"The first line of {path} has no comma, and has {name!r}: if that stands between "
+                f"the fields, give --sep '{name}'. Else give --sep ','."
+            )
 
         def records(progress: Progress) -> Iterator[Sequence[Any] | None]:
             size = os.fstat(plain.fileno()).st_size

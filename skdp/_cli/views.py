@@ -66,12 +66,19 @@ def verify(options: Namespace) -> int:
     told("epsilon", "unknown" if loss is None else f"{float(loss.epsilon):g}", loss is not None)
     seeded = loss is not None and loss.seeded
     told("seeded", "YES, NO GUARANTEE" if seeded else "no", not seeded)
-    told("domain", synopsis.domain.fingerprint, not synopsis.domain.inferred)
+    text = f", found for the declared {synopsis.declared}" if synopsis.declared else ""
+    told("domain", synopsis.domain.fingerprint + text, not synopsis.domain.inferred)
+    if loss is not None and loss.assumes:
+        told("assumes", f"that {loss.assumes}")
     told("records", str(lost or "not known how many were skipped"), lost is not None)
     if options.ledger is not None and loss is not None:
         if not Path(options.ledger).is_file():
             raise ValueError(f"There is no ledger file {options.ledger!r}.")
-        found = _charges_of(synopsis, loss, PrivacyLedger(path=options.ledger).to_frame())
+        charges = PrivacyLedger(path=options.ledger).to_frame()
+        # Releases of equal parts are told apart by their names, unless the file was renamed.
+        own = charges["name"] == Path(options.view).name
+        texts = [_charges_of(synopsis, loss, charges, each) for each in (own, own | True)]
+        found = texts[0] or texts[1]
         told("ledger entry", found or f"none in {options.ledger}", bool(found))
     published = options.fingerprint
     same = published is None or digits.startswith(published.lower())
@@ -84,23 +91,34 @@ def verify(options: Namespace) -> int:
     return 1 if wrong else 0
 
 
-def _charges_of(synopsis: Synopsis, loss: PrivacyLoss, charges: pd.DataFrame) -> str:
+def _charges_of(
+    synopsis: Synopsis, loss: PrivacyLoss, charges: pd.DataFrame, those: pd.Series
+) -> str:
     """Charges of a ledger that a release may belong to, in words: those with its parts.
 
     A release that could have stopped was charged in two steps, the part of skipped records first.
     """
-    parts = parts_text(loss.parts)
-    rest = parts_text({name: part for name, part in loss.parts.items() if name != SKIPPED})
+    steps = [
+        loss.parts,
+        {name: part for name, part in loss.parts.items() if name == SKIPPED},
+        {name: part for name, part in loss.parts.items() if name != SKIPPED},
+    ]
+    whole, first, rest = map(parts_text, steps)
+    same = those & (charges["domain"] == (synopsis.declared or synopsis.domain.fingerprint))
+    same &= (charges["seeded"] == loss.seeded) & charges["parts"].isin([whole, first, rest])
     charges = charges.set_axis(range(1, len(charges) + 1))
-    # Ledgers know the declared domain, releases that with the ranges that were found.
-    found_ranges = "ranges" in loss.parts
-    same = (charges["domain"] == synopsis.domain.fingerprint) | found_ranges
-    same &= charges["parts"].isin([parts, rest]) & (charges["seeded"] == loss.seeded)
-    found = []
-    for number, row in charges[same].iterrows():
-        told = {"for": row["purpose"], "from": row["source"]}
+    found, begun = [], {}
+    for number, row in charges[same.to_numpy()].iterrows():
+        if row["parts"] == first:
+            begun[row["name"]] = number
+            continue
+        before = begun.pop(row["name"], None) if row["parts"] == rest else 0
+        if before is None:
+            continue
+        told = {"for": row["purpose"], "from": row["source"], "assuming that": row["assumes"]}
         more = "".join(f" {word} {text!r}" for word, text in told.items() if text)
-        found.append(f"number {number} of {row['time']:%Y-%m-%d %H:%M} UTC, {row['name']!r}{more}")
+        numbers = f"numbers {before} and {number}" if before else f"number {number}"
+        found.append(f"{numbers} of {row['time']:%Y-%m-%d %H:%M} UTC, {row['name']!r}{more}")
     return "; ".join(found)
 
 
@@ -164,11 +182,12 @@ def _table(
         rows = [["", *names], *([name, *row] for name, row in zip(names, cells, strict=True))]
         return rows, found.attrs["guarantee"]
     kind = "count" if options.mean is None else "mean"
-    found = synopsis.aggregate(options.by, options.mean, text, **how)
-    rows = [[*options.by, kind, "interval"]]
+    by = _columns(options.by, synopsis)
+    found = synopsis.aggregate(by, options.mean, text, **how)
+    rows = [[*by, kind, "interval"]]
     for _, row in found.iterrows():
         interval = f"[{_shown(row['lower'])}, {_shown(row['upper'])}]"
-        rows.append([*(str(row[name]) for name in options.by), _shown(row[kind]), interval])
+        rows.append([*(str(row[name]) for name in by), _shown(row[kind]), interval])
     return rows, found.attrs["guarantee"]
 
 
@@ -193,6 +212,12 @@ def _bands(given: list[str]) -> dict[str, list[Any]]:
     return {name: [_value(edge.strip()) for edge in text.split(",")] for name, text in pairs}
 
 
+def _columns(given: list[str], synopsis: Synopsis) -> list[str]:
+    """Names of columns, of which several may stand together with commas between them."""
+    known = synopsis.domain.names
+    return [n for text in given for n in ([text] if text in known else text.split(","))]
+
+
 def _pairs(given: list[str], option: str, form: str) -> list[tuple[str, str]]:
     for text in given:
         if "=" not in text:
@@ -213,10 +238,11 @@ def _value(text: str) -> Any:
 def group_by(options: Namespace) -> int:
     """Count the records of every group, with the mean of a column where one is named."""
     synopsis = _loaded(options)
+    columns = _columns(options.column, synopsis)
 
     def groups() -> pd.DataFrame:
         table = synopsis.aggregate(
-            options.column,
+            columns,
             options.mean,
             options.where,
             bands=_bands(options.bands),
@@ -226,7 +252,7 @@ def group_by(options: Namespace) -> int:
             names=_names(options.set),
         )
         # Intervals and other labels as text.
-        kinds = {n: object for n in options.column if isinstance(table[n].dtype, pd.IntervalDtype)}
+        kinds = {n: object for n in columns if isinstance(table[n].dtype, pd.IntervalDtype)}
         return table.astype(kinds)
 
     # More digits would be those of the noise.

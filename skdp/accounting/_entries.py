@@ -15,8 +15,8 @@ from ._loss import PrivacyLoss, short_text
 
 RECORD, PERSON = "record", "person"
 # What a charge says of itself beside its name: free text; the source of the records as given; the
-# class that made the release; and a hash of the domain.
-ABOUT = ("purpose", "source", "estimator", "domain")
+# class that made the release; a hash of the domain; and what its guarantee assumes of the source.
+ABOUT = ("purpose", "source", "estimator", "domain", "assumes")
 # Suffix by which earlier versions marked the name of a charge that protects a person.
 OLD_MARK = ", unit: person"
 # Largest denominator of what was spent, and the part of a charge that rounding adds: less than
@@ -51,7 +51,8 @@ def new_entry(
     reserve: Fraction = Fraction(0),
 ) -> Entry:
     """A charge made now, by this process."""
-    told = {key: value for key, value in (about or {}).items() if value}
+    told = {"assumes": loss.assumes, **(about or {})}
+    told = {key: value for key, value in told.items() if value}
     wrong = [key for key, value in told.items() if key not in ABOUT or not isinstance(value, str)]
     if wrong:
         raise TypeError(

@@ -153,7 +153,8 @@ class PrivacyLedger:
             A number is the epsilon of one record; for a person give
             ``PrivacyLoss(epsilon, max_contributions=...)``.
         about : mapping of str to str, default=None
-            What the officer's page says of it: "purpose", "source", "estimator", "domain".
+            What the officer's page says of it: "purpose", "source", "estimator", "domain",
+            "assumes".
         reserve : number or Fraction, default=0
             Epsilon that must be left after this charge, or it is refused: for a release that is
             charged in steps. It is not spent.
@@ -172,7 +173,12 @@ class PrivacyLedger:
         self._store.charge(new_entry(name, loss, about, as_fraction(reserve, "reserve")))
 
     def noted(
-        self, name: str | None = None, *, purpose: str = "", source: str = ""
+        self,
+        name: str | None = None,
+        *,
+        purpose: str = "",
+        source: str = "",
+        assumes: str = "",
     ) -> PrivacyLedger:
         """A second handle on this ledger, which writes to every charge what it is for.
 
@@ -184,6 +190,8 @@ class PrivacyLedger:
             Free text.
         source : str, default=""
             Where the records come from, such as the name of a file.
+        assumes : str, default=""
+            What must be true of the source for the guarantee to hold.
 
         Returns
         -------
@@ -197,7 +205,7 @@ class PrivacyLedger:
         >>> ledger.to_frame()[["name", "purpose"]].values.tolist()
         [['visits', 'Annual report, table 3']]
         """
-        about = {"purpose": purpose, "source": source}
+        about = {"purpose": purpose, "source": source, "assumes": assumes}
         entry = new_entry(name or "charge", PrivacyLoss(1), about)
         return _with_store(NotedStore(self._store, name, dict(entry.about)))
 
@@ -211,8 +219,8 @@ class PrivacyLedger:
             text), ``parts`` (text), ``seeded`` (no guarantee), ``process`` (its id), ``unit``
             ("record" or "person"), ``max_contributions`` (how many records of a person count;
             missing for records, and where an earlier version did not store it), and texts that may
-            be empty: ``purpose`` and ``source`` as they were given (see `noted`), ``estimator``
-            (the class), ``domain`` (the first digits of the hash of its JSON).
+            be empty: ``purpose``, ``source`` and ``assumes`` as they were given (see `noted`),
+            ``estimator`` (the class), ``domain`` (the first digits of the hash of its JSON).
         """
         return ledger_frame(self._store.entries())
 

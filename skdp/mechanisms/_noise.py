@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._random import Call, Tape, noise_source
+from .._random import Call, Tape, kept, noise_source
 from .._types import BoolArray, IntArray
 from .._validation import as_fraction
 from ._bounded_grid import BoundedGrid
@@ -44,6 +44,7 @@ def as_integers(values: ArrayLike, name: str, remedy: str) -> NDArray[np.integer
     return array
 
 
+@kept
 def discrete_laplace(
     values: ArrayLike, epsilon: Any, sensitivity: Any = 1, *, random_state: Any = None
 ) -> IntArray:
@@ -114,6 +115,7 @@ def clamped(array: NDArray[Any]) -> NDArray[Any]:
     return np.clip(array, -REACH if array.dtype.kind == "i" else 0, REACH)
 
 
+@kept
 def above_threshold(
     values: ArrayLike,
     epsilon: Any,

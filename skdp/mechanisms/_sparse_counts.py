@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._random import Call, Tape, noise_source
+from .._random import Call, Tape, kept, noise_source
 from .._types import CodeArray, IntArray
 from .._validation import as_fraction, as_integer
 from ._false_cells import distinct_rows, draw_cells, draw_false_count
@@ -24,6 +24,7 @@ from ._noise import as_integers, clamped, discrete_laplace, least_reach
 __all__ = ["least_threshold", "sparse_counts"]
 
 
+@kept
 def sparse_counts(
     codes: ArrayLike,
     counts: ArrayLike,

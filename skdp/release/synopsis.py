@@ -92,6 +92,8 @@ class Synopsis:
     mechanism : str
     skipped : SkippedRecords or None
         Noisy counts of the records that were kept, and skipped because of each column.
+    declared : str or None
+        Where ranges were found, the fingerprint of the domain without them, as the ledger has it.
 
     Notes
     -----
@@ -115,6 +117,8 @@ class Synopsis:
     0  20 to 39  any    800
     1  40 to 59  any    400
     """
+
+    declared: str | None = None
 
     def __init__(
         self,
@@ -1113,12 +1117,12 @@ class Synopsis:
         The file is a zip archive of ``metadata.json`` (UTF-8: ``format`` "skdp synopsis",
         ``version`` 1, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
         ``seeded``, ``mechanism``, ``skipped`` with noisy counts or null, ``model`` with its kind
-        and facts) and of one ``NAME.npy`` array for each array of the model (NumPy's format,
-        numbers only; for boxes ``lower``,
-        ``upper``, ``counts``, perhaps ``measured``; for views of pairs ``marginals``,
-        ``tables``, and where they are needed ``groups``, ``rows``, ``row_weights``; if there are
-        several parts, names end with the number of the part; for networks ``tables``, perhaps
-        ``groups``). It never holds a seed. Equal releases give equal bytes.
+        and facts, perhaps ``declared``) and of one ``NAME.npy`` array for each array of the model
+        (NumPy's format, numbers only; for boxes ``lower``, ``upper``, ``counts``, perhaps
+        ``measured``; for views of pairs ``marginals``, ``tables``, and where they are needed
+        ``groups``, ``rows``, ``row_weights``; if there are several parts, names end with the number
+        of the part; for networks ``tables``, perhaps ``groups``). It never holds a seed. Equal
+        releases give equal bytes.
         """
         facts, arrays = self.model.to_arrays()
         loss = self.privacy_loss
@@ -1131,6 +1135,8 @@ class Synopsis:
             "skipped": self.skipped and self.skipped.to_data(),
             "model": {"kind": self.model.kind, **facts},
         }
+        if self.declared is not None:
+            metadata["declared"] = self.declared
         write_archive(path, metadata, arrays)
 
     @classmethod
@@ -1176,4 +1182,7 @@ class Synopsis:
         model = _MODELS[kind].from_arrays(domain.shape, facts, arrays)
         lost = metadata.get("skipped")
         skipped = None if lost is None else SkippedRecords.from_data(lost, domain)
-        return cls(domain, model, privacy_loss=loss, mechanism=mechanism, skipped=skipped)
+        made = cls(domain, model, privacy_loss=loss, mechanism=mechanism, skipped=skipped)
+        declared = metadata.get("declared")
+        made.declared = None if declared is None else str(declared)
+        return made

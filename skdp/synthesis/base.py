@@ -115,6 +115,8 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         # The noise was drawn for the loss of one record; the whole loss is published.
         synopsis.privacy_loss = loss
         synopsis.skipped = skipped
+        if found:
+            synopsis.declared = declared.fingerprint
 
         self._remember_columns(X, rows)
         self._layout = layout

@@ -58,7 +58,7 @@ def skeleton(source: Any, style: str = "python") -> Code:
 def draft_text(drafts: Sequence[Draft], style: str) -> Code:
     """Declarations with blanks, as Python or as YAML that `Domain.from_yaml` reads."""
     if style == "yaml":
-        lines = [f"# {_ABOUT[0]}", f"# {_ABOUT[1]}`skdp domain check DATA`."]
+        lines = [f"# {_ABOUT[0]}", f"# {_ABOUT[1]}`skdp domain check DATA --domain FILE`."]
         lines += ["format: skdp.domain", "version: 2", "attributes:"]
         for name, data, note in drafts:
             hidden = "# " if data["type"] is None else ""
