@@ -38,10 +38,12 @@ LONG = {*(Path(__file__).parent / "tests" / "long.txt").read_text().splitlines()
 
 
 def pytest_addoption(parser):
+    """`--times`, from which `tests/long.py` makes its list."""
     parser.addoption("--times", metavar="FILE", help="append CPU seconds and name of each test")
 
 
 def pytest_collection_modifyitems(items):
+    """Tests of the list are marked "long"."""
     for item in items:
         if not LONG.isdisjoint((item.nodeid, item.nodeid.partition("[")[0])):
             item.add_marker("long")

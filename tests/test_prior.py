@@ -25,6 +25,7 @@ from skdp import (
 from skdp.inspection import assert_private, privacy_report
 from skdp.kernels.views.prior import nearer_to
 from skdp.quality import k_marginal
+from skdp.synthesis import priors
 from skdp.synthesis.priors import as_prior
 
 KINDS = list("pqrstu")
@@ -195,6 +196,15 @@ def test_rows_that_do_not_fit_are_counted_and_left_out():
     with pytest.warns(UserWarning, match="10 of 100 rows of the prior do not fit"):
         found = as_prior(PublicTable(public), DOMAIN, warn=True)
     assert found.worth == 90
+
+
+def test_rows_of_a_prior_are_encoded_once(monkeypatch):
+    read = []
+    encoded = priors._codes_of_table
+    monkeypatch.setattr(priors, "_codes_of_table", lambda *given: read.append(1) or encoded(*given))
+    made = MarginalSynthesizer(1, domain=DOMAIN, prior=PublicTable(rows(200)), random_state=0)
+    assert "prior" in made.fit(rows(50, seed=1)).synopsis_.mechanism
+    assert len(read) == 1
 
 
 def test_what_is_private_about_a_prior_is_reported():

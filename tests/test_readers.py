@@ -334,12 +334,15 @@ def test_a_person_of_a_record_that_cannot_be_read(tmp_path):
     assert main(command) == 0
 
 
-def test_marks_of_unreadable_lines_stay_with_their_frame(tmp_path):
-    rows = csv_lines.read_records([["1"], None, ["3"]], ["a"], {"a": Numeric(0, 9, bins=3)})
-    domain = Domain({"a": Numeric(0, 9, bins=3)})
-    assert domain.encode(rows)[:, 0].tolist() == [0, -1, 1]
-    with pytest.raises(ValueError, match="not those that were read"):
-        domain.encode(rows.iloc[:2])
+def test_marks_of_unreadable_lines_stay_with_their_rows():
+    domain = Domain({"a": Numeric(0, 9, bins=3, nullable=True)})
+    rows = csv_lines.read_records([["1"], None, ["9"]], ["a"], dict(domain.items()))
+    assert domain.encode(rows)[:, 0].tolist() == [0, -1, 2]
+    assert domain.encode(rows.iloc[[2, 1, 1]])[:, 0].tolist() == [2, -1, -1]
+    assert domain.encode(rows[rows["a"] == 9])[:, 0].tolist() == [2]
+    for other in (rows[::-1].reset_index(drop=True), rows.set_index(rows["a"])):
+        with pytest.raises(ValueError, match="the frame has another one than it was read with"):
+            domain.encode(other)
 
 
 def test_cells_of_hundreds_of_digits_do_not_stop_the_reader():

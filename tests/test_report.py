@@ -70,7 +70,7 @@ def test_statistics_are_those_of_pandas():
     for row in ("count", "mean", "25%", "50%", "75%"):
         assert found.loc[row, "n"] == pytest.approx(expected.loc[row, "n"])
     assert found.loc["std", "n"] == pytest.approx(held["n"].std(ddof=0))
-    assert found.loc[["min", "max"], "n"].tolist() == [0, 9]
+    assert found.loc[["lower", "upper"], "n"].tolist() == [0, 9]
     assert found.loc[["count", "top", "freq"], "c"].tolist() == (
         expected.loc[["count", "top", "freq"], "c"].tolist()
     )
@@ -175,7 +175,7 @@ def test_dates_missing_values_and_derived_columns(release):
     held = rows()
     assert isinstance(found.loc["mean", "day"], pd.Timestamp)
     assert abs(found.loc["mean", "day"] - held["day"].mean()) <= found.loc["mean_margin", "day"]
-    assert found.loc["max", "day"] == pd.Timestamp("2024-03-31")
+    assert found.loc["upper", "day"] == pd.Timestamp("2024-03-31")
     assert pd.isna(found.loc["std", "day"])
     assert found.loc["count", "pay"] == pytest.approx(held["pay"].notna().sum(), rel=0.1)
     domain = DOMAIN.select(["age", "sex"])

@@ -198,6 +198,33 @@ def test_tails_of_dependent_columns_are_near_the_truth(view):
         assert answer.upper - answer.lower < 2_000
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_a_skewed_column_have_its_median(seed):
+    rng = np.random.default_rng(seed)
+    debt = np.where(rng.random(3_000) < 0.3, 0, rng.lognormal(8.5, 1.2, 3_000))
+    domain = Domain({"debt": Numeric(0, 1_000_000)})
+    made = MarginalSynthesizer(1, domain=domain, random_state=seed).fit(debt[:, None])
+    assert np.median(made.sample(20_000, 0)) == pytest.approx(np.median(debt), rel=0.05)
+
+
+def test_blocks_without_records_do_not_hide_what_others_hold():
+    """All records in the first of 32 blocks, most in a few of its codes."""
+    rng, plan = np.random.default_rng(0), column_plan(1024, True)
+    exact = np.zeros(1024)
+    exact[:32] = np.rint(900 * 0.7 ** np.arange(32))
+    half, errors = (np.arange(1024) < 2).astype(float), []
+    for _ in range(20):
+        scales = {size: 30.0 / float(share) for size, share in plan.shares.items()}
+        column = ColumnEstimate(1024, plan.sizes, {n: 2 * b * b for n, b in scales.items()}, 100.0)
+        noisy = {
+            n: exact.reshape(n, -1).sum(axis=1) + rng.laplace(0, b, n) for n, b in scales.items()
+        }
+        column.fit(noisy, float(exact.sum()))
+        errors.append(float(half @ (column.counts - exact)))
+        assert column.variance(half) > 0
+    assert np.sqrt(np.mean(np.square(errors))) < 500
+
+
 @pytest.mark.slow
 def test_errors_have_the_variance_that_is_said():
     """Single columns and fine pairs: a chi-square test, false alarms below 1e-4."""

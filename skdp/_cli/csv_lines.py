@@ -197,7 +197,8 @@ def read_records(
     Returns
     -------
     frame : pandas.DataFrame
-        Its ``attrs`` tell which records fit no domain, as `Frame` reads them: private.
+        Its ``attrs`` tell which records fit no domain, by their index, as `Frame` reads them:
+        private.
     """
     place_of = {name: place for place, name in enumerate(header)}
     read: list[list[Value]] = [[] for _ in columns]
@@ -218,7 +219,8 @@ def read_records(
         {
             name: pd.Series(column, dtype=np.float64 if _numeric(attribute) else object)
             for (name, attribute), column in zip(columns.items(), read, strict=True)
-        }
+        },
+        index=pd.RangeIndex(len(unfit), name=UNFIT),
     )
     frame.attrs[UNFIT] = np.array(unfit, dtype=bool).tobytes()
     return frame

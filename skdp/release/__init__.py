@@ -81,6 +81,7 @@ from .model import Model
 from .network_density import Conditional, NetworkDensity
 from .network_model import NetworkModel
 from .queries import first_moment, parse, parse_parts
+from .ranks import without_negatives
 from .result import QueryResult
 from .rounding import round_line
 from .skipped import SKIPPED, SkippedRecords
@@ -126,4 +127,5 @@ __all__ = [
     "parse",
     "parse_parts",
     "round_line",
+    "without_negatives",
 ]

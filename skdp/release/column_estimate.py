@@ -136,26 +136,34 @@ class ColumnEstimate:
             if place:
                 detail = told - np.repeat(_means(told, len(before)), size // len(before))
             if place > 1 and size == 2 * len(before):
-                detail = detail * self._believed(place, detail)
+                detail = detail * self._believed(place, detail, before)
             counts = np.repeat(counts, size // len(counts)) + detail / (self.lattice // size)
             before = told
         self.counts = counts[: self.n_codes]
         if self.lattice > self.n_codes:
             self.counts = self.counts + self._beyond() * counts[self.n_codes :].sum()
 
-    def _believed(self, place: int, detail: FloatArray) -> FloatArray:
-        """Trust in each detail of a level; what is not believed is left to the variances."""
-        noise = float(self._scale_variances()[place][0])
+    def _believed(self, place: int, detail: FloatArray, held: FloatArray) -> FloatArray:
+        """Trust in each detail of a level; what is not believed is left to the variances.
+
+        The halves of neighbouring blocks differ by about the same share of what a block holds, as
+        far as that is known: empty ones say nothing of the others.
+        """
+        above, noise = (float(each[0]) for each in self._scale_variances()[place - 1 : place + 1])
+        width = self.lattice // len(held)
+        square = (np.maximum(held, 0.0) ** 2 + width * above) / width
         # Orthonormal coefficients: one for each block that is halved.
-        energy = 2.0 * detail[::2] ** 2 / (self.lattice // len(detail))
+        energy = 4.0 * detail[::2] ** 2 / width
         first = np.arange(0, len(energy), _POOLED)
         number = np.diff(np.append(first, len(energy)))
-        mean = np.add.reduceat(energy, first) / number
-        trust = np.maximum(1.0 - noise / np.maximum(mean, 1e-300), 0.0)
-        hidden = np.maximum(mean - noise, 0.0) + _DOUBT * noise * np.sqrt(2.0 / number)
-        self._lacking[place] = np.repeat((1.0 - trust) ** 2 * hidden, number)
-        self._scales[place] = np.repeat(trust**2 * noise, number) + self._lacking[place]
-        return np.repeat(trust, 2 * number)
+        pooled = np.add.reduceat(square**2, first)
+        share = np.maximum(np.add.reduceat(square * (energy - noise), first) / pooled, 0.0)
+        doubt = _DOUBT * noise * np.sqrt(2.0 / pooled)
+        believed = np.repeat(share, number) * square
+        trust = believed / (believed + noise)
+        self._lacking[place] = (1.0 - trust) ** 2 * (believed + np.repeat(doubt, number) * square)
+        self._scales[place] = trust**2 * noise + self._lacking[place]
+        return np.repeat(trust, 2)
 
     def join(self, ladder: Ladder, values: FloatArray | None, variances: FloatArray) -> None:
         """Add looks at sums over groups of codes, as coefficients of the basis of a ladder.

@@ -23,7 +23,7 @@ from .with_errors import mean_results
 __all__ = ["ColumnCounts", "describe", "told"]
 
 _QUANTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
-_STATISTICS = ["count", "unique", "top", "freq", "mean", "std", "min", *_QUANTILES, "max"]
+_STATISTICS = ["count", "unique", "top", "freq", "mean", "std", *_QUANTILES, "lower", "upper"]
 
 
 class ColumnCounts:
@@ -158,7 +158,7 @@ def _of_numbers(counted: ColumnCounts) -> dict[str, Any]:
     """Mean, standard deviation and quantiles."""
     attribute: Numeric = counted.attribute
     shown = _shown(attribute)
-    result: dict[str, Any] = {"min": shown(attribute.lower), "max": shown(attribute.upper)}
+    result: dict[str, Any] = {"lower": shown(attribute.lower), "upper": shown(attribute.upper)}
     if counted.known.sum() <= 0:
         return result
     confidence = Confidence(counted.level, quick=True) if counted.has_margins else None

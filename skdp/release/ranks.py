@@ -30,7 +30,7 @@ from .model import Model, Weights
 from .queries import weights_of
 from .result import QueryResult
 
-__all__ = ["as_shares", "quantiles"]
+__all__ = ["as_shares", "quantiles", "without_negatives"]
 
 # Places whose errors are computed, evenly by the share below; then, so many times at most, those at
 # the ends of the interval.
@@ -91,7 +91,7 @@ class _Ranked:
         self.parts = [self._present(part) for part in parts_of(query, domain)]
         self.spans = None if isinstance(attribute, Categorical) else _spans(attribute)
         self.order = _by_value(attribute, self.spans)
-        self.rising = _without_negatives(self.counts, self.order)
+        self.rising = without_negatives(self.counts, self.order)
 
     def _present(self, regions: Mapping[str, Region]) -> Weights:
         """Weights of the records of a conjunction that have a value."""
@@ -207,11 +207,12 @@ class _Ranked:
         return (low, high) if math.isnan(value) else (min(low, value), max(high, value))
 
 
-def _without_negatives(counts: FloatArray, order: IntArray) -> FloatArray:
+def without_negatives(counts: FloatArray, order: IntArray) -> FloatArray:
     """Counts whose running sums are the nearest to those of noisy ones that never fall.
 
     Cutting negative counts off instead would add a record's worth of noise to every empty bin, and
-    move quantiles towards the middle of the range.
+    move quantiles towards the middle of the range; taking the same from all would take most of a
+    value where it is spread over many bins.
     """
     if (counts >= 0).all():
         return counts

@@ -692,6 +692,9 @@ class Synopsis:
             ``frame.groupby(by)[column].agg(["count", "sum", "mean"])``, groups without records
             included; dates have no sum. Bins that are wider than one integer are intervals, missing
             values None. As in `sum`, records without a value in ``column`` do not count there.
+            Counts and sums add up to those of all records, by whatever columns, but where sums by
+            ``by`` were measured (``workload``): those are as they were measured, and differ from
+            the rest within both margins.
             With intervals, ``attrs`` holds ``level`` and ``guarantee``.
 
         Raises
@@ -823,9 +826,10 @@ class Synopsis:
         DataFrame
             A row for each column that can be asked for, with ``count`` of values that are not
             missing; of categories ``unique`` (how many are declared), ``top`` (the most frequent
-            one) and ``freq``; of numbers ``mean``, ``std``, ``25%``, ``50%``, ``75%`` and, as
-            ``min`` and ``max``, the declared range; dates have no ``std``. A margin is how far the
-            further end of the interval is; there is none if the release has no error bars.
+            one) and ``freq``; of numbers ``mean``, ``std``, ``25%``, ``50%``, ``75%`` and the range
+            of the domain, ``lower`` and ``upper``, which is no estimate and has no margin (`min`
+            and `max` estimate how far values reach); dates have no ``std``. A margin is how far
+            the further end of the interval is; there is none if the release has no error bars.
             ``attrs`` holds ``level`` and ``guarantee``: what the margins cover.
 
         Notes

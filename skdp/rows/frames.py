@@ -37,7 +37,7 @@ __all__ = [
 
 
 # Where a frame of pandas that was read from a file says, in its ``attrs``, which records fit no
-# domain: a byte for each.
+# domain: a byte for each. And the name of its index, which says which of them a row is.
 UNFIT = "skdp.unfit"
 
 
@@ -431,13 +431,20 @@ def _from_dataframe(frame: nw.DataFrame) -> Frame:
     columns = [make(series, name) for series, name in zip(natives, names, strict=True)]
     known = [str(name) if text else None for name, text in zip(names, texts, strict=True)]
     marks = getattr(native, "attrs", {}).get(UNFIT)
-    unfit = None if marks is None else np.frombuffer(marks, dtype=bool)
-    if unfit is not None and len(unfit) != len(frame):
+    return Frame(
+        known, columns, len(frame), library, None if marks is None else _unfit(native, marks)
+    )
+
+
+def _unfit(native: Any, marks: bytes) -> BoolArray:
+    """The marks of the rows of a frame, which may be some of those read, in any order."""
+    unfit, places = np.frombuffer(marks, dtype=bool), native.index.to_numpy()
+    if native.index.name != UNFIT or not np.isin(places, np.arange(len(unfit))).all():
         raise ValueError(
-            "The rows are not those that were read from the file: some were left out, added or "
-            "put in another order. Give the frame as it was read, or remove its attrs."
+            "Which records cannot be read is known by their index, and the frame has another one "
+            "than it was read with. Keep that index, or remove the frame's attrs."
         )
-    return Frame(known, columns, len(frame), library, unfit)
+    return unfit[places.astype(np.int64)]
 
 
 def check_unique(names: Iterable[Any]) -> None:

@@ -19,7 +19,14 @@ from ..._types import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
 from ...hierarchy import project_to_simplex
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-from ...release import Coefficients, ColumnEstimate, Ladder, MeasuredSums, ViewsModel
+from ...release import (
+    Coefficients,
+    ColumnEstimate,
+    Ladder,
+    MeasuredSums,
+    ViewsModel,
+    without_negatives,
+)
 from ...rows import Counts, CountTable
 from .attributes import Attribute, used_attributes
 from .candidates import MOST_CELLS, Candidates, Workload
@@ -902,8 +909,13 @@ class _Views:
                 found.append(Attribute(np.ones(1), np.arange(1), None, np.ones(1), np.arange(1)))
                 continue
             counts = _standing_out(self.columns[axis])
-            mu = project_to_simplex(counts, self.records) / self.records
             order = self.orders[axis]
+            # With an order not the nearest counts: noise of many codes would move all quantiles.
+            mu = np.zeros(size) if order is None else without_negatives(counts, order)
+            if mu.any():
+                mu = mu / mu.sum()
+            else:
+                mu = project_to_simplex(counts, self.records) / self.records
             order = np.argsort(-mu, kind="stable") if order is None else order
             if size <= self.groups:
                 found.append(Attribute(mu, order, None, mu, order))
