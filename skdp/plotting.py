@@ -51,7 +51,6 @@ _NAMES = 0.34
 _SMALLEST = 5.5
 # With more bars than this, intervals are drawn as a band instead of a line each.
 _MAX_WHISKERS = 60
-_BAND = {"alpha": 0.35, "linewidth": 0}
 
 
 class PlotAxis(NamedTuple):
@@ -136,8 +135,7 @@ def current_inks() -> Inks:
 
 def _line(number: int) -> str:
     """Colour of one of several lines."""
-    lines = current_inks().lines
-    return lines[number % len(lines)]
+    return current_inks().lines[number % len(_LIGHT)]
 
 
 def contrast(one: Any, other: Any) -> float:
@@ -473,16 +471,13 @@ def plot_correlations(
     ImportError
         If matplotlib is missing.
     """
-    from matplotlib.collections import LineCollection
     from matplotlib.colors import Normalize
 
     numbers = np.where(np.isnan(matrix), "", np.char.mod("%.2f", matrix))
     others = ~np.eye(len(names), dtype=bool) & np.isfinite(matrix)
     if interval is not None:
-        half = (interval[1] - interval[0]) / 2
-        up = np.ceil(1000 * half) / 1000
-        errors = np.where(half < 0.01, np.char.mod("%.3f", up), np.char.mod("%.2f", half))
-        numbers = np.where(others, np.char.add(np.char.add(numbers, "\n±"), errors), numbers)
+        errors = np.char.mod("\n±%.2f", np.maximum((interval[1] - interval[0]) / 2, 0.01))
+        numbers = np.where(others, np.char.add(numbers, errors), numbers)
     ax, image, cell = _matrix(ax, matrix, names, numbers, "RdBu_r", Normalize(-1.0, 1.0), title)
     ax.figure.colorbar(image, ax=ax, label="correlation", ticks=[-1, -0.5, 0, 0.5, 1])
     if interval is not None and cell >= _SMALLEST:
@@ -492,13 +487,9 @@ def plot_correlations(
         inks = [_ink_on(colour) for colour in image.to_rgba(matrix[others])]
         low, high = (columns + 0.42 * each[others] for each in interval)
         bottom = rows + (0.36 if ax.texts else 0.0)
-        for left, right, dy, width in (
-            (columns - 0.42, columns + 0.42, 0.0, 0.4),
-            (columns, columns, 0.06, 0.8),
-            (low, high, 0.0, 2.4),
-        ):
-            lines = np.stack([np.c_[left, bottom - dy], np.c_[right, bottom + dy]], axis=1)
-            ax.add_collection(LineCollection(list(lines), colors=inks, linewidths=width))
+        ax.hlines(bottom, columns - 0.42, columns + 0.42, colors=inks, linewidths=0.4)
+        ax.vlines(columns, bottom - 0.06, bottom + 0.06, colors=inks, linewidths=0.8)
+        ax.hlines(bottom, low, high, colors=inks, linewidths=2.4)
     return ax
 
 
@@ -698,12 +689,8 @@ def _size(axes: Sequence[PlotAxis]) -> tuple[float, float]:
 
 def _cell(ax: Any) -> tuple[float, float]:
     """Inches of a figure that belong to axes, before there is anything in them."""
-    figure, box = ax.get_figure(), ax.get_position(original=True)
-    width, height = figure.get_size_inches()
-    if ax.get_subplotspec() is None:
-        return width * box.width / 0.8, height * box.height / 0.8
-    rows, columns = ax.get_subplotspec().get_gridspec().get_geometry()
-    return width / columns, height / rows
+    box, (width, height) = ax.get_position(original=True), ax.get_figure().get_size_inches()
+    return width * box.width / 0.775, height * box.height / 0.77
 
 
 def _pooled(
@@ -751,9 +738,7 @@ def _bars(
 ) -> None:
     """Bars from zero, and over them their intervals."""
     inks, table = current_inks(), tables[0]
-    bars, line, across = (
-        (ax.barh, ax.hlines, ax.axvline) if lying else (ax.bar, ax.vlines, ax.axhline)
-    )
+    bars, line = (ax.barh, ax.hlines) if lying else (ax.bar, ax.vlines)
     middles = (borders[:-1] + borders[1:]) / 2
     thick = np.diff(borders) * (0.8 if axis.labels is not None else 1.0)
     if len(table) <= _MAX_LABELS or axis.labels is not None:
@@ -762,13 +747,13 @@ def _bars(
         ax.stairs(table, borders, fill=True, color=inks.main)
     if len(tables) > 1 and len(table) > _MAX_WHISKERS and not lying:
         inner = slice(0, len(axis.edges) - 1)
-        low, high = (each[inner] for each in tables[1:])
-        ax.stairs(high, axis.edges, baseline=low, fill=True, color=inks.ink, **_BAND)
+        high, style = tables[2][inner], {"alpha": 0.35, "linewidth": 0, "color": inks.ink}
+        ax.stairs(high, axis.edges, baseline=tables[1][inner], fill=True, **style)
     elif len(tables) > 1:
         line(middles, *tables[1:], color=inks.ink, linewidth=1.0)
     if axis.missing and axis.labels is None:
         ax.axvline(borders[-2], color=inks.grey, linewidth=0.8)
-    across(0, color=inks.ink, linewidth=0.8)
+    (ax.axvline if lying else ax.axhline)(0, color=inks.ink, linewidth=0.8)
     ax.grid(True, axis="x" if lying else "y", color=inks.faint, linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
@@ -809,8 +794,7 @@ def _heat_map(
     colours = colormaps["viridis"]
     colours = colours.with_extremes(bad=colours(0.0), under=colours(0.0))
     mesh = ax.pcolormesh(*drawn_borders, drawn.T, cmap=colours, norm=norm, rasterized=True)
-    outside = (mesh.norm.vmin == 0 and drawn.min() < 0) + 2 * (drawn.max() > mesh.norm.vmax)
-    extend = ("neither", "min", "max", "both")[int(outside)]
+    extend = "min" if mesh.norm.vmin == 0 and drawn.min() < 0 else "neither"
     bar = ax.figure.colorbar(mesh, ax=ax, label=label, extend=extend)
     if type(mesh.norm) is Normalize:
         _number_ticks(bar.ax.yaxis)
@@ -820,14 +804,11 @@ def _heat_map(
         bar.set_ticks([0.0, *ticks], labels=[_number(t) for t in (0.0, *ticks)])
         _fit_ticks(bar.ax.yaxis)
     if blocks is not None:
-        low = [borders[side][blocks[:, side, 0]] for side in (0, 1)]
-        high = [borders[side][blocks[:, side, 1]] for side in (0, 1)]
-        outlines = [
-            Rectangle((x, y), width, height)
-            for x, y, width, height in zip(
-                low[0], low[1], high[0] - low[0], high[1] - low[1], strict=True
-            )
-        ]
+        low, high = (
+            np.stack([borders[side][blocks[:, side, end]] for side in (0, 1)], axis=1)
+            for end in (0, 1)
+        )
+        outlines = [Rectangle(xy, *size) for xy, size in zip(low, high - low, strict=True)]
         ax.add_collection(
             PatchCollection(outlines, facecolor="none", edgecolor="white", linewidth=0.4)
         )
@@ -883,11 +864,7 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
     if described.missing:
         values, texts = [*values, middles[-1]], [*texts, "missing"]
     axis.set_ticks(values, labels=texts)
-    if described.log and described.edges[0] > 0:
-        from matplotlib.ticker import LogLocator, NullFormatter
-
-        axis.set_minor_locator(LogLocator(subs=range(2, 10)))
-        axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_formatter("")
     _fit_ticks(axis, last=described.missing)
 
 
@@ -979,21 +956,18 @@ def _fit_ticks(axis: Any, *, turned: bool = False, last: bool = False) -> None:
             scale, box = axis.get_transform(), axis.axes.bbox
             along = axis.axis_name == "x" and not turned
             low, high = scale.transform(np.asarray(axis.get_view_interval(), dtype=float))
-            share = (scale.transform(np.asarray(values, dtype=float)) - low) / (high - low)
+            share = (scale.transform(np.array(values, dtype=float)) - low) / (high - low)
             place = np.abs(share) * (box.width if axis.axis_name == "x" else box.height)
             reach = np.array([_width(t, size) + 5 if along else 1.15 * size for t in texts])
             reach *= axis.get_figure().dpi / 72 / 2
             shown = [k for k in np.argsort(place) if texts[k] and -1e-9 <= share[k] <= 1 + 1e-9]
-
-            def apart(one: int, other: int) -> bool:
-                return bool(abs(place[other] - place[one]) >= reach[one] + reach[other])
-
+            apart = np.abs(np.subtract.outer(place, place)) >= np.add.outer(reach, reach)
             kept = shown
             for every in range(1, len(shown) + 1):
                 kept = shown[::every]
                 if last:
-                    kept = [k for k in kept if apart(k, shown[-1])] + shown[-1:]
-                if all(apart(*both) for both in zip(kept[:-1], kept[1:], strict=True)):
+                    kept = [k for k in kept if apart[k, shown[-1]]] + shown[-1:]
+                if apart[kept[:-1], kept[1:]].all():
                     break
             return [text if k in kept else "" for k, text in enumerate(texts)]
 

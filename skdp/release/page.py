@@ -92,8 +92,7 @@ def bar_chart(
 ) -> str:
     """Bars from zero, a line of the margin on each, and texts below places from 0 to 1.
 
-    Negative counts, which noise makes of small ones, have no bar; their margin may show. Texts that
-    would touch the one before them or the last one are left out.
+    Negative counts, which noise makes of small ones, have no bar; their margin may show.
     """
     reach = np.where(np.isnan(margins), 0.0, margins)
     most = max(float((counts + reach).max(initial=0.0)), 1e-9)
@@ -101,7 +100,7 @@ def bar_chart(
     y = base - (base - top) * np.clip([counts, counts - reach, counts + reach], 0.0, most) / most
     gap = min(1.0, 0.1 * width)
     # The number at the top of the picture.
-    parts = [_line("axis", 0, _WIDTH, top), f'<text x="0" y="{top - 4}">{most:,.0f}</text>']
+    parts = [_line("axis", 0, top, _WIDTH, top), f'<text x="0" y="{top - 4}">{most:,.0f}</text>']
     for place, label in enumerate(labels):
         left, middle = place * width, (place + 0.5) * width
         text = f"{label}: {with_margin(counts[place], margins[place])}"
@@ -109,24 +108,15 @@ def bar_chart(
             f"<g><title>{html.escape(text)}</title>"
             f'<rect class="bar" x="{left + gap:.1f}" y="{y[0, place]:.1f}" '
             f'width="{width - 2 * gap:.1f}" height="{base - y[0, place]:.1f}"/>'
-            + (
-                f'<line class="band" x1="{middle:.1f}" x2="{middle:.1f}" '
-                f'y1="{y[1, place]:.1f}" y2="{y[2, place]:.1f}"/>'
-                if reach[place] > 0
-                else ""
-            )
+            + (_line("band", middle, y[1, place], middle, y[2, place]) * bool(reach[place] > 0))
             + "</g>"
         )
-    parts.append(_line("axis", 0, _WIDTH, base))
-    kept: list[str] = []
-    free, limit = 0.0, float(_WIDTH)
-    for share, text in [ticks[-1], *ticks[:-1]] if ticks else []:
+    parts.append(_line("axis", 0, base, _WIDTH, base))
+    for share, text in ticks:
         long = _LETTER * len(text)
-        left = min(max(share * _WIDTH - long / 2, 0.0), _WIDTH - long)
-        if left >= free and left + long <= limit:
-            kept.append(f'<text x="{left:.1f}" y="{_HEIGHT - 4}">{html.escape(text)}</text>')
-            free, limit = (left + long + 8, limit) if len(kept) > 1 else (0.0, left - 8)
-    return _svg(_WIDTH, _HEIGHT, [*parts, *kept], alt)
+        x = min(max(share * _WIDTH - long / 2, 0.0), _WIDTH - long)
+        parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - 4}">{html.escape(text)}</text>')
+    return _svg(_WIDTH, _HEIGHT, parts, alt)
 
 
 def with_margin(count: float, margin: float) -> str:
@@ -149,18 +139,13 @@ def named_bars(
     for place, (name, text) in enumerate(zip(names, texts, strict=True)):
         top = place * row
         name = _cut(name, int((_WIDTH - _LETTER * len(text)) / _LETTER) - 1)
-        parts.append(f'<text x="0" y="{top + 12}">{html.escape(name)}</text>')
-        parts.append(
-            f'<text x="{_WIDTH}" y="{top + 12}" text-anchor="end">{html.escape(text)}</text>'
-        )
-        parts.append(
-            f'<rect class="axis" x="0" y="{top + 16}" width="{_WIDTH}" height="8" fill="none"/>'
-        )
-        parts.append(
-            f'<rect class="bar" x="0" y="{top + 16}" width="{x[0, place]:.1f}" height="8"/>'
-        )
-        if reach[place] > 0:
-            parts.append(_line("band", x[1, place], x[2, place], top + 20))
+        parts += [
+            f'<text x="0" y="{top + 12}">{html.escape(name)}</text>',
+            f'<text x="{_WIDTH}" y="{top + 12}" text-anchor="end">{html.escape(text)}</text>',
+            f'<rect class="axis" x="0" y="{top + 16}" width="{_WIDTH}" height="8" fill="none"/>',
+            f'<rect class="bar" x="0" y="{top + 16}" width="{x[0, place]:.1f}" height="8"/>',
+            _line("band", x[1, place], top + 20, x[2, place], top + 20) * bool(reach[place] > 0),
+        ]
     return _svg(_WIDTH, max(row * len(names), 1), parts, alt)
 
 
@@ -206,14 +191,10 @@ def interval_table(
             inner = "unknown" if np.isnan(value) else f"{value:.2f}"
             if ends is not None and i != j:
                 low, high = float(ends[0][i, j]), float(ends[1][i, j])
-                track = '<line class="axis" x1="50" x2="50" y1="0" y2="10"/>'
-                bar = (
-                    _line("axis", 0, 100, 5)
-                    + track
-                    + _line("band", 50 + 50 * low, 50 + 50 * high, 5)
-                )
+                bar = [_line("axis", 0, 5, 100, 5), _line("axis", 50, 0, 50, 10)]
+                bar.append(_line("band", 50 + 50 * low, 5, 50 + 50 * high, 5))
                 alt = f"from {low:.2f} to {high:.2f}"
-                inner += f"<br>\u00b1 {(high - low) / 2:.2f}{_svg(100, 10, [bar], alt)}"
+                inner += f"<br>\u00b1 {(high - low) / 2:.2f}{_svg(100, 10, bar, alt)}"
             colour = "49, 104, 142" if value > 0 else "179, 71, 11"
             shade = 0.0 if np.isnan(value) or i == j else 0.45 * abs(value)
             cells.append(f'<td style="background: rgba({colour}, {shade:.2f})">{inner}</td>')
@@ -223,8 +204,8 @@ def interval_table(
     )
 
 
-def _line(kind: str, left: float, right: float, y: float) -> str:
-    return f'<line class="{kind}" x1="{left:.1f}" x2="{right:.1f}" y1="{y}" y2="{y}"/>'
+def _line(kind: str, x: float, y: float, to_x: float, to_y: float) -> str:
+    return f'<line class="{kind}" x1="{x:.1f}" x2="{to_x:.1f}" y1="{y:.1f}" y2="{to_y:.1f}"/>'
 
 
 def _svg(width: float, height: float, parts: Sequence[str], alt: str) -> str:

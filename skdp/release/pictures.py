@@ -53,11 +53,11 @@ def plot_correlation_parts(
     """
     from ..plotting import loss_title
 
-    what, interval = synopsis.mechanism, None
+    what, interval = [synopsis.mechanism or ""], None
     try:
         found = synopsis.correlation(columns, return_interval=True, level=level)
         interval = [found[end].to_numpy() for end in ("lower", "upper")]
-        what = f"{what}, {100 * level:g}% intervals" if what else f"{100 * level:g}% intervals"
+        what.append(f"{100 * level:g}% intervals")
         found = found["value"]
     except ValueError:
         # Not every release has error bars; what is wrong with the columns is said here again.
@@ -66,5 +66,5 @@ def plot_correlation_parts(
         "matrix": found.to_numpy(),
         "names": columns,
         "interval": interval,
-        "title": loss_title(what, synopsis.privacy_loss),
+        "title": loss_title(", ".join(filter(None, what)), synopsis.privacy_loss),
     }

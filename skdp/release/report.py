@@ -42,8 +42,8 @@ _MAX_BARS = 40
 _MAX_CATEGORIES = 20
 _PAIRS, _PICTURES = 10, 3
 _MAX_CORRELATED = 8
-# Letters of a text below a picture.
-_LONGEST = 24
+# Letters of a text below a picture, which has room for four.
+_LONGEST = 12
 
 
 def report_page(synopsis: Synopsis, title: str, level: float) -> str:
@@ -263,13 +263,15 @@ def _rounded(number: float) -> str:
 
 
 def _ticks(attribute: Any, bars: list[Any], labels: list[str]) -> list[tuple[float, str]]:
-    """Texts below some bars: where quarters of the bins begin, the end, and what is no number."""
-    inner = [place for place, codes in enumerate(bars) if codes[-1] < attribute.bins]
-    chosen = sorted({inner[len(inner) * quarter // 4] for quarter in range(4)} if inner else ())
-    found = [(place, labels[place].split(" to ")[0]) for place in chosen]
-    last = ", ".join(labels[len(inner) :]) or labels[-1].split(" to ")[-1]
-    found.append((len(bars) - 1, last if len(last) <= _LONGEST else f"{last[: _LONGEST - 1]}…"))
-    return [((place + 0.5) / len(bars), text) for place, text in found]
+    """Texts below the first bar, at each third, and of the end or of what is no number."""
+    n = len(bars)
+    found = [(k, labels[k].split(" to ")[0]) for k in sorted({0, n // 3, 2 * n // 3} - {n - 1})]
+    others = [text for codes, text in zip(bars, labels, strict=True) if codes[-1] >= attribute.bins]
+    found.append((n - 1, ", ".join(others) or labels[-1].split(" to ")[-1]))
+    return [
+        ((k + 0.5) / n, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+        for k, text in found
+    ]
 
 
 def _numbers(counts: FloatArray, margins: FloatArray, labels: list[str]) -> str:
