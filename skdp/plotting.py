@@ -1023,7 +1023,7 @@ def _wrap(ax: Any, title: str = "") -> None:
     if given:
         ax.set_title(title, fontsize="medium")
     for text, inches, most in (
-        (ax.xaxis.label, 0.62 * width, 3), (ax.yaxis.label, 0.7 * height, 3),
+        (ax.xaxis.label, 0.62 * width, 4), (ax.yaxis.label, 0.7 * height, 4),
         *([(ax.title, 0.65 * width, 4)] if given else []),
     ):  # fmt: skip
         words = text.get_text()
