@@ -1,11 +1,16 @@
 """Plots of releases, from plain arrays; matplotlib is imported only when one is drawn.
 
 Pictures follow the style of matplotlib: with ``pyplot.style.use("dark_background")`` they are dark.
+They fit figures from 400 pixels on: names are shortened, the smallest of many categories are added
+up, and labels that would touch each other are left out whenever the figure is drawn.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from os.path import commonprefix
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -21,9 +26,9 @@ __all__ = [
     "loss_title",
     "plot_beside",
     "plot_centroids",
+    "plot_correlations",
     "plot_distances",
     "plot_errors",
-    "plot_intervals",
     "plot_lattice",
     "plot_network",
     "plot_shapes",
@@ -32,18 +37,20 @@ __all__ = [
     "plot_view",
 ]
 
-_MAX_LABELS = 30
+_MAX_LABELS = 20
 _MAX_CELLS = 1000
 _MAX_BLOCKS = 5000
 # A picture whose largest cell is more than so many times the mean one gets a skewed colour scale.
 _SKEWED = 10.0
-# Colour-blind people can distinguish them too, and each line has its own mark.
-_LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+# Inches for a name in a new picture and, at least, in a given one; for what surrounds names; of the
+# largest new picture.
+_ROW, _NARROW, _AROUND, _LARGEST = 0.22, 0.175, 1.05, 14.0
+# Share of a picture that names of categories may take.
+_NAMES = 0.34
+# Smallest text, in points.
+_SMALLEST = 5.5
 # With more bars than this, intervals are drawn as a band instead of a line each.
 _MAX_WHISKERS = 60
-_BAND = {"alpha": 0.35, "linewidth": 0}
-# Pictures of distances have numbers in their cells up to this many columns.
-_MAX_NUMBERED = 16
 
 
 class PlotAxis(NamedTuple):
@@ -63,6 +70,11 @@ class PlotAxis(NamedTuple):
         Time zone of dates, whose edges are days since 1970; None for other columns.
     log : bool
         Whether numbers are declared on a logarithmic scale.
+    ordered : bool
+        Whether the order of the labels has a meaning. Of many others the largest are drawn first,
+        and the rest as one.
+    rest : bool
+        Whether the last label is such a rest.
     """
 
     name: str
@@ -71,6 +83,8 @@ class PlotAxis(NamedTuple):
     missing: bool
     zone: str | None = None
     log: bool = False
+    ordered: bool = False
+    rest: bool = False
 
 
 class Inks(NamedTuple):
@@ -82,6 +96,8 @@ class Inks(NamedTuple):
         Of texts, and behind them.
     main, bad, grey, faint : str
         Of what is shown, of what is wrong, of lines beside it, of areas behind it.
+    lines : tuple of str
+        Of lines that are told apart; also colour-blind people can, and each has its own mark.
     """
 
     ink: Any
@@ -90,23 +106,57 @@ class Inks(NamedTuple):
     bad: str
     grey: str
     faint: str
+    lines: tuple[str, ...]
+
+
+_LIGHT = ("#31688e", "#b3470b", "#00745a", "#9c4a8c", "#6b6100", "#c1272d")
+_DARK = ("#6fb7f2", "#ffa85c", "#4fd1a5", "#eaa0dd", "#dfd46b", "#ff7f6e")
 
 
 def current_inks() -> Inks:
     """Dark inks for light paper, and light ones for dark paper."""
     from matplotlib import rcParams
-    from matplotlib.colors import to_rgb
+    from matplotlib.colors import to_hex, to_rgb
 
     ink, paper = rcParams["text.color"], rcParams["axes.facecolor"]
-    if sum(to_rgb(ink)) < 1.5:
-        paper = "white" if paper == "none" else paper
-        return Inks(ink, paper, "#31688e", "#c1272d", "#767676", "#d9d9d9")
-    paper = "black" if paper == "none" else paper
-    return Inks(ink, paper, "#6fb7f2", "#ff7f6e", "#a0a0a0", "#484848")
+    dark = sum(to_rgb(ink)) >= 1.5
+    if paper == "none":
+        paper = "black" if dark else "white"
+    lines = _DARK if dark else _LIGHT
+
+    def mixed(share: float) -> str:
+        pairs = zip(to_rgb(ink), to_rgb(paper), strict=True)
+        red, green, blue = (share * one + (1 - share) * other for one, other in pairs)
+        return to_hex((red, green, blue))
+
+    shares = (share for share in np.linspace(0.3, 1, 71) if contrast(mixed(share), paper) >= 4.5)
+    return Inks(ink, paper, lines[0], lines[-1], mixed(next(shares, 1.0)), mixed(0.2), lines)
+
+
+def _line(number: int) -> str:
+    """Colour of one of several lines."""
+    return current_inks().lines[number % len(_LIGHT)]
+
+
+def contrast(one: Any, other: Any) -> float:
+    """Ratio of the luminances of two colours, from 1 to 21; texts need 4.5 (WCAG 2)."""
+    from matplotlib.colors import to_rgb
+
+    parts = np.array([to_rgb(one), to_rgb(other)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    low, high = sorted((linear @ [0.2126, 0.7152, 0.0722] + 0.05).tolist())
+    return float(high / low)
+
+
+def _ink_on(colour: Any) -> str:
+    """Black or white, whichever is read better."""
+    return max("black", "white", key=lambda ink: contrast(ink, colour))
 
 
 def axes_or_new(ax: Any, size: tuple[float, float] | None = None) -> Any:
     """The axes that were given, or those of a new figure of a width and a height in inches.
+
+    A figure of subplots without a layout gets one that keeps all texts inside the figure.
 
     Raises
     ------
@@ -114,6 +164,9 @@ def axes_or_new(ax: Any, size: tuple[float, float] | None = None) -> Any:
         If matplotlib is missing.
     """
     if ax is not None:
+        figure = ax.get_figure()
+        if ax.get_subplotspec() is not None and figure.get_layout_engine() is None:
+            figure.set_layout_engine("constrained")
         return ax
     try:
         from matplotlib import pyplot
@@ -134,8 +187,11 @@ def plot_view(
     norm: Any = None,
     title: str = "",
     label: str = "expected records",
+    interval: Sequence[np.ndarray] | None = None,
 ) -> Any:
     """Draw expected counts: over one column as bars, over two as a heat map.
+
+    Bars of categories lie, one below the other, where their names would not fit side by side.
 
     Parameters
     ----------
@@ -154,6 +210,8 @@ def plot_view(
         Above axes that have no title yet.
     label : str, default="expected records"
         What is counted.
+    interval : sequence of two ndarray of float, default=None
+        Lowest and highest count of every bar: a line each, or a band if there are many.
 
     Returns
     -------
@@ -172,6 +230,11 @@ def plot_view(
             f"(at most {_MAX_BLOCKS:,}). Draw them with blocks=False."
         )
     ax = axes_or_new(ax, _size(axes))
+    tables = [np.asarray(each, dtype=float) for each in (table, *(interval or ()))]
+    if blocks is None:
+        tables, axes = _pooled(tables, axes, ax)
+    lying = len(axes) == 1 and axes[0].labels is not None and not _side_by_side(ax, axes[0])
+    sides = [ax.yaxis] if lying else [ax.xaxis, ax.yaxis]
     borders = [_with_missing(axis) for axis in axes]
     for axis, border, set_scale in zip(axes, borders, (ax.set_xscale, ax.set_yscale), strict=False):
         if axis.log and border[0] > 0:
@@ -180,20 +243,23 @@ def plot_view(
             # From 0 to the end of the first bin evenly.
             set_scale("symlog", linthresh=float(border[border > 0][0]))
     if len(axes) == 1:
-        _bars(ax, table, axes[0], borders[0])
-        ax.set_ylabel(label)
+        _bars(ax, tables, axes[0], borders[0], lying)
+        counts = ax.xaxis if lying else ax.yaxis
+        _number_ticks(counts)
+        counts.set_label_text(label)
     else:
-        _heat_map(ax, table, borders, blocks, norm, label)
+        if norm is None:
+            norm = _colour_scale(_fewer_cells(_without_rest(tables[0], axes)))
+        _heat_map(ax, tables[0], borders, blocks, norm, label)
         for axis, border, line in zip(axes, borders, (ax.axvline, ax.axhline), strict=True):
             if axis.missing and axis.labels is None:
                 line(border[-2], color="white", linewidth=1.5)
-    _ticks(ax.xaxis, axes[0], borders[0])
-    ax.set_xlabel(axes[0].name)
-    if len(axes) == 2:
-        _ticks(ax.yaxis, axes[1], borders[1])
-        ax.set_ylabel(axes[1].name)
-    if title and not ax.get_title():
-        ax.set_title(title, fontsize="medium")
+        if axes[1].labels is not None:
+            ax.set_ylim(borders[1][[-1, 0]])
+    for axis, border, side in zip(axes, borders, sides, strict=False):
+        side.set_label_text(axis.name)
+        _ticks(side, axis, border)
+    _wrap(ax, title)
     return ax
 
 
@@ -237,9 +303,12 @@ def plot_beside(
     pair = np.asarray(ax, dtype=object).ravel()
     if len(pair) != 2:
         raise ValueError(f"ax must hold two axes, for records and release; got {len(pair)}.")
+    if blocks is None:
+        # The same categories in both panels: those that are largest in the release.
+        (released, exact), axes = _pooled([released, exact], axes, pair[0])
     if norm is None and len(axes) == 2:
         # One scale for both panels.
-        norm = _colour_scale(_fewer_cells(exact))
+        norm = _colour_scale(_fewer_cells(_without_rest(exact, axes)))
     warned = "NOT PRIVATE: the records, for the data owner only"
     plot_view(exact, axes, ax=pair[0], norm=norm, title=warned, label="records")
     plot_view(released, axes, ax=pair[1], blocks=blocks, norm=norm, title=title)
@@ -262,26 +331,6 @@ def loss_title(what: str, loss: Any) -> str:
     text = f"epsilon = {float(loss.epsilon):.4g}{person}{seeded}"
     # Names of mechanisms are long: two short lines fit above a small picture.
     return f"{what}\n{text}" if what else text
-
-
-def plot_intervals(ax: Any, axis: PlotAxis, low: np.ndarray, high: np.ndarray) -> None:
-    """Draw intervals over the bars of `plot_view`: a line each, or a band if there are many.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    axis : PlotAxis
-        That of the bars.
-    low, high : ndarray of float, shape (n_bars,)
-    """
-    if len(low) > _MAX_WHISKERS:
-        bars = slice(0, len(axis.edges) - 1)
-        ink = current_inks().ink
-        ax.stairs(high[bars], axis.edges, baseline=low[bars], fill=True, color=ink, **_BAND)
-    else:
-        borders = _with_missing(axis)
-        middles = (borders[:-1] + borders[1:]) / 2
-        ax.vlines(middles, low, high, color=current_inks().ink, linewidth=1.0)
 
 
 def plot_centroids(centers: np.ndarray, names: Sequence[str], *, ax: Any = None) -> Any:
@@ -376,24 +425,106 @@ def plot_distances(matrix: np.ndarray, names: Sequence[str], *, title: str, ax: 
     ImportError
         If matplotlib is missing.
     """
-    numbered = len(names) <= _MAX_NUMBERED
-    side = min(2.5 + (0.45 if numbered else 0.25) * len(names), 14.0)
-    ax = axes_or_new(ax, (side + 1, side))
     from matplotlib.colors import PowerNorm
 
-    norm = PowerNorm(0.5, 0.0, 1.0)
-    image = ax.imshow(matrix, cmap="viridis_r", norm=norm)
-    ax.set_xticks(range(len(names)), names, rotation=90)
-    ax.set_yticks(range(len(names)), names)
-    ax.set_title(title, fontsize="medium")
+    numbers = np.where(np.isnan(matrix), "", np.char.mod("%.2f", matrix))
+    ax, image, _ = _matrix(ax, matrix, names, numbers, "viridis_r", PowerNorm(0.5, 0.0, 1.0), title)
     scale = ax.figure.colorbar(image, ax=ax, label="distance (0 equal, 1 disjoint)")
     scale.set_ticks([0, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
-    for (row, column), value in np.ndenumerate(matrix):
-        if numbered and np.isfinite(value):
-            ink = "white" if norm(value) > 0.5 else "black"
-            style = {"ha": "center", "va": "center", "fontsize": 7, "color": ink}
-            ax.text(column, row, f"{value:.2f}", **style)
+    _fit_ticks(scale.ax.yaxis)
     return ax
+
+
+def plot_correlations(
+    matrix: np.ndarray,
+    names: Sequence[str],
+    *,
+    interval: Sequence[np.ndarray] | None = None,
+    title: str = "",
+    ax: Any = None,
+) -> Any:
+    """Draw correlations of all pairs of columns with their intervals.
+
+    Each cell has its correlation, half the width of its interval, and a bar from the lower to the
+    upper end, on a line from -1 at the left of the cell to 1 at its right, with a mark at 0. Cells
+    too small for numbers have the bar alone.
+
+    Parameters
+    ----------
+    matrix : ndarray of float, shape (n_columns, n_columns)
+        NaN where nothing is known.
+    names : sequence of str
+        The columns.
+    interval : sequence of two ndarray of float, default=None
+        Lower and upper ends, of the same shape.
+    title : str, default=""
+        Above the picture.
+    ax : matplotlib Axes, default=None
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    """
+    from matplotlib.colors import Normalize
+
+    numbers = np.where(np.isnan(matrix), "", np.char.mod("%.2f", matrix))
+    others = ~np.eye(len(names), dtype=bool) & np.isfinite(matrix)
+    if interval is not None:
+        errors = np.char.mod("\n±%.2f", np.maximum((interval[1] - interval[0]) / 2, 0.01))
+        numbers = np.where(others, np.char.add(numbers, errors), numbers)
+    ax, image, cell = _matrix(ax, matrix, names, numbers, "RdBu_r", Normalize(-1.0, 1.0), title)
+    ax.figure.colorbar(image, ax=ax, label="correlation", ticks=[-1, -0.5, 0, 0.5, 1])
+    if interval is not None and cell >= _SMALLEST:
+        ax.set_xlabel("lines in cells: intervals from -1 to 1")
+        _wrap(ax)
+        rows, columns = np.nonzero(others)
+        inks = [_ink_on(colour) for colour in image.to_rgba(matrix[others])]
+        low, high = (columns + 0.42 * each[others] for each in interval)
+        bottom = rows + (0.36 if ax.texts else 0.0)
+        ax.hlines(bottom, columns - 0.42, columns + 0.42, colors=inks, linewidths=0.4)
+        ax.vlines(columns, bottom - 0.06, bottom + 0.06, colors=inks, linewidths=0.8)
+        ax.hlines(bottom, low, high, colors=inks, linewidths=2.4)
+    return ax
+
+
+def _matrix(
+    ax: Any,
+    matrix: np.ndarray,
+    names: Sequence[str],
+    numbers: np.ndarray,
+    colours: str,
+    norm: Any,
+    title: str,
+) -> Any:
+    """Cells in colours, with texts where they are large enough; axes, image, points of a cell."""
+    n = max(len(names), 1)
+    side = min(0.62 * n + 2.4, _LARGEST - 1)
+    ax = axes_or_new(ax, (max(side + 1, 4.0), max(side, 3.2)))
+    image = ax.imshow(np.atleast_2d(matrix), cmap=colours, norm=norm)
+    _wrap(ax, title)
+    around = []
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(range(len(names)))
+        around.append(_name_ticks(axis, names, turned=axis is ax.xaxis, share=0.22))
+    # What names, colours and title leave, in points.
+    width, height = (72 * inches for inches in _cell(ax))
+    cell = min(width - around[1] - 65, height - around[0] - 45) / n
+    size = min(8.0, 0.23 * cell)
+    if size < _SMALLEST:
+        return ax, image, cell
+    for row, column in np.argwhere(numbers != ""):
+        text = numbers[row, column]
+        ink = _ink_on(image.to_rgba(matrix[row, column]))
+        style = {"ha": "center", "va": "center", "fontsize": size, "color": ink}
+        # Room for a bar below two lines.
+        ax.text(column, row - 0.08 * ("\n" in text), text, linespacing=1.05, **style)
+    return ax, image, cell
 
 
 def plot_shapes(
@@ -448,20 +579,20 @@ def plot_shapes(
         lines.append(ax)
         n_left_out = _shape_panel(ax, shape, reach)
         if zones and name in zones:
-            axis = PlotAxis(name, shape.edges, None, False, zones[name])
-            _date_ticks(ax.xaxis, axis, shape.edges)
-            # Panels are narrow.
-            ax.tick_params(axis="x", labelsize=7)
-            ax.set_xticks(ax.get_xticks()[::2], labels=ax.get_xticklabels()[::2])
+            _ticks(ax.xaxis, PlotAxis(name, shape.edges, None, False, zones[name]), shape.edges)
+        elif shape.edges is not None and len(shape.edges) > 1:
+            _number_ticks(ax.xaxis)
         ax.axhline(0.0, color=current_inks().grey, linewidth=0.8)
         n_groups = len(shape.labels)
-        ax.set_xlabel(f"{name} ({n_groups - n_left_out} of {n_groups})" if n_left_out else name)
+        if ax.get_xlabel() == "":
+            ax.set_xlabel(f"{name} ({n_groups - n_left_out} of {n_groups})" if n_left_out else name)
+        _wrap(ax)
         ax.sharey(lines[0])
     for ax in list(grid.flat)[len(shapes) :]:
         ax.remove()
     if lines and len(outputs) > 2:
         handles = [
-            lines[0].plot([], [], color=f"C{place}", label=_short(name))[0]
+            lines[0].plot([], [], color=_line(place), label=_short(_plain(name)))[0]
             for place, name in enumerate(outputs)
         ]
         lines[0].legend(handles=handles, fontsize=7)
@@ -484,7 +615,7 @@ def _shape_panel(ax: Any, shape: Any, reach: float) -> int:
     scores, errors = np.atleast_2d(shape.scores.T), np.atleast_2d(shape.std_errors.T)
     n_steps = 0 if shape.edges is None else len(shape.edges) - 1
     for output, (score, error) in enumerate(zip(scores, errors, strict=True)):
-        colour = current_inks().main if len(scores) == 1 else f"C{output}"
+        colour = _line(output)
         if n_steps:
             low, high = (score + sign * reach * error for sign in (-1, 1))
             ax.stairs(
@@ -500,8 +631,8 @@ def _shape_panel(ax: Any, shape: Any, reach: float) -> int:
             ax.set_xticks(np.arange(len(order)))
             # Few categories would stand at the very edges of the panel.
             ax.margins(x=max(0.05, 0.5 / len(order)))
-            names = [_short(shape.labels[group], 12) for group in order]
-            ax.set_xticklabels(names, rotation=90, fontsize=7)
+            ax.tick_params(axis="x", labelsize=7)
+            _name_ticks(ax.xaxis, [shape.labels[group] for group in order], turned=True)
     return 0 if n_steps else len(shape.labels) - len(order)
 
 
@@ -527,24 +658,67 @@ def _pair_panel(ax: Any, pair: Any, reach: float, score: str) -> None:
     bar.ax.tick_params(labelsize=7)
     bar.set_label(score, fontsize=7)
     rows, columns = np.nonzero(np.abs(scores) <= reach * errors)
-    ax.scatter(rows + 0.5, columns + 0.5, marker="x", s=9, linewidth=0.7, color="#767676")
+    ax.scatter(rows + 0.5, columns + 0.5, marker="x", s=9, linewidth=0.7, color="#5f5f5f")
     for axis, labels, edges, name in zip(
         (ax.xaxis, ax.yaxis), pair.labels, pair.edges, pair.columns, strict=True
     ):
         # Numbers stand at the borders, other values in the middle of their cells.
-        borders = [] if edges is None else [f"{edge:.3g}" for edge in edges]
+        borders = [] if edges is None else [_number(float(f"{edge:.3g}")) for edge in edges]
         others = range(max(len(borders) - 1, 0), len(labels))
         axis.set_ticks([*range(len(borders)), *(place + 0.5 for place in others)])
-        axis.set_ticklabels([*borders, *(_short(labels[place], 12) for place in others)])
-        axis.set_tick_params(labelsize=7, rotation=90 if axis is ax.xaxis else 0)
+        axis.set_tick_params(labelsize=7)
+        _name_ticks(axis, [*borders, *(labels[k] for k in others)], turned=axis is ax.xaxis)
         axis.set_label_text(name)
+    _wrap(ax)
+
+
+def _without_rest(table: np.ndarray, axes: Sequence[PlotAxis]) -> np.ndarray:
+    """The cells of the categories that are drawn by themselves: they decide on the colours."""
+    for side, axis in enumerate(axes):
+        table = np.delete(table, [len(axis.edges) - 2] * axis.rest, axis=side)
+    return table
 
 
 def _size(axes: Sequence[PlotAxis]) -> tuple[float, float]:
     """Inches of a new picture, with room for names: 640 to 1,400 pixels by 480 to 1,400."""
-    room = [0.22 * len(axis.labels or ()) + 2 for axis in axes]
-    height = min(max(room[1], 4.8), 14.0) if len(axes) == 2 else 4.8
-    return min(max(room[0], 6.4), 14.0), height
+    room = [_ROW * len(axis.labels or ()) + _AROUND + 0.4 for axis in axes]
+    if len(axes) == 1:
+        return 6.4, min(max(room[0], 4.8), _LARGEST)
+    return min(max(room[0] + 1.5, 6.4), _LARGEST), min(max(room[1] + 1.5, 4.8), _LARGEST)
+
+
+def _cell(ax: Any) -> tuple[float, float]:
+    """Inches of a figure that belong to axes, before there is anything in them."""
+    box, (width, height) = ax.get_position(original=True), ax.get_figure().get_size_inches()
+    return width * box.width / 0.775, height * box.height / 0.77
+
+
+def _pooled(
+    tables: list[np.ndarray], axes: Sequence[PlotAxis], ax: Any
+) -> tuple[list[np.ndarray], list[PlotAxis]]:
+    """Of too many categories the largest of the first table, and the rest as one.
+
+    The tables after the first with one axis may be ends of intervals: the rest has none.
+    """
+    axes, room = list(axes), _cell(ax)
+    for side, axis in enumerate(axes):
+        inches = room[1] - _AROUND if len(axes) == 1 else room[side] * (1 - _NAMES) - _AROUND
+        most = max(int(inches / _NARROW) - axis.missing, 4)
+        n = len(axis.labels or ())
+        if axis.ordered or n <= most or axis.labels is None:
+            continue
+        first = np.moveaxis(tables[0], side, 0)
+        order = np.argsort(-first[:n].reshape(n, -1).sum(axis=1), kind="stable")
+        kept, rest = order[: most - 1], order[most - 1 :]
+        for place, table in enumerate(tables):
+            table = np.moveaxis(table, side, 0)
+            added = table[rest].sum(axis=0, keepdims=True)
+            if place and len(axes) == 1:
+                added[:] = np.nan
+            tables[place] = np.moveaxis(np.concatenate([table[kept], added, table[n:]]), 0, side)
+        labels = [*(axis.labels[code] for code in kept), f"{len(rest):,} others"]
+        axes[side] = axis._replace(labels=labels, edges=np.arange(most + 1) - 0.5, rest=True)
+    return tables, axes
 
 
 def _with_missing(axis: PlotAxis) -> np.ndarray:
@@ -555,27 +729,47 @@ def _with_missing(axis: PlotAxis) -> np.ndarray:
     if axis.log:
         positive = axis.edges[axis.edges > 0]
         return np.append(axis.edges, axis.edges[-1] * (axis.edges[-1] / positive[0]) ** 0.05)
-    strip = max(span / 20, (axis.edges[1] - axis.edges[0]) if axis.labels is not None else 0.0)
+    strip = span / 20 if axis.labels is None else axis.edges[1] - axis.edges[0]
     return np.append(axis.edges, axis.edges[-1] + strip)
 
 
-def _bars(ax: Any, table: np.ndarray, axis: PlotAxis, borders: np.ndarray) -> None:
-    inks = current_inks()
+def _bars(
+    ax: Any, tables: Sequence[np.ndarray], axis: PlotAxis, borders: np.ndarray, lying: bool
+) -> None:
+    """Bars from zero, and over them their intervals."""
+    inks, table = current_inks(), tables[0]
+    bars, line = (ax.barh, ax.hlines) if lying else (ax.bar, ax.vlines)
+    middles = (borders[:-1] + borders[1:]) / 2
+    thick = np.diff(borders) * (0.8 if axis.labels is not None else 1.0)
     if len(table) <= _MAX_LABELS or axis.labels is not None:
-        ax.bar(
-            (borders[:-1] + borders[1:]) / 2,
-            table,
-            width=np.diff(borders) * (0.8 if axis.labels is not None else 1.0),
-            color=inks.main,
-            edgecolor=inks.paper,
-            linewidth=0.5,
-        )
+        bars(middles, table, thick, color=inks.main, edgecolor=inks.paper, linewidth=0.5)
     else:
         ax.stairs(table, borders, fill=True, color=inks.main)
+    if len(tables) > 1 and len(table) > _MAX_WHISKERS and not lying:
+        inner = slice(0, len(axis.edges) - 1)
+        high, style = tables[2][inner], {"alpha": 0.35, "linewidth": 0, "color": inks.ink}
+        ax.stairs(high, axis.edges, baseline=tables[1][inner], fill=True, **style)
+    elif len(tables) > 1:
+        line(middles, *tables[1:], color=inks.ink, linewidth=1.0)
     if axis.missing and axis.labels is None:
-        ax.axvline(borders[-2], color=inks.ink, linewidth=0.8)
-    ax.axhline(0, color=inks.ink, linewidth=0.8)
-    ax.margins(x=0.01)
+        ax.axvline(borders[-2], color=inks.grey, linewidth=0.8)
+    (ax.axvline if lying else ax.axhline)(0, color=inks.ink, linewidth=0.8)
+    ax.grid(True, axis="x" if lying else "y", color=inks.faint, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    counts, values = (ax.set_xlim, ax.set_ylim) if lying else (ax.set_ylim, ax.set_xlim)
+    values(borders[[-1, 0]] if lying else borders[[0, -1]])
+    if axis.rest:
+        # The others together may be many times more than any of the largest: their bar is cut off.
+        last = len(axis.edges) - 2
+        ax.patches[last].set_color(inks.grey)
+        most = 1.5 * np.delete(table, last).max()
+        if 0 < most < table[last]:
+            counts(None, most)
+            text = f" {_number(round(table[last]))}"
+            ax.text(0, middles[last], text, va="center", color=inks.paper, clip_on=True)
+    if not table.any():
+        counts(0, 1)
 
 
 def _heat_map(
@@ -588,7 +782,7 @@ def _heat_map(
 ) -> None:
     from matplotlib import colormaps
     from matplotlib.collections import PatchCollection
-    from matplotlib.colors import AsinhNorm
+    from matplotlib.colors import AsinhNorm, Normalize
     from matplotlib.patches import Rectangle
 
     drawn = _fewer_cells(table)
@@ -596,26 +790,25 @@ def _heat_map(
         np.append(border[:-1][:: _cells_added(size)], border[-1])
         for border, size in zip(borders, table.shape, strict=True)
     ]
-    scale = _colour_scale(drawn) if norm is None else norm
     # A logarithmic scale knows no numbers that are not positive: they look like its lowest one.
     colours = colormaps["viridis"]
     colours = colours.with_extremes(bad=colours(0.0), under=colours(0.0))
-    mesh = ax.pcolormesh(*drawn_borders, drawn.T, cmap=colours, norm=scale, rasterized=True)
+    mesh = ax.pcolormesh(*drawn_borders, drawn.T, cmap=colours, norm=norm, rasterized=True)
     extend = "min" if mesh.norm.vmin == 0 and drawn.min() < 0 else "neither"
     bar = ax.figure.colorbar(mesh, ax=ax, label=label, extend=extend)
-    if isinstance(scale, AsinhNorm):
+    if type(mesh.norm) is Normalize:
+        _number_ticks(bar.ax.yaxis)
+    if isinstance(norm, AsinhNorm):
         ticks = [t for k in range(-3, 12) for t in (10.0**k, 3 * 10.0**k)]
-        ticks = [t for t in ticks if scale.linear_width / 2 <= t <= mesh.norm.vmax]
-        bar.set_ticks([0.0, *ticks], labels=["0", *(f"{t:,g}" for t in ticks)])
+        ticks = [t for t in ticks if norm.linear_width / 2 <= t <= mesh.norm.vmax]
+        bar.set_ticks([0.0, *ticks], labels=[_number(t) for t in (0.0, *ticks)])
+        _fit_ticks(bar.ax.yaxis)
     if blocks is not None:
-        low = [borders[side][blocks[:, side, 0]] for side in (0, 1)]
-        high = [borders[side][blocks[:, side, 1]] for side in (0, 1)]
-        outlines = [
-            Rectangle((x, y), width, height)
-            for x, y, width, height in zip(
-                low[0], low[1], high[0] - low[0], high[1] - low[1], strict=True
-            )
-        ]
+        low, high = (
+            np.stack([borders[side][blocks[:, side, end]] for side in (0, 1)], axis=1)
+            for end in (0, 1)
+        )
+        outlines = [Rectangle(xy, *size) for xy, size in zip(low, high - low, strict=True)]
         ax.add_collection(
             PatchCollection(outlines, facecolor="none", edgecolor="white", linewidth=0.4)
         )
@@ -641,7 +834,9 @@ def _colour_scale(table: np.ndarray) -> Any:
     """
     from matplotlib.colors import AsinhNorm, Normalize
 
-    top = max(float(table.max()), 1e-12)
+    if table.max() <= 0:
+        return Normalize(0.0, 1.0)
+    top = float(table.max())
     # No narrower than a thousandth of the top, so that the noise of empty cells stays dark.
     mean = max(float(table.clip(min=0.0).mean()), top / 1000)
     if top <= _SKEWED * mean:
@@ -651,38 +846,46 @@ def _colour_scale(table: np.ndarray) -> Any:
 
 def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
     """Names of categories, values of numbers, and "missing"."""
+    middles = (borders[:-1] + borders[1:]) / 2
     if described.labels is not None:
-        labels = [*described.labels, *(["missing"] if described.missing else [])]
-        side = axis.get_figure().get_size_inches()[int(axis.axis_name == "y")]
-        every = -(-len(labels) // max(_MAX_LABELS, int(4 * side)))
-        middles = (borders[:-1] + borders[1:]) / 2
-        axis.set_ticks(middles[::every], labels=[_short(text) for text in labels[::every]])
-        crowded = len(labels) > 4 or max(map(len, labels)) > 8
-        if axis.axis_name == "x" and crowded:
-            axis.set_tick_params(rotation=45)
-            for label in axis.get_ticklabels():
-                label.set_horizontalalignment("right")
-                label.set_rotation_mode("anchor")
+        axis.set_ticks(middles)
+        texts = [*described.labels, *(["missing"] if described.missing else [])]
+        turned = axis.axis_name == "x" and not _side_by_side(axis.axes, described)
+        _name_ticks(axis, texts, turned=turned)
         return
     if described.zone is not None:
-        _date_ticks(axis, described, borders)
-    elif described.missing:
-        from matplotlib.ticker import LogLocator, MaxNLocator
-
-        low, high = described.edges[0], described.edges[-1]
-        first = next(edge for edge in described.edges if edge > 0) if described.log else low
-        locator = LogLocator(numticks=8) if described.log else MaxNLocator(6)
-        values = [v for v in locator.tick_values(max(first, low), high) if low <= v <= high]
-        # The last number must leave room for the word after it.
-        values = [
-            v for v in values if v < (high / 2 if described.log else high - (high - low) / 12)
-        ]
-        middle = (borders[-2] + borders[-1]) / 2
-        axis.set_ticks([*values, middle], labels=[*(f"{v:g}" for v in values), "missing"])
+        values, texts = _dates(axis, described)
+    elif described.log or described.missing:
+        values = _round_numbers(described)
+        texts = [_number(value) for value in values]
+    else:
+        _number_ticks(axis)
+        return
+    if described.missing:
+        values, texts = [*values, middles[-1]], [*texts, "missing"]
+    axis.set_ticks(values, labels=texts)
+    axis.set_minor_formatter("")
+    _fit_ticks(axis, last=described.missing)
 
 
-def _date_ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
-    """Dates, and "missing"."""
+def _round_numbers(described: PlotAxis) -> list[float]:
+    """Numbers to write at an axis: on a logarithmic one powers of ten, or some between them."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = (float(described.edges[end]) for end in (0, -1))
+    if not described.log:
+        values = list(MaxNLocator(6).tick_values(low, high))
+    else:
+        least = next(float(edge) for edge in described.edges if edge > 0)
+        decades = np.log10(high / least)
+        between = (1, 2, 5) if decades < 1.5 else (1, 3) if decades < 3 else (1,)
+        powers = 10.0 ** np.arange(np.floor(np.log10(least)), np.ceil(np.log10(high)) + 1)
+        values = [0.0, *np.outer(powers, between).ravel()]
+    return [value for value in values if low <= value <= high]
+
+
+def _dates(axis: Any, described: PlotAxis) -> tuple[list[float], list[str]]:
+    """Days to write at an axis, and their texts; what all of them share stands beside the name."""
     from zoneinfo import ZoneInfo
 
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, get_epoch, num2date
@@ -691,19 +894,150 @@ def _date_ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
     first = (np.datetime64("1970-01-01") - np.datetime64(get_epoch())) / np.timedelta64(1, "D")
     low, high = described.edges[0], described.edges[-1]
     zone = ZoneInfo(str(described.zone))
-    locator = AutoDateLocator(maxticks=8, tz=zone)
+    locator = AutoDateLocator(minticks=3, maxticks=8, tz=zone)
     values = [
         value - first
         for value in locator.tick_values(*(num2date(end + first, zone) for end in (low, high)))
         if low <= value - first <= high
     ]
-    texts = ConciseDateFormatter(locator, tz=zone).format_ticks([v + first for v in values])
-    if described.missing:
-        # The last date must leave room for the word after it.
-        kept = [place for place, v in enumerate(values) if v < high - (high - low) / 12]
-        values = [*(values[place] for place in kept), (borders[-2] + borders[-1]) / 2]
-        texts = [*(texts[place] for place in kept), "missing"]
-    axis.set_ticks(values, labels=texts)
+    formatter = ConciseDateFormatter(locator, tz=zone)
+    texts = formatter.format_ticks([v + first for v in values])
+    if formatter.get_offset():
+        axis.set_label_text(f"{described.name} ({formatter.get_offset()})")
+    return values, texts
+
+
+def _number(value: float, _: Any = None) -> str:
+    """As people write it; years have no comma."""
+    return f"{value:,.10g}" if abs(value) >= 10_000 else f"{value:.10g}"
+
+
+def _number_ticks(axis: Any) -> None:
+    axis.set_major_formatter(_number)
+    _fit_ticks(axis)
+
+
+def _name_ticks(axis: Any, texts: Sequence[str], *, turned: bool, share: float = _NAMES) -> float:
+    """Name the ticks of an axis; how many points the names take."""
+    size = _text_size(axis)
+    inches = _cell(axis.axes)[1 if axis.axis_name == "x" else 0]
+    texts = _cut(texts, 72 * share * inches, size)
+    axis.set_ticklabels(texts)
+    axis.set_tick_params(labelrotation=90 if turned else 0, length=0)
+    _fit_ticks(axis, turned=turned)
+    widest = max((_width(text, size) for text in texts), default=0.0)
+    return widest if turned or axis.axis_name == "y" else 1.2 * size
+
+
+def _side_by_side(ax: Any, axis: PlotAxis) -> bool:
+    """Whether names of categories fit side by side below axes."""
+    texts = [*(axis.labels or ()), *(["missing"] if axis.missing else [])]
+    size = _text_size(ax.xaxis)
+    # The names, numbers and colours at the sides take about a third.
+    room = 72 * 0.68 * _cell(ax)[0] / len(texts)
+    return all(_width(str(text), size) + size / 2 <= room for text in texts)
+
+
+def _fit_ticks(axis: Any, *, turned: bool = False, last: bool = False) -> None:
+    """Leave out labels that would touch others, whenever the axis is drawn; keep the last one.
+
+    Every second, third and so on remains, so that what is written stays even.
+    """
+    from matplotlib.ticker import Formatter
+
+    inner, size = axis.get_major_formatter(), _text_size(axis)
+
+    class Fitting(Formatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return str(inner(x, pos))
+
+        def format_ticks(self, values: Sequence[float]) -> list[str]:
+            texts = list(inner.format_ticks(values))
+            scale, box = axis.get_transform(), axis.axes.bbox
+            along = axis.axis_name == "x" and not turned
+            low, high = scale.transform(np.asarray(axis.get_view_interval(), dtype=float))
+            share = (scale.transform(np.array(values, dtype=float)) - low) / (high - low)
+            place = np.abs(share) * (box.width if axis.axis_name == "x" else box.height)
+            reach = np.array([_width(t, size) + 5 if along else 1.15 * size for t in texts])
+            reach *= axis.get_figure().dpi / 72 / 2
+            shown = [k for k in np.argsort(place) if texts[k] and -1e-9 <= share[k] <= 1 + 1e-9]
+            apart = np.abs(np.subtract.outer(place, place)) >= np.add.outer(reach, reach)
+            kept = shown
+            for every in range(1, len(shown) + 1):
+                kept = shown[::every]
+                if last:
+                    kept = [k for k in kept if apart[k, shown[-1]]] + shown[-1:]
+                if apart[kept[:-1], kept[1:]].all():
+                    break
+            return [text if k in kept else "" for k, text in enumerate(texts)]
+
+    axis.set_major_formatter(Fitting())
+
+
+def _text_size(axis: Any) -> float:
+    """Points of the labels of an axis."""
+    return float(axis.get_major_ticks(1)[0].label1.get_size())
+
+
+@lru_cache(4096)
+def _width(text: str, size: float) -> float:
+    """Points that a text takes from left to right."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    measure, font = text_to_path.get_text_width_height_descent, FontProperties(size=size)
+    return max(float(measure(line, font, False)[0]) for line in text.split("\n"))
+
+
+def _cut(texts: Sequence[Any], room: float, size: float) -> list[str]:
+    """Names in so many points; where they would be equal, without what they share."""
+    texts = [" ".join(str(text).split()) for text in texts]
+
+    def cut(text: str) -> str:
+        n = min(len(text), int(2 * room / size) + 1)
+        while n > 2 and _width(text[:n] + "…" * (n < len(text)), size) > room:
+            n -= 1
+        return text[:n].rstrip() + "…" if n < len(text) else text
+
+    found = [cut(text) for text in texts]
+    for short in {text for text in found if found.count(text) > 1}:
+        alike = [place for place, text in enumerate(found) if text == short]
+        same = len(commonprefix([texts[place] for place in alike]))
+        for head in (4, 0):
+            for place in alike:
+                found[place] = cut(f"{texts[place][:head]}…{texts[place][max(same - 2, head) :]}")
+            if len({found[place] for place in alike}) == len(alike):
+                break
+    return [_plain(text) for text in found]
+
+
+def _plain(text: str) -> str:
+    """Two dollars in a name do not make a formula of it."""
+    return text.replace("$", r"\$") if text.count("$") > 1 else text
+
+
+def _wrap(ax: Any, title: str = "") -> None:
+    """Break the title and the names of axes into lines that stay inside the figure."""
+    width, height = _cell(ax)
+    given = title and not ax.get_title()
+    if given:
+        ax.set_title(title, fontsize="medium")
+    for text, inches, most in (
+        (ax.xaxis.label, 0.62 * width, 4), (ax.yaxis.label, 0.7 * height, 4),
+        *([(ax.title, 0.65 * width, 4)] if given else []),
+    ):  # fmt: skip
+        words = text.get_text()
+        room = 72 * inches / max(_width(words, text.get_size()), 1e-9) * len(words)
+        if room < max(map(len, words.split("\n"))):
+            n = max(int(0.95 * room), 8)
+            # Names may be broken after an underscore, like after a blank.
+            parts = words.replace("_", "_\v").split("\n")
+            wrapped = [textwrap.wrap(part, n, replace_whitespace=False) for part in parts]
+            lines = [line.replace("\v", "") for part in wrapped for line in part]
+            if len(lines) > most:
+                lines[most - 1 :] = [lines[most - 1][: n - 1] + "…"]
+            words = "\n".join(lines)
+        text.set_text(_plain(words))
 
 
 def _short(text: str, length: int = 18) -> str:
@@ -778,13 +1112,13 @@ def plot_lattice(
         *_points(place, shares),
         s=1.5 * area,
         facecolors="none",
-        edgecolors="#d55e00",
+        edgecolors=_line(1),
         linewidths=2.0 if named else 1.2,
         zorder=3,
         label="measured",
     )
     if named:
-        _name_cuboids(ax, place, errors, shares, norm)
+        _name_cuboids(ax, place, errors, shares, dots)
     scale = ax.figure.colorbar(dots, ax=ax, label="standard error of a cell")
     scale.ax.yaxis.set_major_formatter("{x:g}")
     scale.ax.yaxis.set_minor_formatter("{x:g}")
@@ -860,7 +1194,8 @@ def _join(ax: Any, place: Mapping[Cuboid, Point], width: float) -> None:
         for smaller in (tuple(n for n in node if n != dropped) for dropped in node)
         if smaller in place
     ]
-    ax.add_collection(LineCollection(segments, colors="0.75", linewidths=width, zorder=1))
+    faint = current_inks().faint
+    ax.add_collection(LineCollection(segments, colors=faint, linewidths=width, zorder=1))
 
 
 def _name_cuboids(
@@ -868,7 +1203,7 @@ def _name_cuboids(
     place: Mapping[Cuboid, Point],
     errors: Mapping[Cuboid, float],
     shares: Mapping[Cuboid, float],
-    norm: Any,
+    dots: Any,
 ) -> None:
     """Write the dimensions and the share below each cuboid, and the error into it."""
     paper = current_inks().paper
@@ -894,7 +1229,7 @@ def _name_cuboids(
                 ha="center",
                 va="center",
                 fontsize=7,
-                color="white" if norm(errors[node]) > 0.45 else "black",
+                color=_ink_on(dots.to_rgba(errors[node])),
                 zorder=4,
             )
 
@@ -926,7 +1261,7 @@ def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:
 
     for number, (question, rows) in enumerate(table.groupby("question", sort=False)):
         rows = rows.sort_values("epsilon")
-        colour, marker = _LINE_COLOURS[number % len(_LINE_COLOURS)], "osD^vP"[number % 6]
+        colour, marker = _line(number), "osD^vP"[number % 6]
         ax.plot(rows.epsilon, rows.error, marker=marker, color=colour, label=str(question))
         if len(rows) > 1:
             ax.fill_between(

@@ -987,7 +987,7 @@ def test_axes_of_pictures_show_dates(attribute):
     view.fit(pd.DataFrame({"t": column, "k": 0.5}))
     ax = view.synopsis_.plot(["t"])
     ax.figure.canvas.draw()
-    texts = [label.get_text() for label in ax.get_xticklabels()]
+    texts = [label.get_text() for label in (*ax.get_xticklabels(), *ax.get_yticklabels())]
     assert any("20" in text or "Jan" in text for text in texts)
     assert ("missing" in texts) == attribute.nullable
     pyplot.close("all")

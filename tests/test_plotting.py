@@ -6,15 +6,25 @@ import pandas as pd
 import pytest
 
 from skdp import (
+    Date,
     DomainError,
     GridSynthesizer,
     HDPViewSynthesizer,
     PrivacyLeakWarning,
     PrivacyLoss,
+    PrivBayesSynthesizer,
 )
 from skdp._random import sampling_generator
 from skdp.domain import Categorical, Domain, Numeric
-from skdp.plotting import PlotAxis, current_inks, loss_title, plot_distances, plot_view
+from skdp.plotting import (
+    PlotAxis,
+    contrast,
+    current_inks,
+    loss_title,
+    plot_correlations,
+    plot_distances,
+    plot_view,
+)
 from skdp.release import Boxes, BoxModel, Synopsis
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -53,7 +63,32 @@ def synopsis():
 
 
 def ticks(axis):
-    return [label.get_text() for label in axis.get_ticklabels()]
+    return [label.get_text() for label in axis.get_ticklabels() if label.get_text()]
+
+
+def check_texts(figure):
+    """All texts are inside the figure, and labels of an axis apart from each other."""
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    width, height = figure.canvas.get_width_height()
+    for text in figure.findobj(matplotlib.text.Text):
+        if text.get_visible() and text.get_text() and not text.get_clip_on():
+            box = text.get_window_extent(renderer)
+            assert box.x0 >= -1 and box.y0 >= -1, text
+            assert box.x1 <= width + 1 and box.y1 <= height + 1, text
+    for ax in figure.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            labels = [label for label in axis.get_ticklabels() if label.get_text()]
+            low, high = sorted(axis.get_view_interval())
+            places = axis.get_ticklocs()
+            shown = [
+                label.get_window_extent(renderer)
+                for label, place in zip(axis.get_ticklabels(), places, strict=True)
+                if label.get_text() and low <= place <= high
+            ]
+            assert labels == [] or shown
+            for k, one in enumerate(shown):
+                assert not any(one.overlaps(other) for other in shown[k + 1 :])
 
 
 def test_two_numbers_make_a_heat_map_in_their_units(synopsis):
@@ -71,21 +106,25 @@ def test_two_numbers_make_a_heat_map_in_their_units(synopsis):
     assert mesh.colorbar.extend == "min"  # there are negative cells
 
 
-def test_categories_are_named_and_long_names_are_shortened_and_turned(synopsis):
+def test_categories_are_named_and_names_that_do_not_fit_are_shortened_and_turned(synopsis):
     ax = synopsis.plot(["job", "sex"])
-    assert ticks(ax.xaxis) == ["clerk", "cook", "teacher of mathem…", "nurse", "farmer",
+    assert ticks(ax.xaxis) == ["clerk", "cook", "teacher of mathemat…", "nurse", "farmer",
                                "none", "missing"]  # fmt: skip
     assert ticks(ax.yaxis) == ["Female", "Male"]
-    assert {label.get_rotation() for label in ax.get_xticklabels()} == {45}
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {90}
     assert {label.get_rotation() for label in ax.get_yticklabels()} == {0}
+    # The first category is the uppermost one.
+    assert ax.get_ylim() == (1.5, -0.5)
 
 
 def test_one_column_makes_bars(synopsis):
-    for name in ("job", "sex"):
-        ax = synopsis.plot(name)
-        heights = [patch.get_height() for patch in ax.patches]
-        np.testing.assert_allclose(heights, synopsis.view(name))
-        assert ax.get_ylabel() == "expected records" and ax.get_xlabel() == name
+    ax = synopsis.plot("sex")
+    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], synopsis.view("sex"))
+    assert ax.get_ylabel() == "expected records" and ax.get_xlabel() == "sex"
+    # Long names stand beside their bars.
+    ax = synopsis.plot("job")
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], synopsis.view("job"))
+    assert ax.get_xlabel() == "expected records" and ax.get_ylabel() == "job"
     ax = synopsis.plot("age")
     (steps,) = ax.patches
     np.testing.assert_allclose(steps.get_data().values, synopsis.view("age"))
@@ -240,7 +279,10 @@ def test_distances_have_one_scale_and_numbers():
     norm = ax.images[0].norm
     assert (norm.vmin, norm.vmax) == (0, 1)
     assert [text.get_text() for text in ax.texts] == ["0.10", "0.50", "0.02"]
-    assert not plot_distances(np.zeros((17, 17)), list("abcdefghijklmnopq"), title="t").texts
+    _, small = pyplot.subplots(figsize=(4, 3))
+    assert not plot_distances(
+        np.zeros((17, 17)), list("abcdefghijklmnopq"), title="t", ax=small
+    ).texts
 
 
 @pytest.mark.parametrize("norm", ["log", "linear"])
@@ -277,12 +319,168 @@ def test_numbers_on_a_declared_logarithmic_scale(tmp_path, lower, scale, nullabl
     ax.figure.savefig(tmp_path / "map.png")
 
 
-@pytest.mark.parametrize(("n", "shown"), [(10, 10), (45, 45), (56, 56), (100, 50)])
+@pytest.mark.parametrize(("n", "shown"), [(10, 10), (45, 45), (56, 56), (1000, 74)])
 def test_a_new_picture_has_room_for_all_names_up_to_1400_pixels(n, shown):
     codes = Domain({"code": Categorical([f"c{k}" for k in range(n)]), "x": Numeric(0, 9, 2)})
-    ax = counted(codes).plot("code")
+    made = counted(codes)
+    ax = made.plot("code")
     width, height = ax.figure.get_size_inches() * ax.figure.dpi
     assert 400 <= width <= 1400 and 400 <= height <= 1400
-    assert len(ticks(ax.xaxis)) == shown
-    ax = counted(codes).plot(["x", "code"])
-    assert len(ticks(ax.yaxis)) == shown
+    check_texts(ax.figure)
+    assert len(ticks(ax.xaxis if n == 10 else ax.yaxis)) == shown
+
+
+def test_of_many_categories_the_largest_are_drawn_and_the_rest_as_one():
+    counts = np.arange(200.0)[::-1]
+    axis = PlotAxis("code", np.arange(201) - 0.5, [f"c{k}" for k in range(200)], True)
+    _, ax = pyplot.subplots(figsize=(4, 3))
+    plot_view(np.append(counts, 7.0), [axis], ax=ax)
+    widths = [bar.get_width() for bar in ax.patches]
+    n = len(widths) - 2
+    assert widths[:n] == counts[:n].tolist() and widths[-1] == 7
+    assert widths[n] == counts[n:].sum()
+    assert ticks(ax.yaxis)[-2:] == [f"{200 - n} others", "missing"]
+    # Their bar is cut off; its number stands in it.
+    assert ax.get_xlim()[1] < 400
+    assert ax.texts[0].get_text().strip() == f"{counts[n:].sum():,.0f}"
+    # Ordered ones are all drawn, and those of a heat map of which blocks are outlined.
+    assert len(plot_view(counts, [axis._replace(missing=False, ordered=True)]).patches) == 200
+    table = np.outer(counts, [1.0, 2.0])
+    two = PlotAxis("x", np.arange(3.0), None, False)
+    mesh = plot_view(table, [axis._replace(missing=False), two]).collections[0]
+    drawn = np.asarray(mesh.get_array())
+    assert drawn.shape[1] < 100 and drawn.sum() == table.sum()
+    # The rest does not decide on the colours.
+    assert drawn[:, -1].max() > mesh.norm.vmax == table.max()
+    blocks = np.array([[[0, 50], [0, 2]]])
+    mesh = plot_view(table, [axis._replace(missing=False), two], blocks=blocks).collections[0]
+    assert np.asarray(mesh.get_array()).shape[1] == 200
+
+
+INTERVAL = (np.full((3, 3), -0.2), np.full((3, 3), 0.5))
+
+
+def messy():
+    long = "the industry in which the person worked most of the time during the last year"
+    trades = [f"{long} ({letter}), not elsewhere classified" for letter in "ABCDEFGH"]
+    return Domain(
+        {
+            "average_household_income_before_tax_and_transfers_in_2019": Numeric(0, 1e7, bins=8),
+            long: Categorical(trades),
+            "price ($)": Categorical(["$0-$9", "$10-$99", "$100+"], nullable=True),
+            "ok": Categorical([False, True], nullable=True),
+            "pay": Numeric(0, 2_000_000, bins=12, scale="log", nullable=True),
+            "day": Date("2024-02-03", "2024-02-23", nullable=True),
+        }
+    )
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [4, 8, 14])
+@pytest.mark.parametrize("columns", [[0], [1], [2], [4], [5], [0, 1], [1, 2], [3, 4], [5, 0]])
+def test_texts_are_inside_figures_of_all_sizes_and_do_not_overlap(columns, width, dark):
+    domain = messy()
+    made = counted(domain.select([domain.names[column] for column in columns]))
+    with pyplot.style.context("dark_background" if dark else "default"):
+        figure, ax = pyplot.subplots(figsize=(width, max(3, width / 2)))
+        made.plot(ax=ax)
+        ax.set_title(ax.get_title() or "a title")
+        check_texts(figure)
+
+
+def test_names_that_share_their_beginning_are_told_apart(synopsis):
+    domain = messy()
+    names = domain.names
+    _, ax = pyplot.subplots(figsize=(4, 3))
+    counted(domain.select([names[1]])).plot(ax=ax)
+    shown = ticks(ax.yaxis)
+    assert len(set(shown)) == 8 and all(
+        f"({x})" in t for x, t in zip("ABCDEFGH", shown, strict=True)
+    )
+    # The name of the column is whole, broken at underscores, and dollars make no formula.
+    _, ax = pyplot.subplots(figsize=(4, 3))
+    counted(domain.select([names[0]])).plot(ax=ax)
+    assert ax.get_xlabel().replace("\n", "") == names[0]
+    assert all(line.endswith("_") for line in ax.get_xlabel().split("\n")[:-1])
+    ax = counted(domain.select([names[2]])).plot()
+    assert ticks(ax.xaxis)[0] == r"\$0-\$9"
+
+
+def test_what_dates_share_and_large_numbers_are_written_out():
+    ax = counted(Domain({"day": Date("2024-02-03", "2024-02-23")})).plot()
+    assert ax.get_xlabel() == "day (2024-Feb)" and "09" in ticks(ax.xaxis)
+    ax = counted(Domain({"pay": Numeric(10_000, 2_000_000, 8, scale="log")})).plot()
+    assert {"10,000", "100,000", "1,000,000"} <= set(ticks(ax.xaxis))
+    ax = counted(Domain({"year": Numeric(1990, 2024, integer=True)})).plot()
+    assert "2000" in ticks(ax.xaxis)
+
+
+@pytest.mark.parametrize("size", [(4, 4), (8, 8), None])
+def test_correlations_have_numbers_half_widths_and_bars(size):
+    matrix = np.full((3, 3), 0.15) + 0.85 * np.eye(3)
+    names = ["a", "hours per week of work", "pay"]
+    ax = None if size is None else pyplot.subplots(figsize=size)[1]
+    ax = plot_correlations(matrix, names, interval=INTERVAL, title="t", ax=ax)
+    texts = [text.get_text() for text in ax.texts]
+    assert texts.count("0.15\n±0.35") == 6 and texts.count("1.00") == 3
+    bars = ax.collections[-1].get_segments()
+    assert len(bars) == 6
+    # From -1 at the left of a cell to 1 at its right.
+    np.testing.assert_allclose(bars[0][:, 0], [1 - 0.2 * 0.42, 1 + 0.5 * 0.42])
+    image = ax.images[0]
+    assert (image.norm.vmin, image.norm.vmax) == (-1, 1)
+    for text in ax.texts:
+        column, row = (round(place) for place in text.get_position())
+        assert contrast(text.get_color(), image.to_rgba(matrix[row, column])[:3]) >= 4.5
+    check_texts(ax.figure)
+
+
+def test_sixty_columns_have_correlations_in_a_new_picture_of_1400_pixels():
+    names = [f"measurement_{k:02d}" for k in range(60)]
+    many = np.full((60, 60), 0.3)
+    ax = plot_correlations(many, names, interval=[many - 0.1, many + 0.1])
+    width, height = ax.figure.get_size_inches() * ax.figure.dpi
+    assert width <= 1400 and height <= 1400 and not ax.texts
+    assert len(ax.collections[-1].get_segments()) == 60 * 59
+    assert ticks(ax.yaxis) == names
+
+
+def test_more_than_two_columns_make_a_matrix_of_correlations():
+    frame = pd.DataFrame({name: np.arange(300) % 10 for name in "abc"})
+    domain = Domain({name: Numeric(0, 9, bins=5) for name in "abc"})
+    made = GridSynthesizer(1.0, domain=domain).fit(frame).synopsis_
+    ax = made.plot(["a", "b", "c"])
+    found = made.correlation(return_interval=True)
+    np.testing.assert_allclose(ax.images[0].get_array(), found["value"])
+    ends = np.array([bar[:, 0] for bar in ax.collections[-1].get_segments()])
+    assert ends[0] == pytest.approx(
+        [1 + 0.42 * found[end].loc["a", "b"] for end in ("lower", "upper")]
+    )
+    assert "95% intervals" in ax.get_title() and "epsilon = 1" in ax.get_title()
+    with pytest.raises(ValueError, match="one or two different"):
+        made.plot(["a", "b", "c"], blocks=True)
+    with pytest.raises(ValueError, match="sex"):
+        counted(DOMAIN.select(["age", "sex", "job"])).plot(["age", "sex", "job"])
+    # A network has no error bars.
+    network = PrivBayesSynthesizer(1.0, domain=domain).fit(frame)
+    assert not network.plot(["a", "b", "c"]).collections
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background", "ggplot", "seaborn-v0_8-dark"])
+def test_inks_can_be_read_on_the_paper_of_the_style(style):
+    with pyplot.style.context(style):
+        inks = current_inks()
+        for ink in (inks.ink, inks.main, inks.bad, inks.grey, *inks.lines):
+            assert contrast(ink, inks.paper) >= (
+                4.5 if style in ("default", "dark_background") else 3.8
+            )
+        assert contrast(inks.grey, inks.paper) >= 4.5
+    assert contrast("black", "white") == pytest.approx(21)
+
+
+def test_an_empty_release_has_axes_from_zero():
+    axes = [PlotAxis("x", np.arange(4.0), None, False), PlotAxis("y", np.arange(3.0), None, False)]
+    assert plot_view(np.zeros(3), axes[:1]).get_ylim() == (0, 1)
+    for table in (np.zeros((3, 2)), np.full((3, 2), -4.0)):
+        norm = plot_view(table, axes).collections[0].norm
+        assert (norm.vmin, norm.vmax) == (0, 1)

@@ -1,5 +1,6 @@
 """Statistics of columns with margins, and the page about a release."""
 
+import html
 import importlib.util
 import re
 import shutil
@@ -15,7 +16,7 @@ import skdp
 from skdp import Categorical, Date, Domain, Identifier, Numeric, Synopsis, derived
 from skdp.accounting import PrivacyLoss
 from skdp.release import AnySpread, Boxes, BoxModel, GaussianNoise, KnownNoise
-from skdp.release.page import bar_chart
+from skdp.release.page import bar_chart, heat_map
 from skdp.release.report import report_page
 
 DOMAIN = Domain(
@@ -284,8 +285,14 @@ def test_a_page_warns_of_seeds_inferred_domains_and_unknown_losses(release):
 
 def test_bars_have_heights_in_proportion_and_negative_counts_none():
     svg = bar_chart(
-        np.array([10.0, 5.0, -3.0]), np.full(3, np.nan), ["a", "b", "c"], ("a", "c"), "Three bars"
+        np.array([10.0, 5.0, -3.0]),
+        np.full(3, np.nan),
+        ["a", "b", "c"],
+        [(0.2, "first"), (0.9, "c")],
+        "Three bars",
     )
+    # The largest number is written at its height.
+    assert re.findall(r">([^<]*)</text>", svg) == ["10", "first", "c"]
     heights = [float(h) for h in re.findall(r'class="bar"[^>]* height="([\d.]+)"', svg)]
     assert heights[0] == pytest.approx(2 * heights[1], abs=0.2)
     assert heights[2] == 0
@@ -331,3 +338,37 @@ def test_a_column_with_very_many_categories_is_described():
     assert described.loc["freq_margin", "id"] == pytest.approx(2.8, abs=0.2)
     with pytest.raises(ValueError, match="200,000 groups"):
         release.aggregate("id")
+
+
+def test_a_page_names_every_category_and_cell(release):
+    text = report_page(release, "T", 0.95)
+    written = re.findall(r"<text[^>]*>([^<]*)</text>", text)
+    assert {"F", "M", "missing", "'", '"', "<script>"} <= {html.unescape(each) for each in written}
+    # Numbers have round ends, dates their days.
+    assert {"0", "35", "-1, missing", "2024-01-01", "20"} <= set(written)
+    table = np.ones((1, 20))
+    names = [f"category {k}" for k in range(20)]
+    assert all(f">{name}</text>" in heat_map(table, ["row"], names, "alt") for name in names)
+    assert "rotate" not in heat_map(table[:, :2], ["row"], ["a", "b"], "alt")
+
+
+def test_a_page_has_correlations_with_intervals():
+    domain = Domain({name: Numeric(0, 9, bins=5) for name in "abcdefghij"})
+    frame = pd.DataFrame({name: np.arange(500) % 10 for name in domain.names})
+    release = skdp.MarginalSynthesizer(5.0, domain=domain).fit(frame).synopsis_
+    text = report_page(release, "T", 0.9)
+    found = release.correlation(list("abcdefgh"), return_interval=True, level=0.9)
+    low, high = (found[end].loc["a", "b"] for end in ("lower", "upper"))
+    number = f"{found['value'].loc['a', 'b']:.2f}<br>\u00b1 {(high - low) / 2:.2f}"
+    assert number in text and f"from {low:.2f} to {high:.2f}" in text
+    assert "first 8 of 10 columns" in text and "interval at 90%" in text
+    Checked(text)
+    one = Synopsis(domain.select(["a"]), BoxModel(Boxes([[0]], [[5]]), [9], (5,), KnownNoise(1.0)))
+    assert "Correlations" not in report_page(one, "T", 0.9)
+
+
+def test_bars_of_a_column_hold_equally_many_numbers():
+    domain = Domain({"age": Numeric(17, 90, integer=True)})
+    text = report_page(one_box_each(domain, np.full(74, 10), KnownNoise(1.0)), "T", 0.95)
+    heights = re.findall(r'class="bar"[^>]* height="([\d.]+)"', text)
+    assert len(heights) == 37 and len(set(heights)) == 1

@@ -22,7 +22,7 @@ from ..expected import ExpectsErrors
 from ..hierarchy import Blue
 from ..release import QueryResult, Synopsis, parse
 from ..release.distribution import categories_below, position_of, share_below, values_below
-from ..release.labels import tick_labels
+from ..release.labels import plot_axis
 from ..release.rounding import shuffled_line
 from ..release.sampling import METHODS
 from ..rows import Layout, count_rows
@@ -715,7 +715,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         ImportError
             If matplotlib is missing.
         """
-        from ..plotting import PlotAxis, loss_title, plot_intervals, plot_view
+        from ..plotting import PlotAxis, loss_title, plot_view
 
         check_is_fitted(self)
         level = as_level(level)
@@ -728,16 +728,10 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         edges = np.append(at, attribute.size)
         counts, low, high = self._bars(edges, level)
         where = np.append(at[at < n], n)
-        borders = attribute.edges[where].astype(float) if numeric else where - 0.5
-        labels = None if numeric else tick_labels(attribute)
-        zone = None
-        if numeric and isinstance(attribute, Date | Datetime):
-            borders, zone = attribute.days(borders), attribute.axis_zone
-        axis = PlotAxis(self.domain_.names[0], borders, labels, attribute.nullable, zone)
+        axis = PlotAxis(**plot_axis(self.domain_.names[0], attribute))
+        axis = axis._replace(edges=axis.edges[where])
         title = loss_title(f"{100 * level:g}% intervals", self.privacy_loss_)
-        ax = plot_view(counts, [axis], ax=ax, title=title)
-        plot_intervals(ax, axis, low, high)
-        return ax
+        return plot_view(counts, [axis], ax=ax, title=title, interval=(low, high))
 
     # -- parts of the answers
 

@@ -90,4 +90,4 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     log = labels is None and isinstance(attribute, Numeric) and attribute.scale == "log"
     missing = attribute.nullable
     axis = {"name": name, "edges": edges, "labels": labels, "missing": missing, "zone": zone}
-    return {**axis, "log": log}
+    return {**axis, "log": log, "ordered": getattr(attribute, "ordered", True)}

@@ -1,4 +1,4 @@
-"""What a picture of a release shows: counts, axes, outlines, and a title with epsilon."""
+"""What a picture of a release shows: counts or correlations, axes, and a title with epsilon."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from .box_model import BoxModel
 from .labels import plot_axis
 
-__all__ = ["plot_parts"]
+__all__ = ["plot_correlation_parts", "plot_parts"]
 
 
 def plot_parts(synopsis: Any, columns: Sequence[str] | str | None, blocks: bool) -> dict[str, Any]:
@@ -38,4 +38,33 @@ def plot_parts(synopsis: Any, columns: Sequence[str] | str | None, blocks: bool)
         "axes": [PlotAxis(**plot_axis(name, domain[name])) for name in columns],
         "blocks": rectangles,
         "title": loss_title(synopsis.mechanism, synopsis.privacy_loss),
+    }
+
+
+def plot_correlation_parts(
+    synopsis: Any, columns: Sequence[str], level: float = 0.95
+) -> dict[str, Any]:
+    """Parameters of `skdp.plotting.plot_correlations`; without intervals if there are none.
+
+    Raises
+    ------
+    ValueError
+        As in `Synopsis.correlation`.
+    """
+    from ..plotting import loss_title
+
+    what, interval = [synopsis.mechanism or ""], None
+    try:
+        found = synopsis.correlation(columns, return_interval=True, level=level)
+        interval = [found[end].to_numpy() for end in ("lower", "upper")]
+        what.append(f"{100 * level:g}% intervals")
+        found = found["value"]
+    except ValueError:
+        # Not every release has error bars; what is wrong with the columns is said here again.
+        found = synopsis.correlation(columns)
+    return {
+        "matrix": found.to_numpy(),
+        "names": columns,
+        "interval": interval,
+        "title": loss_title(", ".join(filter(None, what)), synopsis.privacy_loss),
     }

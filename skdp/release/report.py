@@ -11,16 +11,27 @@ import pandas as pd
 
 from .._types import FloatArray
 from ..accounting import PrivacyLoss
-from ..domain import Categorical
+from ..domain import Categorical, Numeric
 from ..domain.values import some
 from .associations import Association, strongest
 from .box_model import BoxModel
 from .description import ColumnCounts, told
 from .labels import range_label
 from .network_model import NetworkModel
-from .page import bar_chart, document, element, heat_map, listed, strength_bars, with_margin
+from .page import (
+    bar_chart,
+    document,
+    element,
+    heat_map,
+    interval_table,
+    listed,
+    named_bars,
+    with_margin,
+)
+from .pictures import plot_correlation_parts
 from .skipped import SkippedRecords
 from .tree_model import TreeModel
+from .with_errors import summable_columns
 
 if TYPE_CHECKING:
     from .synopsis import Synopsis
@@ -30,6 +41,9 @@ __all__ = ["report_page"]
 _MAX_BARS = 40
 _MAX_CATEGORIES = 20
 _PAIRS, _PICTURES = 10, 3
+_MAX_CORRELATED = 8
+# Letters of a text below a picture, which has room for four.
+_LONGEST = 12
 
 
 def report_page(synopsis: Synopsis, title: str, level: float) -> str:
@@ -51,6 +65,7 @@ def report_page(synopsis: Synopsis, title: str, level: float) -> str:
         *_released(synopsis),
         *_protected(synopsis.privacy_loss),
         *_columns(synopsis, counted, described, level),
+        *_correlations(synopsis, level),
         *_pairs(synopsis),
         *_limits(synopsis, counted, described, level),
         element(
@@ -171,7 +186,7 @@ def _columns(
 ) -> list[str]:
     text = (
         f"A bar is an estimated number of records. The line on it is the margin of error at "
-        f"{100 * level:g}%. Point at a bar to read it."
+        f"{100 * level:g}%. Point at a bar that has no number to read it."
     )
     cards = [
         element("div", _column(each, statistics), class_="card")
@@ -190,19 +205,20 @@ def _column(counted: ColumnCounts, statistics: pd.Series) -> str:
     for row, (codes, _) in enumerate(zip(starts, stops, strict=True)):
         weights[row, codes] = 1.0
     counts, margins = weights @ counted.counts, counted.margins(weights)
-    picture = bar_chart(
-        counts,
-        margins,
-        labels,
-        (labels[0], labels[-1]),
-        f"Number of records by {counted.name}, from {labels[0]} to {labels[-1]}",
-    )
+    alt = f"Number of records by {counted.name}, from {labels[0]} to {labels[-1]}"
+    if isinstance(counted.attribute, Categorical):
+        most = float((counts + np.nan_to_num(margins)).max(initial=0.0))
+        texts = [with_margin(*each) for each in zip(counts, margins, strict=True)]
+        picture, numbers = named_bars(labels, texts, counts, margins, most, alt), ""
+    else:
+        picture = bar_chart(counts, margins, labels, _ticks(counted.attribute, starts, labels), alt)
+        numbers = _numbers(counts, margins, labels)
     return element(
         "figure",
         element("h3", html.escape(counted.name)),
         picture,
         element("figcaption", html.escape(_caption(counted, statistics))),
-        _numbers(counts, margins, labels),
+        numbers,
     )
 
 
@@ -216,7 +232,9 @@ def _bars(counted: ColumnCounts) -> tuple[list[Any], list[Any], list[str]]:
         bars.append(order[_MAX_CATEGORIES - 1 :].tolist())
         names.append(f"{len(bars[-1])} others")
     else:
-        cuts = np.unique(np.linspace(0, n, min(_MAX_BARS, n) + 1).astype(int)).tolist()
+        most = _MAX_CATEGORIES if isinstance(attribute, Categorical) else _MAX_BARS
+        # As many codes in every bar, but for the last one.
+        cuts = [*range(0, n, -(-n // most)), n]
         bars = [list(range(low, high)) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
         names = [
             _label(attribute, low, high) for low, high in zip(cuts[:-1], cuts[1:], strict=True)
@@ -231,7 +249,29 @@ def _label(attribute: Any, low: int, high: int) -> str:
     """Text for the codes of a bar."""
     if isinstance(attribute, Categorical) and high == low + 1:
         return str(attribute.labels()[low])
+    if isinstance(attribute, Numeric) and not attribute.integer and high <= attribute.bins:
+        ends = [_rounded(edge) for edge in attribute.edges[[low, high]]]
+        if ends[0] != ends[1]:
+            return " to ".join(ends)
     return range_label(attribute, low, high)
+
+
+def _rounded(number: float) -> str:
+    """Three digits; years have no comma."""
+    number = float(f"{number:.3g}")
+    return f"{number:,.15g}" if abs(number) >= 10_000 else f"{number:.15g}"
+
+
+def _ticks(attribute: Any, bars: list[Any], labels: list[str]) -> list[tuple[float, str]]:
+    """Texts below the first bar, at each third, and of the end or of what is no number."""
+    n = len(bars)
+    found = [(k, labels[k].split(" to ")[0]) for k in sorted({0, n // 3, 2 * n // 3} - {n - 1})]
+    others = [text for codes, text in zip(bars, labels, strict=True) if codes[-1] >= attribute.bins]
+    found.append((n - 1, ", ".join(others) or labels[-1].split(" to ")[-1]))
+    return [
+        ((k + 0.5) / n, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+        for k, text in found
+    ]
 
 
 def _numbers(counts: FloatArray, margins: FloatArray, labels: list[str]) -> str:
@@ -254,6 +294,26 @@ def _caption(counted: ColumnCounts, statistics: pd.Series) -> str:
     return f"Mean {of('mean')}; median {of('50%')}"
 
 
+def _correlations(synopsis: Synopsis, level: float) -> list[str]:
+    columns = summable_columns(synopsis.domain)
+    if len(columns) < 2:
+        return []
+    found = plot_correlation_parts(synopsis, columns[:_MAX_CORRELATED], level)
+    text = "How two columns of numbers go together, from -1 to 1; 0 is not at all."
+    if found["interval"] is not None:
+        text += (
+            f" Below each number is its interval at {100 * level:g}%, from -1 at the left to 1 at "
+            "the right: where it holds 0, the noise alone may be seen."
+        )
+    if len(columns) > _MAX_CORRELATED:
+        text += f" The first {_MAX_CORRELATED} of {len(columns)} columns are shown."
+    return [
+        element("h2", "Correlations"),
+        element("p", text),
+        interval_table(found["names"], found["matrix"], found["interval"]),
+    ]
+
+
 def _pairs(synopsis: Synopsis) -> list[str]:
     heading = element("h2", "Strongest pairs of columns")
     found = strongest(synopsis.model, synopsis.domain, _PAIRS)
@@ -265,11 +325,10 @@ def _pairs(synopsis: Synopsis) -> list[str]:
         "other): Cram\u00e9r's V of the released counts, noise included. Weak values may be noise "
         "alone, and an association is no cause."
     )
-    bars = strength_bars(
-        names,
-        [each.strength for each in found],
-        f"Strongest pairs: {some(names)}",
-    )
+    strengths = np.array([each.strength for each in found])
+    texts = [f"{strength:.2f}" for strength in strengths]
+    alt = f"Strongest pairs: {some(names)}"
+    bars = named_bars(names, texts, strengths, np.zeros(len(found)), 1.0, alt)
     pictures = [
         element("div", _picture(synopsis, each), class_="card") for each in found[:_PICTURES]
     ]
@@ -286,7 +345,7 @@ def _picture(synopsis: Synopsis, each: Association) -> str:
         attribute = synopsis.domain[name]
         stops = [*starts[1:], attribute.size]
         labels.append(
-            [range_label(attribute, low, high) for low, high in zip(starts, stops, strict=True)]
+            [_label(attribute, low, high) for low, high in zip(starts, stops, strict=True)]
         )
     table, rows, columns = each.table, labels[0], labels[1]
     keep = [np.sort(np.argsort(-table.sum(axis=1 - axis))[:_MAX_CATEGORIES]) for axis in (0, 1)]

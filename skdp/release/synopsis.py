@@ -37,7 +37,7 @@ from .grouping import Groups, group_table, grouped_sums, view_of
 from .model import Model
 from .moments import correlation, covariance, standard_deviation
 from .network_model import NetworkModel
-from .pictures import plot_parts
+from .pictures import plot_correlation_parts, plot_parts
 from .ranks import as_shares, quantiles
 from .report import report_page
 from .result import QueryResult
@@ -1067,13 +1067,14 @@ class Synopsis:
         blocks: bool = False,
         norm: Any = None,
     ) -> Any:
-        """Draw the expected number of records over one or two columns.
+        """Draw the expected number of records over one or two columns, or correlations of more.
 
         Parameters
         ----------
         columns : str or sequence of str, default=None
-            One column gives bars, two a heat map, the first from left to right. None takes the
-            first two (or the only one).
+            One column gives bars, two a heat map, the first from left to right; more columns of
+            numbers the matrix of their correlations, with 95% intervals of the noise where the
+            release has them. None takes the first two (or the only one).
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
         blocks : bool, default=False
@@ -1092,10 +1093,13 @@ class Synopsis:
         ImportError
             If matplotlib is missing; it comes with the extra ``skdp[plot]``.
         ValueError
-            As in `view`, or if there are no boxes to outline or too many.
+            As in `view`, or if there are no boxes to outline or too many; for more than two columns
+            as in `correlation`.
         """
-        from ..plotting import plot_view
+        from ..plotting import plot_correlations, plot_view
 
+        if columns is not None and not isinstance(columns, str) and len(columns) > 2 and not blocks:
+            return plot_correlations(**plot_correlation_parts(self, list(columns)), ax=ax)
         return plot_view(**plot_parts(self, columns, blocks), ax=ax, norm=norm)
 
     def to_frame(self) -> pd.DataFrame:
