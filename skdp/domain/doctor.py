@@ -20,6 +20,7 @@ import numpy as np
 from .._types import BoolArray, FloatArray
 from .categorical import Categorical
 from .clock import clock, date_form, moment
+from .compiling import columns_named
 from .dates import Date, Datetime
 from .numeric import Numeric
 from .rules import AtMost, Derived, MissingTogether, OnlyIf
@@ -472,8 +473,12 @@ def _repeats(column: _Values, note: _Notes) -> None:
 
 def _rules(held: dict[str, tuple[dict[str, Any], _Values]], declared: Any) -> list[str]:
     """Rules that nearly all records keep: to be declared if they are publicly known."""
+    explained = {rule.column for rule in declared if isinstance(rule, OnlyIf)}
     known = {
-        (type(rule), *pair) for rule in declared for pair in itertools.permutations(_names(rule), 2)
+        (type(rule), *pair)
+        for rule in declared
+        if isinstance(rule, AtMost | Derived | MissingTogether)
+        for pair in itertools.permutations(columns_named(rule), 2)
     }
     kinds = {
         name: "date" if data["type"] == "datetime" else data["type"]
@@ -509,7 +514,7 @@ def _rules(held: dict[str, tuple[dict[str, Any], _Values]], declared: Any) -> li
                 *together.values()
             ):
                 together.setdefault(a, []).append(b)
-        elif kinds[b] == "categorical" and (OnlyIf, a, b) not in known:
+        elif kinds[b] == "categorical" and a not in explained:
             found[OnlyIf] += _only_if(a, b, gaps[a], second)
     rules, more = [], 0
     for each in found.values():
@@ -522,15 +527,6 @@ def _rules(held: dict[str, tuple[dict[str, Any], _Values]], declared: Any) -> li
     rules += [f"rules: {more} more are not shown"] * bool(more)
     limit = f"rules: sought among the first {COLUMNS} columns"
     return rules + [limit] * (len(names) > COLUMNS)
-
-
-def _names(rule: Any) -> tuple[str, ...]:
-    """Columns that a rule is about; those of a condition are all that its text has."""
-    if isinstance(rule, OnlyIf):
-        return (rule.column, *re.findall(r"\w+", str(rule.condition)))
-    return getattr(rule, "columns", ()) or tuple(
-        getattr(rule, name) for name in ("column", "bound", "from_") if hasattr(rule, name)
-    )
 
 
 Found = Iterator[tuple[float, str]]
