@@ -461,7 +461,7 @@ def _repeats(column: _Values, note: _Notes) -> None:
     owners = column.counts[column.counts > 0]
     most = int(owners.max(initial=0))
     said = "" if note.data["type"] == "identifier" else "looks like an identifier: "
-    if most > 1 or said:
+    if most > 1:
         shares = {k: int(np.minimum(owners, k).sum()) for k in (1, 2, 5, 10) if k <= most}
         kept = ", ".join(f"{k}: {_share(n, column.n)}" for k, n in shares.items())
         note(
