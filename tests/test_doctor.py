@@ -113,7 +113,7 @@ def test_rules_that_nearly_all_records_keep():
         "at_most('balance', 'loan'): 100",
         "derived('region', from_='city', map=...): 100",
         "only_if('spouse', {'city': ['a']}): 100",
-        "missing_together(['spouse', 'years']): 100",
+        "missing_together('spouse', 'years'): 100",
     ):
         assert rule in found
     assert "at_most('loan'" not in found and "derived('city'" not in found
@@ -171,3 +171,178 @@ def test_odd_values_raise_nothing():
     for x in (Numeric(0, 9), Numeric(0, 9, integer=True), YEAR, Categorical([1, 2]), Identifier()):
         Domain({"x": x, "y": Categorical(["a", "b"])}).check(frame)
     examined(None, as_frame(frame))
+
+
+# Columns of which nothing is declared
+
+
+def kind_of(values, name="x", **options):
+    """What is proposed for one column, and the findings on it."""
+    rows = len(values)
+    frame = pd.DataFrame({name: values, "other": [str(i % 3) for i in range(rows)]}, **options)
+    report = Domain.propose(frame)
+    data = {name: data for name, data, _ in report.drafts}[name]
+    return data, "; ".join(line for line in report.findings if line.startswith(name))
+
+
+HEAPED = RNG.lognormal(9, 1, N).round(-2)
+DIAGNOSES = [f"A{min(int(v), 199)}" for v in RNG.exponential(12, N)]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        # Hospital numbers, each a few times; numbers without a gap; text with digits.
+        (RNG.choice(RNG.integers(100_000, 999_999, 700), N), "identifier"),
+        (RNG.permutation(np.arange(1, N + 1) // 2), "identifier"),
+        ([f"17-{i // 3:06d}" for i in range(N)], "identifier"),
+        # A category, an amount and a count of many values are none.
+        (DIAGNOSES, "categorical"),
+        (HEAPED, "numeric"),
+        (RNG.integers(0, 1440, N), "numeric"),
+        (RNG.exponential(400, N).round(), "numeric"),
+        (RNG.choice([f"{n}" for n in range(98101, 98180)], N), "numeric"),
+    ],
+)
+def test_identifiers_are_found_by_values(values, kind):
+    data, found = kind_of(values)
+    assert data["type"] == kind and ("different ones" in found) == (kind == "identifier")
+
+
+def test_what_a_column_is_by_its_values():
+    name = [f"{a}{b} {c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrst"] * 7
+    assert kind_of(name)[0]["type"] is None and "free text" in kind_of(name)[1]
+    assert kind_of([f"{i % 24}:{i % 60:02d}" for i in range(N)])[0]["type"] is None
+    assert kind_of(RNG.integers(98101, 98250, 900), "zip_code")[0]["type"] == "categorical"
+    assert kind_of([f"{v:.2f}".replace(".", ",") for v in REAL])[0] == {
+        "type": "numeric", "lower": ..., "upper": ..., "nullable": False, "decimals": 2,
+    }  # fmt: skip
+    assert kind_of([20200101 + i % 28 for i in range(N)])[0]["type"] == "date"
+    month = kind_of(["Jan-2018", "Mar-2018"] * 9)[0]
+    assert month["type"] == "date" and month["unit"] == "month"
+
+
+@pytest.mark.parametrize(
+    "written", ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S", "%d/%m/%Y %H:%M", ""]
+)
+def test_times_are_proposed_as_times(written):
+    times = DAYS + pd.to_timedelta(RNG.integers(0, 86_400, N), unit="s")
+    data, _ = kind_of(times.dt.strftime(written) if written else times)
+    assert data["type"] == "datetime"
+    assert kind_of(DAYS)[0]["type"] == "date"
+
+
+def test_numbers_in_a_form_that_is_not_read_are_not_missing():
+    found, proposed = said(["12 kg", "15 kg", "9"] * 9, Numeric(0, 100))
+    assert "such as '12 kg': a form that is not read" in found and "nullable" not in proposed
+    found, proposed = said(["unknown", "15", "9"] * 9, Numeric(0, 100))
+    assert "missing" in found and "nullable=True" in proposed
+    found, proposed = said([f"{v:.2f}".replace(".", ",") for v in REAL], Numeric(0, 100))
+    assert "--decimal ," in found and "decimal=','" in found and "nullable" not in proposed
+
+
+def test_whole_numbers_of_a_wide_range_get_bins():
+    assert "Numeric(0, 9999, bins='auto', integer=True)" in said(WHOLE * 90, Numeric(0, 9999, 9))[1]
+
+
+def test_values_are_common_by_their_neighbours():
+    few = RNG.binomial(60, 0.5, N).astype(float) + RNG.integers(0, 2, N) * 40
+    assert "share one value" not in said(few, Numeric(0, 120, integer=True))[0]
+
+
+def test_text_for_no_value_and_many_spellings():
+    found, _ = said(["yes", "no", "NA"] * 9, Categorical(["yes", "no"], nullable=True))
+    assert "--missing NA" in found and "na_values=['NA']" in found
+    many = [f"{name}{' ' * (i % 2)}" for i in range(2) for name in "abcdefgh"] * 9
+    found, _ = said(many, Categorical(list("abcdefgh")))
+    assert found.count("case or blanks") == 1 and ".str.strip()" in found
+
+
+def test_a_second_line_of_names():
+    rows = {"town": ["Name", "a", "b"] * 1 + ["a"] * 30, "n": ["count"] + ["3"] * 32}
+    report = Domain.propose(pd.DataFrame(rows))
+    assert any("second line of names" in line for line in report.findings)
+    assert {name: data for name, data, _ in report.drafts}["n"]["type"] == "categorical"
+    for first in ("NA", "3"):
+        rows["n"][0] = first
+        assert not any("second" in line for line in Domain.propose(pd.DataFrame(rows)).findings)
+
+
+# Rules
+
+
+def test_declared_rules_stay_and_are_not_proposed_again():
+    from skdp import at_most, derived, missing_together, only_if
+
+    low = pd.to_datetime("2020-01-01") + pd.to_timedelta(RNG.integers(0, 300, N), unit="D")
+    stay = RNG.integers(0, 20, N)
+    city = RNG.choice(list("abcdef"), N)
+    gap = np.where(city == "a", REAL, np.nan)
+    frame = pd.DataFrame(
+        {
+            "admitted": pd.Series(low).dt.strftime("%d.%m.%Y"),
+            "left": pd.Series(low + pd.to_timedelta(stay, unit="D")).dt.strftime("%Y-%m-%d"),
+            "city": city,
+            "region": pd.Series(city).map(dict(zip("abcdef", "xxyyzz", strict=True))),
+            "one": gap,
+            "two": 100 - gap,
+        }
+    )
+    attributes = {
+        "admitted": Date("2020-01-01", "2020-12-31", format="%d.%m.%Y"),
+        "left": Date("2020-01-01", "2020-12-31"),
+        "city": Categorical(list("abcdef")),
+        "region": Categorical(list("xyz")),
+        "one": Numeric(0, 100, 10, nullable=True),
+        "two": Numeric(0, 100, 10, nullable=True),
+    }
+    found = rules_of(frame, Domain(attributes))
+    for rule in (
+        "at_most('admitted', 'left')", "derived('region', from_='city', map=...)",
+        "only_if('one', {'city': ['a']})", "missing_together('one', 'two')",
+    ):  # fmt: skip
+        assert rule in found
+    rules = [
+        at_most("admitted", "left"),
+        derived("region", "city", dict(zip("abcdef", "xxyyzz", strict=True))),
+        only_if("one", "city == 'a'"),
+        only_if("two", {"city": ["a"]}),
+        missing_together("one", "two"),
+    ]
+    domain = Domain(attributes, structure=rules)
+    report = domain.check(frame)
+    again = [line for line in report.findings if line.startswith("rule?")]
+    assert not any(each in line for line in again for each in ("at_most", "only_if", "missing"))
+    assert not any("derived('region', from_='city'" in line for line in again)
+    # Both forms of the declaration read back as they were.
+    for style in ("python", "yaml"):
+        text = report.declaration(style)
+        if style == "yaml":
+            pytest.importorskip("yaml")
+            assert Domain.from_yaml(text) == domain
+        else:
+            scope = {}
+            exec(text, scope)
+            assert scope["domain"] == domain
+
+
+def test_rules_that_hold_by_chance_are_not_proposed():
+    frame = pd.DataFrame(
+        {
+            # Nearly always below, and as often where the columns have nothing in common.
+            "short": RNG.exponential(20, N).round(),
+            "long": RNG.normal(200, 40, N).round(),
+            # Gaps that a rare value happens not to have.
+            "gap": np.where(RNG.random(N) < 0.3, np.nan, WHOLE),
+            "rare": np.where(np.arange(N) < 4, "rare", RNG.choice(["a", "b"], N)),
+        }
+    )
+    frame.loc[:3, "gap"] = np.nan
+    assert not [line for line in Domain.propose(frame).findings if line.startswith("rule?")]
+
+
+def test_an_identifier_that_is_not_declared_is_told():
+    frame = pd.DataFrame({"number": np.arange(N) // 4 * 7 + 10_001, "x": WHOLE})
+    found = Domain({"x": Numeric(0, 100, integer=True)}).check(frame).findings
+    assert len(found) == 1 and "number: 2000 rows of 500" in found[0]
+    assert "--unit 'number'" in found[0]

@@ -47,6 +47,8 @@ class Form:
     decimal : {".", ","}, default="."
     multiline : bool, default=False
         Whether fields in quotes may hold line breaks.
+    missing : tuple of str, default=()
+        Text that stands for no value, such as "NA".
 
     Raises
     ------
@@ -58,6 +60,7 @@ class Form:
     encoding: str | None = None
     decimal: str = "."
     multiline: bool = False
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.sep) != 1 or not self.sep.isascii() or self.sep in '"\r\n':
@@ -108,7 +111,11 @@ def lines_of(file: IO[bytes], *, multiline: bool = False) -> Iterator[Line]:
 def records_of(lines: Iterable[Line], form: Form) -> Iterator[list[str] | None]:
     """Fields of each line that is not empty; None for those that are not well formed."""
     # In a file of one column an empty value is written "".
-    return (fields_of(line, form) for line in lines if line != b"")
+    records = (fields_of(line, form) for line in lines if line != b"")
+    if not form.missing:
+        return records
+    blank = dict.fromkeys(form.missing, "")
+    return (each and [blank.get(field.strip(), field) for field in each] for each in records)
 
 
 def fields_of(line: Line, form: Form) -> list[str] | None:
@@ -177,6 +184,7 @@ def read_records(
     header: Sequence[str],
     columns: Mapping[str, Declared],
     decimal: str = ".",
+    texts: bool = False,
 ) -> pd.DataFrame:
     """Columns of a file, with the types that the domain declares.
 
@@ -193,6 +201,8 @@ def read_records(
     columns : mapping of str to attribute or None
         The columns to read. None reads text, which identifies persons.
     decimal : {".", ","}, default="."
+    texts : bool, default=False
+        Whether text that is no number is kept, for the owner to look at.
 
     Returns
     -------
@@ -203,7 +213,7 @@ def read_records(
     place_of = {name: place for place, name in enumerate(header)}
     read: list[list[Value]] = [[] for _ in columns]
     into = [
-        (column, place_of[name], _reader(attribute, decimal))
+        (column, place_of[name], _reader(attribute, decimal, texts))
         for column, (name, attribute) in zip(read, columns.items(), strict=True)
     ]
     unfit: list[bool] = []
@@ -217,7 +227,9 @@ def read_records(
             column.append(reader(given[place]) if place < have else reader(""))
     frame = pd.DataFrame(
         {
-            name: pd.Series(column, dtype=np.float64 if _numeric(attribute) else object)
+            name: pd.Series(
+                column, dtype=np.float64 if _numeric(attribute) and not texts else object
+            )
             for (name, attribute), column in zip(columns.items(), read, strict=True)
         },
         index=pd.RangeIndex(len(unfit), name=UNFIT),
@@ -237,16 +249,20 @@ def _numeric(attribute: Declared) -> bool:
     return isinstance(attribute, Numeric) and not isinstance(attribute, Date | Datetime)
 
 
-def _reader(attribute: Declared, decimal: str) -> Callable[[Value], Value]:
+def _reader(attribute: Declared, decimal: str, texts: bool) -> Callable[[Value], Value]:
     """A function from a field to its value."""
     if isinstance(attribute, Categorical):
         return _category_reader(attribute, decimal)
-    if not _numeric(attribute):
+    if not _numeric(attribute) and not (texts and decimal == "," and attribute is None):
         return lambda field: None if field == "" else field
 
-    def number(field: Value) -> float:
+    def number(field: Value) -> Value:
         if isinstance(field, str):
-            return number_written(field, decimal)
+            found = number_written(field, decimal)
+            if not texts or not np.isnan(found) or not field.strip():
+                return found
+            # What has a point is read as a number elsewhere.
+            return field if np.isnan(number_written(field)) else f"{field} (a decimal point)"
         if not isinstance(field, int | float):
             return np.nan
         try:
@@ -265,6 +281,8 @@ def _category_reader(attribute: Categorical, decimal: str) -> Callable[[Value], 
 
     def read(field: Value) -> Value:
         text = field if isinstance(field, str) else _cell_text(field)
+        # Blanks at the ends are part of a category only where it is declared with them.
+        text = text if text in declared else text.strip()
         if text in declared:
             return declared[text]
         if numbers:

@@ -12,8 +12,6 @@ import numpy as np
 import pandas as pd
 
 from ..domain import Domain
-from ..domain.doctor import examined
-from ..domain.schemas import draft_text
 from ..exceptions import PrivacyLeakWarning
 from ..rows import UNFIT, as_frame
 from .csv_lines import Declared
@@ -61,8 +59,9 @@ def check(options: Namespace) -> int:
         "passed on.",
         file=sys.stderr,
     )
-    with open_source(options.data, domain, derived=True, options=options) as source:
-        domain.check_schema(source.schema())
+    with open_source(options.data, domain, everything=True, options=options) as source:
+        schema = as_frame(source.schema())
+        domain.check_schema(schema.select([n for n in schema.names if n in domain.columns]))
         records = read(source.table, progress)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
@@ -127,9 +126,12 @@ def _propose(options: Namespace) -> int:
     print("NOT PRIVATE: exact findings, for the data owner only.", file=sys.stderr)
     with open_table(options.data, texts, options) as source:
         records = read(source.table, progress)
-        found = read(lambda _: examined(None, as_frame(records)), progress)
-    print("\n".join(f"- {line}" for line in found.lines) + "\n")
-    print(draft_text(found.drafts, "python" if options.python else "yaml"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            report = read(lambda _: Domain.propose(records), progress)
+    # A file that keeps what is printed has the declaration alone.
+    print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
+    print(report.declaration("python" if options.python else "yaml"))
     return 1
 
 

@@ -196,6 +196,12 @@ def _data_options(command: ArgumentParser) -> None:
         "--decimal", choices=[".", ","], help="decimal mark of CSV (default: a point)"
     )
     command.add_argument(
+        "--missing",
+        metavar="TEXT",
+        action="append",
+        help="text that stands for no value in CSV, such as NA; may be given several times",
+    )
+    command.add_argument(
         "--multiline",
         action="store_true",
         help="fields in quotes hold line breaks: the guarantee then assumes that the file was "

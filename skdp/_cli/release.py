@@ -74,6 +74,8 @@ def release(options: Namespace) -> int:
     part.unlink(missing_ok=True)
     print(f"{options.out}: {synopsis.privacy_loss}")
     print(f"records: {synopsis.skipped}")
+    if options.unit is not None:
+        print("Answers are about the rows kept: those of a person beyond the bound count nowhere.")
     if ledger is not None:
         print(ledger)
     return 0

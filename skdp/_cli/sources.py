@@ -50,7 +50,7 @@ class Source(Protocol):
         """All records, as ``fit`` takes them: in an engine if there is one for the file."""
 
     def table(self, progress: Progress) -> Any:
-        """All records, in memory."""
+        """All records, in memory, with text that is no number: for the owner."""
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def open_source(
     domain: Domain,
     unit: str | None = None,
     *,
-    derived: bool = False,
+    everything: bool = False,
     options: Any = None,
 ) -> Iterator[Source]:
     """Open a file of records and match its columns with the domain, by names alone.
@@ -70,8 +70,9 @@ def open_source(
     domain : Domain
     unit : str, default=None
         A further column, which identifies the person a row belongs to.
-    derived : bool, default=False
-        Whether columns that follow from others are read where the file has them.
+    everything : bool, default=False
+        Whether columns that are not measured are read too, and `Source.table` keeps text that is
+        no number: for the owner.
     options : Namespace, default=None
         How a CSV file is written, or which sheet of a workbook holds the records.
 
@@ -83,9 +84,8 @@ def open_source(
         If it cannot be opened.
     """
     columns = [*domain.names, *([unit] if unit is not None and unit not in domain.names else [])]
-    more = [name for name in domain.structure.derived if derived]
     if _is_parquet(path):
-        yield _ParquetSource(path, columns, more)
+        yield _ParquetSource(path, columns, ParquetFile(path).names if everything else [])
         return
     with _opened(path, options) as table:
         check_columns(
@@ -94,8 +94,9 @@ def open_source(
             f"The first line of {path}",
             "It must name the columns as the domain does. Remove lines that stand above the names.",
         )
-        columns += present(table.header, more)
-        yield _TableSource(table, {n: domain.declared(n) if n in domain else None for n in columns})
+        columns += present(table.header, table.header if everything else [], columns)
+        known = {name: domain.declared(name) for name in domain.columns}
+        yield _TableSource(table, {name: known.get(name) for name in columns})
 
 
 @contextmanager
@@ -126,12 +127,14 @@ class _TableSource:
 
     schema = empty
 
-    def rows(self, progress: Progress) -> Any:
+    def rows(self, progress: Progress, texts: bool = False) -> Any:
         progress.say(f"Reading {self._table.path}.")
         records = self._table.records(progress)
-        return read_records(records, self._table.header, self._columns, self._table.decimal)
+        decimal = self._table.decimal
+        return read_records(records, self._table.header, self._columns, decimal, texts)
 
-    table = rows
+    def table(self, progress: Progress) -> Any:
+        return self.rows(progress, True)
 
 
 @dataclass(frozen=True)
@@ -181,9 +184,10 @@ def form_of(options: Any) -> Form:
     found = {name: value for name, value in given.items() if value is not None}
     if found.get("sep") in ("tab", "\\t"):
         found["sep"] = "\t"
-    if "decimal" in found and found["decimal"] == found.get("sep", ","):
+    if found.get("decimal") == "," and "sep" not in found:
         raise ValueError("--decimal and --sep are the same sign: give --sep ';', or another.")
-    return Form(**found, multiline=bool(getattr(options, "multiline", False)))
+    missing = tuple(getattr(options, "missing", None) or ())
+    return Form(**found, multiline=bool(getattr(options, "multiline", False)), missing=missing)
 
 
 def _unpacked(file: IO[bytes], path: str) -> Any:
@@ -250,7 +254,7 @@ class _ParquetSource:
     def __init__(self, path: str, columns: Sequence[str], more: Sequence[str]) -> None:
         self._path = path
         self._file = ParquetFile(path)
-        self._columns = [*columns, *present(self._file.names, more)]
+        self._columns = [*columns, *present(self._file.names, more, columns)]
         check_columns(
             self._file.names,
             columns,
@@ -291,10 +295,10 @@ def check_columns(found: Sequence[str], wanted: Sequence[str], what: str, remedy
         raise ValueError(f"{what} names the column {twice[0]!r} more than once.")
 
 
-def present(found: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """The columns that a file has, once each."""
-    often = Counter(found)
-    return [name for name in wanted if often[name] == 1]
+def present(found: Sequence[str], wanted: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Further columns that a file has, once each."""
+    often, seen = Counter(found), set(known)
+    return [name for name in wanted if often[name] == 1 and name not in seen]
 
 
 def header_of(path: str, options: Any = None) -> Any:
@@ -313,4 +317,11 @@ def header_of(path: str, options: Any = None) -> Any:
         parquet = ParquetFile(path)
         return parquet.schema(parquet.names)
     with _opened(path, options) as table:
+        [*others] = (sign for sign in (";", "\t", "|") if sign in table.header[0])
+        if len(table.header) == 1 and others and getattr(options, "sep", None) is None:
+            raise ValueError(
+                f"The first line of {path} has no comma, but {others[0]!r}: give --sep "
+                f"{'tab' if others[0] == chr(9) else repr(others[0])}, or --sep , if it names one "
+                "column."
+            )
         return pd.DataFrame({name: pd.Series(dtype=object) for name in table.header})

@@ -171,7 +171,8 @@ class Columns:
                 + (f" Missing: {some(missing)}." if missing else "")
                 + (f" Not declared: {some(extra)}." if extra else "")
                 + (
-                    " Select the declared columns first, or declare the others."
+                    " Select those of the domain first, as in data[[*domain.columns]], or declare "
+                    "the others."
                     if extra
                     else " Add them, or leave them out of the domain (`domain.select`)."
                 )

@@ -465,12 +465,32 @@ class Domain(Columns, Declaring):
             draw_columns(self._declared, self.structure, by_name, len(rows), rng, bounds or {})
         )
 
+    @classmethod
+    def propose(cls, data: Any) -> DomainReport:
+        """Propose a declaration with blanks, by the records. NOT private: for the data owner only.
+
+        Where `skeleton` knows names and types alone, this looks at the values, as :meth:`check`
+        does: ``findings`` says what is odd about them, ``declaration()`` writes the code. Ranges
+        and categories stay blank: fill them in from what is publicly known.
+
+        Parameters
+        ----------
+        data : table or 2-D array
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            Always.
+        """
+        return _examined(None, read(data))
+
     def check(self, data: Any) -> DomainReport:
         """Report what would be clipped, mapped or skipped. NOT private: for the data owner only.
 
-        Columns that are not declared are ignored. The report also says what the declaration misses
-        (gaps, whole numbers, forms of dates, values that many records share, rules that nearly all
-        keep, repeated identifiers), and writes a corrected one with blanks.
+        Columns that are not declared are ignored, but for identifiers that repeat. The report also
+        says what the declaration misses (gaps, whole numbers, forms of dates, values that many
+        records share, rules that nearly all keep, repeated identifiers), and writes a corrected one
+        with blanks.
 
         Warns
         -----
@@ -482,23 +502,11 @@ class Domain(Columns, Declaring):
         DomainError
             For errors of the schema, see :meth:`check_schema`.
         """
-        from .doctor import examined  # few programs ask for it
-
-        rows = read(data)
+        rows = known = read(data)
         if not rows.n_unnamed:
-            rows = rows.select([name for name in rows.names if name in self._declared])
-        self.check_schema(rows)
-        warnings.warn(
-            "Domain.check counts private values exactly: its answer is not private and must not "
-            "leave the data owner.",
-            PrivacyLeakWarning,
-            stacklevel=2,
-        )
-        frame = self._named(rows)
-        found = examined(self, frame)
-        return replace(
-            report_of(self, frame), findings=tuple(found.lines), drafts=tuple(found.drafts)
-        )
+            known = rows.select([name for name in rows.names if name in self._declared])
+        self.check_schema(known)
+        return _examined(self, self._named(rows) if rows.n_unnamed else rows)
 
     def to_json(self) -> str:
         """The domain as JSON text, which :meth:`from_json` reads.
@@ -534,3 +542,22 @@ class Domain(Columns, Declaring):
             return cls._trusted(pairs, inferred, structure_from_data(rules))
         except DomainError as error:
             raise DomainError(f"This JSON declares no valid domain. {error}") from error
+
+
+def _examined(domain: Domain | None, frame: Rows) -> DomainReport:
+    """What `Domain.check` and `Domain.propose` say of the records of a frame."""
+    from .doctor import examined  # few programs ask for it
+
+    warnings.warn(
+        "Domain.check and Domain.propose count private values exactly: their answer is not private "
+        "and must not leave the data owner.",
+        PrivacyLeakWarning,
+        stacklevel=3,
+    )
+    found = examined(domain, frame)
+    return replace(
+        report_of(domain, frame),
+        findings=tuple(found.lines),
+        drafts=tuple(found.drafts),
+        structure=() if domain is None else domain.structure.rules,
+    )

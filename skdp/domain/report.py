@@ -54,7 +54,7 @@ class DomainReport:
         What the declaration misses: gaps, forms of dates, whole numbers, crowded bins, values that
         many records share, categories that differ by case, repeated identifiers, rules that nearly
         all records keep.
-    drafts : list
+    drafts, structure : list
         What :meth:`declaration` writes.
     """
 
@@ -65,6 +65,7 @@ class DomainReport:
     n_unfit: int = 0
     findings: tuple[str, ...] = ()
     drafts: Sequence[Any] = field(default=(), repr=False)
+    structure: Sequence[Any] = field(default=(), repr=False)
 
     def declaration(self, style: str = "python") -> str:
         """The corrected declaration, with blanks where only the records know the value.
@@ -78,7 +79,7 @@ class DomainReport:
         from .schemas import draft_text
 
         check_choice(style, "style", ("python", "yaml"))
-        return draft_text(self.drafts, style)
+        return draft_text(self.drafts, style, self.structure)
 
     @property
     def clean(self) -> bool:
@@ -104,6 +105,8 @@ class DomainReport:
 
     def _summary(self) -> list[str]:
         """Sentences on all columns and rules."""
+        if self.columns.empty:
+            return ["no columns are declared; declaration() proposes how"]
         n_columns, n_changed = len(self.columns), len(self._changed)
         share = _share(self.n_skipped, self.n_rows)
         lines = [
@@ -170,10 +173,13 @@ def report_of(domain: Any, frame: Any) -> DomainReport:
 
     Parameters
     ----------
-    domain : Domain
+    domain : Domain or None
+        None: nothing is declared yet.
     frame : Rows
         With the measured columns, and perhaps the others.
     """
+    if domain is None:
+        return DomainReport(pd.DataFrame(columns=list(_HEADERS)), frame.n_rows, 0)
     codes = np.empty((frame.n_rows, len(domain)), dtype=np.int32, order="F")
     rows = {}
     unfit = np.zeros(frame.n_rows, dtype=bool) if frame.unfit is None else frame.unfit

@@ -55,23 +55,40 @@ def skeleton(source: Any, style: str = "python") -> Code:
     return draft_text([_draft(field) for field in fields_of_dtypes(source)], style)
 
 
-def draft_text(drafts: Sequence[Draft], style: str) -> Code:
-    """Declarations with blanks, as Python or as YAML that `Domain.from_yaml` reads."""
+def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -> Code:
+    """Declarations with blanks, as Python or as YAML that `Domain.from_yaml` reads.
+
+    Columns stand on a line each. The rules are those that are declared already.
+    """
     if style == "yaml":
         lines = [f"# {_ABOUT[0]}", f"# {_ABOUT[1]}`skdp domain check DATA --domain FILE`."]
         lines += ["format: skdp.domain", "version: 2", "attributes:"]
         for name, data, note in drafts:
             hidden = "# " if data["type"] is None else ""
-            lines += [f"{hidden}- name: {_scalar(name)}{f'  # {note}' if note else ''}"]
-            lines += [f"  {key}: {_scalar(value)}" for key, value in _entries(data).items()]
+            entries = {"name": name, **_entries(data)}
+            inside = ", ".join(f"{key}: {_scalar(value)}" for key, value in entries.items())
+            lines += [f"{hidden}- {{{inside}}}{f'  # {note}' if note else ''}"]
+        lines += ["structure:"] * bool(rules)
+        lines += [f"- {json.dumps(rule.to_data(), ensure_ascii=False)}" for rule in rules]
         return Code("\n".join(lines) + "\n")
     body = "\n".join(_line(*draft) for draft in drafts)
     used = [name for name in _CLASSES.values() if f" {name}(" in body]
     used += ["domains"] if " domains." in body else []
+    used += sorted({rule.kind for rule in rules})
+    more = "".join(f"\n    {_rule(rule)}," for rule in rules)
+    structure = f", structure=[{more}\n]" if rules else ""
     return Code(
         f"from skdp import {', '.join(sorted([*used, 'Domain']))}\n\n"
-        f"# {_ABOUT[0]}\n# {_ABOUT[1]}domain.check(frame)\ndomain = Domain({{\n{body}\n}})\n"
+        f"# {_ABOUT[0]}\n# {_ABOUT[1]}domain.check(frame)\n"
+        f"domain = Domain({{\n{body}\n}}{structure})\n"
     )
+
+
+def _rule(rule: Any) -> str:
+    """A rule as code, with all of its map."""
+    if not hasattr(rule, "map"):
+        return repr(rule)
+    return f"{rule.kind}({rule.column!r}, from_={rule.from_!r}, map={dict(rule.map)!r})"
 
 
 def _entries(data: Mapping[str, Any]) -> dict[str, Any]:
