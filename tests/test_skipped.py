@@ -28,7 +28,7 @@ from skdp.accounting import LedgerError, prepaid
 from skdp.audit import replay
 from skdp.kernels.views import measure
 from skdp.release import SkippedRecords
-from skdp.rows import Coded, Contributions, read_rows
+from skdp.rows import UNFIT, Coded, Contributions, as_frame, read_rows
 
 DOMAIN = skdp.Domain(
     {
@@ -654,3 +654,19 @@ def test_measurements_that_are_damaged_or_of_another_version(seeded, capsys, mon
     assert skdp.PrivacyLedger(path="l").spent == 1 and not Path("view.skdp").exists()
     facts = json.loads(held["metadata.json"])
     assert {*facts} == {"format", "version", "skdp", "release", "assumes"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are bytes on POSIX only")
+def test_measurements_are_kept_of_a_file_whose_name_is_not_utf_8(files):
+    try:
+        os.replace("good.csv", os.fsdecode(b"caf\xe9.csv"))
+    except OSError:
+        pytest.skip("the file system refuses such names")
+    given = [os.fsdecode(b"caf\xe9.csv"), "--domain", "domain.json", "--epsilon", "1", "--quiet"]
+    assert main(["release", *given, "--out", "view.skdp"]) == 0
+
+
+def test_the_index_of_a_record_never_raises():
+    frame = pd.DataFrame({"age": [1.0, 2.0, 3.0]}, index=pd.Index([2, "x", 0], name=UNFIT))
+    frame.attrs[UNFIT] = np.array([False, True, True]).tobytes()
+    assert as_frame(frame).unfit.tolist() == [True, True, False]

@@ -244,7 +244,12 @@ def _described(options: Namespace, estimator: Any, domain: Domain) -> Mapping[st
     """What decides a release, in words; nothing else of the options does."""
     left_out = ("domain", "ledger", "on_loss", "random_state", "verbose")
     given = {n: repr(v) for n, v in estimator.get_params().items() if n not in left_out}
-    return {"data": options.data, "domain": domain.fingerprint, "method": options.method, **given}
+    return {
+        "data": repr(options.data),
+        "domain": domain.fingerprint,
+        "method": options.method,
+        **given,
+    }
 
 
 def _assuming(synopsis: Synopsis, assumes: str) -> Synopsis:

@@ -438,13 +438,15 @@ def _from_dataframe(frame: nw.DataFrame) -> Frame:
 
 def _unfit(native: Any, marks: bytes) -> BoolArray:
     """The marks of the rows of a frame, which may be some of those read, in any order."""
-    unfit, places = np.frombuffer(marks, dtype=bool), native.index.to_numpy()
-    if native.index.name != UNFIT or not np.isin(places, np.arange(len(unfit))).all():
+    if native.index.name != UNFIT:
         raise ValueError(
             "Which records cannot be read is known by their index, and the frame has another one "
             "than it was read with. Keep that index, or remove the frame's attrs."
         )
-    return unfit[places.astype(np.int64)]
+    unfit = np.frombuffer(marks, dtype=bool)
+    # An index is a value of its record, and values never raise: a row that was not read is unfit.
+    places = pd.RangeIndex(len(unfit)).get_indexer(native.index)
+    return np.append(unfit, True)[places]
 
 
 def check_unique(names: Iterable[Any]) -> None:
