@@ -198,15 +198,6 @@ def test_rows_that_do_not_fit_are_counted_and_left_out():
     assert found.worth == 90
 
 
-def test_rows_of_a_prior_are_encoded_once(monkeypatch):
-    read = []
-    encoded = priors._codes_of_table
-    monkeypatch.setattr(priors, "_codes_of_table", lambda *given: read.append(1) or encoded(*given))
-    made = MarginalSynthesizer(1, domain=DOMAIN, prior=PublicTable(rows(200)), random_state=0)
-    assert "prior" in made.fit(rows(50, seed=1)).synopsis_.mechanism
-    assert len(read) == 1
-
-
 def test_what_is_private_about_a_prior_is_reported():
     def made(prior):
         return MarginalSynthesizer(1.0, domain=DOMAIN, prior=prior)

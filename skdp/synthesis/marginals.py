@@ -219,8 +219,7 @@ class MarginalSynthesizer(Synthesizer):
 
     def _parts(self, epsilon, domain):
         self._wanted(domain)
-        # Encoded once, unless ranges are found that give other codes.
-        self._encoded = domain, as_prior(self.prior, domain, warn=True)
+        as_prior(self.prior, domain, warn=True)
         zeros = domain.structure.zeros
         if zeros and Rules.of(domain.shape, zeros) is None:
             raise DomainError(
@@ -243,9 +242,6 @@ class MarginalSynthesizer(Synthesizer):
 
     def _release(self, table, domain, loss, source):
         max_order, workload = self._wanted(domain)
-        checked, prior = self.__dict__.pop("_encoded")
-        if checked is not domain:
-            prior = as_prior(self.prior, domain)
         mechanism = "marginals" if self.plan == "adaptive" else f"marginals, plan {self.plan}"
         most = most_groups(domain.shape, max_order)
         # The fine bins of "auto" are meant to be joined.
@@ -270,7 +266,7 @@ class MarginalSynthesizer(Synthesizer):
             workload=workload,
             means=means_of(self.workload, domain),
             plan=self.plan,
-            prior=prior,
+            prior=as_prior(self.prior, domain),
             progress=self._progress,
         )
         model = measured_views(table, loss.parts, asked, random_state=source)
