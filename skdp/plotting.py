@@ -427,8 +427,7 @@ def plot_distances(matrix: np.ndarray, names: Sequence[str], *, title: str, ax: 
     """
     from matplotlib.colors import PowerNorm
 
-    numbers = np.where(np.isnan(matrix), "", np.char.mod("%.2f", matrix))
-    ax, image, _ = _matrix(ax, matrix, names, numbers, "viridis_r", PowerNorm(0.5, 0.0, 1.0), title)
+    ax, image, _ = _matrix(ax, matrix, names, "", "viridis_r", PowerNorm(0.5, 0.0, 1.0), title)
     scale = ax.figure.colorbar(image, ax=ax, label="distance (0 equal, 1 disjoint)")
     scale.set_ticks([0, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
     _fit_ticks(scale.ax.yaxis)
@@ -473,12 +472,12 @@ def plot_correlations(
     """
     from matplotlib.colors import Normalize
 
-    numbers = np.where(np.isnan(matrix), "", np.char.mod("%.2f", matrix))
     others = ~np.eye(len(names), dtype=bool) & np.isfinite(matrix)
+    below: Any = ""
     if interval is not None:
         errors = np.char.mod("\n±%.2f", np.maximum((interval[1] - interval[0]) / 2, 0.01))
-        numbers = np.where(others, np.char.add(numbers, errors), numbers)
-    ax, image, cell = _matrix(ax, matrix, names, numbers, "RdBu_r", Normalize(-1.0, 1.0), title)
+        below = np.where(others, errors, "")
+    ax, image, cell = _matrix(ax, matrix, names, below, "RdBu_r", Normalize(-1.0, 1.0), title)
     ax.figure.colorbar(image, ax=ax, label="correlation", ticks=[-1, -0.5, 0, 0.5, 1])
     if interval is not None and cell >= _SMALLEST:
         ax.set_xlabel("lines in cells: intervals from -1 to 1")
@@ -497,12 +496,15 @@ def _matrix(
     ax: Any,
     matrix: np.ndarray,
     names: Sequence[str],
-    numbers: np.ndarray,
+    below: Any,
     colours: str,
     norm: Any,
     title: str,
 ) -> Any:
-    """Cells in colours, with texts where they are large enough; axes, image, points of a cell."""
+    """Cells in colours, with numbers and texts below them where they are large enough.
+
+    Axes, image, points of a cell.
+    """
     n = max(len(names), 1)
     side = min(0.62 * n + 2.4, _LARGEST - 1)
     ax = axes_or_new(ax, (max(side + 1, 4.0), max(side, 3.2)))
@@ -518,7 +520,8 @@ def _matrix(
     size = min(8.0, 0.23 * cell)
     if size < _SMALLEST:
         return ax, image, cell
-    for row, column in np.argwhere(numbers != ""):
+    numbers = np.char.add(np.char.mod("%.2f", matrix), below)
+    for row, column in np.argwhere(~np.isnan(matrix)):
         text = numbers[row, column]
         ink = _ink_on(image.to_rgba(matrix[row, column]))
         style = {"ha": "center", "va": "center", "fontsize": size, "color": ink}

@@ -317,11 +317,4 @@ def header_of(path: str, options: Any = None) -> Any:
         parquet = ParquetFile(path)
         return parquet.schema(parquet.names)
     with _opened(path, options) as table:
-        [*others] = (sign for sign in (";", "\t", "|") if sign in table.header[0])
-        if len(table.header) == 1 and others and getattr(options, "sep", None) is None:
-            raise ValueError(
-                f"The first line of {path} has no comma, but {others[0]!r}: give --sep "
-                f"{'tab' if others[0] == chr(9) else repr(others[0])}, or --sep , if it names one "
-                "column."
-            )
         return pd.DataFrame({name: pd.Series(dtype=object) for name in table.header})
