@@ -1011,3 +1011,12 @@ def test_the_library_is_acquitted(name):
 def test_seed_warning_is_what_the_auditor_looks_for():
     with pytest.warns(InsecureSeedWarning):
         skdp._random.noise_source(0)
+
+
+@pytest.mark.parametrize(("share", "refused"), [(0.02, False), (0.5, True)])
+def test_runs_that_agree_by_chance_are_no_copies(share, refused):
+    # With an outcome that comes once in fifty trials, two runs of 32 agree in a quarter of cases.
+    values = (np.arange(64) < 64 * share).astype(float)
+    run = _trials.flatten(values, _trials.Vocabulary())
+    assert _trials._repeats(run, run) == refused
+    assert not _trials._repeats(run, _trials.flatten(1 - values, _trials.Vocabulary()))

@@ -28,6 +28,7 @@ SEEDED = (
 )
 _PLAIN = (bool, int, float, np.number, np.bool_)
 _PROBE = 32  # trials that detect a seeded, failing or misdeclared mechanism before the long run
+_BY_CHANCE = 1e-9  # two runs are refused as copies where chance makes them equal less often
 
 
 class ConstantOutputError(ValueError):
@@ -252,9 +253,9 @@ class Trials:
                 raw = [self.run.single(data) for _ in range(_PROBE)]
             first = flatten(raw, self.vocabulary)
             firsts.extend(row for row in raw if isinstance(row, Raised))
-            if self.vectorised and not self._single[side] and not constant(first):
+            if self.vectorised and not self._single[side]:
                 again = flatten(self.run.batch(data, _PROBE), self.vocabulary)
-                if _equal(first, again):
+                if _repeats(first, again):
                     raise ValueError(
                         SEEDED.format(what="Two batches gave exactly the same outputs.")
                     )
@@ -324,10 +325,22 @@ def constant(outputs: Outputs) -> bool:
     )
 
 
-def _equal(first: Outputs, second: Outputs) -> bool:
-    return np.array_equal(first.structure, second.structure) and np.array_equal(
-        first.numbers.astype(float), second.numbers.astype(float), equal_nan=True
-    )
+def _repeats(first: Outputs, again: Outputs) -> bool:
+    """Whether two runs are the same where chance would hardly ever make them so.
+
+    Independent runs of n outputs agree with probability c^n, c being the chance that two outputs
+    agree, here from the shares of the outcomes. A mechanism that nearly always answers the same
+    agrees with itself often.
+    """
+    if not np.array_equal(first.structure, again.structure):
+        return False
+    numbers = first.numbers.astype(float)
+    if not np.array_equal(numbers, again.numbers.astype(float), equal_nan=True):
+        return False
+    table = np.column_stack([first.structure, np.nan_to_num(numbers, nan=np.inf)])
+    counts = np.unique(table, axis=0, return_counts=True)[1]
+    agree = float(np.square(counts / len(table)).sum())
+    return len(table) * math.log(agree) < math.log(_BY_CHANCE)
 
 
 def _refuse_repeats(outputs: Outputs, sizes: list[int]) -> None:
@@ -335,8 +348,7 @@ def _refuse_repeats(outputs: Outputs, sizes: list[int]) -> None:
     ends = np.cumsum(sizes)
     parts = [outputs[slice(end - size, end)] for size, end in zip(sizes, ends, strict=True)]
     for part in parts[1:]:
-        # Short or constant runs may agree by chance.
-        if len(part) >= _PROBE and not constant(part) and _equal(parts[0][: len(part)], part):
+        if _repeats(parts[0][: len(part)], part):
             raise ValueError(
                 SEEDED.format(what="Two processes gave exactly the same sequence of outputs.")
                 + " A generator that the mechanism holds is copied into every process: make it "
