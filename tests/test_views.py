@@ -225,6 +225,49 @@ def test_blocks_without_records_do_not_hide_what_others_hold():
     assert np.sqrt(np.mean(np.square(errors))) < 500
 
 
+@pytest.mark.parametrize("n_bins", [1024, 1000])
+def test_special_values_and_gaps_are_not_mixed_with_their_neighbours(n_bins):
+    """1,000 records in bins, 455 with a special value, 200 without one: 12 noise scales."""
+    rng, plan = np.random.default_rng(1), column_plan(n_bins + 2, True)
+    size = plan.sizes[-1]
+    exact = np.zeros(size)
+    exact[:100], exact[n_bins], exact[n_bins + 1] = 10, 455, 200
+    scales = {n: 12.0 / float(share) for n, share in plan.shares.items()}
+    variances = {n: 2 * b * b for n, b in scales.items()}
+    scores = []
+    for _ in range(60):
+        column = ColumnEstimate(n_bins + 2, plan.sizes, variances, 100.0, 2)
+        noisy = {
+            n: exact.reshape(n, -1).sum(axis=1) + rng.laplace(0, b, n) for n, b in scales.items()
+        }
+        column.fit(noisy, float(exact.sum()))
+        for code in (n_bins, n_bins + 1):
+            one = (np.arange(n_bins + 2) == code).astype(float)
+            noise, hidden = column.parts_of_variance(one)
+            # The noise explains it all, and is far below what is counted.
+            assert hidden < 1e-9 * noise
+            assert noise < 60**2
+            scores.append((column.counts[code] - exact[code]) / np.sqrt(noise))
+    # 120 standard normal scores, not independent in pairs: false alarms below 1e-4.
+    assert abs(np.mean(scores)) < 4 / np.sqrt(60)
+    assert 0.7 < np.std(scores) < 1.35
+
+
+def test_bars_see_how_records_lie_that_meet_the_other_condition():
+    """Ages are even, but not of those who spend little: their bin is cut where most of them are."""
+    rng = np.random.default_rng(2)
+    n = 20_000
+    age = rng.uniform(0, 100, n)
+    spent = np.where(age < 4, 0.0, rng.uniform(0, 100, n))
+    rows = pd.DataFrame({"age": age, "spent": spent})
+    domain = Domain({"age": Numeric(0, 100, bins=10), "spent": Numeric(0, 100, bins=10)})
+    made = MarginalSynthesizer(4, domain=domain, random_state=0, max_order=2).fit(rows)
+    truth = int(((age < 5) & (spent < 10)).sum())
+    found = made.count("age < 5 and spent < 10", return_interval=True)
+    assert abs(float(found) - truth) > 100
+    assert found.lower <= truth <= found.upper
+
+
 @pytest.mark.slow
 def test_errors_have_the_variance_that_is_said():
     """Single columns and fine pairs: a chi-square test, false alarms below 1e-4."""

@@ -66,6 +66,11 @@ class Attribute:
         return twin
 
     @property
+    def n_alone(self) -> int:
+        """How many of the last codes say nothing of their neighbours: special values, missing."""
+        return int(self.nullable)
+
+    @property
     def n_values(self) -> int:
         """Number of codes without the missing cell."""
         raise NotImplementedError

@@ -38,6 +38,10 @@ class Binned(Attribute):
         return self.bins + len(self.special)
 
     @property
+    def n_alone(self) -> int:  # noqa: D102
+        return len(self.special) + self.nullable
+
+    @property
     def one_each(self) -> bool:
         """Whether there is a bin for each integer."""
         return self.integer and self.bins == self.upper - self.lower + 1

@@ -39,6 +39,8 @@ class ColumnEstimate:
         Variance of the noise of a block, for the sizes that were measured.
     total_variance : float
         Variance of what else is known of the total; infinite if nothing is.
+    n_alone : int, default=0
+        Last codes that say nothing of their neighbours: special values, the missing one.
     """
 
     def __init__(
@@ -47,8 +49,9 @@ class ColumnEstimate:
         sizes: Sequence[int],
         variances: Mapping[int, float],
         total_variance: float = math.inf,
+        n_alone: int = 0,
     ) -> None:
-        self.n_codes = n_codes
+        self.n_codes, self.n_alone = n_codes, n_alone
         self.sizes = tuple(sizes)
         self.variances = dict(variances)
         self.total_variance = total_variance
@@ -62,6 +65,7 @@ class ColumnEstimate:
         self._lowered: FloatArray | None = None
         # And with it, the covariance is larger by ``outer(restored, restored)``.
         self._restored = np.zeros(n_codes)
+        self._shares: FloatArray | None = None
         self.looks: tuple[Ladder, FloatArray] | None = None
 
     @property
@@ -111,6 +115,7 @@ class ColumnEstimate:
             part = slice(at, at + len(self._scales[place]))
             self._scales[place], self._lacking[place] = both[0][part], both[1][part]
             at = part.stop
+        self._shares = None
 
     def fit(self, tables: Mapping[int, FloatArray], total: float) -> None:
         """Estimate from noisy blocks of each level and from what else is known of the total.
@@ -147,22 +152,28 @@ class ColumnEstimate:
         """Trust in each detail of a level; what is not believed is left to the variances.
 
         The halves of neighbouring blocks differ by about the same share of what a block holds, as
-        far as that is known: empty ones say nothing of the others.
+        far as that is known: empty ones say nothing of the others, and nor do those with codes
+        that stand alone or beyond the last code, whose details are believed as they are.
         """
         above, noise = (float(each[0]) for each in self._scale_variances()[place - 1 : place + 1])
         width = self.lattice // len(held)
         square = (np.maximum(held, 0.0) ** 2 + width * above) / width
         # Orthonormal coefficients: one for each block that is halved.
         energy = 4.0 * detail[::2] ** 2 / width
-        first = np.arange(0, len(energy), _POOLED)
-        number = np.diff(np.append(first, len(energy)))
-        pooled = np.add.reduceat(square**2, first)
-        share = np.maximum(np.add.reduceat(square * (energy - noise), first) / pooled, 0.0)
-        doubt = _DOUBT * noise * np.sqrt(2.0 / pooled)
-        believed = np.repeat(share, number) * square
-        trust = believed / (believed + noise)
-        self._lacking[place] = (1.0 - trust) ** 2 * (believed + np.repeat(doubt, number) * square)
-        self._scales[place] = trust**2 * noise + self._lacking[place]
+        trust = np.ones(len(held))
+        n_alike = (self.n_codes - self.n_alone) // width
+        if n_alike:
+            square = square[:n_alike]
+            first = np.arange(0, n_alike, _POOLED)
+            number = np.diff(np.append(first, n_alike))
+            pooled = np.add.reduceat(square**2, first)
+            gained = np.add.reduceat(square * (energy[:n_alike] - noise), first)
+            believed = np.repeat(np.maximum(gained / pooled, 0.0), number) * square
+            doubt = np.repeat(_DOUBT * noise * np.sqrt(2.0 / pooled), number) * square
+            alike = trust[:n_alike] = believed / (believed + noise)
+            self._lacking[place] = np.zeros(len(held))
+            self._lacking[place][:n_alike] = (1.0 - alike) ** 2 * (believed + doubt)
+            self._scales[place] = trust**2 * noise + self._lacking[place]
         return np.repeat(trust, 2)
 
     def join(self, ladder: Ladder, values: FloatArray | None, variances: FloatArray) -> None:
@@ -198,6 +209,7 @@ class ColumnEstimate:
     def expanded(self, codes: IntArray, n_codes: int, ladder: Ladder) -> ColumnEstimate:
         """The same column with codes that records cannot have, whose counts are 0."""
         found = copy.copy(self)
+        found._shares = None
         found.n_codes, found.codes = n_codes, codes
         found.counts = np.zeros(n_codes)
         found.counts[codes] = self.counts
@@ -211,11 +223,13 @@ class ColumnEstimate:
         Nobody is there: the noise of these cells tells what the others have too little, and with it
         the counts add up to the total.
         """
-        n_inside = self.n_codes if self.codes is None else len(self.codes)
-        outside = np.zeros(self.lattice)
-        outside[n_inside:] = 1.0
-        spread = self._spread(outside, [np.zeros(1), *self._scales[1:]])
-        return -spread[:n_inside] / float(outside @ spread)
+        if self._shares is None:
+            n_inside = self.n_codes if self.codes is None else len(self.codes)
+            outside = np.zeros(self.lattice)
+            outside[n_inside:] = 1.0
+            spread = self._spread(outside, [np.zeros(1), *self._scales[1:]])
+            self._shares = -spread[:n_inside] / float(outside @ spread)
+        return self._shares
 
     def covered(self, weights: FloatArray) -> FloatArray:
         """Covariance of the column's own levels times weights, (n_codes,) or (n_codes, n)."""

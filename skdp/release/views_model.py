@@ -533,25 +533,30 @@ class ViewsModel(TreeModel):
         """Variance of the parts of codes that a range covers in part.
 
         Records of a code may lie anywhere in it, the more so the more its count differs from those
-        of its neighbours.
+        of its neighbours, among the records that meet the other conditions.
         """
         cut = np.flatnonzero((vector > 0) & (vector < 1))
         if not 0 < len(cut) <= _MOST_CUT or vector.min() < 0 or vector.max() > 1:
             return 0.0
-        counts = np.maximum(self.columns[axis].counts, 0.0)
         found = 0.0
         for code in cut.tolist():
-            near = counts[max(code - 1, 0) : code + 2]
-            both = np.maximum(near + counts[code], 1e-300)
-            rough = float((np.abs(near - counts[code]) / both).max())
-            inside = counts[code]
-            if others:
-                one = np.zeros(len(vector))
-                one[code] = 1.0
-                inside = self._counted({axis: one, **others})
+            near = np.arange(max(code - 1, 0), min(code + 2, len(vector)))
+            counts = np.maximum(self._counts_of(axis, near, others), 0.0)
+            inside = counts[code - near[0]]
+            rough = float((np.abs(counts - inside) / np.maximum(counts + inside, 1e-300)).max())
             share = float(vector[code])
             found += (rough * inside) ** 2 * share * (1 - share)
         return found
+
+    def _counts_of(self, axis: int, codes: IntArray, others: Weights) -> FloatArray:
+        """Counts of codes, among records that meet other conditions as the rows tell it."""
+        if not others:
+            return self.columns[axis].counts[codes]
+        ones = np.zeros((self.shape[axis], len(codes)))
+        ones[codes, np.arange(len(codes))] = 1.0
+        stacked = {other: np.tile(others[other][:, None], len(codes)) for other in others}
+        weights = {**stacked, axis: ones}
+        return self._total * self._of_rows(tuple(sorted(weights)), weights, len(codes))
 
     def grid(self, pair: Axes) -> tuple[int, ...]:
         """Groups of each column in the finest table of a pair; 1 and 1 if none was measured."""

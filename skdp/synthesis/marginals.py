@@ -260,6 +260,7 @@ class MarginalSynthesizer(Synthesizer):
             )
         asked = Asked(
             [attribute.order() for attribute in domain.attributes],
+            [attribute.n_alone for attribute in domain.attributes],
             label=None if self.target is None else domain.index(self.target),
             zeros=domain.structure.zeros,
             max_order=max_order,

@@ -30,8 +30,8 @@ _COARSE = 5
 _EVEN = 0.1
 # Columns of at most so many codes are measured code by code.
 _DIRECT = 24
-# Columns of more codes are measured in so many blocks first, with this share of their budget, and
-# again after so many halvings.
+# Columns of more codes are measured in about so many blocks first, with this share of their budget,
+# and again after so many halvings.
 MANY, _BLOCKS, _OF_BLOCKS, _HALVINGS = 128, 32, Fraction(7, 10), 5
 
 
@@ -194,13 +194,14 @@ def column_plan(n_codes: int, ordered: bool) -> ColumnPlan:
     if n_codes <= _DIRECT or not ordered:
         return ColumnPlan((1, n_codes) if n_codes > 1 else (1,), {n_codes: Fraction(1)})
     if n_codes > MANY:
-        halvings = math.ceil(math.log2(n_codes / _BLOCKS) - 1e-9)
-        sizes = (1, *(_BLOCKS << level for level in range(halvings + 1)))
+        halvings = round(math.log2(n_codes / _BLOCKS))
+        blocks = math.ceil(n_codes / (1 << halvings))
+        sizes = (1, *(blocks << level for level in range(halvings + 1)))
         # Not all levels are measured: the blocks, and some below them down to the codes.
         depth = math.ceil(halvings / _HALVINGS)
-        finer = [_BLOCKS << (halvings * (level + 1) // depth) for level in range(depth)]
+        finer = [blocks << (halvings * (level + 1) // depth) for level in range(depth)]
         rest = (1 - _OF_BLOCKS) / depth
-        return ColumnPlan(sizes, {_BLOCKS: _OF_BLOCKS, **dict.fromkeys(finer, rest)})
+        return ColumnPlan(sizes, {blocks: _OF_BLOCKS, **dict.fromkeys(finer, rest)})
     best: tuple[float, tuple[int, ...], FloatArray] | None = None
     for depth in range(1, max(math.ceil(math.log2(n_codes) / 2), 1) + 1):
         branching = math.ceil(n_codes ** (1 / depth) - 1e-9)

@@ -139,6 +139,9 @@ class Asked(NamedTuple):
     orders : sequence of ndarray of int or None
         For each attribute its codes in an order in which neighbours are similar; None for
         attributes without one.
+    n_alone : sequence of int, optional
+        For each attribute how many of its last codes say nothing of their neighbours: special
+        values and the missing one; none by default.
     label : int, default=None
         The attribute to be predicted from the others: pairs with it are measured first, and sets
         without it count half.
@@ -161,6 +164,7 @@ class Asked(NamedTuple):
     """
 
     orders: Sequence[IntArray | None]
+    n_alone: Sequence[int] = ()
     label: int | None = None
     zeros: Sequence[Zeros] = ()
     max_order: int = 3
@@ -272,7 +276,12 @@ def measured_views(
         return _Views(table, parts, asked, None, tuning, source).measured()
     means = {key: values[rules.codes[key[0]]] for key, values in asked.means.items()}
     prior = None if asked.prior is None else asked.prior.within(rules)
-    inside = asked._replace(orders=rules.orders(asked.orders), means=means, prior=prior)
+    alone = [
+        int((codes >= size - n).sum())
+        for codes, size, n in zip(rules.codes, table.shape, asked.n_alone, strict=False)
+    ]
+    orders = rules.orders(asked.orders)
+    inside = asked._replace(orders=orders, n_alone=alone, means=means, prior=prior)
     if asked.label is not None and rules.sizes[asked.label] < 2:
         inside = inside._replace(label=None)
     work = _Views(rules.compressed(table), parts, inside, rules, tuning, source)
@@ -429,6 +438,7 @@ class _Views:
         # empty ones too. A record lies in one block of a level: sensitivity 1. Levels and columns
         # follow each other, and their shares add up to one. The trees follow from public sizes.
         each = left * share / max(len(self.used), 1)
+        alone = self.asked.n_alone or [0] * len(self.table.shape)
         for axis in self.used:
             size, order = self.table.shape[axis], self.orders[axis]
             plan = column_plan(size, order is not None)
@@ -443,7 +453,7 @@ class _Views:
             variances = {
                 n: discrete_laplace_variance(each * part) for n, part in plan.shares.items()
             }
-            column = ColumnEstimate(size, plan.sizes, variances, self.total_variance)
+            column = ColumnEstimate(size, plan.sizes, variances, self.total_variance, alone[axis])
             column.fit(self.blocks[axis], self.total)
             self.columns[axis] = column
         most = most_groups(self.table.shape, 2)
@@ -839,7 +849,9 @@ class _Views:
             own = 1.0 / old.own_total_variance
             precision = float(look.precision) - own
             others = (float(look.values * look.precision) - own * old.own_total(blocks)) / precision
-            new = ColumnEstimate(old.n_codes, old.sizes, old.variances, 1.0 / precision)
+            new = ColumnEstimate(
+                old.n_codes, old.sizes, old.variances, 1.0 / precision, old.n_alone
+            )
             new.fit(blocks, others)
             margin = self.known.looks.get((axis,))
             if margin is not None:
