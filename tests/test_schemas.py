@@ -35,9 +35,8 @@ from skdp import (
     forbid,
     only_if,
 )
-from skdp.domain.schemas.book_cells import as_span, as_values
-from skdp.domain.schemas.book_table import HEADERS
-from skdp.domain.schemas.words import meaning
+from skdp.domain.schemas.cells import as_span, as_values, meaning
+from skdp.domain.schemas.codebook import HEADERS
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 NIST = Path(__file__).resolve().parents[2] / "shared" / "data" / "nist"
@@ -244,7 +243,7 @@ def test_frictionless(tmp_path):
     assert Domain.from_schema(path) == Domain.from_schema(str(path)) == domain
     package = {"resources": [{"name": "r", "schema": schema}, {"name": "s", "schema": {}}]}
     assert Domain.from_schema(package, resource="r") == domain
-    with pytest.raises(DomainError, match="2 resources"):
+    with pytest.raises(DomainError, match="There are 2 tables for resource"):
         Domain.from_schema(package)
 
 
@@ -349,7 +348,7 @@ def test_sdv_needs_ranges_and_says_so_once():
     assert type(domain["day"]) is Date
     alone = {"columns": {"ok": {"sdtype": "boolean"}}}
     assert Domain.from_schema(alone).names == ("ok",)
-    with pytest.raises(DomainError, match="name one with table="):
+    with pytest.raises(DomainError, match="name one of .*with table="):
         Domain.from_schema(metadata, table="gone")
 
 
@@ -497,7 +496,9 @@ def test_pydantic():
         b: int | str
         c: Any
 
-    with pytest.raises(DomainError, match=r"'a' has type list.*'b' has type int \| str") as caught:
+    with pytest.raises(
+        DomainError, match=r"'a' has type array.*'b' has type integer or s"
+    ) as caught:
         Domain.from_schema(Odd)
     assert "'c': [...]" in str(caught.value)
 
@@ -601,7 +602,7 @@ def test_code_book_in_excel(tmp_path):
     with pytest.raises(DomainError, match="no sheet 'x'; it has 'Sheet', 'Variables'"):
         Domain.from_schema(path, sheet="x")
     (tmp_path / "broken.xlsx").write_text("no workbook")
-    with pytest.raises(DomainError, match="not a workbook"):
+    with pytest.raises(DomainError, match="no workbook"):
         Domain.from_schema(tmp_path / "broken.xlsx")
     with pytest.raises(DomainError, match="Save a workbook of another format"):
         Domain.from_schema("book.ods")
@@ -696,9 +697,12 @@ def test_code_book_of_a_survey_tool(tmp_path):
         ("name,type,range\na,int,9-0", "lower < upper|lower"),
         ("name,type,min,max\na,int,x,9", "'x' is not a number"),
         ("name,type,range,bins\na,int,0-9,many", "bins must be a whole number"),
-        ("name,type,range,scale\na,float,0-9,cubic", "scale 'cubic' is not known"),
+        (
+            "name,type,range,scale\na,float,0-9,cubic",
+            "scale must be 'linear', 'log' or 'sqrt', got 'cubic'",
+        ),
         ("name,type,range,ordered\na,int,0-9,perhaps", "ordered must be yes or no"),
-        ("name,type,range,values\na,int,0-9,x=none", "'x' is no number"),
+        ("name,type,range,values\na,int,0-9,x=none", "'x' is not a number"),
         ("name,type\na,int", "1 column needs"),
         ("name,type\na,text", "free text"),
         ("name,type,values\na,date,2020-01-01", "is date, so it needs a range"),
@@ -749,7 +753,11 @@ def test_headers_have_one_meaning_each():
 )
 def test_ranges_in_cells(text, ends):
     span = as_span(text)
-    assert (None if span is None else (span.low, span.high)) == ends
+    if span is not None:
+        low, high = (
+            next((span[k] for k in span if end in k.lower()), None) for end in ("min", "max")
+        )
+    assert (None if span is None else (low, high)) == ends
 
 
 @pytest.mark.parametrize(
@@ -769,7 +777,7 @@ def test_ranges_in_cells(text, ends):
     ],
 )
 def test_lists_in_cells(text, values):
-    assert [(item.value, item.label) for item in as_values(text)] == values
+    assert as_values(text) == values
 
 
 CELLS = st.text('019-.,;|=[] ab\n"Ny/:>$%é\x00', max_size=12) | st.sampled_from(
@@ -852,7 +860,7 @@ def test_formats_are_recognised_or_the_known_ones_named(tmp_path):
         Domain.from_schema(tmp_path / "gone.json")
     with pytest.raises(DomainError, match="'a' occurs twice"):
         Domain.from_schema(write(tmp_path, '{"a": 1, "a": 2}', "twice.json"))
-    with pytest.raises(DomainError, match="is not UTF-8|cannot be read as utf-8"):
+    with pytest.raises(DomainError, match="no CSV file in utf-8-sig .encoding='latin-1'"):
         (tmp_path / "latin.csv").write_bytes("name,values\na,é|b".encode("latin-1"))
         Domain.from_schema(tmp_path / "latin.csv")
     domain = Domain.from_schema(tmp_path / "latin.csv", encoding="latin-1")

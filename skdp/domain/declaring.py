@@ -197,18 +197,15 @@ class Declaring:
         """
         from .schemas import from_schema
 
-        return from_schema(
-            source,
-            format=format,
-            types=types,
-            ranges=ranges,
-            attributes=attributes,
-            drop=drop,
-            nullable=nullable,
-            bins=bins,
-            structure=structure,
-            **options,
-        )
+        given = {
+            "types": types,
+            "ranges": ranges,
+            "attributes": attributes,
+            "drop": drop,
+            "nullable": nullable,
+            "bins": bins,
+        }
+        return from_schema(source, format, given, structure, options)
 
     @staticmethod
     def skeleton(source: Any, *, style: str = "python") -> str:

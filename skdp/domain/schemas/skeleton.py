@@ -10,7 +10,7 @@ from typing import Any
 from .. import domains
 from ..domains import known_name
 from .dtypes import fields_of_dtypes
-from .field import Field
+from .field import Field, with_names
 
 __all__ = ["Code", "Draft", "draft_text", "skeleton"]
 
@@ -52,7 +52,7 @@ class Code(str):
 
 def skeleton(source: Any, style: str = "python") -> Code:
     """See `Domain.skeleton`."""
-    return draft_text([_draft(field) for field in fields_of_dtypes(source)], style)
+    return draft_text([_draft(field) for field in with_names(fields_of_dtypes(source))], style)
 
 
 def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -> Code:
@@ -132,42 +132,35 @@ def _code(value: Any) -> str:
 
 def _draft(field: Field) -> Draft:
     """What the name and the type of a column say."""
+    name, kind, note = field.name, field.kind, str(field.type)
+    ends: dict[str, Any] = {"lower": ..., "upper": ...}
     gaps: dict[str, Any] = {"nullable": field.nullable}
-    note = str(field.type)
-    known = known_name(field.name, field.kind)
-    if known is not None:
-        return field.name, {"type": "known", "name": known, **gaps}, note
-    if field.kind == "unknown":
-        text = f"{field.type} has no attribute; convert it, or leave it out"
-        return field.name, {"type": None}, text
-    kind = field.kind
+    if known := known_name(name, kind):
+        return name, {"type": "known", "name": known, **gaps}, note
+    if kind == "unknown":
+        return name, {"type": None}, f"{note} has no attribute; convert it, or leave it out"
     if kind == "object":
-        plain = re.sub(r"[^a-z0-9]+", "_", field.name.casefold())
+        plain = re.sub(r"[^a-z0-9]+", "_", name.casefold())
         kind = next((kind for kind, names in _BY_NAME if re.fullmatch(names, plain)), kind)
         note += ": by its name" if kind != "object" else ""
-    if kind == "boolean":
-        return field.name, {"type": "categorical", "categories": [False, True], **gaps}, note
-    if kind == "identifier":
-        return field.name, {"type": "identifier"}, note
+    data: dict[str, Any] = {"type": "identifier"}
     if kind == "object":
         note += ": Numeric(..., ...), Categorical([...]), Date(..., ...) or Identifier()"
-        return field.name, {"type": ...}, note
-    if kind in ("category", "text"):
-        values: Any = field.categories
-        if values is not None and len(values) > _MOST_WRITTEN:
-            note += f": {len(values):,} categories, which `Categorical(dtype)` takes from the type"
-            values = None
-        listed = [...] if values is None else list(values)
-        more = {"ordered": field.ordered, **gaps}
-        return field.name, {"type": "categorical", "categories": listed, **more}, note
-    ends: dict[str, Any] = {"lower": ..., "upper": ...}
-    if kind in ("date", "datetime"):
+        data = {"type": ...}
+    elif kind == "boolean":
+        data = {"type": "categorical", "categories": [False, True], **gaps}
+    elif kind in ("category", "text"):
+        listed = list(field.categories or [...])
+        if len(listed) > _MOST_WRITTEN:
+            note += f": {len(listed):,} categories, which `Categorical(dtype)` takes from the type"
+            listed = [...]
+        data = {"type": "categorical", "categories": listed, "ordered": field.ordered, **gaps}
+    elif kind in ("date", "datetime"):
         day = kind == "date" or field.loose
-        ends |= {} if field.unit is None else {"unit": field.unit}
-        ends |= {} if field.tz is None or day else {"tz": field.tz}
         note += "; Datetime(..., ...) if there is a time of day" if field.loose else ""
-        return field.name, {"type": "date" if day else "datetime", **ends, **gaps}, note
-    if kind == "integer":
-        return field.name, {"type": "numeric", **ends, "integer": True, **gaps}, note
-    ends |= {} if field.decimals is None else {"decimals": field.decimals}
-    return field.name, {"type": "numeric", **ends, **gaps}, note
+        ends |= {"unit": field.unit, "tz": None if day else field.tz}
+        data = {"type": "date" if day else "datetime", **ends, **gaps}
+    elif kind != "identifier":
+        ends |= {"integer": kind == "integer", "decimals": field.decimals}
+        data = {"type": "numeric", **ends, **gaps}
+    return name, data, note
