@@ -308,6 +308,49 @@ def test_json_schemas_that_are_refused(schema, message):
         Domain.from_schema(schema, format="json_schema")
 
 
+def one(schema):
+    """The attribute of the one column of a JSON Schema."""
+    return Domain.from_schema({"properties": {"a": schema}, "required": ["a"]})["a"]
+
+
+def test_alternatives_of_json_schemas():
+    number = {"type": "number", "minimum": 0, "maximum": 9}
+    assert one({"oneOf": [{"anyOf": [number, {"type": "null"}]}]}) == Numeric(0, 9, nullable=True)
+    assert one({"anyOf": [{"enum": ["x", None]}, {"const": "y"}]}) == Categorical(
+        ["x", "y"], nullable=True
+    )
+    assert one({"anyOf": [{"type": "boolean", "nullable": True}]}).nullable
+    assert one({"type": "number", "minimum": 0, "maximum": 9, "multipleOf": 1}).integer
+    day = {"type": "string", "format": "date", "minimum": "2020-01-01"}
+    assert one({**day, "formatMaximum": "2020-12-31"}) == Date("2020-01-01", "2020-12-31")
+    with pytest.raises(DomainError, match="has type integer or string"):
+        one({"anyOf": [{"type": "integer"}, {"type": "string"}]})
+
+
+def test_all_columns_that_are_wrong_are_named_at_once_and_may_be_left_out():
+    rules = {"minimum": "x", "maximum": 9}
+    names = {"a": "integer", "b": "number", "c": "date"}
+    schema = {"fields": [{"name": n, "type": t, "constraints": rules} for n, t in names.items()]}
+    with pytest.raises(
+        DomainError, match=r"(?s)'a': .*'x' is not a num.*'b': .*'c': .*9 is not a d"
+    ):
+        Domain.from_schema(schema)
+    pair = {"name": "d", "type": "boolean"}
+    assert Domain.from_schema({"fields": [*schema["fields"], pair]}, drop=list(names)).names == (
+        "d",
+    )
+
+
+def test_bounds_of_dates_may_be_written_as_iso_beside_a_format():
+    rules = {"minimum": "01.02.2020", "maximum": "2020-12-31", "required": True}
+    field = {"name": "a", "type": "date", "format": "%d.%m.%Y", "constraints": rules}
+    domain = Domain.from_schema({"fields": [field]})
+    assert domain["a"] == Date("2020-02-01", "2020-12-31", format="%d.%m.%Y")
+    rules["minimum"] = "1/2/2020"
+    with pytest.raises(DomainError, match=r"'1/2/2020' is not a date in the format '%d.%m.%Y'"):
+        Domain.from_schema({"fields": [field]})
+
+
 def test_sdv_needs_ranges_and_says_so_once():
     metadata = {
         "METADATA_SPEC_VERSION": "V1",
@@ -490,6 +533,19 @@ def test_pydantic():
         "at": Datetime("2020-01-01T00:00", "2020-01-02T00:00"),
         "City": Categorical(["x", "y"]),
     }
+
+    class Other(pydantic.BaseModel):
+        day: date | None = field(default=None, gt=date(2020, 1, 1), lt=date(2021, 1, 1))
+        part: float = field(ge=0, le=1, multiple_of=0.01)
+        raw: bytes = b""
+        kind: pd.DataFrame = None
+        model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+
+    assert Domain.from_schema(Other, drop=["raw", "kind"]) == Domain(
+        {"day": Date("2020-01-01", "2021-01-01", nullable=True), "part": Numeric(0, 1, decimals=2)}
+    )
+    with pytest.raises(DomainError, match="'raw' has type string, format binary, 'kind' has type"):
+        Domain.from_schema(Other)
 
     class Odd(pydantic.BaseModel):
         a: list[int]

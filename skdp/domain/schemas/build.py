@@ -24,27 +24,15 @@ from ..domains import known_name
 from ..numeric import AUTO, Numeric
 from ..values import as_float, some
 from ..yaml_text import completed, read_yaml
-from . import formats
-from .codebook import fields_of_codebook
-from .dtypes import fields_of_dtypes, is_listing, library, of_dtype
-from .field import KINDS, Field, first, place, with_names
+from .dtypes import is_listing, library, of_dtype
+from .field import KINDS, Field, with_names
+from .formats import READERS
 
 if TYPE_CHECKING:
     from ..domain import Domain
 
 __all__ = ["MOST_SINGLE", "from_schema", "load_text"]
 
-_READERS: dict[str, Callable[..., Any]] = {
-    "dtypes": fields_of_dtypes,
-    "codebook": fields_of_codebook,
-    "frictionless": formats.fields_of_table_schema,
-    "pandera": formats.fields_of_pandera,
-    "pydantic": formats.fields_of_pydantic,
-    "json_schema": formats.fields_of_json_schema,
-    "sdv": formats.fields_of_sdv,
-    "sdnist": formats.fields_of_sdnist,
-    "domain": completed,
-}
 _MAPPINGS = ("frictionless", "json_schema", "sdv", "sdnist", "domain")
 _BOOKS = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 
@@ -66,7 +54,7 @@ def from_schema(
     source: Any, format: str | None, given: dict[str, Any], structure: Any, options: dict[str, Any]
 ) -> Domain:
     """See `Domain.from_schema`; ``given`` has what it takes about single columns."""
-    check_choice(format, "format", (None, *_READERS))
+    check_choice(format, "format", (None, *READERS, "domain"))
     if isinstance(source, str | os.PathLike):
         if format is None and Path(source).suffix.casefold() in _BOOKS:
             format = "codebook"
@@ -76,18 +64,17 @@ def from_schema(
         raise DomainError(
             f"A schema in the format {format} is an object of JSON, got {type(source).__name__}."
         )
-    parameters = inspect.signature(_READERS[format]).parameters.values()
+    reader: Callable[..., Any] = READERS.get(format, completed)
+    parameters = inspect.signature(reader).parameters.values()
     known = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     if unknown := [name for name in options if name not in known]:
-        raise DomainError(
-            f"The format {format} has no option {unknown[0]!r}; it takes "
-            f"{', '.join(known) or 'none'}."
-        )
+        takes = ", ".join(known) or "none"
+        raise DomainError(f"The format {format} has no option {unknown[0]!r}; it takes {takes}.")
     from ..domain import Domain
 
     if format == "domain":
         return Domain.from_json(json.dumps(completed(source)))
-    found = with_names(_READERS[format](source, **options))
+    found = with_names(reader(source, **options))
     names = {field.name: given["bins"] for field in found}
     nullable = given["nullable"]
     if nullable is None or isinstance(nullable, bool):
@@ -102,10 +89,8 @@ def from_schema(
             raise DomainError(f"{parameter} must be {kind} column names, got {said!r:.60}.")
         given[parameter] = list(said) if listed else said
         if unknown := [name for name in given[parameter] if name not in names]:
-            raise DomainError(
-                f"{parameter} names {some(unknown)}, which the schema does not have; it has "
-                f"{some(list(names))}."
-            )
+            what = f"{some(unknown)}, which the schema does not have; it has {some(list(names))}"
+            raise DomainError(f"{parameter} names {what}.")
     pairs: list[tuple[str, Any]] = []
     gaps: list[Field] = []
     unclear: list[Field] = []
@@ -133,7 +118,8 @@ def from_schema(
             else:
                 pairs.append((name, attribute_of(field)))
         except DomainError as error:
-            wrong.append(f"{place(name, field.where)}: {error}")
+            where = f" ({field.where})" if field.where else ""
+            wrong.append(f"Column {name!r}{where}: {error}")
     if gaps or unclear or wrong:
         raise DomainError("\n\n".join(_complaints(gaps, unclear, wrong)))
     if not pairs:
@@ -200,13 +186,18 @@ def _has_time(bound: Any) -> bool:
     return False
 
 
+def _first(complaints: Sequence[str]) -> list[str]:
+    """As many complaints as a person reads."""
+    return [*complaints[:20], *[f"... ({len(complaints) - 20} more)"] * (len(complaints) > 20)]
+
+
 def _complaints(
     gaps: Sequence[Field], unclear: Sequence[Field], wrong: Sequence[str]
 ) -> Iterable[str]:
     if wrong:
-        yield first(wrong)
+        yield "\n".join(_first(wrong))
     if unclear:
-        shown = first([f"{field.name!r} has type {field.type}" for field in unclear], ", ")
+        shown = ", ".join(_first([f"{field.name!r} has type {field.type}" for field in unclear]))
         yield (
             f"Types that are not known: {shown}. Known are: {', '.join(KINDS)}. Say "
             f"what a column is with types={{{unclear[0].name!r}: ...}}, declare it with "
@@ -316,8 +307,8 @@ def _format_of(source: Any) -> str:
         return "dtypes"
     if found is None:
         raise DomainError(
-            f"This {type(source).__name__} has none of the formats that can be read. Name its "
-            f"format with format=, one of {', '.join(_READERS)}, or give another source."
+            f"This {type(source).__name__} has none of the formats that can be read. Name one with "
+            f"format=, one of {', '.join([*READERS, 'domain'])}, or give another source."
         )
     return found
 

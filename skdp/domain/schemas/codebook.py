@@ -12,7 +12,7 @@ import io
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from ...exceptions import DomainError
 from ..numeric import AUTO
 from ..values import digits, is_missing, some
 from .cells import as_span, as_values, as_yes_no, meaning, number, plain_list
-from .field import Field, first, place, same_text
+from .field import Field, same_text
 
 __all__ = ["HEADERS", "fields_of_codebook"]
 
@@ -79,7 +79,7 @@ def fields_of_codebook(
     sheet: str | int | None = None,
     encoding: str = "utf-8-sig",
     delimiter: str | None = None,
-) -> list[Field]:
+) -> Iterator[Field]:
     """Columns of a code book in CSV, Excel, or a frame.
 
     Parameters
@@ -99,7 +99,7 @@ def fields_of_codebook(
     Raises
     ------
     DomainError
-        One for all cells that cannot be understood.
+        If it has no column for names, or two columns with the same meaning.
     ImportError
         For a workbook, without openpyxl.
     OSError
@@ -117,15 +117,13 @@ def fields_of_codebook(
             )
         else:
             groups.append([row])
-    fields, wrong = [], []
     for group in groups:
+        field = Field(group[0]["name"], "", group[0]["type"] or "no type", group[0]["where"])
         try:
-            fields.append(_field(group, labels, same_text(na_values)))
+            _fill(field, group, labels, same_text(na_values))
         except (DomainError, csv.Error) as error:
-            wrong.append(f"{place(group[0]['name'], group[0]['where'])}: {error}")
-    if wrong:
-        raise DomainError(first(wrong))
-    return fields
+            field.wrong = str(error)
+        yield field
 
 
 def _adds(row: Row, top: Row) -> bool:
@@ -233,16 +231,17 @@ def _rows(grid: list[list[str]], what: str) -> list[Row]:
     return rows
 
 
-def _field(rows: Sequence[Row], labels: bool, absent: set[str]) -> Field:
-    """One variable, as the rows about it say."""
+def _fill(field: Field, rows: Sequence[Row], labels: bool, absent: set[str]) -> None:
+    """Fill in what the rows about one variable say."""
     row = rows[0]
     kind, said = meaning(row["type"]) if row["type"] else ("", {})
     checked = meaning(row["validation"])
     if checked[0] not in ("unknown", "category", "text"):
         kind, said = checked
     kind = "identifier" if as_yes_no(row["identifier"]) else "" if kind == "object" else kind
-    told = row["type"] or "no type"
-    field = Field(row["name"], kind, told, row["where"], missing=absent, **said)
+    field.kind, field.missing = kind, absent
+    for key, value in said.items():
+        setattr(field, key, value)
     spans, values = _values(rows, kind)
     _options(field, row)
     if row["range"]:
@@ -287,8 +286,7 @@ def _field(rows: Sequence[Row], labels: bool, absent: set[str]) -> Field:
         is_text = labels or row["type"].casefold().startswith(("str", "char", "varchar", "text"))
         as_read: Callable[[list[str]], list[Any]] = list if is_text else plain_list
         field.kind, field.categories = "category", as_read(texts)
-        field.other = as_read([row["other"]])[0] if row["other"] else None
-    return field
+        field.other = as_read([*texts, row["other"]])[-1] if row["other"] else None
 
 
 def _guessed(field: Field) -> str:

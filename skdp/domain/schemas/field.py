@@ -12,7 +12,7 @@ from ...exceptions import DomainError
 from ..values import as_float, plain_text, some
 from .cells import is_date, number
 
-__all__ = ["KINDS", "Field", "first", "place", "same_text", "with_names"]
+__all__ = ["KINDS", "Field", "same_text", "with_names"]
 
 # What `types=` may say, and what messages name.
 KINDS = ("integer", "number", "boolean", "category", "date", "datetime", "identifier", "text")
@@ -52,6 +52,8 @@ class Field:
     bins, edges, scale, special, step, decimals, unit, tz, format, ordered, other
         As the parameters of `Numeric`, `Date`, `Datetime` and `Categorical`; None where the schema
         does not say.
+    wrong : str
+        What cannot be understood.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Field:
     unit: str | None = None
     tz: str | None = None
     format: str | None = None
+    wrong: str = ""
 
     def bound(self, said: Mapping[str, Any]) -> None:
         """Take the rules ``minimum``, ``maximum``, ``exclusiveMinimum``, ``exclusiveMaximum``.
@@ -118,8 +121,10 @@ class Field:
         Raises
         ------
         DomainError
-            If a bound or a code is no number or date.
+            If something cannot be understood, such as a bound that is no number or date.
         """
+        if self.wrong:
+            raise DomainError(self.wrong)
         if self.kind == "integer" and self.decimals:
             self.kind = "number"
         if self.is_number or self.is_moment:
@@ -171,17 +176,6 @@ def same_text(values: Any) -> set[str]:
     """One or more values as text, for comparing what files write in different ways."""
     values = [values] if isinstance(values, str | int | float) else values
     return {str(value).strip() for value in values}
-
-
-def place(name: str, where: str) -> str:
-    """A column and where it stands, for messages."""
-    return f"Column {name!r}" + (f" ({where})" if where else "")
-
-
-def first(complaints: Sequence[str], between: str = "\n") -> str:
-    """As many complaints as a person reads."""
-    more = [f"... ({len(complaints) - 20} more)"] if len(complaints) > 20 else []
-    return between.join([*complaints[:20], *more])
 
 
 def with_names(fields: Iterable[Field]) -> list[Field]:

@@ -5,22 +5,16 @@ Each reader fills in a `Field` for each column, and leaves it to the field what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...exceptions import DomainError
 from .cells import meaning, number, plain_list
-from .dtypes import of_dtype
+from .codebook import fields_of_codebook
+from .dtypes import fields_of_dtypes, of_dtype
 from .field import Field, same_text
 
-__all__ = [
-    "fields_of_json_schema",
-    "fields_of_pandera",
-    "fields_of_pydantic",
-    "fields_of_sdnist",
-    "fields_of_sdv",
-    "fields_of_table_schema",
-]
+__all__ = ["READERS"]
 
 # Checks of pandera, and the rule that each is; others do not say which values are possible.
 _CHECKS = {
@@ -65,7 +59,8 @@ def fields_of_table_schema(source: Any, *, resource: str | None = None) -> Itera
         rules = {} if rules is None else _object(rules, f"Column {name!r}: constraints")
         kind, more = meaning(str(declared))
         field = Field(name, kind, str(declared), missing=absent, **more)
-        if source.get("primaryKey") in (name, [name]) or said.get("format") == "uuid":
+        uuid = kind == "category" and said.get("format") == "uuid"
+        if uuid or source.get("primaryKey") in (name, [name]):
             field.kind = "identifier"
         field.format = said["format"] if "%" in str(said.get("format")) else None
         field.nullable = not rules.get("required", False)
@@ -389,3 +384,15 @@ def fields_of_sdnist(source: Mapping[str, Any], *, na_values: Any = ()) -> Itera
             null = str(said.get("null_value"))
             field.nullable = len(kept) < len(texts) or (field.nullable and null not in texts)
         yield field
+
+
+READERS: dict[str, Callable[..., Iterator[Field]]] = {
+    "dtypes": fields_of_dtypes,
+    "codebook": fields_of_codebook,
+    "frictionless": fields_of_table_schema,
+    "pandera": fields_of_pandera,
+    "pydantic": fields_of_pydantic,
+    "json_schema": fields_of_json_schema,
+    "sdv": fields_of_sdv,
+    "sdnist": fields_of_sdnist,
+}
