@@ -52,24 +52,41 @@ def fields_of_table_schema(source: Any, *, resource: str | None = None) -> Itera
     if "resources" in source:
         tables = [(part.get("name"), part.get("schema")) for part in _objects(source["resources"])]
         source = _one(tables, resource, "resource")
-    absent = _valued(source.get("missingValues", [""]))
+    absent, key = _valued(source.get("missingValues", [""])), source.get("primaryKey")
     for said in _objects(source.get("fields")):
         name: Any = said.get("name")
-        declared, rules = said.get("type", "any"), said.get("constraints")
-        rules = {} if rules is None else _object(rules, f"Column {name!r}: constraints")
-        kind, more = meaning(str(declared))
-        field = Field(name, kind, str(declared), missing=absent, **more)
-        uuid = kind == "category" and said.get("format") == "uuid"
-        if uuid or source.get("primaryKey") in (name, [name]):
-            field.kind = "identifier"
-        field.format = said["format"] if "%" in str(said.get("format")) else None
-        field.nullable = not rules.get("required", False)
-        field.bound(rules)
-        values = rules.get("enum", said.get("categories"))
-        if values is not None and field.kind not in ("boolean", "identifier"):
-            field.categories = _valued(values)
-            field.ordered = said.get("categoriesOrdered") is True
+        rules = _object(said.get("constraints") or {}, f"Column {name!r}: constraints")
+        listed = rules.get("enum", said.get("categories"))
+        values = {} if listed is None else {"enum": _valued(listed)}
+        field = _described(name, {**said, **rules, **values})
+        field.kind = "identifier" if key in (name, [name]) else field.kind
+        field.nullable, field.missing = not rules.get("required", False), absent
+        field.ordered = said.get("categoriesOrdered") is True
         yield field
+
+
+def _described(name: Any, said: Mapping[str, Any]) -> Field:
+    """A column by the words that Table Schema and JSON Schema have in common."""
+    declared, form = str(said.get("type", "any")), str(said.get("format", "default"))
+    kind, more = meaning(declared)
+    told = declared if form == "default" else f"{declared}, format {form}"
+    field = Field(name, "unknown" if declared == "object" else kind, told, **more)
+    finer = meaning(form)[0]
+    if kind in ("category", "object") and finer in ("date", "datetime", "identifier"):
+        field.kind = finer
+    elif kind == "category" and form in ("time", "duration", "binary"):
+        field.kind = "unknown"
+    field.format = form if "%" in form else None
+    if "enum" in said and field.kind not in ("boolean", "identifier"):
+        field.categories = said["enum"]
+    if field.is_moment:
+        rules = {key[6:7].lower() + key[7:]: said[key] for key in said if key[:6] == "format"}
+        said = {**said, **rules}
+    field.bound(said)
+    if field.kind == "number":
+        step = said.get("multipleOf")
+        field.decimals = next((d for d in range(10) if step == float(f"1e-{d}")), None)
+    return field
 
 
 def _object(said: Any, where: str) -> Mapping[str, Any]:
@@ -126,24 +143,9 @@ def fields_of_json_schema(source: Mapping[str, Any]) -> Iterator[Field]:
     required = node.get("required")
     for name, part in columns.items():
         said = _flat(part, source, f"Column {name!r}")
-        declared, form = str(said.get("type", "any")), said.get("format")
-        kind = "unknown" if declared == "object" else meaning(declared)[0]
-        field = Field(name, kind, f"{declared}, format {form}" if form else declared)
-        finer = meaning(str(form))[0]
-        if kind in ("category", "object") and finer in ("date", "datetime", "identifier"):
-            field.kind = finer
-        elif kind == "category" and form in ("time", "duration", "binary"):
-            field.kind = "unknown"
+        field = _described(name, said)
         optional = not isinstance(required, list) or name not in required
         field.nullable = optional or said.get("nullable") is True
-        if "enum" in said and field.kind != "boolean":
-            field.kind, field.categories = "category", said["enum"]
-        if field.is_moment:
-            said |= {key[6:7].lower() + key[7:]: said[key] for key in said if key[:6] == "format"}
-        field.bound(said)
-        if field.kind == "number":
-            step = said.get("multipleOf")
-            field.decimals = next((d for d in range(10) if step == float(f"1e-{d}")), None)
         yield field
 
 
