@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import inspect
 import json
 import os
 import re
@@ -65,8 +64,7 @@ def from_schema(
             f"A schema in the format {format} is an object of JSON, got {type(source).__name__}."
         )
     reader: Callable[..., Any] = READERS.get(format, completed)
-    parameters = inspect.signature(reader).parameters.values()
-    known = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    known = getattr(reader, "__kwdefaults__", None) or {}
     if unknown := [name for name in options if name not in known]:
         takes = ", ".join(known) or "none"
         raise DomainError(f"The format {format} has no option {unknown[0]!r}; it takes {takes}.")

@@ -359,13 +359,13 @@ def _hull(spans: Sequence[dict[str, str]]) -> dict[str, str]:
 def _options(field: Field, row: Row) -> None:
     """What cells say that stand for parameters of attributes."""
     field.bins = AUTO if row["bins"].casefold() == AUTO else _cell(row, "bins", "a whole number")
-    decimals = _cell(row, "decimals", "a whole number")
-    field.decimals = field.decimals if decimals is None else decimals
+    for key, what in (("decimals", "a whole number"), ("ordered", "yes or no")):
+        if row[key]:
+            setattr(field, key, _cell(row, key, what))
     field.step = _cell(row, "step", "a number")
     field.edges, field.special = (_cell(row, key, _LIST) for key in ("edges", "special"))
     field.tz = row["tz"] or field.tz
     field.format = row["format"] if "%" in row["format"] else None
-    field.ordered = _cell(row, "ordered", "yes or no") or field.ordered
     if field.is_moment and row["unit"]:
         field.unit = row["unit"].casefold().removesuffix("s")
     scale = row["scale"].casefold()

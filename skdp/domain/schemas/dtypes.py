@@ -5,7 +5,6 @@ Libraries are recognised by the module of their objects, so that none is importe
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...exceptions import DomainError
+from ..categorical import declared_categories
 from ..values import is_missing
 from .cells import meaning
 from .field import Field
@@ -123,16 +123,14 @@ def of_dtype(name: str, dtype: Any) -> Field:
     if isinstance(dtype, pd.PeriodDtype):
         field.unit = _UNITS.get(said.partition("[")[2][:1])
         field.kind = "date" if field.unit else "unknown"
-    categories: Any = None
-    if isinstance(dtype, type) and issubclass(dtype, enum.Enum):
-        field.kind, categories = "category", [member.value for member in dtype]
-    elif library(dtype) in ("duckdb", "_duckdb") and said.startswith("ENUM"):
-        field.type, categories = "ENUM", dict(dtype.children)["values"]
-    elif said.startswith(("Enum", "category")) and not isinstance(dtype, str | type):
-        categories = getattr(dtype, "categories", None)
-        field.type = said if said == "category" else "Enum"
-        field.ordered = bool(getattr(dtype, "ordered", True))
-    values = [] if categories is None else list(categories)
-    if values and values[0] != _UNKNOWN and not any(map(is_missing, values)):
-        field.categories = values
+    try:
+        listed, ordered = declared_categories(dtype)
+    except DomainError:  # it does not say which
+        return field
+    if library(dtype) in ("duckdb", "_duckdb") and said.startswith("ENUM"):
+        listed = dict(dtype.children)["values"]
+    if listed is not dtype:
+        field.kind, field.type, field.ordered = "category", text.partition("(")[0], ordered
+        known = listed and listed[0] != _UNKNOWN and not any(map(is_missing, listed))
+        field.categories = list(listed) if known else None
     return field

@@ -20,15 +20,7 @@ Draft = tuple[str, Mapping[str, Any], str]
 
 # Categories of a type are written out up to this many.
 _MOST_WRITTEN = 200
-_CLASSES = {
-    "numeric": "Numeric",
-    "categorical": "Categorical",
-    "date": "Date",
-    "datetime": "Datetime",
-    "identifier": "Identifier",
-}
-# What may be left out, where it has this value.
-_LEFT_OUT = {"nullable": False, "integer": False, "ordered": False}
+_TYPES = ("categorical", "date", "datetime", "identifier", "numeric")
 # Kinds that names speak of, where a column may hold anything.
 _BY_NAME = (
     ("identifier", r"id|uuid|guid|.*_id|id_.*"),
@@ -72,7 +64,7 @@ def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -
         lines += [f"- {json.dumps(rule.to_data(), ensure_ascii=False)}" for rule in rules]
         return Code("\n".join(lines) + "\n")
     body = "\n".join(_line(*draft) for draft in drafts)
-    used = [name for name in _CLASSES.values() if f" {name}(" in body]
+    used = [kind.title() for kind in _TYPES if f" {kind.title()}(" in body]
     used += ["domains"] if " domains." in body else []
     used += sorted({rule.kind for rule in rules})
     more = "".join(f"\n    {_rule(rule)}," for rule in rules)
@@ -95,7 +87,8 @@ def _entries(data: Mapping[str, Any]) -> dict[str, Any]:
     """What YAML says of a column."""
     if data["type"] == "known":
         data = getattr(domains, data["name"])(nullable=data["nullable"])._to_data()
-    return {k: v for k, v in data.items() if v is not None and v is not _LEFT_OUT.get(k, "")}
+    # A flag that is not set is left out; `other` may be the category False.
+    return {k: v for k, v in data.items() if v is not None and (v is not False or k == "other")}
 
 
 def _scalar(value: Any) -> str:
@@ -121,7 +114,7 @@ def _line(name: str, data: Mapping[str, Any], note: str) -> str:
     entries = {k: v for k, v in _entries(data).items() if k != "type"}
     first = [entries.pop(key) for key in ("lower", "upper", "categories") if key in entries]
     texts = [_code(value) for value in first] + [f"{k}={_code(v)}" for k, v in entries.items()]
-    return f"    {name!r}: {_CLASSES[data['type']]}({', '.join(texts)}),{comment}"
+    return f"    {name!r}: {data['type'].title()}({', '.join(texts)}),{comment}"
 
 
 def _code(value: Any) -> str:
