@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, DomainError, Numeric
 from skdp.domain import Domain
-from skdp.domain.contents import Points
+from skdp.domain.binning.contents import Points
 from skdp.release import parse
 from skdp.release.queries import first_moment
 from skdp.rows import as_frame

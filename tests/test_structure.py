@@ -30,7 +30,7 @@ from skdp import (
     total_of,
     within,
 )
-from skdp.domain.consistency import consistent, satisfiable
+from skdp.domain.rules.consistency import consistent, satisfiable
 from skdp.release import parse
 from skdp.rows import count_rows, expressions, read_rows
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..domain import Domain, structure_from_data
-from ..domain.schemas.recognise import load_text
+from ..domain.schemas.build import load_text
 from ..exceptions import DomainError
 
 __all__ = ["read_domain", "with_rules"]

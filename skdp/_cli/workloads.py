@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..domain.schemas.recognise import load_text
+from ..domain.schemas.build import load_text
 from ..exceptions import DomainError
 
 __all__ = ["read_workload", "workload_file"]

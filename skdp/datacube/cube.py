@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import AnswersStatistics, PrivateEstimator, full_domain, match_rows, warn_of_emptiness
 from .._validation import check_choice, is_word
 from ..domain import Domain
-from ..domain.conditions import with_names
+from ..domain.queries.conditions import with_names
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors
 from ..kernels import cuboids

@@ -10,7 +10,7 @@ from ..exceptions import DomainError
 from .categorical import Categorical
 from .identifiers import Identifier, Text
 from .numeric import Numeric
-from .structure import Structure
+from .rules.structure import Structure
 from .values import plain_text, refuse_placeholder, some
 
 __all__ = ["Columns", "checked_columns"]

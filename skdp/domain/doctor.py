@@ -20,10 +20,10 @@ import numpy as np
 from .._types import BoolArray, FloatArray
 from .categorical import Categorical
 from .clock import clock, date_form, moment
-from .compiling import columns_named
 from .dates import Date, Datetime
 from .numeric import Numeric
-from .rules import AtMost, Derived, MissingTogether, OnlyIf
+from .rules.compiling import columns_named
+from .rules.declared import AtMost, Derived, MissingTogether, OnlyIf
 from .schemas.build import MOST_SINGLE
 from .schemas.skeleton import Draft
 from .values import is_missing, number_written, some

@@ -22,13 +22,13 @@ from .categorical import Categorical
 from .columns import Columns, checked_columns
 from .data import domain_to_text, parts_from_text
 from .declaring import Declaring
-from .drawing import draw_columns
 from .identifiers import Identifier
 from .numeric import Numeric
 from .reading import LazyRows, Rows, read
 from .report import DomainReport, report_of
-from .rules_data import structure_from_data
-from .structure import Structure
+from .rules.declared import structure_from_data
+from .rules.drawing import draw_columns
+from .rules.structure import Structure
 from .values import as_flag
 
 __all__ = ["Domain"]

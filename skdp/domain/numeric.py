@@ -17,8 +17,8 @@ from .._types import CodeArray, FloatArray, IntArray
 from .._validation import as_number, is_word
 from ..exceptions import DomainError
 from .attribute import GUESSED
-from .binned import Binned
-from .bins import (
+from .binning.binned import Binned
+from .binning.bins import (
     EvenBins,
     check_even_integers,
     check_integer_bins,
@@ -29,11 +29,11 @@ from .bins import (
     frozen,
     scale_edges,
 )
-from .contents import Points, Spread
-from .grids import Grid, declared_grid
-from .lattice import MOST_BINS, exponent_edges, lattice_edges
+from .binning.contents import Points, Spread
+from .binning.grids import Grid, declared_grid
+from .binning.lattice import MOST_BINS, exponent_edges, lattice_edges
+from .binning.scales import Linear, Scale, scale_of
 from .reading import Column, LazyColumn
-from .scales import Linear, Scale, scale_of
 from .values import MAX_BINS, MAX_INTEGER, as_flag, as_int, digits
 
 __all__ = ["AUTO", "FEW_BINS", "Numeric"]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .._validation import check_choice
-from .rules import TotalOf
+from .rules.declared import TotalOf
 from .shown import html_table, rule_text
 
 __all__ = ["DomainReport", "report_of"]

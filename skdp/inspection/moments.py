@@ -13,7 +13,7 @@ import pandas as pd
 
 from .._types import FloatArray
 from ..domain import Categorical, Domain
-from ..domain.regions import everything
+from ..domain.queries.regions import everything
 from ..release import Synopsis, TreeModel
 from ..release.model import Model
 

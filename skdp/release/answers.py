@@ -9,8 +9,8 @@ import numpy as np
 
 from .._arrays import exclusive_cumsum
 from ..domain import Domain
-from ..domain.conditions import parts_of
-from ..domain.rules import TotalOf
+from ..domain.queries.conditions import parts_of
+from ..domain.rules.declared import TotalOf
 from .model import Model, Weights
 from .queries import QueryReader, moments, reach_of
 from .result import QueryResult

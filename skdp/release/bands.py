@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..domain import Categorical, Domain
-from ..domain.regions import Region, attribute_of, region_of_range
+from ..domain.queries.regions import Region, attribute_of, region_of_range
 
 __all__ = ["Bands", "read_bands"]
 

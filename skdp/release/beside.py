@@ -9,8 +9,8 @@ import pandas as pd
 
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain import Categorical, Domain
-from ..domain.numberline import spans
 from ..domain.reading import read
+from ..domain.rules.numberline import spans
 from .known import Known
 
 __all__ = ["Beside"]

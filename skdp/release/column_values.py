@@ -10,10 +10,10 @@ import numpy as np
 
 from .._types import FloatArray
 from ..domain import Domain, Numeric
-from ..domain.conditions import parts_of
-from ..domain.contents import Points
-from ..domain.regions import Region, RegionUnion, attribute_of, everything
-from ..domain.rules import TotalOf
+from ..domain.binning.contents import Points
+from ..domain.queries.conditions import parts_of
+from ..domain.queries.regions import Region, RegionUnion, attribute_of, everything
+from ..domain.rules.declared import TotalOf
 from .model import Weights
 from .queries import weights_of
 

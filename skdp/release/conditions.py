@@ -9,9 +9,9 @@ import numpy as np
 
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain import Domain
-from ..domain.conditions import parts_of
-from ..domain.contents import Points
-from ..domain.regions import GridRegion, RealRegion, Region, RegionUnion
+from ..domain.binning.contents import Points
+from ..domain.queries.conditions import parts_of
+from ..domain.queries.regions import GridRegion, RealRegion, Region, RegionUnion
 from .draws import draw_in_ranges
 from .model import Weights
 from .queries import weights_of

@@ -7,7 +7,7 @@ import numpy as np
 from .._arrays import running_sums, snapped
 from .._types import FloatArray
 from ..domain import Categorical, Numeric
-from ..domain.contents import Spread
+from ..domain.binning.contents import Spread
 
 __all__ = ["categories_below", "position_of", "share_below", "values_below"]
 

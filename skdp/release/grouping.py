@@ -14,8 +14,8 @@ import pandas as pd
 from .._names import free_name
 from .._types import FloatArray, IntArray
 from ..domain import Domain
-from ..domain.conditions import parts_of
-from ..domain.regions import Region
+from ..domain.queries.conditions import parts_of
+from ..domain.queries.regions import Region
 from ..domain.values import some
 from .answers import answer_all
 from .bands import Bands

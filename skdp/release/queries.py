@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from ..domain import Domain
-from ..domain.conditions import Query, parts_of, regions_of
-from ..domain.regions import Region, attribute_of, everything
-from ..domain.rules import TotalOf
+from ..domain.queries.conditions import Query, parts_of, regions_of
+from ..domain.queries.regions import Region, attribute_of, everything
+from ..domain.rules.declared import TotalOf
 
 __all__ = [
     "QueryReader",

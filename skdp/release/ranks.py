@@ -19,8 +19,8 @@ from sklearn.isotonic import isotonic_regression
 from .._types import BoolArray, FloatArray, IntArray
 from .._validation import as_level
 from ..domain import Categorical, Domain, Numeric
-from ..domain.conditions import parts_of
-from ..domain.regions import Region, attribute_of, everything
+from ..domain.queries.conditions import parts_of
+from ..domain.queries.regions import Region, attribute_of, everything
 from .confidence import Confidence
 from .distribution import categories_below, values_below
 from .grouping import Groups, grouped_sums, view_of

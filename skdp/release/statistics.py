@@ -14,7 +14,7 @@ import numpy as np
 
 from .._types import FloatArray
 from ..domain import Domain
-from ..domain.conditions import parts_of
+from ..domain.queries.conditions import parts_of
 from .answers import answer_sums
 from .column_values import Selected, joined_parts, scaled
 from .confidence import Confidence

@@ -24,7 +24,7 @@ from .._types import FloatArray
 from .._validation import as_level, check_choice, check_flag
 from ..accounting import PrivacyLoss
 from ..domain import Domain
-from ..domain.conditions import with_names
+from ..domain.queries.conditions import with_names
 from ..mechanisms import discrete_laplace_variance
 from .answers import answer_queries, listed, means_of, sums_and_counts
 from .bands import read_bands

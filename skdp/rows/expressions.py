@@ -13,7 +13,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from ..domain.bins import bin_positions
+from ..domain.binning.bins import bin_positions
 from ..domain.clock import Clock
 from ..domain.values import is_exact_float
 from .lazy_dates import lazy_number, moment_columns

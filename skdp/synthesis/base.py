@@ -16,7 +16,7 @@ from .._base import (
 )
 from .._random import caller_level, sampling_generator, warn_after_charge
 from .._validation import as_sample_size
-from ..domain.conditions import with_names
+from ..domain.queries.conditions import with_names
 from ..exceptions import PrivacyLeakWarning
 from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, generated_table
 from ..kernels.ranges import TUNING, find_range

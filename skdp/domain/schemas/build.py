@@ -1,28 +1,39 @@
-"""Fields of a schema become a domain, or one error that names everything that is missing."""
+"""`Domain.from_schema`: one door for all formats, one error for all that they lack."""
 
 from __future__ import annotations
 
 import datetime
+import json
+import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ..._validation import check_choice
 from ...exceptions import DomainError
 from ..attribute import Attribute
 from ..categorical import Categorical
 from ..domains import known_name
 from ..numeric import AUTO, Numeric
 from ..values import as_float, some
-from .dtypes import of_dtype
-from .field import KINDS, Field
+from ..yaml_text import completed, read_yaml
+from .dtypes import is_listing, library, of_dtype
+from .field import KINDS, Field, with_names
+from .formats import READERS
 
 if TYPE_CHECKING:
     from ..domain import Domain
 
-__all__ = ["MOST_SINGLE", "Overrides", "build"]
+__all__ = ["MOST_SINGLE", "from_schema", "load_text"]
+
+_MAPPINGS = ("frictionless", "json_schema", "sdv", "sdnist", "domain")
+_BOOKS = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 
 # Integers in a range of at most this size get one code each unless the schema gives bins, others
 # those of "auto".
@@ -31,179 +42,137 @@ MOST_SINGLE = 256
 # A longer list of numbers at equal distances is a range with a step; others are categories.
 _MOST_LISTED = 32
 
-_HINTS = {
-    "integer": "(..., ...)",
-    "number": "(..., ...)",
-    "date": "(..., ...)",
-    "datetime": "(..., ...)",
-    "category": "[...]",
-    "object": "[...]",
-    "text": "[...]",
-}
-_MEANINGS = {
-    "integer": "smallest, largest",
-    "number": "smallest, largest",
-    "date": 'first, last, such as "2020-01-31"',
-    "datetime": 'first, last, such as "2020-01-31"',
+_LISTS = {
     "category": "all categories",
-    "object": 'all categories; numbers with types={"...": "number"}',
+    "object": "all categories; numbers with types={{{!r}: 'number'}}",
     "text": "free text: all values, or leave it out with drop=",
 }
 
 
-class Overrides:
-    """What the caller says about columns, over what the schema says.
-
-    Parameters
-    ----------
-    types, ranges, attributes : mapping, optional
-        Type, range or categories, and whole attribute of some of the columns.
-    drop : str or iterable of str
-        Columns that are left out.
-    nullable : bool or iterable of str, optional
-        Which columns have a missing cell.
-    bins : int, "auto" or mapping, optional
-    """
-
-    def __init__(
-        self,
-        types: Mapping[str, Any] | None,
-        ranges: Mapping[str, Any] | None,
-        attributes: Mapping[str, Any] | None,
-        drop: str | Iterable[str],
-        nullable: bool | Iterable[str] | None,
-        bins: int | str | Mapping[str, int | str] | None,
-    ) -> None:
-        self.types = _mapping(types, "types")
-        self.ranges = _mapping(ranges, "ranges")
-        self.attributes = _mapping(attributes, "attributes")
-        self.drop = _names(drop, "drop")
-        self.nullable = (
-            nullable
-            if nullable is None or isinstance(nullable, bool)
-            else _names(nullable, "nullable")
-        )
-        self.bins = bins
-
-    def check(self, names: Sequence[str]) -> None:
-        """Refuse names that the schema does not have."""
-        known = set(names)
-        given: dict[str, Iterable[Any]] = {
-            "types": self.types,
-            "ranges": self.ranges,
-            "attributes": self.attributes,
-            "drop": self.drop,
-            "nullable": () if isinstance(self.nullable, bool | None) else self.nullable,
-            "bins": self.bins if isinstance(self.bins, Mapping) else (),
-        }
-        for parameter, columns in given.items():
-            unknown = [name for name in columns if name not in known]
-            if unknown:
-                raise DomainError(
-                    f"{parameter} names {some(unknown)}, which the schema does not have; it has "
-                    f"{some(names)}."
-                )
-
-    def applied(self, field: Field) -> Field:
-        """The field with what the caller says about it."""
-        name = field.name
-        if name in self.types:
-            said = of_dtype(name, self.types[name])
-            field = replace(
-                field,
-                kind=said.kind,
-                type=said.type if said.kind == "unknown" else field.type,
-                categories=said.categories or field.categories,
-                ordered=said.ordered or field.ordered,
-                decimals=said.decimals if field.decimals is None else field.decimals,
-                tz=said.tz or field.tz,
-                unit=said.unit or field.unit,
-                loose=False,
-            )
-        if name in self.ranges:
-            field = _ranged(field, self.ranges[name])
-        if isinstance(self.nullable, bool):
-            field = replace(field, nullable=self.nullable)
-        elif self.nullable is not None:
-            field = replace(field, nullable=name in self.nullable)
-        bins = self.bins.get(name) if isinstance(self.bins, Mapping) else self.bins
-        if field.bins is None and bins is not None:
-            field = replace(field, bins=bins)
-        return field
-
-
-def _mapping(given: Any, parameter: str) -> dict[str, Any]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
+def from_schema(
+    source: Any, format: str | None, given: dict[str, Any], structure: Any, options: dict[str, Any]
+) -> Domain:
+    """See `Domain.from_schema`; ``given`` has what it takes about single columns."""
+    check_choice(format, "format", (None, *READERS, "domain"))
+    if isinstance(source, str | os.PathLike):
+        if format is None and Path(source).suffix.casefold() in _BOOKS:
+            format = "codebook"
+        source = source if format == "codebook" else load_text(source)
+    format = format or _format_of(source)
+    if format in _MAPPINGS and not isinstance(source, Mapping) and library(source) != format:
         raise DomainError(
-            f"{parameter} must be a dict from column names, got {type(given).__name__}."
+            f"A schema in the format {format} is an object of JSON, got {type(source).__name__}."
         )
-    return dict(given)
+    reader: Callable[..., Any] = READERS.get(format, completed)
+    known = getattr(reader, "__kwdefaults__", None) or {}
+    if unknown := [name for name in options if name not in known]:
+        takes = ", ".join(known) or "none"
+        raise DomainError(f"The format {format} has no option {unknown[0]!r}; it takes {takes}.")
+    from ..domain import Domain
+
+    if format == "domain":
+        return Domain.from_json(json.dumps(completed(source)))
+    found = with_names(reader(source, **options))
+    names = {field.name: given["bins"] for field in found}
+    nullable = given["nullable"]
+    if nullable is None or isinstance(nullable, bool):
+        given["nullable"] = list(names) if nullable else []
+    if not isinstance(given["bins"], Mapping):
+        given["bins"] = names
+    for parameter, said in given.items():
+        listed = parameter in ("drop", "nullable")
+        said = [said] if listed and isinstance(said, str) else {} if said is None else said
+        if not isinstance(said, Iterable if listed else Mapping):
+            kind = "a list of" if listed else "a dict from"
+            raise DomainError(f"{parameter} must be {kind} column names, got {said!r:.60}.")
+        given[parameter] = list(said) if listed else said
+        if unknown := [name for name in given[parameter] if name not in names]:
+            what = f"{some(unknown)}, which the schema does not have; it has {some(list(names))}"
+            raise DomainError(f"{parameter} names {what}.")
+    pairs: list[tuple[str, Any]] = []
+    gaps: list[Field] = []
+    unclear: list[Field] = []
+    wrong: list[str] = []
+    for field in found:
+        name = field.name
+        if name in given["drop"]:
+            continue
+        if name in given["attributes"]:
+            pairs.append((name, given["attributes"][name]))
+            continue
+        try:
+            if name in given["types"]:
+                _retype(field, of_dtype(name, given["types"][name]))
+            field.settle()
+            if name in given["ranges"]:
+                field = _ranged(field, given["ranges"][name])
+            if nullable is not None:
+                field.nullable = name in given["nullable"]
+            field.bins = given["bins"].get(name) if field.bins is None else field.bins
+            if field.kind == "unknown":
+                unclear.append(field)
+            elif not field.complete:
+                gaps.append(field)
+            else:
+                pairs.append((name, attribute_of(field)))
+        except DomainError as error:
+            where = f" ({field.where})" if field.where else ""
+            wrong.append(f"Column {name!r}{where}: {error}")
+    if gaps or unclear or wrong:
+        raise DomainError("\n\n".join(_complaints(gaps, unclear, wrong)))
+    if not pairs:
+        raise DomainError("drop leaves no column.")
+    return Domain(pairs, structure=structure) if structure else Domain(pairs)
 
 
-def _names(given: Any, parameter: str) -> tuple[Any, ...]:
-    if isinstance(given, str):
-        return (given,)
-    if not isinstance(given, Iterable):
-        raise DomainError(f"{parameter} must be a list of column names, got {given!r}.")
-    return tuple(given)
+def _retype(field: Field, said: Field) -> None:
+    """Take the type that the caller gives to a column."""
+    field.type = said.type if said.kind == "unknown" else field.type
+    field.kind, field.loose = said.kind, False
+    field.decimals = said.decimals if field.decimals is None else field.decimals
+    for key in ("categories", "ordered", "tz", "unit"):
+        setattr(field, key, getattr(said, key) or getattr(field, key))
 
 
 def _ranged(field: Field, given: Any) -> Field:
     """The field with a range or list of categories that the caller gave."""
     if isinstance(given, Attribute):
-        raise DomainError(
-            f"ranges holds {type(given).__name__} for column {field.name!r}; attributes go into "
-            "attributes=."
-        )
+        raise DomainError(f"ranges holds a {type(given).__name__}; attributes go into attributes=.")
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise DomainError(
-            f"ranges takes a pair (smallest, largest) or a list of categories for column "
-            f"{field.name!r}, got {given!r}."
+            f"ranges takes a pair (smallest, largest) or a list of categories, got {given!r}."
         )
     values = list(given)
-    if field.kind in ("category", "object", "text", "boolean"):
+    pair = isinstance(given, tuple) and len(values) == 2
+    if field.kind == "object" and pair:
         # A pair of numbers or dates for a column that may hold anything is a range.
-        pair = isinstance(given, tuple) and len(values) == 2
-        kind = _kind_of(values) if field.kind == "object" and pair else None
-        if kind is None:
-            listed = None if any(value is ... for value in values) else values
-            return replace(field, kind="category", categories=listed)
-        field = replace(field, kind=kind)
-    if field.kind in ("integer", "number") and isinstance(given, list) and ... not in values:
-        return _listed(field, values)
+        field.kind = _kind_of(values)
+    if not (field.is_number or field.is_moment):
+        listed = None if any(value is ... for value in values) else values
+        return replace(field, kind="category", categories=listed)
+    if field.is_number and isinstance(given, list) and ... not in values:
+        # All the numbers that there are: a step where they are many, or codes.
+        gaps = {b - a for a, b in pairwise(values)}
+        if len(values) > _MOST_LISTED and len(gaps) == 1:
+            return replace(field, lower=values[0], upper=values[-1], step=gaps.pop())
+        return replace(field, kind="category", categories=values, ordered=True)
     if len(values) != 2:
         raise DomainError(
-            f"Column {field.name!r} has type {field.type}, so ranges needs a pair (smallest, "
-            f"largest), got {len(values)} values. For categories add "
-            f"types={{{field.name!r}: 'category'}}."
+            f"the type is {field.type}, so ranges needs a pair (smallest, largest), got "
+            f"{len(values)} values. For categories add types={{{field.name!r}: 'category'}}."
         )
     low, high = (None if value is ... else value for value in values)
-    return replace(
-        field,
-        lower=field.lower if low is None else low,
-        upper=field.upper if high is None else high,
-    )
+    low, high = (field.lower if low is None else low), (field.upper if high is None else high)
+    return replace(field, lower=low, upper=high)
 
 
-def _listed(field: Field, values: Sequence[Any]) -> Field:
-    """The field with a list of the numbers that there are: a step where they are many, or codes."""
-    gaps = {b - a for a, b in zip(values[:-1], values[1:], strict=True)}
-    if len(values) > _MOST_LISTED and len(gaps) == 1:
-        return replace(field, lower=values[0], upper=values[-1], step=gaps.pop())
-    return replace(field, kind="category", categories=values, ordered=True)
-
-
-def _kind_of(values: Sequence[Any]) -> str | None:
-    """Kind of column that a pair of bounds speaks of; None if they bound nothing."""
-    if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
-        return "integer"
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        return "number"
+def _kind_of(values: Sequence[Any]) -> str:
+    """Kind of column that a pair speaks of: bounds, or two categories."""
     if all(isinstance(value, datetime.date) for value in values):
         return "datetime" if any(_has_time(value) for value in values) else "date"
-    return None
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+        return "object"
+    return "integer" if all(isinstance(value, int) for value in values) else "number"
 
 
 def _has_time(bound: Any) -> bool:
@@ -215,169 +184,168 @@ def _has_time(bound: Any) -> bool:
     return False
 
 
-def build(fields: Sequence[Field], overrides: Overrides, structure: Any) -> Domain:
-    """The domain of the fields.
-
-    Raises
-    ------
-    DomainError
-        One for everything that is missing or wrong.
-    """
-    from ..domain import Domain
-
-    overrides.check([field.name for field in fields])
-    pairs: list[tuple[str, Any]] = []
-    gaps: list[Field] = []
-    unknown: list[Field] = []
-    wrong: list[str] = []
-    for field in fields:
-        if field.name in overrides.drop:
-            continue
-        if field.name in overrides.attributes:
-            pairs.append((field.name, overrides.attributes[field.name]))
-            continue
-        field = overrides.applied(field)
-        if field.kind == "unknown":
-            unknown.append(field)
-        elif lacks_values(field):
-            gaps.append(field)
-        else:
-            try:
-                pairs.append((field.name, attribute_of(field)))
-            except DomainError as error:
-                wrong.append(f"{field.place}: {error}")
-    if gaps or unknown or wrong:
-        raise DomainError("\n\n".join(_complaints(gaps, unknown, wrong)))
-    if not pairs:
-        raise DomainError("drop leaves no column.")
-    return Domain(pairs, structure=structure) if structure else Domain(pairs)
-
-
-def lacks_values(field: Field) -> bool:
-    """Whether a column has neither the range nor the categories that its kind needs."""
-    if field.categories is not None or field.kind in ("boolean", "identifier"):
-        return False
-    if field.kind in ("category", "object", "text"):
-        return True
-    return field.edges is None and (field.lower is None or field.upper is None)
+def _first(complaints: Sequence[str]) -> list[str]:
+    """As many complaints as a person reads."""
+    return [*complaints[:20], *[f"... ({len(complaints) - 20} more)"] * (len(complaints) > 20)]
 
 
 def _complaints(
-    gaps: Sequence[Field], unknown: Sequence[Field], wrong: Sequence[str]
+    gaps: Sequence[Field], unclear: Sequence[Field], wrong: Sequence[str]
 ) -> Iterable[str]:
     if wrong:
-        more = [f"... ({len(wrong) - 20} more)"] if len(wrong) > 20 else []
-        yield "\n".join([*wrong[:20], *more])
-    if unknown:
-        shown = ", ".join(f"{field.name!r} has type {field.type}" for field in unknown[:20])
-        more_types = f", and {len(unknown) - 20} more" if len(unknown) > 20 else ""
+        yield "\n".join(_first(wrong))
+    if unclear:
+        shown = ", ".join(_first([f"{field.name!r} has type {field.type}" for field in unclear]))
         yield (
-            f"Types that are not known: {shown}{more_types}. Known are: {', '.join(KINDS)}. Say "
-            f"what a column is with types={{{unknown[0].name!r}: ...}}, declare it with "
+            f"Types that are not known: {shown}. Known are: {', '.join(KINDS)}. Say "
+            f"what a column is with types={{{unclear[0].name!r}: ...}}, declare it with "
             "attributes=, or leave it out with drop=."
         )
     if gaps:
         lines = []
         for field in gaps:
-            low, high = ("..." if end is None else _code(end) for end in (field.lower, field.upper))
-            hint = _HINTS[field.kind]
-            hint = hint if hint.startswith("[") else f"({low}, {high})"
-            meaning = _MEANINGS[field.kind].replace('"..."', repr(field.name))
-            if known := known_name(field.name, field.kind):
-                meaning += f"; perhaps attributes= with domains.{known}()"
-            lines.append(f"    {field.name!r}: {hint},  # {field.type}: {meaning}")
+            what = _LISTS.get(field.kind, "smallest, largest").format(field.name)
+            what = 'first, last, such as "2020-01-31"' if field.is_moment else what
+            known = known_name(field.name, field.kind)
+            perhaps = f"; perhaps attributes= with domains.{known}()" if known else ""
+            pair = f"({_code(field.lower)}, {_code(field.upper)})"
+            hint = "[...]" if field.kind in _LISTS else pair
+            lines.append(f"    {field.name!r}: {hint},  # {field.type}: {what}{perhaps}\n")
         count = "1 column needs" if len(gaps) == 1 else f"{len(gaps)} columns need"
-        yield "\n".join(
-            [
-                f"{count} what the schema does not say: a range, or the categories. Fill in the "
-                "dots from what is publicly known, never from the records, and pass",
-                "",
-                "ranges={",
-                *lines,
-                "}",
-                "",
-                "or whole attributes, such as attributes={"
-                f"{gaps[0].name!r}: {_example(gaps[0])}}}. Leave columns out with drop=[...]; "
-                "columns of identifiers are types={...: 'identifier'}.",
-            ]
+        yield (
+            f"{count} what the schema does not say: a range, or the categories. Fill in the dots "
+            "from what is publicly known, never from the records, and pass\n\n"
+            f"ranges={{\n{''.join(lines)}}}\n\nor declare columns with attributes=. Leave columns "
+            "out with drop=[...]; columns of identifiers are types={...: 'identifier'}."
         )
 
 
 def _code(bound: Any) -> str:
     """A bound as code that needs no import."""
-    if isinstance(bound, datetime.date):
-        return repr(bound.isoformat())
-    return repr(bound)
-
-
-def _example(field: Field) -> str:
-    if field.kind in ("category", "object", "text"):
-        return "Categorical(['a', 'b'])"
-    if field.kind == "integer":
-        return "Numeric(0, 100, integer=True)"
-    if field.kind == "number":
-        return "Numeric(0, 1000, bins=50)"
-    return 'Date("2020-01-01", "2020-12-31")'
+    bound = bound.isoformat() if isinstance(bound, datetime.date) else bound
+    return "..." if bound is None else repr(bound)
 
 
 def attribute_of(field: Field) -> Any:
     """The attribute that a complete field declares."""
+    from .. import Date, Datetime, Identifier
+
     if field.kind == "identifier":
-        from .. import Identifier
-
         return Identifier()
-    if field.categories is not None:
-        return _categorical(field, field.categories)
-    if field.kind == "boolean":
+    if field.kind == "boolean" and field.categories is None:
         return Categorical([False, True], nullable=field.nullable)
-    if field.kind in ("date", "datetime"):
-        return _moment(field)
-    return _numeric(field)
-
-
-def _categorical(field: Field, categories: Sequence[Any]) -> Categorical:
-    listed = list(categories)
-    listed += [value for value in field.special or () if value not in set(listed)]
-    return Categorical(listed, ordered=field.ordered, other=field.other, nullable=field.nullable)
-
-
-def _numeric(field: Field) -> Numeric:
-    """A range of numbers."""
-    options = _given(field, "edges", "scale", "special", "step", "decimals")
-    options |= {"integer": field.kind == "integer", "nullable": field.nullable}
-    if field.edges is not None:
-        return Numeric(**options)
-    lower, upper = as_float(field.lower, "lower"), as_float(field.upper, "upper")
+    if field.categories is not None:
+        more = [value for value in field.special or () if value not in field.categories]
+        options = _given(field, "ordered", "other", "nullable")
+        return Categorical([*field.categories, *more], **options)
+    ends: Any = (field.lower, field.upper)
     bins = field.bins
-    if options["integer"] and bins is None and upper - lower >= MOST_SINGLE:
-        # One code each for a million integers is rarely meant.
-        bins = AUTO
-    return Numeric(field.lower, field.upper, bins, **options)
-
-
-def _moment(field: Field) -> Any:
-    """A range of dates or of instants."""
-    from .. import Date, Datetime
-
-    options = _given(field, "unit", "bins", "special", "format")
-    bounds = (field.lower, field.upper)
-    kind: Callable[..., Any] = Datetime
-    if field.kind == "date" or (
-        field.loose and field.tz is None and not any(map(_has_time, bounds))
-    ):
-        kind = Date
-    elif field.tz is not None:
-        options["tz"] = field.tz
-    return kind(*map(_plain_moment, bounds), nullable=field.nullable, **options)
-
-
-def _plain_moment(bound: Any) -> Any:
-    return (
-        bound.to_pydatetime() if isinstance(bound, pd.Timestamp) and not bound.nanosecond else bound
+    if field.is_number:
+        options = _given(field, "edges", "scale", "special", "step", "decimals", "nullable")
+        options["integer"] = whole = field.kind == "integer"
+        if field.edges is not None:
+            return Numeric(**options)
+        if whole and bins is None:
+            # One code each for a million integers is rarely meant.
+            lower, upper = as_float(ends[0], "lower"), as_float(ends[1], "upper")
+            bins = AUTO if upper - lower >= MOST_SINGLE else None
+        return Numeric(field.lower, field.upper, bins, **options)
+    options = _given(field, "unit", "bins", "special", "format", "nullable")
+    ends = tuple(
+        end.to_pydatetime() if isinstance(end, pd.Timestamp) and not end.nanosecond else end
+        for end in ends
     )
+    timed = field.tz is not None or any(map(_has_time, ends))
+    if field.kind == "date" or (field.loose and not timed):
+        return Date(*ends, **options)
+    return Datetime(*ends, **(options | _given(field, "tz")))
 
 
 def _given(field: Field, *names: str) -> dict[str, Any]:
     """The fields that the schema says, as keywords."""
     values = {name: getattr(field, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _format_of(source: Any) -> str:
+    """Format of a schema.
+
+    Raises
+    ------
+    DomainError
+        If it has none of those that are known.
+    """
+    classes = source.__mro__ if isinstance(source, type) else [type(source)]
+    homes = {library(base) for base in classes}
+    said: Mapping[Any, Any] = source if isinstance(source, Mapping) else {}
+    values = list(said.values())
+
+    def columns_have(key: str, part: str) -> bool:
+        columns = said.get(part)
+        listed = columns.values() if isinstance(columns, Mapping) else ()
+        return any(isinstance(column, Mapping) and key in column for column in listed)
+
+    nist = columns_have("dtype", "schema")
+    json_keys = said.keys() & {"$schema", "properties", "$ref", "items", "allOf"}
+    fits = {
+        "domain": said.get("format") == "skdp.domain",
+        "pandera": "pandera" in homes,
+        "pydantic": isinstance(source, type) and hasattr(source, "model_fields"),
+        "frictionless": "frictionless" in homes
+        or any(isinstance(said.get(key), list) for key in ("fields", "resources")),
+        "sdv": "sdv" in homes
+        or "METADATA_SPEC_VERSION" in said
+        or columns_have("sdtype", "columns"),
+        "json_schema": json_keys and not nist and not all(isinstance(v, str) for v in values),
+        "sdnist": nist or (values and all(isinstance(value, Mapping) for value in values)),
+    }
+    found = next((name for name, fit in fits.items() if fit), None)
+    flat = values and not any(isinstance(value, Mapping | list) for value in values)
+    if found is None and (flat or is_listing(source)):
+        return "dtypes"
+    if found is None:
+        raise DomainError(
+            f"This {type(source).__name__} has none of the formats that can be read. Name one with "
+            f"format=, one of {', '.join([*READERS, 'domain'])}, or give another source."
+        )
+    return found
+
+
+def load_text(path: str | os.PathLike[str]) -> Any:
+    """What a JSON or YAML file holds.
+
+    Raises
+    ------
+    DomainError
+        If it is neither, or a key occurs twice.
+    OSError
+        If it cannot be read.
+    """
+    path = Path(path)
+    ending = path.suffix.casefold()
+    if not ending and str(path).lstrip()[:1] in ("{", "["):
+        what = "Read JSON with `json.loads` first, and give what it returns."
+        raise DomainError(f"A text is taken for the path of a file. {what}")
+    if ending not in (".json", ".yaml", ".yml"):
+        raise DomainError(
+            f"Files that can be read end in {', '.join(_BOOKS)}, .json, .yaml or .yml, got "
+            f"{path.name!r}. Save a workbook of another format as .xlsx or .csv."
+        )
+    try:
+        text = path.read_text("utf-8-sig")
+        if ending == ".json":
+            return json.loads(text, object_pairs_hook=_unique)
+        return read_yaml(text, path.name)
+    except DomainError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise DomainError(f"{path.name} is not JSON or YAML in UTF-8: {error}.") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON in which no key occurs twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        repeated = next(name for name, times in Counter(n for n, _ in pairs).items() if times > 1)
+        raise DomainError(f"{repeated!r} occurs twice in one object; names must be unique.")
+    return found

@@ -1,29 +1,74 @@
 """Code books: a table with one row for each variable, or for each of its values.
 
-The headers and the cells are read as people write them; `book_table` and `book_cells` say how.
-Whatever the book says twice in different ways is an error, never a guess.
+Headers and cells are read as people write them, from CSV, Excel or a frame. Whatever the book says
+twice in different ways is an error, never a guess.
 """
 
 from __future__ import annotations
 
+import csv
+import datetime
+import io
+import os
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from ...exceptions import DomainError
 from ..numeric import AUTO
-from .book_cells import Coded, Span, as_span, as_values, as_yes_no, plain, plain_list
-from .book_table import Row, read_book
-from .bounds import after, before, number, same_text
-from .field import Field, checked_names
-from .words import meaning
+from ..values import digits, is_missing, some
+from .cells import as_span, as_values, as_yes_no, meaning, number, plain_list
+from .field import Field, same_text
 
-__all__ = ["fields_of_codebook"]
+__all__ = ["HEADERS", "fields_of_codebook"]
 
-_MOST_SHOWN = 20
+# What a column of a code book may be called: case, spaces and signs are ignored.
+HEADERS: dict[str, str] = {
+    "name": """name variable variablename varname var column columnname col field fieldname
+        attribute attributename feature variablefieldname item""",
+    "type": """type datatype dtype kind class vartype variabletype fieldtype columntype
+        measurement measurementlevel level levelofmeasurement""",
+    "range": "range validrange allowedrange valuerange limits bounds interval",
+    "min": """min minimum lower lowerbound lo low minvalue minimumvalue smallest from first
+        textvalidationmin start""",
+    "max": """max maximum upper upperbound hi high maxvalue maximumvalue largest to last
+        textvalidationmax end""",
+    "values": """values value categories category codes code valuecodes allowedvalues validvalues
+        permittedvalues possiblevalues enum choices options coding responses answers domain
+        choicescalculationsorsliderlabels""",
+    "labels": "labels valuelabels label valuelabel meaning meanings codelabels codelabel",
+    "special": "special specialvalues specialcodes pointmasses sentinels reserved",
+    "missing": """missing nullable canbemissing maybemissing optional na nulls missingvalues
+        missingcodes missingvalue missingcode allowmissing hasnull""",
+    "required": "required mandatory notnull requiredfield",
+    "decimals": "decimals decimalplaces places precision digits",
+    "step": "step increment resolution multipleof",
+    "unit": "unit units",
+    "bins": "bins nbins numberofbins cells",
+    "edges": "edges breaks cutpoints binedges",
+    "scale": "scale spacing binscale",
+    "ordered": "ordered isordered order ordinal",
+    "other": "other othercategory default",
+    "tz": "tz timezone zone",
+    "format": "format dateformat",
+    "validation": "textvalidationtypeorshowslidernumber validation validationtype",
+    "identifier": "identifier isidentifier isid primarykey key",
+}
+_MEANING = {word: header for header, words in HEADERS.items() for word in words.split()}
+# Rows that may stand above the header: a title, an empty line.
+_MOST_ABOVE = 20
 # A span of categories, such as 1-5, is written out up to this many.
 _MOST_LISTED = 10_000
 _ABSENT = frozenset(". na n/a nan null none blank empty missing".split())
+_SCALES = {"logarithmic": "log", "squareroot": "sqrt", "square root": "sqrt"}
+_LEVELS = ("", "ordinal", "nominal", "ratio", "interval", "metric")
+
+# Cells of a row by the meaning of their columns, and "where" it stands; "" where there is nothing.
+Row = defaultdict[str, str]
 
 
 def fields_of_codebook(
@@ -34,8 +79,8 @@ def fields_of_codebook(
     sheet: str | int | None = None,
     encoding: str = "utf-8-sig",
     delimiter: str | None = None,
-) -> list[Field]:
-    """Columns of a code book in CSV, Excel, or a pandas frame.
+) -> Iterator[Field]:
+    """Columns of a code book in CSV, Excel, or a frame.
 
     Parameters
     ----------
@@ -54,325 +99,295 @@ def fields_of_codebook(
     Raises
     ------
     DomainError
-        One for all cells that cannot be understood.
+        If it has no column for names, or two columns with the same meaning.
+    ImportError
+        For a workbook, without openpyxl.
+    OSError
+        If it cannot be read.
     """
-    rows = read_book(source, sheet=sheet, encoding=encoding, delimiter=delimiter)
-    absent = same_text([na_values] if isinstance(na_values, str | int | float) else na_values)
-    variables, wrong = [], []
-    for group in _groups(rows):
-        reader = _Variable(group, labels, absent)
-        try:
-            variables.append(reader.field())
-        except DomainError as error:
-            wrong.append(f"Column {group[0]['name']!r} ({group[0].where}): {error}")
-    if wrong:
-        more = [f"... ({len(wrong) - _MOST_SHOWN} more)"] if len(wrong) > _MOST_SHOWN else []
-        raise DomainError("\n".join([*wrong[:_MOST_SHOWN], *more]))
-    checked_names([field.name for field in variables], "Name each variable once in the code book.")
-    return variables
-
-
-def _groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows of each variable: its own, and those below that only add values."""
     groups: list[list[Row]] = []
-    for row in rows:
+    for row in _rows(*_grid(source, sheet, encoding, delimiter)):
         last = groups[-1] if groups else None
-        if last is not None and row["name"] in ("", last[0]["name"]) and _only_adds(row, last[0]):
+        if last is not None and row["name"] in ("", last[0]["name"]) and _adds(row, last[0]):
             last.append(row)
         elif not row["name"]:
             raise DomainError(
-                f"The code book has no name in {row.where}. A row without a name adds a value to "
-                "the variable above, and says nothing else."
+                f"The code book has no name in {row['where']}. A row without a name adds a value "
+                "to the variable above, and says nothing else."
             )
         else:
             groups.append([row])
-    return groups
+    for group in groups:
+        field = Field(group[0]["name"], "", group[0]["type"] or "no type", group[0]["where"])
+        try:
+            _fill(field, group, labels, same_text(na_values))
+        except (DomainError, csv.Error) as error:
+            field.wrong = str(error)
+        yield field
 
 
-def _only_adds(row: Row, first: Row) -> bool:
+def _adds(row: Row, top: Row) -> bool:
     """Whether a row adds a value to a variable without contradicting its first row."""
-    if not row["values"] and not row["labels"]:
-        return False
-    rest = {key: cell for key, cell in row.items() if key not in ("name", "values", "labels")}
-    return all(first[key] == cell for key, cell in rest.items())
+    aside = ("name", "values", "labels", "where")
+    same = all(top[key] == cell for key, cell in row.items() if key not in aside)
+    return same and bool(row["values"] or row["labels"])
 
 
-class _Variable:
-    """One variable of a code book, as the rows about it say."""
+def _grid(
+    source: Any, sheet: str | int | None, encoding: str, delimiter: str | None
+) -> tuple[list[list[str]], str]:
+    """All cells of a code book as text, and what it is called."""
+    if not isinstance(source, str | os.PathLike):
+        for rows in ("to_dicts", "to_pylist"):  # Polars, Arrow
+            source = getattr(source, rows)() if hasattr(source, rows) else source
+        if isinstance(source, list) and source and all(isinstance(r, Mapping) for r in source):
+            source = pd.DataFrame(source, dtype=object)
+        if isinstance(source, pd.DataFrame):
+            return _texts([source.columns, *source.itertuples(index=False)]), "the frame"
+        what = f"a frame, or a list of dicts, got {type(source).__name__}"
+        raise DomainError(f"A code book is a file (.csv, .xlsx), {what}.")
+    path = Path(source)
+    excel = path.suffix.casefold() in (".xlsx", ".xlsm")
+    if sheet is not None and not excel:
+        raise DomainError("sheet= is for workbooks (.xlsx); a CSV file has one table.")
+    try:
+        if not excel:
+            raw = path.read_bytes()
+            utf16 = encoding == "utf-8-sig" and raw[:2] in (b"\xff\xfe", b"\xfe\xff")  # of Excel
+            text = raw.decode("utf-16" if utf16 else encoding)
+            marks = [delimiter] if delimiter is not None else [",", ";", "\t", "|"]
+            tables = [_texts(csv.reader(io.StringIO(text, newline=""), delimiter=m)) for m in marks]
+            return max(tables, key=lambda grid: _header(grid)[1]), path.name
+        frames = pd.read_excel(path, sheet_name=None, header=None, dtype=object, na_filter=False)
+    except OSError:
+        raise
+    except ImportError as error:
+        need = "Workbooks need openpyxl: pip install 'skdp[schemas]', or save the sheet as CSV."
+        raise ImportError(need) from error
+    except Exception as error:  # openpyxl lets errors of zip, XML and its own escape
+        what = "no workbook" if excel else f"no CSV file in {encoding} (encoding='latin-1'?)"
+        raise DomainError(f"{path.name} is {what}: {error}.") from error
+    pages = {title: _texts(frame.itertuples(index=False)) for title, frame in frames.items()}
+    titles = list(pages)
+    if sheet is None:
+        sheet = max(titles, key=lambda title: min(_header(pages[title])[1], 2))
+    if isinstance(sheet, int) and -len(titles) <= sheet < len(titles):
+        sheet = titles[sheet]
+    if sheet not in pages:
+        raise DomainError(f"{path.name} has no sheet {sheet!r}; it has {some(titles)}.")
+    return pages[sheet], f"sheet {sheet!r} of {path.name}"
 
-    def __init__(self, rows: Sequence[Row], labels: bool, absent: set[str]) -> None:
-        self.rows = rows
-        self.row = rows[0]
-        self.labels = labels
-        self.absent = absent
 
-    def field(self) -> Field:
-        """What the rows say.
+def _texts(rows: Any) -> list[list[str]]:
+    """Cells as a person would have typed them."""
+    return [[_text(cell) for cell in row] for row in rows]
 
-        Raises
-        ------
-        DomainError
-            If a cell cannot be understood, or contradicts another.
-        """
-        kind, said = self._kind()
-        spans, coded = self._values(kind)
-        field = Field(self.row["name"], kind, self.row["type"] or "no type", self.row.where, **said)
-        self._options(field)
-        self._range(field, spans)
-        if field.kind == "":
-            field.kind = self._guessed(field, coded)
-        gaps, extra = self._missing(field)
-        field.nullable = gaps
-        if field.kind in ("integer", "number") and _bounded(field):
-            self._special(field, coded, extra)
-        elif field.kind in ("date", "datetime") and (coded or extra):
-            self._moments(field, coded, extra)
-        elif coded or extra:
-            self._categories(field, coded, extra)
-        self._whole(field)
-        return field
 
-    def _kind(self) -> tuple[str, dict[str, Any]]:
-        """Kind that the type names; empty if no type is given."""
-        if as_yes_no(self.row["identifier"]):
-            return "identifier", {}
-        text = self.row["type"]
-        kind, said = meaning(text) if text else ("", {})
-        refined, more = meaning(self.row["validation"]) if self.row["validation"] else ("", {})
-        if kind in ("text", "category", "unknown", "") and refined in (
-            "date",
-            "datetime",
-            "integer",
-            "number",
-        ):
-            return refined, more
-        if re.sub(r"[^a-z]", "", text.casefold()) in ("yesno", "noyes"):
-            return "category", {"categories": [0, 1]}
-        return ("" if kind == "object" else kind), said
+def _text(cell: Any) -> str:
+    if is_missing(cell):
+        return ""
+    if isinstance(cell, datetime.datetime):
+        return cell.isoformat().removesuffix("T00:00:00")
+    text = digits(float(cell)) if isinstance(cell, float) else str(cell).strip()
+    return text.lower() if isinstance(cell, bool) else text
 
-    def _values(self, kind: str) -> tuple[list[Span], list[Coded]]:
-        """Ranges and single values of the cells for values."""
-        items: list[Coded] = []
-        many = len(self.rows) > 1
-        for row in self.rows:
-            text = row["values"] or (row["labels"] if "=" in row["labels"] else "")
-            if not text:
-                continue
-            if as_span(text, listed=True) is not None:
-                items.append(Coded(text, row["labels"] or None))
-            elif many and row["values"] and (row["labels"] or "=" not in text):
-                items.append(Coded(text, row["labels"] or None))
-            else:
-                items += self._labelled(as_values(text), row["labels"])
-        if kind == "category":
-            return [], _counted(items)
-        spans, single = [], []
-        for item in items:
-            span = as_span(item.value, listed=True)
-            if span is None:
-                single.append(item)
-            else:
-                spans.append(span)
-        return (spans, single) if kind else _without_type(spans, single, items)
 
-    def _labelled(self, coded: list[Coded], labels: str) -> list[Coded]:
-        """Values with the labels of the other cell, if it has as many."""
-        if not labels or "=" in labels or any(item.label for item in coded):
-            return coded
-        texts = [item.value for item in as_values(labels)]
-        if len(texts) != len(coded):
-            return coded
-        return [Coded(item.value, label) for item, label in zip(coded, texts, strict=True)]
+def _header(grid: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """Position of the header, and how many columns are understood there; 0 if there is none."""
+    found = [{_means(cell) for cell in row} - {None} for row in grid[:_MOST_ABOVE]]
+    known = [len(meanings) if "name" in meanings else 0 for meanings in found]
+    return max(enumerate(known), key=lambda entry: entry[1], default=(0, 0))
 
-    def _options(self, field: Field) -> None:
-        auto = self.row["bins"].casefold() == AUTO
-        field.bins = AUTO if auto else self._number("bins", int)
-        decimals = self._number("decimals", int)
-        field.decimals = field.decimals if decimals is None else decimals
-        field.step = self._number("step", float)
-        if self.row["edges"]:
-            field.edges = self._numbers("edges")
-        if self.row["special"]:
-            field.special = self._numbers("special")
-        field.tz = self.row["tz"] or field.tz
-        if "%" in self.row["format"]:
-            field.format = self.row["format"]
-        if self.row["ordered"]:
-            field.ordered = self._yes_no("ordered")
-        if field.kind in ("date", "datetime") and self.row["unit"]:
-            field.unit = self.row["unit"].casefold().removesuffix("s")
-        self._scale(field)
 
-    def _scale(self, field: Field) -> None:
-        text = self.row["scale"].casefold()
-        names = {"logarithmic": "log", "squareroot": "sqrt", "square root": "sqrt"}
-        text = names.get(text, text)
-        if text in ("linear", "log", "sqrt"):
-            field.scale = text
-        elif text == "ordinal":
-            field.ordered = True
-        elif text not in ("", "nominal", "ratio", "interval", "metric"):
-            raise DomainError(f"the scale {text!r} is not known. Known are: linear, log, sqrt.")
+def _means(header: str) -> str | None:
+    return _MEANING.get(re.sub(r"[^a-z0-9]", "", re.sub(r"\(.*?\)", "", header.casefold())))
 
-    def _range(self, field: Field, spans: list[Span]) -> None:
-        """Ends from the cells min and max, from the cell for the range, or from the values."""
-        if self.row["range"]:
-            span = as_span(self.row["range"])
-            if span is None:
-                raise DomainError(
-                    f"the range {self.row['range']!r} is not understood. Write it as 0-99, 0..99 "
-                    "or [0, 99], or as dates, 2020-01-01..2020-12-31."
-                )
-            spans = [span]
-        lows, highs = [], []
-        for span in spans:
-            low, high = self._end(field, span.low), self._end(field, span.high)
-            kind = field.kind or "integer"
-            lows.append(after(low, kind) if span.without_low else low)
-            highs.append(before(high, kind) if span.without_high else high)
-        # Several ranges, such as those of age groups, are one that holds them all.
-        field.lower = None if None in lows else min(lows, default=None)
-        field.upper = None if None in highs else max(highs, default=None)
-        for end, cell in (("lower", self.row["min"]), ("upper", self.row["max"])):
-            if cell:
-                setattr(field, end, self._end(field, cell))
 
-    def _end(self, field: Field, text: str | None) -> Any:
-        if text is None:
-            return None
-        if field.kind in ("date", "datetime"):
-            return text
-        found = number(text)
-        if found is None and field.kind == "" and "-" in text:
-            return text  # a date: the kind is guessed from it
-        if found is None:
-            raise DomainError(f"{text!r} is not a number, but the type is {field.type}.")
-        return found
-
-    def _guessed(self, field: Field, coded: list[Coded]) -> str:
-        """Kind of a variable without a type."""
-        ends = [end for end in (field.lower, field.upper) if end is not None]
-        if any(isinstance(end, str) for end in ends):
-            return "datetime" if any(":" in str(end) for end in ends) else "date"
-        if not ends:
-            return "number" if field.edges is not None else "category"
-        whole = all(isinstance(end, int) for end in ends) and not field.decimals
-        return "integer" if whole and field.step is None else "number"
-
-    def _missing(self, field: Field) -> tuple[bool, list[str]]:
-        """Whether values may be missing, and codes for missing values that the table holds."""
-        if self.row["required"]:
-            return not self._yes_no("required"), []
-        text = self.row["missing"]
-        said = as_yes_no(text)
-        if said is not None:
-            return said, []
-        codes = [item.value for item in as_values(text)]
-        gone = [code for code in codes if code in self.absent or code.casefold() in _ABSENT]
-        return bool(gone), [code for code in codes if code not in gone]
-
-    def _special(self, field: Field, coded: list[Coded], extra: list[str]) -> None:
-        """Codes beside the range of a number stand for themselves; labels within it are ignored."""
-        special = list(field.special or ())
-        low, high = field.lower, field.upper
-        for text in [*(item.value for item in coded), *extra]:
-            if text in self.absent or text.casefold() in _ABSENT:
-                field.nullable = True
-                continue
-            value = number(text)
-            if value is None:
-                raise DomainError(
-                    f"the value {text!r} is no number. If the rows are read without it, give it in "
-                    "na_values=."
-                )
-            inside = field.edges is None and low <= value <= high
-            if value not in special and (not inside or text in extra):
-                special.append(value)
-        field.special = special or None
-
-    def _moments(self, field: Field, coded: list[Coded], extra: list[str]) -> None:
-        """Dates beside the range stand for themselves, such as 1900-01-01 for an unknown one."""
-        if not _bounded(field):
+def _rows(grid: list[list[str]], what: str) -> list[Row]:
+    """The rows of a code book that say anything."""
+    start, known = _header(grid)
+    if not known:
+        raise DomainError(
+            f"{what} has no column for the names of the variables. Its first row is "
+            f"{some(grid[0] if grid else [])}; the column may be called "
+            f"{some(HEADERS['name'].split(), 6)}."
+        )
+    meanings = [_means(cell) for cell in grid[start]]
+    for twice, times in Counter(filter(None, meanings)).items():
+        if times > 1:
+            cells = [cell for cell in grid[start] if _means(cell) == twice]
             raise DomainError(
-                f"the type is {field.type}, so it needs a range such as 2020-01-01..2020-12-31."
+                f"{what} has two columns for the {twice}: {cells[0]!r} and {cells[1]!r}. Rename or "
+                "remove one of them."
             )
-        texts = [*(item.value for item in coded), *extra]
-        gone = [t for t in texts if t in self.absent or t.casefold() in _ABSENT]
-        field.nullable = field.nullable or bool(gone)
-        field.special = [text for text in texts if text not in gone] or None
-
-    def _categories(self, field: Field, coded: list[Coded], extra: list[str]) -> None:
-        shown: Callable[[Coded], str] = lambda item: (self.labels and item.label) or item.value  # noqa: E731
-        values = [item for item in coded if item.value not in self.absent]
-        field.nullable = field.nullable or len(values) < len(coded)
-        texts = [shown(item) for item in values]
-        texts += [code for code in extra if code not in texts]
-        declared_text = self.row["type"].casefold().startswith(("str", "char", "varchar", "text"))
-        field.categories = texts if declared_text or self.labels else plain_list(texts)
-        if field.kind in ("integer", "number") and any(isinstance(v, str) for v in texts):
-            field.categories = plain_list(texts)
-        if self.row["other"]:
-            other = self.row["other"]
-            field.other = other if declared_text or self.labels else plain(other)
-
-    def _whole(self, field: Field) -> None:
-        if field.kind == "integer" and field.decimals:
-            field.kind = "number"
-        if field.kind == "number" and field.decimals == 0 and field.step is None:
-            ends = (field.lower, field.upper)
-            if all(isinstance(end, int) for end in ends):
-                field.kind, field.decimals = "integer", None
-
-    def _number(self, key: str, kind: type) -> Any:
-        text = self.row[key]
-        if not text:
-            return None
-        found = number(text)
-        if found is None or (kind is int and not isinstance(found, int)):
-            what = "a whole number" if kind is int else "a number"
-            raise DomainError(f"{key} must be {what}, got {text!r}.")
-        return found
-
-    def _numbers(self, key: str) -> list[int | float]:
-        found = [number(item.value) for item in as_values(self.row[key])]
-        if None in found:
-            raise DomainError(f"{key} must be numbers such as 0; 10; 100, got {self.row[key]!r}.")
-        return [value for value in found if value is not None]
-
-    def _yes_no(self, key: str) -> bool:
-        said = as_yes_no(self.row[key])
-        if said is None:
-            raise DomainError(f"{key} must be yes or no, got {self.row[key]!r}.")
-        return said
+    rows = []
+    above = 1 if what == "the frame" else 2
+    for at, cells in enumerate(grid[start + 1 :], start=start + above):
+        said = {m: cell for m, cell in zip(meanings, cells, strict=False) if m and cell}
+        if said:
+            rows.append(defaultdict(str, said, where=f"row {at}"))
+    if not rows:
+        raise DomainError(f"{what} has a header, but no rows below it.")
+    return rows
 
 
-def _bounded(field: Field) -> bool:
-    return field.edges is not None or (field.lower is not None and field.upper is not None)
-
-
-def _counted(items: list[Coded]) -> list[Coded]:
-    """Values of a category with a range of codes, as in "1-5; 9", written out.
-
-    If there are several ranges, or other values than whole numbers, they are names: "18-24|25-34".
-    """
-    spans = [as_span(item.value, listed=True) for item in items]
-    others = [item.value for item, span in zip(items, spans, strict=True) if span is None]
-    if len(items) - len(others) != 1 or not all(isinstance(plain(text), int) for text in others):
-        return items
-    found = []
-    for item, span in zip(items, spans, strict=True):
+def _fill(field: Field, rows: Sequence[Row], labels: bool, absent: set[str]) -> None:
+    """Fill in what the rows about one variable say."""
+    row = rows[0]
+    kind, said = meaning(row["type"]) if row["type"] else ("", {})
+    checked = meaning(row["validation"])
+    if checked[0] not in ("unknown", "category", "text"):
+        kind, said = checked
+    kind = "identifier" if as_yes_no(row["identifier"]) else "" if kind == "object" else kind
+    field.kind, field.missing = kind, absent
+    for key, value in said.items():
+        setattr(field, key, value)
+    spans, values = _values(rows, kind)
+    _options(field, row)
+    if row["range"]:
+        span = as_span(row["range"])
         if span is None:
-            found.append(item)
+            raise DomainError(
+                f"the range {row['range']!r} is not understood. Write it as 0-99, 0..99 or "
+                "[0, 99], or as dates, 2020-01-01..2020-12-31."
+            )
+        spans = [span]
+    rules = _hull(spans)
+    for side in ("min", "max"):
+        if row[side]:
+            rules = {rule: end for rule, end in rules.items() if side not in rule.lower()}
+            rules[f"{side}imum"] = row[side]
+    field.bound(rules)
+    field.kind = kind or _guessed(field)
+    # Codes for missing values that the table holds stand for themselves.
+    extra = []
+    if row["required"]:
+        field.nullable = not _cell(row, "required", "yes or no")
+    elif (yes := as_yes_no(row["missing"])) is not None:
+        field.nullable = yes
+    else:
+        codes = [code for code, _ in as_values(row["missing"])]
+        extra = [c for c in codes if c not in absent and c.casefold() not in _ABSENT]
+        field.nullable = len(extra) < len(codes)
+    if field.is_moment and (values or extra) and not field.bounded:
+        raise DomainError(
+            f"the type is {field.type}, so it needs a range such as 2020-01-01..2020-12-31."
+        )
+    if field.bounded:
+        field.codes = [code for code, _ in values]
+        gone = {code for code in field.codes if code.casefold() in _ABSENT}
+        field.missing, field.special = absent | gone, [*(field.special or ()), *extra]
+    elif (values or extra) and field.kind != "identifier":
+        kept = [(code, label) for code, label in values if code not in absent]
+        field.nullable = field.nullable or len(kept) < len(values)
+        labels = labels and any(label for _, label in kept)
+        texts = [(labels and label) or code for code, label in kept]
+        texts += [code for code in extra if code not in texts]
+        is_text = labels or row["type"].casefold().startswith(("str", "char", "varchar", "text"))
+        as_read: Callable[[list[str]], list[Any]] = list if is_text else plain_list
+        field.kind, field.categories = "category", as_read(texts)
+        field.other = as_read([*texts, row["other"]])[-1] if row["other"] else None
+
+
+def _guessed(field: Field) -> str:
+    """Kind of a variable without a type."""
+    ends = [end for end in (field.lower, field.upper) if end is not None]
+    if not ends:
+        return "number" if field.edges is not None else "category"
+    numbers = [number(end) for end in ends]
+    if None in numbers and any("-" in end for end in ends):
+        return "datetime" if any(":" in end for end in ends) else "date"
+    whole = all(isinstance(end, int) for end in numbers) and not field.decimals
+    return "integer" if whole and field.step is None else "number"
+
+
+def _values(
+    rows: Sequence[Row], kind: str
+) -> tuple[list[dict[str, str]], list[tuple[str, str | None]]]:
+    """Ranges and single values, with labels, of the cells for values."""
+    items: list[tuple[str, str | None]] = []
+    for row in rows:
+        text, label = row["values"], row["labels"]
+        if not text and "=" in label:
+            text, label = label, ""
+        single = len(rows) > 1 and (label or "=" not in text)
+        if text and (single or as_span(text, listed=True)):
+            items.append((text, label or None))
             continue
-        low, high = (plain(end or "") for end in (span.low, span.high))
-        if not (isinstance(low, int) and isinstance(high, int) and 0 <= high - low < _MOST_LISTED):
+        listed = as_values(text)
+        named = [name for name, _ in as_values(label)] if "=" not in label else []
+        if len(named) == len(listed) and not any(label for _, label in listed):
+            listed = [(code, name) for (code, _), name in zip(listed, named, strict=True)]
+        items += listed
+    spans = [as_span(code, listed=True) for code, _ in items]
+    ranges = [span for span in spans if span is not None]
+    if kind == "category" and len(ranges) == 1:
+        return [], _counted(items)
+    if kind == "category" or (not kind and len(ranges) != 1):
+        return [], items  # several ranges are names of groups: 18-24|25-34
+    return ranges, [item for item, span in zip(items, spans, strict=True) if span is None]
+
+
+def _counted(items: list[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
+    """Values of a category with a range of codes, as in "1-5; 9", written out."""
+    found: list[tuple[str, str | None]] = []
+    for code, label in items:
+        ends = list((as_span(code, listed=True) or {"": code}).values())
+        whole = plain_list(ends)
+        if not all(type(end) is int for end in whole) or len(ends) > 2:
             return items
-        found += [Coded(str(code), str(code)) for code in range(low, high + 1)]
+        if len(whole) == 1:
+            found.append((code, label))
+        elif 0 <= whole[1] - whole[0] < _MOST_LISTED:
+            found += [(str(value), str(value)) for value in range(whole[0], whole[1] + 1)]
+        else:
+            return items
     return found
 
 
-def _without_type(
-    spans: list[Span], single: list[Coded], items: list[Coded]
-) -> tuple[list[Span], list[Coded]]:
-    """Ranges and values of a variable without a type: several ranges are names of groups."""
-    return (spans, single) if len(spans) == 1 else ([], items)
+def _hull(spans: Sequence[dict[str, str]]) -> dict[str, str]:
+    """One range that holds several, such as those of age groups."""
+    found = {}
+    for side, pick in (("min", min), ("max", max)):
+        ends = [(rule, end) for span in spans for rule, end in span.items() if side in rule.lower()]
+        if ends and len(ends) == len(spans):
+            rule, end = pick(ends, key=lambda entry: (number(entry[1]) or 0, entry[1]))
+            found[rule] = end
+    return found
+
+
+def _options(field: Field, row: Row) -> None:
+    """What cells say that stand for parameters of attributes."""
+    field.bins = AUTO if row["bins"].casefold() == AUTO else _cell(row, "bins", "a whole number")
+    for key, what in (("decimals", "a whole number"), ("ordered", "yes or no")):
+        if row[key]:
+            setattr(field, key, _cell(row, key, what))
+    field.step = _cell(row, "step", "a number")
+    field.edges, field.special = (_cell(row, key, _LIST) for key in ("edges", "special"))
+    field.tz = row["tz"] or field.tz
+    field.format = row["format"] if "%" in row["format"] else None
+    if field.is_moment and row["unit"]:
+        field.unit = row["unit"].casefold().removesuffix("s")
+    scale = row["scale"].casefold()
+    field.ordered = field.ordered or scale == "ordinal"
+    if scale not in _LEVELS:
+        field.scale = _SCALES.get(scale, scale)  # `Numeric` refuses what is none
+
+
+_LIST = "numbers such as 0; 10; 100"
+_CELLS: dict[str, Callable[[str], Any]] = {
+    "a number": number,
+    "a whole number": lambda text: found if isinstance(found := number(text), int) else None,
+    _LIST: lambda text: (
+        None if None in (found := [number(v) for v, _ in as_values(text)]) else found
+    ),
+    "yes or no": as_yes_no,
+}
+
+
+def _cell(row: Row, key: str, what: str) -> Any:
+    """What a cell holds; None if it is empty."""
+    found = _CELLS[what](row[key]) if row[key] else None
+    if row[key] and found is None:
+        raise DomainError(f"{key} must be {what}, got {row[key]!r}.")
+    return found

@@ -5,40 +5,24 @@ Libraries are recognised by the module of their objects, so that none is importe
 
 from __future__ import annotations
 
-import datetime
-import enum
 import re
-from collections.abc import Iterable, Mapping
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...exceptions import DomainError
+from ..categorical import declared_categories
 from ..values import is_missing
-from .field import Field, checked_names
-from .words import meaning
+from .cells import meaning
+from .field import Field
 
-__all__ = ["fields_of_dtypes", "is_listing", "of_dtype"]
+__all__ = ["fields_of_dtypes", "is_listing", "library", "of_dtype"]
 
-_RENAME = (
-    "Rename the columns first: `frame.columns.map(str)` makes all names text, and "
-    "`[f'c{i}' for i in range(frame.shape[1])]` makes them different."
-)
-_NUMPY_KINDS = {"i": "integer", "u": "integer", "f": "number", "b": "boolean", "O": "object"}
-_PYTHON_TYPES: dict[type, str] = {
-    int: "integer",
-    float: "number",
-    Decimal: "number",
-    bool: "boolean",
-    str: "category",
-    datetime.datetime: "datetime",
-    datetime.date: "date",
-    object: "object",
-}
 # Dask's mark for categories that are not in the type.
 _UNKNOWN = "__UNKNOWN_CATEGORIES__"
+_UNITS = {"D": "day", "W": "week", "M": "month", "Q": "quarter", "Y": "year", "A": "year"}
 
 
 def library(thing: Any) -> str:
@@ -49,81 +33,66 @@ def library(thing: Any) -> str:
 
 def is_listing(source: Any) -> bool:
     """Whether an object names columns and their types."""
-    if isinstance(source, np.ndarray | pd.DataFrame | pd.Series):
-        return True
     if isinstance(source, np.dtype):
         return source.names is not None
-    if isinstance(source, str | bytes | type):
-        return False
+    if isinstance(source, list):
+        return bool(source) and all(isinstance(entry, tuple) for entry in source)
     names = ("collect_schema", "dtypes", "types", "schema")
-    return any(hasattr(source, name) for name in names) or library(source) in (
-        "polars",
-        "pyarrow",
-        "narwhals",
+    return not isinstance(source, str | bytes | type) and (
+        isinstance(source, np.ndarray)
+        or any(hasattr(source, name) for name in names)
+        or library(source) in ("polars", "pyarrow", "narwhals")
     )
 
 
-def fields_of_dtypes(source: Any) -> list[Field]:
-    """Columns of a frame, a schema, a mapping or pairs of names and types.
+def fields_of_dtypes(source: Any) -> Iterator[Field]:
+    """Columns of a frame, lazy frame, array, schema, or mapping from names to types.
 
     Raises
     ------
     DomainError
-        If it lists no columns, or names are repeated or are not strings.
+        If it lists no columns and types.
     """
-    pairs = _pairs(source)
-    checked_names([name for name, _, _ in pairs], _RENAME)
-    fields = []
-    for name, dtype, nullable in pairs:
+    for name, dtype, *nullable in _pairs(source):
         field = of_dtype(name, dtype)
-        if nullable is not None:
-            field.nullable = nullable
-        fields.append(field)
-    return fields
+        field.nullable = nullable[0] if nullable else field.nullable
+        yield field
 
 
-def _pairs(source: Any) -> list[tuple[Any, Any, bool | None]]:
-    """(name, type, whether the schema says that values may be missing)."""
-    if isinstance(source, np.ndarray):
-        return _array_pairs(source)
-    if isinstance(source, np.dtype):
-        return [(name, source[name], None) for name in source.names or ()]
-    if isinstance(source, pd.Series):
-        return [(name, dtype, None) for name, dtype in source.items()]
+def _pairs(source: Any) -> Iterable[tuple[Any, ...]]:
+    """(name, type), and whether values may be missing if the schema says so."""
+    if isinstance(source, np.ndarray) and source.dtype.names is None:
+        if source.ndim != 2:
+            raise DomainError(f"An array of rows has two dimensions, got shape {source.shape}.")
+        return [(f"x{position}", source.dtype) for position in range(source.shape[1])]
+    if isinstance(source, np.ndarray | np.dtype):
+        dtype: Any = getattr(source, "dtype", source)
+        return [(name, dtype[name]) for name in dtype.names or ()]
+    if isinstance(source, pd.DataFrame):
+        source = source.dtypes
     if hasattr(source, "collect_schema"):  # Polars and narwhals
-        return [(name, dtype, None) for name, dtype in source.collect_schema().items()]
-    if isinstance(source, Mapping):
-        return [(name, dtype, None) for name, dtype in source.items()]
+        source = source.collect_schema()
+    if isinstance(source, Mapping | pd.Series):
+        return source.items()
     if library(source) == "duckdb":
-        return list(zip(source.columns, source.types, [None] * len(source.columns), strict=True))
+        return zip(source.columns, source.types, strict=True)
     schema = getattr(source, "schema_arrow", None) or getattr(source, "schema", None)
-    if hasattr(source, "fields"):  # a schema of Spark
+    if schema is None or hasattr(source, "fields"):
         schema = source
-    if schema is not None and hasattr(schema, "fields"):
+    if hasattr(schema, "fields"):  # Spark
         return [(field.name, field.dataType, bool(field.nullable)) for field in schema.fields]
-    if library(schema if schema is not None else source) == "pyarrow":
-        columns = schema if schema is not None else source
-        return [(field.name, field.type, bool(field.nullable)) for field in columns]
-    if hasattr(source, "dtypes"):  # pandas, Dask and what is like them
-        dtypes = source.dtypes
-        listed = dtypes.items() if hasattr(dtypes, "items") else dtypes
-        return [(name, dtype, None) for name, dtype in listed]
-    if isinstance(source, Iterable):
-        pairs = list(source)
-        if all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-            return [(name, dtype, None) for name, dtype in pairs]
+    if library(schema) == "pyarrow":
+        return [(field.name, field.type, bool(field.nullable)) for field in schema]
+    listed = getattr(source, "dtypes", source)  # pandas, Dask and what is like them
+    if hasattr(listed, "items"):
+        return listed.items()
+    pairs = list(listed) if isinstance(listed, Iterable) else [listed]
+    if all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+        return pairs
     raise DomainError(
         f"{type(source).__name__} does not list columns and types. Give a frame, its `dtypes`, a "
         "Polars or Arrow schema, or a dict of names and types."
     )
-
-
-def _array_pairs(array: Any) -> list[tuple[Any, Any, bool | None]]:
-    if array.dtype.names is not None:
-        return [(name, array.dtype[name], None) for name in array.dtype.names]
-    if array.ndim != 2:
-        raise DomainError(f"An array of rows has two dimensions, got shape {array.shape}.")
-    return [(f"x{position}", array.dtype, None) for position in range(array.shape[1])]
 
 
 def of_dtype(name: str, dtype: Any) -> Field:
@@ -135,89 +104,33 @@ def of_dtype(name: str, dtype: Any) -> Field:
     dtype : type, dtype or str
         Of NumPy, pandas, Polars, Arrow, DuckDB, Spark, narwhals or Python, or its name.
     """
-    if isinstance(dtype, str):
-        kind, said = meaning(dtype)
-        loose = kind == "datetime" and "64" in dtype
-        return Field(name, kind, dtype, nullable=_may_lack(dtype), loose=loose, **said)
-    if isinstance(dtype, type) and issubclass(dtype, enum.Enum):
-        values = [member.value for member in dtype]
-        return Field(name, "category", dtype.__name__, categories=values, nullable=True)
-    if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
-        lacks = dtype not in (int, bool)
-        return Field(name, _PYTHON_TYPES[dtype], dtype.__name__, nullable=lacks)
-    if isinstance(dtype, type) and issubclass(dtype, np.generic):
-        dtype = np.dtype(dtype)
-    if isinstance(dtype, np.dtype):
-        return _of_numpy(name, dtype)
-    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
-        return _of_pandas(name, dtype)
-    return _of_other(name, dtype)
-
-
-def _may_lack(dtype: str) -> bool:
-    """Whether a column of this type, named as in NumPy, can have missing values."""
-    return not re.fullmatch(r"u?int\d*|bool|integer|boolean", dtype.strip())
-
-
-def _of_numpy(name: str, dtype: np.dtype[Any]) -> Field:
-    if dtype.kind == "M":
-        return Field(name, "datetime", str(dtype), nullable=True, loose=True)
-    kind = "category" if dtype.kind in "UT" else _NUMPY_KINDS.get(dtype.kind, "unknown")
-    return Field(name, kind, str(dtype), nullable=dtype.kind not in "iub")
-
-
-def _of_pandas(name: str, dtype: Any) -> Field:
-    if isinstance(dtype, pd.CategoricalDtype):
-        return _with_categories(name, dtype.categories, dtype, ordered=bool(dtype.ordered))
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        return Field(name, "datetime", str(dtype), tz=str(dtype.tz), nullable=True)
-    if isinstance(dtype, pd.PeriodDtype):
-        units = {"D": "day", "W": "week", "M": "month", "Q": "quarter", "Y": "year", "A": "year"}
-        unit = units.get(str(dtype).partition("[")[2][:1])
-        kind = "date" if unit else "unknown"
-        return Field(name, kind, str(dtype), unit=unit, nullable=True)
     if isinstance(dtype, pd.SparseDtype):
         return of_dtype(name, dtype.subtype)
-    if isinstance(dtype, pd.ArrowDtype):
-        field = _of_other(name, dtype.pyarrow_dtype)
-        field.type = str(dtype)
+    text = dtype.__name__ if isinstance(dtype, type) else str(dtype)
+    # NumPy names its types otherwise than it writes them; Spark says what it means.
+    said = dtype.name if isinstance(dtype, np.dtype) else text.removesuffix("[pyarrow]")
+    said = dtype.simpleString() if hasattr(dtype, "simpleString") else said
+    text = said if hasattr(dtype, "simpleString") else text
+    kind, more = meaning(said)
+    field = Field(name, kind, text, nullable=True, **more)
+    if isinstance(dtype, str | type | np.dtype):
+        field.nullable = not re.fullmatch(r"u?int\d*|bool_?|integer|boolean", said.strip())
+        field.loose = kind == "datetime" and "64" in said
+    elif said == "timestamp":
+        field.tz = "UTC"  # Spark's timestamps are instants
+    elif said.startswith("binary"):
+        field.kind = "unknown"  # bytes, not a column with two values
+    if isinstance(dtype, pd.PeriodDtype):
+        field.unit = _UNITS.get(said.partition("[")[2][:1])
+        field.kind = "date" if field.unit else "unknown"
+    try:
+        listed, ordered = declared_categories(dtype)
+    except DomainError:  # it does not say which
         return field
-    if isinstance(dtype, pd.StringDtype):
-        return Field(name, "category", str(dtype), nullable=True)
-    kind, said = meaning(str(dtype))
-    return Field(name, kind, str(dtype), nullable=True, **said)
-
-
-def _with_categories(name: str, categories: Any, dtype: Any, *, ordered: bool) -> Field:
-    """A column of a categorical type, which may or may not list its categories."""
-    values = None if categories is None else list(categories)
-    if values is not None and _UNKNOWN in values[:1]:
-        values = None
-    text = str(dtype) if isinstance(dtype, pd.CategoricalDtype) else type(dtype).__name__
-    listed = values if values and not any(is_missing(value) for value in values) else None
-    return Field(name, "category", text, categories=listed, ordered=ordered, nullable=True)
-
-
-def _of_other(name: str, dtype: Any) -> Field:
-    """Types of Polars, narwhals, Arrow, DuckDB and Spark."""
-    home = library(dtype)
-    if home in ("polars", "narwhals"):
-        text = str(dtype)
-        if text.startswith("Enum") and hasattr(dtype, "categories"):
-            categories = dtype.categories
-            return _with_categories(name, categories, dtype, ordered=True)
-    elif home == "duckdb" or "duckdb" in home:
-        text = str(dtype)
-        if text.startswith("ENUM"):
-            values = dict(dtype.children)["values"]
-            return Field(name, "category", "ENUM", categories=list(values), nullable=True)
-    elif hasattr(dtype, "simpleString"):
-        text = dtype.simpleString()
-        if text == "timestamp":
-            text = "timestamptz"  # Spark's timestamps are instants
-    else:
-        text = str(dtype)
-    kind, said = meaning(text)
-    if text.casefold().startswith("binary"):
-        kind = "unknown"  # bytes, not a column with two values
-    return Field(name, kind, text, nullable=True, loose=False, **said)
+    if library(dtype) in ("duckdb", "_duckdb") and said.startswith("ENUM"):
+        listed = dict(dtype.children)["values"]
+    if listed is not dtype:
+        field.kind, field.type, field.ordered = "category", text.partition("(")[0], ordered
+        known = listed and listed[0] != _UNKNOWN and not any(map(is_missing, listed))
+        field.categories = list(listed) if known else None
+    return field

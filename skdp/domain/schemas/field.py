@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...exceptions import DomainError
-from ..values import plain_text, some
+from ..values import as_float, plain_text, some
+from .cells import is_date, number
 
-__all__ = ["KINDS", "Field", "checked_names"]
+__all__ = ["KINDS", "Field", "same_text", "with_names"]
 
 # What `types=` may say, and what messages name.
-KINDS = (
-    "integer",
-    "number",
-    "boolean",
-    "category",
-    "date",
-    "datetime",
-    "identifier",
-    "text",
+KINDS = ("integer", "number", "boolean", "category", "date", "datetime", "identifier", "text")
+_REMEDY = (
+    "Rename the columns first, in the schema and in the data: `frame.columns.map(str)` makes all "
+    "names text, and `[f'c{i}' for i in range(frame.shape[1])]` makes them different."
 )
 
 
 @dataclass
 class Field:
-    """What a schema says about one column.
+    """What a schema says about one column: readers fill it in as it is written, `settle` reads it.
 
     Attributes
     ----------
@@ -38,15 +36,24 @@ class Field:
         What the schema calls it, for messages.
     where : str
         Where it is said, such as "row 7"; empty if the name says enough.
-    lower, upper : number, date or ISO text, optional
+    lower, upper : number, date or text, optional
         None where the schema does not say.
+    above, below : bool, default=False
+        Whether the ends themselves are not allowed.
     categories : list, optional
+        All values that there are.
+    codes : list
+        Values with a label where there is a range; those beside it stand for themselves.
+    missing : value or collection of values
+        What stands for a missing value.
     nullable : bool, default=False
     loose : bool, default=False
         Whether a "datetime" may turn out to be a date, because the type is used for both.
     bins, edges, scale, special, step, decimals, unit, tz, format, ordered, other
         As the parameters of `Numeric`, `Date`, `Datetime` and `Categorical`; None where the schema
         does not say.
+    wrong : str
+        What cannot be understood.
     """
 
     name: str
@@ -55,7 +62,11 @@ class Field:
     where: str = ""
     lower: Any = None
     upper: Any = None
+    above: bool = False
+    below: bool = False
     categories: Sequence[Any] | None = None
+    codes: Sequence[Any] = ()
+    missing: Any = ()
     nullable: bool = False
     loose: bool = False
     ordered: bool = False
@@ -69,35 +80,126 @@ class Field:
     unit: str | None = None
     tz: str | None = None
     format: str | None = None
+    wrong: str = ""
+
+    def bound(self, said: Mapping[str, Any]) -> None:
+        """Take the rules ``minimum``, ``maximum``, ``exclusiveMinimum``, ``exclusiveMaximum``.
+
+        The last two are bounds, or true: that the others are not allowed themselves.
+        """
+        for end, beyond, rule in (("lower", "above", "Minimum"), ("upper", "below", "Maximum")):
+            closed, strict = said.get(rule.casefold()), said.get(f"exclusive{rule}")
+            inside = strict is None or isinstance(strict, bool)
+            setattr(self, end, closed if inside else strict)
+            setattr(self, beyond, strict is True or not inside)
 
     @property
-    def place(self) -> str:
-        """The column and where it stands, for messages."""
-        return f"Column {self.name!r}" + (f" ({self.where})" if self.where else "")
+    def is_number(self) -> bool:
+        """Whether it holds numbers."""
+        return self.kind in ("integer", "number")
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether it holds dates, with or without a time."""
+        return self.kind in ("date", "datetime")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it holds numbers or dates of a range that is known."""
+        known = self.edges is not None or None not in (self.lower, self.upper)
+        return known and (self.is_number or self.is_moment)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it has the range or the categories that its kind needs."""
+        fixed = self.kind in ("boolean", "identifier") or self.categories is not None
+        return fixed or self.bounded
+
+    def settle(self) -> None:
+        """Read bounds and values as the kind asks, and set codes for missing values apart.
+
+        Raises
+        ------
+        DomainError
+            If something cannot be understood, such as a bound that is no number or date.
+        """
+        if self.wrong:
+            raise DomainError(self.wrong)
+        if self.kind == "integer" and self.decimals:
+            self.kind = "number"
+        if self.is_number or self.is_moment:
+            self.lower, self.upper = (self._read(end, "bound") for end in (self.lower, self.upper))
+        whole = [isinstance(end, int) for end in (self.lower, self.upper)]
+        if self.kind == "number" and self.decimals == 0 and not self.step and all(whole):
+            self.kind, self.decimals = "integer", None
+        if self.kind == "integer":
+            self.lower = self.lower + self.above if whole[0] else self.lower
+            self.upper = self.upper - self.below if whole[1] else self.upper
+        missing = same_text(self.missing)
+        if self.categories is not None and self.kind != "boolean":
+            kept = [v for v in self.categories if v is not None and str(v).strip() not in missing]
+            self.nullable = self.nullable or any(value is None for value in self.categories)
+            self.categories = [self._read(v, "value") if self.is_number else v for v in kept]
+            self.kind = "category" if self.kind in ("object", "unknown") else self.kind
+        codes = [code for code in self.codes if str(code).strip() not in missing]
+        self.nullable = self.nullable or len(codes) < len(self.codes)
+        special = [self._read(value, "value") for value in self.special or ()]
+        for value in [self._read(code, "code") for code in codes]:
+            inside = self.edges is None and self.lower <= value <= self.upper
+            special += [] if inside or value in special else [value]
+        self.special = special or None
+
+    def _read(self, value: Any, what: str) -> Any:
+        """A value of the schema as the kind asks: a number, or ISO text of a date."""
+        text, said = isinstance(value, str), f"the {what} {value!r} is not a"
+        if self.is_moment and text and self.format and not is_date(value):
+            try:
+                return datetime.datetime.strptime(value, self.format).isoformat()
+            except ValueError as error:
+                raise DomainError(f"{said} date in the format {self.format!r} ({error}).") from None
+        if self.is_moment and isinstance(value, int | float | list | dict):
+            raise DomainError(f"{said} date. Write it as 2020-01-31.")
+        if self.is_number and value is not None:
+            if not text:
+                as_float(value, f"the {what}")
+            elif (found := number(value)) is not None:
+                value = found
+            else:
+                remedy = " If the rows are read without it, give it in na_values=."
+                remedy = remedy if what == "code" else ""
+                raise DomainError(f"{said} number, but the type is {self.type}.{remedy}")
+        whole = self.kind == "integer" and isinstance(value, float) and value.is_integer()
+        return int(value) if whole else value
 
 
-def checked_names(names: Sequence[Any], remedy: str) -> None:
-    """Refuse names that no domain can have.
+def same_text(values: Any) -> set[str]:
+    """One or more values as text, for comparing what files write in different ways."""
+    values = [values] if isinstance(values, str | int | float) else values
+    return {str(value).strip() for value in values}
+
+
+def with_names(fields: Iterable[Field]) -> list[Field]:
+    """The fields, if a domain can have their names.
 
     Raises
     ------
     DomainError
         If there are no names, or one is not a str, is empty, or occurs twice.
     """
-    if not names:
+    fields = list(fields)
+    if not fields:
         raise DomainError("The schema has no columns.")
-    for name in names:
+    for name in (field.name for field in fields):
         if not isinstance(name, str):
+            kind = type(name).__name__
             raise DomainError(
-                f"Column names must be strings, got {name!r} of type {type(name).__name__}. "
-                f"{remedy}"
+                f"Column names must be strings, got {name!r} of type {kind}. {_REMEDY}"
             )
         if not name.strip():
-            raise DomainError(f"A column has an empty name. {remedy}")
+            raise DomainError(f"A column has an empty name. {_REMEDY}")
         plain_text(name, "Column name")
-    if len(set(names)) != len(names):
-        seen: set[str] = set()
-        repeated = sorted({name for name in names if name in seen or seen.add(name)})  # type: ignore[func-returns-value]
-        raise DomainError(
-            f"Column names must be unique, but {some(repeated)} are repeated. {remedy}"
-        )
+    times = Counter(field.name for field in fields)
+    if repeated := sorted(name for name in times if times[name] > 1):
+        what = f"{some(repeated)} are repeated"
+        raise DomainError(f"Column names must be unique, but {what}. {_REMEDY}")
+    return fields

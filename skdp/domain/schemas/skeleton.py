@@ -10,7 +10,7 @@ from typing import Any
 from .. import domains
 from ..domains import known_name
 from .dtypes import fields_of_dtypes
-from .field import Field
+from .field import Field, with_names
 
 __all__ = ["Code", "Draft", "draft_text", "skeleton"]
 
@@ -20,15 +20,7 @@ Draft = tuple[str, Mapping[str, Any], str]
 
 # Categories of a type are written out up to this many.
 _MOST_WRITTEN = 200
-_CLASSES = {
-    "numeric": "Numeric",
-    "categorical": "Categorical",
-    "date": "Date",
-    "datetime": "Datetime",
-    "identifier": "Identifier",
-}
-# What may be left out, where it has this value.
-_LEFT_OUT = {"nullable": False, "integer": False, "ordered": False}
+_TYPES = ("categorical", "date", "datetime", "identifier", "numeric")
 # Kinds that names speak of, where a column may hold anything.
 _BY_NAME = (
     ("identifier", r"id|uuid|guid|.*_id|id_.*"),
@@ -52,7 +44,7 @@ class Code(str):
 
 def skeleton(source: Any, style: str = "python") -> Code:
     """See `Domain.skeleton`."""
-    return draft_text([_draft(field) for field in fields_of_dtypes(source)], style)
+    return draft_text([_draft(field) for field in with_names(fields_of_dtypes(source))], style)
 
 
 def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -> Code:
@@ -72,7 +64,7 @@ def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -
         lines += [f"- {json.dumps(rule.to_data(), ensure_ascii=False)}" for rule in rules]
         return Code("\n".join(lines) + "\n")
     body = "\n".join(_line(*draft) for draft in drafts)
-    used = [name for name in _CLASSES.values() if f" {name}(" in body]
+    used = [kind.title() for kind in _TYPES if f" {kind.title()}(" in body]
     used += ["domains"] if " domains." in body else []
     used += sorted({rule.kind for rule in rules})
     more = "".join(f"\n    {_rule(rule)}," for rule in rules)
@@ -95,7 +87,8 @@ def _entries(data: Mapping[str, Any]) -> dict[str, Any]:
     """What YAML says of a column."""
     if data["type"] == "known":
         data = getattr(domains, data["name"])(nullable=data["nullable"])._to_data()
-    return {k: v for k, v in data.items() if v is not None and v is not _LEFT_OUT.get(k, "")}
+    # A flag that is not set is left out; `other` may be the category False.
+    return {k: v for k, v in data.items() if v is not None and (v is not False or k == "other")}
 
 
 def _scalar(value: Any) -> str:
@@ -121,7 +114,7 @@ def _line(name: str, data: Mapping[str, Any], note: str) -> str:
     entries = {k: v for k, v in _entries(data).items() if k != "type"}
     first = [entries.pop(key) for key in ("lower", "upper", "categories") if key in entries]
     texts = [_code(value) for value in first] + [f"{k}={_code(v)}" for k, v in entries.items()]
-    return f"    {name!r}: {_CLASSES[data['type']]}({', '.join(texts)}),{comment}"
+    return f"    {name!r}: {data['type'].title()}({', '.join(texts)}),{comment}"
 
 
 def _code(value: Any) -> str:
@@ -132,42 +125,35 @@ def _code(value: Any) -> str:
 
 def _draft(field: Field) -> Draft:
     """What the name and the type of a column say."""
+    name, kind, note = field.name, field.kind, str(field.type)
+    ends: dict[str, Any] = {"lower": ..., "upper": ...}
     gaps: dict[str, Any] = {"nullable": field.nullable}
-    note = str(field.type)
-    known = known_name(field.name, field.kind)
-    if known is not None:
-        return field.name, {"type": "known", "name": known, **gaps}, note
-    if field.kind == "unknown":
-        text = f"{field.type} has no attribute; convert it, or leave it out"
-        return field.name, {"type": None}, text
-    kind = field.kind
+    if known := known_name(name, kind):
+        return name, {"type": "known", "name": known, **gaps}, note
+    if kind == "unknown":
+        return name, {"type": None}, f"{note} has no attribute; convert it, or leave it out"
     if kind == "object":
-        plain = re.sub(r"[^a-z0-9]+", "_", field.name.casefold())
+        plain = re.sub(r"[^a-z0-9]+", "_", name.casefold())
         kind = next((kind for kind, names in _BY_NAME if re.fullmatch(names, plain)), kind)
         note += ": by its name" if kind != "object" else ""
-    if kind == "boolean":
-        return field.name, {"type": "categorical", "categories": [False, True], **gaps}, note
-    if kind == "identifier":
-        return field.name, {"type": "identifier"}, note
+    data: dict[str, Any] = {"type": "identifier"}
     if kind == "object":
         note += ": Numeric(..., ...), Categorical([...]), Date(..., ...) or Identifier()"
-        return field.name, {"type": ...}, note
-    if kind in ("category", "text"):
-        values: Any = field.categories
-        if values is not None and len(values) > _MOST_WRITTEN:
-            note += f": {len(values):,} categories, which `Categorical(dtype)` takes from the type"
-            values = None
-        listed = [...] if values is None else list(values)
-        more = {"ordered": field.ordered, **gaps}
-        return field.name, {"type": "categorical", "categories": listed, **more}, note
-    ends: dict[str, Any] = {"lower": ..., "upper": ...}
-    if kind in ("date", "datetime"):
+        data = {"type": ...}
+    elif kind == "boolean":
+        data = {"type": "categorical", "categories": [False, True], **gaps}
+    elif kind in ("category", "text"):
+        listed = list(field.categories or [...])
+        if len(listed) > _MOST_WRITTEN:
+            note += f": {len(listed):,} categories, which `Categorical(dtype)` takes from the type"
+            listed = [...]
+        data = {"type": "categorical", "categories": listed, "ordered": field.ordered, **gaps}
+    elif kind in ("date", "datetime"):
         day = kind == "date" or field.loose
-        ends |= {} if field.unit is None else {"unit": field.unit}
-        ends |= {} if field.tz is None or day else {"tz": field.tz}
         note += "; Datetime(..., ...) if there is a time of day" if field.loose else ""
-        return field.name, {"type": "date" if day else "datetime", **ends, **gaps}, note
-    if kind == "integer":
-        return field.name, {"type": "numeric", **ends, "integer": True, **gaps}, note
-    ends |= {} if field.decimals is None else {"decimals": field.decimals}
-    return field.name, {"type": "numeric", **ends, **gaps}, note
+        ends |= {"unit": field.unit, "tz": None if day else field.tz}
+        data = {"type": "date" if day else "datetime", **ends, **gaps}
+    elif kind != "identifier":
+        ends |= {"integer": kind == "integer", "decimals": field.decimals}
+        data = {"type": "numeric", **ends, **gaps}
+    return name, data, note

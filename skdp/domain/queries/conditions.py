@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .alternatives import conjunctions
-from .query_text import read_query
 from .regions import Region, Schema, attribute_of, region_of_range, region_of_values
+from .text import read_query
 
 __all__ = ["NamedQuery", "Query", "parts_of", "regions_of", "with_names"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._types import FloatArray
-from ..exceptions import DomainError
-from .values import digits
+from ..._types import FloatArray
+from ...exceptions import DomainError
+from ..values import digits
 
 __all__ = ["SCALES", "Linear", "LogScale", "Scale", "SqrtScale", "scale_of"]
 

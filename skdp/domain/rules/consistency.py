@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from .._types import BoolArray, CodeArray
+from ..._types import BoolArray, CodeArray
 
 __all__ = [
     "MOST_CELLS",

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._types import FloatArray, IntArray
-from ..exceptions import DomainError
-from .values import MAX_INTEGER, as_float, as_int, digits
+from ..._types import FloatArray, IntArray
+from ...exceptions import DomainError
+from ..values import MAX_INTEGER, as_float, as_int, digits
 
 __all__ = ["Grid", "declared_grid"]
 

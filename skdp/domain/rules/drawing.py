@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._types import FloatArray, IntArray
-from .categorical import Categorical
-from .identifiers import Identifier
+from ..._types import FloatArray, IntArray
+from ..categorical import Categorical
+from ..identifiers import Identifier
+from .declared import TotalOf
 from .numberline import spans
-from .rules import TotalOf
 from .structure import Structure
 
 __all__ = ["draw_columns"]

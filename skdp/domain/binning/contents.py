@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._arrays import running_sums, snapped
-from .._types import FloatArray, IntArray
+from ..._arrays import running_sums, snapped
+from ..._types import FloatArray, IntArray
 from .bins import EvenBins, UnevenBins
 from .grids import Grid
 from .scales import Linear, Scale

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import run_starts
-from .._types import IntArray
-from .attribute import MISSING_LABEL, Attribute, Level, halvings
+from ..._arrays import run_starts
+from ..._types import IntArray
+from ..attribute import MISSING_LABEL, Attribute, Level, halvings
+from ..taxonomy import Taxonomy
+from ..values import digits
 from .bins import EvenBins, UnevenBins
-from .taxonomy import Taxonomy
-from .values import digits
 
 __all__ = ["Binned"]
 

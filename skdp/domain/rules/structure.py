@@ -11,9 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import BoolArray, CodeArray, IntArray
-from ..exceptions import DomainError
-from .categorical import Categorical
+from ..._types import BoolArray, CodeArray, IntArray
+from ...exceptions import DomainError
+from ..categorical import Categorical
+from ..identifiers import Identifier
+from ..numeric import Numeric
+from ..queries.conditions import parts_of
+from ..queries.regions import attribute_of
+from ..values import some
 from .compiling import (
     as_rules,
     check_cells,
@@ -23,14 +28,8 @@ from .compiling import (
     columns_named,
     contradiction,
 )
-from .conditions import parts_of
 from .consistency import Tables, Zeros, consistent, one_row, satisfiable, shortest, zeros_of
-from .identifiers import Identifier
-from .maps import derived_codes
-from .numberline import check_chains, check_same_line, fixed_code, spans
-from .numeric import Numeric
-from .regions import attribute_of
-from .rules import (
+from .declared import (
     AtMost,
     Derived,
     Forbid,
@@ -40,7 +39,8 @@ from .rules import (
     TotalOf,
     query_of,
 )
-from .values import some
+from .maps import derived_codes
+from .numberline import check_chains, check_same_line, fixed_code, spans
 
 __all__ = ["Structure", "Zeros"]
 

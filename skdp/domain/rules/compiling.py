@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..exceptions import DomainError
+from ...exceptions import DomainError
+from ..numeric import Numeric
+from ..values import some
 from .consistency import MOST_CELLS
+from .declared import AtMost, Derived, Rule, TotalOf
 from .numberline import spans
-from .numeric import Numeric
-from .rules import AtMost, Derived, Rule, TotalOf
-from .values import some
 
 __all__ = [
     "as_rules",

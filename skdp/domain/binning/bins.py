@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import CodeArray, FloatArray, IntArray
-from ..exceptions import DomainError
+from ..._types import CodeArray, FloatArray, IntArray
+from ...exceptions import DomainError
+from ..values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits, some
 from .scales import Linear, Scale
-from .values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits, some
 
 __all__ = [
     "EvenBins",

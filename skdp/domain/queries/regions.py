@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .categorical import Categorical
-from .contents import Points, Spread
-from .grids import Grid
-from .numeric import Numeric
-from .values import digits
+from ..binning.contents import Points, Spread
+from ..binning.grids import Grid
+from ..categorical import Categorical
+from ..numeric import Numeric
+from ..values import digits
 
 
 @dataclass(frozen=True)

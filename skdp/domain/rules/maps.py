@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .._types import IntArray
-from ..exceptions import DomainError
-from .categorical import Categorical
+from ..._types import IntArray
+from ...exceptions import DomainError
+from ..categorical import Categorical
+from ..numeric import Numeric
+from ..values import some
+from .declared import Derived
 from .numberline import code_of, number_of, spans
-from .numeric import Numeric
-from .rules import Derived
-from .values import some
 
 __all__ = ["derived_codes"]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .._types import FloatArray
-from ..exceptions import DomainError
-from .categorical import Categorical
-from .contents import Points
-from .dates import Date, Datetime
-from .numeric import Numeric
-from .rules import AtMost, OnlyIf
-from .values import is_missing
+from ..._types import FloatArray
+from ...exceptions import DomainError
+from ..binning.contents import Points
+from ..categorical import Categorical
+from ..dates import Date, Datetime
+from ..numeric import Numeric
+from ..values import is_missing
+from .declared import AtMost, OnlyIf
 
 __all__ = [
     "check_chains",

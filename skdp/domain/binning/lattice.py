@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .._types import FloatArray
+from ..._types import FloatArray
 
 __all__ = ["MOST_BINS", "exponent_edges", "lattice_edges"]
 
