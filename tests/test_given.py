@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
-from skdp.release.draws import draw_in_ranges, patterns, shared_keys
-from skdp.release.row_given import ENOUGH
-from skdp.release.tree_given import GivenTree
+from skdp.release.models.draws import draw_in_ranges, patterns, shared_keys
+from skdp.release.models.tree_given import GivenTree
+from skdp.release.models.tree_model import ENOUGH
 
 SHAPE = (3, 4, 5, 2)
 # Probability that a test of a law fails although the law is right.

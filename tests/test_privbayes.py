@@ -21,8 +21,9 @@ from skdp.kernels.privbayes.candidates import Candidates
 from skdp.kernels.privbayes.conditionals import conditional
 from skdp.kernels.privbayes.network import learn_network
 from skdp.kernels.privbayes.scores import SCORES, Entropy, Independence, MaximumJoint
-from skdp.release import Conditional, NetworkDensity, NetworkModel, network_density
-from skdp.release.network_given import _choose, draw_network_given
+from skdp.release import Conditional, NetworkDensity, NetworkModel
+from skdp.release.models import network_density
+from skdp.release.models.network_model import _choose, draw_network_given
 from skdp.rows import CountTable
 
 # ------------------------------------------------------------------------------------------ scores
@@ -429,9 +430,9 @@ def test_many_queries_in_parts(monkeypatch):
     rng = np.random.default_rng(0)
     queries = [{axis: rng.random(SHAPE[axis]) for axis in (5, 0, 2)} for _ in range(50)]
     together = model.answer(queries)
-    monkeypatch.setattr("skdp.release.network_model._CHUNK", 20)
+    monkeypatch.setattr("skdp.release.models.network_model._CHUNK", 20)
     np.testing.assert_allclose(model.answer(queries), together)
-    monkeypatch.setattr("skdp.release.network_model._SHARED_CELLS", 1)
+    monkeypatch.setattr("skdp.release.models.network_model._SHARED_CELLS", 1)
     np.testing.assert_allclose(model.answer(queries), together)
 
 
@@ -524,7 +525,7 @@ def test_many_known_codes_do_not_underflow():
 
 
 def test_parts_of_rows_are_chosen_by_themselves(monkeypatch):
-    monkeypatch.setattr("skdp.release.network_given._BATCH", 256)
+    monkeypatch.setattr("skdp.release.models.network_model._BATCH", 256)
     density = random_network(1)
     codes = np.full((50, len(SHAPE)), -1, dtype=np.int32)
     codes[:, 2] = 3

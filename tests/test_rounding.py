@@ -16,13 +16,12 @@ import skdp
 from skdp import Categorical, Domain, Numeric, Synopsis
 from skdp.__main__ import main
 from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
-from skdp.release.balance import swap_codes
-from skdp.release.box_rounded import spread_evenly
-from skdp.release.pivotal import count_records, similar_first
-from skdp.release.rounding import round_line, round_lines, round_table, shuffled_line
-from skdp.release.strata import deal, places, sort_within
-from skdp.release.tree_given import GivenTree
-from skdp.release.tree_rounded import round_tree
+from skdp.release.models.box_model import spread_evenly
+from skdp.release.models.pivotal import count_records, similar_first
+from skdp.release.models.rounding import round_line, round_lines, round_table, shuffled_line
+from skdp.release.models.strata import deal, places, sort_within
+from skdp.release.models.tree_given import GivenTree
+from skdp.release.models.tree_model import round_tree, swap_codes
 
 SLACK = 1e-6
 

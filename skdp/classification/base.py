@@ -23,7 +23,7 @@ from ..exceptions import DomainError
 from ..hierarchy import project_to_simplex
 from ..kernels.privpfc import measure_grid_counts
 from ..mechanisms import discrete_laplace_variance
-from ..release.rounding import round_line, round_table, shuffled_line
+from ..release.models.rounding import round_line, round_table, shuffled_line
 from ..release.sampling import METHODS
 from ..rows import Frame, Layout, count_rows, labels_like, read_rows
 from .grid import Grid, one_hot

@@ -16,9 +16,9 @@ from ..expected import ExpectsErrors
 from ..kernels import cuboids
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import Synopsis, parse
-from ..release.answers import listed
-from ..release.confidence import Confidence
 from ..release.files import MOST_JSON, TupleKeys
+from ..release.statistics.answers import listed
+from ..release.statistics.confidence import Confidence
 from ..rows import LazyRows, count_rows
 from . import files, statistics, tables
 from .model import CubeModel

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..domain import Categorical, Domain
-from ..release.answers import answer_queries, answer_sums, means_of, sums_and_counts
-from ..release.column_values import Numbers, Selected
-from ..release.estimates import linear, telling_cuts
-from ..release.linear_errors import errors_of
 from ..release.queries import parse_parts
-from ..release.statistics import means_with_error, sums_with_error
-from ..release.with_errors import count_results, mean_results, sum_results
+from ..release.statistics.answers import answer_queries, answer_sums, means_of, sums_and_counts
+from ..release.statistics.column_values import Numbers, Selected
+from ..release.statistics.estimates import linear, telling_cuts
+from ..release.statistics.linear_errors import errors_of
+from ..release.statistics.sums import means_with_error, sums_with_error
+from ..release.statistics.with_errors import count_results, mean_results, sum_results
 
 __all__ = ["check_counted", "counts", "means", "sums", "with_value"]
 

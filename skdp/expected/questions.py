@@ -11,7 +11,7 @@ import numpy as np
 from .._random import sampling_generator
 from .._types import CodeArray, FloatArray
 from ..domain import Domain
-from ..release.model import Model
+from ..release.models.model import Model
 
 __all__ = ["bar_of", "errors_of_answers", "is_of_records", "random_weights"]
 

@@ -21,10 +21,15 @@ from ..exceptions import DomainError
 from ..expected import ExpectsErrors
 from ..hierarchy import Blue
 from ..release import QueryResult, Synopsis, parse
-from ..release.distribution import categories_below, position_of, share_below, values_below
 from ..release.labels import plot_axis
-from ..release.rounding import shuffled_line
+from ..release.models.rounding import shuffled_line
 from ..release.sampling import METHODS
+from ..release.statistics.distribution import (
+    categories_below,
+    position_of,
+    share_below,
+    values_below,
+)
 from ..rows import Layout, count_rows
 from .design import (
     Plan,

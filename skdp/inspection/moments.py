@@ -15,7 +15,7 @@ from .._types import FloatArray
 from ..domain import Categorical, Domain
 from ..domain.queries.regions import everything
 from ..release import Synopsis, TreeModel
-from ..release.model import Model
+from ..release.models.model import Model
 
 __all__ = ["Column", "Moments", "as_synopsis", "covariance", "moments_of", "number_column"]
 

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import as_level
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Domain
-from .answers import listed
-from .box_model import BoxModel
-from .confidence import Confidence
+from .models.box_model import BoxModel
 from .result import QueryResult
+from .statistics.answers import listed
+from .statistics.confidence import Confidence
 
 __all__ = ["CombinedRelease", "combine"]
 

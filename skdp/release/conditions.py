@@ -12,8 +12,8 @@ from ..domain import Domain
 from ..domain.binning.contents import Points
 from ..domain.queries.conditions import parts_of
 from ..domain.queries.regions import GridRegion, RealRegion, Region, RegionUnion
-from .draws import draw_in_ranges
-from .model import Weights
+from .models.draws import draw_in_ranges
+from .models.model import Weights
 from .queries import weights_of
 
 __all__ = ["Bounds", "Condition", "Conjunction", "within_bounds"]

@@ -9,16 +9,16 @@ import pandas as pd
 
 from .._types import FloatArray
 from ..domain import Categorical, Domain, Numeric
-from .answers import means_of, sums_and_counts
-from .column_values import selected
-from .confidence import Confidence
-from .estimates import Estimates
 from .grouping import Groups, view_of
-from .model import Model
-from .moments import standard_deviation
-from .ranks import quantiles
+from .models.model import Model
 from .result import QueryResult, rounded_to
-from .with_errors import mean_results
+from .statistics.answers import means_of, sums_and_counts
+from .statistics.column_values import selected
+from .statistics.confidence import Confidence
+from .statistics.estimates import Estimates
+from .statistics.moments import standard_deviation
+from .statistics.ranks import quantiles
+from .statistics.with_errors import mean_results
 
 __all__ = ["ColumnCounts", "describe", "told"]
 

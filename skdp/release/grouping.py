@@ -17,11 +17,11 @@ from ..domain import Domain
 from ..domain.queries.conditions import parts_of
 from ..domain.queries.regions import Region
 from ..domain.values import some
-from .answers import answer_all
 from .bands import Bands
 from .labels import group_labels
-from .model import Model, Weights
+from .models.model import Model, Weights
 from .queries import moments, parse, weights_of
+from .statistics.answers import answer_all
 
 __all__ = ["Groups", "group_table", "grouped_sums", "view_of"]
 

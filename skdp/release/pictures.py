@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .box_model import BoxModel
 from .labels import plot_axis
+from .models.box_model import BoxModel
 
 __all__ = ["plot_correlation_parts", "plot_parts"]
 

@@ -11,18 +11,293 @@ import pandas as pd
 
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from .._validation import as_sample_size, check_choice
-from ..domain import Domain, Identifier, Numeric
+from ..domain import Categorical, Domain, Identifier, Numeric
 from ..domain.filling import fill_series
 from ..domain.reading import read
+from ..domain.rules.numberline import spans
 from ..domain.values import some
-from .beside import Beside
 from .conditions import Bounds, Condition, within_bounds
 from .known import Known
-from .lawful import Lawful, must_be_missing
-from .model import Model
-from .rounding import round_line
+from .models.model import Model
+from .models.rounding import round_line
 
-__all__ = ["METHODS", "draw_codes", "draw_frame", "fill_columns", "fill_frame"]
+__all__ = [
+    "METHODS",
+    "Beside",
+    "Lawful",
+    "draw_codes",
+    "draw_frame",
+    "fill_columns",
+    "fill_frame",
+    "must_be_missing",
+]
+
+# --- numbers drawn beside known ones: rules of `at_most` hold for the values, not only for codes
+
+
+class Beside:
+    """Compares drawn numbers with known ones.
+
+    A cell may hold values below a known bound and lie mostly above it, or begin above it: the
+    rules, which are about cells, do not see where in its cell a known value is.
+
+    Parameters
+    ----------
+    known : Known
+    """
+
+    def __init__(self, known: Known) -> None:
+        self.domain: Domain = known.domain
+        structure = known.domain.structure
+        self.pairs = [
+            (name, bound) for name, bounds in structure.bounds_of().items() for bound in bounds
+        ]
+        names = {name for pair in self.pairs for name in pair}
+        self.known: dict[str, FloatArray] = {
+            name: _given_number(known, name) if name in known.names else _nothing(known.n_rows)
+            for name in names
+        }
+
+    def astray(self, rows: IntArray, frame: pd.DataFrame, codes: CodeArray) -> BoolArray:
+        """Rows whose drawn numbers break a rule beside the known ones.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Positions of the rows.
+        frame, codes
+            What was drawn for them.
+        """
+        numbers = {
+            name: np.where(np.isnan(given[rows]), self._drawn(name, frame, codes), given[rows])
+            for name, given in self.known.items()
+        }
+        wrong = np.zeros(len(rows), dtype=bool)
+        for name, bound in self.pairs:
+            fixed = ~np.isnan(self.known[name][rows]) & ~np.isnan(self.known[bound][rows])
+            wrong |= (numbers[name] > numbers[bound]) & ~fixed
+        return wrong
+
+    def groups(self, rows: IntArray) -> list[tuple[IntArray, dict[int, FloatArray]]]:
+        """Rows whose known values leave the same codes of other columns, and weights of these."""
+        found: dict[tuple[Any, ...], tuple[list[int], dict[int, FloatArray]]] = {}
+        for row in rows.tolist():
+            possible = self._possible(row)
+            key = tuple((axis, each.tobytes()) for axis, each in possible.items())
+            found.setdefault(key, ([], possible))[0].append(row)
+        return [(np.array(group), possible) for group, possible in found.values()]
+
+    def _possible(self, row: int) -> dict[int, FloatArray]:
+        """Weights of the codes that have values on the right side of the known ones of a row."""
+        structure = self.domain.structure
+        weights: dict[int, FloatArray] = {}
+        for name, bound in self.pairs:
+            least, most = self.known[name][row], self.known[bound][row]
+            if np.isnan(least) == np.isnan(most):
+                continue
+            unknown = name if np.isnan(least) else bound
+            low, high = spans(self.domain[unknown])
+            # The missing cell compares as nan, and satisfies every rule.
+            own = structure.lifted(unknown, ~(low > most) if unknown == name else ~(high < least))
+            axis = self.domain.index(structure.base_of(unknown))
+            weights[axis] = own * weights.get(axis, 1.0)
+        return weights
+
+    def _drawn(self, name: str, frame: pd.DataFrame, codes: CodeArray) -> FloatArray:
+        attribute = self.domain[name]
+        if isinstance(attribute, Categorical) or name not in self.domain.names:
+            base = codes[:, self.domain.index(self.domain.structure.base_of(name))]
+            return self.domain.structure.lifted(name, spans(attribute)[0])[base]
+        return attribute._numbers(read(frame[[name]]).column(name))
+
+
+def _nothing(n_rows: int) -> FloatArray:
+    return np.full(n_rows, np.nan)
+
+
+def _given_number(known: Known, name: str) -> FloatArray:
+    """A known column on the number line; nan where it has no value. Out of range is the nearest."""
+    attribute, column = known.domain[name], known.frame.column(name)
+    low, high = spans(attribute)
+    codes = attribute.encode(column)
+    there = codes >= 0
+    numbers = np.where(there, low[codes], np.nan)
+    if isinstance(attribute, Categorical):
+        return numbers
+    own = attribute._numbers(column)
+    own = np.floor(own) if attribute.integer else own
+    return np.where(there, np.clip(own, low[codes], high[codes]), np.nan)
+
+
+# --- rows that satisfy a condition and the public structure of the domain at once
+
+# How often rows are drawn again that break the structure, before a search takes their place.
+_REDRAWS = 30
+# How often the search for one row begins anew.
+_STARTS = 200
+
+
+class Lawful:
+    """Draws of rows that break no rule.
+
+    A release that honours the structure gives such rows little or no probability. Few are drawn:
+    where a condition has probability zero, or where rules hold in its weighted records only.
+
+    Parameters
+    ----------
+    domain : Domain
+    weights : mapping of int to ndarray
+        Weight of each code, for the attributes with a condition.
+    query : dict, str or None
+        The condition, for messages.
+
+    Attributes
+    ----------
+    weights : dict of int to ndarray
+        Without the codes that the rules exclude under the condition.
+
+    Raises
+    ------
+    ValueError
+        If the rules leave no code of some attribute.
+    """
+
+    def __init__(self, domain: Domain, weights: Mapping[int, FloatArray], query: Any) -> None:
+        self.domain = domain
+        self.zeros = domain.structure.zeros
+        self.weights = dict(weights)
+        self._query = query
+        if not self.zeros or not weights:
+            return
+        start = {axis: each > 0 for axis, each in weights.items()}
+        possible = self._propagated(start)
+        if possible is None:
+            if query is None:
+                return  # contradicting values of given rows: each row is repaired by itself
+            raise ValueError(
+                f"No row can satisfy where={query!r}: the structure of the domain forbids it."
+            )
+        for axis, allowed in possible.items():
+            if axis in self.weights or not allowed.all():
+                own = self.weights.get(axis, np.ones(len(allowed)))
+                self.weights[axis] = own * allowed
+
+    def draw(
+        self,
+        draw: Callable[[CodeArray], CodeArray],
+        known: CodeArray,
+        generator: np.random.Generator,
+    ) -> CodeArray:
+        """Fill rows of codes where they are -1.
+
+        Parameters
+        ----------
+        draw : callable
+            Fills rows by the model, under the weights.
+        known : ndarray of int32, shape (n_rows, n_attributes)
+        generator : numpy.random.Generator
+        """
+        codes = draw(known)
+        if not self.zeros:
+            return codes
+        structure = self.domain.structure
+        rows = np.flatnonzero(structure.breaks(codes))
+        for _ in range(_REDRAWS):
+            if not len(rows):
+                return codes
+            codes[rows] = draw(known[rows])
+            rows = rows[structure.breaks(codes[rows])]
+        for row in rows.tolist():
+            found = self._search(codes[row], known[row], generator)
+            if found is None:
+                # Known values that no rule allows together count as unknown.
+                found = self._search(codes[row], np.full_like(known[row], -1), generator)
+            if found is None:
+                raise ValueError(
+                    f"No row was found that satisfies where={self._query!r} and the structure of "
+                    "the domain."
+                )
+            codes[row] = found
+        return codes
+
+    def _propagated(self, start: Mapping[int, BoolArray]) -> dict[int, BoolArray] | None:
+        """Codes of each attribute under rules that some allowed cell has; None if there are none.
+
+        Each table of rules is looked at by itself, until nothing changes.
+        """
+        shape = self.domain.shape
+        possible = {
+            axis: np.asarray(start.get(axis, np.ones(shape[axis], dtype=bool)))
+            for axis in {*start, *(axis for zeros in self.zeros for axis in zeros.axes)}
+        }
+        changed = set(possible)
+        while changed:
+            touched, changed = changed, set()
+            for zeros in self.zeros:
+                if not touched & set(zeros.axes):
+                    continue
+                table = zeros.allowed
+                for place, axis in enumerate(zeros.axes):
+                    table = table & np.expand_dims(
+                        possible[axis], [p for p in range(table.ndim) if p != place]
+                    )
+                for place, axis in enumerate(zeros.axes):
+                    left: Any = table.any(axis=tuple(p for p in range(table.ndim) if p != place))
+                    if not left.any():
+                        return None
+                    if not np.array_equal(left, possible[axis]):
+                        possible[axis] = left
+                        changed.add(axis)
+        return possible if all(each.any() for each in possible.values()) else None
+
+    def _search(
+        self, drawn: CodeArray, known: CodeArray, generator: np.random.Generator
+    ) -> CodeArray | None:
+        """A row that breaks no rule, near the one drawn."""
+        start = {axis: each > 0 for axis, each in self.weights.items()}
+        for axis in np.flatnonzero(known >= 0).tolist():
+            start[axis] = np.arange(self.domain.shape[axis]) == known[axis]
+        first = self._propagated(start)
+        if first is None:
+            return None
+        for _ in range(_STARTS):
+            possible: dict[int, BoolArray] | None = dict(first)
+            row = drawn.copy()
+            for axis in generator.permutation(sorted(first)).tolist():
+                assert possible is not None
+                codes = np.flatnonzero(possible[axis])
+                if not possible[axis][row[axis]]:
+                    row[axis] = codes[int(generator.integers(len(codes)))]
+                possible[axis] = np.arange(len(possible[axis])) == row[axis]
+                possible = self._propagated(possible)
+                if possible is None:
+                    break
+            if possible is not None:
+                return row
+        return None
+
+
+def must_be_missing(domain: Domain, codes: CodeArray, axis: int) -> BoolArray:
+    """Rows in which a rule leaves a nullable column no value, given the known values of others.
+
+    Parameters
+    ----------
+    domain : Domain
+    codes : ndarray of int32, shape (n_rows, n_attributes)
+        -1 where they are unknown.
+    axis : int
+    """
+    forced = np.zeros(len(codes), dtype=bool)
+    for zeros in domain.structure.zeros:
+        if axis not in zeros.axes:
+            continue
+        others = [other for other in zeros.axes if other != axis]
+        rows = np.flatnonzero((codes[:, others] >= 0).all(axis=1))
+        table = np.moveaxis(zeros.allowed, zeros.axes.index(axis), -1)
+        allowed = table[tuple(codes[rows, other] for other in others)]
+        forced[rows] |= ~np.broadcast_to(allowed, (len(rows), table.shape[-1]))[:, :-1].any(axis=1)
+    return forced
+
 
 # Ways of drawing rows.
 METHODS = ("rounded", "independent")

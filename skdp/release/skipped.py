@@ -16,7 +16,7 @@ from .._validation import dyadic_floor
 from ..domain import Categorical, Domain, Numeric
 from ..mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from .files import fraction
-from .noise import chernoff
+from .models.noise import chernoff
 
 __all__ = ["SKIPPED", "SkippedRecords"]
 

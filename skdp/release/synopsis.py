@@ -26,29 +26,29 @@ from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.queries.conditions import with_names
 from ..mechanisms import discrete_laplace_variance
-from .answers import answer_queries, listed, means_of, sums_and_counts
 from .bands import read_bands
-from .box_model import BoxModel
-from .confidence import Confidence
 from .description import describe
 from .files import MOST_JSON, loss_from_data, loss_to_data, read_archive, write_archive
-from .group_errors import group_intervals
 from .grouping import Groups, group_table, grouped_sums, view_of
-from .model import Model
-from .moments import correlation, covariance, standard_deviation
-from .network_model import NetworkModel
+from .models.box_model import BoxModel
+from .models.model import Model
+from .models.network_model import NetworkModel
+from .models.views_model import ViewsModel
 from .pictures import plot_correlation_parts, plot_parts
-from .ranks import as_shares, quantiles
 from .report import report_page
 from .result import QueryResult
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
-from .statistics import proportion
-from .views_model import ViewsModel
-from .with_errors import (
+from .statistics.answers import answer_queries, listed, means_of, sums_and_counts
+from .statistics.confidence import Confidence
+from .statistics.moments import correlation, covariance, standard_deviation
+from .statistics.ranks import as_shares, quantiles
+from .statistics.sums import proportion
+from .statistics.with_errors import (
     column_statistic,
     correlation_matrix,
     count_results,
+    group_intervals,
     mean_results,
     sum_results,
     summable_columns,

@@ -1,7 +1,8 @@
 """Views of a table: total, columns, coarse tables of pairs, and grids of sets that were chosen.
 
-Everything measured becomes coefficients in one basis (`skdp.release.coefficients`). Rows are fitted
-to the tables of the chosen sets, and answers are what the rows say, corrected by the coefficients.
+Everything measured becomes coefficients in one basis (`skdp.release.models.coefficients`). Rows are
+fitted to the tables of the chosen sets, and answers are what the rows say, corrected by the
+coefficients.
 """
 
 from __future__ import annotations

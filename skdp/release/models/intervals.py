@@ -1,0 +1,502 @@
+"""Intervals for answers over boxes: one class for each kind of knowledge about the errors.
+
+An answer over boxes has two errors: the noise in the counts, whose distribution is public, and the
+uneven spread of the records inside boxes that the query cuts. Each class here says which of them
+its intervals cover and why.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..._types import FloatArray, IntArray
+from ..._validation import as_epsilon
+from ...mechanisms import discrete_laplace_variance
+from ..files import fraction
+from .arrays import checked_counts, frozen
+from .noise import noise_quantile
+
+__all__ = [
+    "IN_PROPORTION",
+    "AnySpread",
+    "BoundedSpread",
+    "Cut",
+    "Error",
+    "Errors",
+    "GaussianNoise",
+    "Intervals",
+    "KnownNoise",
+    "LeafErrorBound",
+    "intervals_from_arrays",
+]
+
+IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
+
+
+class Error(NamedTuple):
+    """Error of one answer: its standard deviation, reach of the interval, and its meaning."""
+
+    std: float
+    below: float
+    above: float
+    guarantee: str
+
+
+class Errors(NamedTuple):
+    """Errors of many answers, as `Error`: an array of each."""
+
+    std: FloatArray
+    below: FloatArray
+    above: FloatArray
+    guarantee: str
+
+    def part(self, places: slice) -> Errors:
+        """Some of the errors."""
+        return Errors(self.std[places], self.below[places], self.above[places], self.guarantee)
+
+
+class Cut(NamedTuple):
+    """How a query cuts the boxes.
+
+    Attributes
+    ----------
+    mean, low, high : ndarray of float64, shape (n_boxes,)
+        Mean, smallest and largest weight of the cells of each box.
+    counts : ndarray of shape (n_boxes,)
+        The released counts.
+    """
+
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+    counts: np.ndarray
+
+
+class _NoiseLaw:
+    """Discrete Laplace noise, independent in each box.
+
+    Parameters
+    ----------
+    epsilon : number or array-like
+        The noise is drawn at the dyadic floor of this epsilon (sensitivity 1); one number for all
+        boxes or one for each.
+    """
+
+    def __init__(self, epsilon: Any) -> None:
+        listed = [epsilon] if np.ndim(epsilon) == 0 else list(epsilon)
+        known: dict[Any, Fraction] = {}
+        for value in listed:
+            if value not in known:
+                known[value] = as_epsilon(value, "noise_epsilon")
+                discrete_laplace_variance(known[value])  # refuses what cannot be drawn
+        # One entry stands for all boxes.
+        self.epsilons = tuple(known[value] for value in listed)
+
+    def check(self, n_boxes: int) -> None:
+        if len(self.epsilons) not in (1, n_boxes):
+            raise ValueError(
+                f"noise_epsilon must be one number or one for each of the {n_boxes} boxes, "
+                f"got {len(self.epsilons)}."
+            )
+
+    def distinct(self, n_boxes: int) -> tuple[list[Fraction], IntArray]:
+        """Distinct epsilons of the noise, and which of them each box has."""
+        found, index = self._distinct
+        return found, np.zeros(n_boxes, dtype=np.int64) if len(self.epsilons) == 1 else index
+
+    @functools.cached_property
+    def _distinct(self) -> tuple[list[Fraction], IntArray]:
+        found = list(dict.fromkeys(self.epsilons))
+        position = {epsilon: i for i, epsilon in enumerate(found)}
+        return found, np.array([position[epsilon] for epsilon in self.epsilons], dtype=np.int64)
+
+    def variances(self, n_boxes: int) -> FloatArray:
+        found, index = self.distinct(n_boxes)
+        return np.array([discrete_laplace_variance(epsilon) for epsilon in found])[index]
+
+    def quantile(self, low: FloatArray, high: FloatArray, alpha: float) -> tuple[float, str]:
+        """Bound that ``sum max(low_i z_i, high_i z_i)`` exceeds with probability <= ``alpha``."""
+        found, index = self.distinct(len(high))
+        used = np.flatnonzero((low != 0) | (high != 0))
+        return noise_quantile(low[used], high[used], found, index[used], alpha)
+
+
+class _GaussianLaw(_NoiseLaw):
+    """The same noise, but a sum of it taken as Gaussian: quick, for many answers.
+
+    Where one box dominates, the quantile of its Laplace noise is larger, and is taken.
+
+    A bound on ``max(low z, high z)`` is the mean of the two weights times z and half their
+    difference times the absolute value of z, which is uncorrelated. Of a Laplace z with variance v
+    that has the mean ``sqrt(v / 2)`` and the variance ``v / 2``.
+    """
+
+    def __init__(self, law: _NoiseLaw, n_boxes: int) -> None:
+        self.epsilons = law.epsilons
+        self._variances = law.variances(n_boxes)
+
+    def quantile(self, low: FloatArray, high: FloatArray, alpha: float) -> tuple[float, str]:
+        middle, half, v = (low + high) / 2, (high - low) / 2, self._variances
+        variance = float(middle**2 @ v + half**2 @ v / 2)
+        scale = np.sqrt(v / 2)
+        gaussian = float(half @ scale) - float(ndtri(alpha)) * math.sqrt(variance)
+        one = float((np.maximum(np.abs(low), np.abs(high)) * scale).max(initial=0.0))
+        return max(gaussian, -one * math.log(2 * alpha)), "its sum taken as Gaussian"
+
+
+class Intervals:
+    """How far the truth may lie from an answer.
+
+    Parameters
+    ----------
+    epsilon : number or array-like, default=None
+        Epsilon of the discrete Laplace noise in the counts, one for all boxes or one for each.
+        Without it the model has no intervals.
+    """
+
+    # How reliable the stated confidence is, and what is covered where a query cuts boxes.
+    sure: ClassVar[str] = "at least"
+    covers: ClassVar[str] = (
+        ". It does not cover the uneven spread of records in boxes that the query cuts."
+    )
+
+    def __init__(self, epsilon: Any = None) -> None:
+        self.law = None if epsilon is None else _NoiseLaw(epsilon)
+
+    @property
+    def noise(self) -> _NoiseLaw:
+        """The distribution of the noise.
+
+        Raises
+        ------
+        ValueError
+            If it is not known.
+        """
+        if self.law is None:
+            raise ValueError(
+                "This release does not say how its noise is distributed, so it has no intervals. "
+                "Ask for the plain count."
+            )
+        return self.law
+
+    def with_gaussian_noise(self, n_boxes: int) -> Intervals:
+        """The same, with sums of the noise taken as Gaussian; ValueError if it is not known."""
+        self.variances(n_boxes)
+        quick = copy.copy(self)
+        if self.law is not None:
+            quick.law = _GaussianLaw(self.law, n_boxes)
+        return quick
+
+    def check(self, n_boxes: int) -> None:
+        """Raise ValueError if this does not fit the number of boxes."""
+        if self.law is not None:
+            self.law.check(n_boxes)
+
+    def variances(self, n_boxes: int) -> FloatArray:
+        """Variance of the noise in each box."""
+        return self.noise.variances(n_boxes)
+
+    def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
+        """Reach of an interval below and above the answer, and how the noise was bounded."""
+        return self._noise_only(cut, alpha)
+
+    def _noise_only(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
+        width, law = self.noise.quantile(cut.mean, cut.mean, alpha / 2)
+        return width, width, law
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        if self.law is None:
+            return {}, {}
+        found, index = self.law.distinct(1)
+        facts = {"noise_epsilon": [str(epsilon) for epsilon in found]}
+        return facts, {"noise_epsilon": index} if len(self.law.epsilons) > 1 else {}
+
+
+class KnownNoise(Intervals):
+    """The noise alone, exactly: ``sum(w_i c_i)`` and a quantile of ``sum(w_i z_i)``."""
+
+
+class GaussianNoise(Intervals):
+    """The noise alone, as Gaussian: for counts combined from several measurements.
+
+    Parameters
+    ----------
+    variance : array-like, shape (n_boxes,)
+        Variance of the noise in each box; boxes are treated as independent.
+    """
+
+    sure = "about"
+
+    def __init__(self, variance: Any) -> None:
+        super().__init__()
+        self.variance = frozen(variance, np.float64)
+
+    def check(self, n_boxes: int) -> None:
+        """Raise ValueError if this does not fit the number of boxes."""
+        valid = np.isfinite(self.variance) & (self.variance >= 0)
+        if self.variance.shape != (n_boxes,) or not valid.all():
+            raise ValueError(
+                f"noise_variance must hold a finite non-negative number for each of the "
+                f"{n_boxes} boxes."
+            )
+
+    def variances(self, n_boxes: int) -> FloatArray:
+        """Variance of the noise in each box."""
+        return self.variance
+
+    def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
+        """Reach of an interval below and above the answer, and how the noise was bounded."""
+        width = -float(ndtri(alpha / 2)) * math.sqrt(float(cut.mean**2 @ self.variance))
+        law = "known variances, taken as independent between boxes, their sum as Gaussian"
+        return width, width, law
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        return {}, {"noise_variance": self.variance}
+
+
+@dataclass(frozen=True)
+class LeafErrorBound:
+    r"""Upper bounds on the aggregation errors of all boxes at once, free with a noisy stop test.
+
+    A box that stopped at its test number n (counted over the whole run, 1, 2, ...) has, with
+    probability at least 1 - mu for all boxes together, an aggregation error of at most
+    ``theta + depth * delta + lam * log(n (n + 1) / (2 mu))``: the tests use fresh noise, and the
+    failure probabilities mu / (n (n + 1)) sum to mu. The bound uses nothing private, only the
+    released shape of the tree.
+
+    Parameters
+    ----------
+    theta, delta, lam : float
+        Threshold, bias per level and noise scale of the stop test, in records. Include in ``theta``
+        any error that the test rounds away.
+    depth : ndarray of int, shape (n_boxes,)
+        Level of each box; the root has 0.
+    test_number : ndarray of int, shape (n_boxes,)
+        Number of the test that stopped each box; 0 for a box of one cell, which has no
+        aggregation error and needs no test.
+    step : float, default=0.0
+        Lattice step of a discrete test noise; 0 for a continuous one. Its tail
+        ``P(noise >= t) <= r**(t / step) / (1 + r)`` with ``r = exp(-step / lam)`` replaces
+        ``exp(-t / lam) / 2``.
+    """
+
+    theta: float
+    delta: float
+    lam: float
+    depth: np.ndarray
+    test_number: np.ndarray
+    step: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("depth", "test_number"):
+            array = np.asarray(getattr(self, name))
+            if array.ndim != 1 or array.dtype.kind not in "iu" or (array < 0).any():
+                raise ValueError(f"{name} must hold one non-negative integer for each box.")
+            object.__setattr__(self, name, frozen(array, np.int64))
+        if len(self.depth) != len(self.test_number):
+            raise ValueError("depth and test_number must have the same length.")
+        for name in ("theta", "delta", "lam", "step"):
+            number = float(getattr(self, name))
+            if not (math.isfinite(number) and number >= 0):
+                raise ValueError(f"{name} must be finite and non-negative, got {number!r}.")
+            object.__setattr__(self, name, number)
+
+    def bounds(self, mu: float) -> np.ndarray:
+        """Bounds that hold for all boxes together with probability at least 1 - mu.
+
+        Parameters
+        ----------
+        mu : float
+            In (0, 1).
+
+        Returns
+        -------
+        ndarray of float64, shape (n_boxes,)
+        """
+        ratio = math.exp(-self.step / self.lam) if self.lam > 0 else 1.0
+        number = np.maximum(self.test_number, 1).astype(np.float64)
+        tail = np.log(number * (number + 1) / ((1 + ratio) * mu))
+        bound = self.theta + self.depth * self.delta + self.lam * np.maximum(tail, 0.0)
+        return np.where(self.test_number > 0, bound, 0.0)
+
+
+class BoundedSpread(Intervals):
+    r"""The noise, and the uneven spread inside boxes as far as released bounds allow.
+
+    Box i holds S_i records, released as c_i = S_i + z_i with known noise z_i, and X_i of them
+    meet the query (a weighted number, if bins are covered in part). With w_i the mean weight
+    of its cells, a_i the smallest and b_i the largest, X_i differs from w_i S_i by at most half the
+    aggregation error times b_i - a_i, together h_i. So X_i lies between the convex
+    ``g(S_i) = max(a_i S_i, w_i S_i - h_i)`` with slopes in [a_i, w_i] and the concave
+    ``f(S_i) = min(b_i S_i, w_i S_i + h_i)`` with slopes in [w_i, b_i], and
+
+        ``f(S_i) <= f(c_i) + max(-w_i z_i, -b_i z_i)``,
+        ``g(S_i) >= g(c_i) - max(a_i z_i, w_i z_i)``.
+
+    Summed over the boxes that the query cuts (a box covered entirely has X_i = S_i), the
+    released counts give the ends and the last terms a noise of known distribution. The bounds on
+    the aggregation errors, which hold for all boxes together, get half of ``1 - level`` and each
+    side a quarter. The minimum with b_i S_i matters: most boxes of a wide table are empty.
+
+    Parameters
+    ----------
+    epsilon : number or array-like, or None
+        As for :class:`Intervals`.
+    leaf_errors : LeafErrorBound
+        Released bounds on the aggregation errors.
+    """
+
+    covers = " and the uneven spread of records in boxes that the query cuts."
+
+    def __init__(self, epsilon: Any, leaf_errors: LeafErrorBound) -> None:
+        super().__init__(epsilon)
+        self.leaf_errors = leaf_errors
+
+    def check(self, n_boxes: int) -> None:
+        """Raise ValueError if this does not fit the number of boxes."""
+        super().check(n_boxes)
+        if len(self.leaf_errors.depth) != n_boxes:
+            raise ValueError(
+                f"leaf_errors bounds {len(self.leaf_errors.depth)} boxes, but there are {n_boxes}."
+            )
+
+    def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
+        """Reach of an interval below and above the answer, and how the noise was bounded."""
+        inside = cut.high > cut.low
+        if not inside.any():
+            return self._noise_only(cut, alpha)
+        misfit = (cut.high - cut.low) * self.leaf_errors.bounds(alpha / 2) / 2
+        counts = np.where(inside, cut.counts, 0.0)
+        expected = cut.mean * counts
+        noise_above, law = self.noise.quantile(cut.mean, cut.high, alpha / 4)
+        noise_below, _ = self.noise.quantile(cut.low, cut.mean, alpha / 4)
+        least = np.maximum(cut.low * counts, expected - misfit)
+        most = np.minimum(cut.high * counts, expected + misfit)
+        # With unlucky noise the answer itself could fall outside; the interval is then extended to
+        # it.
+        below = max(0.0, noise_below + float((expected - least)[inside].sum()))
+        above = max(0.0, noise_above + float((most - expected)[inside].sum()))
+        return below, above, law
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        facts, arrays = super().to_arrays()
+        bound = self.leaf_errors
+        facts["leaf_errors"] = {
+            name: getattr(bound, name) for name in ("theta", "delta", "lam", "step")
+        }
+        return facts, {**arrays, "depth": bound.depth, "test_number": bound.test_number}
+
+
+class AnySpread(Intervals):
+    """The noise, and any spread of the records inside boxes.
+
+    Nothing is known about the boxes except that no cell holds fewer than 0 records: with the
+    smallest weight a_i and the largest b_i of a cell, X lies between ``sum(a_i S_i)`` and ``sum(b_i
+    S_i)``, and each of the two sums is known up to the noise in it, which gets half of ``1 -
+    level``. If the answer comes from better counts than those whose noise is known, the interval is
+    extended to it where need be.
+
+    Parameters
+    ----------
+    epsilon : number or array-like, or None
+        As for :class:`Intervals`.
+    measured : array-like of int, shape (n_boxes,), default=None
+        Where the counts are estimates from these and other measurements: the counts with the
+        noise of ``epsilon``, which is independent of what the boxes are. Intervals are built on
+        them.
+    """
+
+    covers = " and any spread of the records in boxes that the query cuts."
+
+    def __init__(self, epsilon: Any = None, measured: Any = None) -> None:
+        super().__init__(epsilon)
+        self.measured = None if measured is None else np.asarray(measured)
+
+    def check(self, n_boxes: int) -> None:
+        """Raise ValueError if this does not fit the number of boxes."""
+        super().check(n_boxes)
+        if self.measured is not None:
+            self.measured = checked_counts(self.measured, n_boxes)
+
+    def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
+        """Reach of an interval below and above the answer, and how the noise was bounded."""
+        measured = cut.counts if self.measured is None else self.measured
+        value = float(cut.mean @ cut.counts)
+        noise_above, law = self.noise.quantile(cut.high, cut.high, alpha / 2)
+        noise_below, _ = self.noise.quantile(cut.low, cut.low, alpha / 2)
+        below = max(0.0, value - float(cut.low @ measured) + noise_below)
+        above = max(0.0, float(cut.high @ measured) + noise_above - value)
+        return below, above, law
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        facts, arrays = super().to_arrays()
+        kept = {} if self.measured is None else {"measured": self.measured}
+        return {**facts, "uneven": True}, {**arrays, **kept}
+
+
+def _of_keywords(
+    noise_epsilon: Any = None,
+    noise_variance: Any = None,
+    leaf_errors: LeafErrorBound | None = None,
+    uneven: bool = False,
+    measured: Any = None,
+) -> Intervals:
+    """Intervals from the keywords of files.
+
+    Raises
+    ------
+    ValueError
+        If the keywords exclude each other.
+    """
+    if measured is not None and not uneven:
+        raise ValueError("measured needs uneven=True: other intervals are built on counts.")
+    if noise_epsilon is not None and noise_variance is not None:
+        raise ValueError("Give noise_epsilon or noise_variance, not both.")
+    if uneven and (leaf_errors is not None or noise_variance is not None):
+        raise ValueError("Give one of uneven, leaf_errors and noise_variance, not more.")
+    if noise_variance is not None:
+        return GaussianNoise(noise_variance)
+    if uneven:
+        return AnySpread(noise_epsilon, measured)
+    if leaf_errors is not None:
+        return BoundedSpread(noise_epsilon, leaf_errors)
+    return KnownNoise(noise_epsilon)
+
+
+def intervals_from_arrays(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Intervals:
+    """The inverse of `Intervals.to_arrays`; ValueError for what does not fit together."""
+    epsilon: Any = None
+    if "noise_epsilon" in facts:
+        distinct = [fraction(text) for text in facts["noise_epsilon"]]
+        if "noise_epsilon" in arrays:
+            index = arrays["noise_epsilon"]
+            if index.dtype.kind not in "iu" or (index < 0).any():
+                raise ValueError("noise_epsilon must hold positions")
+            epsilon = [distinct[i] for i in index.tolist()]
+        else:
+            (epsilon,) = distinct
+    leaf_errors = None
+    if "leaf_errors" in facts:
+        leaf_errors = LeafErrorBound(
+            **facts["leaf_errors"], depth=arrays["depth"], test_number=arrays["test_number"]
+        )
+    return _of_keywords(
+        noise_epsilon=epsilon,
+        noise_variance=arrays.get("noise_variance"),
+        leaf_errors=leaf_errors,
+        uneven=facts.get("uneven") is True,
+        measured=arrays.get("measured"),
+    )

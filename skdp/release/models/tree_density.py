@@ -1,0 +1,313 @@
+"""TreeDensity: attributes joined by released pairs, otherwise conditionally independent.
+
+There is one node for each attribute and one edge for each pair whose joint view was released; the
+edges form no cycle. Attributes are independent given those between them, so that the density is
+
+    ``prod mu_j(x_j)  *  prod T_ab(x_a, x_b) / (mu_a(x_a) mu_b(x_b))``
+
+over nodes and edges. The answer to any conjunction of conditions follows exactly by passing
+messages along the edges, in time that grows with the sizes of the views and never with the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ..._arrays import running_sums
+from ..._types import CodeArray, FloatArray, IntArray
+
+__all__ = ["PairTable", "TreeDensity", "couple", "inverse", "inverse_rows"]
+
+# --- tables with given margins, and sums over groups of codes
+
+
+def couple(
+    table: FloatArray, rows: FloatArray, columns: FloatArray, rounds: int = 20
+) -> FloatArray:
+    """Scale a table until its margins are exactly the given ones, without negative cells.
+
+    Iterative proportional fitting comes close. Then rows and columns with too large sums are scaled
+    down and the remainder is added as an outer product, which makes both margins exact for any
+    table.
+
+    Parameters
+    ----------
+    table : ndarray of shape (m, n)
+        Not negative.
+    rows, columns : ndarray of shape (m,), (n,)
+        The margins to reach, not negative, with equal sums.
+    rounds : int, default=20
+        Number of rounds of the fitting.
+
+    Returns
+    -------
+    ndarray of float64, shape (m, n)
+
+    References
+    ----------
+    J. Altschuler, J. Weed, P. Rigollet, "Near-linear time approximation algorithms for optimal
+    transport via Sinkhorn iteration", NeurIPS 2017 (the last step).
+    """
+    fitted = np.array(table, dtype=np.float64)
+    for _ in range(rounds):
+        fitted *= _ratio(rows, fitted.sum(axis=1))[:, None]
+        fitted *= _ratio(columns, fitted.sum(axis=0))[None, :]
+    fitted *= np.minimum(_ratio(rows, fitted.sum(axis=1)), 1.0)[:, None]
+    fitted *= np.minimum(_ratio(columns, fitted.sum(axis=0)), 1.0)[None, :]
+    below = np.maximum(rows - fitted.sum(axis=1), 0.0)
+    right = np.maximum(columns - fitted.sum(axis=0), 0.0)
+    missing = right.sum()
+    if missing > 0:
+        fitted += np.outer(below, right / missing)
+    return fitted
+
+
+def _ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
+    return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+
+
+def group_sums(values: FloatArray, groups: IntArray | None, n_groups: int) -> FloatArray:
+    """Sums of ``values`` over the groups of codes; without groups the values themselves."""
+    if groups is None:
+        return values
+    sums: FloatArray = np.bincount(groups, weights=values, minlength=n_groups).astype(
+        np.float64, copy=False
+    )
+    return sums
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """The joint view of two attributes.
+
+    Attributes
+    ----------
+    axes : tuple of two int
+        Positions of the attributes.
+    table : ndarray of float64
+        Probabilities of the pairs of groups of codes, one axis for each attribute. They sum to 1.
+    """
+
+    axes: tuple[int, int]
+    table: FloatArray
+
+
+class TreeDensity:
+    """A density over the domain: attributes joined by released pair tables without a cycle.
+
+    Parameters
+    ----------
+    marginals : sequence of ndarray
+        Probability of each code, one vector for each attribute.
+    edges : sequence of PairTable
+        No cycle among them; their margins are the grouped marginals.
+    groups : mapping of int to ndarray of int
+        Group of each code, for the attributes whose codes the pair tables merge.
+
+    Raises
+    ------
+    ValueError
+        If the edges have a cycle or the sizes do not fit.
+    """
+
+    def __init__(
+        self,
+        marginals: Sequence[FloatArray],
+        edges: Sequence[PairTable] = (),
+        groups: Mapping[int, IntArray] | None = None,
+    ) -> None:
+        self.marginals = [np.asarray(mu, dtype=np.float64) for mu in marginals]
+        self.groups = {} if groups is None else dict(groups)
+        self.edges = list(edges)
+        self.sizes = [
+            int(self.groups[axis].max()) + 1 if axis in self.groups else len(mu)
+            for axis, mu in enumerate(self.marginals)
+        ]
+        self.grouped = [
+            group_sums(mu, self.groups.get(axis), size)
+            for axis, (mu, size) in enumerate(zip(self.marginals, self.sizes, strict=True))
+        ]
+        self._means: dict[int, csr_matrix] = {}
+        neighbours: list[list[tuple[int, FloatArray]]] = [[] for _ in self.marginals]
+        for edge in self.edges:
+            a, b = edge.axes
+            if edge.table.shape != (self.sizes[a], self.sizes[b]):
+                raise ValueError(f"The table of the attributes {a} and {b} has the wrong shape.")
+            neighbours[a].append((b, edge.table))
+            neighbours[b].append((a, edge.table.T))
+        n = len(self.marginals)
+        self.parent = np.full(n, -1, dtype=np.int64)
+        self.root = np.arange(n)
+        # conditional[j]: probability of each group of j (columns) given the parent's (rows).
+        self.conditional: list[FloatArray | None] = [None] * n
+        self.order: list[int] = []
+        seen = np.zeros(n, dtype=bool)
+        for start in range(n):
+            if seen[start]:
+                continue
+            seen[start] = True
+            queue = [start]
+            for node in queue:
+                for other, table in neighbours[node]:
+                    if other == self.parent[node]:
+                        continue
+                    if seen[other]:
+                        raise ValueError("The pair tables of a density must not form a cycle.")
+                    seen[other] = True
+                    self.parent[other], self.root[other] = node, start
+                    mass = table.sum(axis=1)
+                    # For parent groups of probability 0, the child follows its own view.
+                    self.conditional[other] = np.where(
+                        mass[:, None] > 0,
+                        table / np.where(mass > 0, mass, 1.0)[:, None],
+                        self.grouped[other][None, :],
+                    )
+                    queue.append(other)
+            self.order += queue
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_means": {}}
+
+    def lift(self, axis: int, weights: FloatArray) -> FloatArray:
+        """Mean weight of the codes in each group, (n_groups, n_queries)."""
+        groups = self.groups.get(axis)
+        if groups is None:
+            return weights
+        if axis not in self._means:
+            mass = self.grouped[axis]
+            inside = np.where(mass[groups] > 0, self.marginals[axis], 1.0)
+            inside /= np.bincount(groups, weights=inside)[groups]
+            self._means[axis] = csr_matrix((inside, (groups, np.arange(len(groups)))))
+        return self._means[axis] @ weights
+
+    def expectation(self, axes: Sequence[int], weights: Mapping[int, FloatArray]) -> FloatArray:
+        """Expected product of weights of the given attributes.
+
+        Parameters
+        ----------
+        axes : sequence of int
+        weights : mapping of int to ndarray of shape (size, n_queries)
+
+        Returns
+        -------
+        ndarray of float64, shape (n_queries,)
+        """
+        n_queries = next(iter(weights.values())).shape[1]
+        result = np.ones(n_queries)
+        message: dict[int, FloatArray] = {}
+        gathered: dict[int, int] = {}
+        wanted: dict[int, int] = {}
+        for axis in axes:
+            message[axis] = self.lift(axis, weights[axis])
+            gathered[axis] = 1
+            root = int(self.root[axis])
+            wanted[root] = wanted.get(root, 0) + 1
+        # From the leaves upward, to the node where the conditions of a component meet.
+        for node in reversed(self.order):
+            if node not in message:
+                continue
+            if gathered[node] == wanted[int(self.root[node])]:
+                result *= self.grouped[node] @ message[node]
+                continue
+            conditional = self.conditional[node]
+            assert conditional is not None  # a root has gathered everything below it
+            above = int(self.parent[node])
+            passed = conditional @ message.pop(node)
+            message[above] = message[above] * passed if above in message else passed
+            gathered[above] = gathered.get(above, 0) + gathered[node]
+        return result
+
+    def pair(self, a: int, b: int) -> FloatArray:
+        """Joint probabilities of the groups of two attributes, (n_groups_a, n_groups_b)."""
+        if self.root[a] != self.root[b]:
+            return np.outer(self.grouped[a], self.grouped[b])
+        lines = []
+        for axis in (a, b):
+            line = [axis]
+            while self.parent[line[-1]] >= 0:
+                line.append(int(self.parent[line[-1]]))
+            lines.append(line)
+        common = set(lines[0]) & set(lines[1])
+        down = []
+        for line in lines:
+            path = [node for node in line if node not in common]
+            matrix: FloatArray | None = None
+            for node in reversed(path):
+                step = self.conditional[node]
+                assert step is not None
+                matrix = step if matrix is None else matrix @ step
+            down.append((matrix, line[len(path)]))
+        (left, meeting), (right, _) = down
+        joint = np.diag(self.grouped[meeting]) if left is None else left.T * self.grouped[meeting]
+        return joint if right is None else joint @ right
+
+    def expand(self, axis: int, table: FloatArray, position: int) -> FloatArray:
+        """Spread the groups of one axis of a table over their codes."""
+        groups = self.groups.get(axis)
+        if groups is None:
+            return table
+        mass = self.grouped[axis]
+        size = np.bincount(groups, minlength=self.sizes[axis])
+        share = np.where(
+            mass[groups] > 0,
+            self.marginals[axis] / np.where(mass > 0, mass, 1.0)[groups],
+            1.0 / size[groups],
+        )
+        shape = [1] * table.ndim
+        shape[position] = len(share)
+        return np.take(table, groups, axis=position) * share.reshape(shape)
+
+    def sample(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
+        """Draw records, each attribute given its parent; (n_samples, n_attributes) codes."""
+        n = len(self.marginals)
+        group = np.zeros((n, n_samples), dtype=np.int64)
+        codes = np.empty((n_samples, n), dtype=np.int32, order="F")
+        for node in self.order:
+            u = generator.random(n_samples)
+            conditional = self.conditional[node]
+            if conditional is None:
+                group[node] = inverse(self.grouped[node], u)
+            else:
+                group[node] = inverse_rows(conditional, group[self.parent[node]], u)
+            if node in self.groups:
+                codes[:, node] = self.codes_in_groups(
+                    node, group[node], generator.random(n_samples)
+                )
+            else:
+                codes[:, node] = group[node]
+        return codes
+
+    def codes_in_groups(self, axis: int, drawn: IntArray, u: FloatArray) -> IntArray:
+        """Codes of an attribute drawn inside the given groups, from uniform numbers."""
+        groups = self.groups[axis]
+        order = np.argsort(groups, kind="stable")
+        mass = self.marginals[axis]
+        inside = np.where(self.grouped[axis][groups] > 0, mass, 1.0)[order]
+        reach = running_sums(inside)
+        first = np.searchsorted(groups[order], np.arange(self.sizes[axis] + 1))
+        low, high = reach[first[drawn]], reach[first[drawn + 1]]
+        position = np.searchsorted(reach, low + u * (high - low), side="right") - 1
+        return order[np.clip(position, first[drawn], first[drawn + 1] - 1)]
+
+
+def inverse(probabilities: FloatArray, u: FloatArray) -> IntArray:
+    """Positions drawn with the given probabilities, from uniform numbers."""
+    reach = np.cumsum(probabilities)
+    last = int(np.flatnonzero(probabilities > 0)[-1])
+    return np.minimum(np.searchsorted(reach / reach[-1], u, side="right"), last)
+
+
+def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
+    """Positions drawn with the probabilities in one row each of a table."""
+    reach = np.cumsum(table, axis=1)
+    reach /= reach[:, -1:]
+    # All rows as one sorted array: row r lies between r and r + 1.
+    line = (reach + np.arange(len(table))[:, None]).ravel()
+    found = np.searchsorted(line, rows + u, side="right") - rows * table.shape[1]
+    last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)
+    return np.clip(found, 0, last[rows])

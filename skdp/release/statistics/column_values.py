@@ -1,0 +1,154 @@
+"""The numbers of columns among the records of a conjunction, as weights of codes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._types import FloatArray
+from ...domain import Domain, Numeric
+from ...domain.binning.contents import Points
+from ...domain.queries.conditions import parts_of
+from ...domain.queries.regions import Region, RegionUnion, attribute_of, everything
+from ...domain.rules.declared import TotalOf
+from ..models.model import Weights
+from ..queries import weights_of
+
+__all__ = ["Numbers", "Selected", "joined_parts", "scaled", "selected", "summands"]
+
+
+class Numbers(NamedTuple):
+    """The numbers of a column, for each code of the measured column that decides it.
+
+    Attributes
+    ----------
+    axis : int
+    mean : ndarray of float64
+        Of the numbers that the code stands for, or of those covered by a condition.
+    variance : ndarray of float64
+        Of numbers that are spread evenly.
+    reach : ndarray of float64
+        Largest distance of a number from ``mean``.
+    """
+
+    axis: int
+    mean: FloatArray
+    variance: FloatArray
+    reach: FloatArray
+
+
+class Selected:
+    """Records of a conjunction that have a number in each of some columns.
+
+    Parameters
+    ----------
+    regions : mapping of str to Region
+    domain : Domain
+    columns : sequence of str
+        Columns with numbers: `Numeric`, or `Categorical` whose categories are numbers.
+
+    Attributes
+    ----------
+    weights : dict of int to ndarray
+        Of the records.
+    numbers : list of Numbers
+        Of each column.
+    """
+
+    def __init__(
+        self, regions: Mapping[str, Region], domain: Domain, columns: Sequence[str]
+    ) -> None:
+        told = dict(regions)
+        for column in columns:
+            attribute = attribute_of(column, domain)
+            told[column] = (told.get(column) or everything(column, attribute)).without_missing()
+        self.weights: Weights = weights_of(told, domain)
+        self.numbers = [_numbers(column, told[column], domain) for column in columns]
+
+    @classmethod
+    def of(cls, weights: Weights, numbers: Sequence[Numbers]) -> Selected:
+        """Records whose weights, and whose numbers by the code of some axis, are known."""
+        made = cls.__new__(cls)
+        made.weights, made.numbers = weights, list(numbers)
+        return made
+
+    def times(self, *factors: tuple[int, FloatArray]) -> dict[int, FloatArray]:
+        """Weights of the records times functions of single columns."""
+        result = dict(self.weights)
+        for axis, vector in factors:
+            result[axis] = result[axis] * vector
+        return result
+
+    def within(self, weights: Weights) -> Selected:
+        """The same with other weights of the records."""
+        other = copy.copy(self)
+        other.weights = weights
+        return other
+
+    def ends(self, place: int = 0) -> tuple[float, float]:
+        """Smallest and largest number of a column that a record can have."""
+        axis, mean, _, reach = self.numbers[place]
+        held = self.weights[axis] > 0
+        if not held.any():
+            held = np.ones(len(mean), dtype=bool)
+        return float((mean - reach)[held].min()), float((mean + reach)[held].max())
+
+
+def selected(query: Any, domain: Domain, columns: Sequence[str]) -> list[Selected]:
+    """Disjoint conjunctions of the records of a query with numbers in some columns."""
+    return [Selected(regions, domain, columns) for regions in parts_of(query, domain)]
+
+
+def summands(column: str, domain: Domain) -> tuple[str, ...]:
+    """The columns that a column is the sum of."""
+    rule = domain.structure.derived.get(column) if isinstance(column, str) else None
+    return tuple(rule.parts) if isinstance(rule, TotalOf) else (column,)
+
+
+def scaled(weights: Weights, factor: float, domain: Domain) -> dict[int, FloatArray]:
+    """Weights of records, times a number."""
+    axis = min(weights, default=0)
+    vector = weights.get(axis, np.ones(domain.shape[axis]))
+    return {**weights, axis: vector * factor}
+
+
+def joined_parts(
+    first: Sequence[Mapping[str, Region]], second: Sequence[Mapping[str, Region]]
+) -> list[dict[str, Region]]:
+    """Conjunctions of two unions of disjoint conjunctions."""
+    return [_both(one, two) for one in first for two in second]
+
+
+def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Region]:
+    result = dict(one)
+    for name, region in two.items():
+        if name not in result:
+            result[name] = region
+        elif isinstance(region, RegionUnion) and isinstance(result[name], RegionUnion):
+            pieces = [result[name].intersect(part).parts for part in region.parts]
+            result[name] = RegionUnion(region.attribute, sum(pieces, ()))
+        elif isinstance(region, RegionUnion):
+            result[name] = region.intersect(result[name])
+        else:
+            result[name] = result[name].intersect(region)
+    return result
+
+
+def _numbers(column: str, region: Region, domain: Domain) -> Numbers:
+    attribute = domain[column]
+    share, moment = region.weights(), region.moment()
+    mean = np.divide(moment, share, out=np.zeros(len(share)), where=share > 0)
+    variance, reach = np.zeros(len(mean)), np.zeros(len(mean))
+    if isinstance(attribute, Numeric):
+        bins, held = attribute.bins, attribute.contents
+        width = np.diff(np.asarray(attribute.edges, dtype=np.float64)) * share[:bins]
+        step = held.grid.step() if isinstance(held, Points) else 0.0
+        variance[:bins] = np.maximum(width**2 - step**2, 0.0) / 12.0
+        low, high = held.span(np.arange(bins))
+        reach[:bins] = np.maximum(high - mean[:bins], mean[:bins] - low) * (share[:bins] > 0)
+    structure = domain.structure
+    lifted = (structure.lifted(column, each) for each in (mean, variance, reach))
+    return Numbers(domain.index(structure.base_of(column)), *lifted)
