@@ -213,7 +213,12 @@ class Population:
             self.weights /= self.weights.sum()
 
     def settle(self, targets: Sequence[Target], rounds: int) -> None:
-        """Proportional fitting of the weights alone: the rows stay as they are."""
+        """Proportional fitting of the weights alone: the rows stay as they are.
+
+        Rows cannot meet all tables at once where some cells have none. Single columns come last: they
+        are known best, and asked for most.
+        """
+        targets = sorted(targets, key=lambda target: -len(target.axes))
         cells = [self._cells(target.axes, target.groups) for target in targets]
         for _ in range(rounds):
             for target, cell in zip(targets, cells, strict=True):

@@ -17,6 +17,9 @@ __all__ = ["as_model"]
 
 Tables = dict[tuple[int, int], FloatArray]
 
+# Rounds of fitting weights after records were replaced.
+_SETTLED = 6
+
 
 def as_model(
     population: Population,
@@ -54,6 +57,14 @@ def as_model(
     weights = population.weights
     if laws.rules is not None:
         rows, weights = laws.mended(rows, weights, laws.independent(views), generator)
+        # Records that replace others move the margins; weights move them back.
+        population.columns = [
+            column if each.groups is None else each.groups[column].astype(np.int32)
+            for column, each in zip(rows.T, attributes, strict=True)
+        ]
+        population.weights = weights / weights.sum()
+        population.settle(targets, _SETTLED)
+        weights = population.weights
     if joint is not None:
         rows, weights = _joined(rows, weights, joint, laws, total)
     if joint is not None or laws.rules is not None:
