@@ -17,9 +17,8 @@ import skdp
 from skdp._random import noise_source
 from skdp.exceptions import DomainError
 from skdp.kernels.privbayes import largest_table, privbayes, privbayes_parts
-from skdp.kernels.privbayes.candidates import Candidates
-from skdp.kernels.privbayes.conditionals import conditional
-from skdp.kernels.privbayes.network import learn_network
+from skdp.kernels.privbayes.measure import conditional
+from skdp.kernels.privbayes.network import Candidates, learn_network
 from skdp.kernels.privbayes.scores import SCORES, Entropy, Independence, MaximumJoint
 from skdp.release import Conditional, NetworkDensity, NetworkModel, network_density
 from skdp.release.network_given import _choose, draw_network_given

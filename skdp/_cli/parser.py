@@ -588,7 +588,7 @@ def _run_report(options: Namespace) -> int:
 
 
 def _run_ledger(options: Namespace) -> int:
-    from .others import ledger
+    from .views import ledger
 
     return ledger(options)
 
@@ -600,12 +600,12 @@ def _run_verify(options: Namespace) -> int:
 
 
 def _run_audit(options: Namespace) -> int:
-    from .others import audit
+    from .views import audit
 
     return audit(options)
 
 
 def _run_demo(options: Namespace) -> int:
-    from .others import demo
+    from .views import demo
 
     return demo(options)

@@ -22,10 +22,9 @@ from ..release.files import MOST_JSON, TupleKeys
 from ..rows import LazyRows, count_rows
 from . import files, statistics, tables
 from .model import CubeModel
-from .names import as_names, check_names, names_of
-from .plan import CONSISTENCIES, CubePlan, as_order
+from .plan import CONSISTENCIES, CubePlan, as_names, as_order, check_names, names_of
 from .sources import STRATEGIES, cuboid_weights, find_sources, given_sources, variance_limit
-from .sums import check_value, exact_sums, value_grid
+from .statistics import check_value, exact_sums, value_grid
 
 __all__ = ["DataCube"]
 

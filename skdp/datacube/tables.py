@@ -18,7 +18,7 @@ from .._names import free_name
 from .._types import FloatArray
 from .._validation import as_integer, check_choice
 from ..domain import Date, Datetime, Numeric
-from .names import check_names, titles
+from .plan import check_names, titles
 
 __all__ = ["all_cuboids", "cross_table", "tidy_table"]
 

@@ -34,13 +34,17 @@ from .._validation import (
 )
 from ..accounting import PrivacyLoss, charge
 from ._inversion import as_sensitivity, noise_rate
-from ._lattice import REACH, as_answers, as_held, as_lattice, round_to_lattice
 from ._noise import (
+    REACH,
+    as_answers,
+    as_held,
     as_integers,
+    as_lattice,
     discrete_laplace,
     discrete_laplace_variance,
     geometric,
     geometric_variance,
+    round_to_lattice,
 )
 
 __all__ = ["SparseVector", "sparse_vector_top_k"]

@@ -13,8 +13,7 @@ from .._validation import as_integer, check_choice
 from ..domain import Date, Datetime
 from ..exceptions import DomainError
 from ..kernels.additive import PairPlan, Prior, Records, fit_additive
-from .base import ModelOfClasses, ModelOfGroups, ModelOfNumbers, plain
-from .grouping import Grouping, group_values
+from .base import Grouping, ModelOfClasses, ModelOfGroups, ModelOfNumbers, group_values, plain
 from .shapes import PairFunction, ShapeFunction, merged_labels
 
 __all__ = ["PrivateAdditiveClassifier", "PrivateAdditiveRegressor"]

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from .._types import BoolArray, FloatArray
 from ..domain.values import MAX_INTEGER, is_missing
 from .columns import numpy_column
-from .holding import Held, scaled
-from .types import ColumnType
+from .holding import ColumnType, Held, scaled
 
 __all__ = ["ColumnPlan", "cast_column", "plain_column", "plain_objects"]
 

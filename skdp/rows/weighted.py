@@ -9,8 +9,7 @@ import numpy as np
 from .._arrays import batches
 from .._types import CodeArray, IntArray
 from .coded import CodedRows
-from .passes import marginals_of, plan_pass, split
-from .tallies import Codes, Tallies
+from .passes import Codes, Tallies, marginals_of, plan_pass, split
 
 __all__ = ["weighted_tables"]
 

@@ -1,10 +1,8 @@
 """HDPView: recursive bisection of a table by aggregation error.
 
 ==============  ====================================================================================
-``bisection``   `hdpview`: blocks of all levels, from the whole table to the counts
+``bisection``   `hdpview`: blocks of all levels; cuts and their errors, exact and chosen with noise
 ``parameters``  the parts of the budget, calibrations
-``errors``      aggregation errors, in exact integers
-``cuts``        scores of cuts, and the private choice
 ==============  ====================================================================================
 """
 

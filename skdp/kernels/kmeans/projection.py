@@ -26,11 +26,9 @@ from ..._random import NoiseSource
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace
 from ...rows import CodedRows
-from .assign import BLOCK, nearest
-from .auto import averaged_counts
-from .lloyd import best_kmeans, swapped
+from .auto import averaged_counts, grid_sketch
+from .lloyd import BLOCK, best_kmeans, nearest, swapped
 from .rows import clipped, noisy_sums
-from .sketch import grid_sketch
 from .task import Clustering, Task, cluster_masses, cluster_released
 
 __all__ = ["MANY_AXES", "projected"]

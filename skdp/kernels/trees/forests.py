@@ -15,8 +15,7 @@ from ..._validation import split_epsilon
 from ..additive import Records
 from .fitting import auto_depth, class_totals, grow_tree
 from .growing import Growth
-from .model import TreeModel
-from .splits import Splits
+from .model import Splits, TreeModel
 
 __all__ = ["fit_forest", "forest_parts"]
 
