@@ -1496,7 +1496,7 @@ PARTS = {
     "kernels.kmeans.task.Task.measure_total, discrete_laplace": "records",
     "kernels.privbayes.measure.measure_tables, discrete_laplace": "tables",
     "kernels.privbayes.measure.privbayes, discrete_laplace": "total",
-    "kernels.privbayes.network.learn_network, selection": "network",
+    "kernels.privbayes.measure.learn_network, selection": "network",
     "kernels.privpfc.selection.measure_grid_counts, discrete_laplace": "counts",
     "kernels.privpfc.selection.merged_groupings, discrete_laplace": "grid",
     "kernels.privpfc.selection.select_grid, selection": "grid",

@@ -23,7 +23,7 @@ from skdp.kernels.trees import (
     growing,
     one_split,
 )
-from skdp.kernels.trees import forests as forests_module
+from skdp.kernels.trees import fitting as forests_module
 from skdp.kernels.trees.fitting import (
     auto_depth,
     level_weights,

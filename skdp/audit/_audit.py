@@ -132,7 +132,40 @@ class AuditResult(Result):
         -------
         matplotlib Axes
         """
-        return _plot_result(self, ax)
+        from ..plotting import axes_or_new, current_inks
+
+        ax = axes_or_new(ax, (5.0, 4.0))
+        inks, table = current_inks(), self.table
+        colour = inks.main if self.passed else inks.bad
+        floor = 0.2 / table["trials"].iloc[0]
+        values = np.maximum(table["frequency"].to_numpy(), floor)
+        low = np.maximum(table["lower"].to_numpy(), floor)
+        high = table["upper"].to_numpy()
+        less = 1 if self.event.direction.startswith("dataset") else 0
+        # Above the band the more likely side contradicts the claim, even with the less likely side
+        # at the upper end of what its count allows.
+        limit = min(high[less] * np.exp(self.epsilon), 1.0)
+        bottom = max(low.min() / 4, floor / 2)
+        ax.axhspan(bottom, limit, color=inks.faint, alpha=0.5, lw=0)
+        errors = [np.maximum(values - low, 0), np.maximum(high - values, 0)]
+        ax.errorbar(np.arange(2), values, yerr=errors, fmt="o", color=colour, capsize=6, lw=2)
+        for place, value in enumerate(table["frequency"]):
+            ax.annotate(
+                f"{value:.3g}", (place, values[place]), (10, 0), textcoords="offset points",
+                va="center", color=colour,
+            )  # fmt: skip
+        _plot_bracket(ax, 0.5, values[less], values[less] * np.exp(self.epsilon), self.epsilon)
+        ax.set_yscale("log")
+        ax.set_ylim(bottom, max(2.0 * values.max(), limit * 1.5, 1.5 * values[less]))
+        ax.set_xlim(-0.6, 1.6)
+        ax.set_xticks(np.arange(2), ["dataset", "neighbour"])
+        ax.set_ylabel("frequency of the event")
+        ax.set_title(
+            f"{self.name}: {self.verdict}\nclaimed epsilon = {self.epsilon:g}, found at least "
+            f"{self.epsilon_lower_bound:.3g} at {100 * self.confidence:.6g}% confidence",
+            fontsize="medium",
+        )
+        return ax
 
 
 def reachable_epsilon(n_trials: int, confidence: float = 0.999) -> float:
@@ -428,44 +461,6 @@ def _name(mechanism: Any) -> str:
 
 
 # --- pictures
-
-
-def _plot_result(result: AuditResult, ax: Any = None) -> Any:
-    """Both frequencies of the event with their bounds, and how far apart the claim allows them."""
-    from ..plotting import axes_or_new, current_inks
-
-    ax = axes_or_new(ax, (5.0, 4.0))
-    inks, table = current_inks(), result.table
-    colour = inks.main if result.passed else inks.bad
-    floor = 0.2 / table["trials"].iloc[0]
-    values = np.maximum(table["frequency"].to_numpy(), floor)
-    low = np.maximum(table["lower"].to_numpy(), floor)
-    high = table["upper"].to_numpy()
-    less = 1 if result.event.direction.startswith("dataset") else 0
-    # Above the band the more likely side contradicts the claim, even with the less likely side
-    # at the upper end of what its count allows.
-    limit = min(high[less] * np.exp(result.epsilon), 1.0)
-    bottom = max(low.min() / 4, floor / 2)
-    ax.axhspan(bottom, limit, color=inks.faint, alpha=0.5, lw=0)
-    errors = [np.maximum(values - low, 0), np.maximum(high - values, 0)]
-    ax.errorbar(np.arange(2), values, yerr=errors, fmt="o", color=colour, capsize=6, lw=2)
-    for place, value in enumerate(table["frequency"]):
-        ax.annotate(
-            f"{value:.3g}", (place, values[place]), (10, 0), textcoords="offset points",
-            va="center", color=colour,
-        )  # fmt: skip
-    _plot_bracket(ax, 0.5, values[less], values[less] * np.exp(result.epsilon), result.epsilon)
-    ax.set_yscale("log")
-    ax.set_ylim(bottom, max(2.0 * values.max(), limit * 1.5, 1.5 * values[less]))
-    ax.set_xlim(-0.6, 1.6)
-    ax.set_xticks(np.arange(2), ["dataset", "neighbour"])
-    ax.set_ylabel("frequency of the event")
-    ax.set_title(
-        f"{result.name}: {result.verdict}\nclaimed epsilon = {result.epsilon:g}, found at least "
-        f"{result.epsilon_lower_bound:.3g} at {100 * result.confidence:.6g}% confidence",
-        fontsize="medium",
-    )
-    return ax
 
 
 def _plot_bracket(ax: Any, x: float, low: float, high: float, epsilon: float) -> None:

@@ -4,9 +4,8 @@
 ``plan``        `CubePlan`: which cuboids are measured, and how accurate each will be; their names
 ``sources``     the search for the cuboids to measure, and plans kept on disk
 ``cube``        `DataCube`: parameters, ``fit`` and queries
-``model``       `CubeModel`: a released cube in the form that questions of synopses take
 ``statistics``  counts, sums and means with intervals; exact sums of a column, in integers
-``tables``      answers from released tables: slices, groups, cross tables
+``tables``      answers from released tables: slices, groups, cross tables; questions of synopses
 ``files``       what ``save`` writes and ``load`` reads
 ==============  ===================================================================================
 

@@ -21,10 +21,10 @@ from ..release.confidence import Confidence
 from ..release.files import MOST_JSON, TupleKeys
 from ..rows import LazyRows, count_rows
 from . import files, statistics, tables
-from .model import CubeModel
 from .plan import CONSISTENCIES, CubePlan, as_names, as_order, check_names, names_of
 from .sources import STRATEGIES, cuboid_weights, find_sources, given_sources, variance_limit
 from .statistics import check_value, exact_sums, value_grid
+from .tables import CubeModel
 
 __all__ = ["DataCube"]
 

@@ -8,8 +8,7 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ===============  ===================================================================================
 ``frames``       `Frame`: a table in memory, of any library
 ``columns``      one column of NumPy, pandas, Polars or PyArrow; dates and times as numbers
-``plain``        every cell as a number, or as a text, whatever the table is
-``tables``       makes, cuts and completes tables of the user's library
+``tables``       makes, cuts and completes tables of the user's library; cells as numbers or text
 ``layout``       `Layout`: what a table looks like, so that drawn rows look the same
 ``holding``      types of columns in words, and which can hold the values of a domain
 ``casts``        drawn values as columns of a type
@@ -17,9 +16,8 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ``expressions``  codes, dates and quotients as expressions of an engine
 ``coded``        rows of codes that stay in an engine, in batches or counted
 ``parquet``      columns and rows of a Parquet file
-``coding``       codes each record, keeps a few rows of each person, counts
+``coding``       codes each record, keeps a few rows of each person, counts, sums integers
 ``passes``       counts of many tables: which one pass counts, which together, and their sums
-``weighted``     sums of integers of the rows over the cells of many tables
 ``counts``       `CountTable`: distinct coded rows and their numbers
 ``projected``    `ProjectedCounts`: counts of rows that stay in an engine
 ===============  ===================================================================================
@@ -38,6 +36,7 @@ from .coding import (
     count_rows,
     few_of_each,
     weighted_rows,
+    weighted_tables,
 )
 from .columns import Column, object_array
 from .counts import CountTable
@@ -46,9 +45,10 @@ from .frames import UNFIT, Frame, as_array, as_column, as_frame, as_labels, list
 from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
 from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
-from .plain import as_numbers, as_texts
 from .projected import Counts, EngineTables, ProjectedCounts
 from .tables import (
+    as_numbers,
+    as_texts,
     build_frame,
     column_names,
     complete_table,
@@ -57,7 +57,6 @@ from .tables import (
     select_columns,
     take_rows,
 )
-from .weighted import weighted_tables
 
 __all__ = [
     "MOST_AT_ONCE",

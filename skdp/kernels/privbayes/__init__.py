@@ -2,8 +2,7 @@
 
 ================  ==================================================================================
 ``scores``        the scores R, F and mutual information, and how much one record changes them
-``network``       attribute-parent pairs, selected one after the other among maximal sets of parents
-``measure``       all of it: parts of epsilon, theta-usefulness, conditional probabilities
+``measure``       all of it: parts of epsilon, theta-usefulness, the network, its probabilities
 ================  ==================================================================================
 """
 

@@ -1,15 +1,13 @@
 """Decision trees, and forests of them.
 
 =============  ==================================================================================
-``fitting``    `fit_tree`: DiffPID3, DiffPC-4.5, and a better plan of the budget; shares and pruning
-``forests``    `fit_forest`: trees on records of their own, or on all records
+``fitting``    `fit_tree`: DiffPID3, DiffPC-4.5, and a better plan; `fit_forest`; shares and pruning
 ``growing``    level by level, the best split of every node with noise, by any quality
 ``model``      `Splits`, the public ways to divide a column; `TreeModel`: what is released
 =============  ==================================================================================
 """
 
-from .fitting import ALGORITHMS, fit_tree, tree_parts
-from .forests import fit_forest, forest_parts
+from .fitting import ALGORITHMS, fit_forest, fit_tree, forest_parts, tree_parts
 from .growing import QUALITIES, check_quality
 from .model import Splits, TreeModel, binary_splits, one_split
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import beta
 
 from ..._arrays import integer_sums
+from ..._random import sampling_generator
 from ..._types import FloatArray, IntArray
 from ..._validation import split_epsilon
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
@@ -21,8 +22,9 @@ from .model import Node, Splits, TreeModel, parents_of
 __all__ = [
     "ALGORITHMS",
     "auto_depth",
-    "class_totals",
+    "fit_forest",
     "fit_tree",
+    "forest_parts",
     "grow_tree",
     "plain_shares",
     "shrunk_shares",
@@ -109,7 +111,7 @@ def fit_tree(
         Released numbers of records of the classes.
     """
     # Privacy. Released: the classes of all records, then the tree, one after the other.
-    total = class_totals(records, n_classes, parts["total"], random_state)
+    total = _class_totals(records, n_classes, parts["total"], random_state)
     epsilon = parts["model"]
     growth = Growth(records, menu, n_classes)
     if algorithm == "auto":
@@ -121,7 +123,7 @@ def fit_tree(
     return (_prune_errors(model) if algorithm == "c4.5" and prune else model), total
 
 
-def class_totals(
+def _class_totals(
     records: Records, n_classes: int, epsilon: Fraction, random_state: Any
 ) -> FloatArray:
     """Noisy number of records of each class."""
@@ -365,3 +367,85 @@ def _reachable(nodes: Sequence[Node | None], model: TreeModel) -> TreeModel:
         if stays
     )
     return TreeModel(left, model.class_counts[kept], model.shares[kept])
+
+
+# --- forests: trees on records of their own, or all trees on all records
+
+
+def forest_parts(epsilon: Fraction) -> dict[str, Fraction]:
+    """Parts of epsilon: the numbers of records of the classes, and the trees."""
+    return split_epsilon(epsilon, {"total": Fraction(1, 50), "model": Fraction(49, 50)})
+
+
+def fit_forest(
+    records: Records,
+    menu: Sequence[Splits],
+    n_classes: int,
+    parts: Mapping[str, Fraction],
+    random_state: Any,
+    *,
+    n_trees: int,
+    rows: str,
+    quality: str = "clipped",
+    max_depth: int | None = None,
+    max_features: float = 1.0,
+) -> tuple[list[TreeModel], FloatArray]:
+    """Fit a forest to records.
+
+    Parameters
+    ----------
+    records : Records
+    menu : sequence of Splits
+        The splits of each column.
+    n_classes : int
+    parts : mapping of str to Fraction
+        See `forest_parts`.
+    random_state : NoiseSource
+    n_trees : int
+    rows : {"apart", "shared"}
+        Each record in one tree, which its own coin draws; or all records in all trees.
+    quality : {"max", "gini", "clipped", "information"}
+    max_depth : int or None
+        None: as many levels as pay.
+    max_features : float
+        Share of the columns that each tree may split, drawn for each.
+
+    Returns
+    -------
+    models : list of TreeModel
+    total : ndarray of shape (n_classes,)
+        Released numbers of records of the classes.
+    """
+    # Privacy. Released: the classes of all records, then the trees with the rest. "apart":
+    # a record is in the tree that its own coin draws, whatever other records there are, so all
+    # trees together cost the epsilon of one. "shared": they share it in equal parts. Columns of a
+    # tree are drawn by public coins.
+    total = _class_totals(records, n_classes, parts["total"], random_state)
+    epsilon = parts["model"] if rows == "apart" else parts["model"] / n_trees
+    mine = total / n_trees if rows == "apart" else total
+    depth = auto_depth(float(mine.sum()) * float(epsilon), menu, max_depth)
+    coins = sampling_generator(random_state)
+    n_columns = max(1, math.ceil(max_features * len(menu)))
+    models = []
+    for part in _shared_out(records, n_trees, rows, random_state):
+        drawn = np.sort(coins.permutation(len(menu))[:n_columns])
+        growth = Growth(part, menu, n_classes)
+        models.append(
+            grow_tree(growth, quality, epsilon, mine, depth, True, random_state, drawn, n_trees)
+        )
+    return models, total
+
+
+def _shared_out(records: Records, n_trees: int, rows: str, source: Any) -> Iterator[Records]:
+    """The records of each tree: private."""
+    if rows == "shared":
+        for _ in range(n_trees):
+            yield records
+        return
+    number = np.repeat(np.arange(len(records.counts)), records.counts)
+    content = np.column_stack([records.groups, records.labels])[number]
+    tree = source.record_below(n_trees, len(number), content)
+    for each in range(n_trees):
+        counts: IntArray = np.bincount(number[tree == each], minlength=len(records.counts))
+        here = counts > 0
+        yield Records(records.groups[here], records.labels[here], counts[here], records.n_groups)
