@@ -1,7 +1,7 @@
 """Readings: maps from outputs to integer codes, among which events are chosen.
 
 A reading is the bin of a number, a frequent value, the structure of a mixed output, or a tuple of
-readings. `_fitting` chooses their bins from trials.
+readings. `_events` chooses their bins from trials.
 """
 
 from __future__ import annotations

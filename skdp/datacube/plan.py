@@ -305,7 +305,7 @@ class CubePlan(TupleKeys):
         return float(self._origin), float(self._origin + self._width)
 
     def _of_ends(self, ends):
-        """Weights of count and sum that give a weighted sum of the two ends, see `model`."""
+        """Weights of count and sum that give a weighted sum of the two ends, see `CubeModel`."""
         lower, upper = self._range
         slope = (float(ends[0]) - float(ends[1])) / (upper - lower)
         return float(ends[1]) - slope * lower, slope

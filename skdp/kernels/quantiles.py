@@ -6,7 +6,7 @@ epsilon ("independent"), or by splitting (AppQuant, Kaplan, Schnapp and Stemmer,
 middle one first, and then those below and those above it on the records of their own side
 ("recursive"). A record is on one side only, so that epsilon is divided by the number of levels and
 not by the number of quantiles. On a short line they may also come from noisy counts ("tree", see
-`quantile_tree`). `plan_quantiles` predicts the error of all, from public facts.
+`TreePlan`). `plan_quantiles` predicts the error of all, from public facts.
 """
 
 from __future__ import annotations

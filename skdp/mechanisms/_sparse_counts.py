@@ -1,7 +1,7 @@
 """`sparse_counts`: noisy counts of all cells of a huge domain; the large ones are released.
 
 Noise on every cell, a threshold, and no list of the cells: the empty cells that pass are drawn
-directly (`_false_cells`).
+directly.
 """
 
 from __future__ import annotations

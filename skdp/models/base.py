@@ -335,6 +335,20 @@ class ModelOfClasses(ClassifierMixin, ModelOfLabels):
             shares[:, : len(self.classes_)] if len(self.classes_) > 1 else np.ones((len(scores), 1))
         )
 
+    def predict(self, X):
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         # On the few rows of a small table the noise dominates.
@@ -361,6 +375,19 @@ class ModelOfNumbers(RegressorMixin, ModelOfLabels):
         """Scores, cut to the declared range."""
         half, middle = self._units()
         return np.clip(scores, middle - half, middle + half)
+
+    def predict(self, X):
+        """Expected target of each row, within the declared range.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self._within(self._scores(X))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""Linear models: coefficients of public features."""
+"""Linear models: coefficients of public features, for classes and for numbers."""
 
 from __future__ import annotations
 
@@ -363,19 +363,6 @@ class _Regression(_LinearEstimator, ModelOfNumbers):
 
     def _shown(self, values):
         return values[0]
-
-    def predict(self, X):
-        """Expected target of each row, within the declared range.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return self._within(self._scores(X))
 
 
 class PrivateLinearRegression(_Regression):

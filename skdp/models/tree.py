@@ -1,4 +1,4 @@
-"""Private decision trees: DiffPID3, DiffPC-4.5, and better than both."""
+"""Private decision trees: DiffPID3, DiffPC-4.5, and better than both; forests; released trees."""
 
 from __future__ import annotations
 
@@ -312,20 +312,6 @@ class _ModelOfTrees(ModelOfGroups, ModelOfClasses):
         for tree in trees:
             shares += tree.model.shares[tree.model.reach(groups)]
         return shares / len(trees)
-
-    def predict(self, X):
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        shares = self.predict_proba(X)
-        return self.classes_[np.argmax(shares, axis=1)]
 
     def _group_rows(self, X, tree):
         """Group of each row in each column; -1 if the domain has none."""

@@ -1,4 +1,4 @@
-"""From rows to counts: code each record, keep a few rows of each person, count."""
+"""From rows to counts: code each record, keep a few rows of each person, count or add up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building and slicing tables, in the library of the user's table."""
+"""Building, slicing and completing tables, in the library of the user's table; plain cells."""
 
 from __future__ import annotations
 

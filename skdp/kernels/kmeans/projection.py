@@ -7,7 +7,7 @@ means of the clusters that were found.
 
 Privacy (neighbours add or remove one record). The signs of the projection are random and
 independent of the records, so that the projected rows are like other public functions of each row.
-A grid of four of them costs its part of the budget as in `sketch`. Every other step uses labels and
+A grid of four of them costs its part of the budget as in `auto`. Every other step uses labels and
 centres that are frozen: a record has one label, so it is in one cell of a histogram of lengths,
 adds 1 to one count, and to one cluster's sums integers whose absolute values sum to at most a
 released bound. Each of the three has a part of the step's budget, and the steps add up to epsilon.

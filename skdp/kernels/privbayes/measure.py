@@ -1,4 +1,7 @@
-"""The whole measurement of PrivBayes, from a table of counts to a released network."""
+"""The whole measurement of PrivBayes, from a table of counts to a released network.
+
+The parts of the budget, the choice of the network pair by pair, and its conditional probabilities.
+"""
 
 from __future__ import annotations
 
