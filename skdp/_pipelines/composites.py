@@ -246,7 +246,9 @@ def _transformed_target(composite: TransformedTargetRegressor, name: str, rows: 
     if composite.transformer is not None:
         steps, behind = visit(composite.transformer, child(name, "transformer"), rows)
     else:
-        outcome = row_by_row(_as_transformer(composite), rows.range)
+        func, inverse = composite.func, composite.inverse_func
+        alone = FunctionTransformer(func, inverse_func=inverse, check_inverse=False)
+        outcome = row_by_row(alone, rows.range)
         steps, behind = judged(outcome, child(name, "func"), kind_of(composite), rows)
     # What is known about targets says nothing about the rows.
     behind = replace(behind, range=rows.range)
@@ -261,12 +263,6 @@ def _transformed_target(composite: TransformedTargetRegressor, name: str, rows: 
         "Turn it inside out: PrivateRegressor(TransformedTargetRegressor(...), synthesizer).",
     )
     return [*steps, *inner, own], replace(rows, range=Range())
-
-
-def _as_transformer(composite: TransformedTargetRegressor) -> FunctionTransformer:
-    return FunctionTransformer(
-        composite.func, inverse_func=composite.inverse_func, check_inverse=False
-    )
 
 
 # --- searches of scikit-learn: every candidate is fitted to every fold, and scored on true rows

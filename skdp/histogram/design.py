@@ -160,8 +160,11 @@ class Plan:
                 # Its leaves are the categories, in the order of the taxonomy.
                 given, codes = Categorical(attribute.categories, taxonomy=given).hierarchy()
             tree = Tree.from_parents(given.parents)
+        elif isinstance(given, Tree):
+            # A checked copy, without cached results, which the caller cannot change.
+            tree = Tree(given.parent, given.lower, given.upper, given.order)
         elif given is not None:
-            tree = own_tree(given) if isinstance(given, Tree) else Tree.from_intervals(given)
+            tree = Tree.from_intervals(given)
         elif isinstance(attribute, Categorical) and not attribute.ordered:
             tree = hierarchy.level_tree(n, [n])
         elif not is_word(self.branching, "auto"):
@@ -253,11 +256,6 @@ class Plan:
         else:
             found = lines.ahp(exact, n, loss.parts, random_state=source)
         return found._replace(order=codes[found.order])
-
-
-def own_tree(tree: Tree) -> Tree:
-    """A checked copy of a tree, without cached results, which the caller cannot change."""
-    return Tree(tree.parent, tree.lower, tree.upper, tree.order)
 
 
 def sum_variance(weights: np.ndarray, blue: Blue) -> float:

@@ -80,7 +80,11 @@ def _neutral(values: pd.Series, missing: BoolArray, plan: ColumnPlan) -> NDArray
         return _positions(values, missing, plan.categories)
     if kind in ("date", "datetime", "period"):
         unit = "D" if kind == "date" else plan.type.unit if kind == "datetime" else "s"
-        naive = values.dt.tz_convert("UTC").dt.tz_localize(None) if _zone(values) else values
+        naive = (
+            values.dt.tz_convert("UTC").dt.tz_localize(None)
+            if isinstance(values.dtype, pd.DatetimeTZDtype)
+            else values
+        )
         return naive.to_numpy().astype(f"M8[{unit}]")
     if kind == "text" and plan.held.kind in ("day", "time"):
         return _iso(values, missing, plan.held.kind)
@@ -173,10 +177,6 @@ def _iso(values: pd.Series, missing: BoolArray, kind: str) -> NDArray[Any]:
         if not missing[place]:
             texts[place] = (value.date() if kind == "day" else value).isoformat()
     return texts
-
-
-def _zone(values: pd.Series) -> bool:
-    return isinstance(values.dtype, pd.DatetimeTZDtype)
 
 
 def _to_numpy(

@@ -237,12 +237,7 @@ class _Builder:
         return len(new)
 
     def grids(self) -> NDArray[np.int16]:
-        return _distinct(np.concatenate(self.blocks))
-
-
-def _distinct(grids: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Distinct rows, in lexicographic order."""
-    return np.unique(grids, axis=0)
+        return np.unique(np.concatenate(self.blocks), axis=0)
 
 
 def _shuffled(items: Sequence[Any], source: NoiseSource) -> list[Any]:
@@ -385,7 +380,7 @@ def neighbouring_grids(
         pool = np.concatenate(
             [pool, _changed(start, sizes, others, axes, order, limit, room, source)]
         )
-    return _distinct(pool)
+    return np.unique(pool, axis=0)
 
 
 def _changed(
@@ -424,7 +419,7 @@ def _changed(
         for position in range(order):
             chosen = drawn[:, position]
             grids[np.arange(len(drawn)), flat_axes[chosen]] = flat_options[chosen]
-        grids = _distinct(grids)
+        grids = np.unique(grids, axis=0)
     everything = list(range(n_axes))
     grids = grids[_cells(sizes, everything, grids.astype(np.int64)) <= limit]
     if len(grids) > room:
