@@ -13,26 +13,17 @@
 
 from .calibration import calibrate
 from .first import first_round, located
-from .fitting import (
-    additive_parts,
-    calibration_share,
-    fit_additive,
-    location_share,
-    shared_weight,
-)
-from .links import UNIT, Identity, Link, Logit, fixed
-from .model import AdditiveModel, PairTerm, Prior, mean_size
+from .fitting import additive_parts, calibration_share, fit_additive, location_share, shared_weight
+from .links import UNIT, Identity, Logit, fixed
+from .model import Prior, mean_size
 from .pairs import PairPlan
 from .records import Records, released_total
 
 __all__ = [
     "UNIT",
-    "AdditiveModel",
     "Identity",
-    "Link",
     "Logit",
     "PairPlan",
-    "PairTerm",
     "Prior",
     "Records",
     "additive_parts",

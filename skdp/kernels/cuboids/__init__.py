@@ -28,15 +28,7 @@ from __future__ import annotations
 from .bmax import plan_bmax
 from .functionals import Functional, Terms
 from .l2 import consistent_l2
-from .lattices import (
-    MAX_CELLS,
-    MAX_CUBOIDS,
-    MAX_SOURCE_CELLS,
-    Lattice,
-    check_extent,
-    dimensions_of,
-    lattice,
-)
+from .lattices import MAX_SOURCE_CELLS, Lattice, check_extent, dimensions_of, lattice
 from .lp import check_lp_size, consistent_lp, simulated_interactions
 from .optimized import plan_optimized
 from .plans import Plan, equal_shares, plan_all, plan_base
@@ -51,8 +43,6 @@ from .variances import (
 )
 
 __all__ = [
-    "MAX_CELLS",
-    "MAX_CUBOIDS",
     "MAX_SOURCE_CELLS",
     "Functional",
     "Lattice",

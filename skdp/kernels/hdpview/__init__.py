@@ -6,10 +6,9 @@
 ==============  ====================================================================================
 """
 
-from .bisection import HDPViewRelease, hdpview
+from .bisection import hdpview
 from .parameters import (
     CALIBRATIONS,
-    Calibration,
     HDPViewParameters,
     hdpview_parameters,
     hdpview_parts,
@@ -18,9 +17,7 @@ from .parameters import (
 
 __all__ = [
     "CALIBRATIONS",
-    "Calibration",
     "HDPViewParameters",
-    "HDPViewRelease",
     "hdpview",
     "hdpview_parameters",
     "hdpview_parts",

@@ -12,18 +12,16 @@
 """
 
 from .auto import fit_auto
-from .design import Column, Design, LinearModel
+from .design import Column, Design
 from .functional import check_moments, fit_functional
 from .genetic import fit_genetic
-from .moments import Components, check_components, principal_components
+from .moments import check_components, principal_components
 from .naive_bayes import fit_naive_bayes
 from .search import fit_local_search
 
 __all__ = [
     "Column",
-    "Components",
     "Design",
-    "LinearModel",
     "check_components",
     "check_moments",
     "fit_auto",

@@ -8,13 +8,11 @@
 """
 
 from .fitting import ALGORITHMS, fit_forest, fit_tree, forest_parts, tree_parts
-from .growing import QUALITIES, check_quality
-from .model import Splits, TreeModel, binary_splits, one_split
+from .growing import check_quality
+from .model import TreeModel, binary_splits, one_split
 
 __all__ = [
     "ALGORITHMS",
-    "QUALITIES",
-    "Splits",
     "TreeModel",
     "binary_splits",
     "check_quality",
