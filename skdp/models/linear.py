@@ -96,6 +96,35 @@ class _LinearEstimator(ModelOfLabels):
 
 
 class _LinearClassifier(_LinearEstimator, ModelOfClasses):
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        classes=None,
+        solver="auto",
+        one_hot="categories",
+        max_groups=32,
+        crossover=True,
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.solver = solver
+        self.one_hot = one_hot
+        self.max_groups = max_groups
+        self.crossover = crossover
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
     def _shown(self, values):
         return np.atleast_1d(values)
 
@@ -235,35 +264,6 @@ class PrivateLogisticRegression(_LinearClassifier):
 
     _loss = "logistic"
 
-    def __init__(
-        self,
-        epsilon=1.0,
-        *,
-        domain=None,
-        target=None,
-        classes=None,
-        solver="auto",
-        one_hot="categories",
-        max_groups=32,
-        crossover=True,
-        max_contributions=None,
-        unit=None,
-        ledger=None,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.solver = solver
-        self.one_hot = one_hot
-        self.max_groups = max_groups
-        self.crossover = crossover
-        self.max_contributions = max_contributions
-        self.unit = unit
-        self.ledger = ledger
-        self.random_state = random_state
-
     def predict_proba(self, X):
         """Probability of each class.
 
@@ -324,35 +324,6 @@ ledger, random_state
 
     _loss = "hinge"
     _solvers = ("auto", "local-search", "genetic")
-
-    def __init__(
-        self,
-        epsilon=1.0,
-        *,
-        domain=None,
-        target=None,
-        classes=None,
-        solver="auto",
-        one_hot="categories",
-        max_groups=32,
-        crossover=True,
-        max_contributions=None,
-        unit=None,
-        ledger=None,
-        random_state=None,
-    ):
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.solver = solver
-        self.one_hot = one_hot
-        self.max_groups = max_groups
-        self.crossover = crossover
-        self.max_contributions = max_contributions
-        self.unit = unit
-        self.ledger = ledger
-        self.random_state = random_state
 
 
 # --- linear regression and ridge regression

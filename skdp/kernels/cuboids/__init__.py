@@ -12,8 +12,7 @@ Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by f
 
 ==============  ====================================================================
 `lattices`      the cuboids, which of them contain which, and how large a cube can be
-`variances`     variances after least squares, and from one best source: without consistency
-`functionals`   weighted sums of cells: the law of their noise
+`variances`     variances after least squares, from one best source, and of weighted sums of cells
 `l2`            L2 consistency: weighted least squares
 `lp`            L1 and Linf consistency: linear programs, and their variances by simulation
 `plans`         All and Base: measure every cuboid, or the base alone; greedy covers
@@ -26,7 +25,6 @@ Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by f
 from __future__ import annotations
 
 from .bmax import plan_bmax
-from .functionals import Functional, Terms
 from .l2 import consistent_l2
 from .lattices import MAX_SOURCE_CELLS, Lattice, check_extent, dimensions_of, lattice
 from .lp import check_lp_size, consistent_lp, simulated_interactions
@@ -34,6 +32,8 @@ from .optimized import plan_optimized
 from .plans import Plan, equal_shares, plan_all, plan_base
 from .pmost import plan_pmost
 from .variances import (
+    Functional,
+    Terms,
     best_sources,
     blue_variances,
     box_variances,
