@@ -1470,7 +1470,7 @@ PARTS = {
     "kernels.additive.calibration.newton_step, discrete_laplace": "model",
     "kernels.blocks.paid_blocks, discrete_laplace": "total",
     "kernels.blocks.aggregate, discrete_laplace": "output",
-    "kernels.trees.fitting.class_totals, discrete_laplace": "total",
+    "kernels.trees.fitting._class_totals, discrete_laplace": "total",
     "kernels.trees.fitting.grow_tree, discrete_laplace": "model",
     "kernels.trees.fitting._published, discrete_laplace": "model",
     "kernels.trees.growing.Growth.divide, selection": "model",
