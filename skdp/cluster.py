@@ -31,8 +31,8 @@ from .kernels.kmeans.algorithms import (
     ROW_ALGORITHMS,
     algorithm_parts,
 )
-from .kernels.kmeans.assign import nearest
 from .kernels.kmeans.cells import cover, even_edges
+from .kernels.kmeans.lloyd import nearest
 from .kernels.kmeans.task import Task
 from .mechanisms import discrete_laplace_variance
 from .release import Boxes, BoxModel, KnownNoise, Synopsis

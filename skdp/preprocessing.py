@@ -16,7 +16,7 @@ from ._base import (
     warn_of_emptiness,
 )
 from .domain import Domain, Numeric
-from .kernels.quantile_tree import TreePlan
+from .kernels.quantiles import TreePlan
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .rows import as_frame, as_numbers, as_texts
 

@@ -25,19 +25,15 @@ from skdp.kernels.additive import (
     calibration,
     first,
     fit_additive,
-    histograms,
     located,
     pairs,
-    scaling,
 )
-from skdp.kernels.additive.calibration import calibrate
-from skdp.kernels.additive.draft import Draft
-from skdp.kernels.additive.effects import Prior
-from skdp.kernels.additive.histograms import agreed, column_shares, measure_columns
+from skdp.kernels.additive.calibration import _GRAIN, _REACH, _moments, calibrate
+from skdp.kernels.additive.first import agreed, column_shares, measure_columns
+from skdp.kernels.additive.model import Draft, Prior
 from skdp.kernels.additive.pairs import coarse_axis
-from skdp.kernels.additive.scaling import _GRAIN, _REACH, _moments
 from skdp.mechanisms import noisy_max
-from skdp.models.grouping import group_values
+from skdp.models.base import group_values
 from skdp.models.shapes import merged_labels
 
 # ------------------------------------------------------------------------------ links and records
@@ -107,16 +103,16 @@ def test_a_step_has_noise_for_what_a_record_moves_at_most(link, monkeypatch):
         calls.append((epsilon, sensitivity))
         return values
 
-    monkeypatch.setattr(scaling, "discrete_laplace", recorded)
+    monkeypatch.setattr(calibration, "discrete_laplace", recorded)
     records = Records(np.zeros((1, 1), dtype=np.int64), np.zeros(1, int), np.ones(1, int), (1,))
-    scaling.newton_step(
+    calibration.newton_step(
         records,
         link,
         lambda groups: np.zeros((len(groups), link.n_outputs), dtype=np.int64),
         lambda groups: np.full((2, len(groups), link.n_outputs), UNIT),
         np.zeros(2),
         1.0,
-        scaling.Spread(0.3, 0.3, 0.15),
+        calibration.Spread(0.3, 0.3, 0.15),
         Fraction(1),
         noise_source(0),
     )
@@ -512,7 +508,7 @@ def test_parts_and_plan_sum_to_epsilon():
     groups = rng.integers(0, 4, (5_000, 2))
     records = Records(groups, groups[:, 0] // 2, np.ones(5_000, dtype=np.int64), (4, 4))
     priors = [Prior(4, range(4)), Prior(4, None)]
-    original = histograms.discrete_laplace
+    original = first.discrete_laplace
     # One factor of all columns; then weights of each, and more and more rounds. Pairs are listed,
     # chosen, or do not pay.
     plans = [None, *(PairPlan([range(4), None], **asked) for asked in ASKED)]
@@ -531,7 +527,7 @@ def test_parts_and_plan_sum_to_epsilon():
             return noisy_max(*args, **kwargs)
 
         with pytest.MonkeyPatch.context() as patch:
-            for module in (calibration, histograms, pairs, scaling):
+            for module in (calibration, first, pairs, calibration):
                 patch.setattr(module, "discrete_laplace", watch)
             patch.setattr(pairs, "noisy_max", watch_choice)
             fit_additive(records, Logit(2), priors, epsilon, 5_000.0, source, plan)

@@ -55,7 +55,7 @@ from skdp.audit import (
     sparse_vector_probability,
     synopsis_features,
 )
-from skdp.audit._bounds import BOUNDS, clopper_pearson, log_ratio_bound
+from skdp.audit._events import BOUNDS, clopper_pearson, log_ratio_bound
 from skdp.audit._library import run_entry
 from skdp.exceptions import InsecureSeedWarning
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Numeric
 from skdp.__main__ import main
-from skdp._cli import csv_lines
+from skdp._cli import sources
 from skdp._cli.progress import Progress
 from skdp.rows import parquet
 
@@ -356,9 +356,9 @@ LINE = st.lists(FIELD, min_size=3, max_size=5).map(b",".join)
 )
 def test_every_line_is_read_as_if_it_were_alone(lines):
     def read(content):
-        lines = csv_lines.lines_of(io.BytesIO(content))
-        records = csv_lines.records_of(lines, csv_lines.Form())
-        return csv_lines.read_records(records, FIELDS, FIELDS)
+        lines = sources.lines_of(io.BytesIO(content))
+        records = sources.records_of(lines, sources.Form())
+        return sources.read_records(records, FIELDS, FIELDS)
 
     together = read(b"\n".join(lines))
     alone = [read(line) for line in lines]

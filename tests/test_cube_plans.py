@@ -11,7 +11,7 @@ import pytest
 from test_datacube import ROWS, make
 
 from skdp import Categorical, DataCube, Domain
-from skdp.datacube import kept
+from skdp.datacube import sources
 from skdp.datacube.sources import find_sources, search
 from skdp.kernels import cuboids
 from skdp.kernels.cuboids import lattice, optimized
@@ -140,17 +140,17 @@ def test_a_directory_that_cannot_be_used_costs_nothing(shelf):
 
 
 def test_where_plans_are_kept(monkeypatch, tmp_path):
-    assert kept.directory() is None
+    assert sources.directory() is None
     monkeypatch.delenv("SKDP_CACHE_DIR")
-    monkeypatch.setattr(kept.sys, "platform", "linux")
+    monkeypatch.setattr(sources.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     if os.name != "nt":
-        assert kept.directory() == tmp_path / "skdp"
-        monkeypatch.setattr(kept.sys, "platform", "darwin")
-        assert kept.directory().parts[-3:] == ("Library", "Caches", "skdp")
+        assert sources.directory() == tmp_path / "skdp"
+        monkeypatch.setattr(sources.sys, "platform", "darwin")
+        assert sources.directory().parts[-3:] == ("Library", "Caches", "skdp")
 
     def homeless():
         raise RuntimeError
 
-    monkeypatch.setattr(kept.Path, "home", homeless)
-    assert kept.directory() is None
+    monkeypatch.setattr(sources.Path, "home", homeless)
+    assert sources.directory() is None

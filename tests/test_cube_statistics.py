@@ -11,7 +11,7 @@ from test_datacube import DOMAIN, ROWS, make, people, true_table
 import skdp
 from skdp import Categorical, DataCube, Domain, Numeric
 from skdp.datacube import cube as cube_module
-from skdp.datacube.model import CubeModel
+from skdp.datacube.tables import CubeModel
 from skdp.exceptions import InsecureSeedWarning
 
 HOLES = people(600, 3)
@@ -107,7 +107,7 @@ def test_intervals_of_linear_programs_are_called_approximate():
 
 def test_many_terms_are_taken_as_gaussian(counts, monkeypatch):
     exact = counts.count("age > 25", return_interval=True)
-    monkeypatch.setattr("skdp.datacube.model._MAX_TERMS", 0)
+    monkeypatch.setattr("skdp.datacube.tables._MAX_TERMS", 0)
     quick = counts.count("age > 25", return_interval=True)
     assert quick.std == pytest.approx(exact.std) and "about" in quick.guarantee
     assert quick.upper == pytest.approx(exact.upper, rel=0.05)

@@ -30,7 +30,7 @@ from skdp.kernels.cuboids import (
     plan_pmost,
     simulated_interactions,
 )
-from skdp.kernels.cuboids.objective import Objective
+from skdp.kernels.cuboids.optimized import Objective
 from skdp.mechanisms import discrete_laplace_variance
 
 ADULT = (9, 16, 7, 15, 6, 5, 2, 2)

@@ -19,8 +19,6 @@ from skdp.kernels.hdpview import CALIBRATIONS as CHOICES
 from skdp.kernels.hdpview import (
     HDPViewParameters,
     bisection,
-    cuts,
-    errors,
     hdpview,
     hdpview_parameters,
     hdpview_parts,
@@ -131,7 +129,7 @@ def test_cut_scores_are_exact(score, drawn):
     cells, table, boxes = drawn
     if not boxes:
         return
-    score_of, _ = cuts.SCORES[score]
+    score_of, _ = bisection.SCORES[score]
     found = score_of(in_kernel_form(table, boxes), columns_of(table), table.counts)
     expected = [
         expected_score(score, cells, lower, upper, left, right)
@@ -148,7 +146,7 @@ def test_one_record_moves_the_scores_of_a_block_within_the_range(score, cells):
     if cells.size < 2:
         return
     box = [(np.zeros(cells.ndim, dtype=int), np.array(cells.shape))]
-    score_of, range_of = cuts.SCORES[score]
+    score_of, range_of = bisection.SCORES[score]
 
     def scores(x):
         table = as_table(x)
@@ -173,7 +171,7 @@ SHELF = np.r_[20, np.zeros(9, dtype=int), np.full(791, 10)]
     ("score", "cells", "record", "widest"), [("error", EDGE, 400, 16), ("imbalance", SHELF, 0, 8)]
 )
 def test_score_ranges_are_attained(score, cells, record, widest):
-    score_of, range_of = cuts.SCORES[score]
+    score_of, range_of = bisection.SCORES[score]
     box = [(np.array([0]), np.array([801]))]
     changes = []
     for x in (cells, cells + (np.arange(801) == record)):
@@ -213,8 +211,8 @@ def test_errors_of_huge_counts_and_huge_blocks_do_not_overflow():
     rows = np.array([[0] * 60, [1] * 60])
     table = CountTable.from_codes(rows, (30,) * 60, np.array([2**40, 2**40]))
     sides = np.full((1, 60), 30)
-    n_cells, rest = errors.cells_of(sides)
-    assert n_cells[0] == rest.max() == errors.MANY_CELLS
+    n_cells, rest = bisection.cells_of(sides)
+    assert n_cells[0] == rest.max() == bisection.MANY_CELLS
     parts = hdpview_parts(Fraction(1), table.shape)
     release = hdpview(table, parts, random_state=0)
     assert release.counts.sum() == pytest.approx(2**41, rel=1e-6)
@@ -224,7 +222,7 @@ def test_imbalance_of_many_records_and_codes_is_exact():
     counts = np.array([2**51 - 3, 2**51 + 5])
     table = CountTable(np.array([[7], [2**20]]), counts, (2**20 + 1,))
     blocks = in_kernel_form(table, [(np.array([0]), np.array([2**20 + 1]))])
-    found = cuts._imbalance(blocks, columns_of(table), counts)
+    found = bisection._imbalance(blocks, columns_of(table), counts)
     for left in (1, 7, 8, 2**19, 2**20):
         in_left = int(counts[0]) if left > 7 else 0
         wrong = abs(in_left - Fraction(int(counts.sum()) * left, 2**20 + 1))
@@ -458,7 +456,7 @@ def partition_law(cells, parts, calibration, public):
     epsilon_cut = parts["cut"] / public.kappa
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(bisection, "above_threshold", walk.above_threshold)
-        monkeypatch.setattr(cuts, "noisy_max", walk.noisy_max)
+        monkeypatch.setattr(bisection, "noisy_max", walk.noisy_max)
         while True:
             walk.start()
             lower, upper, *_ = bisection.bisect(table, public, epsilon_cut, walk)
@@ -648,7 +646,7 @@ def no_noise(monkeypatch):
         lambda values, epsilon, threshold, *, random_state: values > threshold,
     )
     monkeypatch.setattr(
-        cuts,
+        bisection,
         "noisy_max",
         lambda scores, epsilon, score_range, *, starts, random_state: np.array(
             [
@@ -696,7 +694,7 @@ def test_exactly_kappa_private_cuts_on_a_path(monkeypatch, calibration):
     public = hdpview_parameters(parts, (64,), calibration=calibration)
     assert public.kappa == 7
     private = []
-    original = cuts.choose_cuts
+    original = bisection.choose_cuts
 
     def choose(blocks, columns, counts, score, epsilon, noise):
         private.append(epsilon)
@@ -708,7 +706,7 @@ def test_exactly_kappa_private_cuts_on_a_path(monkeypatch, calibration):
         bisection, "above_threshold", lambda values, *_, **__: np.ones(len(values), dtype=bool)
     )
     monkeypatch.setattr(
-        cuts,
+        bisection,
         "noisy_max",
         lambda scores, *_, starts, **__: np.append(starts[1:], len(scores)) - 1,
     )
@@ -735,7 +733,7 @@ def test_all_cuts_at_once_or_in_portions(monkeypatch):
     for calibration in CALIBRATIONS:
         parts = hdpview_parts(Fraction(20), table.shape, calibration=calibration)
         whole = hdpview(table, parts, calibration=calibration, random_state=0)
-        monkeypatch.setattr(cuts, "_CUTS_AT_ONCE", 40)
+        monkeypatch.setattr(bisection, "_CUTS_AT_ONCE", 40)
         portions = hdpview(table, parts, calibration=calibration, random_state=0)
         monkeypatch.undo()
         no_noise(monkeypatch)
@@ -757,7 +755,7 @@ def test_score_segments_by_range():
     cells[17:30] = cells[32] = 10**6
     table = as_table(cells)
     for score in ("error", "imbalance"):
-        chosen = cuts.choose_cuts(
+        chosen = bisection.choose_cuts(
             in_kernel_form(table, boxes),
             columns_of(table),
             table.counts,
@@ -906,14 +904,14 @@ def test_leaf_error_bounds_hold(calibration):
     for seed in range(20):
         release = hdpview(as_table(cells), parts, calibration=calibration, random_state=seed)
         bounds = release.leaf_errors().bounds(0.1)
-        errors = np.array(
+        bisection = np.array(
             [
                 float(exact_error(cells[slices(lower, upper)]))
                 for lower, upper in zip(release.lower, release.upper, strict=True)
             ]
         )
-        failures += bool((errors > bounds).any())
-        closest.append(np.max(errors / np.maximum(bounds, 1)))
+        failures += bool((bisection > bounds).any())
+        closest.append(np.max(bisection / np.maximum(bounds, 1)))
     assert failures <= 8
     assert np.mean(closest) > 0.3
 
@@ -929,7 +927,7 @@ def test_range_queries_on_a_real_table():
     error = {}
     for calibration in CALIBRATIONS:
         parts = hdpview_parts(Fraction(1), table.shape, calibration=calibration)
-        errors = []
+        bisection = []
         for seed in range(6):
             release = hdpview(table, parts, calibration=calibration, random_state=seed)
             for a, first, last, b, start, stop in queries.tolist():
@@ -945,8 +943,8 @@ def test_range_queries_on_a_real_table():
                 ]
                 x, y = table.codes[:, a], table.codes[:, b]
                 inside = (first <= x) & (x <= last) & (start <= y) & (y <= stop)
-                errors.append(share[0] * share[1] @ release.counts - table.counts[inside].sum())
-        error[calibration] = math.sqrt(np.mean(np.square(errors)))
+                bisection.append(share[0] * share[1] @ release.counts - table.counts[inside].sum())
+        error[calibration] = math.sqrt(np.mean(np.square(bisection)))
     # The authors' code has 525; over these seeds "paper" stays within 15% of it.
     assert error["paper"] < 600
     assert error["tight"] < 300

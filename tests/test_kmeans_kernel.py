@@ -17,30 +17,32 @@ from sklearn.metrics import calinski_harabasz_score
 
 from skdp._random import noise_source, sampling_generator
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.kmeans import assign, dplloyd, eugkm, privgene, sample_aggregate
 from skdp.kernels.kmeans import auto as kmeans_auto
+from skdp.kernels.kmeans import auto as kmeans_sketch
 from skdp.kernels.kmeans import cells as kmeans_cells
+from skdp.kernels.kmeans import dplloyd, eugkm, lloyd, privgene, sample_aggregate
 from skdp.kernels.kmeans import ranges as kmeans_ranges
 from skdp.kernels.kmeans import rows as kmeans_rows
-from skdp.kernels.kmeans import sketch as kmeans_sketch
 from skdp.kernels.kmeans import task as kmeans_task
 from skdp.kernels.kmeans import tree as kmeans_tree
 from skdp.kernels.kmeans.algorithms import ALGORITHMS, algorithm_parts
-from skdp.kernels.kmeans.assign import nearest, nearest_distances
 from skdp.kernels.kmeans.cells import Cells, cover, full_grid_edges, grid_edges, measure_cells
 from skdp.kernels.kmeans.dplloyd import lloyd_rounds
 from skdp.kernels.kmeans.eugkm import hybrid_share
 from skdp.kernels.kmeans.lloyd import (
     best_kmeans,
     calinski_harabasz,
+    kmeans_plus_plus,
     lloyd_on_cells,
+    nearest,
+    nearest_distances,
     ray_turi,
+    sphere_packing,
     swapped,
 )
 from skdp.kernels.kmeans.privgene import genetic_rounds
 from skdp.kernels.kmeans.rows import noisy_round
 from skdp.kernels.kmeans.sample_aggregate import block_centroids
-from skdp.kernels.kmeans.starts import kmeans_plus_plus, sphere_packing
 from skdp.kernels.kmeans.task import Task
 from skdp.release import Boxes
 
@@ -94,12 +96,12 @@ def test_assignment_is_exact_whatever_the_matrix_around_a_row(monkeypatch):
     assert nearest(points, centroids).tolist() == truth
     alone = np.concatenate([nearest(point[None], centroids) for point in points])
     assert alone.tolist() == truth
-    monkeypatch.setattr(assign, "BLOCK", 200)
+    monkeypatch.setattr(lloyd, "BLOCK", 200)
     assert nearest(points, centroids).tolist() == truth
 
 
 def test_distances_of_candidate_sets_are_exact(monkeypatch):
-    monkeypatch.setattr(assign, "BLOCK", 300)
+    monkeypatch.setattr(lloyd, "BLOCK", 300)
     points = points_in((1024, 300), 100, 2)
     candidates = np.random.default_rng(3).integers(0, 300, size=(7, 4, 2))
     apart = ((points[:, None, None].astype(int) - candidates) ** 2).sum(axis=3).min(axis=2)

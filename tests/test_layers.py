@@ -264,7 +264,7 @@ def plotting_faults(source):
         for node, name in source.imported()
         if name.startswith(("matplotlib", "skdp.plotting"))
         and node not in allowed
-        and source.name not in ("skdp.plotting", "skdp.demo", "skdp._cli.others")
+        and source.name not in ("skdp.plotting", "skdp.demo", "skdp._cli.views")
     ]
 
 

@@ -25,7 +25,7 @@ from skdp.kernels.views.population import Population
 from skdp.kernels.views.posterior import nearer_model, posterior_mean
 from skdp.release import TreeDensity
 from skdp.rows import CountTable
-from skdp.synthesis.workloads import as_workload
+from skdp.synthesis.marginals import as_workload
 
 DOMAIN = Domain(
     {

@@ -60,8 +60,8 @@ def test_numbers_of_proofs_are_broken():
     assert {
         ("kernels/additive/links.py", "Logit.__init__"),
         ("kernels/privbayes/scores.py", "Entropy.__init__"),
-        ("kernels/privpfc/quality.py", "Quality.score_range"),
-        ("kernels/trees/qualities.py", "_Gini"),
+        ("kernels/privpfc/scores.py", "Quality.score_range"),
+        ("kernels/trees/growing.py", "_Gini"),
         ("model_selection/_cross_val.py", "private_cross_val_score"),
         ("model_selection/_halving.py", "halving_price"),
         ("model_selection/_stopping.py", "price_of_runs"),

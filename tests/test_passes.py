@@ -27,7 +27,6 @@ from skdp.rows import (
     passes,
     projected,
     read_rows,
-    tallies,
 )
 from skdp.rows.passes import marginals_of, plan_blocks, plan_pass, split
 
@@ -155,7 +154,7 @@ def test_tallies_on_a_worker_have_the_same_cells():
     table = CountTable.from_codes(np.random.default_rng(0).integers(0, 5, (100, 4)), (5,) * 4)
     sets = [(pair, (None, None)) for pair in itertools.combinations(range(4), 2)]
     marginals = marginals_of(table.shape, sets)
-    here = tallies.Tallies(marginals, plan_pass(marginals))
+    here = passes.Tallies(marginals, plan_pass(marginals))
     there = pickle.loads(pickle.dumps(here.empty))()
     for each in (here, there):
         each.add(dict(enumerate(table.codes.T)), table.n_rows, table.counts)
@@ -274,7 +273,7 @@ def test_engines_count_many_sets_as_memory_does(engine, batches, monkeypatch):
     frame = people().drop(columns="who")
     monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
     # Batches far smaller than the table.
-    monkeypatch.setattr("skdp.rows.batches.BATCH_ROWS", 64)
+    monkeypatch.setattr("skdp.rows.coded.BATCH_ROWS", 64)
     if not batches:
         if engine == "dask":
             pytest.skip("Dask counts in its workers.")
@@ -309,7 +308,7 @@ def test_persons_are_bounded_alike_in_every_set(engine, monkeypatch):
 def test_batches_of_a_table_are_added_like_the_whole():
     table = CountTable.from_codes(RNG.integers(0, 5, (1000, 3)), (5, 5, 5))
     marginals = marginals_of(table.shape, [((0, 2), (None, GROUPS[2][:1].repeat(5)))])
-    whole, parts = (tallies.Tallies(marginals, plan_pass(marginals)) for _ in range(2))
+    whole, parts = (passes.Tallies(marginals, plan_pass(marginals)) for _ in range(2))
     columns = dict(enumerate(table.codes.T))
     whole.add(columns, table.n_rows, table.counts)
     for first in range(0, table.n_rows, 9):

@@ -25,7 +25,7 @@ from skdp import (
 from skdp.inspection import assert_private, privacy_report
 from skdp.kernels.views.prior import nearer_to
 from skdp.quality import k_marginal
-from skdp.synthesis.priors import as_prior
+from skdp.synthesis.marginals import as_prior
 
 KINDS = list("pqrstu")
 DOMAIN = Domain(

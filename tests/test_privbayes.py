@@ -17,9 +17,7 @@ import skdp
 from skdp._random import noise_source
 from skdp.exceptions import DomainError
 from skdp.kernels.privbayes import largest_table, privbayes, privbayes_parts
-from skdp.kernels.privbayes.candidates import Candidates
-from skdp.kernels.privbayes.conditionals import conditional
-from skdp.kernels.privbayes.network import learn_network
+from skdp.kernels.privbayes.measure import Candidates, conditional, learn_network
 from skdp.kernels.privbayes.scores import SCORES, Entropy, Independence, MaximumJoint
 from skdp.release import Conditional, NetworkDensity, NetworkModel
 from skdp.release.models import network_density
@@ -299,7 +297,7 @@ def test_selections_have_the_budget_and_range_of_their_scores(name, monkeypatch)
         calls.append((np.asarray(scores).tolist(), epsilon, score_range))
         return int(np.argmax(scores))
 
-    monkeypatch.setattr("skdp.kernels.privbayes.network.noisy_max", spy)
+    monkeypatch.setattr("skdp.kernels.privbayes.measure.noisy_max", spy)
     rng = np.random.default_rng(0)
     table = CountTable.from_codes(rng.integers(0, 2, (500, 4)) ** 2, (2, 2, 2, 2))
     parts = privbayes_parts(Fraction(100), table.shape, 0.3)

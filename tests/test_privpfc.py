@@ -38,8 +38,6 @@ from skdp.kernels.privpfc import (
     privpfc_parts,
     select_grid,
 )
-from skdp.kernels.privpfc import counts as counts_module
-from skdp.kernels.privpfc import merging as merging_module
 from skdp.kernels.privpfc import scores as scores_module
 from skdp.kernels.privpfc import selection as selection_module
 from skdp.kernels.projection import confusion_score, projected_histogram, projection_parts
@@ -497,7 +495,7 @@ def test_merging_counts_each_predictor_by_label_and_spends_its_part(monkeypatch,
         seen.append((values.copy(), epsilon))
         return values
 
-    monkeypatch.setattr(merging_module, "discrete_laplace", record)
+    monkeypatch.setattr(selection_module, "discrete_laplace", record)
     table = with_shares(2_000)
     merged_groupings(table, LINES, 64, epsilon, random_state=0)
     # Nothing is to be merged in the second.
@@ -512,13 +510,13 @@ def test_merging_counts_each_predictor_by_label_and_spends_its_part(monkeypatch,
 @pytest.mark.parametrize(("factor", "right"), [(1, True), (0.8, False), (1.25, False)])
 def test_every_cell_that_is_merged_has_noise_of_its_scale(monkeypatch, factor, right):
     seen = []
-    groupings = merging_module._groupings
+    groupings = selection_module._groupings
 
     def record(noisy, *given):
         seen.append(noisy.ravel())
         return groupings(noisy, *given)
 
-    monkeypatch.setattr(merging_module, "_groupings", record)
+    monkeypatch.setattr(selection_module, "_groupings", record)
     empty = CountTable.from_codes(np.zeros((0, 2), dtype=np.int64), (64, 2))
     line = Line(np.arange(64), 64, True)
     for seed in range(60):
@@ -593,7 +591,7 @@ def test_counts_are_exact_plus_noise_of_every_cell(monkeypatch):
         seen.append((values.copy(), epsilon))
         return values + 7
 
-    monkeypatch.setattr(counts_module, "discrete_laplace", record)
+    monkeypatch.setattr(selection_module, "discrete_laplace", record)
     table = informative(500).project([0, 1, 3])
     groups = [OPTIONS[0].groups[0], OPTIONS[1].groups[-1]]
     counts = measure_grid_counts(table, groups, [2, 3], Fraction(1, 3))

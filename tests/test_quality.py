@@ -17,8 +17,7 @@ import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, synthesis
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.quality import PrivateQualityReport, QualityReport, compare, quality_report
-from skdp.quality._marginals import imbalance
-from skdp.quality._wasserstein import displacement, wasserstein
+from skdp.quality._marginals import displacement, imbalance, wasserstein
 
 ROWS = people(1500)
 SYNTHESIZERS = [

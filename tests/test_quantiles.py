@@ -13,8 +13,7 @@ from test_selection import fit, law_of_permute_and_flip
 import skdp
 from skdp import private_quantiles
 from skdp._random import noise_source
-from skdp.kernels.quantile_tree import TreePlan, _reach
-from skdp.kernels.quantiles import UNIT, LinePieces, plan_quantiles
+from skdp.kernels.quantiles import UNIT, LinePieces, TreePlan, _reach, plan_quantiles
 from skdp.quantiles import _as_line
 
 

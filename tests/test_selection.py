@@ -15,7 +15,6 @@ from skdp.mechanisms import (
     _inversion,
     _race,
     _selection,
-    _sets,
     exponential,
     geometric,
     noisy_max,
@@ -303,7 +302,7 @@ def draw_together(scores, k, method, size, seed=6):
 def test_classes_in_blocks_and_decided_by_decimals_have_the_same_law(method, scores, monkeypatch):
     # Margins so wide that nothing is decided by floating-point numbers.
     monkeypatch.setattr(_race, "_ERROR", 1.0)
-    monkeypatch.setattr(_sets, "_BLOCK", 2)
+    monkeypatch.setattr(_race, "_BLOCK", 2)
     exact = SETS[method](scores, math.exp(-1 / 4), 2)
     assert fit(draw_together(scores, 2, method, size=500), exact) > ALARM
 
@@ -330,7 +329,7 @@ def test_log_weights_are_those_of_the_decimals(method, monkeypatch):
             exact.extend(float(log_weight(entry, context)) for entry in range(len(weights)))
             return super().winner(log_weight)
 
-    monkeypatch.setattr(_sets, "Race", Race)
+    monkeypatch.setattr(_race, "Race", Race)
     scores = np.random.default_rng(0).integers(0, 10**6, 60) // 1000 * 1000
     top_k(scores, 25, 0.001, 3, method=method, ordered=method == "joint")
     assert len(weights) == len(exact) > 500

@@ -12,7 +12,7 @@ from test_noise import ScriptedSource
 
 from skdp._random import noise_source
 from skdp.audit import replay
-from skdp.mechanisms import _false_cells, discrete_laplace, least_threshold, sparse_counts
+from skdp.mechanisms import _sparse_counts, discrete_laplace, least_threshold, sparse_counts
 
 # Every statistical test below has a fixed seed and this false-alarm rate for another one.
 ALARM = 1e-6
@@ -63,7 +63,7 @@ def outcomes(count, rate, threshold, levels=3):
 @pytest.mark.parametrize("bits", [64, 128])
 def test_bounds_of_the_binomial_distribution_are_right_and_tight(n, rate, threshold, bits):
     exact = binomial_cdf(n, reach(rate, threshold))
-    first, begins, ends = _false_cells._distribution(n, rate, threshold, bits)
+    first, begins, ends = _sparse_counts._distribution(n, rate, threshold, bits)
     begins.append(2**bits)
     for place, (low, high) in enumerate(zip(ends, begins[1:], strict=True)):
         assert low <= exact[first + place] * 2**bits <= high <= low + 2
@@ -77,7 +77,7 @@ def test_bounds_of_the_binomial_distribution_are_right_and_tight(n, rate, thresh
 )
 def test_large_binomial_distributions_agree_with_scipy(n, rate, expected):
     threshold = least_threshold(n, rate, expected)
-    first, _, ends = _false_cells._distribution(n, rate, threshold, 64)
+    first, _, ends = _sparse_counts._distribution(n, rate, threshold, 64)
     p = float(reach(rate, threshold))
     numbers = first + np.arange(len(ends))
     assert first <= max(0, n * p - 8 * math.sqrt(n * p)) and len(ends) > 8 * math.sqrt(n * p)
@@ -87,7 +87,7 @@ def test_large_binomial_distributions_agree_with_scipy(n, rate, expected):
 
 def test_an_undecided_word_draws_another():
     rate = Fraction(1)
-    first, begins, ends = _false_cells._distribution(40, rate, 1, 64)
+    first, begins, ends = _sparse_counts._distribution(40, rate, 1, 64)
     place = next(i for i in range(20) if begins[i + 1] > ends[i])
     for word, more, number in [
         (ends[place] - 1, [], first + place),
@@ -96,12 +96,12 @@ def test_an_undecided_word_draws_another():
         (ends[place], [2**64 - 1], first + place + 1),
     ]:
         source = ScriptedSource([word, *more])
-        assert _false_cells.draw_false_count(40, rate, 1, source) == number
+        assert _sparse_counts.draw_false_count(40, rate, 1, source) == number
         assert source.taken == 1 + len(more)
 
 
 def test_thresholds_far_beyond_the_noise_cost_nothing():
-    first, begins, ends = _false_cells._distribution(10**30, Fraction(1), 2**60, 64)
+    first, begins, ends = _sparse_counts._distribution(10**30, Fraction(1), 2**60, 64)
     assert (first, begins[0], len(ends)) == (0, 0, 2)
     assert ends[0] >= 2**64 - 2
 
@@ -115,7 +115,7 @@ def test_cells_are_drawn_without_replacement_and_uniformly(count):
     every = list(itertools.combinations(itertools.product(range(2), range(3)), count))
     runs = 60 * len(every)
     seen = Counter(
-        tuple(map(tuple, _false_cells.draw_cells((2, 3), count, source).tolist()))
+        tuple(map(tuple, _sparse_counts.draw_cells((2, 3), count, source).tolist()))
         for _ in range(runs)
     )
     assert set(seen) <= set(every)

@@ -14,7 +14,7 @@ from skdp._random import NoiseSource, noise_source
 from skdp._validation import dyadic_floor
 from skdp.audit import audit
 from skdp.mechanisms import SparseVector, _sparse_vector, sparse_vector_top_k, top_k
-from skdp.mechanisms._lattice import round_to_lattice
+from skdp.mechanisms._noise import round_to_lattice
 
 # Statistical tests have fixed seeds, and this false-alarm rate for another one.
 ALARM = 1e-6

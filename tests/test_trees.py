@@ -23,14 +23,18 @@ from skdp.kernels.trees import (
     growing,
     one_split,
 )
-from skdp.kernels.trees import forests as forests_module
-from skdp.kernels.trees.fitting import auto_depth, level_weights, tree_parts
-from skdp.kernels.trees.growing import Growth
-from skdp.kernels.trees.qualities import _Clipped, make_quality
-from skdp.kernels.trees.shrinking import plain_shares, shrunk_shares
+from skdp.kernels.trees import fitting as forests_module
+from skdp.kernels.trees.fitting import (
+    auto_depth,
+    level_weights,
+    plain_shares,
+    shrunk_shares,
+    tree_parts,
+)
+from skdp.kernels.trees.growing import Growth, _Clipped, make_quality
 from skdp.models import ReleasedTree
-from skdp.models.grouping import group_values
-from skdp.models.released_tree import condition
+from skdp.models.base import group_values
+from skdp.models.tree import condition
 
 HUGE = Fraction(10**6)
 

@@ -38,7 +38,7 @@ from skdp import PrivPfCTransformer
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels import diffgen
 from skdp.kernels import privpfc as kernel
-from skdp.kernels.privbayes import network
+from skdp.kernels.privbayes import measure
 from skdp.kernels.privpfc import Quality, grid_scores, paper_grids, selection
 from skdp.rows import CountTable
 
@@ -277,7 +277,7 @@ def _noise_free_choice(
     problem: tables.Problem, name: str, epsilon: float, fold: int
 ) -> tuple[float, float]:
     """The error if the best grid, attribute or set of parents is always chosen."""
-    module: Any = {"DiffGen": diffgen, "PrivBayes": network}.get(name, selection)
+    module: Any = {"DiffGen": diffgen, "PrivBayes": measure}.get(name, selection)
     private = {way: getattr(module, way, None) for way in ("noisy_max", "exponential")}
     for way in private:
         setattr(module, way, lambda scores, *_, **__: int(np.argmax(scores)))

@@ -2,27 +2,176 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..domain import Domain
-from ..exceptions import PrivacyLeakWarning
+from ..domain import Domain, structure_from_data
+from ..domain.schemas.build import load_text
+from ..exceptions import DomainError, PrivacyLeakWarning
 from ..rows import UNFIT, as_frame
-from .csv_lines import Declared
-from .declared import read_domain, with_rules
-from .describe import domain_text
 from .outputs import write_text
-from .program import read
-from .progress import Progress
-from .sources import header_of, open_source, open_table
+from .progress import Progress, read
+from .sources import Declared, header_of, open_source, open_table
 
-__all__ = ["check", "describe", "diff", "from_schema", "skeleton"]
+__all__ = [
+    "check",
+    "describe",
+    "diff",
+    "domain_text",
+    "from_schema",
+    "read_domain",
+    "skeleton",
+    "text_table",
+]
+
+# --- files of what is public: domains, code books and structure
+
+
+def read_domain(path: str, structure: str | None = None, *, data: str | None = None) -> Domain:
+    """A domain from a file: JSON, YAML, or a schema such as a code book.
+
+    Parameters
+    ----------
+    path : str
+    structure : str, default=None
+        File of rules between columns, which are added to those of the domain.
+    data : str, default=None
+        The file of records, which declares no domain.
+
+    Raises
+    ------
+    DomainError
+        If it declares no valid domain, or the rules do not fit it. A file that is not a domain of
+        ours may be one of records by mistake, so nothing of it is quoted.
+    OSError
+        If it cannot be opened.
+    """
+    if data is not None and _same(path, data):
+        raise DomainError(
+            f"{path} was given both as the data and as the domain. The domain is public and "
+            "declared in a file of its own: `skdp domain skeleton` prints the beginning of one."
+        )
+    if data is not None and structure is not None and _same(structure, data):
+        raise DomainError(f"{structure} was given both as the data and as the structure.")
+    return _with_rules(_domain(path), path, structure)
+
+
+def _with_rules(domain: Domain, path: str, structure: str | None) -> Domain:
+    """The domain of a file with the rules of another.
+
+    Raises
+    ------
+    DomainError
+        If the rules do not fit it.
+    OSError
+        If the file of rules cannot be opened.
+    """
+    if structure is None:
+        return domain
+    rules = _rules(structure)
+    try:
+        return Domain(domain, structure=rules)
+    except DomainError as error:
+        raise DomainError(f"The rules of {structure} do not fit {path}. {error}") from None
+
+
+def _same(path: str, other: str) -> bool:
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
+
+
+def _domain(path: str) -> Domain:
+    if Path(path).suffix.lower() in (".json", ".yaml", ".yml"):
+        source = _loaded(path, "domain")
+        if isinstance(source, Mapping) and source.get("format") == "skdp.domain":
+            try:
+                return Domain.from_schema(source, format="domain")
+            except DomainError as error:
+                why = str(error).partition("declares no valid domain. ")[2] or error
+                raise DomainError(f"{path} declares no valid domain. {why}") from None
+    try:
+        return Domain.from_schema(Path(path))
+    except (DomainError, TypeError, ValueError):
+        pass  # raised below, without what the file holds
+    raise DomainError(
+        f"{path} declares no domain. `skdp domain from-schema {path}` says why: it quotes what it "
+        "cannot read, so run it on public files only."
+    )
+
+
+def _rules(path: str) -> list[Any]:
+    """Rules in a file: a list, or an object whose key ``structure`` holds the list."""
+    source = _loaded(path, "structure")
+    if isinstance(source, Mapping) and list(source) == ["structure"]:
+        source = source["structure"]
+    try:
+        return list(structure_from_data(source))
+    except DomainError as error:
+        raise DomainError(f"{path} is not a structure. {error}") from None
+
+
+def _loaded(path: str, what: str) -> Any:
+    """What a JSON or YAML file holds."""
+    try:
+        return load_text(path)
+    except DomainError as error:
+        raise DomainError(f"{path} is not a {what} in JSON or YAML. {error}") from None
+
+
+# --- the columns of a domain, in words
+
+_WIDEST = 72
+
+
+def domain_text(domain: Domain) -> str:
+    """One line for each column: name, number of codes, declaration; then the rules between them."""
+    rows = [("column", "codes", "declared as")]
+    for name in domain.columns:
+        attribute = domain.declared(name)
+        measured = name in domain.names
+        codes = str(domain[name].size) if measured else "-"
+        derived = ", follows from others" if name in domain.structure.derived else ""
+        rows.append((name, codes, shortened(repr(attribute), derived)))
+    parts = [text_table(rows)]
+    if domain.structure:
+        parts += ["", "rules:", *(f"  {shortened(repr(rule))}" for rule in domain.structure)]
+    if domain.inferred:
+        parts += ["", "INFERRED from data: nothing that is released over this domain is private."]
+    return "\n".join(parts)
+
+
+def shortened(text: str, more: str = "") -> str:
+    """A text that fits into a line, and what must stand behind it."""
+    return f"{text if len(text) <= _WIDEST else text[: _WIDEST - 4] + ' ...'}{more}"
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of text in aligned columns; numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    right = [all(_is_number(text) for text in column[1:]) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            text.rjust(width) if to_right else text.ljust(width)
+            for text, width, to_right in zip(row, widths, right, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(",", "").replace(".", "").isdigit() or text in ("", "-", "ranges")
+
+
+# --- the commands
 
 
 def skeleton(options: Namespace) -> int:
@@ -36,7 +185,7 @@ def skeleton(options: Namespace) -> int:
 def from_schema(options: Namespace) -> int:
     """Make a domain from a schema."""
     domain = Domain.from_schema(Path(options.schema), format=options.format)
-    domain = with_rules(domain, options.schema, options.structure)
+    domain = _with_rules(domain, options.schema, options.structure)
     yaml = options.out is not None and Path(options.out).suffix.lower() in (".yaml", ".yml")
     text = domain.to_yaml() if yaml else domain.to_json()
     write_text(

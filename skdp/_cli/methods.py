@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+from ..domain.schemas.build import load_text
+from ..exceptions import DomainError
 from ..synthesis import (
     GridSynthesizer,
     HDPViewSynthesizer,
@@ -14,9 +17,104 @@ from ..synthesis import (
     PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
-from .workloads import read_workload
 
-__all__ = ["METHODS", "class_of", "estimator_of", "number"]
+__all__ = ["METHODS", "class_of", "estimator_of", "number", "read_workload", "workload_file"]
+
+# --- ``--workload``: what a release of marginals should serve: a word, sets of columns, or a file
+
+# A set of columns as it was given, and its weight.
+Given = tuple[tuple[str, ...], Any]
+
+_WORDS = ("all", "ranges", "cells")
+_FILES = (".json", ".yaml", ".yml")
+_KEYS = {"columns", "weight"}
+
+
+def read_workload(text: str) -> str | dict[tuple[str, ...], Any]:
+    """The parameter ``workload`` of `MarginalSynthesizer`, which checks names and weights.
+
+    Parameters
+    ----------
+    text : str
+        "all", "ranges" or "cells"; sets of columns such as ``"age,sex=0.5;age,pay"``; or the name
+        of a JSON or YAML file, a list of objects such as ``{"columns": ["age", "sex"], "weight":
+        0.5}``. A set without a weight has the weight 1.
+
+    Raises
+    ------
+    DomainError
+        If a file holds anything else. It may be one of records by mistake, so nothing of it is
+        quoted.
+    OSError
+        If a file cannot be opened.
+    ValueError
+        If a weight is no number, or a set is there twice.
+    """
+    if text in _WORDS:
+        return text
+    if workload_file(text) is not None:
+        return _unique(_of_file(text))
+    if not any(mark in text for mark in ",;="):
+        raise ValueError(
+            "--workload must be 'all', 'ranges', 'cells', sets of columns such as "
+            f"'age,sex=0.5;age,pay', or a .json or .yaml file, got {text!r}."
+        )
+    return _unique(_of_line(part) for part in text.split(";") if part.strip())
+
+
+def workload_file(text: str | None) -> str | None:
+    """The file that the option names; None if it names none."""
+    return text if text is not None and Path(text).suffix.lower() in _FILES else None
+
+
+def _of_line(text: str) -> Given:
+    names, sign, weight = text.rpartition("=")
+    if not sign:
+        return _split(text), 1
+    try:
+        return _split(names), float(weight)
+    except ValueError:
+        raise ValueError(
+            f"--workload has the weight {weight!r} in {text!r}, which is no number. A column whose "
+            "name contains ',', ';' or '=' can be named in a .json or .yaml file."
+        ) from None
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",")) if names.strip() else ()
+
+
+def _of_file(path: str) -> list[Given]:
+    form = f'{path} is no workload: a list of objects such as {{"columns": ["age"], "weight": 0.5}}'
+    try:
+        source = load_text(path)
+    except DomainError as error:
+        raise DomainError(f"{form}. {error}") from None
+    if not isinstance(source, list) or not all(map(_is_set, source)):
+        raise DomainError(f'{form}, where "weight" may be left out.')
+    return [(tuple(each["columns"]), each.get("weight", 1)) for each in source]
+
+
+def _is_set(source: Any) -> bool:
+    return (
+        isinstance(source, Mapping)
+        and "columns" in source
+        and set(source) <= _KEYS
+        and isinstance(source["columns"], list)
+        and all(isinstance(name, str | int | float | bool) for name in source["columns"])
+    )
+
+
+def _unique(given: Iterable[Given]) -> dict[tuple[str, ...], Any]:
+    found: dict[tuple[str, ...], Any] = {}
+    for columns, weight in given:
+        if columns in found:
+            raise ValueError(f"--workload has the set of columns {columns} twice.")
+        found[columns] = weight
+    return found
+
+
+# --- names and estimators
 
 METHODS: dict[str, Callable[..., Any]] = {
     "grid": GridSynthesizer,

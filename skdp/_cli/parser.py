@@ -13,6 +13,7 @@ __all__ = ["parsed", "parser"]
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
+    Run: TypeAlias = Callable[[Namespace], int]
 
 _DESCRIPTION = """\
 Releases of private tables, without writing Python.
@@ -102,9 +103,7 @@ def parsed(arguments: Sequence[str] | None) -> Namespace:
     return options
 
 
-def _command(
-    commands: Commands, name: str, run: Callable[[Namespace], int], text: str, more: str = ""
-) -> ArgumentParser:
+def _command(commands: Commands, name: str, run: Run, text: str, more: str = "") -> ArgumentParser:
     command: ArgumentParser = commands.add_parser(
         name,
         help=text,
@@ -133,7 +132,7 @@ def _domain(commands: Commands) -> None:
     skeleton = _command(
         inside,
         "skeleton",
-        _run_skeleton,
+        _of_domains("skeleton"),
         "print YAML that declares the columns of a file, to be filled in",
         "Only names and types are read, never a value. A CSV file has names only; its first line "
         "must be\nthe header. Fill in the ranges and categories that are publicly known, and give "
@@ -146,7 +145,7 @@ def _domain(commands: Commands) -> None:
     schema = _command(
         inside,
         "from-schema",
-        _run_from_schema,
+        _of_domains("from_schema"),
         "make a domain from a schema: a code book, Table Schema, JSON Schema, ...",
     )
     schema.add_argument("schema", help="file of the schema")
@@ -157,7 +156,7 @@ def _domain(commands: Commands) -> None:
     check = _command(
         inside,
         "check",
-        _run_check,
+        _of_domains("check"),
         "count what a domain would clip or skip, and correct it: exact, for the data owner only",
         "NOT PRIVATE: the counts are exact. Do not pass them on, and do not choose a domain by "
         "them\nthat would tell what they are. At a terminal it also says what the domain misses, "
@@ -172,13 +171,13 @@ def _domain(commands: Commands) -> None:
         "--show", action="store_true", help="show the findings where the output is no terminal"
     )
 
-    describe = _command(inside, "describe", _run_describe, "list the columns of a domain")
+    describe = _command(inside, "describe", _of_domains("describe"), "list the columns of a domain")
     describe.add_argument("domain", help=_DOMAIN)
 
     diff = _command(
         inside,
         "diff",
-        _run_diff,
+        _of_domains("diff"),
         "list the differences of two domains",
         "The exit code is 0 if they are equal and 1 if they differ.",
     )
@@ -302,7 +301,11 @@ def _plan(commands: Commands) -> None:
 
 def _release(commands: Commands) -> None:
     release = _command(
-        commands, "release", _run_release, "release a private view of a file of records", _DATA
+        commands,
+        "release",
+        _run_release,
+        "release a private view of a file of records",
+        _DATA,
     )
     _data_options(release)
     _estimator_options(release)
@@ -343,12 +346,19 @@ def _view(command: ArgumentParser) -> None:
 
 
 def _info(commands: Commands) -> None:
-    _view(_command(commands, "info", _run_info, "show what was released, at what cost, and how"))
+    _view(
+        _command(
+            commands, "info", _of_views("info"), "show what was released, at what cost, and how"
+        )
+    )
 
 
 def _query(commands: Commands) -> None:
     query = _command(
-        commands, "query", _run_query, "counts, means, quantiles and correlations of a release"
+        commands,
+        "query",
+        _of_views("query"),
+        "counts, means, quantiles and correlations of a release",
     )
     _view(query)
     query.add_argument(
@@ -397,7 +407,7 @@ def _group_by(commands: Commands) -> None:
     group_by = _command(
         commands,
         "group-by",
-        _run_group_by,
+        _of_views("group_by"),
         "count the records of every group in a release, as a table",
     )
     _view(group_by)
@@ -426,7 +436,7 @@ def _group_by(commands: Commands) -> None:
 
 
 def _sample(commands: Commands) -> None:
-    sample = _command(commands, "sample", _run_sample, "draw synthetic rows from a release")
+    sample = _command(commands, "sample", _of_views("sample"), "draw synthetic rows from a release")
     _view(sample)
     sample.add_argument(
         "--rows", type=int, metavar="N", help="default: the noisy number of records"
@@ -449,7 +459,7 @@ def _report(commands: Commands) -> None:
     report = _command(
         commands,
         "report",
-        _run_report,
+        _of_views("report"),
         "write a page about a release for people who decide: HTML, one file",
         "It shows what was released at what cost, every column with its error band, the strongest\n"
         "pairs, and what cannot be answered. It needs no network, and costs no privacy.",
@@ -469,7 +479,7 @@ def _ledger(commands: Commands) -> None:
     text = "what has been spent, on what"
     group = commands.add_parser("ledger", help=text, description=f"{text.capitalize()}.")
     inside = group.add_subparsers(dest="action", required=True, metavar="ACTION")
-    show = _command(inside, "show", _run_ledger, "list the charges of a ledger")
+    show = _command(inside, "show", _of_views("ledger"), "list the charges of a ledger")
     show.add_argument("ledger", help="file of a ledger")
     _out(show, "file for a page (HTML) of all charges, for a privacy officer")
 
@@ -478,7 +488,7 @@ def _verify(commands: Commands) -> None:
     verify = _command(
         commands,
         "verify",
-        _run_verify,
+        _of_views("verify"),
         "check a release: format, epsilon, seed, skipped records, ledger, fingerprint, replay",
         "The replay runs the method of the release on neighbouring tables of its own and computes "
         "its\nprivacy loss. The exit code is 1 if anything is not as it should be.",
@@ -493,7 +503,7 @@ def _verify(commands: Commands) -> None:
 
 def _audit(commands: Commands) -> None:
     audit = _command(
-        commands, "audit", _run_audit, "check the privacy of every mechanism and estimator"
+        commands, "audit", _of_views("audit"), "check the privacy of every mechanism and estimator"
     )
     audit.add_argument("--out", default="skdp_audit", help="folder for the report")
     audit.add_argument("--quick", action="store_true", help="fewer trials, weaker bounds")
@@ -508,41 +518,20 @@ def _audit(commands: Commands) -> None:
 
 
 def _demo(commands: Commands) -> None:
-    demo = _command(commands, "demo", _run_demo, "release, query and train on real records")
+    demo = _command(commands, "demo", _of_views("demo"), "release, query and train on real records")
     demo.add_argument("folder", nargs="?", default="skdp_demo", help="folder for the pictures")
 
 
 # -- what runs them: loaded by the command that needs it, so that help and the ledger are quick ----
 
 
-def _run_skeleton(options: Namespace) -> int:
-    from .domains import skeleton
+def _of_domains(name: str) -> Run:
+    def run(options: Namespace) -> int:
+        from . import domains
 
-    return skeleton(options)
+        return int(getattr(domains, name)(options))
 
-
-def _run_from_schema(options: Namespace) -> int:
-    from .domains import from_schema
-
-    return from_schema(options)
-
-
-def _run_check(options: Namespace) -> int:
-    from .domains import check
-
-    return check(options)
-
-
-def _run_describe(options: Namespace) -> int:
-    from .domains import describe
-
-    return describe(options)
-
-
-def _run_diff(options: Namespace) -> int:
-    from .domains import diff
-
-    return diff(options)
+    return run
 
 
 def _run_plan(options: Namespace) -> int:
@@ -557,55 +546,10 @@ def _run_release(options: Namespace) -> int:
     return release(options)
 
 
-def _run_info(options: Namespace) -> int:
-    from .views import info
+def _of_views(name: str) -> Run:
+    def run(options: Namespace) -> int:
+        from . import views
 
-    return info(options)
+        return int(getattr(views, name)(options))
 
-
-def _run_query(options: Namespace) -> int:
-    from .views import query
-
-    return query(options)
-
-
-def _run_group_by(options: Namespace) -> int:
-    from .views import group_by
-
-    return group_by(options)
-
-
-def _run_sample(options: Namespace) -> int:
-    from .views import sample
-
-    return sample(options)
-
-
-def _run_report(options: Namespace) -> int:
-    from .views import report
-
-    return report(options)
-
-
-def _run_ledger(options: Namespace) -> int:
-    from .others import ledger
-
-    return ledger(options)
-
-
-def _run_verify(options: Namespace) -> int:
-    from .views import verify
-
-    return verify(options)
-
-
-def _run_audit(options: Namespace) -> int:
-    from .others import audit
-
-    return audit(options)
-
-
-def _run_demo(options: Namespace) -> int:
-    from .others import demo
-
-    return demo(options)
+    return run

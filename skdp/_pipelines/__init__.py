@@ -3,16 +3,13 @@
 =====================  ============================================================================
 `origin`               who wrote an object: a known library, or the user
 `steps`                what is reported about a step, and what a step is given
-`functions`            which objects the code of a function refers to
-`carried`              whether an object carries rows that were read elsewhere
+`carried`              whether an object, or the code of a function, carries rows read elsewhere
 `rules`                transformers that treat each row by itself, silently
-`candidates`, `fits`   how many candidates a search has, how often composites fit
 `verdicts`             estimators of skdp, and unknown ones
 `walk`                 the walk over steps, which goes by class to a visitor
-`paid`                 whether a fitted estimator was paid for
-`foreign`              visitors of estimators of other libraries, and of wrappers of private ones
-`composites`           visitors of pipelines, columns, unions, votes, frozen estimators
-`searches`             visitors of grid, random and halving searches
+`fits`                 how often composites fit
+`foreign`              visitors of estimators of other libraries, and of wrappers; what was paid for
+`composites`           visitors of pipelines, columns, unions, votes, frozen estimators, searches
 =====================  ============================================================================
 
 Each imports only those above it.
@@ -21,7 +18,7 @@ Each imports only those above it.
 from __future__ import annotations
 
 # Imported because they register visitors.
-from . import composites, foreign, searches  # noqa: F401
+from . import composites, foreign  # noqa: F401
 from .carried import carries, shared_generators
 from .fits import has_secret_folds, n_folds
 from .origin import library, replaced

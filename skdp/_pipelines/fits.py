@@ -32,8 +32,8 @@ from sklearn.pipeline import Pipeline
 
 from .._base import PrivateEstimator
 from ..domain import Attribute, Categorical, Domain
-from .candidates import is_behind, n_candidates
 from .origin import library, replaced
+from .walk import is_behind, n_candidates
 
 __all__ = ["has_secret_folds", "inner_of", "n_folds", "n_halving_fits", "wrapper_fits"]
 

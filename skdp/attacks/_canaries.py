@@ -19,11 +19,9 @@ from .._validation import as_epsilon
 from ..domain import Domain
 from ..exceptions import PrivacyLeakWarning
 from ..quality._frames import valid_codes
-from ._guesses import Guesses, confident_guesses, epsilon_lower_bound
-from ._owner import NOT_PRIVATE, OwnerOnly
-from ._report import SCORES
-from ._scene import Scene
-from ._target import Target
+from ._attacks import Guesses, confident_guesses, epsilon_lower_bound
+from ._report import NOT_PRIVATE, SCORES, OwnerOnly
+from ._scene import Scene, Target
 
 __all__ = ["CanaryAudit", "canary_audit"]
 

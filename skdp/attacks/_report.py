@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
+import math
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -19,16 +20,71 @@ from .._validation import as_epsilon
 from ..domain import Domain
 from ..exceptions import PrivacyLeakWarning
 from ..quality._frames import valid_codes
-from ._allowed import allowed_hits, allowed_right
-from ._guesses import Guesses, confident_guesses, epsilon_lower_bound
-from ._inference import inferred
-from ._matches import exact_matches, singled_out
-from ._membership import likelihood_ratio, nearest_neighbours
-from ._owner import NOT_PRIVATE, OwnerOnly
-from ._scene import Scene
-from ._target import Target, claim_of, synopsis_of
+from ._attacks import (
+    Guesses,
+    confident_guesses,
+    epsilon_lower_bound,
+    exact_matches,
+    inferred,
+    likelihood_ratio,
+    nearest_neighbours,
+    singled_out,
+)
+from ._scene import Scene, Target, claim_of, synopsis_of
 
-__all__ = ["AttackReport", "attack_report"]
+__all__ = [
+    "NOT_PRIVATE",
+    "AttackReport",
+    "OwnerOnly",
+    "allowed_hits",
+    "allowed_right",
+    "attack_report",
+]
+
+NOT_PRIVATE = "NOT PRIVATE: computed from the exact records, for the data owner only"
+
+
+class OwnerOnly:
+    """A result that cannot be pickled, and that nothing in this library publishes."""
+
+    # Whether anything of it was computed from private rows.
+    publishable = False
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} was computed from the exact records and is not private: it "
+            "refuses to be stored or sent. Make it again where the records are."
+        )
+
+
+# --- what a guarantee of epsilon allows an attack to achieve, on average over its noise
+
+
+def allowed_right(epsilon: float) -> float:
+    """Largest expected share of right guesses of membership, where the odds are even before.
+
+    Parameters
+    ----------
+    epsilon : float
+    """
+    return 1.0 / (1.0 + math.exp(-min(epsilon, 700.0)))
+
+
+def allowed_hits(epsilon: float, others: float) -> float:
+    """Largest expected share of members that an attack hits, given the share of others it hits.
+
+    A record that is in the table is hit with at most e^epsilon times the probability that it would
+    have outside of it; and it is missed with at least e^-epsilon times that probability.
+
+    Parameters
+    ----------
+    epsilon : float
+    others : float
+        Share of rows hit among those that are not in the table.
+    """
+    factor = math.exp(min(epsilon, 700.0))
+    return min(factor * others, 1.0 - (1.0 - others) / factor)
+
 
 SCORES = {"likelihood ratio": likelihood_ratio, "nearest neighbours": nearest_neighbours}
 _DRAWN, _MOST_SECRETS, _REFERENCE = 10_000, 10, 3
@@ -149,9 +205,7 @@ class AttackReport(OwnerOnly):
         ImportError
             If matplotlib is missing.
         """
-        from ._plots import plot_attacks
-
-        return plot_attacks(self, axes)
+        return _plot_attacks(self, axes)
 
 
 def attack_report(
@@ -379,3 +433,56 @@ def _curve(scores: list[FloatArray], scene: Scene) -> pd.DataFrame:
         for name, one in zip(("release", "copy"), both, strict=True):
             found[name].append(one.right / max(one.n, 1))
     return pd.DataFrame(found)
+
+
+# --- pictures of attacks
+
+
+def _plot_attacks(report: AttackReport, axes: Any = None) -> Any:
+    """Success of every attack on the left, the surest guesses of membership on the right."""
+    if axes is None:
+        import matplotlib.pyplot as plt
+
+        height = 1.6 + 0.32 * len(report.attacks)
+        _, axes = plt.subplots(1, 2, figsize=(11, max(height, 3.6)), layout="constrained")
+    left, right = axes
+    _plot_success(report, left)
+    _plot_guesses(report, right)
+    return left.figure
+
+
+def _plot_success(report: AttackReport, ax: Any) -> None:
+    from ..plotting import current_inks
+
+    table, inks = report.attacks, current_inks()
+    places = np.arange(len(table))[::-1]
+    ax.hlines(places, table["baseline"], table["allowed"], color=inks.faint, lw=6, zorder=1)
+    ax.plot(table["baseline"], places, "|", color=inks.grey, ms=10, label="without the release")
+    if report.epsilon is not None:
+        ax.plot(table["allowed"], places, ">", color=inks.grey, ms=6, label="most that is allowed")
+    ax.plot(table["success"], places, "o", color=inks.main, label="release")
+    ax.plot(table["copy"], places, "X", color=inks.bad, label="copy of the records")
+    ax.set_yticks(places, table["attack"])
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_xlabel("success")
+    ax.set_title("NOT PRIVATE: what attacks achieve", fontsize="medium")
+    ax.legend(fontsize="small")
+
+
+def _plot_guesses(report: AttackReport, ax: Any) -> None:
+    from ..plotting import current_inks
+
+    inks = current_inks()
+    for (name, curve), style in zip(report.curves.items(), ("-", "--"), strict=False):
+        ax.plot(curve["guesses"], curve["release"], style, color=inks.main, label=name)
+        ax.plot(curve["guesses"], curve["copy"], style, color=inks.bad, label=f"{name}, copy")
+    if report.epsilon is not None:
+        ax.axhline(allowed_right(report.epsilon), color=inks.grey, lw=1)
+        text = f"allowed at epsilon = {report.epsilon:g}"
+        ax.annotate(text, (0, allowed_right(report.epsilon)), va="bottom", color=inks.grey)
+    ax.axhline(0.5, color=inks.grey, lw=1, ls=":")
+    ax.set_ylim(0.4, 1.03)
+    ax.set_xlabel("guesses, the surest first")
+    ax.set_ylabel("share that is right")
+    ax.set_title("NOT PRIVATE: guesses of membership", fontsize="medium")
+    ax.legend(fontsize="small")

@@ -3,29 +3,23 @@
 =====================  =============================================================================
 ``_audit``             `audit`: lower bounds of epsilon from many runs of a mechanism
 ``_trials``            the runs, and outputs of any kind as codes and numbers
-``_readings``          maps from outputs to codes, among which events are chosen
-``_written``           readings of how a number is written: divisibility, bits
-``_fitting``           readings that are fitted to a first part of the runs
-``_events``            the event whose probability differs most
-``_bounds``            confidence bounds
+``_readings``          maps from outputs to codes, also of how a number is written
+``_events``            the event whose probability differs most: fitted, chosen and bounded
 ``_neighbours``        pairs of neighbours, checked and searched for
 ``_replay``            `replay`: the exact loss of one run on two data sets
 ``_tapes``             what answers mechanisms in a replay and counts the loss
 ``_released``          what a run has released, and where two runs differ
 ``_enumerate``         exact laws of outputs on tiny domains
-``_cases``             the table of cases of the audit of this library
+``_cases``             the table of cases of the audit of this library, with mechanisms
 ``_cases_estimators``  cases of estimators and private scores
-``_cases_mechanisms``  cases of mechanisms
 ``_cases_pipelines``   cases of steps in front of a private one, which must be silent
-``_library``           audits or replays all cases
+``_library``           audits or replays all cases, and the reports as files
 ``_result``            what results have in common
-``_report``            results as files
-``_plots``             results as pictures
 =====================  =============================================================================
 """
 
 from ..exceptions import ReplayError
-from ._audit import AuditResult, assert_epsilon, audit, reachable_epsilon
+from ._audit import AuditResult, assert_epsilon, audit, plot_audits, reachable_epsilon
 from ._cases import AUDITS, AuditCase, audited, synopsis_features
 from ._enumerate import (
     ExactEpsilon,
@@ -37,8 +31,7 @@ from ._enumerate import (
 )
 from ._library import replay_library, run_library
 from ._neighbours import NeighbourPair, answer_pairs, find_neighbours, record_pairs, score_pairs
-from ._plots import plot_audits, plot_replays
-from ._replay import ReplayResult, replay
+from ._replay import ReplayResult, plot_replays, replay
 
 __all__ = [
     "AUDITS",

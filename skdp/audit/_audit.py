@@ -12,13 +12,12 @@ import numpy as np
 import pandas as pd
 
 from .._validation import as_epsilon
-from ._bounds import clopper_pearson, log_ratio_bound
-from ._events import DIRECTIONS, Event, choose
+from ._events import DIRECTIONS, Event, choose, clopper_pearson, log_ratio_bound
 from ._neighbours import check_neighbours, find_neighbours
-from ._result import Result
+from ._result import Result, labelled
 from ._trials import Trials
 
-__all__ = ["AuditResult", "assert_epsilon", "audit", "reachable_epsilon"]
+__all__ = ["AuditResult", "assert_epsilon", "audit", "plot_audits", "reachable_epsilon"]
 
 
 @dataclass(frozen=True)
@@ -133,9 +132,40 @@ class AuditResult(Result):
         -------
         matplotlib Axes
         """
-        from ._plots import plot_result
+        from ..plotting import axes_or_new, current_inks
 
-        return plot_result(self, ax)
+        ax = axes_or_new(ax, (5.0, 4.0))
+        inks, table = current_inks(), self.table
+        colour = inks.main if self.passed else inks.bad
+        floor = 0.2 / table["trials"].iloc[0]
+        values = np.maximum(table["frequency"].to_numpy(), floor)
+        low = np.maximum(table["lower"].to_numpy(), floor)
+        high = table["upper"].to_numpy()
+        less = 1 if self.event.direction.startswith("dataset") else 0
+        # Above the band the more likely side contradicts the claim, even with the less likely side
+        # at the upper end of what its count allows.
+        limit = min(high[less] * np.exp(self.epsilon), 1.0)
+        bottom = max(low.min() / 4, floor / 2)
+        ax.axhspan(bottom, limit, color=inks.faint, alpha=0.5, lw=0)
+        errors = [np.maximum(values - low, 0), np.maximum(high - values, 0)]
+        ax.errorbar(np.arange(2), values, yerr=errors, fmt="o", color=colour, capsize=6, lw=2)
+        for place, value in enumerate(table["frequency"]):
+            ax.annotate(
+                f"{value:.3g}", (place, values[place]), (10, 0), textcoords="offset points",
+                va="center", color=colour,
+            )  # fmt: skip
+        _plot_bracket(ax, 0.5, values[less], values[less] * np.exp(self.epsilon), self.epsilon)
+        ax.set_yscale("log")
+        ax.set_ylim(bottom, max(2.0 * values.max(), limit * 1.5, 1.5 * values[less]))
+        ax.set_xlim(-0.6, 1.6)
+        ax.set_xticks(np.arange(2), ["dataset", "neighbour"])
+        ax.set_ylabel("frequency of the event")
+        ax.set_title(
+            f"{self.name}: {self.verdict}\nclaimed epsilon = {self.epsilon:g}, found at least "
+            f"{self.epsilon_lower_bound:.3g} at {100 * self.confidence:.6g}% confidence",
+            fontsize="medium",
+        )
+        return ax
 
 
 def reachable_epsilon(n_trials: int, confidence: float = 0.999) -> float:
@@ -428,3 +458,57 @@ def _name(mechanism: Any) -> str:
     if hasattr(mechanism, "fit"):
         return type(mechanism).__name__
     return getattr(mechanism, "__name__", type(mechanism).__name__)
+
+
+# --- pictures
+
+
+def _plot_bracket(ax: Any, x: float, low: float, high: float, epsilon: float) -> None:
+    """From the rate of the less likely side to the largest that the claim allows the other."""
+    from ..plotting import current_inks
+
+    style = {"color": current_inks().ink, "lw": 1.0}
+    ax.plot([x - 0.06, x, x, x - 0.06], [low, low, high, high], **style)
+    words = f"allowed:\n× e$^{{{epsilon:g}}}$ = {np.exp(epsilon):.3g}"
+    middle = float(np.sqrt(low * high))
+    ax.annotate(words, (x, middle), (4, 0), textcoords="offset points", va="center", fontsize=9)
+
+
+def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:
+    """Draw many audits, one below the other: the bound found, as a multiple of the claim.
+
+    Parameters
+    ----------
+    results : sequence of AuditResult
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        Bars that pass the line at 1 are convictions. The grey bars show the largest bound that an
+        audit of that many trials can reach.
+    """
+    results = list(results)
+    from ..plotting import axes_or_new, current_inks
+
+    ax, inks = axes_or_new(ax, (8.0, 1.2 + 0.32 * len(results))), current_inks()
+    left, right = 0.05, 30.0
+    for place, result in enumerate(results):
+        colour = inks.main if result.passed else inks.bad
+        share = result.epsilon_lower_bound / result.epsilon
+        reachable = min(result.reachable / result.epsilon, right)
+        ax.barh(place, reachable - left, left=left, height=0.8, color=inks.faint, alpha=0.4)
+        if share > left:
+            ax.barh(place, min(share, right) - left, left=left, height=0.5, color=colour)
+        ax.text(
+            max(min(share, right), left) * 1.06, place, f"{result.epsilon_lower_bound:.2f}",
+            va="center", fontsize="small", color=colour, zorder=3,
+            bbox={"facecolor": inks.paper, "edgecolor": "none", "pad": 1.0, "alpha": 0.8},
+        )  # fmt: skip
+    ax.axvline(1.0, color=inks.ink, lw=1.2)
+    ax.set_xscale("log")
+    ax.set_xlim(left, right)
+    ticks = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20]
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
+    return labelled(ax, results, "lower bound on epsilon / claimed epsilon")

@@ -8,7 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from ..mechanisms import (
+    SparseVector,
+    above_threshold,
+    bounded_sum,
+    choose_buckets,
+    discrete_laplace,
+    exponential,
+    geometric,
+    noisy_max,
+    permute_and_flip,
+    select_on_line,
+    sparse_counts,
+    sparse_vector_top_k,
+    top_k,
+)
+from ..quantiles import private_quantiles
 from ..release import BoxModel, Synopsis
+from ..selection import most_frequent_items
 
 __all__ = ["AUDITS", "AuditCase", "audited", "synopsis_features"]
 
@@ -95,3 +112,279 @@ def synopsis_features(estimator: Any) -> Any:
         for name in sorted(numbers & arrays.keys())
     ]
     return text.replace(" ", ""), np.concatenate(views)
+
+
+# --- audit cases of the mechanisms: noise, selections, and sparse vectors
+
+# Mechanisms on arrays: a million trials at once where the function draws them at once.
+
+_ARRAYS: dict[str, Any] = {"n_trials": 1_000_000, "quick_trials": 100_000}
+_SINGLE: dict[str, Any] = {"n_trials": 200_000, "quick_trials": 10_000}
+# The second score is low enough that its probability changes by nearly the whole factor.
+_SCORES, _NEXT_SCORES = [3, 0], [4, 0]
+_ANSWERS = {"relation": "answers"}
+
+
+@audited("discrete_laplace")
+def _() -> AuditCase:
+    def mechanism(count: int, n: int) -> Any:
+        return discrete_laplace(np.full(n, count), 1.0)
+
+    return AuditCase(mechanism, 0, 1, 1.0, **_ARRAYS, options={"vectorised": True})
+
+
+@audited("discrete_laplace, wide")
+def _() -> AuditCase:
+    # Wide noise is drawn as a high and a low part: another path through the code.
+    def mechanism(total: int, n: int) -> Any:
+        return discrete_laplace(np.full(n, total), 1.0, sensitivity=10**6)
+
+    options = {"vectorised": True, "sensitivity": 10**6}
+    return AuditCase(mechanism, 0, 10**6, 1.0, **_ARRAYS, options=options)
+
+
+@audited("above_threshold")
+def _() -> AuditCase:
+    def mechanism(count: int, n: int) -> Any:
+        return above_threshold(np.full(n, count), 1.0, 0)
+
+    return AuditCase(mechanism, 0, 1, 1.0, **_ARRAYS, options={"vectorised": True})
+
+
+@audited("geometric")
+def _() -> AuditCase:
+    # One-sided noise protects where the largest of several noisy scores is reported.
+    def mechanism(scores: list[int], n: int) -> Any:
+        return np.argmax(np.add(scores, geometric((n, len(scores)), 1.0)), axis=1)
+
+    options = {"vectorised": True}
+    data = _SCORES, _NEXT_SCORES
+    return AuditCase(mechanism, *data, 1.0, **_ARRAYS, options=options, replays=False)
+
+
+@audited("noisy_max")
+def _() -> AuditCase:
+    def mechanism(scores: list[int], n: int) -> Any:
+        starts = np.arange(n) * len(scores)
+        return noisy_max(np.tile(scores, n), 1.0, 1, starts=starts) - starts
+
+    return AuditCase(mechanism, _SCORES, _NEXT_SCORES, 1.0, **_ARRAYS, options={"vectorised": True})
+
+
+@audited("choose_buckets")
+def _() -> AuditCase:
+    # Costs of counts 1, 1, 0, 0 and of one record more in the first bin: the costs of the buckets
+    # that hold it rise by one, and that of [1, 3) does not change.
+    def mechanism(costs: list[int]) -> Any:
+        return str(choose_buckets(np.split(costs, [4, 7]), 4, 1.0, 1).tolist())
+
+    data = np.array([0, 0, 0, 0, 0, 1, 0, 2]), np.array([0, 0, 0, 0, 1, 1, 0, 3])
+    return AuditCase(mechanism, *data, 1.0, **_SINGLE, options=_ANSWERS)
+
+
+@audited("exponential")
+def _() -> AuditCase:
+    return AuditCase(
+        lambda scores: exponential(scores, 1.0, 1), _SCORES, _NEXT_SCORES, 1.0, **_SINGLE
+    )
+
+
+@audited("permute_and_flip")
+def _() -> AuditCase:
+    return AuditCase(
+        lambda scores: permute_and_flip(scores, 1.0, 1), _SCORES, _NEXT_SCORES, 1.0, **_SINGLE
+    )
+
+
+@audited("select_on_line")
+def _() -> AuditCase:
+    return AuditCase(
+        lambda scores: select_on_line([0, 2], scores, 4, 1.0, 1),
+        _SCORES,
+        _NEXT_SCORES,
+        1.0,
+        **_SINGLE,
+    )
+
+
+@audited("top_k")
+def _() -> AuditCase:
+    # The two best scores move, the others stay: their chance of selection changes by a factor e.
+    return AuditCase(
+        lambda scores: top_k(scores, 2, 1.0, 1), [4, 4, 0, 0], [5, 5, 0, 0], 1.0, **_SINGLE
+    )
+
+
+@audited("top_k, canonical")
+def _() -> AuditCase:
+    # The best score inside the true set falls behind one outside.
+    return AuditCase(
+        lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="canonical", ordered=False)),
+        [3, 3, 2, 2],
+        [4, 4, 2, 2],
+        1.0,
+        n_trials=30_000,
+        quick_trials=3_000,
+    )
+
+
+@audited("top_k, joint")
+def _() -> AuditCase:
+    return AuditCase(
+        lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="joint")),
+        [3, 3, 2, 2],
+        [4, 4, 2, 2],
+        1.0,
+        n_trials=30_000,
+        quick_trials=3_000,
+    )
+
+
+@audited("sparse_counts")
+def _() -> AuditCase:
+    # The record more is alone in its cell.
+    def mechanism(cells: Any) -> Any:
+        found, noisy = sparse_counts(cells, np.ones(len(cells), dtype=int), (2, 2), 1.0, 1)
+        return found.tolist(), noisy.tolist()
+
+    return AuditCase(
+        mechanism,
+        np.array([[0, 1], [0, 1]]),
+        np.array([[0, 1], [0, 1], [1, 0]]),
+        1.0,
+        n_trials=50_000,
+        quick_trials=6_000,
+        options={"relation": "records"},
+    )
+
+
+@audited("bounded_sum")
+def _() -> AuditCase:
+    return AuditCase(
+        lambda records: bounded_sum(records, -1, 2, 1.0, resolution=0.5),
+        np.array([0.5, 1.0]),
+        np.array([0.5, 1.0, 2.0]),
+        1.0,
+        n_trials=100_000,
+        quick_trials=5_000,
+        options={"relation": "records"},
+    )
+
+
+# Streams of queries just below the threshold, then one just above it: together the negative answers
+# reveal the most, and they cost the most if the noise of the threshold does not cover them.
+
+_STREAM: dict[str, Any] = {"n_trials": 50_000, "quick_trials": 6_000}
+
+
+@audited("SparseVector")
+def _() -> AuditCase:
+    def mechanism(answers: list[int]) -> Any:
+        vector = SparseVector(1.0, 3, 1)
+        vector.query_many(answers)
+        return vector.positives.tolist(), vector.gap
+
+    return AuditCase(mechanism, [0] * 8 + [3], [1] * 8 + [2], 1.0, **_STREAM, options=_ANSWERS)
+
+
+@audited("SparseVector, monotonic with answers")
+def _() -> AuditCase:
+    def mechanism(answers: list[int]) -> Any:
+        vector = SparseVector(1.0, 2, 2, monotonic=True, answer_share=0.2)
+        vector.query_many(answers)
+        return vector.positives.tolist(), vector.gaps.tolist(), vector.answers.tolist()
+
+    return AuditCase(
+        mechanism, [0] * 6 + [2, 2], [1] * 6 + [2, 2], 1.0, **_STREAM, options=_ANSWERS
+    )
+
+
+@audited("SparseVector, a new threshold each time")
+def _() -> AuditCase:
+    def mechanism(answers: list[int]) -> Any:
+        vector = SparseVector(1.0, 2, 2, variant="dwork-roth", noise="two-sided")
+        return vector.query_many(answers).tolist()
+
+    return AuditCase(
+        mechanism, [0] * 4 + [2, 2], [1] * 4 + [1, 1], 1.0, **_STREAM, options=_ANSWERS
+    )
+
+
+@audited("SparseVector, on a lattice")
+def _() -> AuditCase:
+    def mechanism(answers: list[float]) -> Any:
+        vector = SparseVector(1.0, 1.5, 1, sensitivity=0.5, lattice=0.25)
+        return vector.query_many(answers).tolist()
+
+    options = {"relation": "answers", "sensitivity": 0.5}
+    # From 0.1 to 0.6 is two steps of the lattice.
+    data = [0.1] * 6 + [1.6], [0.6] * 6 + [1.1]
+    return AuditCase(mechanism, *data, 1.0, **_STREAM, options=options)
+
+
+@audited("sparse_vector_top_k")
+def _() -> AuditCase:
+    def mechanism(answers: list[int]) -> Any:
+        chosen = sparse_vector_top_k(answers, 1, 1.0, 4, monotonic=True, max_passes=3)
+        return chosen.tolist()
+
+    return AuditCase(mechanism, [0] * 4 + [4], [1] * 4 + [4], 1.0, **_STREAM, options=_ANSWERS)
+
+
+@audited("most_frequent_items")
+def _() -> AuditCase:
+    # One person has the rare item c.
+    def mechanism(baskets: list[list[str]]) -> Any:
+        found = most_frequent_items(baskets, 2, ["a", "b", "c"], 1.0, max_items=2)
+        return tuple(found["item"]), tuple(found["count"])
+
+    baskets = [["a"], ["a"], ["a", "b"], ["b"]]
+    trials: dict[str, Any] = {"n_trials": 20_000, "quick_trials": 2_000}
+    options = {"relation": "records"}
+    return AuditCase(mechanism, baskets, [*baskets, ["b", "c"]], 1.0, **trials, options=options)
+
+
+@audited("most_frequent_items, all counts")
+def _() -> AuditCase:
+    def mechanism(baskets: list[list[str]]) -> Any:
+        found = most_frequent_items(baskets, 3, ["a", "b", "c"], 1.0, max_items=1)
+        return tuple(found.sort_values("item")["count"])
+
+    baskets = [["a"], ["a"], ["a", "b"], ["b"]]
+    trials: dict[str, Any] = {"n_trials": 20_000, "quick_trials": 2_000}
+    options = {"relation": "records"}
+    return AuditCase(mechanism, baskets, [*baskets, ["b"]], 1.0, **trials, options=options)
+
+
+# The only records, on a line of few integers, so that single outputs are frequent.
+
+_COLUMN: dict[str, Any] = {
+    "n_trials": 50_000,
+    "quick_trials": 5_000,
+    "options": {"relation": "records"},
+}
+
+
+@audited("private_quantiles")
+def _() -> AuditCase:
+    def mechanism(values: list[int]) -> Any:
+        return int(private_quantiles(values, 0.5, 1.0, (0, 9)).values[0])
+
+    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, 9], 1.0, **_COLUMN)
+
+
+@audited("private_quantiles, recursive")
+def _() -> AuditCase:
+    def mechanism(values: list[int]) -> Any:
+        return private_quantiles(values, [0.25, 0.5, 0.75], 1.0, (0, 9)).values.tolist()
+
+    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, 9], 1.0, **_COLUMN)
+
+
+@audited("private_quantiles, no bounds")
+def _() -> AuditCase:
+    def mechanism(values: list[int]) -> Any:
+        found = private_quantiles(values, 0.5, 1.0)
+        return int(found.bounds[1]), int(found.values[0])
+
+    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, 999], 1.0, **_COLUMN)

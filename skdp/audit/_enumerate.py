@@ -98,17 +98,14 @@ def exact_epsilon(
         if not here or not there:
             loss = math.inf
         elif isinstance(here, Fraction) and isinstance(there, Fraction):
-            loss = abs(_log_fraction(here / there))
+            # Numerator and denominator may be too large for a float.
+            ratio = here / there
+            loss = abs(math.log(ratio.numerator) - math.log(ratio.denominator))
         else:
             loss = abs(math.log(here) - math.log(there))
         if loss > worst[0]:
             worst = (loss, outcome, (here, there))
     return ExactEpsilon(*worst)
-
-
-def _log_fraction(value: Fraction) -> float:
-    # Numerator and denominator may be too large for a float.
-    return math.log(value.numerator) - math.log(value.denominator)
 
 
 def _checked(law: Law, tail: float) -> dict[Hashable, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 
@@ -37,3 +39,13 @@ class Result:
         head, *rest = str(self).split("\n")
         body = "<br>".join(html.escape(line.strip()) for line in rest)
         return f"<p><b>{html.escape(head)}</b><br>{body}</p>"
+
+
+def labelled(ax: Any, results: Sequence[Result], quantity: str) -> Any:
+    """Name the bars, one below the other, and count the convictions."""
+    ax.set_yticks(np.arange(len(results)), [result.name for result in results])
+    ax.set_ylim(len(results) - 0.4, -0.6)
+    ax.set_xlabel(quantity)
+    convicted = sum(not result.passed for result in results)
+    ax.set_title(f"{convicted} of {len(results)} convicted", fontsize="medium")
+    return ax

@@ -1,11 +1,9 @@
 """Meta-estimators that train ordinary scikit-learn estimators on a private release.
 
 ==============  ====================================================================================
-``classifier``  `PrivateClassifier`
+``classifier``  `PrivateClassifier`, and the classifier where none is given
 ``regressor``   `PrivateRegressor`
-``default``     the classifier where none is given
-``base``        what both share: release, train on the release, predict
-``training``    training on rows of a release, weighted or without a label
+``base``        what both share: release, train on the release (weighted, or unlabelled), predict
 ==============  ====================================================================================
 """
 

@@ -15,8 +15,7 @@ from .._types import FloatArray
 from ..domain import Attribute, Numeric
 from ..exceptions import DomainError
 from ..models import PrivateAdditiveRegressor
-from .base import TrainedOnRelease
-from .training import fit_clone, usable_rows
+from .base import TrainedOnRelease, fit_clone, usable_rows
 
 __all__ = ["PrivateRegressor"]
 

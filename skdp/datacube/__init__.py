@@ -1,16 +1,12 @@
 """DataCube: all cuboids of a table, consistent with each other, each with its standard error.
 
 ==============  ===================================================================================
-``plan``        `CubePlan`: which cuboids are measured, and how accurate each cuboid will be
-``sources``     the search for the cuboids to measure
-``kept``        plans kept on disk, because a search takes seconds
+``plan``        `CubePlan`: which cuboids are measured, and how accurate each will be; their names
+``sources``     the search for the cuboids to measure, and plans kept on disk
 ``cube``        `DataCube`: parameters, ``fit`` and queries
-``sums``        exact sums of a bounded column, in integers
-``model``       `CubeModel`: a released cube in the form that questions of synopses take
-``statistics``  counts, sums and means with intervals
-``tables``      answers from released tables: slices, groups, cross tables
+``statistics``  counts, sums and means with intervals; exact sums of a column, in integers
+``tables``      answers from released tables: slices, groups, cross tables; questions of synopses
 ``files``       what ``save`` writes and ``load`` reads
-``names``       names of dimensions, and sets of them
 ==============  ===================================================================================
 
 Based on B. Ding, M. Winslett, J. Han, Z. Li, "Differentially Private Data Cubes: Optimizing Noise

@@ -21,11 +21,10 @@ from ..release.statistics.answers import listed
 from ..release.statistics.confidence import Confidence
 from ..rows import LazyRows, count_rows
 from . import files, statistics, tables
-from .model import CubeModel
-from .names import as_names, check_names, names_of
-from .plan import CONSISTENCIES, CubePlan, as_order
+from .plan import CONSISTENCIES, CubePlan, as_names, as_order, check_names, names_of
 from .sources import STRATEGIES, cuboid_weights, find_sources, given_sources, variance_limit
-from .sums import check_value, exact_sums, value_grid
+from .statistics import check_value, exact_sums, value_grid
+from .tables import CubeModel
 
 __all__ = ["DataCube"]
 

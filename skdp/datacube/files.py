@@ -15,8 +15,7 @@ from .._validation import check_choice
 from ..domain import Domain
 from ..mechanisms._noise import BoundedGrid
 from ..release.files import fraction, loss_from_data, loss_to_data, read_archive, write_archive
-from .names import mask_of
-from .plan import CONSISTENCIES, CubePlan, as_order
+from .plan import CONSISTENCIES, CubePlan, as_order, mask_of
 
 __all__ = ["read", "write"]
 

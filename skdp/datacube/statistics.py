@@ -6,9 +6,15 @@ so its sums and means are asked for as those of a numeric dimension are.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
-from ..domain import Categorical, Domain
+from .._names import free_name
+from ..domain import Categorical, Domain, Numeric
+from ..exceptions import DomainError
+from ..kernels import cuboids
+from ..mechanisms._noise import BoundedGrid
 from ..release.queries import parse_parts
 from ..release.statistics.answers import answer_queries, answer_sums, means_of, sums_and_counts
 from ..release.statistics.column_values import Numbers, Selected
@@ -16,8 +22,143 @@ from ..release.statistics.estimates import linear, telling_cuts
 from ..release.statistics.linear_errors import errors_of
 from ..release.statistics.sums import means_with_error, sums_with_error
 from ..release.statistics.with_errors import count_results, mean_results, sum_results
+from ..rows import code_rows, weighted_tables
 
-__all__ = ["check_counted", "counts", "means", "sums", "with_value"]
+__all__ = [
+    "check_counted",
+    "check_value",
+    "counts",
+    "exact_sums",
+    "means",
+    "sums",
+    "value_grid",
+    "with_value",
+]
+
+# --- sums and means of a bounded column over the cells of cuboids, exact in integers
+#
+# Every value is rounded to a grid by itself, so that what a record adds depends on its own value
+# alone. The value is coded like a dimension, with a code for each number of the grid: so engines
+# code it too, and rows of a person that are equal in all that is read are interchangeable.
+
+
+def value_grid(domain, measure, value, resolution):
+    """The grid of integers to which the summed column is rounded, and its origin.
+
+    The grid is None for counts, and the origin for sums; for means the grid is one of distances to
+    the origin, the lower end of the range.
+    """
+    if measure == "count":
+        if value is not None or resolution is not None:
+            raise ValueError(
+                "value and resolution belong to measure='sum' and 'mean'; with measure='count' "
+                "leave them out."
+            )
+        return None, None
+    if value not in domain.names:
+        raise DomainError(
+            f"measure={measure!r} needs value=, a Numeric column of the domain, which has "
+            f"{list(domain.names)}; got {value!r}."
+        )
+    attribute = domain[value]
+    if not isinstance(attribute, Numeric):
+        raise DomainError(
+            f"value={value!r} is declared Categorical; sums and means need a Numeric column, whose "
+            "range bounds what a record adds."
+        )
+    if not attribute.summable:
+        raise DomainError(f"value={value!r} holds dates, which have no sum; use measure='count'.")
+    # Special values may lie outside of the range.
+    reach = [Fraction(end) for end in (attribute.lower, attribute.upper, *attribute.special)]
+    low, high = min(reach), max(reach)
+    if measure == "sum":
+        return BoundedGrid.of(low, high, resolution), None
+    if low == high:
+        raise DomainError(f"value={value!r} can only be {attribute.lower!r}: its mean is known.")
+    return BoundedGrid.of(0, high - low, resolution), low
+
+
+def _coded_attribute(attribute, grid, origin):
+    """The summed column as it is coded: a code for each number of the grid, or each integer.
+
+    Also a function from its codes to the integers that records add.
+    """
+    origin = origin or Fraction(0)
+    special = [float(value) for value in attribute.special]
+    if attribute.integer:
+        coded = Numeric(attribute.lower, attribute.upper, integer=True, special=attribute.special)
+
+        def numbers(codes):
+            return grid.encode(codes + float(attribute.lower - origin))
+
+    else:
+        low, high = (
+            round((Fraction(end) - origin) / grid.step)
+            for end in (attribute.lower, attribute.upper)
+        )
+        # Bin j holds what is rounded to the number low + j of the grid.
+        ends = [float(origin + (place - Fraction(1, 2)) * grid.step) for place in (low, high + 1)]
+        coded = Numeric(ends[0], ends[1], bins=high - low + 1, special=attribute.special)
+
+        def numbers(codes):
+            return codes.astype(np.int64) + low
+
+    if not special:
+        return coded, numbers
+    added = grid.encode(np.array(special) - float(origin))
+
+    def with_special(codes):
+        place = codes.astype(np.int64) - coded.bins
+        return np.where(place < 0, numbers(codes), added[np.maximum(place, 0)])
+
+    return coded, with_special
+
+
+def check_value(plan, attribute):
+    """Refuse a summed column that cannot be coded, before anything is spent."""
+    _coded_attribute(attribute, plan._grid, plan._origin)
+
+
+def exact_sums(rows, plan, value, attribute, contributions):
+    """Exact integers of each source of the plan, by its mask: private.
+
+    Parameters
+    ----------
+    rows : Frame or LazyRows
+    plan : CubePlan
+    value : str
+        Name of the summed column, which may be a dimension too.
+    attribute : Numeric
+        The column as declared.
+    contributions : Contributions or None
+
+    Returns
+    -------
+    dict of int to ndarray of int64
+        Sums; of a mean the sums of the distances to the lower end and of those to the upper end,
+        one after the other. A record that the dimensions cannot represent, or without a value, adds
+        nothing.
+    """
+    coded, numbers = _coded_attribute(attribute, plan._grid, plan._origin)
+    names = plan.domain.names
+    again = free_name(value, {*names, *rows.names} if value in names else ())
+    if again != value:
+        rows = rows.with_again(value, again)
+    domain = Domain({**{name: plan.domain[name] for name in names}, again: coded})
+    codes = code_rows(rows, domain, contributions)
+    dimensions = [cuboids.dimensions_of(mask) for mask in plan._masks]
+    if plan._measure == "sum":
+        (found,) = weighted_tables(codes, domain.shape, dimensions, lambda each: [numbers(each)])
+        return dict(zip(plan._masks, found, strict=True))
+    reach = plan._sensitivity
+
+    def both(each):
+        to_lower = numbers(each)
+        return [to_lower, reach - to_lower]
+
+    pairs = zip(*weighted_tables(codes, domain.shape, dimensions, both), strict=True)
+    return {mask: np.stack(pair) for mask, pair in zip(plan._masks, pairs, strict=True)}
+
 
 _ANY_SPREAD = " The values are taken to vary as much as their range and their mean allow."
 

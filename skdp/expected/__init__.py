@@ -1,9 +1,7 @@
 """What a release will cost in accuracy, before anything is spent: ``expected_error``.
 
 =============  =====================================================================================
-``mixin``      `ExpectsErrors`: the methods ``expected_error`` and ``epsilon_for`` of estimators
-``labelled``   `ExpectsScores`: the same for models that predict a label
-``result``     `ExpectedError`: errors by kind of question and epsilon, as table and picture
+``mixin``      `ExpectsErrors`, `ExpectsScores`: ``expected_error``, ``epsilon_for`` of estimators
 ``tables``     public tables: rows that are given, or rows generated from a domain
 ``questions``  random questions of each kind and the errors of a release on them; given questions
 =============  =====================================================================================
@@ -11,10 +9,8 @@
 Nothing here reads private rows or touches a ledger: estimators are tried out on public tables.
 """
 
-from .labelled import ExpectsScores
-from .mixin import ExpectsErrors
+from .mixin import ExpectedError, ExpectsErrors, ExpectsScores
 from .questions import bar_of, errors_of_answers
-from .result import ExpectedError
 from .tables import TrialTable, generated_codes, generated_points, generated_table
 
 __all__ = [

@@ -9,15 +9,143 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+import pandas as pd
+from sklearn.base import clone, is_regressor
 
 from .._validation import as_epsilon, as_integer, as_level, as_number
 from ..exceptions import InsecureSeedWarning
+from ..rows import as_array, as_frame, select_columns
 from .questions import is_of_records
-from .result import ExpectedError
 from .tables import TrialTable
 
-__all__ = ["ExpectsErrors"]
+__all__ = ["ExpectedError", "ExpectsErrors", "ExpectsScores"]
+
+# --- expected errors of a release by kind of question and epsilon
+
+
+class ExpectedError:
+    """Expected errors of a release, before anything is spent.
+
+    Attributes
+    ----------
+    errors : DataFrame
+        Root mean square error of each kind of question (rows) at each epsilon (columns); of
+        questions that were given, the error bar.
+    n : int
+        Number of records.
+    unit : str
+        Unit of the errors.
+    how : str
+        "formula", "simulated on a generated table" or "simulated on the table given".
+    estimator : str
+        What would be released.
+    what : str
+        "error", or what the numbers of questions that were given are.
+
+    Examples
+    --------
+    >>> from skdp import Domain, Numeric, RangeTreeHistogram
+    >>> ages = RangeTreeHistogram(domain=Numeric(0, 100, bins=128))
+    >>> expected = ages.expected_error(n=10_000, epsilon=[0.1, 1.0])
+    >>> list(expected.errors.columns)
+    [0.1, 1.0]
+    """
+
+    def __init__(
+        self,
+        runs: Mapping[float, Sequence[Mapping[str, float]]],
+        *,
+        n: int,
+        unit: str,
+        how: str,
+        estimator: str,
+        what: str = "error",
+    ) -> None:
+        self.n = n
+        self.unit = unit
+        self.how = how
+        self.estimator = estimator
+        self.what = what
+        # Of each epsilon the errors of every run, a row each.
+        self._runs = {epsilon: pd.DataFrame(list(found)) for epsilon, found in runs.items()}
+        self.errors = pd.DataFrame(
+            {epsilon: np.sqrt((each**2).mean()) for epsilon, each in self._runs.items()}
+        )
+        self.errors.index.name = "question"
+        self.errors.columns.name = "epsilon"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each kind of question and epsilon.
+
+        Returns
+        -------
+        DataFrame
+            ``question``, ``epsilon``, ``error`` (root mean square), ``lowest`` and ``highest`` (of
+            the tables tried), ``share`` (of the number of records; NaN for errors that are not in
+            records), ``unit``.
+        """
+        parts = []
+        for epsilon, runs in self._runs.items():
+            error = self.errors[epsilon]
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "question": error.index,
+                        "epsilon": epsilon,
+                        "error": error.to_numpy(),
+                        "lowest": runs.min().to_numpy(),
+                        "highest": runs.max().to_numpy(),
+                        "share": error.to_numpy() / self.n if self._of_records else np.nan,
+                        "unit": self.unit,
+                    }
+                )
+            )
+        return pd.concat(parts, ignore_index=True)
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw error against epsilon, a line for each kind of question, both axes logarithmic.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
+        from ..plotting import plot_errors
+
+        title = f"{self.estimator}, {self.n:,} records"
+        return plot_errors(self.to_frame(), unit=self.unit, title=title, ax=ax)
+
+    @property
+    def _of_records(self) -> bool:
+        return self.unit == "records"
+
+    def _shown(self) -> pd.DataFrame:
+        return self.errors.map(lambda value: f"{value:.3g}")
+
+    @property
+    def _caption(self) -> str:
+        return (
+            f"{self.estimator}: expected {self.what} in {self.unit}, {self.n:,} records "
+            f"({self.how}; nothing was spent)"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self._caption}\n{self._shown().to_string()}"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{self._caption}{self._shown().to_html()}</div>"
+
+
+# --- what estimators answer
 
 # A release of more records is tried out on so many, at an epsilon that is larger in proportion:
 # what noise does depends on their product. Not where epsilon would be larger than this.
@@ -302,3 +430,47 @@ def _next(place: float, excess: float, slope: float, low: float, high: float) ->
     if not low < guess < high:
         guess = math.sqrt(low * high)
     return min(max(guess, _LEAST), _LARGEST)
+
+
+# --- expected errors of models that predict a label: scores on held-out public rows
+
+
+class ExpectsScores(ExpectsErrors):
+    """Classifiers and regressors: the error on rows of ``like`` that were held out.
+
+    ``like`` is ``(X, y)``, or a table with a column for the label.
+    """
+
+    def _unit_of_errors(self) -> str:
+        return "units of the target" if is_regressor(self) else "share of rows"
+
+    def _label_name(self) -> str | None:
+        """Column of the label, where the domain has one."""
+        return self.target  # type: ignore[attr-defined,no-any-return]
+
+    def _public_table(self, n: int, like: Any, seed: int) -> TrialTable:
+        if like is None:
+            raise ValueError(
+                f"The error of {type(self).__name__} depends on how well the label can be "
+                "predicted at all, which no domain says. Give like=(X, y), public rows with their "
+                "labels."
+            )
+        if isinstance(like, tuple):
+            return TrialTable.of(like, n, seed)
+        label = self._label_name()
+        names = as_frame(like).named
+        if label is None or label not in names:
+            raise ValueError(
+                "like has no column for the label: give like=(X, y), public rows and their labels."
+            )
+        X = select_columns(like, [name for name in names if name != label])
+        y = as_array(select_columns(like, [label]))[:, 0]
+        return TrialTable.of((X, y), n, seed)
+
+    def _tried_errors(self, table: TrialTable) -> Mapping[str, float]:
+        (X, y), (X_new, y_new) = table.rows, table.held_out
+        predicted = self.fit(X, y).predict(X_new)  # type: ignore[attr-defined]
+        y_new = np.asarray(y_new)
+        if is_regressor(self):
+            return {"root mean square error": float(np.sqrt(np.mean((predicted - y_new) ** 2)))}
+        return {"error rate": float(np.mean(predicted != y_new))}

@@ -10,14 +10,13 @@ block, and the children of a node are consecutive. Wide trees are processed a le
 trees with about as many levels as nodes (chains) by plain loops. Nothing is recursive.
 
 =================  =================================================================================
-``_tree``          `Tree`: nodes as arrays, sums up and down
+``_tree``          `Tree`: nodes as arrays, sums up and down; the fewest nodes of a query
 ``_shapes``        perfect, balanced and other regular trees
 ``_budget``        workloads, and the share of epsilon of each node
 ``_measure``       noisy counts of all nodes; quantiles of sums of noise
 ``_blue``          `Blue`: the best linear unbiased estimate (weighted least squares)
 ``_gblue``         GBLUE (iterative) and Boost (closed form, perfect trees)
 ``_non_negative``  consistent counts that are not negative
-``_cover``         answers without consistency: the fewest nodes of a query
 =================  =================================================================================
 
 References
@@ -42,12 +41,11 @@ from ._budget import (
     uniform_shares,
     workload_variances,
 )
-from ._cover import cover_weights
 from ._gblue import boost, gblue
 from ._measure import Measurement, exact_shares, measure, measured_variances, noise_quantile
 from ._non_negative import non_negative, project_to_simplex
 from ._shapes import balanced_tree, level_tree, perfect_tree, with_extra_bin
-from ._tree import Tree
+from ._tree import Tree, cover_weights
 
 __all__ = [
     "Blue",

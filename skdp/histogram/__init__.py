@@ -2,9 +2,7 @@
 
 ================  ==================================================================================
 ``estimator``     `RangeTreeHistogram`: parameters, ``fit`` and the queries
-``design``        tree and budget, from public facts or released counts
-``errors``        errors of projected estimates, by simulation
-``inputs``        reading the column, the domain and the queries
+``design``        tree and budget, from public facts or released counts; simulated errors
 ``model``         the histogram as a model, for statistics with intervals
 ================  ==================================================================================
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -10,10 +11,86 @@ import numpy as np
 import pandas as pd
 
 from .. import hierarchy
+from .._arrays import running_sums
+from .._random import sampling_generator
 from .._validation import check_choice, check_flag, is_word
-from ..domain import Categorical, Numeric, Taxonomy
+from ..domain import Categorical, Domain, Numeric, Taxonomy
+from ..exceptions import DomainError
 from ..hierarchy import Blue, Tree
 from ..kernels import lines
+from ..rows import list_entries
+
+__all__ = ["placement_variance", "range_errors", "simulated_errors"]
+
+# --- reading the column, the domain and the queries of a histogram
+
+
+def as_table(X: Any) -> Any:
+    """One column as a table; everything else as it is."""
+    if hasattr(X, "to_frame") and not hasattr(X, "columns"):
+        return X.to_frame()
+    if isinstance(X, np.ndarray) and X.ndim == 1:
+        return X[:, None]
+    if isinstance(X, list | tuple):
+        # Entry by entry: a list in the place of a number is an odd value, and no other table.
+        lengths = {_length(row) for row in X}
+        return X if len(lengths) == 1 and min(lengths) > 1 else list_entries(X)[:, None]
+    return X
+
+
+def _length(row: Any) -> int:
+    plain = type(row) in (list, tuple) or (type(row) is np.ndarray and row.ndim == 1)
+    return len(row) if plain else 0
+
+
+def only_attribute(domain: Domain) -> Any:
+    """The attribute of a domain that must have just one."""
+    if len(domain.names) != 1:
+        raise DomainError(
+            f"A RangeTreeHistogram has one attribute, but there are {len(domain.names)}: "
+            f"{list(domain.names)[:8]}. Select a column, and declare its domain alone."
+        )
+    return domain.attributes[0]
+
+
+def declared_attribute(declared: Any) -> Any:
+    """The attribute, before there are rows to name it."""
+    if isinstance(declared, Domain):
+        return only_attribute(declared)
+    if isinstance(declared, Numeric | Categorical):
+        return declared
+    if isinstance(declared, list | tuple) and len(declared) == 1:
+        return declared[0]
+    raise TypeError(
+        f"domain must be a Domain of one column, a Numeric or a Categorical, got {declared!r}."
+    )
+
+
+def as_condition(query: Any, name: str) -> Any:
+    """A query about the one column, as synopses understand it."""
+    if query is None or isinstance(query, str | Mapping):
+        return query
+    return {name: query}
+
+
+def as_list(query: Any) -> tuple[list[Any], bool]:
+    """The queries, and whether there may be several: a list, or an array of ranges."""
+    if isinstance(query, np.ndarray):
+        return [tuple(ends) for ends in query.tolist()], True
+    return (query, True) if isinstance(query, list) else ([query], False)
+
+
+def as_numbers(attribute: Numeric, values: Any) -> np.ndarray:
+    """Values on the number line of an attribute: numbers, or dates."""
+    if attribute.summable:
+        return np.asarray(values, dtype=np.float64)
+    # Entry by entry: text, dates and Timestamps have no common type.
+    given = np.asarray(values, dtype=object)
+    numbers = [attribute.number(value, "of the histogram") for value in given.ravel().tolist()]
+    return np.array(numbers, dtype=np.float64).reshape(given.shape)
+
+
+# --- tree and budget
 
 # Default branching when a budget but no tree is given: near the best of all uniform trees.
 _DEFAULT_BRANCHING = 16
@@ -83,8 +160,11 @@ class Plan:
                 # Its leaves are the categories, in the order of the taxonomy.
                 given, codes = Categorical(attribute.categories, taxonomy=given).hierarchy()
             tree = Tree.from_parents(given.parents)
+        elif isinstance(given, Tree):
+            # A checked copy, without cached results, which the caller cannot change.
+            tree = Tree(given.parent, given.lower, given.upper, given.order)
         elif given is not None:
-            tree = own_tree(given) if isinstance(given, Tree) else Tree.from_intervals(given)
+            tree = Tree.from_intervals(given)
         elif isinstance(attribute, Categorical) and not attribute.ordered:
             tree = hierarchy.level_tree(n, [n])
         elif not is_word(self.branching, "auto"):
@@ -178,11 +258,6 @@ class Plan:
         return found._replace(order=codes[found.order])
 
 
-def own_tree(tree: Tree) -> Tree:
-    """A checked copy of a tree, without cached results, which the caller cannot change."""
-    return Tree(tree.parent, tree.lower, tree.upper, tree.order)
-
-
 def sum_variance(weights: np.ndarray, blue: Blue) -> float:
     """Noise variance of a weighted sum of the noisy counts."""
     used = weights != 0
@@ -247,3 +322,70 @@ def level_table(design: Design, epsilon: Fraction) -> pd.DataFrame:
             "noise_std": std,
         }
     )
+
+
+# --- errors of estimates that are no longer linear in the noisy counts: by simulation
+
+# Repetitions: as many as fit into this many numbers, within these limits.
+_NUMBERS = 4_000_000
+_FEWEST, _MOST = 12, 200
+
+
+def simulated_errors(
+    blue: Blue, counts: np.ndarray, estimate: Callable[[Blue, np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Errors of the leaves if the released estimates were the truth.
+
+    Reads released numbers only, and is the same at each call.
+
+    Parameters
+    ----------
+    blue : Blue
+    counts : ndarray of float64, shape (n_nodes,)
+        The released estimates of all nodes.
+    estimate : callable
+        Estimates of all nodes from noisy counts of them.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_repetitions, n_leaves)
+    """
+    generator = sampling_generator(0)
+    leaves, measured = blue.tree.leaves, blue.measured
+    # The variance of discrete Laplace noise determines its rate.
+    variances = blue.noise_variances[measured]
+    rates = 2.0 * np.arcsinh(np.sqrt(0.5 / variances))
+    success = -np.expm1(-rates)
+    repetitions = int(np.clip(_NUMBERS // len(counts), _FEWEST, _MOST))
+    errors = np.empty((repetitions, len(leaves)))
+    values = np.zeros(len(counts))
+    for errors_once in errors:
+        noise = generator.geometric(success) - generator.geometric(success)
+        values[measured] = counts[measured] + noise
+        errors_once[:] = (estimate(blue, values) - counts)[leaves]
+    return errors
+
+
+def range_errors(errors: np.ndarray, tree: Tree, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
+    """Root mean square errors of ranges of bins, from errors of the leaves."""
+    width = tree.leaf_widths
+    squares = np.zeros(len(start))
+    for leaf_errors in errors:
+        running = running_sums(np.repeat(leaf_errors / width, width))
+        at = np.arange(len(running))
+        squares += (np.interp(stop, at, running) - np.interp(start, at, running)) ** 2
+    return np.sqrt(squares / len(errors))
+
+
+def placement_variance(tree: Tree, counts: np.ndarray, of_record: np.ndarray) -> float:
+    """Variance of an answer if records fall into the bins of their leaf at random.
+
+    Parameters
+    ----------
+    tree : Tree
+    counts : ndarray of float64, shape (n_nodes,)
+    of_record : ndarray of float64, shape (n_leaves,)
+        Variance of the weight of one record: p (1 - p) where the share p of a leaf counts.
+    """
+    inside = np.maximum(counts[tree.leaves], 0.0) * (tree.leaf_widths > 1)
+    return float(inside @ of_record)

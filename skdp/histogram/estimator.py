@@ -33,20 +33,20 @@ from ..release.statistics.distribution import (
 from ..rows import Layout, count_rows
 from .design import (
     Plan,
-    budget_parts,
-    cover_variances,
-    level_table,
-    partition_parts,
-    sum_variance,
-)
-from .errors import placement_variance, range_errors, simulated_errors
-from .inputs import (
     as_condition,
     as_list,
     as_numbers,
     as_table,
+    budget_parts,
+    cover_variances,
     declared_attribute,
+    level_table,
     only_attribute,
+    partition_parts,
+    placement_variance,
+    range_errors,
+    simulated_errors,
+    sum_variance,
 )
 from .model import HistogramModel
 

@@ -4,20 +4,17 @@
 ``privacy``  `privacy_report` and `assert_private`: the steps of a composed estimator
 ``study``    `study_report`: all parts of a study, beside the ledger
 ``card``     `model_card`: a fitted estimator described for its readers, in HTML and Markdown
-``moments``  `covariance`, and the moments that linear models need
+``moments``  `covariance`, `pca`, and the moments that linear models need
 ``linear``   `linear_regression`, with standard errors that include the noise of the release
-``noise``    how the noise of a release moves the coefficients of a linear model
-``axes``     `pca`: principal components
 ``columns``  expected errors of the functions for one column
 ===========  ======================================================================================
 """
 
 from ..expected import ExpectedError
-from .axes import PrincipalComponents, pca
 from .card import ModelCard, model_card
 from .columns import expected_item_error, expected_quantile_error
 from .linear import LinearFit, linear_regression, regression_workload
-from .moments import covariance
+from .moments import PrincipalComponents, covariance, pca
 from .privacy import PrivacyReport, assert_private, privacy_report
 from .study import StudyReport, study_report
 

@@ -18,8 +18,7 @@
 ``linear``         linear models: second moments, searches, and through additive models
 ``lines``          DAWA, AHP, and range trees that follow the counts
 ``ranges``         where the numbers of a column lie
-``quantiles``      quantiles of integers: independent, AppQuant
-``quantile_tree``  the same from noisy counts
+``quantiles``      quantiles of integers: independent, AppQuant, and from noisy counts
 ``binned_scores``  scores of a classifier by class, in bins of about equal mass
 ``clipped_moments``  sums of powers of numbers between 0 and 1
 ``conformal``      thresholds of conformal prediction from a noisy histogram of scores

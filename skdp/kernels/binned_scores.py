@@ -17,7 +17,7 @@ from .._random import NoiseSource
 from .._types import BoolArray, FloatArray, IntArray
 from ..hierarchy import Blue
 from ..mechanisms import discrete_laplace
-from .quantile_tree import prefix_tree
+from .quantiles import prefix_tree
 
 __all__ = ["INTERVALS", "BinnedScores", "Scale", "release_scores"]
 

@@ -17,13 +17,7 @@ from numpy.typing import NDArray
 from .._arrays import exclusive_cumsum, integer_sums, running_sums
 from .._types import CodeArray, FloatArray, IntArray
 
-__all__ = [
-    "Blocks",
-    "Slots",
-    "inner_cuts",
-    "medians",
-    "renumbered",
-]
+__all__ = ["Blocks", "Slots", "inner_cuts", "medians", "renumbered"]
 
 
 def renumbered(kept: IntArray, size: int) -> IntArray:

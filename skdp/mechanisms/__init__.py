@@ -5,18 +5,14 @@ estimators, and charge nothing: accounting is left to the caller. Only `SparseVe
 as long as its stream, takes a ledger.
 
 ==================  ================================================================================
-``_noise``          discrete Laplace, geometric noise, threshold tests, `bounded_sum`
+``_noise``          discrete Laplace, geometric noise, thresholds, `bounded_sum`; integer answers
 ``_selection``      noisy maximum, permute-and-flip, exponential mechanism, `top_k`
-``_sets``           the sets and sequences of `top_k`
-``_race``           which of many random times is the least, exactly
+``_race``           which of many random times is the least, exactly; sets and sequences of `top_k`
 ``_line``           `select_on_line`: permute-and-flip on up to 2**62 integers
 ``_buckets``        `choose_buckets`: a partition of a line by noisy costs
 ``_sparse_vector``  `SparseVector`, and SVT with retraversal (`sparse_vector_top_k`)
-``_sparse_counts``  `sparse_counts`: the large noisy counts of a huge table
-``_false_cells``    which empty cells of a huge table pass a threshold by noise alone
+``_sparse_counts``  `sparse_counts`: the large noisy counts of a huge table, and its false cells
 ``_inversion``      the exact sampler of all noise
-``_lattice``        answers as integers
-``_bounded_grid``   the integers on which `bounded_sum` adds real numbers
 ==================  ================================================================================
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import decimal
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._random import Call, Tape, kept, noise_source
 from .._types import BoolArray, IntArray
 from .._validation import as_fraction
-from ._bounded_grid import BoundedGrid
 from ._inversion import decimal_context, draw_noise, noise_rate
-from ._lattice import REACH
 
 __all__ = [
     "above_threshold",
@@ -29,6 +27,142 @@ __all__ = [
     "geometric",
     "geometric_variance",
 ]
+
+# --- answers of queries as integers: clamped integers, or rounded to a declared lattice
+
+# Values, noisy values, answers and thresholds are clamped to +-REACH: beyond it, noise of any
+# admitted scale decides as for the limit itself, and sums with noise (below 2**62) fit into 64
+# bits.
+REACH = 2**60
+# Answers on a lattice are clamped to this many steps, where doubles still hold half steps.
+LATTICE_REACH = 2**51
+# Up to this, the error of one floating-point division is less than a step.
+LATTICE_SURE = 2**46
+
+
+def as_answers(values: ArrayLike) -> NDArray[Any]:
+    """Answers as an array; Python integers of any size keep their type.
+
+    NumPy turns integers beyond 64 bits into floats or objects, so that the type of a whole list
+    would depend on one value.
+    """
+    if isinstance(values, np.ndarray):
+        return values
+    array = np.asarray(values)
+    if array.dtype.kind not in "fO" or array.ndim != 1:
+        return array
+    listed: list[Any] = list(values)  # type: ignore[arg-type]
+    if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in listed):
+        return array
+    return np.array([max(-REACH, min(int(v), REACH)) for v in listed], dtype=np.int64)
+
+
+def as_held(value: Any, name: str) -> Fraction:
+    """A number as its binary floating-point value, not as its decimal text."""
+    rounded = as_fraction(value, name)
+    return Fraction(value) if isinstance(value, float) else rounded
+
+
+def as_lattice(lattice: Any) -> Fraction:
+    step = as_held(lattice, "lattice")
+    if not Fraction(1, 10**280) <= step <= 10**280:
+        raise ValueError(
+            f"lattice must be positive and within 1e-280 and 1e280, got {lattice!r}: it is the "
+            "step to which real answers are rounded."
+        )
+    return step
+
+
+def round_to_lattice(array: NDArray[Any], step: Fraction) -> IntArray:
+    """Nearest multiple of ``step``, halves upward, exactly: floor(value / step + 1/2).
+
+    Exact, so that values at most m steps apart get codes at most m apart; a plain floating-point
+    quotient may add one.
+    """
+    if array.dtype.kind in "iu":
+        array = np.clip(array, 0 if array.dtype.kind == "u" else -(2**53), 2**53)
+    values = array.astype(np.float64)
+    values[np.isnan(values)] = -np.inf
+    with np.errstate(over="ignore"):
+        quotients = np.clip(values / float(step), -2.0 * LATTICE_REACH, 2.0 * LATTICE_REACH)
+    below = np.floor(quotients)
+    fractions = quotients - below
+    codes = below.astype(np.int64) + (fractions >= 0.5)
+    # Step and quotient are each rounded once; results close to a half are computed exactly.
+    size = np.abs(quotients)
+    doubt = np.abs(fractions - 0.5) <= size * 2.0**-50
+    doubt |= (size > LATTICE_SURE) & (size < 1.5 * LATTICE_REACH)
+    for i in np.flatnonzero(doubt & (size < 1.5 * LATTICE_REACH)):
+        codes[i] = math.floor(Fraction(float(values[i])) / step + Fraction(1, 2))
+    return np.clip(codes, -LATTICE_REACH, LATTICE_REACH)
+
+
+# --- the integer grid on which `bounded_sum` adds real numbers exactly
+
+
+class BoundedGrid(NamedTuple):
+    """A grid that maps bounded real numbers to integers, so that sums are exact.
+
+    Attributes
+    ----------
+    lower, upper : Fraction
+        Values are clipped to these.
+    step : Fraction
+        Width of the grid: the integer k means k * step.
+    """
+
+    lower: Fraction
+    upper: Fraction
+    step: Fraction
+
+    @classmethod
+    def of(cls, lower: Any, upper: Any, resolution: Any = None) -> BoundedGrid:
+        """Check the public parameters of `bounded_sum`, and choose the grid."""
+        low, high = as_fraction(lower, "lower"), as_fraction(upper, "upper")
+        if low >= high:
+            raise ValueError(f"lower must be below upper, got lower={lower!r}, upper={upper!r}.")
+        reach = max(abs(low), abs(high))
+        # Within this range no step of the computation underflows or overflows to NaN.
+        if not Fraction(1, 10**280) <= reach <= 10**280:
+            raise ValueError(
+                f"The bounds {lower!r} and {upper!r} are too small or too large for floating-point "
+                "numbers. Measure in other units."
+            )
+        if resolution is None:
+            finest = reach / 2**20
+            step = Fraction(2) ** (finest.numerator.bit_length() - finest.denominator.bit_length())
+            if step > finest:
+                step /= 2
+        else:
+            step = as_fraction(resolution, "resolution")
+            if not 0 < step <= 2 * reach:
+                raise ValueError(
+                    "resolution must be positive and not coarser than the bounds, got "
+                    f"{resolution!r} for bounds {float(low)!r} and {float(high)!r}."
+                )
+            # Keeps the sum of up to 2**32 records within 64 bits.
+            if reach / step > 2**30:
+                raise ValueError(
+                    f"resolution={resolution!r} is finer than 2**-30 of the bounds {float(low)!r} "
+                    f"and {float(high)!r}. Use a coarser one: the noise hides larger differences."
+                )
+        return cls(low, high, step)
+
+    @property
+    def sensitivity(self) -> int:
+        """Largest absolute integer."""
+        return max(abs(round(self.lower / self.step)), abs(round(self.upper / self.step)))
+
+    def encode(self, values: NDArray[Any]) -> IntArray:
+        """Integer of each number; NaN counts as the number nearest to zero. Never raises."""
+        clean = values.astype(np.float64)
+        clean[np.isnan(clean)] = 0.0
+        np.clip(clean, float(self.lower), float(self.upper), out=clean)
+        low, high = round(self.lower / self.step), round(self.upper / self.step)
+        return np.clip(np.rint(clean / float(self.step)), low, high).astype(np.int64)
+
+
+# --- the noise
 
 # Variances are at least this, for weights by precision: far below one record squared, and far
 # enough above the smallest float for products and quotients.

@@ -19,7 +19,7 @@ from .._types import IntArray
 from .._validation import as_epsilon, as_integer, check_choice
 from ._inversion import LIMIT, noise_rate
 from ._noise import as_integers, discrete_laplace, geometric
-from ._sets import canonical_set, joint_sequence
+from ._race import canonical_set, joint_sequence
 
 __all__ = [
     "as_range",

@@ -34,13 +34,17 @@ from .._validation import (
 )
 from ..accounting import PrivacyLoss, charge
 from ._inversion import as_sensitivity, noise_rate
-from ._lattice import REACH, as_answers, as_held, as_lattice, round_to_lattice
 from ._noise import (
+    REACH,
+    as_answers,
+    as_held,
     as_integers,
+    as_lattice,
     discrete_laplace,
     discrete_laplace_variance,
     geometric,
     geometric_variance,
+    round_to_lattice,
 )
 
 __all__ = ["SparseVector", "sparse_vector_top_k"]
@@ -241,7 +245,10 @@ class SparseVector:
     ) -> dict[str, Fraction]:
         """Epsilon of the threshold, of the comparisons, and of the noisy answers."""
         if ratio is None:
-            odds = Fraction(1) if self._refreshing else _optimal_ratio(width)
+            # Minimises (1 / eps1)**2 + (width / eps2)**2 for a given sum; any rational number near
+            # it will do.
+            least = 1 if self._refreshing else Fraction(round(width ** (2 / 3) * 2**20), 2**20)
+            odds = Fraction(least)
         else:
             odds = as_fraction(ratio, "ratio")
             if odds <= 0:
@@ -671,12 +678,6 @@ def _mean(epsilon: Fraction, sensitivity: Fraction) -> float:
     """Mean of geometric noise."""
     rate = 1 / _scale(epsilon, sensitivity)
     return -math.exp(-rate) / math.expm1(-rate)
-
-
-def _optimal_ratio(width: int) -> Fraction:
-    # Minimises (1 / eps1)**2 + (width / eps2)**2 for a given sum; any rational number near it will
-    # do.
-    return Fraction(round(width ** (2 / 3) * 2**20), 2**20)
 
 
 def _as_share(answer_share: Any) -> Fraction:

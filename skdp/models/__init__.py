@@ -4,19 +4,13 @@
 ``additive``            `PrivateAdditiveClassifier`, `PrivateAdditiveRegressor`: a function of each
                         column
 ``shapes``              `ShapeFunction`, `PairFunction`: one of these, for reading and drawing
-``regression``          `PrivateLinearRegression`, `PrivateRidge`
-``linear_classifiers``  `PrivateLogisticRegression`, `PrivateLinearSVC`
 ``naive_bayes``         `PrivateNaiveBayes`
 ``components``          `PrivatePCA`
-``tree``                `PrivateDecisionTreeClassifier`: DiffPID3, DiffPC-4.5, better than both
-``forest``              `PrivateRandomForestClassifier`: the mean of several trees
-``released_tree``       `ReleasedTree`: one of these trees, as text and as a picture
+``tree``                decision trees and forests; `ReleasedTree`: a tree as text and as a picture
 ``sample_aggregate``    `SampleAggregate`: bounded outputs of any estimator, from blocks (GUPT)
-``base``                what models of a label share: match, charge, count, fit
-``linear``              what linear models share: features, solvers, coefficients
+``base``                what models of a label share: match, charge, count, fit; groups, targets
+``linear``              linear and ridge regression, logistic regression, support vector machine
 ``features``            the numbers that stand for each column of a linear model
-``targets``             a target that is a number
-``grouping``            the groups of the values of a column
 ======================  =========================================================================
 
 The algorithms are in `skdp.kernels`.
@@ -24,14 +18,16 @@ The algorithms are in `skdp.kernels`.
 
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from .components import PrivatePCA
-from .forest import PrivateRandomForestClassifier
-from .linear_classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from .linear import (
+    PrivateLinearRegression,
+    PrivateLinearSVC,
+    PrivateLogisticRegression,
+    PrivateRidge,
+)
 from .naive_bayes import PrivateNaiveBayes
-from .regression import PrivateLinearRegression, PrivateRidge
-from .released_tree import ReleasedTree
 from .sample_aggregate import SampleAggregate
 from .shapes import PairFunction, ShapeFunction
-from .tree import PrivateDecisionTreeClassifier
+from .tree import PrivateDecisionTreeClassifier, PrivateRandomForestClassifier, ReleasedTree
 
 __all__ = [
     "PairFunction",

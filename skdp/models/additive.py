@@ -13,8 +13,7 @@ from .._validation import as_integer, check_choice
 from ..domain import Date, Datetime
 from ..exceptions import DomainError
 from ..kernels.additive import PairPlan, Prior, Records, fit_additive
-from .base import ModelOfClasses, ModelOfGroups, ModelOfNumbers, plain
-from .grouping import Grouping, group_values
+from .base import Grouping, ModelOfClasses, ModelOfGroups, ModelOfNumbers, group_values, plain
 from .shapes import PairFunction, ShapeFunction, merged_labels
 
 __all__ = ["PrivateAdditiveClassifier", "PrivateAdditiveRegressor"]
@@ -496,20 +495,6 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
         """
         return self._shares(self._scores(X))
 
-    def predict(self, X):
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        shares = self.predict_proba(X)
-        return self.classes_[np.argmax(shares, axis=1)]
-
 
 class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
     """Additive model of a number: glass-box, exact noise, pure epsilon.
@@ -586,16 +571,3 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
 
     def _score_names(self):
         return []
-
-    def predict(self, X):
-        """Expected target of each row, within the declared range.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return self._within(self._scores(X))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -18,21 +18,143 @@ from .._base import (
     warn_of_emptiness,
     without_label,
 )
+from .._types import FloatArray, IntArray
 from .._validation import as_epsilon, as_integer
+from ..domain import Attribute, Domain, Level, Numeric
 from ..exceptions import DomainError
-from ..kernels.additive import Logit, Records, additive_parts, released_total
+from ..kernels.additive import UNIT, Identity, Logit, Records, additive_parts, released_total
 from ..rows import Frame, read_rows, weighted_rows
-from .grouping import group_values
-from .targets import declared_range, middle_and_half, number_link
 
 __all__ = [
+    "Grouping",
     "ModelOfClasses",
     "ModelOfGroups",
     "ModelOfLabels",
     "ModelOfNumbers",
+    "group_values",
     "grouped_records",
+    "number_link",
     "plain",
 ]
+
+# --- a target that is a number: its declaration, and its values as shares of half its range
+
+# Bins of a target that is declared by its range alone.
+_TARGET_BINS = 256
+
+
+def _declared_range(target_range: Any) -> Numeric | None:
+    """The attribute of a target that ``target_range`` declares; None without one.
+
+    Raises
+    ------
+    ValueError
+        If it is not a pair.
+    """
+    if target_range is None:
+        return None
+    try:
+        low, high = target_range
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"target_range must be a pair (low, high), got {target_range!r}."
+        ) from None
+    return Numeric(low, high, bins=_TARGET_BINS)
+
+
+def _middle_and_half(attribute: Any) -> tuple[float, float]:
+    """Middle and half width of the values of a target; special values may lie outside the range."""
+    values = np.append(attribute.means(), [attribute.lower, attribute.upper])
+    low, high = values.min(), values.max()
+    return low / 2 + high / 2, high / 2 - low / 2
+
+
+def number_link(domain: Domain, target: str) -> tuple[Identity, IntArray]:
+    """How scores and targets belong together, and the label of each code; -1 if it is missing.
+
+    Raises
+    ------
+    DomainError
+        If the target is no number.
+    """
+    attribute = domain[target]
+    if not isinstance(attribute, Numeric) or not attribute.summable:
+        raise DomainError(
+            f"The target {target!r} is declared as a {type(attribute).__name__}; a regressor "
+            "needs a Numeric."
+        )
+    middle, half = _middle_and_half(attribute)
+    # A range of one value says nothing: its outcomes are 0.
+    values = (attribute.means() - middle) / (half or 1.0)
+    outcomes = np.clip(np.rint(values * UNIT), -UNIT, UNIT).astype(np.int64)
+    # A missing target is skipped.
+    labels = np.append(np.arange(attribute.n_values), -1)[: attribute.size]
+    return Identity(outcomes), labels
+
+
+# --- public groups of the values of a column, and which of them are neighbours
+
+
+class Grouping(NamedTuple):
+    """Groups of the codes of a column.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_codes,)
+        Group of each code.
+    labels : list of str
+    chain : list of int or None
+        The groups in an order in which neighbours are similar; None if there is no order. Special
+        and missing values are groups of their own, outside the order.
+    edges : ndarray of shape (len(chain) + 1,) or None
+        Borders of the groups in the order; None for categories.
+    """
+
+    groups: IntArray
+    labels: list[str]
+    chain: list[int] | None
+    edges: FloatArray | None
+
+
+def group_values(attribute: Attribute, max_groups: int) -> Grouping:
+    """At most ``max_groups`` groups of ordered values; each unordered category alone.
+
+    Parameters
+    ----------
+    attribute : Attribute
+    max_groups : int
+    """
+    if isinstance(attribute, Numeric):
+        n = min(attribute.bins, max_groups)
+        level = attribute.equal_parts(n)
+        bins = level.groups[: attribute.bins]
+        starts = np.searchsorted(bins, np.arange(n))
+        edges = attribute.edges[np.append(starts, attribute.bins)].astype(np.float64)
+        return Grouping(level.groups, level.labels, list(range(n)), edges)
+    if attribute.order() is None:
+        level = attribute.levels()[-1]
+        return Grouping(level.groups, level.labels, None, None)
+    level = _finest(attribute, max_groups)
+    order = np.asarray(attribute.order())[: attribute.n_values]
+    labels, names = list(level.labels), attribute.labels()
+    chain = list(dict.fromkeys(level.groups[order].tolist()))
+    if getattr(attribute, "taxonomy", None) is None:
+        # Runs of categories without names of their own: from the first to the last.
+        for group in chain:
+            inside = order[level.groups[order] == group]
+            if len(inside) > 1:
+                labels[group] = f"{names[inside[0]]} .. {names[inside[-1]]}"
+    return Grouping(level.groups, labels, chain, None)
+
+
+def _finest(attribute: Attribute, max_groups: int) -> Level:
+    """The finest level with at most so many groups, or the next to the coarsest."""
+    levels = attribute.levels()
+    few = [level for level in levels[1:] if len(level.labels) <= max_groups + attribute.nullable]
+    return few[-1] if few else levels[min(1, len(levels) - 1)]
+
+
+# --- what estimators of models share
 
 # With less for one row, noise of a fit might not fit into the 64 bits of its integers: the moments
 # of weights of additive models have a scale of at most 3.3e8 / epsilon, and 2**50 fits.
@@ -213,6 +335,20 @@ class ModelOfClasses(ClassifierMixin, ModelOfLabels):
             shares[:, : len(self.classes_)] if len(self.classes_) > 1 else np.ones((len(scores), 1))
         )
 
+    def predict(self, X):
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         # On the few rows of a small table the noise dominates.
@@ -226,19 +362,32 @@ class ModelOfNumbers(RegressorMixin, ModelOfLabels):
     _shorthand = ("its public range in", "target_range=")
 
     def _declared_label(self):
-        return declared_range(self.target_range)
+        return _declared_range(self.target_range)
 
     def _link(self, domain, target):
         return number_link(domain, target)
 
     def _units(self):
-        middle, half = middle_and_half(self.domain_[self.target_])
+        middle, half = _middle_and_half(self.domain_[self.target_])
         return half, middle
 
     def _within(self, scores):
         """Scores, cut to the declared range."""
         half, middle = self._units()
         return np.clip(scores, middle - half, middle + half)
+
+    def predict(self, X):
+        """Expected target of each row, within the declared range.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self._within(self._scores(X))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -12,16 +12,16 @@ from .._types import FloatArray, IntArray
 from ..domain import Attribute, Domain, Numeric
 from ..exceptions import DomainError
 from ..kernels.linear import Column, Design
-from .grouping import group_values
+from .base import group_values
 
-__all__ = ["FeatureColumn", "check_pairs", "coded_features", "design_of", "feature_columns"]
+__all__ = ["check_pairs", "coded_features", "design_of", "feature_columns"]
 
 # Tables of a column and of all pairs of features take the square of this many numbers: 128 MB.
 _MOST_FEATURES = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureColumn:
+class _FeatureColumn:
     """One column of the domain as features.
 
     Attributes
@@ -48,7 +48,7 @@ class FeatureColumn:
     scale: FloatArray
 
 
-def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[FeatureColumn]:
+def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_FeatureColumn]:
     """Features of all columns of a domain.
 
     Parameters
@@ -82,12 +82,12 @@ def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[Featu
     ]
 
 
-def design_of(columns: Sequence[FeatureColumn]) -> Design:
+def design_of(columns: Sequence[_FeatureColumn]) -> Design:
     """The features of all columns together."""
     return Design(tuple(each.column for each in columns))
 
 
-def check_pairs(columns: Sequence[FeatureColumn]) -> None:
+def check_pairs(columns: Sequence[_FeatureColumn]) -> None:
     """Refuse more features than products of all pairs fit into memory.
 
     Raises
@@ -127,16 +127,16 @@ def _is_number(attribute: Attribute) -> bool:
     return isinstance(attribute, Numeric) and attribute.summable
 
 
-def _indicators(name: str, attribute: Attribute, max_groups: int) -> FeatureColumn:
+def _indicators(name: str, attribute: Attribute, max_groups: int) -> _FeatureColumn:
     grouping = group_values(attribute, max_groups)
     n = len(grouping.labels)
     column = Column(np.eye(n), True, grouping.chain)
     labels = tuple(f"{name} = {label}" for label in grouping.labels)
     codes = np.eye(n)[grouping.groups]
-    return FeatureColumn(name, labels, grouping.groups, column, codes, np.zeros(n), np.ones(n))
+    return _FeatureColumn(name, labels, grouping.groups, column, codes, np.zeros(n), np.ones(n))
 
 
-def _number(name: str, attribute: Any) -> FeatureColumn:
+def _number(name: str, attribute: Any) -> _FeatureColumn:
     """The mean of the bin, and an indicator of each special value and of missing ones."""
     grouping = group_values(attribute, attribute.bins)
     means = attribute.means()[: attribute.bins]
@@ -151,7 +151,7 @@ def _number(name: str, attribute: Any) -> FeatureColumn:
     sizes = np.bincount(groups, minlength=len(grouping.labels))[:, None]
     sums = np.stack([np.bincount(groups, each, len(sizes)) for each in codes.T], axis=1)
     labels = (name, *(f"{name} = {label}" for label in grouping.labels[n_bins:]))
-    return FeatureColumn(
+    return _FeatureColumn(
         name,
         labels,
         groups,
@@ -162,7 +162,7 @@ def _number(name: str, attribute: Any) -> FeatureColumn:
     )
 
 
-def coded_features(columns: Sequence[FeatureColumn], codes: IntArray) -> Iterator[FloatArray]:
+def coded_features(columns: Sequence[_FeatureColumn], codes: IntArray) -> Iterator[FloatArray]:
     """Scaled features of rows, column by column; those of an unknown value are 0."""
     for position, each in enumerate(columns):
         found = each.codes[codes[:, position]]

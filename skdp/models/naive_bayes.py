@@ -166,17 +166,3 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         joint = factor * joint + shift * np.arange(joint.shape[1])
         parts = np.exp(joint - joint.max(axis=1, keepdims=True))
         return parts / parts.sum(axis=1, keepdims=True)
-
-    def predict(self, X):
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        shares = self.predict_proba(X)
-        return self.classes_[np.argmax(shares, axis=1)]

@@ -20,9 +20,9 @@ from sklearn.tree import DecisionTreeClassifier
 from .._types import IntArray
 from ..domain import Categorical, Domain
 
-__all__ = ["BASELINE", "MOST_LABELS", "Contest", "categorical_axes", "check_label", "training_rows"]
+__all__ = ["BASELINE", "Contest", "categorical_axes", "training_rows"]
 
-MOST_LABELS = 20
+_MOST_LABELS = 20
 BASELINE = "most frequent label"
 _MOST_CATEGORIES = 255
 _MOST_TRAINED = 20_000
@@ -36,13 +36,13 @@ def categorical_axes(domain: Domain) -> list[bool]:
     ]
 
 
-def check_label(domain: Domain, target: str) -> int:
+def _check_label(domain: Domain, target: str) -> int:
     """Position of the label; ValueError if it has too many codes."""
     label = domain.index(target)
-    if domain.shape[label] > MOST_LABELS:
+    if domain.shape[label] > _MOST_LABELS:
         raise ValueError(
             f"The column {target!r} has {domain.shape[label]} codes; learners are trained to "
-            f"predict at most {MOST_LABELS}. Name another column in target=, or None to leave "
+            f"predict at most {_MOST_LABELS}. Name another column in target=, or None to leave "
             "training out."
         )
     return label
@@ -73,7 +73,7 @@ class Contest:
     """
 
     def __init__(self, domain: Domain, target: str, seed: int) -> None:
-        self.label = check_label(domain, target)
+        self.label = _check_label(domain, target)
         kinds = categorical_axes(domain)
         del kinds[self.label]
         sizes = [size for axis, size in enumerate(domain.shape) if axis != self.label]

@@ -18,8 +18,7 @@ from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..domain import Domain
 from ..mechanisms import discrete_laplace, discrete_laplace_quantile
 from ._learners import Contest, training_rows
-from ._marginals import chosen_axes, grouped, imbalance
-from ._wasserstein import displacement, is_ordered
+from ._marginals import chosen_axes, displacement, grouped, imbalance, is_ordered
 
 __all__ = ["PrivateQualityReport", "PrivateScores"]
 

@@ -7,30 +7,17 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 
 ===============  ===================================================================================
 ``frames``       `Frame`: a table in memory, of any library
-``columns``      one column of NumPy, pandas, Polars or PyArrow
-``plain``        every cell as a number, or as a text, whatever the table is
-``instants``     dates and times of a column in memory
-``tables``       makes and cuts tables of the user's library
-``completing``   tables completed by drawn columns
+``columns``      one column of NumPy, pandas, Polars or PyArrow; dates and times as numbers
+``tables``       makes, cuts and completes tables of the user's library; cells as numbers or text
 ``layout``       `Layout`: what a table looks like, so that drawn rows look the same
-``types``        types of columns in words that the libraries share
-``holding``      which type can hold the values of a domain
+``holding``      types of columns in words, and which can hold the values of a domain
 ``casts``        drawn values as columns of a type
-``lazy``         `LazyRows`: a table in an engine
-``expressions``  codes as expressions of an engine
-``empty_cells``  rows in cells that are declared empty, skipped by an engine
-``lazy_dates``   dates and times of a column in an engine
-``quotients``    integer quotients that engines and NumPy compute alike
-``coded``        rows of codes that stay in an engine
-``partitioned``  the same in the partitions of a Dask frame
-``bounds``       a few rows of each person, chosen by an engine
+``lazy``         `LazyRows`: a table in an engine, its empty cells, persons and partitions
+``expressions``  codes, dates and quotients as expressions of an engine
+``coded``        rows of codes that stay in an engine, in batches or counted
 ``parquet``      columns and rows of a Parquet file
-``coding``       codes each record, keeps a few rows of each person, counts
-``batches``      rows that an engine returns batch by batch
-``packing``      rows of codes as integers
-``passes``       which tables a pass over the rows counts, and which of them together
-``tallies``      counts of many tables, added up from batches of rows
-``weighted``     sums of integers of the rows over the cells of many tables
+``coding``       codes each record, keeps a few rows of each person, counts, sums integers
+``passes``       counts of many tables: which one pass counts, which together, and their sums
 ``counts``       `CountTable`: distinct coded rows and their numbers
 ``projected``    `ProjectedCounts`: counts of rows that stay in an engine
 ===============  ===================================================================================
@@ -49,19 +36,27 @@ from .coding import (
     count_rows,
     few_of_each,
     weighted_rows,
+    weighted_tables,
 )
 from .columns import Column, object_array
-from .completing import complete_table, fill_table
 from .counts import CountTable
 from .expressions import floor_positive, part_of, search_sorted
 from .frames import UNFIT, Frame, as_array, as_column, as_frame, as_labels, list_entries
 from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
 from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
-from .plain import as_numbers, as_texts
 from .projected import Counts, EngineTables, ProjectedCounts
-from .tables import build_frame, column_names, row_taker, select_columns, take_rows
-from .weighted import weighted_tables
+from .tables import (
+    as_numbers,
+    as_texts,
+    build_frame,
+    column_names,
+    complete_table,
+    fill_table,
+    row_taker,
+    select_columns,
+    take_rows,
+)
 
 __all__ = [
     "MOST_AT_ONCE",

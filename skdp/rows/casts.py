@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from .._types import BoolArray, FloatArray
 from ..domain.values import MAX_INTEGER, is_missing
 from .columns import numpy_column
-from .holding import Held, scaled
-from .types import ColumnType
+from .holding import ColumnType, Held, scaled
 
 __all__ = ["ColumnPlan", "cast_column", "plain_column", "plain_objects"]
 
@@ -81,7 +80,11 @@ def _neutral(values: pd.Series, missing: BoolArray, plan: ColumnPlan) -> NDArray
         return _positions(values, missing, plan.categories)
     if kind in ("date", "datetime", "period"):
         unit = "D" if kind == "date" else plan.type.unit if kind == "datetime" else "s"
-        naive = values.dt.tz_convert("UTC").dt.tz_localize(None) if _zone(values) else values
+        naive = (
+            values.dt.tz_convert("UTC").dt.tz_localize(None)
+            if isinstance(values.dtype, pd.DatetimeTZDtype)
+            else values
+        )
         return naive.to_numpy().astype(f"M8[{unit}]")
     if kind == "text" and plan.held.kind in ("day", "time"):
         return _iso(values, missing, plan.held.kind)
@@ -174,10 +177,6 @@ def _iso(values: pd.Series, missing: BoolArray, kind: str) -> NDArray[Any]:
         if not missing[place]:
             texts[place] = (value.date() if kind == "day" else value).isoformat()
     return texts
-
-
-def _zone(values: pd.Series) -> bool:
-    return isinstance(values.dtype, pd.DatetimeTZDtype)
 
 
 def _to_numpy(

@@ -12,24 +12,58 @@ does may depend on values, so its message is withheld.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import BATCH_ROWS
 from .._foreign import attempt
 from .._types import CodeArray, IntArray
 from ..exceptions import EngineError
-from .batches import gives_batches, read_batches
 from .expressions import part_between, part_of
-from .packing import Packing
-from .passes import Column, Marginal, plan_pass, split
-from .tallies import Codes, Tallies, regroup
+from .passes import Codes, Column, Marginal, Packing, Tallies, plan_pass, regroup, split
 
-__all__ = ["CodedRows", "LabelledSums", "first_unfit"]
+__all__ = ["CodedRows", "LabelledSums", "first_unfit", "gives_batches", "read_batches"]
+
+# --- rows of a plan that an engine returns batch by batch while it computes them
+
+
+def gives_batches(frame: nw.LazyFrame, engine: str) -> bool:
+    """Whether the engine, in its installed version, returns rows batch by batch."""
+    if engine == "duckdb":
+        return importlib.util.find_spec("pyarrow") is not None
+    return engine == "polars" and hasattr(nw.to_native(frame), "collect_batches")
+
+
+def read_batches(frame: nw.LazyFrame, engine: str) -> Iterator[list[NDArray[np.integer]]]:
+    """The columns of each batch, in no order; they hold integers without gaps.
+
+    Parameters
+    ----------
+    frame : narwhals LazyFrame
+        For which `gives_batches` holds.
+    engine : {"duckdb", "polars"}
+    """
+    native: Any = nw.to_native(frame)
+    if engine == "duckdb":
+        # The first name is that of DuckDB 1.5 and newer.
+        read = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader
+        for batch in read(BATCH_ROWS):
+            yield [column.to_numpy() for column in batch.columns]
+    else:
+        parts = native.collect_batches(
+            chunk_size=BATCH_ROWS, maintain_order=False, engine="streaming"
+        )
+        for part in parts:
+            yield [column.to_numpy() for column in part.get_columns()]
+
+
+# --- the rows
 
 ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "PySpark"}
 

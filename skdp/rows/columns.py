@@ -19,24 +19,136 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import reraise_interrupts
-from .._types import BoolArray, FloatArray
-from ..domain.clock import Clock
+from .._types import BoolArray, FloatArray, IntArray
+from ..domain.clock import TICKS, Clock, micros_of, rescaled
 from ..domain.values import is_missing, number_written
-from .instants import (
-    Moments,
-    arrow_moments,
-    arrow_ticks,
-    as_numbers,
-    numpy_moments,
-    numpy_ticks,
-    pandas_moments,
-    pandas_ticks,
-    polars_moments,
-    polars_ticks,
-    single_moments,
-)
 
 __all__ = ["Column", "narwhals_kind", "object_array", "type_name"]
+
+# --- dates and times of a column in memory, as numbers of a clock
+#
+# What one value is never depends on another, and no value raises: text that is no date, and a date
+# that does not exist, are missing.
+#
+# Columns with a type of dates are read as the integers that they store. As Python objects, some of
+# their values raise an error that quotes them, and Polars even prints one: the years after 9999.
+
+_Moments = tuple[IntArray, BoolArray]
+
+
+def _single_moments(values: Sequence[Any], clock: Clock) -> _Moments:
+    """Moments of Python objects and text, each by itself, and which are missing."""
+    micros = np.zeros(len(values), dtype=np.int64)
+    missing = np.ones(len(values), dtype=bool)
+    for place, value in enumerate(values):
+        found = clock.moment(value)
+        if found is not None:
+            micros[place] = found
+            missing[place] = False
+    return micros, missing
+
+
+def _as_numbers(moments: _Moments, clock: Clock) -> FloatArray:
+    """Units of a clock as float64, NaN where missing."""
+    micros, missing = moments
+    numbers = clock.numbers(micros).astype(np.float64)
+    numbers[missing] = np.nan
+    return numbers
+
+
+def _numpy_moments(data: NDArray[Any]) -> _Moments:
+    """Moments of an array of datetime64, which may be masked."""
+    micros, missing = micros_of(np.asarray(data))
+    return micros, missing | np.ma.getmaskarray(data)
+
+
+def _pandas_moments(series: pd.Series) -> _Moments | None:
+    """Moments of a column of pandas with a type of dates; None for other types."""
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        found = _pandas_moments(pd.Series(dtype.categories))
+        if found is None:
+            return None
+        codes = series.cat.codes.to_numpy()
+        return np.append(found[0], 0)[codes], np.append(found[1], True)[codes]
+    if isinstance(dtype, pd.PeriodDtype):
+        return micros_of(series.dt.start_time.to_numpy())
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return micros_of(series.dt.tz_convert(None).to_numpy())
+    if isinstance(dtype, pd.ArrowDtype):
+        array: Any = series.array
+        return _arrow_moments(array.__arrow_array__())
+    if isinstance(dtype, np.dtype) and dtype.kind == "M":
+        return micros_of(series.to_numpy())
+    return None
+
+
+def _polars_moments(series: Any) -> _Moments | None:
+    """Moments of a column of Polars with a type of dates; None for other types."""
+    dtype = nw.from_native(series, series_only=True).dtype
+    if dtype == nw.Date:
+        length = TICKS["D"]
+    elif isinstance(dtype, nw.Datetime):
+        length = TICKS[dtype.time_unit]
+    else:
+        return None
+    missing = series.is_null().to_numpy()
+    return rescaled(series.to_physical().fill_null(0).to_numpy().astype(np.int64), length), missing
+
+
+def _arrow_moments(data: Any) -> _Moments | None:
+    """Moments of a column of Arrow with a type of dates; None for other types."""
+    data = _without_dictionary(data)
+    name = str(data.type)
+    if name.startswith("date32"):
+        ticks, length = data.cast("int32").cast("int64"), TICKS["D"]
+    elif name.startswith("date64"):
+        ticks, length = data.cast("int64"), TICKS["ms"]
+    elif name.startswith("timestamp"):
+        ticks, length = data.cast("int64"), TICKS[data.type.unit]
+    else:
+        return None
+    missing = np.asarray(data.is_null())
+    return rescaled(np.asarray(ticks.fill_null(0)), length), missing
+
+
+def _numpy_ticks(data: NDArray[Any]) -> _Moments:
+    """Integers that are equal for equal values, of an array of dates or durations."""
+    array = np.asarray(data)
+    return array.astype(np.int64), np.isnat(array) | np.ma.getmaskarray(data)
+
+
+def _pandas_ticks(series: pd.Series) -> _Moments:
+    """The same of a column of pandas."""
+    if isinstance(series.dtype, pd.ArrowDtype):
+        array: Any = series.array
+        return _arrow_ticks(array.__arrow_array__())
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        ticks = series.cat.codes.to_numpy().astype(np.int64)
+        return ticks, ticks < 0
+    stored: Any = series.array
+    return stored.asi8, series.isna().to_numpy()
+
+
+def _polars_ticks(series: Any) -> _Moments:
+    """The same of a column of Polars."""
+    ticks = series.to_physical().fill_null(0).to_numpy()
+    return ticks.astype(np.int64), series.is_null().to_numpy()
+
+
+def _arrow_ticks(data: Any) -> _Moments:
+    """The same of a column of Arrow."""
+    data = _without_dictionary(data)
+    ticks = data.cast(f"int{data.type.bit_width}").cast("int64")
+    return np.asarray(ticks.fill_null(0)), np.asarray(data.is_null())
+
+
+def _without_dictionary(data: Any) -> Any:
+    """A column of Arrow as one of the values of its dictionary."""
+    return data.cast(data.type.value_type) if str(data.type).startswith("dictionary") else data
+
+
+# --- columns of any type
 
 # Types that are read as a number in columns of objects.
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_, Decimal, numbers.Real)
@@ -129,14 +241,14 @@ class Column:
             try:
                 found = self._moments()
                 if found is not None:
-                    return as_numbers(found, clock)
+                    return _as_numbers(found, clock)
             except BaseException as error:
                 reraise_interrupts(error)
                 # A value that the library cannot convert: read them one by one below.
         elif self.kind == "object":
-            return as_numbers(single_moments(self._objects(), clock), clock)
+            return _as_numbers(_single_moments(self._objects(), clock), clock)
         codes, uniques = self.factorize()
-        table = as_numbers(single_moments([*uniques, None], clock), clock)
+        table = _as_numbers(_single_moments([*uniques, None], clock), clock)
         return table[codes]
 
     def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
@@ -210,11 +322,11 @@ class Column:
     def _floats(self) -> FloatArray:
         raise NotImplementedError
 
-    def _moments(self) -> Moments | None:
+    def _moments(self) -> _Moments | None:
         """Moments of a column whose type says how they are stored, else None."""
         raise NotImplementedError
 
-    def _ticks(self) -> Moments:
+    def _ticks(self) -> _Moments:
         """Integers that are equal for equal dates or durations, and which are missing."""
         raise NotImplementedError
 
@@ -272,11 +384,11 @@ class _NumpyColumn(Column):
             return np.ma.filled(self.data.astype(np.float64), np.nan)
         return self.data.astype(np.float64)
 
-    def _moments(self) -> Moments | None:
-        return numpy_moments(self.data)
+    def _moments(self) -> _Moments | None:
+        return _numpy_moments(self.data)
 
-    def _ticks(self) -> Moments:
-        return numpy_ticks(self.data)
+    def _ticks(self) -> _Moments:
+        return _numpy_ticks(self.data)
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         values = np.asarray(self.data)
@@ -304,11 +416,11 @@ class _PandasColumn(Column):
             return self.data.to_numpy().astype(np.float64)
         return self.data.to_numpy(dtype=np.float64, na_value=np.nan)
 
-    def _moments(self) -> Moments | None:
-        return pandas_moments(self.data)
+    def _moments(self) -> _Moments | None:
+        return _pandas_moments(self.data)
 
-    def _ticks(self) -> Moments:
-        return pandas_ticks(self.data)
+    def _ticks(self) -> _Moments:
+        return _pandas_ticks(self.data)
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         if isinstance(self.data.dtype, pd.CategoricalDtype):
@@ -337,11 +449,11 @@ class _PolarsColumn(Column):
             series = series.cast(nw.String)
         return series.cast(nw.Float64).to_numpy()
 
-    def _moments(self) -> Moments | None:
-        return polars_moments(self.data)
+    def _moments(self) -> _Moments | None:
+        return _polars_moments(self.data)
 
-    def _ticks(self) -> Moments:
-        return polars_ticks(self.data)
+    def _ticks(self) -> _Moments:
+        return _polars_ticks(self.data)
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         series = nw.from_native(self.data, series_only=True)
@@ -377,11 +489,11 @@ class _ArrowColumn(Column):
         numbers_ = self.data.cast("float64", safe=False)
         return numbers_.to_numpy(zero_copy_only=False).astype(np.float64)
 
-    def _moments(self) -> Moments | None:
-        return arrow_moments(self.data)
+    def _moments(self) -> _Moments | None:
+        return _arrow_moments(self.data)
 
-    def _ticks(self) -> Moments:
-        return arrow_ticks(self.data)
+    def _ticks(self) -> _Moments:
+        return _arrow_ticks(self.data)
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         data = self.data

@@ -15,9 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._arrays import batches, integer_sums, run_starts
 from .._types import BoolArray, CodeArray, IntArray
-from .packing import KEY_LIMIT, pack, unpack
-from .passes import Groups, check_axes, check_cells, marginals_of, plan_blocks, split
-from .tallies import Tallies
+from .passes import (
+    KEY_LIMIT,
+    Groups,
+    Tallies,
+    check_axes,
+    check_cells,
+    marginals_of,
+    pack,
+    plan_blocks,
+    split,
+    unpack,
+)
 
 __all__ = ["CountTable"]
 

@@ -7,7 +7,7 @@ are compared or cast, divisors are constants or at least one, and casts that may
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -16,10 +16,200 @@ import numpy as np
 from ..domain.binning.bins import bin_positions
 from ..domain.clock import Clock
 from ..domain.values import is_exact_float
-from .lazy_dates import lazy_number, moment_columns
-from .quotients import floor, quotient
 
 __all__ = ["LazyColumn", "floor_positive", "part_between", "part_of", "search_sorted"]
+
+# --- integer quotients that engines and NumPy compute alike
+
+
+def _floor(value: Any) -> Any:
+    """Largest integer below, where int64 holds it; engines cast by rounding or by truncation."""
+    near = value.cast(nw.Int64)
+    return near - nw.when(near > value).then(nw.lit(1)).otherwise(nw.lit(0))
+
+
+def _quotient(value: Any, divisor: int) -> Any:
+    """Integer part of a quotient of integers that are not negative, below 2**45 and 2**22.
+
+    Adding a half keeps the quotient of floats 0.5 / divisor away from the integers. Within these
+    limits that is more than rounding can move it, even twice where an engine takes the reciprocal.
+    """
+    if isinstance(value, nw.Expr):
+        return _floor((value.cast(nw.Float64) + 0.5) / float(divisor))
+    return value // divisor
+
+
+# --- dates and times of a column in an engine, as numbers of a clock
+#
+# Engines differ in what they know of calendars and time zones. So they only say how many seconds
+# and microseconds a value is from 1970. Everything else is arithmetic with integers, as in memory.
+
+# Moments further away than a domain can declare are moved to the ends, so that nothing overflows:
+# seconds from 1970 to the beginning of the year 1 and to the end of the year 9999.
+_FIRST = -62_135_596_800
+_LAST = 253_402_300_799
+_A_DAY = 86_400
+# Days from 0000-03-01, where a cycle of 400 years begins, to 1970-01-01.
+_CYCLE_START = 719_468
+
+
+def _lazy_number(moment: tuple[nw.Expr, nw.Expr], clock: Clock, let: Callable[[Any], Any]) -> Any:
+    """Units of a clock of a column of an engine, as an expression; null where missing.
+
+    Parameters
+    ----------
+    moment : tuple of expressions
+        Whole seconds since 1970, and the microseconds beyond them.
+    clock : Clock
+    let : callable
+        Makes a column of an expression, so that it is not repeated.
+    """
+    seconds, micros = moment
+    if clock.local:
+        seconds = let(seconds + _offset(seconds, clock))
+    unit = clock.unit
+    if unit == "microsecond":
+        return seconds * 1_000_000 + micros
+    if unit == "millisecond":
+        return seconds * 1000 + _quotient(micros, 1000)
+    if unit in ("second", "minute", "hour"):
+        length = {"second": 1, "minute": 60, "hour": 3600}[unit]
+        shift = _CYCLE_START * _A_DAY // length
+        return _quotient(seconds + shift * length, length) - shift
+    # Days since the beginning of a cycle, not negative.
+    days = let(_quotient(seconds + _CYCLE_START * _A_DAY, _A_DAY))
+    if unit == "day":
+        return days - _CYCLE_START
+    if unit == "week":
+        shift = _CYCLE_START // 7
+        return _quotient(days - _CYCLE_START + 3 + shift * 7, 7) - shift
+    months = _months(days, let)
+    if unit == "month":
+        return months - 1970 * 12
+    return _quotient(months, 3) - 1970 * 4 if unit == "quarter" else _quotient(months, 12) - 1970
+
+
+def _months(days: Any, let: Callable[[Any], Any]) -> Any:
+    """Months since January of the year 0, of days since 0000-03-01."""
+    # Years from March to February, so that the leap day is the last one: a cycle has 146,097 days,
+    # and the months of a year 153 days in five.
+    cycle = let(_quotient(days, 146_097))
+    day = let(days - cycle * 146_097)
+    year = let(
+        _quotient(
+            day - _quotient(day, 1460) + _quotient(day, 36_524) - _quotient(day, 146_096), 365
+        )
+    )
+    rest = day - (year * 365 + _quotient(year, 4) - _quotient(year, 100))
+    return let((cycle * 400 + year) * 12 + _quotient(rest * 5 + 2, 153) + 2)
+
+
+def _offset(seconds: Any, clock: Clock) -> Any:
+    """Seconds from UTC to the clock of the zone, by a tree of its changes."""
+    changes = (clock.changes // 1_000_000).tolist()
+    offsets = (clock.offsets // 1_000_000).tolist()
+
+    def tree(start: int, stop: int) -> Any:
+        if start == stop:
+            return nw.lit(offsets[start])
+        middle = (start + stop) // 2
+        before, after = tree(start, middle), tree(middle + 1, stop)
+        return nw.when(seconds < changes[middle]).then(before).otherwise(after)
+
+    return tree(0, len(changes))
+
+
+def _moment_columns(
+    frame: nw.LazyFrame, engine: str, columns: Mapping[str, str], prefix: str
+) -> nw.LazyFrame:
+    """The rows with two more columns for each column of dates.
+
+    Parameters
+    ----------
+    frame : narwhals LazyFrame
+    engine : str
+    columns : mapping of str to str
+        Names of columns and of their types.
+    prefix : str
+        The new columns are this and "seconds" or "micros" with the place of the column: whole
+        seconds since 1970, and the microseconds beyond them.
+    """
+    return nw.from_native(_ENGINES[engine](nw.to_native(frame), columns, prefix))
+
+
+def _polars(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
+    pl = nw.get_native_namespace(nw.from_native(frame))
+    schema = frame.collect_schema()
+    made = []
+    for place, (name, dtype) in enumerate(columns.items()):
+        ticks = pl.col(name).cast(pl.Int64)
+        if dtype == "Date":
+            seconds, rest = ticks.clip(_FIRST // _A_DAY, _LAST // _A_DAY) * _A_DAY, ticks * 0
+        else:
+            unit = schema[name].time_unit
+            a_second = {"ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[unit]
+            seconds, rest = (ticks // a_second).clip(_FIRST, _LAST), ticks % a_second
+            rest = rest * 1000 if unit == "ms" else rest // (a_second // 1_000_000)
+        made += [seconds.alias(f"{prefix}seconds{place}"), rest.alias(f"{prefix}micros{place}")]
+    return frame.with_columns(*made)
+
+
+def _duckdb(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
+    made = ["*"]
+    types = dict(zip(frame.columns, map(str, frame.types), strict=True))
+    for place, (name, dtype) in enumerate(columns.items()):
+        value = column = '"' + name.replace('"', '""') + '"'
+        a_second = 1_000_000
+        # An infinity has no distance from 1970, but a sign.
+        before = f"{column}::VARCHAR LIKE '-%'"
+        if types[name] in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+            # They reach further than microseconds. All that may be asked of a value beyond these
+            # is a comparison: the rest fails, and as text it makes the whole database unusable.
+            first, last = (f"'{day}'::{types[name]}" for day in ("0001-01-01", "9999-12-31"))
+            near = f"CASE WHEN {column} BETWEEN {first} AND {last} THEN {column} END"
+            value, before = f"({near})::TIMESTAMP", f"{column} < '1970-01-01'::{types[name]}"
+        if dtype == "Date":
+            ticks, a_second = f"({column} - DATE '1970-01-01') * {_A_DAY}", 1
+        else:
+            ticks = f"epoch_us({value})"
+        # The remainder has the sign of the number.
+        rest = f"(({ticks}) % {a_second} + {a_second}) % {a_second}"
+        clipped = f"greatest(least((({ticks}) - {rest}) // {a_second}, {_LAST}), {_FIRST})"
+        ends = f"CASE WHEN {before} THEN {_FIRST} ELSE {_LAST} END"
+        made += [
+            f"(CASE WHEN {column} IS NULL THEN NULL WHEN isfinite({value}) THEN {clipped} "
+            f"ELSE {ends} END)::BIGINT AS {prefix}seconds{place}",
+            f"coalesce({rest}, 0)::BIGINT AS {prefix}micros{place}",
+        ]
+    return frame.select(", ".join(made))
+
+
+def _pyspark(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
+    made = ["*"]
+    for place, name in enumerate(columns):
+        column = "`" + name.replace("`", "``") + "`"
+        kind = frame.schema[name].dataType.typeName()
+        a_second = 1 if kind == "date" else 1_000_000
+        # Without a zone: the distance in wall-clock time, whatever the session's zone is.
+        ticks = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {column})"
+        if kind == "date":
+            ticks = f"CAST(unix_date({column}) AS BIGINT) * {_A_DAY}"
+        elif kind == "timestamp":
+            ticks = f"unix_micros({column})"
+        rest = f"pmod({ticks}, {a_second}L)"
+        clipped = f"greatest(least(({ticks} - {rest}) DIV {a_second}L, {_LAST}L), {_FIRST}L)"
+        # The greatest and the least leave nulls out.
+        made += [
+            f"CASE WHEN {column} IS NULL THEN NULL ELSE {clipped} END AS {prefix}seconds{place}",
+            f"{rest} AS {prefix}micros{place}",
+        ]
+    return frame.selectExpr(*made)
+
+
+_ENGINES = {"polars": _polars, "duckdb": _duckdb, "pyspark": _pyspark}
+
+
+# --- expressions of a column
 
 _INTEGER_RANGES = {
     f"{sign}Int{bits}": (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
@@ -39,7 +229,7 @@ _TRUNCATING = ("polars", "pyspark")
 
 def floor_positive(value: Any, engine: str) -> Any:
     """The same for a non-negative number, without repeating its expression where possible."""
-    return value.cast(nw.Int64) if engine in _TRUNCATING else floor(value)
+    return value.cast(nw.Int64) if engine in _TRUNCATING else _floor(value)
 
 
 def _divided(value: Any, divisor: float, engine: str) -> Any:
@@ -113,7 +303,7 @@ class LazyColumn:
             return lookups.prepare(value, made[0] - 1)
 
         # Expressions for bins mention the number many times.
-        value = let(lazy_number(lookups.moment(self.name, self.dtype), clock, let))
+        value = let(_lazy_number(lookups.moment(self.name, self.dtype), clock, let))
         return _Numbers(self.name, self.engine, value, lookups, made[0])
 
     def binned(
@@ -173,7 +363,7 @@ class LazyColumn:
         # Not with clip, which repeats the whole expression to test for null first.
         x = nw.max_horizontal(nw.min_horizontal(x, nw.lit(upper)), nw.lit(lower))
         if integer:
-            x = floor(x) if lower < 0 else floor_positive(x, self.engine)
+            x = _floor(x) if lower < 0 else floor_positive(x, self.engine)
             x = x.cast(nw.Float64)
         one_each = integer and bins == upper - lower + 1
         divide = functools.partial(_divided, engine=self.engine)
@@ -328,7 +518,7 @@ class Lookups:
     def joined(self, frame: nw.LazyFrame) -> nw.LazyFrame:
         """The rows with all of it. Values in a table differ: no row occurs twice."""
         if self._moments:
-            frame = moment_columns(frame, self.engine, self._moments, self.prefix)
+            frame = _moment_columns(frame, self.engine, self._moments, self.prefix)
         # As few steps as possible: engines take long to plan many.
         for depth in sorted(self._values):
             frame = frame.with_columns(**self._values[depth])
@@ -389,7 +579,7 @@ def part_of(column: Any, size: int, side: int) -> Any:
     size, side : int
         Number of codes and of parts.
     """
-    return quotient((column + 1) * side - 1, size)
+    return _quotient((column + 1) * side - 1, size)
 
 
 def part_between(column: Any, edges: Sequence[int]) -> Any:

@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from ..domain import Domain
 from .casts import ColumnPlan, cast_column, plain_column, plain_objects
 from .frames import Frame, as_column
-from .holding import Held, held_type, own_type
+from .holding import OWN, ColumnType, Held, held_type, own_type, type_of
 from .lazy import LazyRows
-from .types import OWN, ColumnType, type_of
 
 __all__ = ["Layout", "labels_like"]
 

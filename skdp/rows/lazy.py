@@ -5,24 +5,314 @@ Only names and types are known, never a value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
+from .._arrays import run_starts
 from .._foreign import reraise_interrupts
-from ..domain import Domain
+from .._types import BoolArray, CodeArray, IntArray
+from ..domain import Domain, Zeros
 from ..exceptions import DomainError
-from .batches import gives_batches
-from .bounds import BOUNDS
-from .coded import ENGINES, CodedRows, EngineCodes, guarded
+from .coded import (
+    ENGINES,
+    CodedRows,
+    EngineCodes,
+    Keys,
+    LabelledSums,
+    first_unfit,
+    gives_batches,
+    guarded,
+)
 from .columns import narwhals_kind, type_name
-from .empty_cells import skip_empty_cells
 from .expressions import LazyColumn, Lookups, text_as_bytes
 from .frames import Frame, as_frame, check_unique, is_dask
-from .partitioned import PartitionedCodes
+from .passes import Tallies
 
 __all__ = ["LazyRows", "read_rows"]
+
+# --- bounding the rows of each person, inside an engine
+
+# Privacy of the bounds below. Whether a row is kept depends on the rows of the same person and on
+# a secret key only: equal rows of a person are numbered (which of them gets which number changes
+# nothing), each gets a hash of person, codes and number, and the first of each person stay.
+
+
+def _bound_polars(frame: Any, unit: str, names: list[str], most: int, key: int) -> Any:
+    pl: Any = nw.get_native_namespace(frame)
+    number, order = f"{unit}_number", f"{unit}_order"
+    native = nw.to_native(frame).with_columns(
+        pl.int_range(pl.len()).over(unit, *names).alias(number)
+    )
+    hashed = pl.struct(unit, *names, number).hash(key)
+    native = native.with_columns(hashed.alias(order))
+    return nw.from_native(native.filter(pl.col(order).rank("ordinal").over(unit) <= most))
+
+
+def _bound_duckdb(frame: Any, unit: str, names: list[str], most: int, key: int) -> Any:
+    row, number, order = ", ".join([unit, *names]), f"{unit}_number", f"{unit}_order"
+    relation = nw.to_native(frame)
+    relation = relation.select(f"*, row_number() OVER (PARTITION BY {row}) AS {number}")
+    relation = relation.select(f"*, hash({row}, {number}, {key}::UBIGINT) AS {order}")
+    rank = f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"
+    relation = relation.select(f"*, {rank} AS {unit}_rank")
+    return nw.from_native(relation.filter(f"{unit}_rank <= {most}"))
+
+
+def _bound_pyspark(frame: Any, unit: str, names: list[str], most: int, key: int) -> Any:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    row, number, order = [unit, *names], f"{unit}_number", f"{unit}_order"
+    equal = Window.partitionBy(*row).orderBy(F.lit(0))
+    native = nw.to_native(frame).withColumn(number, F.row_number().over(equal))
+    # Spark's integers have a sign.
+    native = native.withColumn(order, F.xxhash64(*row, number, F.lit(key - 2**63)))
+    rank = F.row_number().over(Window.partitionBy(unit).orderBy(order))
+    return nw.from_native(native.withColumn(f"{unit}_rank", rank).filter(f"{unit}_rank <= {most}"))
+
+
+BOUNDS = {"polars": _bound_polars, "duckdb": _bound_duckdb, "pyspark": _bound_pyspark}
+
+
+# --- rows in cells that are declared empty, as an expression that an engine evaluates
+
+# A table is searched by the intervals of one attribute if no combination of the others has more.
+_MOST_INTERVALS = 8
+
+# Engines that evaluate only the branch of a condition that holds; plans with many joins are slow.
+_MOST_CONDITIONS = {"duckdb": 1024, "pyspark": 1024}
+
+
+def _skip_empty_cells(
+    frame: Any, zeros: Sequence[Zeros], names: Sequence[str], lookups: Lookups
+) -> Any:
+    """The frame with -1 as the first code of rows that are in a forbidden cell.
+
+    Parameters
+    ----------
+    frame : narwhals LazyFrame
+    zeros : sequence of Zeros
+    names : sequence of str
+        Columns of codes, in the order of the attributes; they may be negative.
+    lookups : Lookups
+        Without tables yet; its prefix differs from that of any column.
+    """
+    # Privacy: as in `Domain.encode_columns`. A row is skipped for its own codes and the public
+    # declaration alone. Whether the search is by conditions or by a join follows from the
+    # declaration too. Each key of a join occurs once, so no row is doubled.
+    early = Lookups(f"{lookups.prefix}early_", lookups.engine)
+    kept: list[Any] = []
+    rows: dict[str, Any] = {}
+    for number, each in enumerate(zeros):
+        search = _Search(each, [names[axis] for axis in each.axes])
+        row = search.row(early)
+        if search.is_wide:
+            # As a column, so that its expression is not repeated in every condition.
+            rows[f"{lookups.prefix}row{number}"] = row
+            row = nw.col(f"{lookups.prefix}row{number}")
+        kept.append(search.allowed(row, lookups))
+    frame = early.joined(frame)
+    frame = frame.with_columns(**rows) if rows else frame
+    first = nw.when(functools.reduce(operator.and_, kept)).then(nw.col(names[0]))
+    return lookups.joined(frame).with_columns(**{names[0]: first.otherwise(nw.lit(-1))})
+
+
+class _Search:
+    """Finds out whether a row is in an allowed cell; anything where a code is negative.
+
+    Parameters
+    ----------
+    zeros : Zeros
+    names : sequence of str
+        Columns of codes of its attributes.
+    """
+
+    def __init__(self, zeros: Zeros, names: Sequence[str]) -> None:
+        table = zeros.allowed
+        classes = [_classes(table, axis) for axis in range(table.ndim)]
+        # The attribute with the most classes is searched by intervals of its codes.
+        axis = int(np.argmax([len(firsts) for firsts, _ in classes]))
+        self._own, self._class_of = nw.col(names[axis]), classes[axis]
+        others = [other for other in range(table.ndim) if other != axis]
+        self.is_wide = len(others) > 1
+        self._others = [nw.col(names[other]) for other in others]
+        self._classes = [classes[other][1] for other in others]
+        if self.is_wide:
+            # One row for each combination of classes of the other attributes.
+            for other in others:
+                table = table.take(classes[other][0], axis=other)
+        self._sizes = [table.shape[other] for other in others]
+        self._rows = np.moveaxis(table, axis, -1).reshape(-1, table.shape[axis])
+
+    def row(self, lookups: Lookups) -> Any:
+        """Number of the combination of the other attributes."""
+        if not self.is_wide:
+            return self._others[0] if self._others else nw.lit(0)
+        row: Any = nw.lit(0)
+        for code, size, class_of in zip(self._others, self._sizes, self._classes, strict=True):
+            row = row * size + _looked_up(code, class_of, lookups)
+        return row
+
+    def allowed(self, row: Any, lookups: Lookups) -> Any:
+        """Whether the cell is allowed."""
+        starts, stops = _intervals(self._rows)
+        if starts.shape[1] <= _MOST_INTERVALS:
+            inside = [
+                (self._own >= _looked_up(row, starts[:, place], lookups))
+                & (self._own < _looked_up(row, stops[:, place], lookups))
+                for place in range(starts.shape[1])
+            ]
+            return functools.reduce(operator.or_, inside)
+        firsts, class_of = self._class_of
+        cells = self._rows.take(firsts, axis=1).astype(np.int64)
+        cell = row * len(firsts) + _looked_up(self._own, class_of, lookups)
+        return _looked_up(cell, cells.ravel(), lookups) == 1
+
+
+def _classes(table: BoolArray, axis: int) -> tuple[IntArray, IntArray]:
+    """Codes with the same allowed cells: one of each class, and the class of each code."""
+    rows = np.packbits(np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1), axis=1)
+    _, firsts, class_of = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return firsts.astype(np.int64), class_of.ravel().astype(np.int64)
+
+
+def _intervals(rows: BoolArray) -> tuple[IntArray, IntArray]:
+    """Where runs of allowed codes begin and end in each row; empty ones fill up."""
+    edges = np.diff(np.pad(rows.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    most = max(int((edges == 1).sum(axis=1).max()), 1)
+    ends = []
+    for sign in (1, -1):
+        found, code = np.nonzero(edges == sign)
+        place = np.arange(len(found)) - np.searchsorted(found, found)
+        table = np.zeros((len(rows), most), dtype=np.int64)
+        table[found, place] = code
+        ends.append(table)
+    return ends[0], ends[1]
+
+
+def _looked_up(key: Any, values: NDArray[np.integer], lookups: Lookups) -> Any:
+    """The value for each key 0, 1, ...: by conditions if it seldom changes, else by a join."""
+    starts = run_starts(values).tolist()
+    if len(starts) <= _MOST_CONDITIONS.get(lookups.engine, lookups.most_conditions):
+        return _piecewise(key, [(start, int(values[start])) for start in starts])
+    return lookups.add(key.cast(nw.Int64), list(enumerate(values.tolist())))
+
+
+def _piecewise(key: Any, pieces: Sequence[tuple[int, int]]) -> Any:
+    """The value of the last piece that begins at or before each key: a tree of conditions."""
+    if len(pieces) == 1:
+        return nw.lit(pieces[0][1])
+    middle = len(pieces) // 2
+    below, above = _piecewise(key, pieces[:middle]), _piecewise(key, pieces[middle:])
+    return nw.when(key < pieces[middle][0]).then(below).otherwise(above)
+
+
+# --- PartitionedCodes: the partitions of a Dask frame, coded and counted where they are
+
+
+class _PartitionedCodes(CodedRows):
+    """Coded rows in the partitions of a Dask frame, each a frame of pandas on some worker."""
+
+    _engine = "dask"
+
+    def __init__(self, frame: Any, domain: Domain) -> None:
+        self._frame = frame
+        self._domain = domain
+        self.shape = domain.shape
+
+    def cells_of_all(self) -> IntArray:  # noqa: D102
+        zero = np.zeros(0, dtype=np.int64)
+        meta = pd.DataFrame({"cell": zero, "count": zero})
+        found = self._sum(_cells_of_partition, (), meta, ["cell"]).set_index("cell")["count"]
+        cells: IntArray = found.reindex(range(len(self.shape) + 2), fill_value=0).to_numpy()
+        return cells
+
+    def _tally(self, keys: Keys) -> list[IntArray]:
+        zero = np.zeros(0, dtype=np.int64)
+        empty = keys([zero] * len(self.shape), zero)
+        names = [f"key{number}" for number in range(len(empty))]
+        meta = pd.DataFrame(dict.fromkeys([*names, "count"], zero))
+        found = self._sum(_tally_partition, (keys,), meta, names)
+        return [found[name].to_numpy() for name in [*names, "count"]]
+
+    def _fill(self, tallies: Tallies) -> None:
+        zero = np.zeros(0, dtype=np.int64)
+        meta = pd.DataFrame({"cell": zero, "count": zero})
+        found = self._sum(_fill_partition, (tallies.empty,), meta, ["cell"])
+        tallies.cells[found["cell"].to_numpy()] = found["count"].to_numpy()
+
+    def sums_by_label(  # noqa: D102
+        self, terms: LabelledSums
+    ) -> tuple[IntArray, IntArray]:
+        zero = np.zeros(0, dtype=np.int64)
+        names = [f"sum{axis}" for axis in range(len(self.shape))]
+        meta = pd.DataFrame(dict.fromkeys(["label", "count", *names], zero))
+        found = self._sum(_sums_of_partition, (terms,), meta, ["label"])
+        found = found.set_index("label").reindex(range(terms.n_labels), fill_value=0)
+        return found["count"].to_numpy(), found[names].to_numpy()
+
+    def _sum(
+        self, kernel: Callable[..., Any], arguments: tuple[Any, ...], meta: Any, by: list[str]
+    ) -> pd.DataFrame:
+        """The result of a kernel on each partition, summed by some of its columns."""
+        return guarded(
+            self._engine,
+            lambda: (
+                self._frame.map_partitions(kernel, self._domain, *arguments, meta=meta)
+                .groupby(by, sort=False)
+                .sum()
+                .reset_index()
+                .compute()
+            ),
+        )
+
+
+def _represented(part: pd.DataFrame, domain: Domain) -> CodeArray:
+    codes = domain.encode_columns(as_frame(part))
+    return codes[(codes >= 0).all(axis=1)]
+
+
+def _cells_of_partition(part: pd.DataFrame, domain: Domain) -> pd.DataFrame:
+    """Cells of the rows of one partition, kept and skipped, and how many rows each has."""
+    found = first_unfit(domain.encode_columns(as_frame(part), broken=-2))
+    cells, counts = np.unique(found, return_counts=True)
+    return pd.DataFrame({"cell": cells, "count": counts})
+
+
+def _tally_partition(part: pd.DataFrame, domain: Domain, keys: Keys) -> pd.DataFrame:
+    """Distinct keys of the rows of one partition, and their counts."""
+    codes = _represented(part, domain).astype(np.int64)
+    found = keys(list(codes.T), np.zeros(len(codes), dtype=np.int64))
+    named = {f"key{number}": key for number, key in enumerate(found)}
+    return pd.DataFrame(named).groupby(list(named), sort=False).size().reset_index(name="count")
+
+
+def _fill_partition(
+    part: pd.DataFrame, domain: Domain, empty: Callable[[], Tallies]
+) -> pd.DataFrame:
+    """Cells of tallies that the rows of one partition add to, and how many rows each gets."""
+    codes = _represented(part, domain)
+    tallies = empty()
+    tallies.add(dict(enumerate(codes.T)), len(codes))
+    cells = np.flatnonzero(tallies.cells)
+    return pd.DataFrame({"cell": cells, "count": tallies.cells[cells]})
+
+
+def _sums_of_partition(part: pd.DataFrame, domain: Domain, terms: LabelledSums) -> pd.DataFrame:
+    """Counts and sums of the rows of one partition, a row for each label."""
+    counts, sums = terms.of_codes(_represented(part, domain))
+    named = {f"sum{axis}": sums[:, axis] for axis in range(sums.shape[1])}
+    return pd.DataFrame({"label": np.arange(len(counts)), "count": counts, **named})
+
+
+# --- the table
 
 
 class LazyRows:
@@ -135,7 +425,7 @@ class LazyRows:
             If the engine refuses the plan.
         """
         if self.engine == "dask":
-            return PartitionedCodes(self._frame[list(self.names)], domain)
+            return _PartitionedCodes(self._frame[list(self.names)], domain)
         prefix = "skdp_"
         # This includes names that differ in case only, which some engines treat as equal.
         while any(name.lower().startswith(prefix) for name in self._frame.collect_schema()):
@@ -157,7 +447,7 @@ class LazyRows:
             coded = coded.with_columns(**{cell: nw.min_horizontal(*unfit)})
             if domain.structure.zeros:
                 found = Lookups(f"{prefix}empty_", self.engine)
-                coded = skip_empty_cells(coded, domain.structure.zeros, names, found)
+                coded = _skip_empty_cells(coded, domain.structure.zeros, names, found)
             fits: Any = nw.when(nw.col(cell) > len(names), nw.col(names[0]) >= 0).then(nw.lit(0))
             return coded.with_columns(**{cell: fits.otherwise(nw.col(cell)).cast(nw.Int64)})
 

@@ -8,27 +8,114 @@ row instead of six. What is counted together follows from public sizes alone.
 
 from __future__ import annotations
 
+import copy
 import functools
+import itertools
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import batches
+from .._types import CodeArray, IntArray
+
 __all__ = [
-    "Block",
+    "KEY_LIMIT",
+    "Codes",
     "Column",
     "Groups",
     "Marginal",
+    "Packing",
+    "Tallies",
     "check_axes",
     "check_cells",
     "marginals_of",
+    "pack",
     "plan_blocks",
     "plan_pass",
+    "regroup",
     "split",
+    "unpack",
 ]
+
+# --- rows of codes as integers: mixed-radix numbers, the first column most significant
+
+# Keys are int64; a group of columns is packed into one key while its cells stay below this.
+KEY_LIMIT = 2**62
+
+
+def pack(columns: Sequence[Any], sizes: Sequence[int], start: Any) -> Any:
+    """Number of each row, as arrays or as expressions of an engine.
+
+    Parameters
+    ----------
+    columns : sequence of arrays or expressions
+        Codes, one entry for each size.
+    sizes : sequence of int
+        Number of codes of each column.
+    start : array of int64, or expression
+        Zeros, as many as there are rows.
+    """
+    key = copy.copy(start)
+    for column, size in zip(columns, sizes, strict=True):
+        key *= size
+        key += column
+    return key
+
+
+def unpack(key: IntArray, axes: Sequence[int], sizes: Sequence[int], codes: CodeArray) -> IntArray:
+    """Write the codes of the packed ``axes`` and return the rest of the key, a rank."""
+    left = np.empty_like(key)
+    for part in batches(len(key)):
+        rest = key[part]
+        for axis in reversed(axes):
+            whole = rest // sizes[axis]
+            # Faster than `divmod`, whose remainder is a second division.
+            codes[part, axis] = rest - whole * sizes[axis]
+            rest = whole
+        left[part] = rest
+    return left
+
+
+class Packing:
+    """Rows of codes as one or a few int64 numbers each.
+
+    Attributes
+    ----------
+    stages : list of list of int
+        Positions of the attributes that share a number.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = list(sizes)
+        self.stages: list[list[int]] = [[]]
+        cells = 1
+        for place, size in enumerate(sizes):
+            if cells * size > KEY_LIMIT:
+                self.stages.append([])
+                cells = 1
+            self.stages[-1].append(place)
+            cells *= size
+
+    def keys(self, columns: Sequence[Any], start: Any) -> list[Any]:
+        """Pack columns of codes, arrays or expressions, beginning with a zero."""
+        return [
+            pack([columns[p] for p in stage], [self._sizes[p] for p in stage], start)
+            for stage in self.stages
+        ]
+
+    def codes(self, keys: Sequence[IntArray]) -> CodeArray:
+        """The rows of codes of packed numbers."""
+        codes = np.empty((len(keys[0]), len(self._sizes)), dtype=np.int32, order="F")
+        for stage, key in zip(self.stages, keys, strict=True):
+            unpack(key, stage, self._sizes, codes)
+        return codes
+
+
+# --- one pass over the rows
 
 # Cells of a block of several tables in a pass, which then fits into a processor's cache.
 _BLOCK_CELLS = 2**18
@@ -149,7 +236,7 @@ def check_cells(shape: Sequence[int]) -> int:
 
 
 @dataclass(eq=False)
-class Block:
+class _Block:
     """Columns that are counted jointly, and the tables that are margins of their joint table.
 
     Attributes
@@ -179,7 +266,7 @@ class Block:
         return math.prod(self.shape)
 
 
-Piece = TypeVar("Piece", Marginal, Block)
+Piece = TypeVar("Piece", Marginal, _Block)
 
 
 def split(pieces: Sequence[Piece], most: int | None = None) -> Iterator[list[Piece]]:
@@ -204,7 +291,7 @@ def split(pieces: Sequence[Piece], most: int | None = None) -> Iterator[list[Pie
         yield part
 
 
-def plan_pass(marginals: Sequence[Marginal]) -> list[Block]:
+def plan_pass(marginals: Sequence[Marginal]) -> list[_Block]:
     """Blocks of one pass: as large as is useful, if all together are within its limit."""
     most = _BLOCK_CELLS
     while True:
@@ -214,7 +301,7 @@ def plan_pass(marginals: Sequence[Marginal]) -> list[Block]:
         most //= 4
 
 
-def plan_blocks(marginals: Sequence[Marginal], most: int) -> list[Block]:
+def plan_blocks(marginals: Sequence[Marginal], most: int) -> list[_Block]:
     """Blocks of few cells that together have all tables as margins.
 
     Parameters
@@ -236,8 +323,8 @@ class _Cover:
 
     def __init__(self, marginals: Sequence[Marginal], most: int) -> None:
         self._most = most
-        self.blocks: list[Block] = []
-        self._with: dict[Column, list[tuple[Block, set[Column]]]] = {}
+        self.blocks: list[_Block] = []
+        self._with: dict[Column, list[tuple[_Block, set[Column]]]] = {}
         # Each column once, in the order in which they are asked for.
         columns = dict.fromkeys(column for each in marginals for column in each.columns)
         self._width = {column: column.width for column in columns}
@@ -269,7 +356,7 @@ class _Cover:
         if members:
             self._close(joined, members)
 
-    def _holding(self, columns: Sequence[Column]) -> Block | None:
+    def _holding(self, columns: Sequence[Column]) -> _Block | None:
         """A finished block that has all these columns, if one is found quickly."""
         if not columns:
             return self.blocks[0] if self.blocks else None
@@ -282,7 +369,7 @@ class _Cover:
         parts: dict[int, list[Column]] = {}
         for column in sorted(columns, key=self._order.__getitem__):
             parts.setdefault(self._group[column], []).append(column)
-        block = Block([parts[group] for group in sorted(parts)], members)
+        block = _Block([parts[group] for group in sorted(parts)], members)
         self.blocks.append(block)
         for column in columns:
             self._with.setdefault(column, []).append((block, columns))
@@ -301,3 +388,157 @@ def _group_of(widths: dict[Column, int], most: int) -> dict[Column, int]:
         cells[place] *= width
         found[column] = place
     return found
+
+
+# --- Tallies: exact counts of many tables, added up from batches of rows
+
+Codes = Mapping[int, NDArray[np.integer]]
+
+# Numbers of the rows, and how many there can be.
+_Key = tuple[NDArray[np.integer], int]
+
+
+class Tallies:
+    """Counts of many tables while rows are added batch by batch.
+
+    Memory is that of the cells, which are public, and of one batch.
+
+    Parameters
+    ----------
+    marginals : sequence of Marginal
+    blocks : sequence of Block
+        Some or all of the blocks that were planned for them.
+
+    Attributes
+    ----------
+    marginals : list of Marginal
+    cells : ndarray of int64
+        Counts of the cells of all blocks, one block after the other.
+    axes : list of int
+        Attributes whose codes are needed, ascending.
+    """
+
+    def __init__(self, marginals: Sequence[Marginal], blocks: Sequence[_Block]) -> None:
+        self.marginals = list(marginals)
+        self._blocks = list(blocks)
+        self._starts = [0, *itertools.accumulate(block.cells for block in self._blocks)]
+        self.cells: IntArray = np.zeros(self._starts[-1], dtype=np.int64)
+        columns = dict.fromkeys(column for block in self._blocks for column in block.columns)
+        self._lookups = {column: _lookup(column) for column in columns}
+        self.axes = sorted({column.axis for column in columns})
+
+    @property
+    def empty(self) -> Callable[[], Tallies]:
+        """Makes tallies of the same cells without rows, also after a journey to a worker."""
+        return functools.partial(Tallies, self.marginals, self._blocks)
+
+    def add(self, codes: Codes, n_rows: int, weights: IntArray | None = None) -> None:
+        """Count a batch of rows.
+
+        Parameters
+        ----------
+        codes : mapping of int to ndarray of int, shape (n_rows,)
+            Codes of each attribute of :attr:`axes`; none is negative.
+        n_rows : int
+        weights : ndarray of int64, shape (n_rows,), default=None
+            Number of records that each row stands for; one each by default.
+        """
+        # Exact sums of integers; faster than `bincount`, whose result would have to be added.
+        step: Any = 1 if weights is None else weights
+        keys = self._keys_of_parts(codes)
+        for place, block in enumerate(self._blocks):
+            start, stop = self._starts[place : place + 2]
+            parts = [keys[id(part)] for part in block.parts]
+            np.add.at(self.cells[start:stop], _joined(parts, n_rows), step)
+
+    def keys(self, codes: Sequence[Any], zero: Any) -> list[Any]:
+        """Where each row is counted among :attr:`cells`, one number for each block.
+
+        Parameters
+        ----------
+        codes : sequence of expressions
+            Codes of all attributes. Columns must not have groups.
+        zero : expression
+        """
+        return [
+            pack([codes[column.axis] for column in block.columns], block.shape, zero) + start
+            for block, start in zip(self._blocks, self._starts, strict=False)
+        ]
+
+    def tables(self) -> dict[int, IntArray]:
+        """The tables that the blocks have, by their numbers."""
+        found = {}
+        for place, block in enumerate(self._blocks):
+            joint = self.cells[self._starts[place] : self._starts[place + 1]].reshape(block.shape)
+            for number in block.members:
+                found[number] = _margin(joint, block.columns, self.marginals[number].columns)
+        return found
+
+    def _keys_of_parts(self, codes: Codes) -> dict[int, _Key]:
+        """Packed columns of each part, by its identity."""
+        columns = {
+            column: codes[column.axis] if lookup is None else lookup.take(codes[column.axis])
+            for column, lookup in self._lookups.items()
+        }
+        known: dict[tuple[Column, ...], _Key] = {}
+        found = {}
+        for block in self._blocks:
+            for part in block.parts:
+                held = tuple(part)
+                if held not in known:
+                    each = [(columns[column], column.width) for column in held]
+                    known[held] = _joined(each), math.prod(column.width for column in held)
+                found[id(part)] = known[held]
+        return found
+
+
+def _lookup(column: Column) -> NDArray[np.integer] | None:
+    """Number of each code in its column, in a small type; dropped codes have the last one."""
+    if column.group is None:
+        return None
+    numbers = np.where(column.group < 0, column.size, column.group)
+    return numbers.astype(np.min_scalar_type(column.width))
+
+
+def _joined(keys: Sequence[_Key], n_rows: int = 0) -> NDArray[np.integer]:
+    """One number of each row from several; zero, if there is none."""
+    if not keys:
+        return np.zeros(n_rows, dtype=np.int64)
+    cells = math.prod(number for _, number in keys)
+    joined: NDArray[Any] = keys[0][0].astype(np.int32 if cells < 2**31 else np.int64)
+    for key, number in keys[1:]:
+        joined *= number
+        joined += key
+    return joined
+
+
+def _margin(joint: IntArray, columns: Sequence[Column], wanted: Sequence[Column]) -> IntArray:
+    """Sums over all columns but the wanted ones, in their order."""
+    inside = tuple(slice(column.size) if column in wanted else slice(None) for column in columns)
+    others = tuple(place for place, column in enumerate(columns) if column not in wanted)
+    left = [column for column in columns if column in wanted]
+    summed: IntArray = np.asarray(joint[inside].sum(axis=others))
+    return np.asarray(summed.transpose([left.index(each) for each in wanted]), order="C")
+
+
+def regroup(table: IntArray, columns: Sequence[Column]) -> IntArray:
+    """A table over codes as one over the groups of its columns.
+
+    Parameters
+    ----------
+    table : ndarray of int64
+        One axis for each column, over the codes of its attribute.
+    columns : sequence of Column
+    """
+    for place, column in enumerate(columns):
+        if column.group is None:
+            continue
+        order = np.argsort(column.group, kind="stable")
+        present, starts = np.unique(column.group[order], return_index=True)
+        sums = np.add.reduceat(table.take(order, axis=place), starts, axis=place)
+        shape = list(table.shape)
+        shape[place] = column.size
+        table = np.zeros(shape, dtype=np.int64)
+        known = np.flatnonzero(present >= 0)
+        np.moveaxis(table, place, 0)[present[known]] = np.moveaxis(sums, place, 0)[known]
+    return table

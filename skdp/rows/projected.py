@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from .._types import IntArray
 from .coded import CodedRows
 from .counts import CountTable
-from .passes import Column, Groups, Marginal, check_axes, marginals_of, split
-from .tallies import regroup
+from .passes import Column, Groups, Marginal, check_axes, marginals_of, regroup, split
 
 __all__ = ["Counts", "EngineTables", "ProjectedCounts"]
 

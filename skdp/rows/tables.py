@@ -1,4 +1,4 @@
-"""Building and slicing tables, in the library of the user's table."""
+"""Building, slicing and completing tables, in the library of the user's table; plain cells."""
 
 from __future__ import annotations
 
@@ -11,12 +11,25 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from .._foreign import reraise_interrupts
+from ..domain import Domain
+from ..domain.filling import fill_series
 from .casts import plain_column, plain_objects
-from .columns import pandas_kind
+from .columns import Column, object_array, pandas_kind
 from .frames import as_array, as_frame
 from .layout import Layout
 
-__all__ = ["build_frame", "column_names", "row_taker", "select_columns", "take_rows"]
+__all__ = [
+    "as_numbers",
+    "as_texts",
+    "build_frame",
+    "column_names",
+    "complete_table",
+    "fill_table",
+    "row_taker",
+    "select_columns",
+    "take_rows",
+]
 
 
 def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
@@ -170,3 +183,177 @@ def _build_array(series: Sequence[pd.Series]) -> NDArray:
     for place, column in enumerate(series):
         array[:, place] = plain_objects(column)
     return array
+
+
+# --- tables completed by drawn values: what was given stays what it is
+
+
+def complete_table(
+    given: Any, columns: Mapping[str, pd.Series], order: Sequence[str], like: Any = None
+) -> Any:
+    """A table of the library of ``given`` with more columns.
+
+    Parameters
+    ----------
+    given : table
+        Its columns are taken as they are, if they have names.
+    columns : mapping of str to Series
+        New columns, one value for each row of ``given``.
+    order : sequence of str
+        All columns of the result.
+    like : Layout, optional
+        What the new columns look like, if it is of the same library.
+    """
+    rows = as_frame(given)
+    if rows.library == "numpy":
+        own = {name: pd.Series(rows.column(name).objects()) for name in order if name in rows.names}
+        kept = {name: values.infer_objects() for name, values in own.items()}
+        return build_frame({name: columns.get(name, kept.get(name)) for name in order}, "numpy")
+    same = isinstance(like, Layout) and like.library == rows.library
+    fresh = build_frame(columns, like if same else rows.library)
+    if rows.library == "pandas":
+        parts = [given, fresh.set_axis(given.index)]
+        return pd.concat(parts, axis=1)[list(order)]
+    table = nw.from_native(given, eager_only=True)
+    drawn = nw.from_native(fresh, eager_only=True)
+    table = table.with_columns(*(drawn[name] for name in columns))
+    return nw.to_native(table.select(*order))
+
+
+def fill_table(
+    given: Any,
+    drawn: Mapping[str, pd.Series],
+    gaps: Mapping[str, NDArray[np.bool_]],
+    domain: Domain,
+) -> Any:
+    """A table with drawn values in its gaps, and otherwise as it is.
+
+    Parameters
+    ----------
+    given : table or 2-D array
+    drawn : mapping of str to Series
+        A value for each row of the columns with gaps.
+    gaps : mapping of str to ndarray of bool
+        Which rows lack a value.
+    domain : Domain
+    """
+    rows = as_frame(given)
+    if rows.library == "numpy" and not rows.named:
+        array = np.array(as_array(given))
+        places = {name: place for place, name in enumerate(domain.names_for(rows.n_unnamed) or ())}
+        for name, gap in gaps.items():
+            array[gap, places[name]] = plain_objects(drawn[name][gap])
+        return array
+    if not gaps:
+        return given
+    fresh = Layout.like(given, rows, domain).build(drawn)
+    if rows.library == "pandas":
+        table = given.copy()
+        for name, gap in gaps.items():
+            table[name] = fill_series(given[name], fresh[name], gap)
+        return table
+    table, new = (nw.from_native(each, eager_only=True) for each in (given, fresh))
+    columns = (_filled(table[name], new[name], gap) for name, gap in gaps.items())
+    return nw.to_native(table.with_columns(*columns))
+
+
+def _filled(own: Any, drawn: Any, gap: NDArray[np.bool_]) -> Any:
+    """A column of Polars or PyArrow with other values where it has gaps."""
+    mask = nw.new_series("", ~gap, nw.Boolean, backend=own.implementation)
+    try:
+        return own.zip_with(mask, drawn).alias(own.name)
+    except BaseException as error:
+        reraise_interrupts(error)
+        # Of two types: one value by one.
+        pairs = zip(gap.tolist(), own.to_list(), drawn.to_list(), strict=True)
+        values = [new if missing else old for missing, old, new in pairs]
+        return nw.new_series(own.name, values, backend=own.implementation)
+
+
+# --- plain columns: every cell of a table as a float64 number, or as a text, whatever the table is
+
+
+def as_numbers(X: Any) -> Any:
+    """All cells as float64, each read by itself: NaN where there is no number.
+
+    Foreign steps in front of a private one are known to be silent on such columns only: on
+    columns of objects, nullable columns and those of Arrow, a single value can make them raise. So
+    start with ``FunctionTransformer(as_numbers)``; `skdp.inspection.assert_private` asks for it.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_rows, n_columns)
+        Text is read as Python's ``float`` reads it.
+
+    Returns
+    -------
+    ndarray of float64, or pandas DataFrame where columns have names
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no dense table. No value is looked at.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_numbers(pd.DataFrame({"age": [31, "40", "n/a"]}))["age"].tolist()
+    [31.0, 40.0, nan]
+    """
+    return _plain(X, Column.numbers)
+
+
+def as_texts(X: Any) -> Any:
+    """All cells as Python text, each read by itself: empty where there is no text.
+
+    Encoders of scikit-learn with declared categories of text are known to be silent on such columns
+    only: a single list in a cell makes them raise. See `as_numbers`.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_rows, n_columns)
+        Numbers are not text.
+
+    Returns
+    -------
+    ndarray of objects, or pandas DataFrame where columns have names
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no dense table. No value is looked at.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_texts(pd.DataFrame({"sex": ["f", None, ["m"], 3]}))["sex"].tolist()
+    ['f', '', '', '']
+    """
+    return _plain(X, _texts)
+
+
+def _plain(X: Any, read: Callable[[Column], NDArray[Any]]) -> Any:
+    # Privacy. These run before anything is charged, so no exception, type or shape may depend on a
+    # cell: the types of the result are the same whatever came in, and every cell depends on itself.
+    rows = as_frame(X)
+    columns = {name: read(rows.column(name)) for name in rows.names}
+    if rows.n_unnamed:
+        return np.column_stack(list(columns.values()))
+    # With its type, because pandas would infer one from the values.
+    return pd.DataFrame(
+        {key: pd.Series(cells, dtype=cells.dtype) for key, cells in columns.items()}
+    )
+
+
+def _texts(column: Column) -> NDArray[Any]:
+    if column.kind == "string":
+        codes, uniques = column.factorize()
+        return object_array([*map(_text, uniques), ""])[codes]
+    if column.kind == "object":
+        return object_array([_text(value) for value in column.objects()])
+    return object_array([""] * len(column))
+
+
+def _text(value: Any) -> str:
+    # The method of str itself: what a subclass does when it is read would depend on a value.
+    return str.__str__(value) if issubclass(type(value), str) else ""

@@ -6,12 +6,8 @@
 ``privtree``    `PrivTreeSynthesizer`: boxes that are halved where there are many records
 ``kdtree``      `KDTreeSynthesizer`: a kd-tree on noisy cells or on the records, or all cells
 ``grid``        `GridSynthesizer`: every column cut into parts of equal width
-``marginals``   `MarginalSynthesizer`: single columns and selected sets, joined into one model
-``views``       what the two releases of views have in common
-``priors``      what a prior may be, and its rows
-``workloads``   which queries a release is planned for
+``marginals``   `MarginalSynthesizer`: single columns and selected sets, joined; priors, workloads
 ``privbayes``   `PrivBayesSynthesizer`: a Bayesian network of the columns
-``cells``       synopses over a grid of cells, for ``grid`` and ``kdtree``
 ==============  ===================================================================================
 
 The algorithms are in `skdp.kernels`; a synthesizer checks its parameters,

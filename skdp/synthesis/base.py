@@ -8,32 +8,22 @@ import warnings
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import (
-    AnswersStatistics,
-    PrivateEstimator,
-    match_rows,
-    take_features,
-)
+from .._base import AnswersStatistics, PrivateEstimator, match_rows, take_features
 from .._random import caller_level, sampling_generator, warn_after_charge
 from .._validation import as_sample_size
 from ..domain.queries.conditions import with_names
-from ..exceptions import PrivacyLeakWarning
+from ..exceptions import DomainError, PrivacyLeakWarning
 from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, generated_table
+from ..kernels.dpcube import MOST_CELLS
+from ..kernels.grid import grid_boxes, measure_grid
 from ..kernels.ranges import TUNING, find_range
 from ..quality import plot_with_records
 from ..quality._frames import report_on, valid_codes
+from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from ..release.sampling import fill_columns
-from ..rows import (
-    Coded,
-    Layout,
-    as_frame,
-    complete_table,
-    count_rows,
-    fill_table,
-    labels_like,
-)
+from ..rows import Coded, Layout, as_frame, complete_table, count_rows, fill_table, labels_like
 
-__all__ = ["Synthesizer"]
+__all__ = ["Synthesizer", "cells_synopsis", "check_n_cells"]
 
 # Rows whose probabilities are asked for together.
 _ROWS_AT_ONCE = 256
@@ -593,3 +583,39 @@ def _label_array(column):
     """Labels as a NumPy array; of Python objects if some are missing."""
     values = column.astype(object).to_numpy()
     return values if column.isna().any() else np.array(values.tolist())
+
+
+# --- synopses over a grid of cells: what a grid and the cells of a domain share
+
+
+def cells_synopsis(table, domain, sides, part, loss, source, mechanism):
+    """Count the boxes of a grid with the budget of one part, and wrap the counts into a synopsis.
+
+    Parameters
+    ----------
+    table : Counts
+    domain : Domain
+    sides : tuple of int
+        Number of parts of each column.
+    part : str
+        Part of ``loss`` that pays for the counts.
+    loss : PrivacyLoss
+    source : NoiseSource
+    mechanism : str
+        Text for the synopsis.
+    """
+    epsilon = loss.parts[part]
+    counts = measure_grid(table, sides, epsilon, random_state=source)
+    boxes = Boxes(*grid_boxes(domain.shape, sides))
+    model = BoxModel(boxes, counts, domain.shape, AnySpread(epsilon))
+    return Synopsis(domain, model, privacy_loss=loss, mechanism=mechanism)
+
+
+def check_n_cells(sides, what, remedy):
+    """Raise DomainError if there are more boxes than can be counted; from public facts alone."""
+    cells = math.prod(sides)
+    if cells > MOST_CELLS:
+        raise DomainError(
+            f"{what}, and there are {' x '.join(map(str, sides))} = {cells:.4g} of them, more than "
+            f"{MOST_CELLS:,}. Nothing was read or spent. {remedy}"
+        )

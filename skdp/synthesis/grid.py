@@ -9,10 +9,10 @@ from .._validation import is_word, split_epsilon
 from ..kernels.dpcube import MOST_CELLS
 from ..kernels.grid import GRID_RULES, as_theta, grid_sides, grid_size
 from ..mechanisms import discrete_laplace
-from .base import Synthesizer
-from .cells import cells_synopsis, check_n_cells
+from .base import Synthesizer, cells_synopsis, check_n_cells
 
 __all__ = ["GridSynthesizer"]
+
 
 # Share of epsilon for the number of records, where the size of a grid depends on it.
 _TOTAL_SHARE = 0.02

@@ -10,10 +10,10 @@ from ..kernels.dpcube import (
     two_step_parts,
 )
 from ..release import AnySpread, Boxes, BoxModel, Synopsis
-from .base import Synthesizer
-from .cells import cells_synopsis, check_n_cells
+from .base import Synthesizer, cells_synopsis, check_n_cells
 
 __all__ = ["KDTreeSynthesizer"]
+
 
 # Strategies that spend epsilon level by level.
 _LEVEL_BY_LEVEL = ("hierarchical", "range-tree")

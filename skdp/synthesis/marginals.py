@@ -6,19 +6,332 @@ here everything is pure epsilon-DP, and answers follow from what was measured.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
-from .._random import warn_after_charge
-from .._validation import as_integer, check_choice, is_word
+import numpy as np
+
+from .._random import caller_level, sampling_generator, warn_after_charge
+from .._types import CodeArray, FloatArray
+from .._validation import as_fraction, as_integer, check_choice, is_word
+from ..domain import Domain, Numeric, PublicTable
 from ..exceptions import DomainError
-from ..kernels.views import PLANS, Asked, Rules, measured_views, most_groups, used_attributes
+from ..kernels.views import PLANS, Asked, Prior, Rules, measured_views, most_groups, used_attributes
 from ..release import Synopsis
 from .base import Synthesizer
-from .priors import as_prior
-from .workloads import as_workload, means_of, used_sets
 
-__all__ = ["MarginalSynthesizer"]
+__all__ = ["as_prior", "as_workload", "means_of", "used_sets", "MarginalSynthesizer"]
+
+# --- what a prior may be, and its codes: public rows, or rows of a release
+
+# Most rows of a prior: more tell a sample of them nothing that noise leaves visible.
+_MOST_ROWS = 100_000
+
+
+def as_prior(prior: Any, domain: Domain, *, warn: bool = False) -> Prior | None:
+    """Check a prior and encode its rows.
+
+    Parameters
+    ----------
+    prior : PublicTable, Synopsis or None
+    domain : Domain
+        Of the records.
+    warn : bool, default=False
+        Whether to warn about rows that are left out.
+
+    Raises
+    ------
+    DomainError
+        If columns or types are others than in the domain, or the columns of a synopsis have other
+        codes.
+    TypeError
+        If it is neither: an unwrapped table too.
+    ValueError
+        If it has no row that fits the domain.
+    """
+    if prior is None:
+        return None
+    if isinstance(prior, PublicTable):
+        codes = _codes_of_table(prior, domain)
+        name = f"public rows, SHA-256 {_fingerprint(np.asarray(domain.shape), _sorted(codes))}"
+    elif isinstance(prior, Synopsis):
+        codes = _codes_of_synopsis(prior, domain)
+        name = f"a release, SHA-256 {_of_synopsis(prior)}"
+    else:
+        raise TypeError(
+            f"prior must be a Synopsis or a PublicTable, got {type(prior).__name__}. Rows are not "
+            "protected at all as a prior: if they are public, say so with "
+            "prior=PublicTable(frame); if they are private, release them first and give the "
+            "synopsis_ of that release."
+        )
+    fits = (codes >= 0).all(axis=1) & ~domain.structure.breaks(np.maximum(codes, 0))
+    n_out = len(codes) - int(fits.sum())
+    if n_out == len(codes):
+        raise ValueError(_why_empty(codes, domain))
+    if warn and n_out:
+        warnings.warn(
+            f"{n_out:,} of {len(codes):,} rows of the prior do not fit the domain or break its "
+            "rules, and are left out.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+    return Prior.of(codes[fits], name)
+
+
+def _codes_of_table(prior: PublicTable, domain: Domain) -> CodeArray:
+    try:
+        codes = domain.without_structure().encode(prior.frame)
+    except DomainError as error:
+        raise DomainError(f"The prior does not have the columns of the domain. {error}") from None
+    if len(codes) > _MOST_ROWS:
+        # Evenly spread: the rows may be sorted.
+        codes = codes[np.linspace(0, len(codes) - 1, _MOST_ROWS).astype(np.int64)]
+    return codes
+
+
+def _codes_of_synopsis(prior: Synopsis, domain: Domain) -> CodeArray:
+    theirs = prior.domain
+    missing = [name for name in domain.names if name not in theirs.names]
+    extra = [name for name in theirs.names if name not in domain.names]
+    other = [n for n in domain.names if n in theirs.names and theirs[n] != domain[n]]
+    wrong = [
+        f"{what} {names[:5]}{' and more' if len(names) > 5 else ''}"
+        for what, names in (
+            ("it lacks", missing),
+            ("the domain does not have", extra),
+            ("it declares otherwise", other),
+        )
+        if names
+    ]
+    if wrong:
+        raise DomainError(
+            f"The prior is a release of other columns: {'; '.join(wrong)}. Declare the same "
+            "ranges, bins and categories as that release, or draw rows from it, which are public, "
+            "and give prior=PublicTable(release.sample())."
+        )
+    number = min(max(round(prior.total), 0), _MOST_ROWS)
+    # A fixed seed draws no noise: the same release is the same prior.
+    codes = prior.sample_codes(number, sampling_generator(0))
+    return codes[:, [theirs.index(name) for name in domain.names]]
+
+
+def _why_empty(codes: CodeArray, domain: Domain) -> str:
+    if not len(codes):
+        return "The prior has no rows. Leave it out: prior=None."
+    nowhere = [
+        repr(name) for name, column in zip(domain.names, codes.T, strict=True) if column.max() < 0
+    ]
+    where = f"no value of {', '.join(nowhere[:5])} does" if nowhere else "or all break its rules"
+    return (
+        f"None of the {len(codes):,} rows of the prior fits the domain ({where}): numbers may be "
+        "text, or categories be written otherwise. Domain.check(rows) says why; or leave the prior "
+        "out."
+    )
+
+
+def _sorted(codes: CodeArray) -> CodeArray:
+    """Rows in an order that does not depend on how they were given."""
+    return np.ascontiguousarray(codes[np.lexsort(codes.T[::-1])]) if len(codes) else codes
+
+
+def _fingerprint(*arrays: np.ndarray, text: str = "") -> str:
+    found = hashlib.sha256(text.encode())
+    for array in arrays:
+        little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        found.update(f"{little.dtype.str}{little.shape}".encode())
+        found.update(little.tobytes())
+    return found.hexdigest()
+
+
+def _of_synopsis(prior: Synopsis) -> str:
+    facts, arrays = prior.model.to_arrays()
+    text = json.dumps(facts, sort_keys=True)
+    return _fingerprint(*(np.asarray(arrays[name]) for name in sorted(arrays)), text=text)
+
+
+# --- which queries a release of views is planned for, as the user says it
+
+_WORDS = ("all", "ranges", "cells")
+# Cells of the largest table that a set may have, with its columns in groups.
+_MOST_CELLS = 2**22
+
+
+def as_workload(
+    workload: Any, domain: Domain, max_order: int
+) -> str | dict[tuple[int, ...], Fraction]:
+    """Check a workload and find the columns of its sets.
+
+    Parameters
+    ----------
+    workload : {"all", "ranges", "cells"} or dict
+        Sets of column names, as tuples or frozensets, with weights in (0, 1]; and "means", which
+        `means_of` reads. With nothing but "means" the other queries are "all".
+    domain : Domain
+    max_order : int
+        Largest number of columns of a set.
+
+    Returns
+    -------
+    str or dict of tuple of int to Fraction
+        The word as it is, or the weights of the sets, each as the ascending positions of its
+        columns.
+
+    Raises
+    ------
+    DomainError
+        If a column is not declared, or not measured.
+    TypeError, ValueError
+        If it is another word or no dict; if there is no set; if a set is empty, has more than
+        ``max_order`` columns, names a column twice, or has a table of more than 2**22 cells (with
+        at most 128 groups of codes a column); if two sets have the same columns; if a
+        weight is not a number in (0, 1].
+    """
+    if isinstance(workload, str):
+        check_choice(workload, "workload", _WORDS)
+        return workload
+    if not isinstance(workload, Mapping):
+        raise TypeError(
+            "workload must be 'all', 'ranges', 'cells', or a dict from sets of columns to weights "
+            "such as {('age', 'sex'): 1}, "
+            f"got {workload!r} of type {type(workload).__name__}."
+        )
+    if not workload:
+        raise ValueError(
+            "workload has no set of columns. Name at least one, or give 'all' for every query."
+        )
+    if [*workload] == ["means"]:
+        return "all"
+    weights: dict[tuple[int, ...], Fraction] = {}
+    for columns, weight in workload.items():
+        if isinstance(columns, str) and columns == "means":
+            continue
+        axes = _axes(columns, domain, max_order)
+        if axes in weights:
+            names = tuple(domain.names[axis] for axis in axes)
+            raise ValueError(f"workload has the set of columns {names} twice. Give it one weight.")
+        weights[axes] = _weight(weight, columns)
+    return weights
+
+
+def means_of(workload: Any, domain: Domain) -> dict[tuple[int, int], FloatArray]:
+    """Means by group that a workload asks for.
+
+    Parameters
+    ----------
+    workload : {"all", "ranges", "cells"} or dict
+        A dict may have the key "means", with a dict from the name of a numeric column to a column
+        name or a list of them: by which its means are asked for.
+    domain : Domain
+
+    Returns
+    -------
+    dict of (int, int) to ndarray of float64, shape (size of the numeric column,)
+        Positions of the numeric column and of that by which it is grouped: mean value of each code
+        of the first, NaN where it has none.
+
+    Raises
+    ------
+    DomainError
+        If a column is not declared, not measured, or not numeric.
+    TypeError, ValueError
+        If "means" is something else, or asks for a mean by the column itself, or for a table of
+        more than 2**22 cells.
+    """
+    if not isinstance(workload, Mapping) or "means" not in workload:
+        return {}
+    asked = workload["means"]
+    form = 'a dict such as {"pay": ["sex", "region"]}'
+    if not isinstance(asked, Mapping) or not asked:
+        raise TypeError(f"The means of workload must be {form}, got {asked!r}.")
+    found: dict[tuple[int, int], FloatArray] = {}
+    for column, groups in asked.items():
+        attribute = domain[column]
+        if not isinstance(attribute, Numeric):
+            raise DomainError(
+                f"Column {column!r} of the means of workload is not numeric. Name a numeric column "
+                f"and the columns to group it by, as {form}."
+            )
+        names = [groups] if isinstance(groups, str) else groups
+        if not isinstance(names, list | tuple) or not names:
+            raise TypeError(
+                f"Name the columns by which means of {column!r} are asked for in a list, "
+                f"got {groups!r}."
+            )
+        axis = domain.index(column)
+        values = np.full(attribute.size, np.nan)
+        values[: attribute.n_values] = attribute.means()
+        for name in names:
+            by = domain.index(name)
+            if by == axis:
+                raise ValueError(f"The means of {column!r} by the column itself are its values.")
+            if attribute.size * domain.shape[by] > _MOST_CELLS:
+                raise ValueError(
+                    f"Means of {column!r} by {name!r} need a table of more than {_MOST_CELLS:,} "
+                    "cells, which would not fit into memory. Declare fewer bins or categories."
+                )
+            found[axis, by] = values
+    return found
+
+
+def used_sets(
+    workload: str | Mapping[tuple[int, ...], Fraction], shape: Sequence[int]
+) -> str | dict[tuple[int, ...], Fraction]:
+    """Sets of columns of more than one code; the largest weight of equal sets counts."""
+    if isinstance(workload, str):
+        return workload
+    found: dict[tuple[int, ...], Fraction] = {}
+    for axes, weight in workload.items():
+        used = tuple(axis for axis in axes if shape[axis] > 1)
+        if len(used) > 1:
+            found[used] = max(weight, found.get(used, weight))
+    return found
+
+
+def _axes(columns: Any, domain: Domain, max_order: int) -> tuple[int, ...]:
+    """Ascending positions of the columns of a set."""
+    if not isinstance(columns, tuple | frozenset):
+        raise TypeError(
+            f"The sets of workload are tuples of column names, got {columns!r} of type "
+            f"{type(columns).__name__}. A single column is written ('age',)."
+        )
+    if not columns:
+        raise ValueError("workload has an empty set. The number of records is always released.")
+    axes = tuple(sorted(domain.index(name) for name in columns))
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"A column is named twice in the set {columns!r} of workload.")
+    if len(axes) > max_order:
+        raise ValueError(
+            f"The set {columns!r} of workload has {len(axes)} columns, and max_order={max_order} "
+            "allows fewer. Raise max_order (at most 4), or name smaller sets."
+        )
+    most = most_groups(domain.shape, max_order)
+    cells = math.prod(min(domain.shape[axis], most) for axis in axes)
+    if cells > _MOST_CELLS:
+        raise ValueError(
+            f"The set {columns!r} of workload has a table of {cells:,} cells, more than "
+            f"{_MOST_CELLS:,}, which would not fit into memory. Name smaller sets, or declare "
+            "fewer bins or categories."
+        )
+    return axes
+
+
+def _weight(weight: Any, columns: Any) -> Fraction:
+    name = f"The weight of {columns!r} in workload"
+    found = as_fraction(weight, name)
+    if not 0 < found <= 1:
+        raise ValueError(
+            f"{name} must be in (0, 1], got {weight!r}. Divide all weights by the largest, "
+            "and leave out sets without weight."
+        )
+    return found
+
+
+# --- the estimator
 
 # A wider table is hardly ever above the noise, and there are too many of them to choose among.
 _MOST_COLUMNS = 4

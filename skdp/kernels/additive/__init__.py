@@ -2,42 +2,28 @@
 
 ===============  =================================================================================
 ``fitting``      `fit_additive`: the plan of the budget, and the steps one after the other
-``first``        the first round: histograms of each column and the label
-``histograms``   noisy sums over the groups of all columns, and what each may spend
-``scaling``      weights of known functions: a Newton step on noisy moments
-``calibration``  one shift and factor for all functions of two classes, from a histogram of scores
-``effects``      functions of a column from noisy sums: priors and posteriors
+``first``        the first round: histograms of each column and the label, and what each may spend
+``calibration``  how much known functions count: a Newton step, one shift and factor for all
 ``pairs``        functions of two columns: the choice of pairs, and what residuals say of them
-``draft``        the model while it is fitted, with the covariance of its noise
-``model``        `AdditiveModel`: what is released
+``model``        `AdditiveModel`; priors and posteriors of functions, the model while it is fitted
 ``links``        classes and numbers: what a record tells about scores, in integers
 ``records``      distinct records by groups and label, and their noisy number
 ===============  =================================================================================
 """
 
 from .calibration import calibrate
-from .effects import Prior
 from .first import first_round, located
-from .fitting import (
-    additive_parts,
-    calibration_share,
-    fit_additive,
-    location_share,
-    shared_weight,
-)
-from .links import UNIT, Identity, Link, Logit, fixed
-from .model import AdditiveModel, PairTerm, mean_size
+from .fitting import additive_parts, calibration_share, fit_additive, location_share, shared_weight
+from .links import UNIT, Identity, Logit, fixed
+from .model import Prior, mean_size
 from .pairs import PairPlan
 from .records import Records, released_total
 
 __all__ = [
     "UNIT",
-    "AdditiveModel",
     "Identity",
-    "Link",
     "Logit",
     "PairPlan",
-    "PairTerm",
     "Prior",
     "Records",
     "additive_parts",

@@ -8,15 +8,66 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import IntArray
+from ..._types import FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-from .draft import Draft
-from .effects import Prior
-from .histograms import agreed, measure_columns, total_of
 from .links import UNIT, Identity, Logit, fixed
+from .model import Draft, Prior
 from .records import Records
 
-__all__ = ["first_round", "located"]
+__all__ = ["agreed", "column_shares", "first_round", "located", "measure_columns"]
+
+# --- noisy sums over the groups of all columns: what each column may spend, and totals that agree
+
+
+def column_shares(n_groups: Sequence[int]) -> list[Fraction]:
+    """Share of each column of a budget: the cube root of its number of groups.
+
+    Noise of n groups adds up to n / share**2; these shares make the sum over the columns least.
+    """
+    roots = [round(64 * n ** (1 / 3)) for n in n_groups]
+    return [Fraction(root, sum(roots)) for root in roots]
+
+
+def measure_columns(
+    exact: Sequence[IntArray], epsilon: Fraction, sensitivity: int, random_state: Any
+) -> tuple[list[FloatArray], list[float]]:
+    """Sums of each column with noise, and the variance of the noise.
+
+    Parameters
+    ----------
+    exact : sequence of ndarray of shape (n_groups, n_sums)
+        Of each column.
+    epsilon : Fraction
+        Of all columns together.
+    sensitivity : int
+        Largest sum of absolute changes of one column when a record is added or removed.
+    random_state : NoiseSource
+    """
+    # Privacy. Released: the sums of each column, which one record changes by at most `sensitivity`
+    # in all, with noise for the column's share of epsilon. The shares follow from public numbers
+    # of groups and sum to 1: sequential composition over the columns.
+    noisy, variances = [], []
+    for table, share in zip(exact, column_shares([len(each) for each in exact]), strict=True):
+        part = epsilon * share
+        found = discrete_laplace(table, part, sensitivity, random_state=random_state)
+        noisy.append(found.astype(np.float64))
+        variances.append(discrete_laplace_variance(part, sensitivity))
+    return noisy, variances
+
+
+def _total_of(tables: Sequence[FloatArray], variances: Sequence[float]) -> FloatArray:
+    """Sums over all records: what the columns say, weighted by precision, (n_sums,)."""
+    weights = [1.0 / (len(t) * v) for t, v in zip(tables, variances, strict=True)]
+    return np.average([table.sum(axis=0) for table in tables], axis=0, weights=weights)
+
+
+def agreed(tables: Sequence[FloatArray], variances: Sequence[float]) -> list[FloatArray]:
+    """The same sums, shifted so that those of every column add up to the same totals."""
+    total = _total_of(tables, variances)
+    return [table + (total - table.sum(axis=0)) / len(table) for table in tables]
+
+
+# --- the first round
 
 # Steps of Newton's method for one column; shapes stay within this of the mean.
 _STEPS, _MOST = 8, 4.0
@@ -67,7 +118,7 @@ def _of_classes(
     noisy, variances = measure_columns(records.tables(link.n_classes), epsilon, 1, random_state)
     tables = agreed(noisy, variances)
     # No class is nearly empty.
-    shares = np.maximum(total_of(tables, variances), max(1.0, 1e-4 * total))
+    shares = np.maximum(_total_of(tables, variances), max(1.0, 1e-4 * total))
     shares /= shares.sum()
     intercept = np.log(shares)
     intercept = intercept[1:] - intercept[0] if link.n_outputs == 1 else intercept

@@ -12,24 +12,14 @@ import numpy as np
 
 from ..._types import FloatArray
 from ..._validation import split_epsilon
-from .calibration import calibrate
-from .draft import Draft
-from .effects import Prior
-from .first import first_round, located
-from .histograms import measure_columns
+from .calibration import Spread, calibrate, newton_step
+from .first import first_round, located, measure_columns
 from .links import UNIT, Identity, Link, Logit, fixed
-from .model import AdditiveModel
+from .model import AdditiveModel, Draft, Prior
 from .pairs import PairPlan, add_pairs
 from .records import Records
-from .scaling import Spread, newton_step
 
-__all__ = [
-    "additive_parts",
-    "calibration_share",
-    "fit_additive",
-    "location_share",
-    "shared_weight",
-]
+__all__ = ["additive_parts", "calibration_share", "fit_additive", "location_share", "shared_weight"]
 
 # Scales of the prior that are tried for functions of residuals.
 _SCALES = tuple(np.geomspace(1e-5, 0.3, 12).tolist())

@@ -13,10 +13,8 @@ import numpy as np
 
 from ..._types import FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
-from .draft import Draft
-from .effects import Prior
 from .links import UNIT, Link
-from .model import AdditiveModel, Axis, mean_size
+from .model import AdditiveModel, Axis, Draft, Prior, mean_size
 from .records import Records
 
 __all__ = ["PairPlan", "add_pairs", "coarse_axis"]

@@ -11,47 +11,38 @@ The algorithms are those of B. Ding, M. Winslett, J. Han, Z. Li, "Differentially
 Optimizing Noise Sources and Consistency", SIGMOD 2011, and one of our own, by file:
 
 ==============  ====================================================================
-`lattices`      the cuboids, and which of them contain which
-`limits`        how large a cube can be
-`variances`     variances after least squares, and from one best source
-`functionals`   weighted sums of cells: the law of their noise
-`one_source`    publishing without consistency
+`lattices`      the cuboids, which of them contain which, and how large a cube can be
+`variances`     variances after least squares, from one best source, and of weighted sums of cells
 `l2`            L2 consistency: weighted least squares
-`lp`            L1 and Linf consistency: linear programs
-`simulated`     variances of the linear programs, by simulation
-`plans`         All and Base: measure every cuboid, or the base alone
-`covers`        the greedy cover that BMax and PMost share
+`lp`            L1 and Linf consistency: linear programs, and their variances by simulation
+`plans`         All and Base: measure every cuboid, or the base alone; greedy covers
 `bmax`          BMax: bound the largest variance
 `pmost`         PMost: publish most cuboids within a bound on the variance
 `optimized`     sources and unequal budgets with the least variance (ours)
-`objective`     what `optimized` minimises, with its gradient
 ==============  ====================================================================
 """
 
 from __future__ import annotations
 
 from .bmax import plan_bmax
-from .functionals import Functional, Terms
 from .l2 import consistent_l2
-from .lattices import Lattice, dimensions_of, lattice
-from .limits import MAX_CELLS, MAX_CUBOIDS, MAX_SOURCE_CELLS, check_extent
-from .lp import check_lp_size, consistent_lp
-from .one_source import derive
+from .lattices import MAX_SOURCE_CELLS, Lattice, check_extent, dimensions_of, lattice
+from .lp import check_lp_size, consistent_lp, simulated_interactions
 from .optimized import plan_optimized
 from .plans import Plan, equal_shares, plan_all, plan_base
 from .pmost import plan_pmost
-from .simulated import simulated_interactions
 from .variances import (
+    Functional,
+    Terms,
     best_sources,
     blue_variances,
     box_variances,
     cell_variances,
+    derive,
     interaction_variances,
 )
 
 __all__ = [
-    "MAX_CELLS",
-    "MAX_CUBOIDS",
     "MAX_SOURCE_CELLS",
     "Functional",
     "Lattice",

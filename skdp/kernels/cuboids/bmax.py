@@ -8,9 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._types import FloatArray
-from .covers import Covers
 from .lattices import Lattice
-from .plans import Plan, equal_shares
+from .plans import Covers, Plan, equal_shares
 from .variances import blue_variances
 
 __all__ = ["plan_bmax"]

@@ -8,19 +8,165 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
 from threadpoolctl import threadpool_limits
 
 from ..._random import sampling_generator
 from ..._types import FloatArray
-from .covers import Covers
 from .lattices import Lattice
-from .objective import Objective, Places, Solution
-from .plans import Plan, equal_shares
+from .plans import Covers, Plan, equal_shares
 
-__all__ = ["plan_optimized"]
+__all__ = ["Objective", "plan_optimized"]
+
+# --- what the optimized plan minimises: the largest or the mean variance after least squares
+#
+# The variances are smooth in the shares e = softmax(t) of the budget, but not convex: a source that
+# has no budget has no gradient either. Only the ratios of budgets matter, so the variance of the
+# noise counts as 2 / e**2.
+
+Places = NDArray[np.integer]
+
+# A source with a smaller share of the budget is dropped.
+_TINY_SHARE = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class _Solution:
+    """Sources with their shares of the budget, and the objective there at epsilon 1."""
+
+    value: float
+    places: Places
+    share: FloatArray
+
+
+class Objective:
+    """The largest or mean variance of the published cuboids, as a function of the budgets.
+
+    Parameters
+    ----------
+    cube : Lattice
+    weights : ndarray of float64, shape (m,), or None
+        Weights of the mean; None for the largest variance.
+
+    Attributes
+    ----------
+    evaluations : int
+        Work done so far, in evaluations of the objective.
+    """
+
+    def __init__(self, cube: Lattice, weights: FloatArray | None) -> None:
+        self.cube = cube
+        # Rows: interactions that must be known. Those without freedom are zero.
+        needed = np.flatnonzero(cube.published & (cube.freedom > 0))
+        wanted = np.flatnonzero(cube.published)
+        self.freedom = cube.freedom[needed]
+        self.squared = cube.cells[wanted] ** 2
+        above = cube.above[needed]
+        below = cube.above[needed][:, wanted].T
+        dense = len(cube) <= 512
+        self.above = above.toarray() if dense else above.tocsc()
+        self.below = np.ascontiguousarray(below.toarray()) if dense else below.tocsr()
+        self.mean = None if weights is None else weights[wanted] / weights[wanted].sum()
+        self.evaluations = 0
+
+    def covers(self, places: Places) -> bool:
+        """Whether these sources determine everything that is wanted."""
+        return bool((np.asarray(self.above[:, places].sum(axis=1)).ravel() > 0).all())
+
+    def value(self, places: Places, share: FloatArray) -> float:
+        """The objective for these sources and shares."""
+        precision = self.above[:, places] @ (share**2 / (2 * self.cube.cells[places]))
+        variance = (self.below @ (self.freedom / precision)) / self.squared
+        return float(variance.max() if self.mean is None else self.mean @ variance)
+
+    def values(self, shares: FloatArray, power: float) -> FloatArray:
+        """The objective, with a smoothed maximum, for each column of shares of all cuboids."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            precision = self.above @ (shares**2 / (2 * self.cube.cells[:, None]))
+            variance = (self.below @ (self.freedom[:, None] / precision)) / self.squared[:, None]
+            if self.mean is not None:
+                result = self.mean @ variance
+            else:
+                top = variance.max(axis=0)
+                result = top * ((variance / top) ** power).sum(axis=0) ** (1 / power)
+        # One call for many columns costs less than a call for each.
+        self.evaluations += shares.shape[1] // 4
+        return np.where(np.isfinite(result), result, np.inf)
+
+    def slope(
+        self, above: Any, cells: FloatArray, logits: FloatArray, power: float
+    ) -> tuple[float, FloatArray]:
+        """Logarithm of the smoothed objective and its gradient in the logits.
+
+        Parameters
+        ----------
+        above : array of shape (n_needed, n_sources)
+            The columns of ``self.above`` of the sources.
+        cells : ndarray of float64, shape (n_sources,)
+            Number of cells of each source.
+        logits : ndarray of float64, shape (n_sources,)
+            The shares are their softmax.
+        power : float
+            The maximum is smoothed to a norm of this power.
+        """
+        self.evaluations += 1
+        # The floor keeps precisions positive where a share would underflow.
+        share = np.exp(np.maximum(logits - logits.max(), -20.0))
+        share /= share.sum()
+        precision = above @ (share * share / (2 * cells))
+        ratio = self.freedom / precision
+        variance = (self.below @ ratio) / self.squared
+        if self.mean is not None:
+            total = float(self.mean @ variance)
+            value, slope = math.log(total), self.mean / total
+        else:
+            top = variance.max()
+            relative = (variance / top) ** power
+            total = float(relative.sum())
+            value, slope = math.log(top) + math.log(total) / power, relative / variance / total
+        # Chain rule: variances <- precisions <- shares <- logits.
+        by_precision = -(self.below.T @ (slope / self.squared)) * ratio / precision
+        by_share = (above.T @ by_precision) * share / cells
+        return value, share * (by_share - share @ by_share)
+
+    def descend(
+        self,
+        places: Places,
+        share: FloatArray,
+        powers: tuple[float, ...],
+        steps: int,
+        tolerance: float = 1e-7,
+    ) -> _Solution:
+        """Improve the shares of given sources; sources that end without budget are dropped.
+
+        The maximum is smoothed with each of the powers in turn, more and more sharply.
+        """
+        above, cells = self.above[:, places], self.cube.cells[places]
+        logits = np.log(np.maximum(share, 1e-6))
+        for power in powers if self.mean is None else powers[-1:]:
+            found = optimize.minimize(
+                lambda x, power=power: self.slope(above, cells, x, power),
+                logits,
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": steps, "maxcor": 15, "ftol": tolerance, "gtol": 1e-9},
+            )
+            logits = found.x
+        share = np.exp(logits - logits.max())
+        share /= share.sum()
+        kept = share > _TINY_SHARE
+        if not kept.all() and self.covers(places[kept]):
+            places, share = places[kept], share[kept] / share[kept].sum()
+        return _Solution(self.value(places, share), places, share)
+
+
+# --- the search for sources and budgets
 
 Progress = Callable[[str], None]
 # Sources with their shares of the budget.
@@ -82,10 +228,10 @@ class _Search:
         ease = min(1.0, len(cube) / 32) ** 2
         self.evaluations = max(MIN_EVALUATIONS, int(EVALUATIONS * ease / max(1.0, cost)))
 
-    def run(self) -> Solution:
+    def run(self) -> _Solution:
         """The whole search."""
         descend = self.objective.descend
-        pool: list[Solution] = []
+        pool: list[_Solution] = []
         for places, share in self._starts():
             pool.append(descend(places, share, (8, 64), 40))
             if self._spent() > 0.25 or len(pool) >= 320:
@@ -113,7 +259,7 @@ class _Search:
         """Fraction of the search that is done."""
         return self.objective.evaluations / self.evaluations
 
-    def _report(self, stage: str, found: Solution) -> None:
+    def _report(self, stage: str, found: _Solution) -> None:
         kind = "largest" if self.objective.mean is None else "mean"
         self.progress(
             f"planning: {stage}, {min(1, self._spent()):.0%} done, {kind} cell variance "
@@ -160,7 +306,7 @@ class _Search:
 
     # --- local search
 
-    def _improve(self, found: Solution) -> Solution:
+    def _improve(self, found: _Solution) -> _Solution:
         """Add or drop the source that helps most, until no change helps."""
         while self._spent() < 1:
             full = np.zeros(len(self.cube))
@@ -176,7 +322,7 @@ class _Search:
             found = best
         return found
 
-    def _additions(self, found: Solution, full: FloatArray) -> list[Trial]:
+    def _additions(self, found: _Solution, full: FloatArray) -> list[Trial]:
         """The ten sources whose addition helps most, before the budgets are improved."""
         others = np.setdiff1d(np.arange(len(self.cube)), found.places)
         ranked = []
@@ -196,7 +342,7 @@ class _Search:
                 trials.append((np.append(found.places, other), share))
         return trials
 
-    def _removals(self, found: Solution, full: FloatArray) -> list[Trial]:
+    def _removals(self, found: _Solution, full: FloatArray) -> list[Trial]:
         """The six sources whose removal costs least, before the budgets are improved."""
         places, share = found.places, found.share
         if len(places) < 2:
@@ -214,7 +360,7 @@ class _Search:
 
     # --- random search
 
-    def _hop(self, found: Solution, rng: np.random.Generator, until: float) -> Solution:
+    def _hop(self, found: _Solution, rng: np.random.Generator, until: float) -> _Solution:
         """Perturb the sources at random, optimise again, keep results that are not much worse."""
         best = current = found
         idle = 0
@@ -236,7 +382,7 @@ class _Search:
                 current, idle = best, 0
         return best
 
-    def _disturb(self, found: Solution, rng: np.random.Generator) -> Trial:
+    def _disturb(self, found: _Solution, rng: np.random.Generator) -> Trial:
         """Drop, add, exchange or shift sources at random, one to three times."""
         cube = self.cube
         full = np.zeros(len(cube))
@@ -265,5 +411,5 @@ class _Search:
         return places, share / share.sum()
 
 
-def _value_of(solution: Solution) -> float:
+def _value_of(solution: _Solution) -> float:
     return solution.value

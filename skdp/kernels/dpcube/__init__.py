@@ -5,7 +5,6 @@
 * `hierarchical_kd`: grow a kd-tree on the records, one level at a time: the noisy counts of the
   values of one attribute determine where a box is halved. The paper compares with it.
 * `usefulness`: error bounds of counts over noisy cells.
-* `release`: the released counts of either kd-tree.
 
 In both trees each box is measured more than once. The measurements form a tree of sums, and the
 counts returned are estimated from all of them, by the best linear unbiased estimate on that tree.
@@ -24,12 +23,10 @@ Partitioning. SDM 2010.
 """
 
 from .hierarchical_kd import hierarchical_kdtree, hierarchical_parts
-from .release import MOST_CELLS, KDTreeRelease
-from .two_step import kd_boxes, two_step_kdtree, two_step_parts
+from .two_step import MOST_CELLS, kd_boxes, two_step_kdtree, two_step_parts
 
 __all__ = [
     "MOST_CELLS",
-    "KDTreeRelease",
     "hierarchical_kdtree",
     "hierarchical_parts",
     "kd_boxes",

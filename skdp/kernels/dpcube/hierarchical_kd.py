@@ -20,7 +20,7 @@ from ...hierarchy import Blue, Tree
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CountTable
 from ..splitting import Blocks, Slots, medians, renumbered
-from .release import KDTreeRelease
+from .two_step import KDTreeRelease
 
 __all__ = ["hierarchical_kdtree", "hierarchical_parts"]
 

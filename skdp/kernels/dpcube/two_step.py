@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -17,9 +17,39 @@ from ..._validation import as_share, dyadic_floor, split_epsilon
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CountTable
 from ..splitting import Blocks, Slots, medians, renumbered
-from .release import KDTreeRelease
 
-__all__ = ["kd_boxes", "two_step_kdtree", "two_step_parts"]
+__all__ = ["MOST_CELLS", "KDTreeRelease", "kd_boxes", "two_step_kdtree", "two_step_parts"]
+
+# --- the release of either kd-tree of DPCube
+
+# Largest histogram of all cells: an array of 32 MB, and boxes of as many rows.
+MOST_CELLS = 2**22
+
+
+class KDTreeRelease(NamedTuple):
+    """The release of a kd-tree.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of int64, shape (m, d)
+        Disjoint boxes of codes that cover the domain; ``upper`` is exclusive.
+    counts : ndarray of float64, shape (m,)
+        Estimated counts, fused from all measurements; may be negative.
+    measured : ndarray of int64, shape (m,)
+        The last counts of the boxes alone. Their noise is independent of the boxes. That of the
+        other measurements is not, because the boxes were made from them.
+    epsilon : list of Fraction, length m
+        Epsilon of the discrete Laplace noise in ``measured``.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    counts: FloatArray
+    measured: IntArray
+    epsilon: list[Fraction]
+
+
+# --- the two steps
 
 # Thresholds in units of the mean noise of a box, tuned on the tables of the benchmark.
 _XI0 = 10.0

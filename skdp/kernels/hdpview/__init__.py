@@ -1,17 +1,14 @@
 """HDPView: recursive bisection of a table by aggregation error.
 
 ==============  ====================================================================================
-``bisection``   `hdpview`: blocks of all levels, from the whole table to the counts
+``bisection``   `hdpview`: blocks of all levels; cuts and their errors, exact and chosen with noise
 ``parameters``  the parts of the budget, calibrations
-``errors``      aggregation errors, in exact integers
-``cuts``        scores of cuts, and the private choice
 ==============  ====================================================================================
 """
 
-from .bisection import HDPViewRelease, hdpview
+from .bisection import hdpview
 from .parameters import (
     CALIBRATIONS,
-    Calibration,
     HDPViewParameters,
     hdpview_parameters,
     hdpview_parts,
@@ -20,9 +17,7 @@ from .parameters import (
 
 __all__ = [
     "CALIBRATIONS",
-    "Calibration",
     "HDPViewParameters",
-    "HDPViewRelease",
     "hdpview",
     "hdpview_parameters",
     "hdpview_parts",

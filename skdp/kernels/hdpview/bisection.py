@@ -28,24 +28,269 @@ Private Materialized View for Exploring High Dimensional Relational Data. PVLDB 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._arrays import exclusive_cumsum, integer_sums
+from ..._arrays import exclusive_cumsum, integer_sums, running_sums
 from ..._random import NoiseSource, noise_source
-from ..._types import IntArray
-from ...mechanisms import above_threshold, discrete_laplace
+from ..._types import CodeArray, IntArray
+from ...mechanisms import above_threshold, discrete_laplace, noisy_max
 from ...release import LeafErrorBound
 from ...rows import CountTable
-from ..splitting import Blocks
-from .cuts import choose_cuts
-from .errors import cells_of, error_steps
-from .parameters import Calibration, HDPViewParameters, hdpview_parameters
+from ..splitting import Blocks, inner_cuts
+from ..stop_test import GRID
+from .parameters import SENSITIVITY, Calibration, HDPViewParameters, hdpview_parameters
 
-__all__ = ["HDPViewRelease", "bisect", "hdpview"]
+__all__ = ["MANY_CELLS", "SCORES", "HDPViewRelease", "bisect", "cells_of", "choose_cuts", "hdpview"]
+
+# --- HDPView: aggregation errors of many blocks at once, in exact integers
+
+# Numbers of cells are only compared with numbers of records, so they are capped here.
+MANY_CELLS = 2**61
+
+
+def _capped_product(a: IntArray, b: IntArray) -> IntArray:
+    """Products of positive numbers up to MANY_CELLS, capped there."""
+    fits = a <= MANY_CELLS // b
+    return np.where(fits, a * np.where(fits, b, 1), MANY_CELLS)
+
+
+def cells_of(sides: IntArray) -> tuple[IntArray, IntArray]:
+    """Cells of each block, and of a slice of it of width 1 on each axis; capped at MANY_CELLS."""
+    d = sides.shape[1]
+    before, after = np.ones_like(sides), np.ones_like(sides)
+    for axis in range(1, d):
+        before[:, axis] = _capped_product(before[:, axis - 1], sides[:, axis - 1])
+        after[:, d - 1 - axis] = _capped_product(after[:, d - axis], sides[:, d - axis])
+    rest = _capped_product(before, after)
+    return _capped_product(rest[:, 0], sides[:, 0]), rest
+
+
+def _error_steps(heavy: IntArray, n_heavy: IntArray, total: IntArray, cells: IntArray) -> IntArray:
+    """Aggregation errors in grid steps, rounded to the nearest, exactly.
+
+    Deviations above the mean and below it are equal, so the error of n cells with the sum S is
+    2 (A - c S / n), where c occupied cells with the sum A lie above the mean S / n. In a block of
+    no more records than cells these are all occupied cells.
+    """
+    if 4 * GRID * int(total.max(initial=0)) * int(n_heavy.max(initial=0)) >= MANY_CELLS:
+        total, n_heavy, cells = total.astype(object), n_heavy.astype(object), cells.astype(object)
+    spread = (4 * GRID * total * n_heavy + cells - 1) // (2 * cells)
+    return 2 * GRID * heavy - spread.astype(np.int64)
+
+
+def _sums_above(
+    slot: IntArray, x: IntArray, start: IntArray, stop: IntArray, threshold: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Sum and number of the x above a threshold with start <= slot < stop, for many queries.
+
+    A range of slots is a union of nodes of a binary tree over all slots, at most two on each
+    level. On each level the rows are sorted by node and then by value, so that two binary
+    searches in them and running sums answer a node.
+    """
+    values, rank = np.unique(x, return_inverse=True)
+    least = np.searchsorted(values, threshold, side="right")
+    width = len(values) + 1
+    node, start, stop = slot, start.copy(), stop.copy()
+    total, number = np.zeros_like(start), np.zeros_like(start)
+    active = np.arange(len(start))
+    while len(active):
+        key = node * width + rank
+        order = np.argsort(key, kind="stable")
+        node, rank, x, key = node[order], rank[order], x[order], key[order]
+        running = running_sums(x)
+        odd_start = active[start[active] % 2 == 1]
+        odd_stop = active[stop[active] % 2 == 1]
+        for query, taken in ((odd_start, start[odd_start]), (odd_stop, stop[odd_stop] - 1)):
+            low = np.searchsorted(key, taken * width + least[query])
+            high = np.searchsorted(key, (taken + 1) * width)
+            total[query] += running[high] - running[low]
+            number[query] += high - low
+        node, start, stop = node >> 1, (start + 1) >> 1, stop >> 1
+        active = active[start[active] < stop[active]]
+    return total, number
+
+
+# --- HDPView: scores of all cuts of all blocks, and the private choice among them
+#
+# Scores are vectors in grid steps: block by block, within a block attribute by attribute, and
+# within an attribute its cuts from left to right.
+
+# Number of scores held at once: arrays of this length stay in the cache.
+_CUTS_AT_ONCE = 2**18
+
+
+def _slots(blocks: Blocks, axis: int, column: CodeArray) -> tuple[IntArray, IntArray]:
+    """A slot for each code of each block: the ends of the blocks, and the slot of each row."""
+    ends = running_sums(blocks.sides[:, axis])
+    return ends, (ends[:-1] - blocks.lower[:, axis])[blocks.block] + column[blocks.row]
+
+
+def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -> IntArray:
+    """How many records a uniform block would put on the wrong side of each cut, rounded down."""
+    sides = blocks.sides
+    first = exclusive_cumsum((sides - 1).ravel()).reshape(sides.shape)
+    scores = np.zeros(int((sides - 1).sum()), dtype=np.int64)
+    x = counts[blocks.row]
+    for axis, column in enumerate(columns):
+        # The cut before a slot has the slots of its block up to there on its left. Numbers of a
+        # block are repeated: looking them up costs more for many codes.
+        side = sides[:, axis]
+        begin, slot = _slots(blocks, axis, column)
+        sums = running_sums(integer_sums(slot, int(begin[-1]), x))
+        left = np.arange(begin[-1]) - np.repeat(begin[:-1], side)
+        # S n_left / n = S left / side, in whole records and a remainder of part / side. Products of
+        # records and codes could overflow and are not formed.
+        quotient, remainder = np.divmod(blocks.total, side)
+        in_left = sums[:-1] - np.repeat(sums[begin[:-1]], side) - np.repeat(quotient, side) * left
+        part, n_codes = np.repeat(remainder, side) * left, np.repeat(side, side)
+        whole = part // n_codes
+        part = GRID * (part - whole * n_codes)
+        steps = part // n_codes
+        uneven = part > steps * n_codes
+        steps = GRID * (in_left - whole) - steps
+        score = np.where(steps > 0, steps - uneven, -steps)
+        # The first slot of a block is no cut.
+        cut = left > 0
+        scores[(np.repeat(first[:, axis], side) + left - 1)[cut]] = score[cut]
+    return scores
+
+
+def _imbalance_range(sides: IntArray) -> IntArray:
+    """Length of the interval in which one record moves all imbalances of a block.
+
+    A record on the left moves S_left - S f, f = left / side, by 1 - f and one on the right by -f:
+    at most 1 - 1 / side, up or down; in grid steps by at most the next integer.
+    """
+    return 2 * (GRID - GRID // sides.max(axis=1))
+
+
+def _remaining_error(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -> IntArray:
+    """Minus the sum of the aggregation errors of the two parts that each cut leaves."""
+    sides = blocks.sides
+    rest = cells_of(sides)[1]
+    scores = np.repeat(-2 * GRID * blocks.total, (sides - 1).sum(axis=1))
+    # The error of a sparse part is 2 S - 2 S c / n. Where the second term rounds to zero even for
+    # all records in the smallest part, all cuts of the block are equal and no row need be read.
+    # This is the usual case in wide tables. (The 1 allows for rounding in floats.)
+    occupied = np.bincount(blocks.block, minlength=len(sides))
+    share = (4 * GRID + 1) * blocks.total.astype(float) * occupied
+    uneven = np.flatnonzero(share > rest.min(axis=1))
+    first = exclusive_cumsum((sides - 1).ravel()).reshape(sides.shape)[uneven]
+    blocks, rest = blocks.select(uneven), rest[uneven]
+    x = counts[blocks.row]
+    for axis, column in enumerate(columns):
+        begin, slot = _slots(blocks, axis, column)
+        owner, left = inner_cuts(blocks.sides[:, axis])
+        parts = _Parts(owner, slot, int(begin[-1]), blocks.block, x, rest[owner, axis])
+        low, high = begin[owner], begin[owner + 1]
+        score = -(parts.errors(low, low + left) + parts.errors(low + left, high))
+        scores[first[owner, axis] + left - 1] = score
+    return scores
+
+
+class _Parts:
+    """Parts of blocks, as ranges of slots: their aggregation errors.
+
+    Parameters
+    ----------
+    owner : ndarray of int64, shape (n_cuts,)
+        Block of each cut.
+    slot, block, x : ndarray of int64, shape (n_rows,)
+        Slot, block and count of each row.
+    slice_cells : ndarray of int64, shape (n_cuts,)
+        Cells in a slice of width 1 of the block of each cut.
+    """
+
+    def __init__(
+        self,
+        owner: IntArray,
+        slot: IntArray,
+        n_slots: int,
+        block: IntArray,
+        x: IntArray,
+        slice_cells: IntArray,
+    ) -> None:
+        self._owner, self._slot, self._block, self._x = owner, slot, block, x
+        self._slice_cells = slice_cells
+        self._sums = running_sums(integer_sums(slot, n_slots, x))
+        self._rows = running_sums(np.bincount(slot, minlength=n_slots))
+
+    def errors(self, low: IntArray, high: IntArray) -> IntArray:
+        """Error of the slots from ``low`` to ``high``, excluded, of the block of each cut."""
+        total = self._sums[high] - self._sums[low]
+        n_heavy = self._rows[high] - self._rows[low]
+        cells = _capped_product(high - low, self._slice_cells)
+        heavy = total.copy()
+        dense = np.flatnonzero(total > cells)
+        if len(dense):
+            needed = np.zeros(self._block.max() + 1, dtype=bool)
+            needed[self._owner[dense]] = True
+            inside = needed[self._block]
+            heavy[dense], n_heavy[dense] = _sums_above(
+                self._slot[inside],
+                self._x[inside],
+                low[dense],
+                high[dense],
+                total[dense] // cells[dense],
+            )
+        return _error_steps(heavy, n_heavy, total, cells)
+
+
+def _remaining_error_range(sides: IntArray) -> IntArray:
+    """Length of the interval in which one record moves all remaining errors of a block.
+
+    A record lies in one part of each cut and moves the error of a part of n cells by at most
+    2 (1 - 1 / n), up or down; in grid steps by at most the next integer. The largest part of any
+    cut lacks one slice of the longest axis.
+    """
+    largest = _capped_product(cells_of(sides)[1].min(axis=1), np.maximum(sides.max(axis=1) - 1, 1))
+    return 2 * (SENSITIVITY - SENSITIVITY // largest)
+
+
+SCORES = {
+    "imbalance": (_imbalance, _imbalance_range),
+    "error": (_remaining_error, _remaining_error_range),
+}
+
+
+def choose_cuts(
+    blocks: Blocks,
+    columns: Sequence[CodeArray],
+    counts: IntArray,
+    score: str,
+    epsilon: Fraction,
+    noise: NoiseSource,
+) -> IntArray:
+    """Private choice of one cut in each block, counted from the first cut of the block."""
+    sides = blocks.sides
+    n_cuts = (sides - 1).sum(axis=1)
+    if len(blocks) > 1 and int(n_cuts.sum()) > _CUTS_AT_ONCE:
+        half = np.arange(len(sides)) < len(sides) // 2
+        halves = [blocks.select(np.flatnonzero(part)) for part in (half, ~half)]
+        return np.concatenate(
+            [choose_cuts(part, columns, counts, score, epsilon, noise) for part in halves]
+        )
+    score_of, range_of = SCORES[score]
+    scores, score_range = score_of(blocks, columns, counts), range_of(sides)
+    chosen = np.zeros(len(sides), dtype=np.int64)
+    # Privacy. Released: one cut of each block. A record lies in one block, so the choices of one
+    # depth compose in parallel; its choice costs epsilon, because the score range, a function of
+    # the public shape of the block, bounds how far apart one record can move two scores. A block
+    # of two cells has one cut, and nothing to choose.
+    for value in np.unique(score_range[n_cuts > 1]):
+        members = (score_range == value) & (n_cuts > 1)
+        begin = exclusive_cumsum(n_cuts[members])
+        candidates = scores[np.repeat(members, n_cuts)]
+        winners = noisy_max(candidates, epsilon, int(value), starts=begin, random_state=noise)
+        chosen[members] = winners - begin
+    return chosen
+
+
+# --- the bisection
 
 
 class HDPViewRelease(NamedTuple):
@@ -201,7 +446,7 @@ def _errors(blocks: Blocks, cells: IntArray, counts: IntArray) -> IntArray:
     """Aggregation error of each block, in grid steps."""
     x = counts[blocks.row]
     heavy = x > (blocks.total // cells)[blocks.block]
-    return error_steps(
+    return _error_steps(
         integer_sums(blocks.block[heavy], len(blocks), x[heavy]),
         np.bincount(blocks.block[heavy], minlength=len(blocks)),
         blocks.total,

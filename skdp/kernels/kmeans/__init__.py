@@ -13,8 +13,8 @@ module              algorithm, by the names of the papers
 ==================  ==============================================================
 
 They are built from `cells` (noisy grids), `ranges` (where the records are along each axis), `tree`
-(a noisy tree of boxes), `sketch` (the first release of "auto"), `starts` and `lloyd` (k-means on
-what has been released), `rows` (sums over the private rows) and `assign` (nearest centroids).
+(a noisy tree of boxes), `lloyd` (k-means on what has been released: starts, nearest centroids,
+rounds) and `rows` (sums over the private rows).
 `task` has the input and output of an algorithm.
 
 Points are rows of integer codes in a box ``shape``; all axes have (nearly) the same unit, so that

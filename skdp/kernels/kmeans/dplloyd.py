@@ -9,8 +9,8 @@ import numpy as np
 
 from ..._types import FloatArray
 from ...mechanisms import discrete_laplace
+from .lloyd import sphere_packing
 from .rows import residual_sums
-from .starts import sphere_packing
 from .task import Clustering, Task
 
 __all__ = ["count_weight", "lloyd", "lloyd_improved", "lloyd_rounds", "tuned_round"]

@@ -6,11 +6,199 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..._types import FloatArray, IntArray
-from .assign import BLOCK, nearest_of_each
+from ..._types import CodeArray, FloatArray, IntArray
 
-__all__ = ["best_kmeans", "calinski_harabasz", "lloyd_on_cells", "ray_turi", "swapped"]
+__all__ = [
+    "BLOCK",
+    "best_kmeans",
+    "calinski_harabasz",
+    "kmeans_plus_plus",
+    "lloyd_on_cells",
+    "nearest",
+    "nearest_distances",
+    "ray_turi",
+    "sphere_packing",
+    "swapped",
+]
+
+# --- nearest centroids of points, in blocks that fit into a cache
+
+# Numbers in one block of a distance matrix: fits into a core's cache.
+BLOCK = 1 << 19
+
+
+def nearest(points: NDArray, centroids: FloatArray) -> IntArray:
+    """Index of the nearest centroid of every row, the first among equals.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+    centroids : ndarray of shape (k, d)
+        With integer points and integer centroids the result is exact.
+    """
+    labels = np.empty(len(points), dtype=np.int64)
+    k = len(centroids)
+    weights = -2.0 * centroids.T
+    norms = (centroids**2).sum(axis=1)
+    step = max(1, BLOCK // (k + points.shape[1]))
+    for first in range(0, len(points), step):
+        block = points[first : first + step].astype(np.float64)
+        labels[first : first + step] = np.argmin(block @ weights + norms, axis=1)
+    return labels
+
+
+def nearest_distances(points: CodeArray, candidates: IntArray) -> IntArray:
+    """Sum over the points of the squared distance to the nearest centroid of each candidate set.
+
+    Parameters
+    ----------
+    points : ndarray of int32, shape (n, d)
+    candidates : ndarray of int64, shape (s, k, d)
+
+    Returns
+    -------
+    ndarray of int64, shape (s,)
+        Exact.
+    """
+    n_sets, k, d = candidates.shape
+    flat = candidates.reshape(n_sets * k, d).astype(np.float64)
+    norms = (flat**2).sum(axis=1)
+    totals = np.zeros(n_sets, dtype=np.int64)
+    step = max(1, BLOCK // (n_sets * k))
+    for first in range(0, len(points), step):
+        block = points[first : first + step].astype(np.float64)
+        table = (norms - 2.0 * block @ flat.T).reshape(len(block), n_sets, k)
+        least = table.min(axis=2) + (block**2).sum(axis=1)[:, None]
+        totals += least.astype(np.int64).sum(axis=0)
+    return totals
+
+
+def _nearest_of_each(
+    points: FloatArray, norms: FloatArray, centroids: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Nearest centroid and squared distance to it, for every point and start: (m, s) each."""
+    n_starts, k, d = centroids.shape
+    flat = centroids.reshape(n_starts * k, d)
+    labels = np.empty((len(points), n_starts), dtype=np.int64)
+    squared = np.empty((len(points), n_starts))
+    offsets = (flat**2).sum(axis=1)
+    step = max(1, BLOCK // (n_starts * k))
+    for first in range(0, len(points), step):
+        block = points[first : first + step]
+        table = (offsets - 2 * block @ flat.T).reshape(len(block), n_starts, k)
+        where = table.argmin(axis=2)
+        labels[first : first + step] = where
+        least = np.take_along_axis(table, where[:, :, None], axis=2)[:, :, 0]
+        squared[first : first + step] = np.maximum(least + norms[first : first + step, None], 0.0)
+    return labels, squared
+
+
+# --- starting centroids of k-means: greedy k-means++, and sphere packing without data
+
+# Sphere packing: steps of the search for the radius, and failed tries allowed for one radius.
+_BISECTIONS = 12
+_MOST_FAILURES = 40
+
+
+def kmeans_plus_plus(
+    points: FloatArray, weights: FloatArray, k: int, n_starts: int, generator: np.random.Generator
+) -> FloatArray:
+    """Starts by greedy k-means++ on weighted points, (n_starts, k, d).
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (m, d)
+    weights : ndarray of float64, shape (m,)
+        Negative ones count as zero; if none is positive, all points have equal weight.
+    k, n_starts : int
+    generator : numpy.random.Generator
+    """
+    mass = np.maximum(weights, 0.0)
+    if not mass.any():
+        mass = np.ones(len(points))
+    norms = (points**2).sum(axis=1)
+    trials = 2 + int(math.log(k))
+    chosen = np.empty((n_starts, k), dtype=np.int64)
+
+    def draw(cumulated: FloatArray, size: int) -> IntArray:
+        at = generator.random(size) * cumulated[-1]
+        return np.minimum(np.searchsorted(cumulated, at, side="right"), len(points) - 1)
+
+    def distances(candidates: IntArray) -> FloatArray:
+        squared = norms[candidates][:, None] - 2 * points[candidates] @ points.T + norms
+        return np.maximum(squared, 0.0)
+
+    cumulated = np.cumsum(mass)
+    for start in range(n_starts):
+        chosen[start, 0] = draw(cumulated, 1)[0]
+        closest = distances(chosen[start, :1])[0]
+        for j in range(1, k):
+            potential = np.cumsum(mass * closest)
+            candidates = draw(potential if potential[-1] > 0 else cumulated, trials)
+            reached = np.minimum(distances(candidates), closest)
+            best = int(np.argmin(reached @ mass))
+            chosen[start, j], closest = candidates[best], reached[best]
+    return points[chosen]
+
+
+def sphere_packing(
+    shape: Sequence[int], k: int, n_starts: int, generator: np.random.Generator
+) -> FloatArray:
+    """Starts spread over the box by sphere packing, without any data, (n_starts, k, d).
+
+    Uniform points at least a away from every side of the box and 2a away from each other, for the
+    largest a for which few enough tries fail, found by bisection. The last complete set is kept.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    k, n_starts : int
+    generator : numpy.random.Generator
+
+    References
+    ----------
+    D. Su, dissertation, Purdue 2016, algorithm 12.
+    """
+    size = np.array(shape, dtype=np.float64)
+    starts = np.empty((n_starts, k, len(size)))
+    for start in range(n_starts):
+        low, high = 0.0, float(size.max()) / 2
+        found = generator.random((k, len(size))) * size
+        for _ in range(_BISECTIONS):
+            radius = (low + high) / 2
+            packed = _packed(size, k, radius, generator)
+            if packed is None:
+                high = radius
+            else:
+                low, found = radius, packed
+        starts[start] = found
+    return starts - 0.5
+
+
+def _packed(
+    size: FloatArray, k: int, radius: float, generator: np.random.Generator
+) -> FloatArray | None:
+    """Random points that keep their distances for one radius; None if too many tries fail."""
+    margin = np.minimum(radius, size / 2)
+    points = np.empty((k, len(size)))
+    placed = failures = 0
+    while True:
+        for candidate in margin + generator.random((16, len(size))) * (size - 2 * margin):
+            apart = ((points[:placed] - candidate) ** 2).sum(axis=1)
+            if placed and apart.min() < 4 * radius**2:
+                failures += 1
+                if failures > _MOST_FAILURES:
+                    return None
+                continue
+            points[placed] = candidate
+            placed += 1
+            if placed == k:
+                return points
+
+
+# --- k-means with many starts
 
 # K-means with many starts: iterations before the worse half is dropped, and how many run to the
 # end.
@@ -59,7 +247,7 @@ def lloyd_on_cells(
         active = np.arange(first, min(first + step, n_starts))
         for iteration in range(max_iter + 1):
             current = centroids[active]
-            labels, squared = nearest_of_each(points, norms, current)
+            labels, squared = _nearest_of_each(points, norms, current)
             costs[active] = weights @ squared
             if iteration == max_iter:
                 break
@@ -131,7 +319,7 @@ def swapped(
     if len(centroids) < 2:
         return centroids
     norms = (points**2).sum(axis=1)
-    _, squared = nearest_of_each(points, norms, centroids[None])
+    _, squared = _nearest_of_each(points, norms, centroids[None])
     cost, most = float(weights @ squared[:, 0]), len(centroids)
     for _ in range(_MOST_SWAPS):
         removed, halved, halves = _swaps(points, weights, centroids, most)
@@ -202,7 +390,7 @@ def calinski_harabasz(points: FloatArray, weights: FloatArray, centroids: FloatA
     norms = (points**2).sum(axis=1)
     middle = (weights @ points / total)[None]
     within, all_of_them = (
-        float(weights @ nearest_of_each(points, norms, each[None])[1][:, 0])
+        float(weights @ _nearest_of_each(points, norms, each[None])[1][:, 0])
         for each in (centroids, middle)
     )
     if not 0 < within < all_of_them:
@@ -220,5 +408,5 @@ def ray_turi(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> 
     if total <= 0 or not gaps.size or gaps.min() <= 0:
         return math.inf
     norms = (points**2).sum(axis=1)
-    _, squared = nearest_of_each(points, norms, centroids[None])
+    _, squared = _nearest_of_each(points, norms, centroids[None])
     return max(float(weights @ squared[:, 0]), 0.0) / float(total) / float(gaps.min())

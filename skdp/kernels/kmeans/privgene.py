@@ -6,7 +6,7 @@ import numpy as np
 
 from ..._types import IntArray
 from ...mechanisms import noisy_max, top_k
-from .assign import nearest_distances
+from .lloyd import nearest_distances
 from .task import Clustering, Task
 
 __all__ = ["genetic", "genetic_rounds"]

@@ -7,7 +7,7 @@ means of the clusters that were found.
 
 Privacy (neighbours add or remove one record). The signs of the projection are random and
 independent of the records, so that the projected rows are like other public functions of each row.
-A grid of four of them costs its part of the budget as in `sketch`. Every other step uses labels and
+A grid of four of them costs its part of the budget as in `auto`. Every other step uses labels and
 centres that are frozen: a record has one label, so it is in one cell of a histogram of lengths,
 adds 1 to one count, and to one cluster's sums integers whose absolute values sum to at most a
 released bound. Each of the three has a part of the step's budget, and the steps add up to epsilon.
@@ -26,11 +26,9 @@ from ..._random import NoiseSource
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace
 from ...rows import CodedRows
-from .assign import BLOCK, nearest
-from .auto import averaged_counts
-from .lloyd import best_kmeans, swapped
+from .auto import averaged_counts, grid_sketch
+from .lloyd import BLOCK, best_kmeans, nearest, swapped
 from .rows import clipped, noisy_sums
-from .sketch import grid_sketch
 from .task import Clustering, Task, cluster_masses, cluster_released
 
 __all__ = ["MANY_AXES", "projected"]

@@ -32,10 +32,10 @@ from ...rows import CodedRows, part_of
 from ..grid import even_edges
 from .rows import Points
 
-__all__ = ["BINS", "DIM", "MOST_FLAT", "Binned", "Margins", "measure_margins"]
+__all__ = ["DIM", "MOST_FLAT", "Binned", "Margins", "measure_margins"]
 
 # Bins of an axis at first.
-BINS = 64
+_BINS = 64
 # Up to this many dimensions data are flat: cells are small, and one round is enough.
 MOST_FLAT = 3
 # This share of a margin is spread evenly, so that cuts and positions do not depend on its noise
@@ -112,7 +112,7 @@ class Binned:
     @classmethod
     def of(cls, points: Points, shape: Sequence[int]) -> Binned:
         """Even bins of points in memory; in an engine, distinct rows of bins and their counts."""
-        sides = [min(size, BINS) for size in shape]
+        sides = [min(size, _BINS) for size in shape]
         edges = [even_edges(size, side) for size, side in zip(shape, sides, strict=True)]
         if isinstance(points, CodedRows):
             return cls(*points.parts(sides), edges)
@@ -264,10 +264,10 @@ class _Axis:
         if high - low <= _NARROW * bins:
             if np.diff(self.edges[low : high + 1]).min() == 1:
                 return None
-            parts = BINS
-            if units >= 2 * BINS:
+            parts = _BINS
+            if units >= 2 * _BINS:
                 # As many bins for the records as an axis has whose bounds are tight.
-                parts = min(BINS * (high - low) // max(middle[1] - middle[0], 1), 2 * BINS)
+                parts = min(_BINS * (high - low) // max(middle[1] - middle[0], 1), 2 * _BINS)
             return self._divided(low, high, parts)
         if self.narrow:
             return None

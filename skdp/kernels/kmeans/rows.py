@@ -19,7 +19,7 @@ from ..._random import NoiseSource
 from ..._types import CodeArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CodedRows, floor_positive, search_sorted
-from .assign import BLOCK
+from .lloyd import BLOCK
 
 __all__ = [
     "Points",

@@ -9,8 +9,7 @@ import numpy as np
 from ..._random import NoiseSource
 from ..._types import CodeArray, IntArray
 from ...mechanisms import discrete_laplace, noisy_max
-from .lloyd import best_kmeans
-from .starts import kmeans_plus_plus
+from .lloyd import best_kmeans, kmeans_plus_plus
 from .task import Clustering, Task
 
 __all__ = ["block_centroids", "sample_aggregate"]

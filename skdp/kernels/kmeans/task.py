@@ -11,11 +11,16 @@ import numpy as np
 from ..._random import NoiseSource
 from ..._types import CodeArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace
-from .assign import nearest
 from .cells import Cells
-from .lloyd import best_kmeans, calinski_harabasz, ray_turi
+from .lloyd import (
+    best_kmeans,
+    calinski_harabasz,
+    kmeans_plus_plus,
+    nearest,
+    ray_turi,
+    sphere_packing,
+)
 from .rows import Points, count_points
-from .starts import kmeans_plus_plus, sphere_packing
 from .tree import Leaves
 
 __all__ = ["Clustering", "Task", "cluster_masses", "cluster_released"]

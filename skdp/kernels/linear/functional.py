@@ -9,8 +9,7 @@ import numpy as np
 
 from ..._types import FloatArray
 from ..additive import UNIT, Identity, Logit, Records, fixed
-from .design import Design
-from .model import LinearModel
+from .design import Design, LinearModel
 from .moments import Moments, check_products, noisy_moments
 
 __all__ = ["check_moments", "fit_functional"]

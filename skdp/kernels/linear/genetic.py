@@ -11,9 +11,7 @@ from ..._random import sampling_generator
 from ..._types import IntArray
 from ...mechanisms import noisy_max, top_k
 from ..additive import UNIT, Identity, Logit, Records
-from .design import Design
-from .model import LinearModel
-from .objective import Objective, objectives
+from .design import Design, LinearModel, Objective, objectives
 
 __all__ = ["fit_genetic"]
 

@@ -11,9 +11,7 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from ...mechanisms import noisy_max
 from ..additive import UNIT, Identity, Logit, Records
-from .design import Design
-from .model import LinearModel
-from .objective import Objective, objectives
+from .design import Design, LinearModel, Objective, objectives
 
 __all__ = ["fit_local_search"]
 

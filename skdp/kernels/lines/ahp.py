@@ -23,7 +23,7 @@ from ..._random import noise_source
 from ..._types import FloatArray, IntArray
 from ...hierarchy import Tree
 from ...mechanisms import discrete_laplace
-from .release import SHARE_UNIT, LineRelease, with_missing
+from .adaptive import SHARE_UNIT, LineRelease, with_missing
 
 __all__ = ["AHP_SHARES", "ahp", "similar_groups"]
 

@@ -24,7 +24,7 @@ from ..._random import noise_source
 from ..._types import IntArray
 from ...hierarchy import Workload
 from ...mechanisms import choose_buckets
-from .release import LineRelease, bucket_tree, with_missing
+from .adaptive import LineRelease, bucket_tree, with_missing
 
 __all__ = ["DAWA_SHARES", "bucket_costs", "dawa"]
 

@@ -1,17 +1,19 @@
 """PrivBayes: a Bayesian network of the attributes, chosen and measured with noise.
 
 ================  ==================================================================================
-``budget``        parts of epsilon, theta-usefulness
 ``scores``        the scores R, F and mutual information, and how much one record changes them
-``candidates``    maximal sets of parents
-``network``       attribute-parent pairs, selected one after the other
-``conditionals``  from noisy joint counts to conditional probabilities
-``measure``       the whole measurement
+``measure``       all of it: parts of epsilon, theta-usefulness, the network, its probabilities
 ================  ==================================================================================
 """
 
-from .budget import check_parts, largest_table, privbayes_parts, used_attributes
-from .measure import NEGATIVES, privbayes
+from .measure import (
+    NEGATIVES,
+    check_parts,
+    largest_table,
+    privbayes,
+    privbayes_parts,
+    used_attributes,
+)
 from .scores import SCORES
 
 __all__ = [

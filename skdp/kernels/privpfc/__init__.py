@@ -4,13 +4,10 @@ The grid is selected in a single private step (two for many records). Predictors
 *options*: groupings of the codes of one predictor, from coarse to fine. A grid is one option
 number for each predictor; 0 stands for "everything in one group".
 
-* `options`: the groupings of a predictor;
-* `merging`: groupings made from noisy counts, for many records;
-* `quality`: the score of a grid, and how much one record can change it;
-* `candidates`: the grids that a selection may take;
-* `scores`: the exact scores of many grids at once;
-* `selection`: the private choice;
-* `counts`: the noisy counts of the cells.
+* `candidates`: the groupings of a predictor, and the grids that a selection may take;
+* `scores`: the score of a grid, how much one record can change it, and scores of many at once;
+* `selection`: the private choice, the noisy counts of the cells, and groupings made from noisy
+  counts, for many records.
 
 References
 ----------
@@ -18,18 +15,23 @@ D. Su, "Differentially private data publishing for data analysis", Purdue Univer
 """
 
 from .candidates import (
+    Options,
     candidate_grids,
     cell_limit,
     max_useful_groups,
     neighbouring_grids,
     paper_grids,
 )
-from .counts import measure_grid_counts
-from .merging import FINEST, Line, merged_groupings, merging_budget
-from .options import Options
-from .quality import UNIT, Quality
-from .scores import grid_scores
-from .selection import privpfc_parts, select_grid
+from .scores import UNIT, Quality, grid_scores
+from .selection import (
+    FINEST,
+    Line,
+    measure_grid_counts,
+    merged_groupings,
+    merging_budget,
+    privpfc_parts,
+    select_grid,
+)
 
 __all__ = [
     "FINEST",

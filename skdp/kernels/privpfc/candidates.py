@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -13,15 +15,60 @@ from numpy.typing import NDArray
 
 from ..._random import NoiseSource, noise_source
 from ..._types import FloatArray, IntArray
-from .options import Options
 
 __all__ = [
+    "Options",
     "candidate_grids",
     "cell_limit",
     "max_useful_groups",
     "neighbouring_grids",
     "paper_grids",
 ]
+
+# --- PrivPfC: the ways to group the codes of a predictor, from coarse to fine
+
+
+@dataclass(frozen=True)
+class Options:
+    """The ways to group the codes of one predictor.
+
+    Parameters
+    ----------
+    groups : tuple of ndarray of shape (n_codes,)
+        Group of each code, one array for each option beyond "everything in one group".
+    n_first : int, optional
+        How many of them, from the front, a first selection may take; a second one may take all.
+        Default all.
+    """
+
+    groups: tuple[IntArray, ...]
+    n_first: int | None = None
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of groups of every option, the trivial one first."""
+        return np.array([1, *(int(groups.max()) + 1 for groups in self.groups)], dtype=np.int64)
+
+    @cached_property
+    def coarser(self) -> tuple[IntArray, ...]:
+        """For every option the options whose groups are unions of its groups, itself included."""
+        result = [np.zeros(1, dtype=np.int64)]
+        for fine in self.groups:
+            options = []
+            for option, groups in enumerate(self.groups, start=1):
+                width = self.sizes[option]
+                if len(np.unique(fine * width + groups)) == int(fine.max()) + 1:
+                    options.append(option)
+            result.append(np.array(options, dtype=np.int64))
+        return tuple(result)
+
+    @cached_property
+    def first(self) -> Options:
+        """The options that a first selection may take."""
+        return self if self.n_first is None else Options(self.groups[: self.n_first])
+
+
+# --- the grids
 
 # Largest number of grids of one set of predictors, which share a table of counts, and of
 # predictors in a set.
@@ -190,12 +237,7 @@ class _Builder:
         return len(new)
 
     def grids(self) -> NDArray[np.int16]:
-        return _distinct(np.concatenate(self.blocks))
-
-
-def _distinct(grids: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Distinct rows, in lexicographic order."""
-    return np.unique(grids, axis=0)
+        return np.unique(np.concatenate(self.blocks), axis=0)
 
 
 def _shuffled(items: Sequence[Any], source: NoiseSource) -> list[Any]:
@@ -338,7 +380,7 @@ def neighbouring_grids(
         pool = np.concatenate(
             [pool, _changed(start, sizes, others, axes, order, limit, room, source)]
         )
-    return _distinct(pool)
+    return np.unique(pool, axis=0)
 
 
 def _changed(
@@ -377,7 +419,7 @@ def _changed(
         for position in range(order):
             chosen = drawn[:, position]
             grids[np.arange(len(drawn)), flat_axes[chosen]] = flat_options[chosen]
-        grids = _distinct(grids)
+        grids = np.unique(grids, axis=0)
     everything = list(range(n_axes))
     grids = grids[_cells(sizes, everything, grids.astype(np.int64)) <= limit]
     if len(grids) > room:

@@ -5,19 +5,165 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..._arrays import exclusive_cumsum, integer_sums
-from ..._types import BoolArray, IntArray
+from ..._types import BoolArray, FloatArray, IntArray
+from ..._validation import check_choice
 from ...mechanisms import noisy_max
 from ..additive import Records
-from .model import Node
-from .qualities import Quality
-from .splits import Splits
+from .model import Node, Splits
 
-__all__ = ["Growth"]
+__all__ = ["QUALITIES", "Growth", "check_quality", "make_quality"]
+
+# --- how good a split is: scores in integers, and how far one record moves them
+
+QUALITIES = ("max", "gini", "clipped", "information")
+# Scores are multiples of one part in so many of a record.
+_UNIT = 2**10
+# "clipped" ignores shares below this part of the rarest class, and never more than this.
+_PART_OF_RAREST, _MOST_EDGE = 2.0, 0.1
+# Larger counts are taken as this one, so that no product overflows; a clamped count still moves by
+# at most one.
+_MOST = 2**26
+# Largest table of the information of counts.
+_TABLE = 2**20
+
+
+class _Quality(Protocol):
+    """Score of a node that is not divided further; that of a split is the sum over its children.
+
+    A record enters one child of each split, so the change of the score of a split is that of one
+    child.
+    """
+
+    score_range: int
+
+    def of(self, counts: IntArray) -> IntArray:
+        """Score from the counts of classes, which are the last axis."""
+
+
+class _Majority:
+    """DiffPID3's max operator: the records of the most frequent class."""
+
+    # Privacy. One record more raises the largest count by one or not at all: an interval of
+    # length 1.
+    score_range = 1
+
+    def of(self, counts: IntArray) -> IntArray:
+        return np.asarray(counts.max(axis=-1), dtype=np.int64)
+
+
+class _Gini:
+    """Records minus their Gini impurity: the sum of n_c squared, divided by n."""
+
+    # Privacy. Let S be the sum of n_c^2 over the classes of a child with n records, f = S / n. A
+    # record of class c changes f by (2 n_c + 1 - S/n) / (n + 1). As n_c^2 <= S n <= n^2 this is at
+    # most (2 n + 1 - n) / (n + 1) = 1 and at least (1 - n) / (n + 1) > -1; the first record gives
+    # 1. So all changes lie in [-1, 1], those of floor(U f) in [-U, U]: a range of 2 U.
+    score_range = 2 * _UNIT
+
+    def of(self, counts: IntArray) -> IntArray:
+        counts = np.minimum(counts, _MOST)
+        sizes = np.maximum(counts.sum(axis=-1), 1)
+        squares = (counts * counts).sum(axis=-1)
+        whole = squares // sizes
+        return np.asarray(whole * _UNIT + (squares - whole * sizes) * _UNIT // sizes)
+
+
+class _Clipped:
+    """Between the max operator and Gini: shares of a class count where they lie in [a, 1 - a].
+
+    With F the sum over classes of n f(n_c / n), where f is 0 up to a, has the second derivative 2
+    from a to 1 - a, and is linear beyond, the score is F / (1 - 2 a). A split is worth up to
+    1 / (1 - 2 a) times as much as with Gini (a = 0) for the same noise, unless its shares are
+    beyond a or 1 - a. The larger a, the more it is like the max operator.
+    """
+
+    # Privacy. F is homogeneous, so the change by a record of class c is a mean of derivatives
+    # d = f(p_c) + (1 - p_c) f'(p_c) + sum over k != c of (f(p_k) - p_k f'(p_k)). The first two
+    # are the integral of (1 - t) f'' up to p_c: between 0 and 1 - 2 a. Each term of the sum is
+    # minus the integral of t f'' up to p_k, which is p_k^2 - a^2 cut to [0, 1 - 2 a]; as the
+    # shares sum to 1 at most, the sum of these is at most 1 - 2 a. So the score moves by at most 1
+    # either way. Floats: counts are clamped so that n <= 2^31, and a score of at most U n has an
+    # error below half a unit per 2^11 classes; with the floor, U + 1 + that units either way.
+    def __init__(self, edge: float, n_classes: int) -> None:
+        self._edge = edge
+        self._most = 2**31 // n_classes
+        self.score_range = 2 * (_UNIT + 1 + -(-(n_classes + 10) // 2**11))
+
+    def of(self, counts: IntArray) -> IntArray:
+        counts = np.minimum(counts, self._most).astype(np.float64)
+        sizes = np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
+        low = np.maximum(counts - self._edge * sizes, 0.0)
+        high = np.maximum(counts - (1.0 - self._edge) * sizes, 0.0)
+        total = ((low * low - high * high) / sizes).sum(axis=-1)
+        return np.asarray(np.floor(total * (_UNIT / (1.0 - 2.0 * self._edge))).astype(np.int64))
+
+
+class _Information:
+    """Minus the entropy of the classes times the records, in bits, from a table of integers."""
+
+    # Privacy. With h(n) = n log2 n in a table up to a released number B, and beyond it a line with
+    # the last slope, the score of a child is sum_c h(n_c) - h(n). A record changes it by
+    # g(n_c) - g(n), g(i) = h(i + 1) - h(i), where n_c <= n: the least and the largest such
+    # difference in the table itself, rounding included, bound all changes. Without B the slope,
+    # about log2 n, would have no bound; N itself is not public.
+    def __init__(self, total: float) -> None:
+        most = int(np.clip(total, 2, _TABLE))
+        counts = np.arange(most + 1, dtype=np.float64)
+        table = np.zeros(most + 1)
+        table[1:] = counts[1:] * np.log2(counts[1:])
+        self._table = np.rint(table * _UNIT).astype(np.int64)
+        slopes = np.diff(self._table)
+        self._slope = int(slopes[-1])
+        highest = int((np.maximum.accumulate(slopes) - slopes).max())
+        lowest = int((np.minimum.accumulate(slopes) - slopes).min())
+        self.score_range = highest - lowest
+
+    def of(self, counts: IntArray) -> IntArray:
+        # The limit on counts of classes is lower by far than what would overflow.
+        counts = np.minimum(counts, _MOST)
+        return np.asarray(self._h(counts).sum(axis=-1) - self._h(counts.sum(axis=-1)))
+
+    def _h(self, counts: IntArray) -> IntArray:
+        most = len(self._table) - 1
+        inside = np.minimum(counts, most)
+        return self._table[inside] + (counts - inside) * self._slope
+
+
+def make_quality(name: str, counts: FloatArray) -> _Quality:
+    """A quality function by its name.
+
+    Parameters
+    ----------
+    name : {"max", "gini", "clipped", "information"}
+    counts : ndarray of shape (n_classes,)
+        Released numbers of records of the classes.
+    """
+    if name == "information":
+        return _Information(float(counts.sum()))
+    if name == "clipped":
+        # Shares of a rare class must not all lie below the edge.
+        rarest = counts.min() / max(counts.sum(), 1.0)
+        return _Clipped(float(np.clip(rarest / _PART_OF_RAREST, 0.0, _MOST_EDGE)), len(counts))
+    return _Majority() if name == "max" else _Gini()
+
+
+def check_quality(name: str | None) -> None:
+    """Refuse a quality that does not exist or has no bounded sensitivity; None is the default."""
+    if isinstance(name, str) and name.replace("_", " ") == "gain ratio":
+        raise ValueError(
+            f"quality={name!r} is refused: it divides the gain by the entropy of the sizes of the "
+            "children, which may be as near to 0 as the data like, so no public number bounds how "
+            "far one record moves it. Use quality='gini' or quality='information'."
+        )
+    check_choice(name, "quality", (None, *QUALITIES))
+
+
+# --- growing, level by level
 
 
 @dataclass(eq=False)
@@ -66,7 +212,7 @@ class Growth:
         return np.maximum(widest, 1)
 
     def divide(
-        self, columns: IntArray, quality: Quality, epsilon: Fraction, random_state: Any
+        self, columns: IntArray, quality: _Quality, epsilon: Fraction, random_state: Any
     ) -> None:
         """Divide every active node by the best split of some columns; children become active.
 
@@ -97,7 +243,7 @@ class Growth:
         self._split(columns_of[winners], splits_of[winners])
 
     def _scores(
-        self, columns: IntArray, quality: Quality
+        self, columns: IntArray, quality: _Quality
     ) -> tuple[IntArray, BoolArray, IntArray, IntArray]:
         """Scores of all splits of some columns in each active node, and which can divide it."""
         n_active = len(self.active)

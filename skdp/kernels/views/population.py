@@ -215,8 +215,8 @@ class Population:
     def settle(self, targets: Sequence[Target], rounds: int) -> None:
         """Proportional fitting of the weights alone: the rows stay as they are.
 
-        Rows cannot meet all tables at once where some cells have none. Single columns come last: they
-        are known best, and asked for most.
+        Rows cannot meet all tables at once where some cells have none. Single columns come last:
+        they are known best, and asked for most.
         """
         targets = sorted(targets, key=lambda target: -len(target.axes))
         cells = [self._cells(target.axes, target.groups) for target in targets]
