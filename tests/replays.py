@@ -210,7 +210,7 @@ class Branch:
     ) -> Iterator[tuple[str, str, int]]:
         """Containers and odd values, each with the column that holds the value."""
         names = [name for name in CONTAINERS if unit is None or name.startswith("columns")]
-        if self.name == "private_brier":
+        if self.name == "private_score, brier_score":
             names.remove("lists")  # probabilities of three labels are an array or a frame
         turn = zlib.crc32(self.name.encode())
         values = list(ODD_VALUES)
@@ -969,7 +969,7 @@ def composed() -> list[Branch]:
             regressor(epsilon),
             {"estimator": [DecisionTreeRegressor(max_depth=1), LinearRegression()]},
             epsilon=epsilon,
-            metric="mse",
+            metric="mean_squared_error",
             bounds=(0, 4),
         )
 
@@ -1103,6 +1103,9 @@ def metrics(same: Any) -> list[Branch]:
             runs=4,
         )
 
+    def of(name: str, x: Any, y: Any, **options: Any) -> Branch:
+        return branch(f"private_score, {name}", x, y, metric=name.partition(",")[0], **options)
+
     def report(kind: str, model: Any, X: Any, y: Any, **options: Any) -> Branch:
         def make(epsilon: float) -> Any:
             def run(data: Any) -> Any:
@@ -1112,7 +1115,9 @@ def metrics(same: Any) -> list[Branch]:
                 made = skdp.private_score_report(
                     model, *data, epsilon=epsilon, trained_elsewhere=True, **more
                 )
-                return made["mae"] if "bounds" in options else made.confusion_matrix()
+                return (
+                    made["mean_absolute_error"] if "bounds" in options else made.confusion_matrix()
+                )
 
             return run
 
@@ -1120,17 +1125,17 @@ def metrics(same: Any) -> list[Branch]:
 
     guess = np.where(score > 0.4, 1, 0)
     return [
-        branch("private_roc_auc", truth, score),
-        branch("private_average_precision", truth, score, score_range=(-1, 1)),
+        of("roc_auc", truth, score),
+        of("average_precision", truth, score, score_range=(-1, 1)),
         branch("private_roc_curve", truth, score),
         branch("private_calibration_curve", truth, score),
-        branch("private_f1", truth, guess),
-        branch("private_balanced_accuracy", truth, guess),
-        branch("private_log_loss", truth, both, interval="noise"),
-        branch("private_log_loss, sampling", truth, both, interval="population"),
-        branch("private_brier", truth, three, labels=[0, 1, 2]),
-        branch("private_mae", real, score, bounds=(0, 1)),
-        branch("private_r2", real, score, bounds=(0, 1)),
+        of("f1", truth, guess),
+        of("balanced_accuracy", truth, guess),
+        of("log_loss", truth, both, interval="noise"),
+        of("log_loss, sampling", truth, both, interval="population"),
+        of("brier_score", truth, three, labels=[0, 1, 2]),
+        of("mean_absolute_error", real, score, bounds=(0, 1)),
+        of("r2", real, score, bounds=(0, 1)),
         report("two labels", Fixed(2), both, truth, group_labels=[True]),
         report("three labels", Fixed(3), three, truth),
         report("numbers", Fixed(), both, real, bounds=(0, 1), group_labels=[True]),
@@ -1287,8 +1292,10 @@ def scores() -> list[Branch]:
             runs=12,
         ),
         Branch(
-            "private_accuracy",
-            lambda epsilon: lambda data: skdp.private_accuracy(*data, epsilon=epsilon),
+            "private_score, accuracy",
+            lambda epsilon: (
+                lambda data: skdp.private_score(*data, metric="accuracy", epsilon=epsilon)
+            ),
             pairs,
             claim=same,
             runs=12,
@@ -1303,8 +1310,12 @@ def scores() -> list[Branch]:
             runs=12,
         ),
         Branch(
-            "private_mse",
-            lambda epsilon: lambda data: skdp.private_mse(*data, bounds=(0, 1), epsilon=epsilon),
+            "private_score, mean_squared_error",
+            lambda epsilon: (
+                lambda data: skdp.private_score(
+                    *data, metric="mean_squared_error", bounds=(0, 1), epsilon=epsilon
+                )
+            ),
             numbers,
             claim=same,
             runs=12,
@@ -1459,9 +1470,9 @@ PARTS = {
     "classification.projection.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
     "classification.privpfc._PrivPfC._choose, discrete_laplace": "total",
     "compose.default.DefaultClassifier.fit, discrete_laplace": "rows",
-    "model_selection._compare.Judge.best, selection": "choice",
-    "model_selection._compare.Judge.better, top_k": "choice",
-    "model_selection._compare.Judge.noisy_score, discrete_laplace": "choice",
+    "model_selection._search.Judge.best, selection": "choice",
+    "model_selection._search.Judge.better, top_k": "choice",
+    "model_selection._search.Judge.noisy_score, discrete_laplace": "choice",
     "kernels.additive.calibration.calibrate, discrete_laplace": "model",
     "kernels.additive.histograms.measure_columns, discrete_laplace": "model",
     "kernels.additive.pairs._choose, selection": "model",

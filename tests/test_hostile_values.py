@@ -139,8 +139,10 @@ def test_no_score_underflows():
     scores = np.array([5e-324, 1.0] * 50)
     ledger = skdp.PrivacyLedger()
     with np.errstate(all="raise"):
-        error = skdp.private_mse(scores, 0 * scores, bounds=(0, 1), epsilon=100, ledger=ledger)
-        area = skdp.private_roc_auc([0, 1] * 50, scores, epsilon=100, ledger=ledger)
+        error = skdp.private_score(
+            scores, 0 * scores, "mean_squared_error", bounds=(0, 1), epsilon=100, ledger=ledger
+        )
+        area = skdp.private_score([0, 1] * 50, scores, "roc_auc", epsilon=100, ledger=ledger)
     assert float(error) == pytest.approx(0.5, abs=0.05) and float(area) > 0.9
     assert ledger.spent == 200
 
@@ -156,16 +158,17 @@ def test_no_long_double_warns(recwarn):
     assert release.count("kind == 2") == pytest.approx(20, abs=1)
 
 
-@pytest.mark.parametrize("score", [skdp.private_mse, skdp.private_mae, skdp.private_r2])
-@pytest.mark.parametrize("odd", ["y_true", "y_pred"])
-def test_complex_numbers_are_refused_before_the_charge(score, odd):
-    y = {"y_true": np.zeros(3), "y_pred": np.zeros(3)}
+@pytest.mark.parametrize("metric", ["mean_squared_error", "mean_absolute_error", "r2"])
+@pytest.mark.parametrize("odd", ["y_true", "y"])
+def test_complex_numbers_are_refused_before_the_charge(metric, odd):
     ledger = skdp.PrivacyLedger()
+    given = {"metric": metric, "bounds": (0, 1), "epsilon": 1, "ledger": ledger}
+    given |= {"y_true": np.zeros(3), "y": np.zeros(3)}
     with pytest.raises(ValueError, match="[Cc]omplex"):
-        score(**{**y, odd: np.zeros(3, complex)}, bounds=(0, 1), epsilon=1, ledger=ledger)
+        skdp.private_score(**{**given, odd: np.zeros(3, complex)})
     assert ledger.spent == 0
     # pandas takes the type of a Series from the records: one of them must not decide.
-    score(**{**y, odd: pd.Series(np.zeros(3, complex))}, bounds=(0, 1), epsilon=1, ledger=ledger)
+    skdp.private_score(**{**given, odd: pd.Series(np.zeros(3, complex))})
     assert ledger.spent == 1
 
 
@@ -190,11 +193,13 @@ def test_labels_are_read_entry_by_entry(container, position):
     release = skdp.GridSynthesizer(1, domain=DOMAIN, target="income", rule=1, ledger=ledger)
     release.fit(rows, container(labels))
     truth = ["low"] * 30
-    skdp.private_accuracy(container(labels), container(labels), epsilon=0.5, ledger=ledger)
+    skdp.private_score(container(labels), container(labels), "accuracy", epsilon=0.5, ledger=ledger)
     skdp.private_confusion_matrix(
         container(labels), truth, labels=["low", "high"], epsilon=0.5, ledger=ledger
     )
-    skdp.private_mse(container(labels), [1.0] * 30, bounds=(0, 1), epsilon=1, ledger=ledger)
+    skdp.private_score(
+        container(labels), [1.0] * 30, "mean_squared_error", bounds=(0, 1), epsilon=1, ledger=ledger
+    )
     assert ledger.spent == 3
 
 
@@ -205,7 +210,7 @@ def test_one_nested_label_changes_no_other():
     for odd in (["low", "high"], [], [["low"]], None, "low"):
         labels = as_labels([*column, odd])
         assert labels[:100].tolist() == ["low", "high"] * 50
-    score = skdp.private_accuracy([*column, [1, 2]], ["low"] * 101, epsilon=10_000)
+    score = skdp.private_score([*column, [1, 2]], ["low"] * 101, "accuracy", epsilon=10_000)
     assert float(score) == pytest.approx(50 / 101)
 
 
@@ -213,7 +218,7 @@ def test_one_nested_label_changes_no_other():
 def test_containers_that_are_no_column_are_refused_before_the_charge(y):
     ledger = skdp.PrivacyLedger()
     with pytest.raises((TypeError, ValueError)):
-        skdp.private_accuracy(y, ["a", "b"], epsilon=1, ledger=ledger)
+        skdp.private_score(y, ["a", "b"], "accuracy", epsilon=1, ledger=ledger)
     with pytest.raises((TypeError, ValueError)):
         skdp.GridSynthesizer(1, domain=DOMAIN, target="income", ledger=ledger).fit(
             people(2).drop(columns="income"), y
@@ -379,7 +384,7 @@ def test_odd_predictions_are_wrong(answer, right):
     X, y = np.zeros((3, 1)), np.zeros(3, dtype=int)
     scorer = skdp.make_private_scorer("accuracy", epsilon=10_000)
     assert scorer(Answers(answer), X, y) == right
-    loss = skdp.make_private_scorer("mse", epsilon=1e6, bounds=(0, 2))
+    loss = skdp.make_private_scorer("mean_squared_error", epsilon=1e6, bounds=(0, 2))
     # Text is read as numbers are; an infinite one is clipped to the largest.
     worst = 4 if not right and "'0'" not in repr(answer(X)) else 0
     assert loss(Answers(answer), X, y) == pytest.approx(-worst, abs=0.01)
@@ -575,16 +580,18 @@ def test_models_that_can_predict_nothing_are_refused_before_the_charge(
 def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
     ledger = skdp.PrivacyLedger()
     with pytest.raises(ValueError, match="bounds"):
-        skdp.private_mse([1.0], [1.0], bounds=bounds, epsilon=1, ledger=ledger)
+        skdp.private_score(
+            [1.0], [1.0], "mean_squared_error", bounds=bounds, epsilon=1, ledger=ledger
+        )
     with pytest.raises(ValueError, match="bounds"):
-        skdp.make_private_scorer("mse", bounds=bounds, epsilon=1, ledger=ledger)
+        skdp.make_private_scorer("mean_squared_error", bounds=bounds, epsilon=1, ledger=ledger)
     search = skdp.PrivateGridSearchCV(
-        private(), {"n_samples": [5]}, metric="mse", bounds=bounds, ledger=ledger
+        private(), {"n_samples": [5]}, metric="mean_squared_error", bounds=bounds, ledger=ledger
     )
     with pytest.raises(ValueError, match="bounds"):
         search.fit(X, Y)
     assert ledger.spent == 0
-    float(skdp.private_mse([1.0], [1.0], bounds=(-1e99, 1e99), epsilon=1))
+    float(skdp.private_score([1.0], [1.0], "mean_squared_error", bounds=(-1e99, 1e99), epsilon=1))
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,11 @@ def class_search(synthesizer, *, inner=None, grid=GRID, **params):
 
 def value_search(synthesizer, *, inner=None, grid=GRID, bounds=(0, 1), **params):
     return skdp.PrivateGridSearchCV(
-        regressor(synthesizer, **(inner or {})), grid, metric="mse", bounds=bounds, **params
+        regressor(synthesizer, **(inner or {})),
+        grid,
+        metric="mean_squared_error",
+        bounds=bounds,
+        **params,
     )
 
 

@@ -54,7 +54,9 @@ def compared(search, X, y):
 
 def test_accuracy_is_a_share_of_two_noisy_counts():
     truth = np.array(["a"] * 600 + ["b"] * 400)
-    score = skdp.private_accuracy(truth, np.array(["a"] * 1000), epsilon=50, interval="noise")
+    score = skdp.private_score(
+        truth, np.array(["a"] * 1000), "accuracy", epsilon=50, interval="noise"
+    )
     # At epsilon 50 the noise is 0 but for one draw in 1e21.
     assert float(score) == 0.6 and score.lower == score.upper == 0.6
 
@@ -64,7 +66,9 @@ def test_accuracy_interval_covers(epsilon):
     truth, guess = np.zeros(300, dtype=int), np.r_[np.zeros(240, dtype=int), np.ones(60, dtype=int)]
     source = noise_source(1)
     results = [
-        skdp.private_accuracy(truth, guess, epsilon=epsilon, level=0.9, random_state=source)
+        skdp.private_score(
+            truth, guess, "accuracy", epsilon=epsilon, level=0.9, random_state=source
+        )
         for _ in range(1_500)
     ]
     covered = np.mean([result.lower <= 0.8 <= result.upper for result in results])
@@ -89,7 +93,7 @@ def test_accuracy_interval_covers(epsilon):
 )
 def test_odd_labels_are_wrong_answers(truth, guess):
     truth, guess = np.array(truth, dtype=object), np.array(guess, dtype=object)
-    score = skdp.private_accuracy(truth, guess, epsilon=50)
+    score = skdp.private_score(truth, guess, "accuracy", epsilon=50)
     expected = 0.5 if not len(truth) else (truth == guess).mean()
     assert float(score) == pytest.approx(expected)
 
@@ -119,15 +123,19 @@ def test_one_odd_label_does_not_change_how_others_compare():
     # NumPy would make text of every label in a list because of one text among them.
     truth, guess = [1] * 100, np.ones(100, dtype=int)
     for more in ("one", [1, 1], None, 2.5, {}):
-        score = skdp.private_accuracy([*truth, more], np.append(guess, 1), epsilon=10_000)
+        score = skdp.private_score([*truth, more], np.append(guess, 1), "accuracy", epsilon=10_000)
         assert float(score) == pytest.approx(100 / 101)
         table = skdp.private_confusion_matrix(
             [*truth, more], np.append(guess, 1), labels=[1, 2], epsilon=10_000
         )
         assert table.to_numpy().tolist() == [[100, 0], [0, 0]]
         # The sum is of steps of 4 / 2**20, with noise of scale 1.2 of them.
-        error = skdp.private_mse(
-            [*truth, more], np.append(guess, 1), bounds=(0, 2), epsilon=1_000_000
+        error = skdp.private_score(
+            [*truth, more],
+            np.append(guess, 1),
+            "mean_squared_error",
+            bounds=(0, 2),
+            epsilon=1_000_000,
         )
         worst = 1.0 if more == 2.5 else 4.0
         assert float(error) == pytest.approx(worst / 101, rel=1e-3)
@@ -139,7 +147,15 @@ def test_mse():
     exact = np.mean((np.clip(truth, 0, 5) - np.clip(guess, 0, 5)) ** 2)
     runs, source = 1_500, noise_source(3)
     results = [
-        skdp.private_mse(truth, guess, bounds=(0, 5), epsilon=1, level=0.9, random_state=source)
+        skdp.private_score(
+            truth,
+            guess,
+            "mean_squared_error",
+            bounds=(0, 5),
+            epsilon=1,
+            level=0.9,
+            random_state=source,
+        )
         for _ in range(runs)
     ]
     assert np.mean([r.lower <= exact <= r.upper for r in results]) > 0.9 - 4 * 0.0078
@@ -150,24 +166,32 @@ def test_mse():
     expected = np.sqrt(2) * np.hypot(25 / 0.9, 10 * exact) / 5_000
     assert 0.88 < values.std() / expected < 1.12
     # Two clipped values, and a missing one is as wrong as can be.
-    wild = skdp.private_mse([1e9, np.nan], [-1e9, 0.0], bounds=(0, 2), epsilon=500)
+    wild = skdp.private_score(
+        [1e9, np.nan], [-1e9, 0.0], "mean_squared_error", bounds=(0, 2), epsilon=500
+    )
     assert float(wild) == pytest.approx(4, rel=0.05)
     words = np.array(["x", 1.0], dtype=object)
-    worst = skdp.private_mse(words, [1.0, 1.0], bounds=(0, 2), epsilon=500)
+    worst = skdp.private_score(words, [1.0, 1.0], "mean_squared_error", bounds=(0, 2), epsilon=500)
     assert float(worst) == pytest.approx(2, rel=0.05)
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda **k: skdp.private_accuracy(["a", "b"], ["a"], epsilon=1, **k),
-        lambda **k: skdp.private_accuracy(["a"], ["a"], epsilon=0, **k),
-        lambda **k: skdp.private_accuracy(["a"], ["a"], epsilon=1, level=1.0, **k),
-        lambda **k: skdp.private_accuracy(np.zeros((2, 2)), np.zeros((2, 2)), epsilon=1, **k),
+        lambda **k: skdp.private_score(["a", "b"], ["a"], "accuracy", epsilon=1, **k),
+        lambda **k: skdp.private_score(["a"], ["a"], "accuracy", epsilon=0, **k),
+        lambda **k: skdp.private_score(["a"], ["a"], "accuracy", epsilon=1, level=1.0, **k),
+        lambda **k: skdp.private_score(
+            np.zeros((2, 2)), np.zeros((2, 2)), "accuracy", epsilon=1, **k
+        ),
         lambda **k: skdp.private_confusion_matrix(["a"], ["a"], labels=["a", "a"], epsilon=1, **k),
         lambda **k: skdp.private_confusion_matrix(["a"], ["a"], labels=[], epsilon=1, **k),
-        lambda **k: skdp.private_mse([1], [1], bounds=(1, 1), epsilon=1, **k),
-        lambda **k: skdp.private_mse([1], [1], bounds=(0, float("inf")), epsilon=1, **k),
+        lambda **k: skdp.private_score(
+            [1], [1], "mean_squared_error", bounds=(1, 1), epsilon=1, **k
+        ),
+        lambda **k: skdp.private_score(
+            [1], [1], "mean_squared_error", bounds=(0, float("inf")), epsilon=1, **k
+        ),
     ],
 )
 def test_refusals_cost_nothing(call):
@@ -190,9 +214,9 @@ def test_scores_are_charged_before_reading():
 
     secret = np.array([Unreadable()], dtype=object)
     with pytest.raises(skdp.BudgetExceededError):
-        skdp.private_accuracy(secret, secret, epsilon=2, ledger=ledger)
+        skdp.private_score(secret, secret, "accuracy", epsilon=2, ledger=ledger)
     # Affordable: a label that cannot be compared is a wrong answer, not an error.
-    skdp.private_accuracy(secret, secret, epsilon=1, ledger=ledger)
+    skdp.private_score(secret, secret, "accuracy", epsilon=1, ledger=ledger)
     assert ledger.spent == 1
 
 
@@ -205,10 +229,10 @@ def test_scorer_in_a_search_is_charged_every_time():
     search.fit(X, Y)
     assert ledger.spent == 5 * Fraction(1, 2) + 4 * Fraction(1, 4)
     assert 0 <= search.best_score_ <= 1
-    loss = skdp.make_private_scorer("mse", epsilon=50, bounds=(0, 1))
+    loss = skdp.make_private_scorer("mean_squared_error", epsilon=50, bounds=(0, 1))
     constant = DummyRegressor(strategy="constant", constant=1.0).fit([[0]], [1.0])
     assert loss(constant, np.zeros((100, 1)), np.zeros(100)) == pytest.approx(-1, abs=0.05)
-    for bad in ({"metric": "auc"}, {"metric": "mse"}, {"bounds": (0, 1)}):
+    for bad in ({"metric": "auc"}, {"metric": "mean_squared_error"}, {"bounds": (0, 1)}):
         with pytest.raises(ValueError):
             skdp.make_private_scorer(epsilon=1, **bad)
 
@@ -269,7 +293,7 @@ def test_cross_validation_of_regressors():
     release = skdp.MarginalSynthesizer(5, domain=SQUARE.select(["a"]))
     estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
     score = skdp.private_cross_val_score(
-        estimator, X[["a"]], 2 * X["a"], epsilon=1, metric="mse", bounds=(0, 2), cv=2
+        estimator, X[["a"]], 2 * X["a"], epsilon=1, metric="mean_squared_error", bounds=(0, 2), cv=2
     )
     assert score.value < 0.1
 
@@ -282,7 +306,7 @@ def test_cross_validation_of_regressors():
         (make_pipeline(FunctionTransformer(), FunctionTransformer()), {}, "no private step"),
         (model(), {"cv": KFold(3)}, "PrivateKFold"),
         (model(), {"cv": 1}, "n_splits"),
-        (model(), {"metric": "mse"}, "bounds"),
+        (model(), {"metric": "mean_squared_error"}, "bounds"),
         (model(ledger=skdp.PrivacyLedger()), {"ledger": skdp.PrivacyLedger()}, "2 ledgers"),
     ],
 )
@@ -333,7 +357,7 @@ def test_scores_move_together_by_at_most_the_range():
     base = skdp.PrivateRegressor(DummyRegressor(), release, target_range=(0, 2))
     constants = [DummyRegressor(strategy="constant", constant=c) for c in (0.0, 1.0, 5.0)]
     search = skdp.PrivateGridSearchCV(
-        base, {"estimator": constants}, metric="mse", bounds=(0, 2), epsilon=1
+        base, {"estimator": constants}, metric="mean_squared_error", bounds=(0, 2), epsilon=1
     )
     (more, _, width), (fewer, _, _) = (
         compared(search, X[["a"]][rows], 2 * X["a"][rows]) for rows in (slice(None), slice(1, None))
@@ -510,7 +534,7 @@ def test_what_is_left_of_a_search_that_broke_off_is_not_free(search):
         if search:
             skdp.PrivateGridSearchCV(estimator, {"synthesizer__epsilon": [1, 2]}).fit(X, Y)
         else:
-            skdp.private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=3, metric="brier")
+            skdp.private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=3, metric="brier_score")
     release = raised.value.synthesizer
     before = book.spent
     release.set_params(target="target").fit(X, Y)

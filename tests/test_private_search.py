@@ -27,8 +27,8 @@ import skdp
 from skdp._random import noise_source
 from skdp.audit import exact_epsilon
 from skdp.inspection import assert_private, privacy_report
-from skdp.model_selection import _compare, _named, _search, _stopping
-from skdp.model_selection._halving import halving_price, scaled, sizes_of_rounds
+from skdp.model_selection import _metrics, _search, _stopping
+from skdp.model_selection._search import halving_price, scaled, sizes_of_rounds
 from skdp.model_selection._stopping import (
     as_shape,
     draw_runs,
@@ -311,7 +311,7 @@ def test_scores_of_runs_have_noise_of_their_share(monkeypatch):
         asked.append((epsilon, sensitivity))
         return values
 
-    monkeypatch.setattr(_compare, "discrete_laplace", noted)
+    monkeypatch.setattr(_search, "discrete_laplace", noted)
     search = skdp.PrivateGridSearchCV(
         model(), {"estimator": CONSTANTS}, epsilon=0.5, strategy="random-stopping", eta=1, runs=5
     )
@@ -351,7 +351,7 @@ def won_at(monkeypatch, place, private, runs=10):
     monkeypatch.setattr(_search, "draw_runs", lambda *args: runs)
     turns = itertools.count(1)
     score = lambda self, fitted, epsilon: int(next(turns) == place)  # noqa: E731
-    monkeypatch.setattr(_compare.Judge, "noisy_score", score)
+    monkeypatch.setattr(_search.Judge, "noisy_score", score)
     search = skdp.PrivateGridSearchCV(private, {}, strategy="random-stopping")
     return search.fit(*TINY).best_estimator_
 
@@ -598,7 +598,7 @@ def test_a_private_log_likelihood_is_near_the_exact_one_and_needs_its_range():
 
 
 def test_one_row_moves_the_sums_of_log_likelihoods_by_at_most_their_range():
-    metric = _named.find_metric("log_likelihood")
+    metric = _metrics.as_metric("log_likelihood", (-10, 0))
     logs = np.array([-1e9, -10.0, -4.2, 0.0, np.nan, 3.0])
-    scores, spread = metric.row_scores(logs, logs, (), (Fraction(-10), Fraction(0)))
+    scores, spread = metric.row_scores(logs, logs, {})
     assert scores.max() <= 0 and scores.min() == -spread and scores[4] == -spread

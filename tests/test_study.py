@@ -13,7 +13,7 @@ from skdp import (
     Numeric,
     PrivacyLedger,
     PrivateClassifier,
-    private_accuracy,
+    private_score,
     private_score_report,
 )
 from skdp.attacks import attack_report
@@ -32,7 +32,9 @@ def study():
         MarginalSynthesizer(1, domain=DOMAIN, target="y", ledger=ledger),
     ).fit(rows[["x"]], rows["y"])
     scores = private_score_report(model, rows[["x"]], rows["y"], epsilon=0.5, ledger=ledger)
-    one = private_accuracy(rows["y"], model.predict(rows[["x"]]), epsilon=0.25, ledger=ledger)
+    one = private_score(
+        rows["y"], model.predict(rows[["x"]]), "accuracy", epsilon=0.25, ledger=ledger
+    )
     release = MarginalSynthesizer(1, domain=DOMAIN).fit(rows[:300])
     attack = attack_report(release, rows[:300], rows[300:])
     return {"model": model, "scores": scores, "accuracy": one}, attack, ledger

@@ -16,7 +16,7 @@ from .._base import PrivateEstimator
 from .._pipelines import PRIVATE, ledgers, total_price, walk
 from ..accounting import PrivacyLedger, prepaid, same_budget, settle
 from ..exceptions import BudgetExceededError
-from ._scorer import _PrivateScorer
+from ._scores import _PrivateScorer
 
 __all__ = ["one_ledger", "prepaid_clones", "price_of_fit", "rehearse"]
 
@@ -97,7 +97,7 @@ def _ledgers_in(value: Any) -> Iterator[PrivacyLedger]:
     if isinstance(value, PrivacyLedger):
         yield value
     elif isinstance(value, _PrivateScorer):
-        yield from _ledgers_in(value.options)
+        yield from _ledgers_in(value.ledger)
     elif isinstance(value, Mapping):
         yield from _ledgers_in(list(value.values()))
     elif isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == "O"):

@@ -23,7 +23,7 @@ from ..kernels.conformal import BINS, covered_bins, measure_scores
 from ..rows import as_column
 from ._budget import one_ledger
 from ._guard import Take, check_model, draw_places, positions_of, predictions, true_rows
-from ._scores import check_rate, range_of
+from ._metrics import check_rate, range_of
 
 __all__ = ["PrivateConformalClassifier", "PrivateConformalRegressor"]
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
@@ -28,6 +29,7 @@ from .._pipelines import (
     ledgers,
     price,
     shared_generators,
+    walk,
     walk_all,
 )
 from .._random import NoiseSource, noise_source, shared_generators_kept, warn_after_charge
@@ -35,13 +37,11 @@ from .._types import FloatArray
 from .._validation import as_epsilon, check_choice
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..exceptions import TrainingError
+from ..mechanisms import discrete_laplace, noisy_max, top_k
 from ..rows import as_frame
 from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
-from ._compare import Judge
-from ._guard import true_rows
-from ._halving import halving_price, scaled, sizes_of_rounds
-from ._named import check_metric, find_metric
-from ._scores import check_rate, range_of
+from ._guard import Labels, Take, draw_places, true_rows
+from ._metrics import Metric, as_metric, check_rate, class_positions
 from ._stopping import as_shape, draw_runs, price_of_runs, spread_of, unseen
 
 __all__ = ["PrivateGridSearchCV"]
@@ -95,7 +95,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         For "random-stopping": expected number of runs, at most 1,000. The price does not depend on
         it, only the time. By default four times the number of candidates.
     metric : str, default="accuracy"
-        Score by which candidates are compared, by one of the names of `make_private_scorer`.
+        Score by which candidates are compared, by a name of `private_score`.
         Accuracy and means of errors are compared by one noisy maximum; for "roc_auc",
         "average_precision", "f1" and "balanced_accuracy" every candidate's score is released at an
         equal part of ``epsilon``, so that many candidates cost accuracy. "log_likelihood" compares
@@ -130,7 +130,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     Notes
     -----
-    No score is released; if you need one, score the winner with `private_accuracy`. Errors and
+    No score is released; if you need one, score the winner with `private_score`. Errors and
     warnings of ``predict`` on true rows are caught, as `make_private_scorer` describes, under the
     same assumption: a row that a candidate cannot predict counts as wrong.
 
@@ -219,7 +219,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         BudgetExceededError
             If the ledger cannot pay for all; no value has been read.
         """
-        metric = check_metric(self.metric, self.bounds)
+        metric = as_metric(self.metric, self.bounds)
         if metric.reads_labels:
             require_y(self, y)
         choice = as_epsilon(self.epsilon)
@@ -250,7 +250,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         seeded = source.seeded or any(seeded for _, seeded in prices)
         loss = PrivacyLoss(fits + choice, parts, seeded=seeded)
         charge(book, type(self).__name__, loss)
-        judge = Judge(take, labels, metric, range_of(self.bounds), source)
+        judge = Judge(take, labels, metric, source)
         if self.strategy == "random-stopping":
             runs = draw_runs(spread, as_shape(self.eta), source)
             # The handle pays for all runs; the ledger was charged for the best of them.
@@ -495,7 +495,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     def _way(self) -> str:
         """How the winner is found, in words."""
-        by_sum = find_metric(self.metric).is_sum
+        by_sum = as_metric(self.metric, self.bounds).is_sum
         return _WHY.get(self.strategy, "").format(
             "one noisy maximum" if by_sum else "a noisy score of each"
         )
@@ -556,3 +556,127 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         tags.input_tags = inner.input_tags
         tags.non_deterministic = True
         return tags
+
+
+# --- comparing fitted candidates with true labels
+
+
+class Judge:
+    """Chooses among fitted candidates by a metric on true rows.
+
+    Parameters
+    ----------
+    take : callable
+        Gives the rows at some positions.
+    labels : ndarray
+        True labels of all rows.
+    metric : Metric
+    source : NoiseSource
+    """
+
+    # Privacy. Of a metric that is a sum over rows, one record adds to every candidate's total a
+    # number of [0, R]: all totals move in the same direction by at most R, and one noisy maximum or
+    # one choice of a set at epsilon costs epsilon, whatever the number of candidates. Any other
+    # metric is released for each candidate at an equal part of epsilon, in sequence, and the best
+    # are taken of what was released. Predictions are made row by row in a guard.
+
+    def __init__(self, take: Take, labels: Labels, metric: Metric, source: NoiseSource) -> None:
+        self._take, self._labels = take, labels
+        self._metric, self._source = metric, source
+        self._everyone = np.arange(len(labels))
+        self._places = draw_places(len(labels))
+
+    def best(self, models: list[Any], epsilon: Fraction) -> int:
+        """Position of the winner, at epsilon."""
+        if not self._metric.is_sum:
+            return int(np.argmax(self._released(models, epsilon)))
+        totals, spread = self._totals(models)
+        return int(noisy_max(totals, epsilon, spread, random_state=self._source))
+
+    def better(self, models: list[Any], keep: int, epsilon: Fraction) -> list[int]:
+        """Positions of the best few, at epsilon."""
+        if not self._metric.is_sum:
+            order = np.argsort(self._released(models, epsilon), kind="stable")[::-1]
+            return sorted(order[:keep].tolist())
+        totals, spread = self._totals(models)
+        chosen = top_k(totals, keep, epsilon, spread, ordered=False, random_state=self._source)
+        found: list[int] = chosen.tolist()
+        return found
+
+    def noisy_score(self, model: Any, epsilon: Fraction) -> float:
+        """A noisy score of one candidate, the higher the better, at epsilon."""
+        if not self._metric.is_sum:
+            return self._released([model], epsilon)[0]
+        totals, spread = self._totals([model])
+        noisy = discrete_laplace(np.array(totals), epsilon, spread, random_state=self._source)
+        return int(noisy[0])
+
+    def _totals(self, models: list[Any]) -> tuple[list[int], int]:
+        """Exact sums, and by how much one record may change them."""
+        totals = []
+        for model in models:
+            scores, spread = self._metric.row_scores(self._labels, *self._guesses(model))
+            totals.append(int(scores.sum()))
+        return totals, spread
+
+    def _released(self, models: list[Any], epsilon: Fraction) -> list[float]:
+        part = epsilon / len(models)
+        return [
+            float(self._metric.release(self._labels, *self._guesses(model), part, self._source))
+            for model in models
+        ]
+
+    def _guesses(self, model: Any) -> tuple[Labels, dict[Any, int]]:
+        """What a model says of each row, and the positions of its labels."""
+        classes = getattr(model, "classes_", ())
+        guesses = self._metric.guesses(model, self._take, self._everyone, self._places, classes)
+        return guesses, class_positions(classes)
+
+
+# --- halving: many cheap fits first, one good fit last
+
+
+def sizes_of_rounds(n_candidates: int) -> list[int]:
+    """How many candidates each round fits: half as many each time, and one in the last."""
+    sizes = [n_candidates]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // 2))
+    return sizes
+
+
+def halving_price(prices: list[Fraction]) -> Fraction:
+    """What the fits of all rounds cost at most, if a fit at full epsilon costs ``prices``.
+
+    Each round spends twice the epsilon per candidate of the round before. Which candidates are
+    left is not known beforehand, so the most expensive ones are assumed.
+    """
+    dearest = sorted(prices, reverse=True)
+    sizes = sizes_of_rounds(len(prices))
+    return sum(
+        (
+            sum(dearest[:size], Fraction(0)) / 2 ** (len(sizes) - 1 - turn)
+            for turn, size in enumerate(sizes)
+        ),
+        Fraction(0),
+    )
+
+
+def scaled(estimator: Any, share: Fraction) -> Any:
+    """A clone whose fit spends ``share`` times as much.
+
+    Raises
+    ------
+    ValueError
+        If its price is not proportional to the epsilons of its steps.
+    """
+    twin = clone(estimator)
+    for step in walk(twin):
+        if step.epsilon and "epsilon" in getattr(step.estimator, "get_params", dict)():
+            step.estimator.set_params(epsilon=as_epsilon(step.estimator.epsilon) * share)
+    before, after = price(estimator), price(twin)
+    if before is None or after != before * share:
+        raise ValueError(
+            f"What {type(estimator).__name__} spends cannot be scaled by its steps' epsilon, "
+            'which strategy="halving" needs: take another strategy.'
+        )
+    return twin
