@@ -28,6 +28,7 @@ import skdp
 from skdp._random import noise_source
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import discrete_laplace
+from skdp.model_selection import ScoreReport, private_score, private_score_report
 
 from . import _data
 
@@ -132,9 +133,7 @@ def _exact_values(each: Scored) -> dict[str, float]:
 def _private(name: str, each: Scored, source: Any) -> skdp.QueryResult:
     labels = name in ("f1", "balanced_accuracy")
     given = (each.score > 0.5).astype(int) if labels else each.score
-    return skdp.private_score(
-        each.truth, given, name, epsilon=EPSILON, level=LEVEL, random_state=source
-    )
+    return private_score(each.truth, given, name, epsilon=EPSILON, level=LEVEL, random_state=source)
 
 
 def _plain_auc(each: Scored, n_bins: int, source: Any) -> float:
@@ -183,8 +182,8 @@ class _Scores:
         return np.column_stack([1 - X[:, 0], X[:, 0]])
 
 
-def _report(each: Scored, source: Any) -> skdp.ScoreReport:
-    return skdp.private_score_report(
+def _report(each: Scored, source: Any) -> ScoreReport:
+    return private_score_report(
         _Scores(),
         each.score[:, None],
         each.truth,
@@ -241,9 +240,7 @@ def measure_numbers(releases: int) -> None:
         cells = [name]
         for metric, truth in values.items():
             given = {"bounds": bounds, "epsilon": EPSILON, "random_state": source}
-            found = [
-                skdp.private_score(target[test], guess, metric, **given) for _ in range(releases)
-            ]
+            found = [private_score(target[test], guess, metric, **given) for _ in range(releases)]
             cells += [metric, f"{truth:.4f}", _judged(found, truth)]
         _row(cells)
 
@@ -261,7 +258,7 @@ def measure_sampling(releases: int) -> None:
         cells = [samples[0].name]
         for name in names:
             found = [
-                skdp.private_score(
+                private_score(
                     one.truth,
                     one.score,
                     name,

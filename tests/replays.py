@@ -23,6 +23,15 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp.audit._neighbours import CONTAINERS, ODD_VALUES, odd_pair
+from skdp.model_selection import (
+    PrivateConformalClassifier,
+    PrivateConformalRegressor,
+    PrivateGridSearchCV,
+    private_confusion_matrix,
+    private_cross_val_score,
+    private_score,
+    private_score_report,
+)
 
 INF, NAN = np.inf, np.nan
 LABEL = skdp.Categorical(["a", "b"])
@@ -939,14 +948,14 @@ def composed() -> list[Branch]:
         return skdp.PrivateClassifier(encoded, release(epsilon), n_samples=60)
 
     def search(epsilon: float) -> Any:
-        return skdp.PrivateGridSearchCV(
+        return PrivateGridSearchCV(
             trees(epsilon),
             {"estimator__decisiontreeclassifier__max_depth": [1, 3]},
             epsilon=epsilon,
         )
 
     def two_releases(epsilon: float) -> Any:
-        return skdp.PrivateGridSearchCV(
+        return PrivateGridSearchCV(
             trees(epsilon), {"synthesizer__epsilon": [epsilon, epsilon / 2]}, epsilon=epsilon
         )
 
@@ -965,7 +974,7 @@ def composed() -> list[Branch]:
         )
 
     def regressor_search(epsilon: float) -> Any:
-        return skdp.PrivateGridSearchCV(
+        return PrivateGridSearchCV(
             regressor(epsilon),
             {"estimator": [DecisionTreeRegressor(max_depth=1), LinearRegression()]},
             epsilon=epsilon,
@@ -1025,7 +1034,7 @@ def composed() -> list[Branch]:
         *[
             Branch(
                 f"PrivateGridSearchCV, {strategy} of models that draw",
-                lambda epsilon, s=strategy: skdp.PrivateGridSearchCV(
+                lambda epsilon, s=strategy: PrivateGridSearchCV(
                     drawing(epsilon),
                     {"n_samples": [20, 30]},
                     epsilon=epsilon,
@@ -1040,9 +1049,7 @@ def composed() -> list[Branch]:
         Branch(
             "private_cross_val_score, models that draw",
             lambda epsilon: (
-                lambda data: skdp.private_cross_val_score(
-                    drawing(epsilon), *data, epsilon=epsilon, cv=3
-                )
+                lambda data: private_cross_val_score(drawing(epsilon), *data, epsilon=epsilon, cv=3)
             ),
             plane,
             claim=lambda epsilon: 3 * epsilon,
@@ -1050,9 +1057,7 @@ def composed() -> list[Branch]:
         Branch(
             "private_cross_val_score",
             lambda epsilon: (
-                lambda data: skdp.private_cross_val_score(
-                    trees(epsilon), *data, epsilon=epsilon, cv=3
-                )
+                lambda data: private_cross_val_score(trees(epsilon), *data, epsilon=epsilon, cv=3)
             ),
             labelled,
             claim=lambda epsilon: 3 * epsilon,
@@ -1094,7 +1099,7 @@ def metrics(same: Any) -> list[Branch]:
         return made
 
     def branch(name: str, x: Any, y: Any, **options: Any) -> Branch:
-        function = getattr(skdp, name.partition(",")[0])
+        function = getattr(skdp.model_selection, name.partition(",")[0])
         return Branch(
             name,
             lambda epsilon: lambda data: function(*data, epsilon=epsilon, **options),
@@ -1112,7 +1117,7 @@ def metrics(same: Any) -> list[Branch]:
                 more = dict(options)
                 if "group_labels" in more:
                     more["groups"] = [isinstance(v, Real) and v > 0 for v in data[1]]
-                made = skdp.private_score_report(
+                made = private_score_report(
                     model, *data, epsilon=epsilon, trained_elsewhere=True, **more
                 )
                 return (
@@ -1158,9 +1163,7 @@ def conformal() -> list[Branch]:
             "PrivateConformalClassifier",
             lambda epsilon: (
                 lambda data: (
-                    skdp.PrivateConformalClassifier(
-                        classifier, epsilon=epsilon, confidence_level=levels
-                    )
+                    PrivateConformalClassifier(classifier, epsilon=epsilon, confidence_level=levels)
                     .conformalize(*data)
                     .thresholds_
                 )
@@ -1174,7 +1177,7 @@ def conformal() -> list[Branch]:
             "PrivateConformalRegressor",
             lambda epsilon: (
                 lambda data: (
-                    skdp.PrivateConformalRegressor(
+                    PrivateConformalRegressor(
                         regressor, epsilon=epsilon, confidence_level=levels, bounds=(0, 4)
                     )
                     .conformalize(*data)
@@ -1293,9 +1296,7 @@ def scores() -> list[Branch]:
         ),
         Branch(
             "private_score, accuracy",
-            lambda epsilon: (
-                lambda data: skdp.private_score(*data, metric="accuracy", epsilon=epsilon)
-            ),
+            lambda epsilon: lambda data: private_score(*data, metric="accuracy", epsilon=epsilon),
             pairs,
             claim=same,
             runs=12,
@@ -1303,7 +1304,7 @@ def scores() -> list[Branch]:
         Branch(
             "private_confusion_matrix",
             lambda epsilon: (
-                lambda data: skdp.private_confusion_matrix(*data, labels=[0, 1], epsilon=epsilon)
+                lambda data: private_confusion_matrix(*data, labels=[0, 1], epsilon=epsilon)
             ),
             pairs,
             claim=same,
@@ -1312,7 +1313,7 @@ def scores() -> list[Branch]:
         Branch(
             "private_score, mean_squared_error",
             lambda epsilon: (
-                lambda data: skdp.private_score(
+                lambda data: private_score(
                     *data, metric="mean_squared_error", bounds=(0, 1), epsilon=epsilon
                 )
             ),

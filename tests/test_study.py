@@ -6,18 +6,10 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from skdp import (
-    Categorical,
-    Domain,
-    MarginalSynthesizer,
-    Numeric,
-    PrivacyLedger,
-    PrivateClassifier,
-    private_score,
-    private_score_report,
-)
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, PrivacyLedger, PrivateClassifier
 from skdp.attacks import attack_report
 from skdp.inspection import model_card, study_report
+from skdp.model_selection import private_score, private_score_report
 
 DOMAIN = Domain({"x": Numeric(0, 4, bins=4), "y": Categorical([0, 1])})
 

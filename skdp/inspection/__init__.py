@@ -13,6 +13,7 @@
 """
 
 from ..expected import ExpectedError
+from ..kernels.dpcube.usefulness import sufficient_epsilon, usefulness
 from .axes import PrincipalComponents, pca
 from .card import ModelCard, model_card
 from .columns import expected_item_error, expected_quantile_error
@@ -38,4 +39,6 @@ __all__ = [
     "privacy_report",
     "regression_workload",
     "study_report",
+    "sufficient_epsilon",
+    "usefulness",
 ]

@@ -268,7 +268,7 @@ class PrivateConformalClassifier(_Conformal):
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier
-    >>> from skdp import PrivateConformalClassifier
+    >>> from skdp.model_selection import PrivateConformalClassifier
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat(["low", "high"], 5_000)
     >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
@@ -390,7 +390,8 @@ class PrivateConformalRegressor(_Conformal):
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
-    >>> from skdp import MarginalSynthesizer, Numeric, PrivateConformalRegressor, PrivateRegressor
+    >>> from skdp import MarginalSynthesizer, Numeric, PrivateRegressor
+    >>> from skdp.model_selection import PrivateConformalRegressor
     >>> X = np.linspace(0, 1, 10_000)[:, None]
     >>> y = 10 * X[:, 0]
     >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1))

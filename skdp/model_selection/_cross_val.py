@@ -53,7 +53,7 @@ class PrivateKFold(HidesSeed, BaseCrossValidator):
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp import PrivateKFold
+    >>> from skdp.model_selection import PrivateKFold
     >>> folds = PrivateKFold(3)
     >>> sum(len(test) for _, test in folds.split(np.zeros((10, 2))))
     10
@@ -166,7 +166,8 @@ def private_cross_val_score(
     --------
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier, private_cross_val_score
+    >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier
+    >>> from skdp.model_selection import private_cross_val_score
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat(["low", "high"], 5_000)
     >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))

@@ -160,7 +160,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     --------
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier, PrivateGridSearchCV
+    >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier
+    >>> from skdp.model_selection import PrivateGridSearchCV
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat(["low", "high"], 5_000)
     >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
