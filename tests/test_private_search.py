@@ -394,6 +394,7 @@ class Prefers:
 
     def __init__(self, place):
         self.turns, self.place = itertools.count(1), place
+        (self.X, self.y), self.source, self.generators = TINY, noise_source(), []
 
     def noisy_score(self, fitted, epsilon):
         return int(next(self.turns) == self.place)
@@ -439,8 +440,7 @@ def test_winners_of_all_places_draw_alike():
 
     def winner(place):
         seed_session()
-        given = [Draws()], [], *TINY, 10, Prefers(place), Fraction(1), noise_source()
-        return search._stop_at_random(*given)[1].draws_
+        return search._stop_at_random([Draws()], 10, Prefers(place), Fraction(1))[1].draws_
 
     first, last = (np.array([winner(place) for _ in range(150)]) for place in (1, 10))
     for one, other in zip(first.T, last.T, strict=True):

@@ -583,14 +583,13 @@ def number_moments(
 
 def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers) -> QueryResult:
     """Mean absolute error, mean squared error or R2 of released moments."""
+    largest = width if name == "mean_absolute_error" else width**2
 
     def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
         absolute, squared = _moments(arrays[0])
-        if name == "mean_absolute_error":
-            return np.asarray(width * absolute)
-        if name == "mean_squared_error":
-            return np.asarray(width**2 * squared)
-        return np.asarray(1.0 - np.maximum(squared, 0.0) / _variance(arrays[1]))
+        if name == "r2":
+            return np.asarray(1.0 - np.maximum(squared, 0.0) / _variance(arrays[1]))
+        return np.asarray(largest * (absolute if name == "mean_absolute_error" else squared))
 
     wrong, target = parts
     absolute, squared = (float(each) for each in _moments(wrong.values))
@@ -603,11 +602,7 @@ def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers
         "mean_squared_error": width**2 * relative * max(squared, 0.0),
         "r2": np.sqrt(2.0) * relative * max(squared, 0.0) / variance,
     }[name]
-    span = {
-        "mean_absolute_error": (0.0, width),
-        "mean_squared_error": (0.0, width**2),
-        "r2": (-np.inf, 1.0),
-    }[name]
+    span = (-np.inf, 1.0) if name == "r2" else (0.0, largest)
     # A variance that the noise may have made is no denominator.
     known = _many(wrong) and (name != "r2" or records * variance > 4 * np.sqrt(target.variance))
     return with_interval(

@@ -170,18 +170,10 @@ class ScoreReport:
         for group in (None, *self.group_labels):
             for name in self.metrics:
                 found = self.score(name, group=group, level=level, interval=interval)
-                rows.append(
-                    {
-                        "group": "all" if group is None else group,
-                        "metric": name,
-                        "value": found.value,
-                        "lower": found.lower,
-                        "upper": found.upper,
-                        "noise_std": found.std,
-                        "sampling_std": found.sampling_std,
-                    }
-                )
-        return pd.DataFrame(rows)
+                numbers = (found.value, found.lower, found.upper, found.std, found.sampling_std)
+                rows.append(("all" if group is None else group, name, *numbers))
+        columns = ["group", "metric", "value", "lower", "upper", "noise_std", "sampling_std"]
+        return pd.DataFrame(rows, columns=columns)
 
     def roc_curve(
         self, *, group: Any = None, level: float | None = None, interval: str | None = None
@@ -461,28 +453,19 @@ def _of_classes(
 ) -> _Released:
     """Release scores by class, and of more than two classes a confusion matrix."""
     n_labels = scores.shape[1]
+    grouped: dict[str, Any] = {"groups": group, "n_groups": n_groups}
     if n_labels == 2:
-        tables = one_against_others(
-            scores[:, 1:],
-            classes,
-            epsilon,
-            source,
-            groups=group,
-            n_groups=n_groups,
-            threshold=threshold,
+        grouped["threshold"] = threshold
+        return _Released(
+            tuple(one_against_others(scores[:, 1:], classes, epsilon, source, **grouped))
         )
-        return _Released(tuple(tables))
     # Privacy. In sequence: the scores of n_labels classes together at n_labels / (n_labels + 1) of
     # epsilon, and a confusion matrix, in which a record is in one cell, at the rest.
     rest = epsilon / (n_labels + 1)
-    tables = one_against_others(
-        scores, classes, epsilon - rest, source, groups=group, n_groups=n_groups
-    )
+    tables = one_against_others(scores, classes, epsilon - rest, source, **grouped)
     # Row by row, so that no row depends on another.
     guesses = np.where(np.isnan(scores).any(1), -1, np.nan_to_num(scores).argmax(1))
-    counts = predicted_counts(
-        classes, guesses, n_labels, rest, source, groups=group, n_groups=n_groups
-    )
+    counts = predicted_counts(classes, guesses, n_labels, rest, source, **grouped)
     return _Released(tuple(tables), Noisy(counts.astype(float), rest))
 
 

@@ -107,33 +107,34 @@ def private_score(
     Notes
     -----
     What is released with noise, and its L1 sensitivity: by how much one record changes all released
-    numbers together.
+    numbers together (the width is that of ``bounds``).
 
-    =======================  =============  ==========  ===================================  =======
-    ``metric``               ``y``          Needs       Released                             Changes
-    =======================  =============  ==========  ===================================  =======
-    accuracy                 labels         nothing     numbers of right and of wrong rows   1
-    balanced_accuracy        labels         ``labels``  a confusion matrix, with a column    1
+    =======================  =============  ==========  =================================  =======
+    ``metric``               ``y``          Needs       Released                           Changes
+    =======================  =============  ==========  =================================  =======
+    accuracy                 labels         nothing     numbers of right and wrong rows    1
+    balanced_accuracy        labels         ``labels``  a confusion matrix, with a column  1
                                                         for labels that are not declared
-    f1, f1_macro             labels         ``labels``  the same                             1
-    roc_auc                  scores         ``labels``  numbers of rows by class, in bins    1
+    f1, f1_macro             labels         ``labels``  the same                           1
+    roc_auc                  scores         ``labels``  numbers of rows by class, in bins  1
                                                         of scores
-    average_precision        scores         ``labels``  the same                             1
-    neg_log_loss             probabilities  ``labels``  sums of losses, as shares of the     1
-                                                        largest, and of what is left to it
-    neg_brier_score          probabilities  ``labels``  the same                             1
-    neg_mean_absolute_error  numbers        ``bounds``  the same of errors                   1
-    neg_mean_squared_error   numbers        ``bounds``  the number of rows, at epsilon / 10; 1;
-                                                        the sum of squares, at the rest      range²
-    r2                       numbers        ``bounds``  the same of errors, at 3/4 of        1;
-                                                        epsilon, and of targets              1
-    =======================  =============  ==========  ===================================  =======
+    average_precision        scores         ``labels``  the same                           1
+    neg_log_loss             probabilities  ``labels``  sums of losses, as shares of the   1
+                                                        largest, and of what is left
+    neg_brier_score          probabilities  ``labels``  the same                           1
+    neg_mean_absolute_error  numbers        ``bounds``  the same of errors                 1
+    neg_mean_squared_error   numbers        ``bounds``  number of rows (epsilon / 10) and  1 and
+                                                        sum of squared errors (the rest)   width²
+    r2                       numbers        ``bounds``  sums as above of errors (3/4 of    1 and 1
+                                                        epsilon) and of targets (1/4)
+    =======================  =============  ==========  =================================  =======
 
     For "roc_auc" and "average_precision" a fifth of epsilon finds where the scores lie, by counts
-    of both classes in a tree over 4,096 public intervals, and the rest counts both classes in bins
-    of about equal mass: 24 of them at 9,000 rows, of which a fifth is positive, and epsilon 0.5;
-    more where epsilon or the rows allow. The interval is widened by what the bins may hide. Of
-    k > 2 labels each is released at epsilon / k, because each row is in the counts of all labels.
+    of both classes in a tree over 4,096 public intervals, whose levels share this part. The rest
+    counts both classes in bins of about equal mass: 24 of them at 9,000 rows, of which a fifth is
+    positive, and epsilon 0.5; more where epsilon or the rows allow. The interval is widened by what
+    the bins may hide. Of k > 2 labels each is released at epsilon / k, because each row is in the
+    counts of all labels.
 
     With ``interval="population"``, and for "r2", each loss and error is divided into three parts
     instead of two, so that the sum of squares is released too: the parts of a row sum to 1.
