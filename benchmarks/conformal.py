@@ -25,16 +25,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data, _fidelity_tables, regression
-from skdp import (
-    Domain,
-    PrivateAdditiveClassifier,
-    PrivateAdditiveRegressor,
-    PrivateConformalClassifier,
-    PrivateConformalRegressor,
-)
+from skdp import Domain, PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from skdp._random import noise_source
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.conformal import BINS, covered_bins, measure_scores
+from skdp.model_selection import PrivateConformalClassifier, PrivateConformalRegressor
 
 CLASSIFIERS = ("adult", "electricity", "phoneme", "nist")
 REGRESSORS = tuple(regression.TABLES)

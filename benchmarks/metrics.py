@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ import skdp
 from skdp._random import noise_source
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import discrete_laplace
+from skdp.model_selection import ScoreReport, private_score, private_score_report
 
 from . import _data
 
@@ -125,15 +126,14 @@ def _exact_values(each: Scored) -> dict[str, float]:
         "f1": exact.f1_score(each.truth, guess, zero_division=0.0),
         "balanced_accuracy": exact.balanced_accuracy_score(each.truth, guess),
         "log_loss": exact.log_loss(each.truth, clipped),
-        "brier": exact.brier_score_loss(each.truth, each.score),
+        "brier_score": exact.brier_score_loss(each.truth, each.score),
     }
 
 
 def _private(name: str, each: Scored, source: Any) -> skdp.QueryResult:
-    function: Callable[..., skdp.QueryResult] = getattr(skdp, f"private_{name}")
     labels = name in ("f1", "balanced_accuracy")
     given = (each.score > 0.5).astype(int) if labels else each.score
-    return function(each.truth, given, epsilon=EPSILON, level=LEVEL, random_state=source)
+    return private_score(each.truth, given, name, epsilon=EPSILON, level=LEVEL, random_state=source)
 
 
 def _plain_auc(each: Scored, n_bins: int, source: Any) -> float:
@@ -152,7 +152,7 @@ def _row(cells: list[str]) -> None:
 
 def measure_classes(releases: int) -> None:
     """Mean absolute error and coverage of every metric, from single releases and from reports."""
-    names = ("roc_auc", "average_precision", "f1", "balanced_accuracy", "log_loss", "brier")
+    names = ("roc_auc", "average_precision", "f1", "balanced_accuracy", "log_loss", "brier_score")
     source = noise_source(1)
     print(f"mean absolute error / coverage of {LEVEL:.0%} intervals, {releases} releases")
     _row(["scores", *names])
@@ -182,8 +182,8 @@ class _Scores:
         return np.column_stack([1 - X[:, 0], X[:, 0]])
 
 
-def _report(each: Scored, source: Any) -> skdp.ScoreReport:
-    return skdp.private_score_report(
+def _report(each: Scored, source: Any) -> ScoreReport:
+    return private_score_report(
         _Scores(),
         each.score[:, None],
         each.truth,
@@ -235,15 +235,12 @@ def measure_numbers(releases: int) -> None:
         guess = np.clip(model.predict(features.iloc[test].to_numpy()), *bounds)
         values = {
             "r2": exact.r2_score(target[test], guess),
-            "mae": exact.mean_absolute_error(target[test], guess),
+            "mean_absolute_error": exact.mean_absolute_error(target[test], guess),
         }
         cells = [name]
         for metric, truth in values.items():
-            function = getattr(skdp, f"private_{metric}")
-            found = [
-                function(target[test], guess, bounds=bounds, epsilon=EPSILON, random_state=source)
-                for _ in range(releases)
-            ]
+            given = {"bounds": bounds, "epsilon": EPSILON, "random_state": source}
+            found = [private_score(target[test], guess, metric, **given) for _ in range(releases)]
             cells += [metric, f"{truth:.4f}", _judged(found, truth)]
         _row(cells)
 
@@ -251,7 +248,7 @@ def measure_numbers(releases: int) -> None:
 def measure_sampling(releases: int) -> None:
     """Coverage of the value on the population, of samples of 9,000 rows of generated scores."""
     print("coverage of the population's value, interval='population'")
-    names = ("roc_auc", "average_precision", "log_loss", "brier")
+    names = ("roc_auc", "average_precision", "log_loss", "brier_score")
     source = noise_source(4)
     _row(["scores", *names])
     rounds = [list(generated(seed=seed)) for seed in range(1, releases + 1)]
@@ -260,11 +257,11 @@ def measure_sampling(releases: int) -> None:
         values = pd.DataFrame([_exact_values(one) for one in samples]).mean()
         cells = [samples[0].name]
         for name in names:
-            function = getattr(skdp, f"private_{name}")
             found = [
-                function(
+                private_score(
                     one.truth,
                     one.score,
+                    name,
                     epsilon=EPSILON,
                     interval="population",
                     random_state=source,

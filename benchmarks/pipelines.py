@@ -34,9 +34,10 @@ from sklearn.model_selection import ParameterGrid, cross_val_score, train_test_s
 
 from benchmarks import _data
 from benchmarks.privpfc import Problem, adult, electricity
-from skdp import Categorical, MarginalSynthesizer, private_accuracy
+from skdp import Categorical, MarginalSynthesizer
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import noisy_max
+from skdp.model_selection import private_score
 
 RELEASE, CHOICE, SMALL_CHOICE, SCORE = 0.8, 0.1, 0.02, 0.1
 MOST_LOST = 0.005
@@ -103,8 +104,8 @@ def one_seed(problem: Problem, total: float, seed: int) -> dict[str, float]:
         ]
     chosen = picks["noisy maximum"][0]
     guess = models[chosen].predict(test.drop(columns=label).astype(kinds))
-    score = private_accuracy(
-        test[label].to_numpy(), guess, epsilon=SCORE * total, random_state=seed
+    score = private_score(
+        test[label].to_numpy(), guess, "accuracy", epsilon=SCORE * total, random_state=seed
     )
     return {
         "seed": seed,

@@ -36,10 +36,10 @@ from skdp import (
     MarginalSynthesizer,
     PrivateAdditiveClassifier,
     PrivateClassifier,
-    PrivateGridSearchCV,
     PrivPfCClassifier,
 )
 from skdp.exceptions import InsecureSeedWarning
+from skdp.model_selection import PrivateGridSearchCV
 
 CHOICE = Fraction(1, 10)
 MOST_ROWS = 10_000

@@ -31,6 +31,10 @@ SECTIONS = {
     "Training on a release": (
         "Any scikit-learn estimator, trained on a release instead of on the records."
     ),
+    "Model selection": (
+        "Scores, folds, searches and calibrated predictions, private as well. They are in "
+        "``skdp.model_selection``."
+    ),
     "Preprocessing": "Means, spreads and quantiles of columns, learned with noise.",
     "Accounting": "What a release costs, and what may be spent on one data set.",
     "Errors and warnings": (
@@ -55,14 +59,29 @@ MODULES = {
     "skdp.models": "Models and their functions",
 }
 
+# Public names outside the top level that have pages of their own: all of these modules, except of
+# the domain, whose other names appear in results only.
+OUTSIDE = {
+    "model_selection": None,
+    "datacube": None,
+    "quantiles": None,
+    "domain": ("structure_from_data",),
+}
+
 # Methods that scikit-learn adds to every estimator; its own documentation explains them.
 _INHERITED = {"get_params", "set_params", "get_metadata_routing", "set_output", "fit_transform"}
 
 
 def public_names():
-    """{name: object} of the top level of the package."""
+    """{name: object} of all names with pages of their own, as they follow ``skdp.``."""
     package = importlib.import_module("skdp")
-    return {name: getattr(package, name) for name in package.__all__ if name != "__version__"}
+    found = {name: getattr(package, name) for name in package.__all__}
+    for home, names in OUTSIDE.items():
+        module = importlib.import_module(f"skdp.{home}")
+        for name in names or module.__all__:
+            if name not in package.__all__:
+                found[f"{home}.{name}"] = getattr(module, name)
+    return found
 
 
 def sections():

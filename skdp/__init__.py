@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     )
     from .cluster import DPKMeans
     from .compose import PrivateClassifier, PrivateRegressor
-    from .datacube import CubePlan, DataCube
+    from .datacube import DataCube
     from .domain import (
         Categorical,
         Date,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         forbid,
         missing_together,
         only_if,
-        structure_from_data,
         total_of,
         within,
     )
@@ -43,30 +42,6 @@ if TYPE_CHECKING:
         RecordsLostError,
     )
     from .histogram import RangeTreeHistogram
-    from .kernels.dpcube.usefulness import sufficient_epsilon, usefulness
-    from .model_selection import (
-        PrivateConformalClassifier,
-        PrivateConformalRegressor,
-        PrivateGridSearchCV,
-        PrivateKFold,
-        ScoreReport,
-        make_private_scorer,
-        private_accuracy,
-        private_average_precision,
-        private_balanced_accuracy,
-        private_brier,
-        private_calibration_curve,
-        private_confusion_matrix,
-        private_cross_val_score,
-        private_f1,
-        private_log_loss,
-        private_mae,
-        private_mse,
-        private_r2,
-        private_roc_auc,
-        private_roc_curve,
-        private_score_report,
-    )
     from .models import (
         PrivateAdditiveClassifier,
         PrivateAdditiveRegressor,
@@ -81,8 +56,8 @@ if TYPE_CHECKING:
         SampleAggregate,
     )
     from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
-    from .quantiles import QuantileResult, private_quantiles
-    from .release import QueryResult, SkippedRecords, Synopsis
+    from .quantiles import private_quantiles
+    from .release import QueryResult, Synopsis
     from .selection import DPTopKSelector, most_frequent_items
     from .synthesis import (
         GridSynthesizer,
@@ -99,7 +74,6 @@ __all__ = [
     "DPKMeans",
     "DiffGenTransformer",
     "DPTopKSelector",
-    "CubePlan",
     "DataCube",
     "Date",
     "Datetime",
@@ -123,14 +97,10 @@ __all__ = [
     "PrivateAdditiveClassifier",
     "PrivateAdditiveRegressor",
     "PrivateClassifier",
-    "PrivateConformalClassifier",
-    "PrivateConformalRegressor",
     "PrivateDecisionTreeClassifier",
     "PrivateRandomForestClassifier",
     "SampleAggregate",
     "ProjectedHistogramTransformer",
-    "PrivateGridSearchCV",
-    "PrivateKFold",
     "PrivateLinearRegression",
     "PrivateLinearSVC",
     "PrivateLogisticRegression",
@@ -141,41 +111,19 @@ __all__ = [
     "PrivateRidge",
     "PrivateStandardScaler",
     "PublicTable",
-    "QuantileResult",
     "QueryResult",
     "RangeTreeHistogram",
-    "ScoreReport",
-    "SkippedRecords",
     "Synopsis",
     "Taxonomy",
     "Text",
     "at_most",
     "derived",
     "forbid",
-    "make_private_scorer",
     "missing_together",
-    "private_accuracy",
-    "private_average_precision",
-    "private_balanced_accuracy",
-    "private_brier",
-    "private_calibration_curve",
-    "private_confusion_matrix",
-    "private_cross_val_score",
-    "private_f1",
-    "private_log_loss",
-    "private_mae",
-    "private_mse",
-    "private_r2",
-    "private_roc_auc",
-    "private_roc_curve",
-    "private_score_report",
     "private_quantiles",
     "most_frequent_items",
     "only_if",
-    "structure_from_data",
     "total_of",
-    "sufficient_epsilon",
-    "usefulness",
     "within",
 ]
 
@@ -199,10 +147,7 @@ _HOMES = {
         "PrivateClassifier",
         "PrivateRegressor",
     ),
-    "datacube": (
-        "CubePlan",
-        "DataCube",
-    ),
+    "datacube": ("DataCube",),
     "domain": (
         "Categorical",
         "Date",
@@ -218,7 +163,6 @@ _HOMES = {
         "forbid",
         "missing_together",
         "only_if",
-        "structure_from_data",
         "total_of",
         "within",
     ),
@@ -230,30 +174,6 @@ _HOMES = {
         "RecordsLostError",
     ),
     "histogram": ("RangeTreeHistogram",),
-    "kernels.dpcube.usefulness": ("sufficient_epsilon", "usefulness"),
-    "model_selection": (
-        "PrivateConformalClassifier",
-        "PrivateConformalRegressor",
-        "PrivateGridSearchCV",
-        "PrivateKFold",
-        "ScoreReport",
-        "make_private_scorer",
-        "private_accuracy",
-        "private_average_precision",
-        "private_balanced_accuracy",
-        "private_brier",
-        "private_calibration_curve",
-        "private_confusion_matrix",
-        "private_cross_val_score",
-        "private_f1",
-        "private_log_loss",
-        "private_mae",
-        "private_mse",
-        "private_r2",
-        "private_roc_auc",
-        "private_roc_curve",
-        "private_score_report",
-    ),
     "models": (
         "PrivateAdditiveClassifier",
         "PrivateAdditiveRegressor",
@@ -271,13 +191,9 @@ _HOMES = {
         "PrivateQuantileClipper",
         "PrivateStandardScaler",
     ),
-    "quantiles": (
-        "QuantileResult",
-        "private_quantiles",
-    ),
+    "quantiles": ("private_quantiles",),
     "release": (
         "QueryResult",
-        "SkippedRecords",
         "Synopsis",
     ),
     "selection": (

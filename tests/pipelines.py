@@ -8,12 +8,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 import skdp
+from skdp.model_selection import make_private_scorer
 from skdp.preprocessing import as_numbers, as_texts
 
 ROWS = people(200)
 X, Y = ROWS.drop(columns="income"), ROWS["income"]
 INFERRED = skdp.Domain({name: DOMAIN[name] for name in DOMAIN.names}, inferred=True)
-PRIVATE_SCORE = skdp.make_private_scorer("accuracy", epsilon=0.1)
+PRIVATE_SCORE = make_private_scorer("accuracy", epsilon=0.1)
 
 
 def release(epsilon=1.0, **changes):

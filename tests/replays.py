@@ -23,6 +23,15 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp.audit._neighbours import CONTAINERS, ODD_VALUES, odd_pair
+from skdp.model_selection import (
+    PrivateConformalClassifier,
+    PrivateConformalRegressor,
+    PrivateGridSearchCV,
+    private_confusion_matrix,
+    private_cross_val_score,
+    private_score,
+    private_score_report,
+)
 
 INF, NAN = np.inf, np.nan
 LABEL = skdp.Categorical(["a", "b"])
@@ -210,7 +219,7 @@ class Branch:
     ) -> Iterator[tuple[str, str, int]]:
         """Containers and odd values, each with the column that holds the value."""
         names = [name for name in CONTAINERS if unit is None or name.startswith("columns")]
-        if self.name == "private_brier":
+        if self.name == "private_score, brier_score":
             names.remove("lists")  # probabilities of three labels are an array or a frame
         turn = zlib.crc32(self.name.encode())
         values = list(ODD_VALUES)
@@ -939,14 +948,14 @@ def composed() -> list[Branch]:
         return skdp.PrivateClassifier(encoded, release(epsilon), n_samples=60)
 
     def search(epsilon: float) -> Any:
-        return skdp.PrivateGridSearchCV(
+        return PrivateGridSearchCV(
             trees(epsilon),
             {"estimator__decisiontreeclassifier__max_depth": [1, 3]},
             epsilon=epsilon,
         )
 
     def two_releases(epsilon: float) -> Any:
-        return skdp.PrivateGridSearchCV(
+        return PrivateGridSearchCV(
             trees(epsilon), {"synthesizer__epsilon": [epsilon, epsilon / 2]}, epsilon=epsilon
         )
 
@@ -965,11 +974,11 @@ def composed() -> list[Branch]:
         )
 
     def regressor_search(epsilon: float) -> Any:
-        return skdp.PrivateGridSearchCV(
+        return PrivateGridSearchCV(
             regressor(epsilon),
             {"estimator": [DecisionTreeRegressor(max_depth=1), LinearRegression()]},
             epsilon=epsilon,
-            metric="mse",
+            metric="mean_squared_error",
             bounds=(0, 4),
         )
 
@@ -1025,7 +1034,7 @@ def composed() -> list[Branch]:
         *[
             Branch(
                 f"PrivateGridSearchCV, {strategy} of models that draw",
-                lambda epsilon, s=strategy: skdp.PrivateGridSearchCV(
+                lambda epsilon, s=strategy: PrivateGridSearchCV(
                     drawing(epsilon),
                     {"n_samples": [20, 30]},
                     epsilon=epsilon,
@@ -1040,9 +1049,7 @@ def composed() -> list[Branch]:
         Branch(
             "private_cross_val_score, models that draw",
             lambda epsilon: (
-                lambda data: skdp.private_cross_val_score(
-                    drawing(epsilon), *data, epsilon=epsilon, cv=3
-                )
+                lambda data: private_cross_val_score(drawing(epsilon), *data, epsilon=epsilon, cv=3)
             ),
             plane,
             claim=lambda epsilon: 3 * epsilon,
@@ -1050,9 +1057,7 @@ def composed() -> list[Branch]:
         Branch(
             "private_cross_val_score",
             lambda epsilon: (
-                lambda data: skdp.private_cross_val_score(
-                    trees(epsilon), *data, epsilon=epsilon, cv=3
-                )
+                lambda data: private_cross_val_score(trees(epsilon), *data, epsilon=epsilon, cv=3)
             ),
             labelled,
             claim=lambda epsilon: 3 * epsilon,
@@ -1094,7 +1099,7 @@ def metrics(same: Any) -> list[Branch]:
         return made
 
     def branch(name: str, x: Any, y: Any, **options: Any) -> Branch:
-        function = getattr(skdp, name.partition(",")[0])
+        function = getattr(skdp.model_selection, name.partition(",")[0])
         return Branch(
             name,
             lambda epsilon: lambda data: function(*data, epsilon=epsilon, **options),
@@ -1103,16 +1108,21 @@ def metrics(same: Any) -> list[Branch]:
             runs=4,
         )
 
+    def of(name: str, x: Any, y: Any, **options: Any) -> Branch:
+        return branch(f"private_score, {name}", x, y, metric=name.partition(",")[0], **options)
+
     def report(kind: str, model: Any, X: Any, y: Any, **options: Any) -> Branch:
         def make(epsilon: float) -> Any:
             def run(data: Any) -> Any:
                 more = dict(options)
                 if "group_labels" in more:
                     more["groups"] = [isinstance(v, Real) and v > 0 for v in data[1]]
-                made = skdp.private_score_report(
+                made = private_score_report(
                     model, *data, epsilon=epsilon, trained_elsewhere=True, **more
                 )
-                return made["mae"] if "bounds" in options else made.confusion_matrix()
+                return (
+                    made["mean_absolute_error"] if "bounds" in options else made.confusion_matrix()
+                )
 
             return run
 
@@ -1120,17 +1130,17 @@ def metrics(same: Any) -> list[Branch]:
 
     guess = np.where(score > 0.4, 1, 0)
     return [
-        branch("private_roc_auc", truth, score),
-        branch("private_average_precision", truth, score, score_range=(-1, 1)),
+        of("roc_auc", truth, score),
+        of("average_precision", truth, score, score_range=(-1, 1)),
         branch("private_roc_curve", truth, score),
         branch("private_calibration_curve", truth, score),
-        branch("private_f1", truth, guess),
-        branch("private_balanced_accuracy", truth, guess),
-        branch("private_log_loss", truth, both, interval="noise"),
-        branch("private_log_loss, sampling", truth, both, interval="population"),
-        branch("private_brier", truth, three, labels=[0, 1, 2]),
-        branch("private_mae", real, score, bounds=(0, 1)),
-        branch("private_r2", real, score, bounds=(0, 1)),
+        of("f1", truth, guess),
+        of("balanced_accuracy", truth, guess),
+        of("log_loss", truth, both, interval="noise"),
+        of("log_loss, sampling", truth, both, interval="population"),
+        of("brier_score", truth, three, labels=[0, 1, 2]),
+        of("mean_absolute_error", real, score, bounds=(0, 1)),
+        of("r2", real, score, bounds=(0, 1)),
         report("two labels", Fixed(2), both, truth, group_labels=[True]),
         report("three labels", Fixed(3), three, truth),
         report("numbers", Fixed(), both, real, bounds=(0, 1), group_labels=[True]),
@@ -1153,9 +1163,7 @@ def conformal() -> list[Branch]:
             "PrivateConformalClassifier",
             lambda epsilon: (
                 lambda data: (
-                    skdp.PrivateConformalClassifier(
-                        classifier, epsilon=epsilon, confidence_level=levels
-                    )
+                    PrivateConformalClassifier(classifier, epsilon=epsilon, confidence_level=levels)
                     .conformalize(*data)
                     .thresholds_
                 )
@@ -1169,7 +1177,7 @@ def conformal() -> list[Branch]:
             "PrivateConformalRegressor",
             lambda epsilon: (
                 lambda data: (
-                    skdp.PrivateConformalRegressor(
+                    PrivateConformalRegressor(
                         regressor, epsilon=epsilon, confidence_level=levels, bounds=(0, 4)
                     )
                     .conformalize(*data)
@@ -1287,8 +1295,8 @@ def scores() -> list[Branch]:
             runs=12,
         ),
         Branch(
-            "private_accuracy",
-            lambda epsilon: lambda data: skdp.private_accuracy(*data, epsilon=epsilon),
+            "private_score, accuracy",
+            lambda epsilon: lambda data: private_score(*data, metric="accuracy", epsilon=epsilon),
             pairs,
             claim=same,
             runs=12,
@@ -1296,15 +1304,19 @@ def scores() -> list[Branch]:
         Branch(
             "private_confusion_matrix",
             lambda epsilon: (
-                lambda data: skdp.private_confusion_matrix(*data, labels=[0, 1], epsilon=epsilon)
+                lambda data: private_confusion_matrix(*data, labels=[0, 1], epsilon=epsilon)
             ),
             pairs,
             claim=same,
             runs=12,
         ),
         Branch(
-            "private_mse",
-            lambda epsilon: lambda data: skdp.private_mse(*data, bounds=(0, 1), epsilon=epsilon),
+            "private_score, mean_squared_error",
+            lambda epsilon: (
+                lambda data: private_score(
+                    *data, metric="mean_squared_error", bounds=(0, 1), epsilon=epsilon
+                )
+            ),
             numbers,
             claim=same,
             runs=12,
@@ -1459,9 +1471,9 @@ PARTS = {
     "classification.projection.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
     "classification.privpfc._PrivPfC._choose, discrete_laplace": "total",
     "compose.classifier._DefaultClassifier.fit, discrete_laplace": "rows",
-    "model_selection._compare.Judge.best, selection": "choice",
-    "model_selection._compare.Judge.better, top_k": "choice",
-    "model_selection._compare.Judge.noisy_score, discrete_laplace": "choice",
+    "model_selection._search.Judge.best, selection": "choice",
+    "model_selection._search.Judge.better, top_k": "choice",
+    "model_selection._search.Judge.noisy_score, discrete_laplace": "choice",
     "kernels.additive.calibration.calibrate, discrete_laplace": "model",
     "kernels.additive.first.measure_columns, discrete_laplace": "model",
     "kernels.additive.pairs._choose, selection": "model",

@@ -961,7 +961,7 @@ def test_entries_are_sound(name):
     for n_trials in (case.quick_trials, case.n_trials):
         assert reachable_epsilon(n_trials, 0.9999) > 2 * claim
     public = {*mechanisms.__all__, *skdp.__all__, *skdp.quality.__all__}
-    public |= {*skdp.preprocessing.__all__}
+    public |= {*skdp.preprocessing.__all__, *skdp.model_selection.__all__}
     assert name.split(",")[0] in public
 
 

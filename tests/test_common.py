@@ -93,8 +93,8 @@ def spend():
     for name in mechanisms.__all__:
         if "random_state" in inspect.signature(getattr(mechanisms, name)).parameters:
             yield name
-    for name in skdp.__all__:
-        item = getattr(skdp, name)
+    for home, name in [(h, n) for h in (skdp, skdp.model_selection) for n in h.__all__]:
+        item = getattr(home, name)
         if isinstance(item, type) and issubclass(item, BaseEstimator):
             if "epsilon" in inspect.signature(item).parameters:
                 yield name

@@ -28,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import skdp
 from skdp.compose import base
+from skdp.model_selection import PrivateGridSearchCV, private_cross_val_score
 
 ROWS = people(3000)
 X, Y = ROWS.drop(columns="income"), ROWS["income"]
@@ -406,9 +407,9 @@ def test_what_cannot_be_trained_is_refused_before_the_charge(changes, error, mes
         model.fit(X.iloc[:0], Y.iloc[:0])
     assert ledger.spent == 0
     with pytest.raises(error, match=f"(?s){message}"):
-        skdp.PrivateGridSearchCV(model, {}, ledger=ledger).fit(X, Y)
+        PrivateGridSearchCV(model, {}, ledger=ledger).fit(X, Y)
     with pytest.raises(error, match=f"(?s){message}"):
-        skdp.private_cross_val_score(model, X, Y, epsilon=1, ledger=ledger)
+        private_cross_val_score(model, X, Y, epsilon=1, ledger=ledger)
     assert ledger.spent == 0
 
 
@@ -464,7 +465,7 @@ def test_a_candidate_that_cannot_be_trained_is_left_out():
         encoded(DecisionTreeClassifier()), clone(RELEASE).set_params(ledger=ledger)
     )
     grid = {"estimator": [encoded(Fails()), encoded(DecisionTreeClassifier(max_depth=3))]}
-    search = skdp.PrivateGridSearchCV(model, grid, epsilon=1)
+    search = PrivateGridSearchCV(model, grid, epsilon=1)
     with pytest.warns(UserWarning, match="Candidate 0 is left out.*too many rows"):
         # Shown, not raised: an error would lose what was paid for.
         warnings.filterwarnings("error", message="Candidate")
@@ -474,7 +475,7 @@ def test_a_candidate_that_cannot_be_trained_is_left_out():
         pytest.warns(UserWarning, match="left out"),
         pytest.raises(skdp.exceptions.TrainingError) as error,
     ):
-        skdp.PrivateGridSearchCV(
+        PrivateGridSearchCV(
             clone(model).set_params(synthesizer__ledger=None), {"estimator": [encoded(Fails())]}
         ).fit(X, Y)
     assert error.value.synthesizer.synopsis_ is not None

@@ -24,6 +24,7 @@ from skdp.inspection import assert_private, privacy_report
 from skdp.kernels import conformal
 from skdp.kernels.conformal import BINS, ScoreCounts, covered_bins, margin_of, measure_scores
 from skdp.mechanisms import discrete_laplace
+from skdp.model_selection import PrivateConformalClassifier, PrivateConformalRegressor
 
 N = 600
 rng = np.random.default_rng(0)
@@ -157,9 +158,7 @@ def test_mean_coverage_is_at_least_nominal(shape, n, epsilon):
 
 def test_sets_have_the_shape_and_the_price_of_one_release(fitted):
     ledger = skdp.PrivacyLedger(1)
-    sets = skdp.PrivateConformalClassifier(
-        fitted, epsilon=1, confidence_level=[0.5, 0.9], ledger=ledger
-    )
+    sets = PrivateConformalClassifier(fitted, epsilon=1, confidence_level=[0.5, 0.9], ledger=ledger)
     assert not hasattr(sets, "thresholds_")
     with pytest.raises(NotFittedError):
         sets.predict_set(X)
@@ -184,7 +183,7 @@ def test_intervals_lie_in_the_declared_range():
     made = skdp.MarginalSynthesizer(2, domain=SQUARE)
     model = skdp.PrivateRegressor(LinearRegression(), made, target_range=(0, 3))
     model.fit(X[HALF[0]], target[HALF[0]])
-    found = skdp.PrivateConformalRegressor(model, epsilon=4, confidence_level=[0.6, 0.95])
+    found = PrivateConformalRegressor(model, epsilon=4, confidence_level=[0.6, 0.95])
     values, ends = found.conformalize(X[HALF[1]], target[HALF[1]]).predict_interval(X)
     assert values.shape == (N,) and ends.shape == (N, 2, 2)
     assert ends.min() >= 0 and ends.max() <= 3
@@ -195,42 +194,42 @@ def test_intervals_lie_in_the_declared_range():
     domain = SQUARE.with_attribute("y", skdp.Numeric(0, 3))
     declared = skdp.MarginalSynthesizer(2, domain=domain, target="y")
     again = skdp.PrivateRegressor(LinearRegression(), declared).fit(X, target)
-    assert skdp.PrivateConformalRegressor(again)._range(again) == (0.0, 3.0)
+    assert PrivateConformalRegressor(again)._range(again) == (0.0, 3.0)
 
 
 def test_it_may_fit_the_estimator_itself():
-    sets = skdp.PrivateConformalClassifier(release(), epsilon=1, prefit=False)
+    sets = PrivateConformalClassifier(release(), epsilon=1, prefit=False)
     with pytest.raises(NotFittedError):
         sets.conformalize(X, Y)
     sets.fit(X[HALF[0]], Y[HALF[0]]).conformalize(X[HALF[1]], Y[HALF[1]])
     assert sets.predict_set(X)[1].shape == (N, 2, 1)
     assert privacy_report(sets).epsilon == 2
     with pytest.raises(ValueError, match="prefit"):
-        skdp.PrivateConformalClassifier(release()).fit(X, Y)
+        PrivateConformalClassifier(release()).fit(X, Y)
 
 
 def test_only_releases_are_private(fitted):
-    assert_private(skdp.PrivateConformalClassifier(fitted))
-    assert privacy_report(skdp.PrivateConformalClassifier(fitted, epsilon=0.25)).epsilon == 0.25
-    assert_private(skdp.PrivateConformalClassifier(FrozenEstimator(fitted)))
-    assert_private(skdp.PrivateConformalClassifier(release(), prefit=False))
+    assert_private(PrivateConformalClassifier(fitted))
+    assert privacy_report(PrivateConformalClassifier(fitted, epsilon=0.25)).epsilon == 0.25
+    assert_private(PrivateConformalClassifier(FrozenEstimator(fitted)))
+    assert_private(PrivateConformalClassifier(release(), prefit=False))
     on_true_rows = LogisticRegression().fit(X, Y)
     for leaky in (on_true_rows, make_pipeline(StandardScaler(), fitted), release()):
-        assert not privacy_report(skdp.PrivateConformalClassifier(leaky)).private
-    assert not privacy_report(skdp.PrivateConformalClassifier(on_true_rows, prefit=False)).private
-    assert not privacy_report(skdp.PrivateConformalClassifier(fitted, random_state=1)).private
+        assert not privacy_report(PrivateConformalClassifier(leaky)).private
+    assert not privacy_report(PrivateConformalClassifier(on_true_rows, prefit=False)).private
+    assert not privacy_report(PrivateConformalClassifier(fitted, random_state=1)).private
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda m: skdp.PrivateConformalClassifier(m, confidence_level=1), "confidence_level"),
-        (lambda m: skdp.PrivateConformalClassifier(m, confidence_level=[]), "confidence_level"),
-        (lambda m: skdp.PrivateConformalClassifier(m, epsilon=0), "epsilon"),
-        (lambda m: skdp.PrivateConformalClassifier(DummyRegressor().fit(X, X["a"])), "proba"),
-        (lambda m: skdp.PrivateConformalRegressor(DummyRegressor().fit(X, X["a"])), "no range"),
-        (lambda m: skdp.PrivateConformalRegressor(m, bounds=(1, 0)), "bounds"),
-        (lambda m: skdp.PrivateConformalClassifier(DummyClassifier()), "not fitted"),
+        (lambda m: PrivateConformalClassifier(m, confidence_level=1), "confidence_level"),
+        (lambda m: PrivateConformalClassifier(m, confidence_level=[]), "confidence_level"),
+        (lambda m: PrivateConformalClassifier(m, epsilon=0), "epsilon"),
+        (lambda m: PrivateConformalClassifier(DummyRegressor().fit(X, X["a"])), "proba"),
+        (lambda m: PrivateConformalRegressor(DummyRegressor().fit(X, X["a"])), "no range"),
+        (lambda m: PrivateConformalRegressor(m, bounds=(1, 0)), "bounds"),
+        (lambda m: PrivateConformalClassifier(DummyClassifier()), "not fitted"),
     ],
 )
 def test_wrong_parameters_cost_nothing(fitted, make, message):
@@ -238,20 +237,20 @@ def test_wrong_parameters_cost_nothing(fitted, make, message):
     with pytest.raises(ValueError, match=message):
         make(fitted).set_params(ledger=ledger).conformalize(X, Y)
     with pytest.raises(ValueError, match="requires y"):
-        skdp.PrivateConformalClassifier(fitted, ledger=ledger).conformalize(X, None)
+        PrivateConformalClassifier(fitted, ledger=ledger).conformalize(X, None)
     with pytest.raises(ValueError, match="labels"):
-        skdp.PrivateConformalClassifier(fitted, ledger=ledger).conformalize(X, Y[:5])
+        PrivateConformalClassifier(fitted, ledger=ledger).conformalize(X, Y[:5])
     assert ledger.spent == 0
 
 
 def test_a_budget_that_is_too_small_is_refused_unread(fitted):
-    sets = skdp.PrivateConformalClassifier(fitted, epsilon=2, ledger=skdp.PrivacyLedger(1))
+    sets = PrivateConformalClassifier(fitted, epsilon=2, ledger=skdp.PrivacyLedger(1))
     with pytest.raises(skdp.BudgetExceededError):
         sets.conformalize(X, Y)
     # By default the ledger of the model pays.
     book = skdp.PrivacyLedger(3)
     model = release(ledger=book).fit(X, Y)
-    skdp.PrivateConformalClassifier(model, epsilon=1.5).conformalize(X, Y)
+    PrivateConformalClassifier(model, epsilon=1.5).conformalize(X, Y)
     assert book.spent == Fraction(5, 2)
 
 
@@ -297,14 +296,14 @@ def test_rows_on_which_a_model_fails_have_the_largest_score(monkeypatch):
 
     monkeypatch.setattr("skdp.model_selection._conformal.measure_scores", exactly)
     rows = np.array([[0.5], [0.95], [0.05], [0.5], [0.5]])
-    sets = skdp.PrivateConformalClassifier(Moody().fit(None, None), epsilon=1)
+    sets = PrivateConformalClassifier(Moody().fit(None, None), epsilon=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         # The last two have labels that nobody declared; they are left out.
         sets.conformalize(rows, np.array([0, 0, 1, 7, None], dtype=object))
         assert seen[-1].tolist() == [63, 255, 255]
         assert sets.predict_set([[0.05], [0.5]])[1].all()
-    intervals = skdp.PrivateConformalRegressor(NoNumber().fit(None, None), bounds=(0, 1))
+    intervals = PrivateConformalRegressor(NoNumber().fit(None, None), bounds=(0, 1))
     intervals.conformalize([[0.0], [0.6], [0.8], [0.7]], [0.5, np.inf, np.nan, "x"])
     # An error of 0.4 of the range lies in the bin that begins at (188 / 256) ** 3.
     assert seen[-1].tolist() == [188, 255]
@@ -319,17 +318,17 @@ def test_rows_on_which_a_model_fails_have_the_largest_score(monkeypatch):
 def test_hardly_any_rows_and_many_classes_give_full_sets(n):
     labels = np.repeat(np.arange(40), 3)
     model = DecisionTreeClassifier().fit(np.zeros((120, 1)), labels)
-    sets = skdp.PrivateConformalClassifier(model, epsilon=1)
+    sets = PrivateConformalClassifier(model, epsilon=1)
     sets.conformalize(np.zeros((n, 1)), labels[:n])
     assert sets.predict_set(np.zeros((2, 1)))[1].all()
     one = DummyClassifier().fit(np.zeros((2, 1)), ["only", "only"])
-    single = skdp.PrivateConformalClassifier(one).conformalize(np.zeros((n, 1)), ["only"] * n)
+    single = PrivateConformalClassifier(one).conformalize(np.zeros((n, 1)), ["only"] * n)
     assert single.predict_set(np.zeros((2, 1)))[1].shape == (2, 1, 1)
 
 
 def test_copies_and_files(fitted):
     ledger = skdp.PrivacyLedger()
-    sets = skdp.PrivateConformalClassifier(fitted, ledger=ledger, epsilon=1)
+    sets = PrivateConformalClassifier(fitted, ledger=ledger, epsilon=1)
     assert clone(sets).ledger is ledger and not hasattr(clone(sets), "thresholds_")
     sets.conformalize(X, Y)
     loaded = pickle.loads(pickle.dumps(sets))
@@ -337,7 +336,7 @@ def test_copies_and_files(fitted):
     with pytest.raises(skdp.exceptions.LedgerError):
         loaded.conformalize(X, Y)
     with pytest.warns(skdp.exceptions.InsecureSeedWarning):
-        seeded = skdp.PrivateConformalClassifier(fitted, random_state=5).conformalize(X, Y)
+        seeded = PrivateConformalClassifier(fitted, random_state=5).conformalize(X, Y)
     assert seeded.privacy_loss_.seeded and "5" not in repr(seeded.random_state)
     assert "will spend" in sets.set_params(epsilon=1)._price_text()
 
@@ -357,11 +356,9 @@ def test_coverage_of_new_rows_is_at_least_nominal(level):
     found = []
     for _ in range(200):
         rows, label, number = draw(500)
-        sets = skdp.PrivateConformalClassifier(tree, epsilon=1, confidence_level=level)
+        sets = PrivateConformalClassifier(tree, epsilon=1, confidence_level=level)
         inside = sets.conformalize(rows, label).predict_set(new)[1][..., 0]
-        ends = skdp.PrivateConformalRegressor(
-            line, epsilon=1, confidence_level=level, bounds=(0, 1)
-        )
+        ends = PrivateConformalRegressor(line, epsilon=1, confidence_level=level, bounds=(0, 1))
         low, high = ends.conformalize(rows, number).predict_interval(new)[1][..., 0].T
         found.append(
             [

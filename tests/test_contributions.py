@@ -20,6 +20,7 @@ from skdp._random import noise_source
 from skdp.audit import AUDITS, audit
 from skdp.exceptions import DomainError
 from skdp.inspection import privacy_report
+from skdp.model_selection import PrivateKFold, private_cross_val_score
 from skdp.rows import Contributions, CountTable, as_frame, code_rows, count_rows, read_rows
 
 DOMAIN = Domain({"kind": Categorical(["a", "b"]), "level": Numeric(0, 9, integer=True)})
@@ -283,8 +284,8 @@ def test_folds_and_classifiers_refuse():
     with pytest.raises(ValueError, match="FrozenEstimator"):
         model.fit(frame[["age", "who"]], frame["sex"])
     with pytest.raises(ValueError, match="Choose on synthetic rows"):
-        skdp.private_cross_val_score(model, frame[["age", "who"]], frame["sex"], epsilon=1, cv=3)
-    report = privacy_report(model, cv=skdp.PrivateKFold(3))
+        private_cross_val_score(model, frame[["age", "who"]], frame["sex"], epsilon=1, cv=3)
+    report = privacy_report(model, cv=PrivateKFold(3))
     assert report.cv_epsilon == 3
 
 

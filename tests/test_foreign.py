@@ -98,6 +98,12 @@ from skdp._pipelines import Range, Refusal, carries, library, replaced, row_by_r
 from skdp.audit import replay
 from skdp.audit._cases_pipelines import SILENT_STEPS, outcomes, tables
 from skdp.inspection import assert_private, privacy_report
+from skdp.model_selection import (
+    PrivateGridSearchCV,
+    PrivateKFold,
+    make_private_scorer,
+    private_cross_val_score,
+)
 from skdp.rows import as_frame
 
 imblearn = pytest.importorskip("imblearn")
@@ -467,7 +473,7 @@ HOSTILE = {
     "frozen, among many candidates for true rows": GridSearchCV(
         model(Pipeline([("a", SVC())])),
         {"estimator__a": [HIDDEN], "estimator__a__C": range(1, 20_000)},
-        cv=skdp.PrivateKFold(2),
+        cv=PrivateKFold(2),
         scoring=PRIVATE_SCORE,
     ),
     "drawn by an unknown object": model(
@@ -748,13 +754,13 @@ HOSTILE = {
     "seeded folds": GridSearchCV(
         model(),
         {"estimator__C": [1, 2]},
-        cv=skdp.PrivateKFold(3, random_state=0),
+        cv=PrivateKFold(3, random_state=0),
         scoring=PRIVATE_SCORE,
     ),
     "scores that say they are private": GridSearchCV(
         model(),
         {"estimator__C": [1, 2]},
-        cv=skdp.PrivateKFold(3),
+        cv=PrivateKFold(3),
         scoring=types.SimpleNamespace(_score_epsilon=0),
     ),
     "folds that say they are secret": GridSearchCV(
@@ -766,17 +772,17 @@ HOSTILE = {
     "a choice by a closure": GridSearchCV(
         model(),
         {"estimator__C": [1, 2]},
-        cv=skdp.PrivateKFold(3),
+        cv=PrivateKFold(3),
         scoring=PRIVATE_SCORE,
         refit=closes_over(NUMBERS),
     ),
-    "candidates that change": skdp.PrivateGridSearchCV(
+    "candidates that change": PrivateGridSearchCV(
         model(), {"estimator__C": Tricky([1, 2])}, epsilon=0.1
     ),
     "a domain drawn by a search": RandomizedSearchCV(
         model(),
         {"synthesizer__domain": uniform()},
-        cv=skdp.PrivateKFold(3),
+        cv=PrivateKFold(3),
         scoring=PRIVATE_SCORE,
     ),
     # inferred domains, rebuilt
@@ -965,9 +971,7 @@ HONEST = {
     "privately scaled": (front(private_scaler), 1.5),
     "sampled": (make_sampling_pipeline(release(), StandardScaler(), SVC()), 1),
     "a private search": (
-        skdp.PrivateGridSearchCV(
-            model(SVC()), {"estimator__C": np.logspace(-2, 2, 3)}, epsilon=0.5
-        ),
+        PrivateGridSearchCV(model(SVC()), {"estimator__C": np.logspace(-2, 2, 3)}, epsilon=0.5),
         1.5,
     ),
     "a search with private scores": (
@@ -975,8 +979,8 @@ HONEST = {
             model(SVC()),
             {"estimator__C": uniform(0, 1)},
             n_iter=2,
-            cv=skdp.PrivateKFold(2),
-            scoring=skdp.make_private_scorer("accuracy", epsilon=0.5),
+            cv=PrivateKFold(2),
+            scoring=make_private_scorer("accuracy", epsilon=0.5),
         ),
         5 + 2,
     ),
@@ -1145,15 +1149,15 @@ def seed_of_the_mean(X):
 def test_a_name_is_no_seed():
     steps = [("seed", applied(seed_of_the_mean)), ("m", model(DummyClassifier()))]
     with pytest.raises(ValueError, match="is not private"):
-        skdp.private_cross_val_score(Pipeline(steps), NUMBERS, Y, epsilon=1)
-    search = skdp.PrivateGridSearchCV(Pipeline(steps), {"m__estimator__strategy": ["prior"]})
+        private_cross_val_score(Pipeline(steps), NUMBERS, Y, epsilon=1)
+    search = PrivateGridSearchCV(Pipeline(steps), {"m__estimator__strategy": ["prior"]})
     with pytest.raises(ValueError, match="is not private"):
         search.fit(NUMBERS, Y)
 
 
 def test_seeded_folds_are_no_secret():
-    secret = privacy_report(model(), cv=skdp.PrivateKFold(4))
-    known = privacy_report(model(), cv=skdp.PrivateKFold(4, random_state=0))
+    secret = privacy_report(model(), cv=PrivateKFold(4))
+    known = privacy_report(model(), cv=PrivateKFold(4, random_state=0))
     assert (secret.cv_epsilon, known.cv_epsilon) == (3, 4)
     assert any("come from a seed" in note for note in known.notes)
 

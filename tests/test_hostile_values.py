@@ -27,6 +27,15 @@ from sklearn.tree import DecisionTreeClassifier
 import skdp
 from skdp.audit import replay
 from skdp.audit._neighbours import ODD_VALUES
+from skdp.model_selection import (
+    PrivateConformalRegressor,
+    PrivateGridSearchCV,
+    PrivateKFold,
+    make_private_scorer,
+    private_confusion_matrix,
+    private_cross_val_score,
+    private_score,
+)
 from skdp.model_selection._guard import TABLE, draw_places, predictions
 from skdp.rows import as_column, as_labels, row_taker
 
@@ -139,8 +148,10 @@ def test_no_score_underflows():
     scores = np.array([5e-324, 1.0] * 50)
     ledger = skdp.PrivacyLedger()
     with np.errstate(all="raise"):
-        error = skdp.private_mse(scores, 0 * scores, bounds=(0, 1), epsilon=100, ledger=ledger)
-        area = skdp.private_roc_auc([0, 1] * 50, scores, epsilon=100, ledger=ledger)
+        error = private_score(
+            scores, 0 * scores, "mean_squared_error", bounds=(0, 1), epsilon=100, ledger=ledger
+        )
+        area = private_score([0, 1] * 50, scores, "roc_auc", epsilon=100, ledger=ledger)
     assert float(error) == pytest.approx(0.5, abs=0.05) and float(area) > 0.9
     assert ledger.spent == 200
 
@@ -156,16 +167,17 @@ def test_no_long_double_warns(recwarn):
     assert release.count("kind == 2") == pytest.approx(20, abs=1)
 
 
-@pytest.mark.parametrize("score", [skdp.private_mse, skdp.private_mae, skdp.private_r2])
-@pytest.mark.parametrize("odd", ["y_true", "y_pred"])
-def test_complex_numbers_are_refused_before_the_charge(score, odd):
-    y = {"y_true": np.zeros(3), "y_pred": np.zeros(3)}
+@pytest.mark.parametrize("metric", ["mean_squared_error", "mean_absolute_error", "r2"])
+@pytest.mark.parametrize("odd", ["y_true", "y"])
+def test_complex_numbers_are_refused_before_the_charge(metric, odd):
     ledger = skdp.PrivacyLedger()
+    given = {"metric": metric, "bounds": (0, 1), "epsilon": 1, "ledger": ledger}
+    given |= {"y_true": np.zeros(3), "y": np.zeros(3)}
     with pytest.raises(ValueError, match="[Cc]omplex"):
-        score(**{**y, odd: np.zeros(3, complex)}, bounds=(0, 1), epsilon=1, ledger=ledger)
+        private_score(**{**given, odd: np.zeros(3, complex)})
     assert ledger.spent == 0
     # pandas takes the type of a Series from the records: one of them must not decide.
-    score(**{**y, odd: pd.Series(np.zeros(3, complex))}, bounds=(0, 1), epsilon=1, ledger=ledger)
+    private_score(**{**given, odd: pd.Series(np.zeros(3, complex))})
     assert ledger.spent == 1
 
 
@@ -190,11 +202,13 @@ def test_labels_are_read_entry_by_entry(container, position):
     release = skdp.GridSynthesizer(1, domain=DOMAIN, target="income", rule=1, ledger=ledger)
     release.fit(rows, container(labels))
     truth = ["low"] * 30
-    skdp.private_accuracy(container(labels), container(labels), epsilon=0.5, ledger=ledger)
-    skdp.private_confusion_matrix(
+    private_score(container(labels), container(labels), "accuracy", epsilon=0.5, ledger=ledger)
+    private_confusion_matrix(
         container(labels), truth, labels=["low", "high"], epsilon=0.5, ledger=ledger
     )
-    skdp.private_mse(container(labels), [1.0] * 30, bounds=(0, 1), epsilon=1, ledger=ledger)
+    private_score(
+        container(labels), [1.0] * 30, "mean_squared_error", bounds=(0, 1), epsilon=1, ledger=ledger
+    )
     assert ledger.spent == 3
 
 
@@ -205,7 +219,7 @@ def test_one_nested_label_changes_no_other():
     for odd in (["low", "high"], [], [["low"]], None, "low"):
         labels = as_labels([*column, odd])
         assert labels[:100].tolist() == ["low", "high"] * 50
-    score = skdp.private_accuracy([*column, [1, 2]], ["low"] * 101, epsilon=10_000)
+    score = private_score([*column, [1, 2]], ["low"] * 101, "accuracy", epsilon=10_000)
     assert float(score) == pytest.approx(50 / 101)
 
 
@@ -213,7 +227,7 @@ def test_one_nested_label_changes_no_other():
 def test_containers_that_are_no_column_are_refused_before_the_charge(y):
     ledger = skdp.PrivacyLedger()
     with pytest.raises((TypeError, ValueError)):
-        skdp.private_accuracy(y, ["a", "b"], epsilon=1, ledger=ledger)
+        private_score(y, ["a", "b"], "accuracy", epsilon=1, ledger=ledger)
     with pytest.raises((TypeError, ValueError)):
         skdp.GridSynthesizer(1, domain=DOMAIN, target="income", ledger=ledger).fit(
             people(2).drop(columns="income"), y
@@ -377,9 +391,9 @@ class Answers(BaseEstimator):
 )
 def test_odd_predictions_are_wrong(answer, right):
     X, y = np.zeros((3, 1)), np.zeros(3, dtype=int)
-    scorer = skdp.make_private_scorer("accuracy", epsilon=10_000)
+    scorer = make_private_scorer("accuracy", epsilon=10_000)
     assert scorer(Answers(answer), X, y) == right
-    loss = skdp.make_private_scorer("mse", epsilon=1e6, bounds=(0, 2))
+    loss = make_private_scorer("mean_squared_error", epsilon=1e6, bounds=(0, 2))
     # Text is read as numbers are; an infinite one is clipped to the largest.
     worst = 4 if not right and "'0'" not in repr(answer(X)) else 0
     assert loss(Answers(answer), X, y) == pytest.approx(-worst, abs=0.01)
@@ -401,7 +415,7 @@ def test_scorers_take_every_container(library):
     tree = DecisionTreeClassifier(max_depth=1)
     to_numpy = FunctionTransformer(lambda rows: rows if library == "sparse" else np.asarray(rows))
     model = make_pipeline(to_numpy, tree).fit(X, truth)
-    scorer = skdp.make_private_scorer(epsilon=10_000)
+    scorer = make_private_scorer(epsilon=10_000)
     y = pytest.importorskip("polars").Series(truth) if library == "polars" else list(truth)
     assert scorer(model, X, y) == 1
 
@@ -410,7 +424,7 @@ def test_no_truth_equals_the_answer_of_a_row_that_fails():
     def fail(X):
         raise ValueError(SECRET)
 
-    scorer = skdp.make_private_scorer("accuracy", epsilon=10_000)
+    scorer = make_private_scorer("accuracy", epsilon=10_000)
     for truth in ([None] * 4, [np.nan] * 4, objects([np.nan] * 4), pd.array([pd.NA] * 4)):
         assert scorer(Answers(fail), np.zeros((4, 1)), truth) == 0
 
@@ -448,22 +462,22 @@ def test_the_inner_estimator_does_raise():
 def test_no_exception_and_no_warning_tells_a_value(task, capfd):
     rows, labels = secretive(), [*Y, "low"]
     ledger = skdp.PrivacyLedger()
-    scorer = skdp.make_private_scorer(epsilon=100, ledger=ledger)
+    scorer = make_private_scorer(epsilon=100, ledger=ledger)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if task == "scorer":
             result = scorer(private().fit(X, Y), rows, labels)
         elif task == "search":
             grid = {"estimator__decisiontreeclassifier__max_depth": [1, 2]}
-            skdp.PrivateGridSearchCV(private(), grid, ledger=ledger).fit(rows, labels)
+            PrivateGridSearchCV(private(), grid, ledger=ledger).fit(rows, labels)
             result = 1.0
         elif task == "cross-validation":
-            result = skdp.private_cross_val_score(
+            result = private_cross_val_score(
                 private(), rows, labels, epsilon=100, cv=2, ledger=ledger
             ).value
         else:
             grid = {"estimator__decisiontreeclassifier__max_depth": [1, 2]}
-            search = GridSearchCV(private(), grid, cv=skdp.PrivateKFold(2), scoring=scorer)
+            search = GridSearchCV(private(), grid, cv=PrivateKFold(2), scoring=scorer)
             result = search.fit(rows, labels).cv_results_["mean_test_score"]
     assert np.isfinite(result).all() and np.all(np.asarray(result) > 0.5)
     assert ledger.spent > 0
@@ -473,7 +487,7 @@ def test_no_exception_and_no_warning_tells_a_value(task, capfd):
 
 def test_a_failing_row_leaves_no_context():
     ledger = skdp.PrivacyLedger(1)
-    scorer = skdp.make_private_scorer(epsilon=1, ledger=ledger)
+    scorer = make_private_scorer(epsilon=1, ledger=ledger)
     model = private().fit(X, Y)
     scorer(model, secretive(), [*Y, "low"])
     with pytest.raises(skdp.BudgetExceededError) as error:
@@ -488,7 +502,7 @@ def test_warnings_of_predict_stay_inside_even_where_they_are_errors():
         np.float64(1) / np.zeros(len(X))
         return np.zeros(len(X))
 
-    scorer = skdp.make_private_scorer(epsilon=10_000)
+    scorer = make_private_scorer(epsilon=10_000)
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
         assert scorer(Answers(warn), np.zeros((3, 1)), np.zeros(3)) == 1
@@ -502,9 +516,9 @@ def test_what_is_no_exception_stays_inside(error):
         return np.zeros(len(X))
 
     rows = np.arange(10.0)[:, None]
-    scorer = skdp.make_private_scorer(epsilon=10_000)
+    scorer = make_private_scorer(epsilon=10_000)
     assert scorer(Answers(fail), rows, np.zeros(10)) == 0.6
-    sets = skdp.PrivateConformalRegressor(Answers(fail), epsilon=10_000, bounds=(0, 1))
+    sets = PrivateConformalRegressor(Answers(fail), epsilon=10_000, bounds=(0, 1))
     assert np.isfinite(sets.conformalize(rows, np.zeros(10)).thresholds_).all()
     # Labels that cannot be compared count as wrong.
     assert scorer(Answers(lambda X: np.zeros(len(X))), rows[:2], [0, Panics(0)]) == 0.5
@@ -522,7 +536,7 @@ def test_a_panic_of_polars_does_not_get_out():
     def panic(value):
         raise polars.exceptions.PanicException(SECRET)
 
-    scorer = skdp.make_private_scorer(epsilon=10_000)
+    scorer = make_private_scorer(epsilon=10_000)
     assert scorer(Answers(fail), np.zeros((3, 1)), np.zeros(3)) == 0
 
 
@@ -530,7 +544,7 @@ def test_predictions_that_draw_tell_no_number_of_rows():
     def draw(X):
         return np.where(np.random.random(len(X)) < 0.5, 0, [random.random() > 2])  # noqa: NPY002
 
-    scorer = skdp.make_private_scorer(epsilon=10_000)
+    scorer = make_private_scorer(epsilon=10_000)
     later = set()
     for n_rows in (1, 3_000):
         np.random.seed(1)  # noqa: NPY002
@@ -544,7 +558,7 @@ def test_true_rows_are_predicted_after_the_charge():
     called = []
     model = Answers(lambda X: called.append(len(X)) or np.zeros(len(X)))
     ledger = skdp.PrivacyLedger(1)
-    scorer = skdp.make_private_scorer(epsilon=2, ledger=ledger)
+    scorer = make_private_scorer(epsilon=2, ledger=ledger)
     with pytest.raises(skdp.BudgetExceededError):
         scorer(model, np.zeros((3, 1)), np.zeros(3))
     assert called == []
@@ -565,7 +579,7 @@ def test_models_that_can_predict_nothing_are_refused_before_the_charge(
 ):
     ledger = skdp.PrivacyLedger()
     with pytest.raises((ValueError, TypeError), match=message):
-        skdp.make_private_scorer(epsilon=1, ledger=ledger)(model, rows, labels)
+        make_private_scorer(epsilon=1, ledger=ledger)(model, rows, labels)
     assert ledger.spent == 0
 
 
@@ -575,16 +589,16 @@ def test_models_that_can_predict_nothing_are_refused_before_the_charge(
 def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
     ledger = skdp.PrivacyLedger()
     with pytest.raises(ValueError, match="bounds"):
-        skdp.private_mse([1.0], [1.0], bounds=bounds, epsilon=1, ledger=ledger)
+        private_score([1.0], [1.0], "mean_squared_error", bounds=bounds, epsilon=1, ledger=ledger)
     with pytest.raises(ValueError, match="bounds"):
-        skdp.make_private_scorer("mse", bounds=bounds, epsilon=1, ledger=ledger)
-    search = skdp.PrivateGridSearchCV(
-        private(), {"n_samples": [5]}, metric="mse", bounds=bounds, ledger=ledger
+        make_private_scorer("mean_squared_error", bounds=bounds, epsilon=1, ledger=ledger)
+    search = PrivateGridSearchCV(
+        private(), {"n_samples": [5]}, metric="mean_squared_error", bounds=bounds, ledger=ledger
     )
     with pytest.raises(ValueError, match="bounds"):
         search.fit(X, Y)
     assert ledger.spent == 0
-    float(skdp.private_mse([1.0], [1.0], bounds=(-1e99, 1e99), epsilon=1))
+    float(private_score([1.0], [1.0], "mean_squared_error", bounds=(-1e99, 1e99), epsilon=1))
 
 
 @pytest.mark.parametrize(
@@ -598,9 +612,9 @@ def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
 def test_schema_errors_of_the_fits_cost_nothing(make, rows):
     ledger = skdp.PrivacyLedger()
     with pytest.raises(skdp.DomainError):
-        skdp.private_cross_val_score(make(), rows, Y, epsilon=1, ledger=ledger)
+        private_cross_val_score(make(), rows, Y, epsilon=1, ledger=ledger)
     with pytest.raises(skdp.DomainError):
-        skdp.PrivateGridSearchCV(make(), {"ledger": [None]} if make is not private else {
+        PrivateGridSearchCV(make(), {"ledger": [None]} if make is not private else {
             "n_samples": [10]
         }, ledger=ledger).fit(rows, Y)  # fmt: skip
     assert ledger.spent == 0

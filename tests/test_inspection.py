@@ -86,6 +86,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import skdp
 from skdp.inspection import assert_private, privacy_report
+from skdp.model_selection import PrivateGridSearchCV, PrivateKFold, private_cross_val_score
 
 imblearn = pytest.importorskip("imblearn")
 from imblearn import FunctionSampler  # noqa: E402
@@ -225,14 +226,14 @@ CORPUS = [
     ("histogram", skdp.RangeTreeHistogram(0.25, bounds=(0, 1), bins=8), True, 0.25, {"private"}),
     (
         "private search",
-        skdp.PrivateGridSearchCV(model(), {"estimator__C": [0.1, 1.0, 10.0]}, epsilon=0.25),
+        PrivateGridSearchCV(model(), {"estimator__C": [0.1, 1.0, 10.0]}, epsilon=0.25),
         True,
         1.25,
         {"private"},
     ),
     (
         "private search of releases",
-        skdp.PrivateGridSearchCV(model(), {"synthesizer__epsilon": [0.5, 1.5]}, epsilon=0.25),
+        PrivateGridSearchCV(model(), {"synthesizer__epsilon": [0.5, 1.5]}, epsilon=0.25),
         True,
         2.25,
         {"private"},
@@ -242,7 +243,7 @@ CORPUS = [
         GridSearchCV(
             model(),
             {"estimator__C": [1, 2]},
-            cv=skdp.PrivateKFold(3),
+            cv=PrivateKFold(3),
             scoring=PRIVATE_SCORE,
         ),
         True,
@@ -252,7 +253,7 @@ CORPUS = [
     ("regressor", regressor(), True, 0.7, {"private"}),
     (
         "private search of pipelines",
-        skdp.PrivateGridSearchCV(
+        PrivateGridSearchCV(
             make_pipeline(FunctionTransformer(), model()),
             {"privateclassifier__estimator__C": [1, 2]},
             epsilon=0.25,
@@ -266,7 +267,7 @@ CORPUS = [
         GridSearchCV(
             model(),
             {"estimator__C": [1]},
-            cv=skdp.PrivateKFold(2),
+            cv=PrivateKFold(2),
             scoring={"a": PRIVATE_SCORE, "b": PRIVATE_SCORE},
             refit="a",
         ),
@@ -280,7 +281,7 @@ CORPUS = [
             model(),
             {"estimator__C": [1, 2, 3]},
             n_iter=2,
-            cv=skdp.PrivateKFold(3),
+            cv=PrivateKFold(3),
             scoring=PRIVATE_SCORE,
         ),
         True,
@@ -333,7 +334,7 @@ CORPUS = [
     ),
     (
         "search on a frozen release",
-        skdp.PrivateGridSearchCV(
+        PrivateGridSearchCV(
             skdp.PrivateClassifier(LogisticRegression(), FrozenEstimator(released)),
             {"estimator__C": [1, 2]},
             epsilon=0.25,
@@ -573,7 +574,7 @@ CORPUS = [
     ("rows that multiply", make_pipeline(PatchExtractor(), model()), False, 1, {"leaks"}),
     (
         "a plain search in a private one",
-        skdp.PrivateGridSearchCV(
+        PrivateGridSearchCV(
             GridSearchCV(model(), {"estimator__C": [1, 2]}, cv=2),
             {"estimator__estimator__fit_intercept": [True, False]},
         ),
@@ -627,7 +628,7 @@ CORPUS = [
         GridSearchCV(
             model(),
             {"estimator__C": [1]},
-            cv=skdp.PrivateKFold(2),
+            cv=PrivateKFold(2),
             scoring={"a": PRIVATE_SCORE, "b": "accuracy"},
             refit="a",
         ),
@@ -640,7 +641,7 @@ CORPUS = [
         GridSearchCV(
             Pipeline([("a", "passthrough"), ("b", model())]),
             {"a": ["passthrough", StandardScaler()]},
-            cv=skdp.PrivateKFold(2),
+            cv=PrivateKFold(2),
             scoring=PRIVATE_SCORE,
         ),
         False,
@@ -653,7 +654,7 @@ CORPUS = [
             model(),
             {"synthesizer__random_state": [None, 3]},
             n_iter=1,
-            cv=skdp.PrivateKFold(2),
+            cv=PrivateKFold(2),
             scoring=PRIVATE_SCORE,
         ),
         False,
@@ -666,7 +667,7 @@ CORPUS = [
             model(),
             {"synthesizer__random_state": randint(0, 5)},
             n_iter=1,
-            cv=skdp.PrivateKFold(2),
+            cv=PrivateKFold(2),
             scoring=PRIVATE_SCORE,
         ),
         False,
@@ -675,7 +676,7 @@ CORPUS = [
     ),
     (
         "a longer candidate leaks",
-        skdp.PrivateGridSearchCV(
+        PrivateGridSearchCV(
             Pipeline([("m", model())]),
             {"m": [model(), make_pipeline(StandardScaler(), model())]},
             epsilon=0.25,
@@ -686,7 +687,7 @@ CORPUS = [
     ),
     (
         "a candidate knows true rows",
-        skdp.PrivateGridSearchCV(
+        PrivateGridSearchCV(
             model(),
             {"estimator": [LogisticRegression(), FrozenEstimator(LinearRegression())]},
             epsilon=0.25,
@@ -833,7 +834,7 @@ CORPUS = [
     ),
     (
         "seeded choice",
-        skdp.PrivateGridSearchCV(model(), {"estimator__C": [1]}, epsilon=0.25, random_state=3),
+        PrivateGridSearchCV(model(), {"estimator__C": [1]}, epsilon=0.25, random_state=3),
         False,
         1.25,
         {"leaks"},
@@ -891,7 +892,7 @@ def test_report_reads():
 def test_price_of_folds():
     assert privacy_report(model(epsilon=0.5), cv=5).cv_epsilon == Fraction(5, 2)
     assert privacy_report(model(epsilon=0.5), cv=KFold(3)).cv_epsilon == Fraction(3, 2)
-    assert privacy_report(model(epsilon=0.5), cv=skdp.PrivateKFold(5)).cv_epsilon == 2
+    assert privacy_report(model(epsilon=0.5), cv=PrivateKFold(5)).cv_epsilon == 2
     unknown = privacy_report(model(epsilon=0.5), cv=LeaveOneOut())
     assert unknown.cv_epsilon is None
     assert any("depends on the rows" in note for note in unknown.notes)
@@ -956,15 +957,11 @@ def pipelines(ledger):
 
     def search(pair):
         epsilon, depths = pair
-        return skdp.PrivateGridSearchCV(
-            private(epsilon), {"estimator__max_depth": depths}, epsilon=0.5
-        )
+        return PrivateGridSearchCV(private(epsilon), {"estimator__max_depth": depths}, epsilon=0.5)
 
     def dear(pair):
         epsilon, others = pair
-        return skdp.PrivateGridSearchCV(
-            private(epsilon), {"synthesizer__epsilon": others}, epsilon=0.5
-        )
+        return PrivateGridSearchCV(private(epsilon), {"synthesizer__epsilon": others}, epsilon=0.5)
 
     leaf = st.one_of(
         EPSILONS.map(private),
@@ -1008,8 +1005,8 @@ def test_folds_cost_what_was_forecast():
     assert ledger.spent == 5 * Fraction("0.3")
     before = ledger.spent
     estimator = model(DummyClassifier(), 0.3, ledger=ledger)
-    skdp.private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=4)
-    price = privacy_report(estimator, cv=skdp.PrivateKFold(4)).cv_epsilon
+    private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=4)
+    price = privacy_report(estimator, cv=PrivateKFold(4)).cv_epsilon
     assert ledger.spent - before == price + Fraction(1, 2)
 
 

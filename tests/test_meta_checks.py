@@ -28,6 +28,7 @@ from test_common import fit as fit_case
 
 import skdp
 from skdp.accounting import LedgerError
+from skdp.model_selection import PrivateGridSearchCV, PrivateKFold
 from skdp.model_selection._budget import prepaid_clones
 
 MOST_EXPECTED_FAILURES = 8
@@ -60,12 +61,16 @@ GRID = {"estimator__max_depth": [1, 4]}
 
 
 def class_search(synthesizer, *, inner=None, grid=GRID, **params):
-    return skdp.PrivateGridSearchCV(classifier(synthesizer, **(inner or {})), grid, **params)
+    return PrivateGridSearchCV(classifier(synthesizer, **(inner or {})), grid, **params)
 
 
 def value_search(synthesizer, *, inner=None, grid=GRID, bounds=(0, 1), **params):
-    return skdp.PrivateGridSearchCV(
-        regressor(synthesizer, **(inner or {})), grid, metric="mse", bounds=bounds, **params
+    return PrivateGridSearchCV(
+        regressor(synthesizer, **(inner or {})),
+        grid,
+        metric="mean_squared_error",
+        bounds=bounds,
+        **params,
     )
 
 
@@ -114,7 +119,8 @@ def meta(request):
 
 
 def test_every_meta_estimator_is_here():
-    public = [getattr(skdp, name) for name in skdp.__all__]
+    homes = (skdp, skdp.model_selection)
+    public = [getattr(home, name) for home in homes for name in home.__all__]
     metas = {c for c in public if isinstance(c, type) and issubclass(c, MetaEstimatorMixin)}
     # Reads records as other estimators do, and is checked with them.
     metas -= {skdp.SampleAggregate}
@@ -306,7 +312,7 @@ def test_a_second_ledger_in_the_grid_is_refused(grid):
 def test_a_search_within_a_search_pays_and_so_does_its_winner():
     ledger = skdp.PrivacyLedger(20)
     inner = class_search(release(1, ledger=ledger), epsilon=0.5)
-    outer = skdp.PrivateGridSearchCV(inner, {"estimator__n_samples": [50, 60]}, epsilon=0.25)
+    outer = PrivateGridSearchCV(inner, {"estimator__n_samples": [50, 60]}, epsilon=0.25)
     outer.fit(X, Y["classifier"])
     assert ledger.spent == outer.privacy_loss_.epsilon == Fraction(13, 4)
     winner = outer.best_estimator_
@@ -321,7 +327,7 @@ def test_a_search_leaves_a_frozen_release_as_it_is():
     domain = SQUARE.with_attribute("label", skdp.Categorical(["high", "low"]))
     made = release(1, domain=domain, target="label").fit(X, Y["classifier"])
     model = skdp.PrivateClassifier(DecisionTreeClassifier(), FrozenEstimator(made))
-    skdp.PrivateGridSearchCV(model, GRID, epsilon=0.5, ledger=ledger).fit(X, Y["classifier"])
+    PrivateGridSearchCV(model, GRID, epsilon=0.5, ledger=ledger).fit(X, Y["classifier"])
     assert made.ledger is None and ledger.spent == Fraction(1, 2)
 
 
@@ -406,7 +412,7 @@ def test_seeds_in_a_grid_are_not_shown_and_stay_behind():
 
 
 def test_folds_keep_their_seed_to_themselves():
-    folds = skdp.PrivateKFold(3, random_state=SEED)
+    folds = PrivateKFold(3, random_state=SEED)
     assert str(SEED) not in repr(folds) and "no guarantee" in repr(folds)
     twin = pickle.loads(pickle.dumps(folds))
     for one, other in zip(folds.split(X), twin.split(X), strict=True):

@@ -17,7 +17,18 @@ import skdp
 from skdp._random import noise_source
 from skdp.kernels import binned_scores, clipped_moments
 from skdp.mechanisms import discrete_laplace_variance
-from skdp.model_selection import _formulas, _named
+from skdp.model_selection import (
+    PrivateGridSearchCV,
+    PrivateKFold,
+    _counts,
+    _metrics,
+    make_private_scorer,
+    private_calibration_curve,
+    private_cross_val_score,
+    private_roc_curve,
+    private_score,
+    private_score_report,
+)
 
 # Noise of 0 for sure, and bins as many as there can be.
 EXACTLY = 1_000_000
@@ -43,7 +54,7 @@ VALUES = {
     "roc_auc": exact.roc_auc_score(TRUTH, PROBA),
     "average_precision": exact.average_precision_score(TRUTH, PROBA),
     "log_loss": exact.log_loss(TRUTH, np.clip(PROBA, 0.001, 0.999)),
-    "brier": exact.brier_score_loss(TRUTH, PROBA),
+    "brier_score": exact.brier_score_loss(TRUTH, PROBA),
 }
 HOT = np.eye(3)[TRUTH3]
 VALUES3 = {
@@ -53,63 +64,77 @@ VALUES3 = {
     "roc_auc": exact.roc_auc_score(TRUTH3, PROBA3, multi_class="ovr"),
     "average_precision": exact.average_precision_score(HOT, PROBA3),
     "log_loss": exact.log_loss(TRUTH3, np.maximum(PROBA3, 1e-9)),
-    "brier": ((PROBA3 - HOT) ** 2).sum(1).mean(),
+    "brier_score": ((PROBA3 - HOT) ** 2).sum(1).mean(),
 }
 REAL_VALUES = {
     "r2": exact.r2_score(NUMBERS, GUESS),
-    "mae": exact.mean_absolute_error(NUMBERS, GUESS),
-    "mse": exact.mean_squared_error(NUMBERS, GUESS),
+    "mean_absolute_error": exact.mean_absolute_error(NUMBERS, GUESS),
+    "mean_squared_error": exact.mean_squared_error(NUMBERS, GUESS),
 }
 # What bins hide at most.
-HIDDEN = {"roc_auc": 5e-4, "average_precision": 3e-3, "log_loss": 2e-3, "brier": 5e-4}
+HIDDEN = {"roc_auc": 5e-4, "average_precision": 3e-3, "log_loss": 2e-3, "brier_score": 5e-4}
 
 
 def report(**options):
     given = {"epsilon": EXACTLY, "trained_elsewhere": True, **options}
-    return skdp.private_score_report(MODEL, X[TEST], TRUTH, **given)
+    return private_score_report(MODEL, X[TEST], TRUTH, **given)
 
 
 # --- without noise
 
 
-@pytest.mark.parametrize("name", ["roc_auc", "average_precision", "log_loss", "brier"])
+@pytest.mark.parametrize("name", ["roc_auc", "average_precision", "log_loss", "brier_score"])
 def test_metrics_of_probabilities(name):
-    function = getattr(skdp, f"private_{name}")
-    found = function(TRUTH, PROBA, epsilon=EXACTLY)
+    found = private_score(TRUTH, PROBA, name, epsilon=EXACTLY)
     assert float(found) == pytest.approx(VALUES[name], abs=HIDDEN[name])
     assert found.lower - 3e-4 <= VALUES[name] <= found.upper + 3e-4
     both = np.column_stack([1 - PROBA, PROBA])
-    assert float(function(TRUTH, both, epsilon=EXACTLY)) == pytest.approx(float(found))
-    found = function(TRUTH3, pd.DataFrame(PROBA3), epsilon=EXACTLY, labels=[0, 1, 2])
+    twice = private_score(TRUTH, both, name, epsilon=EXACTLY)
+    assert float(twice) == pytest.approx(float(found))
+    table = pd.DataFrame(PROBA3)
+    found = private_score(TRUTH3, table, name, epsilon=EXACTLY, labels=[0, 1, 2])
     assert float(found) == pytest.approx(VALUES3[name], abs=2 * HIDDEN[name])
 
 
 def test_metrics_of_predictions():
     labels = np.where(PROBA > 0.5, "yes", "no")
     for name in ("f1", "balanced_accuracy"):
-        function = getattr(skdp, f"private_{name}")
-        found = function(
-            np.where(TRUTH, "yes", "no"), labels, epsilon=EXACTLY, labels=["no", "yes"]
+        found = private_score(
+            np.where(TRUTH, "yes", "no"), labels, name, epsilon=EXACTLY, labels=["no", "yes"]
         )
         assert float(found) == pytest.approx(VALUES[name]) and found.lower <= found.upper
-        found = function(TRUTH3, PROBA3.argmax(1), epsilon=EXACTLY, labels=[0, 1, 2])
+        found = private_score(TRUTH3, PROBA3.argmax(1), name, epsilon=EXACTLY, labels=[0, 1, 2])
         assert float(found) == pytest.approx(VALUES3[name])
-    for name in ("mae", "r2"):
-        found = getattr(skdp, f"private_{name}")(NUMBERS, GUESS, bounds=BOUNDS, epsilon=EXACTLY)
+    for name in ("mean_absolute_error", "r2"):
+        found = private_score(NUMBERS, GUESS, name, bounds=BOUNDS, epsilon=EXACTLY)
         assert float(found) == pytest.approx(REAL_VALUES[name], abs=1e-5)
+
+
+def test_names_of_scikit_learn_have_its_sign_and_the_ledger_tells_the_metric():
+    ledger = skdp.PrivacyLedger(1)
+    given = {"bounds": BOUNDS, "epsilon": Fraction(1, 2), "random_state": 0, "ledger": ledger}
+    lost = private_score(NUMBERS, GUESS, "mean_absolute_error", **given)
+    gained = private_score(NUMBERS, GUESS, "neg_mean_absolute_error", **given)
+    assert float(gained) == -float(lost) < 0
+    assert (gained.lower, gained.upper) == (-lost.upper, -lost.lower)
+    assert ledger.spent == 1
+    assert list(ledger.to_frame()["name"]) == [
+        "private_score: mean_absolute_error",
+        "private_score: neg_mean_absolute_error",
+    ]
 
 
 def test_scores_of_any_range():
     # The same order of scores has the same area.
-    found = skdp.private_roc_auc(TRUTH, 40 * PROBA - 20, score_range=(-20, 20), epsilon=EXACTLY)
+    found = private_score(TRUTH, 40 * PROBA - 20, "roc_auc", score_range=(-20, 20), epsilon=EXACTLY)
     assert float(found) == pytest.approx(VALUES["roc_auc"], abs=1e-3)
-    upside_down = skdp.private_roc_auc(TRUTH, 1 - PROBA, epsilon=EXACTLY)
+    upside_down = private_score(TRUTH, 1 - PROBA, "roc_auc", epsilon=EXACTLY)
     assert float(upside_down) == pytest.approx(1 - VALUES["roc_auc"], abs=1e-3)
     # Ties count half.
     ties = np.where(PROBA > 0.5, 0.9, 0.1)
-    found = skdp.private_roc_auc(TRUTH, ties, epsilon=EXACTLY)
+    found = private_score(TRUTH, ties, "roc_auc", epsilon=EXACTLY)
     assert float(found) == pytest.approx(exact.roc_auc_score(TRUTH, ties), abs=1e-9)
-    found = skdp.private_average_precision(TRUTH, ties, epsilon=EXACTLY)
+    found = private_score(TRUTH, ties, "average_precision", epsilon=EXACTLY)
     assert float(found) == pytest.approx(exact.average_precision_score(TRUTH, ties), abs=1e-9)
 
 
@@ -147,9 +172,7 @@ def test_report_of_groups_and_thresholds():
 
 
 def test_report_of_three_labels():
-    found = skdp.private_score_report(
-        MODEL3, X[TEST], TRUTH3, epsilon=EXACTLY, trained_elsewhere=True
-    )
+    found = private_score_report(MODEL3, X[TEST], TRUTH3, epsilon=EXACTLY, trained_elsewhere=True)
     for name, value in VALUES3.items():
         hidden = 2 * HIDDEN.get(name, 1e-9)
         assert float(found[name]) == pytest.approx(value, abs=hidden), name
@@ -160,7 +183,7 @@ def test_report_of_three_labels():
 
 def test_report_of_numbers():
     group = X[TEST][:, 1] > 0
-    found = skdp.private_score_report(
+    found = private_score_report(
         REGRESSOR,
         X[TEST],
         NUMBERS,
@@ -177,7 +200,7 @@ def test_report_of_numbers():
 
 
 def test_curves():
-    curve = skdp.private_roc_curve(TRUTH, PROBA, epsilon=EXACTLY)
+    curve = private_roc_curve(TRUTH, PROBA, epsilon=EXACTLY)
     assert curve.iloc[0, 1:].tolist() == [0] * 6 and curve.iloc[-1, 1:].tolist() == [1] * 6
     for column in curve.columns[1:]:
         assert curve[column].is_monotonic_increasing
@@ -185,14 +208,14 @@ def test_curves():
         above = PROBA > point["threshold"]
         assert point["tpr"] == pytest.approx(above[TRUTH == 1].mean(), abs=1e-9)
         assert point["fpr"] == pytest.approx(above[TRUTH == 0].mean(), abs=1e-9)
-    curve = skdp.private_calibration_curve(TRUTH, PROBA, epsilon=EXACTLY, n_bins=5)
+    curve = private_calibration_curve(TRUTH, PROBA, epsilon=EXACTLY, n_bins=5)
     assert len(curve) == 5 and curve["records"].sum() == N
     true, mean = (np.array_split(each[np.argsort(PROBA)], 5) for each in (TRUTH, PROBA))
     assert np.allclose(curve["mean_predicted"], [part.mean() for part in mean], atol=0.03)
     assert np.allclose(curve["fraction_positive"], [part.mean() for part in true], atol=0.05)
-    noisy = skdp.private_roc_curve(TRUTH, PROBA, epsilon=0.2, interval="population")
+    noisy = private_roc_curve(TRUTH, PROBA, epsilon=0.2, interval="population")
     assert (noisy["tpr_lower"] <= noisy["tpr"]).all() and (noisy["tpr"] <= noisy["tpr_upper"]).all()
-    for function in (skdp.private_roc_curve, skdp.private_calibration_curve):
+    for function in (private_roc_curve, private_calibration_curve):
         with pytest.raises(ValueError, match="two labels"):
             function(TRUTH3, PROBA3, epsilon=1, labels=[0, 1, 2])
 
@@ -201,15 +224,15 @@ def test_formulas_are_those_of_scikit_learn():
     places = np.random.default_rng(1).integers(0, 9, 500)
     truth = np.random.default_rng(2).integers(0, 2, 500)
     counts = [np.bincount(places[truth == label], minlength=9).astype(float) for label in (0, 1)]
-    assert _formulas.roc_auc(*counts) == pytest.approx(exact.roc_auc_score(truth, places))
-    found = _formulas.average_precision(*counts)
+    assert _counts.roc_auc(*counts) == pytest.approx(exact.roc_auc_score(truth, places))
+    found = _counts.average_precision(*counts)
     assert found == pytest.approx(exact.average_precision_score(truth, places))
-    matrix = _formulas.confusion(*counts, 4)
+    matrix = _counts.confusion(*counts, 4)
     assert matrix.tolist() == exact.confusion_matrix(truth, places >= 4).tolist()
     # Axes in front are looped over.
     many = np.stack([np.stack(counts)] * 3)
     assert (
-        _formulas.f1(_formulas.confusion(many[:, 0], many[:, 1], 4)).tolist()
+        _counts.f1(_counts.confusion(many[:, 0], many[:, 1], 4)).tolist()
         == [pytest.approx(exact.f1_score(truth, places >= 4))] * 3
     )
 
@@ -224,10 +247,10 @@ def test_scores_tell_their_sampling_error():
     assert found.score("accuracy", interval="noise").sampling_std == 0
     guess = (PROBA > 0.5).astype(int)
     for interval, std in (("population", np.sqrt(share * (1 - share) / n)), ("noise", 0)):
-        alone = skdp.private_accuracy(TRUTH, guess, epsilon=EXACTLY, interval=interval)
+        alone = private_score(TRUTH, guess, "accuracy", epsilon=EXACTLY, interval=interval)
         assert alone.sampling_std == pytest.approx(std, rel=0.05)
         assert alone.upper - alone.value == pytest.approx(1.96 * std, rel=0.06, abs=1e-4)
-    told = skdp.private_mse(NUMBERS, GUESS, bounds=BOUNDS, epsilon=EXACTLY)
+    told = private_score(NUMBERS, GUESS, "mean_squared_error", bounds=BOUNDS, epsilon=EXACTLY)
     squares = (np.asarray(NUMBERS) - np.asarray(GUESS)) ** 2
     assert told.sampling_std == pytest.approx(squares.std() / np.sqrt(len(squares)), rel=0.3)
     assert "population" in told.guarantee
@@ -241,7 +264,7 @@ def test_accuracy_covers_that_of_the_population():
         truth = (rng.random(300) < 0.7).astype(int)
         for interval in hits:
             given = {"epsilon": 1.0, "level": 0.9, "interval": interval, "random_state": source}
-            found = skdp.private_accuracy(truth, np.ones(300, int), **given)
+            found = private_score(truth, np.ones(300, int), "accuracy", **given)
             hits[interval] += found.lower <= 0.7 <= found.upper
     assert hits["population"] >= 335 > hits["noise"]
 
@@ -255,7 +278,7 @@ def test_accuracy_covers_that_of_the_population():
 def test_intervals_cover_and_the_noise_is_there(epsilon, runs):
     source = noise_source(1)
     found = [
-        skdp.private_roc_auc(TRUTH, PROBA, epsilon=epsilon, level=0.9, random_state=source)
+        private_score(TRUTH, PROBA, "roc_auc", epsilon=epsilon, level=0.9, random_state=source)
         for _ in range(runs)
     ]
     covered = np.mean([one.lower <= VALUES["roc_auc"] <= one.upper for one in found])
@@ -269,17 +292,17 @@ def test_intervals_cover_and_the_noise_is_there(epsilon, runs):
 
 
 @pytest.mark.parametrize("interval", ["noise", pytest.param("population", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ["log_loss", "brier", "f1", "r2"])
+@pytest.mark.parametrize("name", ["log_loss", "brier_score", "f1", "r2"])
 def test_other_intervals_cover(name, interval):
     source, runs = noise_source(2), 60
     given = {"epsilon": 0.3, "level": 0.9, "random_state": source, "interval": interval}
-    function = getattr(skdp, f"private_{name}")
+    given["metric"] = name
     if name == "r2":
         value = REAL_VALUES["r2"]
-        found = [function(NUMBERS, GUESS, bounds=BOUNDS, **given) for _ in range(runs)]
+        found = [private_score(NUMBERS, GUESS, bounds=BOUNDS, **given) for _ in range(runs)]
     else:
         value, scores = VALUES[name], (PROBA > 0.5).astype(int) if name == "f1" else PROBA
-        found = [function(TRUTH, scores, **given) for _ in range(runs)]
+        found = [private_score(TRUTH, scores, **given) for _ in range(runs)]
     covered = np.mean([one.lower <= value <= one.upper for one in found])
     assert covered > 0.9 - 4 * np.sqrt(0.09 / runs)
     sampling = np.array([one.sampling_std for one in found])
@@ -335,9 +358,9 @@ def test_a_row_is_divided_into_parts_of_one_record():
 
 
 def test_intervals_of_whole_scale_where_noise_may_have_made_a_class():
-    found = skdp.private_roc_auc(TRUTH[:40], PROBA[:40], epsilon=0.1)
+    found = private_score(TRUTH[:40], PROBA[:40], "roc_auc", epsilon=0.1)
     assert (found.lower, found.upper) == (0, 1)
-    found = skdp.private_r2(np.zeros(500), np.zeros(500), bounds=(-1, 1), epsilon=1)
+    found = private_score(np.zeros(500), np.zeros(500), "r2", bounds=(-1, 1), epsilon=1)
     assert found.lower == -np.inf
 
 
@@ -348,34 +371,34 @@ def test_intervals_of_whole_scale_where_noise_may_have_made_a_class():
 def test_constant_and_missing_scores(score):
     scores = pd.Series([score] * 200 + [0.3] * 200, dtype=object)
     truth = np.tile([0, 1], 200)
-    for name in ("roc_auc", "average_precision", "log_loss", "brier"):
-        found = getattr(skdp, f"private_{name}")(truth, scores, epsilon=EXACTLY)
+    for name in ("roc_auc", "average_precision", "log_loss", "brier_score"):
+        found = private_score(truth, scores, name, epsilon=EXACTLY)
         assert found.lower <= found.value <= found.upper
     # Missing is as wrong as can be, infinite is clipped.
     expected = {0.3: 0.5, np.inf: 0.5}.get(score, 0.125)
     if score is not np.nan:
-        found = skdp.private_roc_auc(truth, scores, epsilon=EXACTLY)
+        found = private_score(truth, scores, "roc_auc", epsilon=EXACTLY)
         assert float(found) == pytest.approx(expected + (0.25 if expected < 0.5 else 0), abs=0.3)
 
 
 @pytest.mark.parametrize("truth", [[1] * 300, [0] * 300, [], [5] * 300, [None] * 3])
 def test_one_class_and_none(truth):
     scores = np.full(len(truth), 0.4)
-    for name in ("roc_auc", "average_precision", "log_loss", "brier"):
-        found = getattr(skdp, f"private_{name}")(truth, scores, epsilon=1)
+    for name in ("roc_auc", "average_precision", "log_loss", "brier_score"):
+        found = private_score(truth, scores, name, epsilon=1)
         assert found.lower <= float(found) <= found.upper
     for name in ("f1", "balanced_accuracy"):
-        found = getattr(skdp, f"private_{name}")(truth, scores > 0.5, epsilon=1)
+        found = private_score(truth, scores > 0.5, name, epsilon=1)
         assert 0 <= found.lower <= float(found) <= found.upper <= 1
-    skdp.private_roc_curve(truth, scores, epsilon=1)
-    skdp.private_calibration_curve(truth, scores, epsilon=1)
+    private_roc_curve(truth, scores, epsilon=1)
+    private_calibration_curve(truth, scores, epsilon=1)
 
 
 def test_more_classes_than_rows():
     labels = list(range(12))
     scores = np.full((5, 12), 1 / 12)
-    for name in ("roc_auc", "log_loss", "brier"):
-        found = getattr(skdp, f"private_{name}")([0, 1, 2, 3, 99], scores, epsilon=1, labels=labels)
+    for name in ("roc_auc", "log_loss", "brier_score"):
+        found = private_score([0, 1, 2, 3, 99], scores, name, epsilon=1, labels=labels)
         assert found.lower <= float(found) <= found.upper
 
 
@@ -391,7 +414,7 @@ def test_a_row_that_fails_changes_no_other():
         predict = predict_proba
 
     rows = np.append(PROBA, 1_000.0)[:, None]
-    found = skdp.private_score_report(
+    found = private_score_report(
         Picky(), rows, np.append(TRUTH, 1), epsilon=EXACTLY, trained_elsewhere=True
     )
     expected = exact.roc_auc_score(np.append(TRUTH, 1), np.append(PROBA, 0.0))
@@ -401,17 +424,24 @@ def test_a_row_that_fails_changes_no_other():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda **k: skdp.private_roc_auc(TRUTH, PROBA[:5], epsilon=1, **k),
-        lambda **k: skdp.private_roc_auc(TRUTH, PROBA, epsilon=0, **k),
-        lambda **k: skdp.private_roc_auc(TRUTH, PROBA, epsilon=1, labels=[1], **k),
-        lambda **k: skdp.private_roc_auc(TRUTH, PROBA, epsilon=1, labels=[1, 1], **k),
-        lambda **k: skdp.private_roc_auc(TRUTH, PROBA, epsilon=1, score_range=(1, 0), **k),
-        lambda **k: skdp.private_roc_auc(TRUTH3, PROBA3, epsilon=1, **k),
-        lambda **k: skdp.private_brier(TRUTH, PROBA, epsilon=1, interval="both", **k),
-        lambda **k: skdp.private_calibration_curve(TRUTH, PROBA, epsilon=1, n_bins=0, **k),
-        lambda **k: skdp.private_mae(NUMBERS, GUESS, bounds=None, epsilon=1, **k),
-        lambda **k: skdp.private_r2(NUMBERS, GUESS, bounds=(1, 1), epsilon=1, **k),
-        lambda **k: skdp.private_f1(TRUTH, PROBA3[:, 0], epsilon=1, level=2, **k),
+        lambda **k: private_score(TRUTH, PROBA[:5], "roc_auc", epsilon=1, **k),
+        lambda **k: private_score(TRUTH, PROBA, "roc_auc", epsilon=0, **k),
+        lambda **k: private_score(TRUTH, PROBA, "roc_auc", epsilon=1, labels=[1], **k),
+        lambda **k: private_score(TRUTH, PROBA, "roc_auc", epsilon=1, labels=[1, 1], **k),
+        lambda **k: private_score(TRUTH, PROBA, "roc_auc", epsilon=1, score_range=(1, 0), **k),
+        lambda **k: private_score(TRUTH3, PROBA3, "roc_auc", epsilon=1, **k),
+        lambda **k: private_score(TRUTH, PROBA, "brier_score", epsilon=1, interval="both", **k),
+        lambda **k: private_calibration_curve(TRUTH, PROBA, epsilon=1, n_bins=0, **k),
+        lambda **k: private_score(
+            NUMBERS, GUESS, "mean_absolute_error", bounds=None, epsilon=1, **k
+        ),
+        lambda **k: private_score(NUMBERS, GUESS, "r2", bounds=(1, 1), epsilon=1, **k),
+        lambda **k: private_score(TRUTH, PROBA3[:, 0], "f1", epsilon=1, level=2, **k),
+        lambda **k: private_score(TRUTH, TRUTH, epsilon=1, labels=[0, 1], **k),
+        lambda **k: private_score(TRUTH, TRUTH, epsilon=1, score_range=(0, 1), **k),
+        lambda **k: private_score(TRUTH, TRUTH, epsilon=1, bounds=(0, 1), **k),
+        lambda **k: private_score(TRUTH, PROBA, "auc", epsilon=1, **k),
+        lambda **k: private_score(NUMBERS, GUESS, "log_likelihood", epsilon=1, bounds=BOUNDS, **k),
         lambda **k: report(groups=TRUTH, **k),
         lambda **k: report(groups=TRUTH[:3], group_labels=[1], **k),
         lambda **k: report(groups=TRUTH, group_labels=[1, 1], **k),
@@ -432,12 +462,12 @@ def test_report_takes_a_release_or_a_model_of_other_rows():
     table = pd.DataFrame({"a": X[:N, 0]})
     private.fit(table, Y[:N])
     ledger = skdp.PrivacyLedger(1)
-    found = skdp.private_score_report(private, table, Y[:N], epsilon=1, ledger=ledger)
+    found = private_score_report(private, table, Y[:N], epsilon=1, ledger=ledger)
     assert 0.5 < float(found["roc_auc"]) < 1 and ledger.spent == 1
     with pytest.raises(skdp.BudgetExceededError):
-        skdp.private_score_report(private, table, Y[:N], epsilon=1, ledger=ledger)
+        private_score_report(private, table, Y[:N], epsilon=1, ledger=ledger)
     with pytest.raises(TypeError, match="predict_proba"):
-        skdp.private_score_report(REGRESSOR, X, REAL, epsilon=1, trained_elsewhere=True)
+        private_score_report(REGRESSOR, X, REAL, epsilon=1, trained_elsewhere=True)
 
 
 # --- by name
@@ -446,30 +476,30 @@ def test_report_takes_a_release_or_a_model_of_other_rows():
 def test_scorers_have_the_names_of_scikit_learn():
     forest = DecisionTreeClassifier(max_depth=3).fit(X[:N], Y[:N])
     tree = DecisionTreeRegressor(max_depth=3).fit(X[:N], REAL[:N])
-    for name, metric in ((name, _named.find_metric(name)) for name in _named._SCORERS):
-        if metric.needs_bounds:
-            scorer = skdp.make_private_scorer(name, epsilon=EXACTLY, bounds=BOUNDS)
+    for name in ("roc_auc_ovr", *(name for name in _metrics._NAMES if name.startswith("neg_"))):
+        if name.endswith("_error"):
+            scorer = make_private_scorer(name, epsilon=EXACTLY, bounds=BOUNDS)
             model, truth = tree, NUMBERS
         else:
-            scorer = skdp.make_private_scorer(name, epsilon=EXACTLY)
+            scorer = make_private_scorer(name, epsilon=EXACTLY)
             model, truth = forest, TRUTH
         expected = exact.get_scorer(name)(model, X[TEST], truth)
         assert scorer(model, X[TEST], truth) == pytest.approx(expected, abs=0.08), name
     for name in ("roc_auc", "average_precision", "f1", "f1_macro", "balanced_accuracy"):
-        scorer = skdp.make_private_scorer(name, epsilon=EXACTLY)
+        scorer = make_private_scorer(name, epsilon=EXACTLY)
         expected = exact.get_scorer(name)(forest, X[TEST], TRUTH)
         assert scorer(forest, X[TEST], TRUTH) == pytest.approx(expected, abs=5e-3), name
     ledger = skdp.PrivacyLedger(1)
-    scorer = skdp.make_private_scorer("roc_auc", epsilon=0.25, ledger=ledger)
-    cross_val_score(forest, X, Y, scoring=scorer, cv=skdp.PrivateKFold(3))
+    scorer = make_private_scorer("roc_auc", epsilon=0.25, ledger=ledger)
+    cross_val_score(forest, X, Y, scoring=scorer, cv=PrivateKFold(3))
     assert ledger.spent == Fraction(3, 4)
     with pytest.raises(TypeError, match="predict_proba"):
         scorer(tree, X, Y)
     for bad in ("auc", 3, ["f1"]):
         with pytest.raises(ValueError, match="one of"):
-            skdp.make_private_scorer(bad, epsilon=1)
+            make_private_scorer(bad, epsilon=1)
     with pytest.raises(ValueError, match="bounds"):
-        skdp.make_private_scorer("r2", epsilon=1)
+        make_private_scorer("r2", epsilon=1)
 
 
 @pytest.mark.parametrize(
@@ -486,12 +516,12 @@ def test_cross_validation_by_name(metric, low, high):
     release = skdp.MarginalSynthesizer(5, domain=domain)
     model = skdp.PrivateClassifier(DecisionTreeClassifier(max_depth=3), release, classes=[0, 1])
     table = pd.DataFrame({"a": X[:, 0]})
-    found = skdp.private_cross_val_score(model, table, Y, epsilon=1, metric=metric, cv=2)
+    found = private_cross_val_score(model, table, Y, epsilon=1, metric=metric, cv=2)
     assert low < found.lower <= float(found) <= found.upper < high
 
 
 @pytest.mark.parametrize(
-    "metric", ["roc_auc", "average_precision", "balanced_accuracy", "neg_log_loss", "brier"]
+    "metric", ["roc_auc", "average_precision", "balanced_accuracy", "neg_log_loss", "brier_score"]
 )
 def test_searches_by_name(metric):
     domain = skdp.Domain({"a": skdp.Numeric(-3, 3, bins=12)})
@@ -499,21 +529,23 @@ def test_searches_by_name(metric):
     tree = DecisionTreeClassifier(max_depth=3)
     model = skdp.PrivateClassifier(tree, release, classes=[0, 1])
     grid = {"estimator": [DummyClassifier(), tree]}
-    search = skdp.PrivateGridSearchCV(model, grid, epsilon=1, metric=metric)
+    search = PrivateGridSearchCV(model, grid, epsilon=1, metric=metric)
     search.fit(pd.DataFrame({"a": X[:N, 0]}), Y[:N])
     assert search.best_index_ == 1 and search.privacy_loss_.epsilon == 6
 
 
 def test_rows_of_a_search_add_up_to_the_metric():
     both = np.column_stack([1 - PROBA, PROBA])
-    for name in ("log_loss", "brier"):
-        scores, spread = _named.find_metric(name).row_scores(TRUTH, both, [0, 1], None)
+    for name in ("log_loss", "brier_score"):
+        scores, spread = _metrics.as_metric(name).row_scores(TRUTH, both, {0: 0, 1: 1})
         assert scores.min() >= -spread and scores.max() <= 0
         largest = -np.log(0.001) if name == "log_loss" else 1
         assert -scores.mean() * largest / spread == pytest.approx(VALUES[name], abs=1e-4)
-    metric = _named.find_metric("mae")
-    scores, spread = metric.row_scores(NUMBERS, GUESS, (), (Fraction(-3), Fraction(3)))
-    assert -scores.mean() * 6 / spread == pytest.approx(REAL_VALUES["mae"], abs=1e-4)
+    metric = _metrics.as_metric("mean_absolute_error", BOUNDS)
+    scores, spread = metric.row_scores(NUMBERS, GUESS, {})
+    assert -scores.mean() * 6 / spread == pytest.approx(
+        REAL_VALUES["mean_absolute_error"], abs=1e-4
+    )
 
 
 @pytest.mark.slow
@@ -521,13 +553,13 @@ def test_ten_million_rows():
     n = 10_000_000
     truth = np.arange(n) % 5 == 0
     score = np.where(truth, 0.6, 0.4) + 0.3 * np.random.default_rng(0).normal(size=n)
-    found = skdp.private_roc_auc(truth.astype(int), np.clip(score, 0, 1), epsilon=1)
+    found = private_score(truth.astype(int), np.clip(score, 0, 1), "roc_auc", epsilon=1)
     assert float(found) == pytest.approx(exact.roc_auc_score(truth, score), abs=3e-3)
 
 
 def test_a_group_cannot_be_named_none():
     with pytest.raises(ValueError, match="stands for all rows"):
-        skdp.private_score_report(
+        private_score_report(
             DummyClassifier().fit([[0], [0]], [0, 1]),
             np.zeros((2, 1)),
             [0, 1],

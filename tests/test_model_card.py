@@ -16,6 +16,7 @@ import skdp
 from skdp import MarginalSynthesizer
 from skdp.attacks import attack_report, canary_audit
 from skdp.inspection import model_card
+from skdp.model_selection import private_score
 from skdp.quality import quality_report
 
 ROWS = people(400)
@@ -69,7 +70,7 @@ def test_tables_are_whole_and_nothing_is_interpreted(view):
 def test_scores(view):
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 500)
-    private = skdp.private_accuracy(truth, truth, epsilon=1)
+    private = private_score(truth, truth, "accuracy", epsilon=1)
     quality = quality_report(ROWS, ROWS[:100], domain=DOMAIN, target="income", epsilon=5)
     scores = {"accuracy": private, "quality": quality, "other": 0.25, "triple": (0.5, 0.4, 0.6)}
     text = model_card(view, scores=scores).to_markdown()

@@ -23,6 +23,14 @@ import skdp
 from skdp._random import noise_source, recording
 from skdp.audit._tapes import Alignment, Recorder
 from skdp.mechanisms import discrete_laplace_variance
+from skdp.model_selection import (
+    PrivateGridSearchCV,
+    PrivateKFold,
+    make_private_scorer,
+    private_confusion_matrix,
+    private_cross_val_score,
+    private_score,
+)
 
 N = 2_000
 rng = np.random.default_rng(0)
@@ -54,7 +62,7 @@ def compared(search, X, y):
 
 def test_accuracy_is_a_share_of_two_noisy_counts():
     truth = np.array(["a"] * 600 + ["b"] * 400)
-    score = skdp.private_accuracy(truth, np.array(["a"] * 1000), epsilon=50, interval="noise")
+    score = private_score(truth, np.array(["a"] * 1000), "accuracy", epsilon=50, interval="noise")
     # At epsilon 50 the noise is 0 but for one draw in 1e21.
     assert float(score) == 0.6 and score.lower == score.upper == 0.6
 
@@ -64,7 +72,7 @@ def test_accuracy_interval_covers(epsilon):
     truth, guess = np.zeros(300, dtype=int), np.r_[np.zeros(240, dtype=int), np.ones(60, dtype=int)]
     source = noise_source(1)
     results = [
-        skdp.private_accuracy(truth, guess, epsilon=epsilon, level=0.9, random_state=source)
+        private_score(truth, guess, "accuracy", epsilon=epsilon, level=0.9, random_state=source)
         for _ in range(1_500)
     ]
     covered = np.mean([result.lower <= 0.8 <= result.upper for result in results])
@@ -89,23 +97,21 @@ def test_accuracy_interval_covers(epsilon):
 )
 def test_odd_labels_are_wrong_answers(truth, guess):
     truth, guess = np.array(truth, dtype=object), np.array(guess, dtype=object)
-    score = skdp.private_accuracy(truth, guess, epsilon=50)
+    score = private_score(truth, guess, "accuracy", epsilon=50)
     expected = 0.5 if not len(truth) else (truth == guess).mean()
     assert float(score) == pytest.approx(expected)
 
 
 def test_confusion_matrix_has_every_cell_and_skips_what_is_not_declared():
     truth, guess = ["a", "a", "b", "z", None], ["a", "b", "b", "a", "a"]
-    table = skdp.private_confusion_matrix(truth, guess, labels=["a", "b", "c"], epsilon=50)
+    table = private_confusion_matrix(truth, guess, labels=["a", "b", "c"], epsilon=50)
     expected = [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
     assert table.to_numpy().tolist() == expected
     assert (table.index.name, table.columns.name) == ("true", "predicted")
     source, labels = noise_source(2), ["a", "b", "c"]
     noisy = np.array(
         [
-            skdp.private_confusion_matrix(
-                truth, guess, labels=labels, epsilon=1, random_state=source
-            )
+            private_confusion_matrix(truth, guess, labels=labels, epsilon=1, random_state=source)
             for _ in range(600)
         ]
     )
@@ -119,15 +125,19 @@ def test_one_odd_label_does_not_change_how_others_compare():
     # NumPy would make text of every label in a list because of one text among them.
     truth, guess = [1] * 100, np.ones(100, dtype=int)
     for more in ("one", [1, 1], None, 2.5, {}):
-        score = skdp.private_accuracy([*truth, more], np.append(guess, 1), epsilon=10_000)
+        score = private_score([*truth, more], np.append(guess, 1), "accuracy", epsilon=10_000)
         assert float(score) == pytest.approx(100 / 101)
-        table = skdp.private_confusion_matrix(
+        table = private_confusion_matrix(
             [*truth, more], np.append(guess, 1), labels=[1, 2], epsilon=10_000
         )
         assert table.to_numpy().tolist() == [[100, 0], [0, 0]]
         # The sum is of steps of 4 / 2**20, with noise of scale 1.2 of them.
-        error = skdp.private_mse(
-            [*truth, more], np.append(guess, 1), bounds=(0, 2), epsilon=1_000_000
+        error = private_score(
+            [*truth, more],
+            np.append(guess, 1),
+            "mean_squared_error",
+            bounds=(0, 2),
+            epsilon=1_000_000,
         )
         worst = 1.0 if more == 2.5 else 4.0
         assert float(error) == pytest.approx(worst / 101, rel=1e-3)
@@ -139,7 +149,15 @@ def test_mse():
     exact = np.mean((np.clip(truth, 0, 5) - np.clip(guess, 0, 5)) ** 2)
     runs, source = 1_500, noise_source(3)
     results = [
-        skdp.private_mse(truth, guess, bounds=(0, 5), epsilon=1, level=0.9, random_state=source)
+        private_score(
+            truth,
+            guess,
+            "mean_squared_error",
+            bounds=(0, 5),
+            epsilon=1,
+            level=0.9,
+            random_state=source,
+        )
         for _ in range(runs)
     ]
     assert np.mean([r.lower <= exact <= r.upper for r in results]) > 0.9 - 4 * 0.0078
@@ -150,24 +168,28 @@ def test_mse():
     expected = np.sqrt(2) * np.hypot(25 / 0.9, 10 * exact) / 5_000
     assert 0.88 < values.std() / expected < 1.12
     # Two clipped values, and a missing one is as wrong as can be.
-    wild = skdp.private_mse([1e9, np.nan], [-1e9, 0.0], bounds=(0, 2), epsilon=500)
+    wild = private_score(
+        [1e9, np.nan], [-1e9, 0.0], "mean_squared_error", bounds=(0, 2), epsilon=500
+    )
     assert float(wild) == pytest.approx(4, rel=0.05)
     words = np.array(["x", 1.0], dtype=object)
-    worst = skdp.private_mse(words, [1.0, 1.0], bounds=(0, 2), epsilon=500)
+    worst = private_score(words, [1.0, 1.0], "mean_squared_error", bounds=(0, 2), epsilon=500)
     assert float(worst) == pytest.approx(2, rel=0.05)
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda **k: skdp.private_accuracy(["a", "b"], ["a"], epsilon=1, **k),
-        lambda **k: skdp.private_accuracy(["a"], ["a"], epsilon=0, **k),
-        lambda **k: skdp.private_accuracy(["a"], ["a"], epsilon=1, level=1.0, **k),
-        lambda **k: skdp.private_accuracy(np.zeros((2, 2)), np.zeros((2, 2)), epsilon=1, **k),
-        lambda **k: skdp.private_confusion_matrix(["a"], ["a"], labels=["a", "a"], epsilon=1, **k),
-        lambda **k: skdp.private_confusion_matrix(["a"], ["a"], labels=[], epsilon=1, **k),
-        lambda **k: skdp.private_mse([1], [1], bounds=(1, 1), epsilon=1, **k),
-        lambda **k: skdp.private_mse([1], [1], bounds=(0, float("inf")), epsilon=1, **k),
+        lambda **k: private_score(["a", "b"], ["a"], "accuracy", epsilon=1, **k),
+        lambda **k: private_score(["a"], ["a"], "accuracy", epsilon=0, **k),
+        lambda **k: private_score(["a"], ["a"], "accuracy", epsilon=1, level=1.0, **k),
+        lambda **k: private_score(np.zeros((2, 2)), np.zeros((2, 2)), "accuracy", epsilon=1, **k),
+        lambda **k: private_confusion_matrix(["a"], ["a"], labels=["a", "a"], epsilon=1, **k),
+        lambda **k: private_confusion_matrix(["a"], ["a"], labels=[], epsilon=1, **k),
+        lambda **k: private_score([1], [1], "mean_squared_error", bounds=(1, 1), epsilon=1, **k),
+        lambda **k: private_score(
+            [1], [1], "mean_squared_error", bounds=(0, float("inf")), epsilon=1, **k
+        ),
     ],
 )
 def test_refusals_cost_nothing(call):
@@ -190,64 +212,64 @@ def test_scores_are_charged_before_reading():
 
     secret = np.array([Unreadable()], dtype=object)
     with pytest.raises(skdp.BudgetExceededError):
-        skdp.private_accuracy(secret, secret, epsilon=2, ledger=ledger)
+        private_score(secret, secret, "accuracy", epsilon=2, ledger=ledger)
     # Affordable: a label that cannot be compared is a wrong answer, not an error.
-    skdp.private_accuracy(secret, secret, epsilon=1, ledger=ledger)
+    private_score(secret, secret, "accuracy", epsilon=1, ledger=ledger)
     assert ledger.spent == 1
 
 
 def test_scorer_in_a_search_is_charged_every_time():
     ledger = skdp.PrivacyLedger()
-    scorer = skdp.make_private_scorer("accuracy", epsilon=0.25, ledger=ledger)
+    scorer = make_private_scorer("accuracy", epsilon=0.25, ledger=ledger)
     search = GridSearchCV(
         model(0.5, ledger=ledger), {"estimator__max_depth": [1, 2]}, cv=2, scoring=scorer
     )
     search.fit(X, Y)
     assert ledger.spent == 5 * Fraction(1, 2) + 4 * Fraction(1, 4)
     assert 0 <= search.best_score_ <= 1
-    loss = skdp.make_private_scorer("mse", epsilon=50, bounds=(0, 1))
+    loss = make_private_scorer("mean_squared_error", epsilon=50, bounds=(0, 1))
     constant = DummyRegressor(strategy="constant", constant=1.0).fit([[0]], [1.0])
     assert loss(constant, np.zeros((100, 1)), np.zeros(100)) == pytest.approx(-1, abs=0.05)
-    for bad in ({"metric": "auc"}, {"metric": "mse"}, {"bounds": (0, 1)}):
+    for bad in ({"metric": "auc"}, {"metric": "mean_squared_error"}, {"bounds": (0, 1)}):
         with pytest.raises(ValueError):
-            skdp.make_private_scorer(epsilon=1, **bad)
+            make_private_scorer(epsilon=1, **bad)
 
 
 # --- folds
 
 
 def test_folds_partition_and_do_not_move_others():
-    folds = skdp.PrivateKFold(3)
+    folds = PrivateKFold(3)
     tests = [test for _, test in folds.split(X)]
     assert sorted(np.concatenate(tests)) == list(range(N))
-    for train, test in skdp.PrivateKFold(3).split(X, Y):
+    for train, test in PrivateKFold(3).split(X, Y):
         assert sorted([*train, *test]) == list(range(N))
     # The fold of a record is the same whoever comes behind it: seeded, one row more at the end.
-    seeded = skdp.PrivateKFold(4, random_state=7)
+    seeded = PrivateKFold(4, random_state=7)
     first = [set(test) for _, test in seeded.split(X)]
     fewer = [set(test) for _, test in seeded.split(X.iloc[:-1])]
     assert all(b == a - {N - 1} for a, b in zip(first, fewer, strict=True))
 
 
 def test_folds_are_uniform_and_differ_between_calls():
-    folds = skdp.PrivateKFold(4)
+    folds = PrivateKFold(4)
     sizes = np.array([[len(test) for _, test in folds.split(X)] for _ in range(50)])
     chi2 = ((sizes.sum(axis=0) - 25_000) ** 2 / 25_000).sum()
     assert chi2 < 40.2  # 3 degrees of freedom: false alarm 1e-8
     assert len({tuple(row) for row in sizes.tolist()}) > 10
     for bad in (1, 2.5, True, "3"):
         with pytest.raises(ValueError, match="n_splits"):
-            skdp.PrivateKFold(bad).get_n_splits()
+            PrivateKFold(bad).get_n_splits()
 
 
 def test_cross_validation_charges_k_minus_one_fits_and_one_score():
     ledger = skdp.PrivacyLedger(3.5)
-    score = skdp.private_cross_val_score(model(0.75, ledger=ledger), X, Y, epsilon=0.5, cv=5)
+    score = private_cross_val_score(model(0.75, ledger=ledger), X, Y, epsilon=0.5, cv=5)
     assert ledger.spent == Fraction(7, 2)
     assert ledger.to_frame()["parts"].tolist() == ["fits=3, score=0.5"]
     assert 0.85 < score.value <= 1 and score.lower < score.value < score.upper + 1e-9
     with pytest.raises(skdp.BudgetExceededError):
-        skdp.private_cross_val_score(model(0.75, ledger=ledger), X, Y, epsilon=0.5, cv=5)
+        private_cross_val_score(model(0.75, ledger=ledger), X, Y, epsilon=0.5, cv=5)
     assert len(ledger.to_frame()) == 1
 
 
@@ -259,7 +281,7 @@ def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them():
             seen.append(X)
             return super().predict(X)
 
-    skdp.private_cross_val_score(model(estimator=Spy()), X, Y, epsilon=1, cv=skdp.PrivateKFold(3))
+    private_cross_val_score(model(estimator=Spy()), X, Y, epsilon=1, cv=PrivateKFold(3))
     # The estimator is tried out on 64 public rows; true ones are predicted in tables of one size.
     assert {len(rows) for rows in seen} == {64, 1024}
     assert set().union(*(rows["a"] for rows in seen if len(rows) == 1024)) == set(X["a"])
@@ -268,8 +290,8 @@ def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them():
 def test_cross_validation_of_regressors():
     release = skdp.MarginalSynthesizer(5, domain=SQUARE.select(["a"]))
     estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
-    score = skdp.private_cross_val_score(
-        estimator, X[["a"]], 2 * X["a"], epsilon=1, metric="mse", bounds=(0, 2), cv=2
+    score = private_cross_val_score(
+        estimator, X[["a"]], 2 * X["a"], epsilon=1, metric="mean_squared_error", bounds=(0, 2), cv=2
     )
     assert score.value < 0.1
 
@@ -282,13 +304,13 @@ def test_cross_validation_of_regressors():
         (make_pipeline(FunctionTransformer(), FunctionTransformer()), {}, "no private step"),
         (model(), {"cv": KFold(3)}, "PrivateKFold"),
         (model(), {"cv": 1}, "n_splits"),
-        (model(), {"metric": "mse"}, "bounds"),
+        (model(), {"metric": "mean_squared_error"}, "bounds"),
         (model(ledger=skdp.PrivacyLedger()), {"ledger": skdp.PrivacyLedger()}, "2 ledgers"),
     ],
 )
 def test_cross_validation_refuses(estimator, options, message):
     with pytest.raises(ValueError, match=message):
-        skdp.private_cross_val_score(estimator, X, Y, epsilon=1, **options)
+        private_cross_val_score(estimator, X, Y, epsilon=1, **options)
 
 
 # --- choosing
@@ -296,7 +318,7 @@ def test_cross_validation_refuses(estimator, options, message):
 
 def test_search_shares_one_release_and_charges_once():
     ledger = skdp.PrivacyLedger(1.5)
-    search = skdp.PrivateGridSearchCV(
+    search = PrivateGridSearchCV(
         model(1, ledger=ledger), {"estimator__max_depth": [1, 2, 3, 4]}, epsilon=0.5
     )
     search.fit(X, Y)
@@ -313,7 +335,7 @@ def test_search_shares_one_release_and_charges_once():
 def test_search_over_releases_pays_for_each():
     ledger = skdp.PrivacyLedger()
     grid = [{"synthesizer__epsilon": [0.5, 1]}, {"synthesizer__epsilon": [2]}]
-    search = skdp.PrivateGridSearchCV(model(ledger=ledger), grid, epsilon=0.5).fit(X, Y)
+    search = PrivateGridSearchCV(model(ledger=ledger), grid, epsilon=0.5).fit(X, Y)
     assert ledger.spent == 4 and len(ledger.to_frame()) == 1
     assert search.privacy_loss_.epsilon == 4
 
@@ -322,7 +344,7 @@ def test_search_chooses_by_noisy_max_over_numbers_of_correct_rows():
     grid = {
         "estimator": [DummyClassifier(strategy="constant", constant=c) for c in ("high", "low")]
     }
-    search = skdp.PrivateGridSearchCV(model(), grid, epsilon=Fraction(1, 4))
+    search = PrivateGridSearchCV(model(), grid, epsilon=Fraction(1, 4))
     scores, rate, score_range = compared(search, X, Y)
     assert scores.tolist() == [(Y == "high").sum(), (Y == "low").sum()]
     assert (rate, score_range) == (Fraction(1, 4), 1)
@@ -332,8 +354,8 @@ def test_scores_move_together_by_at_most_the_range():
     release = skdp.MarginalSynthesizer(1, domain=SQUARE.select(["a"]))
     base = skdp.PrivateRegressor(DummyRegressor(), release, target_range=(0, 2))
     constants = [DummyRegressor(strategy="constant", constant=c) for c in (0.0, 1.0, 5.0)]
-    search = skdp.PrivateGridSearchCV(
-        base, {"estimator": constants}, metric="mse", bounds=(0, 2), epsilon=1
+    search = PrivateGridSearchCV(
+        base, {"estimator": constants}, metric="mean_squared_error", bounds=(0, 2), epsilon=1
     )
     (more, _, width), (fewer, _, _) = (
         compared(search, X[["a"]][rows], 2 * X["a"][rows]) for rows in (slice(None), slice(1, None))
@@ -349,21 +371,18 @@ def test_search_is_right_at_a_large_epsilon_and_random_at_a_tiny_one():
             DecisionTreeClassifier(max_depth=2),
         ]
     }
-    sure = [
-        skdp.PrivateGridSearchCV(model(5), grid, epsilon=5).fit(X, Y).best_index_ for _ in range(5)
-    ]
+    sure = [PrivateGridSearchCV(model(5), grid, epsilon=5).fit(X, Y).best_index_ for _ in range(5)]
     assert sure == [1] * 5
     few = X.iloc[:40], Y.iloc[:40]
     blind = [
-        skdp.PrivateGridSearchCV(model(5), grid, epsilon=1e-4).fit(*few).best_index_
-        for _ in range(40)
+        PrivateGridSearchCV(model(5), grid, epsilon=1e-4).fit(*few).best_index_ for _ in range(40)
     ]
     # A fair coin gives the same side 40 times with probability 2e-12.
     assert 0 < sum(blind) < 40
 
 
 def test_search_keeps_nothing_private_and_marks_seeds():
-    search = skdp.PrivateGridSearchCV(model(), {"estimator__max_depth": [1, 2]}).fit(X, Y)
+    search = PrivateGridSearchCV(model(), {"estimator__max_depth": [1, 2]}).fit(X, Y)
     fitted = {key for key in vars(search) if key.endswith("_")}
     assert fitted == {
         "best_index_",
@@ -374,7 +393,7 @@ def test_search_keeps_nothing_private_and_marks_seeds():
         "feature_names_in_",
     }
     assert not search.privacy_loss_.seeded
-    seeded = skdp.PrivateGridSearchCV(model(random_state=0), {"estimator__max_depth": [1]})
+    seeded = PrivateGridSearchCV(model(random_state=0), {"estimator__max_depth": [1]})
     assert seeded.fit(X, Y).privacy_loss_.seeded
 
 
@@ -389,14 +408,14 @@ def test_search_keeps_nothing_private_and_marks_seeds():
 )
 def test_search_refuses(estimator, grid, message):
     ledger = skdp.PrivacyLedger()
-    search = skdp.PrivateGridSearchCV(estimator, grid, ledger=ledger)
+    search = PrivateGridSearchCV(estimator, grid, ledger=ledger)
     with pytest.raises(ValueError, match=message):
         search.fit(X, Y)
     assert ledger.spent == 0
 
 
 def test_search_in_a_pipeline():
-    search = skdp.PrivateGridSearchCV(model(), {"estimator__max_depth": [1, 2]})
+    search = PrivateGridSearchCV(model(), {"estimator__max_depth": [1, 2]})
     pipeline = make_pipeline(FunctionTransformer(), search).fit(X, Y)
     assert pipeline.score(X, Y) > 0.8
 
@@ -443,7 +462,7 @@ def test_a_search_on_a_frozen_release_pays_for_the_choice_only():
         1.0, domain=SQUARE.with_attribute("label", skdp.Categorical(["high", "low"])),
         target="label",
     ).fit(X, Y)  # fmt: skip
-    search = skdp.PrivateGridSearchCV(
+    search = PrivateGridSearchCV(
         skdp.PrivateClassifier(DecisionTreeClassifier(), FrozenEstimator(release)),
         {"estimator__max_depth": [1, 2]},
         epsilon=0.5,
@@ -455,7 +474,7 @@ def test_a_search_on_a_frozen_release_pays_for_the_choice_only():
 
 def test_a_fitted_search_travels_without_ledger():
     ledger = skdp.PrivacyLedger(2)
-    search = skdp.PrivateGridSearchCV(
+    search = PrivateGridSearchCV(
         model(ledger=ledger), {"estimator__max_depth": [1, 2]}, epsilon=0.5
     ).fit(X, Y)
     twin = pickle.loads(pickle.dumps(search))
@@ -469,25 +488,25 @@ def test_a_fitted_search_travels_without_ledger():
 
 
 def grid_with_ledger(ledger):
-    return skdp.PrivateGridSearchCV(model(), {"synthesizer__ledger": [ledger]}, epsilon=0.5)
+    return PrivateGridSearchCV(model(), {"synthesizer__ledger": [ledger]}, epsilon=0.5)
 
 
 def test_a_ledger_in_the_grid_of_an_inner_search_pays_for_the_outer_one():
     book = skdp.PrivacyLedger(100)
-    skdp.private_cross_val_score(make_pipeline(grid_with_ledger(book)), X, Y, epsilon=7, cv=2)
+    private_cross_val_score(make_pipeline(grid_with_ledger(book)), X, Y, epsilon=7, cv=2)
     assert book.spent == Fraction(17, 2)
     book = skdp.PrivacyLedger(100)
-    search = skdp.PrivateGridSearchCV(grid_with_ledger(book), {"epsilon": [0.5, 0.25]}, epsilon=3)
+    search = PrivateGridSearchCV(grid_with_ledger(book), {"epsilon": [0.5, 0.25]}, epsilon=3)
     assert search.fit(X, Y).privacy_loss_.epsilon == book.spent == Fraction(23, 4)
     # In an estimator of the grid, and in a scorer.
     book = skdp.PrivacyLedger(100)
-    scorer = skdp.make_private_scorer("accuracy", epsilon=0.5, ledger=book)
+    scorer = make_private_scorer("accuracy", epsilon=0.5, ledger=book)
     inner = GridSearchCV(model(), {"classes": [["high", "low"]]}, scoring=scorer)
-    inner.set_params(cv=skdp.PrivateKFold(2))
-    search = skdp.PrivateGridSearchCV(inner, {"estimator": [model(ledger=book)]}, epsilon=3)
+    inner.set_params(cv=PrivateKFold(2))
+    search = PrivateGridSearchCV(inner, {"estimator": [model(ledger=book)]}, epsilon=3)
     assert search.fit(X, Y).privacy_loss_.epsilon <= book.spent
     with pytest.raises(ValueError, match="2 ledgers"):
-        skdp.private_cross_val_score(
+        private_cross_val_score(
             grid_with_ledger(skdp.PrivacyLedger(100)), X, Y, epsilon=7, ledger=book
         )
 
@@ -508,9 +527,9 @@ def test_what_is_left_of_a_search_that_broke_off_is_not_free(search):
     estimator = model(estimator=FailsOnMany(), ledger=book)
     with pytest.raises(skdp.exceptions.TrainingError) as raised:
         if search:
-            skdp.PrivateGridSearchCV(estimator, {"synthesizer__epsilon": [1, 2]}).fit(X, Y)
+            PrivateGridSearchCV(estimator, {"synthesizer__epsilon": [1, 2]}).fit(X, Y)
         else:
-            skdp.private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=3, metric="brier")
+            private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=3, metric="brier_score")
     release = raised.value.synthesizer
     before = book.spent
     release.set_params(target="target").fit(X, Y)
@@ -522,11 +541,11 @@ def test_every_candidate_is_looked_at_where_they_share_a_release():
     raw = DecisionTreeClassifier().fit(X, Y)
     grid = {"estimator": [DecisionTreeClassifier(), CalibratedClassifierCV(FrozenEstimator(raw))]}
     with pytest.raises(ValueError, match="frozen DecisionTreeClassifier"):
-        skdp.PrivateGridSearchCV(model(ledger=book), grid).fit(X, Y)
+        PrivateGridSearchCV(model(ledger=book), grid).fit(X, Y)
     assert book.spent == 0
 
 
-class AllRowsInAllFolds(skdp.PrivateKFold):
+class AllRowsInAllFolds(PrivateKFold):
     def split(self, X, y=None, groups=None):
         for _ in range(self.n_splits):
             yield np.arange(len(X)), np.arange(len(X))
@@ -534,9 +553,9 @@ class AllRowsInAllFolds(skdp.PrivateKFold):
 
 def test_folds_of_a_users_class_are_not_secret():
     book = skdp.PrivacyLedger(100)
-    folds = skdp.PrivateKFold(2)
+    folds = PrivateKFold(2)
     folds.split = AllRowsInAllFolds(2).split
     for cv in (AllRowsInAllFolds(2), folds):
         with pytest.raises(ValueError, match="PrivateKFold"):
-            skdp.private_cross_val_score(model(ledger=book), X, Y, epsilon=1, cv=cv)
+            private_cross_val_score(model(ledger=book), X, Y, epsilon=1, cv=cv)
     assert book.spent == 0

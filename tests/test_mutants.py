@@ -63,7 +63,7 @@ def test_numbers_of_proofs_are_broken():
         ("kernels/privpfc/scores.py", "Quality.score_range"),
         ("kernels/trees/growing.py", "_Gini"),
         ("model_selection/_cross_val.py", "private_cross_val_score"),
-        ("model_selection/_halving.py", "halving_price"),
+        ("model_selection/_search.py", "halving_price"),
         ("model_selection/_stopping.py", "price_of_runs"),
     } <= named
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import skdp
 from skdp._validation import dyadic_floor
 from skdp.hierarchy import Tree, gblue
+from skdp.inspection import sufficient_epsilon, usefulness
 from skdp.kernels import privtree as pt
 from skdp.kernels.dpcube import (
     MOST_CELLS,
@@ -879,10 +880,10 @@ def test_the_largest_and_smallest_value_show_above_the_noise(strategy):
 
 
 def test_usefulness_of_the_papers_example():
-    found = skdp.usefulness(100, 0.05, 0.05)
+    found = usefulness(100, 0.05, 0.05)
     assert found.published == pytest.approx(100 * math.log(2000) / 0.05)
     assert found.queries == pytest.approx(775, abs=1)
-    assert skdp.usefulness(100, 0.05, 0.05, n_queries=5050).queries == pytest.approx(1439, abs=1)
+    assert usefulness(100, 0.05, 0.05, n_queries=5050).queries == pytest.approx(1439, abs=1)
 
 
 @pytest.mark.parametrize(("n_cells", "epsilon"), [(1, 0.5), (3, 0.1), (50, 1.0), (400, 0.05)])
@@ -892,7 +893,7 @@ def test_usefulness_holds_and_is_tight(n_cells, epsilon):
     noise = discrete_laplace(np.zeros((4000, n_cells), dtype=int), epsilon, random_state=7)
     one = np.abs(noise.sum(axis=1))
     worst = np.maximum(np.maximum(noise, 0).sum(axis=1), -np.minimum(noise, 0).sum(axis=1))
-    bounds = skdp.usefulness(n_cells, epsilon, 0.1)
+    bounds = usefulness(n_cells, epsilon, 0.1)
     for errors, bound in ((one, bounds.queries), (worst, bounds.every_query)):
         assert np.mean(errors > bound) <= 0.1 + 4 * math.sqrt(0.09 / 4000)
         assert bound <= 1.8 * np.quantile(errors, 0.9) + 1
@@ -913,27 +914,27 @@ def test_usefulness_holds_and_is_tight(n_cells, epsilon):
 )
 def test_usefulness_refuses(arguments, error):
     with pytest.raises(error):
-        skdp.usefulness(*arguments)
+        usefulness(*arguments)
     with pytest.raises((ValueError, TypeError), match="n_queries"):
-        skdp.usefulness(2, 1, 0.1, n_queries=0)
+        usefulness(2, 1, 0.1, n_queries=0)
     for wrong in (0, -1, math.nan, math.inf):
         with pytest.raises(ValueError, match="n_records"):
-            skdp.usefulness(2, 1, 0.1, n_records=wrong)
+            usefulness(2, 1, 0.1, n_records=wrong)
 
 
 def test_usefulness_of_relative_counts():
-    absolute = skdp.usefulness(100, 0.05)
-    relative = skdp.usefulness(100, 0.05, n_records=2_000)
+    absolute = usefulness(100, 0.05)
+    relative = usefulness(100, 0.05, n_records=2_000)
     np.testing.assert_allclose(np.array(relative) * 2_000, absolute)
     # Corollary 41: with so many records the relative error is at most 0.1.
     needed = absolute.published / 0.1
-    assert skdp.usefulness(100, 0.05, n_records=needed).published == pytest.approx(0.1)
+    assert usefulness(100, 0.05, n_records=needed).published == pytest.approx(0.1)
 
 
 def test_a_sufficient_epsilon_bounds_the_posterior_and_is_the_largest():
     # The attacker's posterior after the likeliest output, for a Laplace-like ratio of exp(epsilon).
     for before, after, releases in ((0.1, 0.5, 1), (0.01, 0.02, 3), (0.9, 0.95, 2)):
-        found = skdp.sufficient_epsilon(before, after, n_releases=releases)
+        found = sufficient_epsilon(before, after, n_releases=releases)
         for epsilon, changes in ((found.presence, 1), (found.value, 2)):
             odds = before / (1 - before) * math.exp(epsilon * changes * releases)
             assert odds / (1 + odds) == pytest.approx(after)
@@ -948,11 +949,11 @@ def test_a_sufficient_epsilon_bounds_the_posterior_and_is_the_largest():
 def test_a_sufficient_epsilon_needs_beliefs_that_rise(arguments):
     before, after, *releases = arguments
     with pytest.raises(ValueError, match="before|after|n_releases"):
-        skdp.sufficient_epsilon(before, after, **dict(zip(["n_releases"], releases, strict=False)))
+        sufficient_epsilon(before, after, **dict(zip(["n_releases"], releases, strict=False)))
 
 
 def test_histograms_move_two_cells_when_a_value_changes():
     # Two cells of noise: the paper's bound for a value fails, half of the odds' holds.
-    epsilon = skdp.sufficient_epsilon(0.1, 0.5).published
+    epsilon = sufficient_epsilon(0.1, 0.5).published
     ratio = math.exp(2 * epsilon)
     assert 0.1 * ratio / (0.1 * ratio + 0.9) > 0.7

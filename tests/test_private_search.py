@@ -27,8 +27,15 @@ import skdp
 from skdp._random import noise_source
 from skdp.audit import exact_epsilon
 from skdp.inspection import assert_private, privacy_report
-from skdp.model_selection import _compare, _named, _search, _stopping
-from skdp.model_selection._halving import halving_price, scaled, sizes_of_rounds
+from skdp.model_selection import (
+    PrivateGridSearchCV,
+    _metrics,
+    _search,
+    _stopping,
+    make_private_scorer,
+    private_cross_val_score,
+)
+from skdp.model_selection._search import halving_price, scaled, sizes_of_rounds
 from skdp.model_selection._stopping import (
     as_shape,
     draw_runs,
@@ -152,7 +159,7 @@ def test_unseen_hides_everything_but_seeds(capfd):
 def test_random_stopping_costs_twice_the_dearest_whatever_the_grid():
     ledger = skdp.PrivacyLedger()
     grid = {"synthesizer__epsilon": [0.25, 0.5, 1], "estimator__max_depth": [1, 2, 3]}
-    search = skdp.PrivateGridSearchCV(
+    search = PrivateGridSearchCV(
         model(ledger=ledger), grid, epsilon=0.5, strategy="random-stopping", eta=0, runs=3
     )
     assert_private(search)
@@ -160,7 +167,7 @@ def test_random_stopping_costs_twice_the_dearest_whatever_the_grid():
     search.fit(X, Y)
     assert dict(search.privacy_loss_.parts) == {"fits": 2, "choice": Fraction(1, 2)}
     assert ledger.spent == Fraction(5, 2) and len(ledger.to_frame()) == 1
-    geometric = skdp.PrivateGridSearchCV(model(), grid, epsilon=0.5, strategy="random-stopping")
+    geometric = PrivateGridSearchCV(model(), grid, epsilon=0.5, strategy="random-stopping")
     assert privacy_report(geometric).epsilon == Fraction(7, 2)
     # The winner pays again when it is fitted again.
     search.best_estimator_.fit(X, Y)
@@ -177,7 +184,7 @@ def test_halving_spends_about_as_much_in_each_round():
     assert halving_price(prices) == Fraction(7, 4) + Fraction(6, 2) + 4
     ledger = skdp.PrivacyLedger()
     grid = {"synthesizer__epsilon": [0.5, 1], "estimator__max_depth": [1, 2]}
-    search = skdp.PrivateGridSearchCV(model(ledger=ledger), grid, epsilon=0.5, strategy="halving")
+    search = PrivateGridSearchCV(model(ledger=ledger), grid, epsilon=0.5, strategy="halving")
     expected = privacy_report(search).epsilon
     search.fit(X, Y)
     assert ledger.spent == expected == search.privacy_loss_.epsilon
@@ -187,13 +194,11 @@ def test_halving_spends_about_as_much_in_each_round():
 
 
 def test_halving_refuses_what_cannot_be_scaled():
-    inner = skdp.PrivateGridSearchCV(model(), {"estimator__max_depth": [1, 2]}, epsilon=0.25)
+    inner = PrivateGridSearchCV(model(), {"estimator__max_depth": [1, 2]}, epsilon=0.25)
     with pytest.raises(ValueError, match="cannot be scaled"):
         scaled(inner, Fraction(1, 2))
     ledger = skdp.PrivacyLedger()
-    outer = skdp.PrivateGridSearchCV(
-        inner, {"epsilon": [0.25, 0.5]}, strategy="halving", ledger=ledger
-    )
+    outer = PrivateGridSearchCV(inner, {"epsilon": [0.25, 0.5]}, strategy="halving", ledger=ledger)
     with pytest.raises(ValueError, match="cannot be scaled"):
         outer.fit(X, Y)
     assert ledger.spent == 0
@@ -212,7 +217,7 @@ def test_halving_refuses_what_cannot_be_scaled():
 )
 def test_wrong_strategies_are_refused_before_the_charge(params, message):
     ledger = skdp.PrivacyLedger()
-    search = skdp.PrivateGridSearchCV(model(), RELEASES, ledger=ledger, **params)
+    search = PrivateGridSearchCV(model(), RELEASES, ledger=ledger, **params)
     with pytest.raises(ValueError, match=message):
         search.fit(X, Y)
     assert ledger.spent == 0
@@ -223,7 +228,7 @@ def test_wrong_strategies_are_refused_before_the_charge(params, message):
 def test_a_budget_that_is_too_small_is_refused():
     for strategy in ("random-stopping", "halving"):
         ledger = skdp.PrivacyLedger(1)
-        search = skdp.PrivateGridSearchCV(model(), RELEASES, ledger=ledger, strategy=strategy)
+        search = PrivateGridSearchCV(model(), RELEASES, ledger=ledger, strategy=strategy)
         with pytest.raises(skdp.BudgetExceededError):
             search.fit(X, Y)
         assert ledger.spent == 0
@@ -235,14 +240,14 @@ def test_a_budget_that_is_too_small_is_refused():
 @pytest.mark.parametrize("strategy", ["random-stopping", "halving"])
 def test_the_better_candidate_wins(strategy):
     grid = {"estimator": [*CONSTANTS, DecisionTreeClassifier(max_depth=2)]}
-    search = skdp.PrivateGridSearchCV(model(4), grid, epsilon=20, strategy=strategy, eta=1, runs=60)
+    search = PrivateGridSearchCV(model(4), grid, epsilon=20, strategy=strategy, eta=1, runs=60)
     # The best of three is not tried with a probability of 17%; the source of a test is fixed.
     assert search.fit(X, Y).best_index_ == 2
     assert search.score(X, Y) > 0.9
 
 
 def test_halving_keeps_one_of_one():
-    search = skdp.PrivateGridSearchCV(model(), {"estimator__max_depth": [2]}, strategy="halving")
+    search = PrivateGridSearchCV(model(), {"estimator__max_depth": [2]}, strategy="halving")
     assert search.fit(X, Y).best_index_ == 0
     assert search.privacy_loss_.parts["fits"] == 1
 
@@ -263,7 +268,7 @@ class Fails(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize("strategy", ["random-stopping", "halving"])
 def test_candidates_that_cannot_be_trained_lose(strategy, capsys):
     grid = {"estimator": [Fails(), DecisionTreeClassifier(max_depth=2)]}
-    search = skdp.PrivateGridSearchCV(
+    search = PrivateGridSearchCV(
         model(), grid, epsilon=1, strategy=strategy, eta=1, runs=8, verbose=1
     )
     with warnings.catch_warnings(record=True) as seen:
@@ -273,7 +278,7 @@ def test_candidates_that_cannot_be_trained_lose(strategy, capsys):
     if strategy == "random-stopping":
         assert not seen
         assert capsys.readouterr().out == "Random stopping: the number of runs is secret.\n"
-    only = skdp.PrivateGridSearchCV(model(), {"estimator": [Fails()]}, strategy=strategy)
+    only = PrivateGridSearchCV(model(), {"estimator": [Fails()]}, strategy=strategy)
     with pytest.raises(skdp.exceptions.TrainingError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         only.fit(X, Y)
@@ -283,7 +288,7 @@ def test_candidates_that_cannot_be_trained_lose(strategy, capsys):
 def test_a_warning_that_is_an_error_costs_nothing(strategy):
     """Of what is known before the charge; it used to end the search after it."""
     ledger = skdp.PrivacyLedger()
-    search = skdp.PrivateGridSearchCV(model(), RELEASES, strategy=strategy, ledger=ledger)
+    search = PrivateGridSearchCV(model(), RELEASES, strategy=strategy, ledger=ledger)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(DataConversionWarning, match="column-vector"):
@@ -296,7 +301,7 @@ def test_a_warning_that_is_an_error_costs_nothing(strategy):
 
 @pytest.mark.parametrize("strategy", ["noisy-max", "random-stopping", "halving"])
 def test_warnings_of_candidates_end_no_search(strategy):
-    search = skdp.PrivateGridSearchCV(model(1_000), {"estimator": CONSTANTS}, strategy=strategy)
+    search = PrivateGridSearchCV(model(1_000), {"estimator": CONSTANTS}, strategy=strategy)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("error")
         search.fit(X[:0], Y[:0])
@@ -311,8 +316,8 @@ def test_scores_of_runs_have_noise_of_their_share(monkeypatch):
         asked.append((epsilon, sensitivity))
         return values
 
-    monkeypatch.setattr(_compare, "discrete_laplace", noted)
-    search = skdp.PrivateGridSearchCV(
+    monkeypatch.setattr(_search, "discrete_laplace", noted)
+    search = PrivateGridSearchCV(
         model(), {"estimator": CONSTANTS}, epsilon=0.5, strategy="random-stopping", eta=1, runs=5
     )
     search.fit(X, Y)
@@ -323,10 +328,10 @@ def test_scores_of_runs_have_noise_of_their_share(monkeypatch):
 
 
 def test_nothing_of_the_runs_is_kept():
-    search = skdp.PrivateGridSearchCV(
+    search = PrivateGridSearchCV(
         model(), RELEASES, epsilon=1, strategy="random-stopping", runs=2
     ).fit(X, Y)
-    plain = skdp.PrivateGridSearchCV(model(), {}, epsilon=1).fit(X, Y)
+    plain = PrivateGridSearchCV(model(), {}, epsilon=1).fit(X, Y)
     assert vars(search).keys() == vars(plain).keys()
 
 
@@ -351,8 +356,8 @@ def won_at(monkeypatch, place, private, runs=10):
     monkeypatch.setattr(_search, "draw_runs", lambda *args: runs)
     turns = itertools.count(1)
     score = lambda self, fitted, epsilon: int(next(turns) == place)  # noqa: E731
-    monkeypatch.setattr(_compare.Judge, "noisy_score", score)
-    search = skdp.PrivateGridSearchCV(private, {}, strategy="random-stopping")
+    monkeypatch.setattr(_search.Judge, "noisy_score", score)
+    search = PrivateGridSearchCV(private, {}, strategy="random-stopping")
     return search.fit(*TINY).best_estimator_
 
 
@@ -389,6 +394,7 @@ class Prefers:
 
     def __init__(self, place):
         self.turns, self.place = itertools.count(1), place
+        (self.X, self.y), self.source, self.generators = TINY, noise_source(), []
 
     def noisy_score(self, fitted, epsilon):
         return int(next(self.turns) == self.place)
@@ -430,12 +436,11 @@ def test_no_generator_of_a_class_tells_which_run_won(monkeypatch, place):
 
 
 def test_winners_of_all_places_draw_alike():
-    search = skdp.PrivateGridSearchCV(drawing(), {}, strategy="random-stopping")
+    search = PrivateGridSearchCV(drawing(), {}, strategy="random-stopping")
 
     def winner(place):
         seed_session()
-        given = [Draws()], [], *TINY, 10, Prefers(place), Fraction(1), noise_source()
-        return search._stop_at_random(*given)[1].draws_
+        return search._stop_at_random([Draws()], 10, Prefers(place), Fraction(1))[1].draws_
 
     first, last = (np.array([winner(place) for _ in range(150)]) for place in (1, 10))
     for one, other in zip(first.T, last.T, strict=True):
@@ -464,11 +469,11 @@ def test_a_candidate_that_cannot_be_copied_costs_nothing():
     ledger = skdp.PrivacyLedger()
     private, release = frozen()
     release.lock = threading.Lock()
-    search = skdp.PrivateGridSearchCV(private, {}, ledger=ledger, strategy="random-stopping")
+    search = PrivateGridSearchCV(private, {}, ledger=ledger, strategy="random-stopping")
     with pytest.raises(TypeError, match="cannot be copied"):
         search.fit(*TINY)
     with pytest.raises(TypeError, match="cannot be copied"):
-        skdp.private_cross_val_score(private, *TINY, epsilon=1, ledger=ledger)
+        private_cross_val_score(private, *TINY, epsilon=1, ledger=ledger)
     assert ledger.spent == 0
 
 
@@ -489,7 +494,7 @@ def test_no_error_of_a_run_gets_out(monkeypatch):
         pass
 
     for error in (Panic, SystemExit, ValueError):
-        search = skdp.PrivateGridSearchCV(
+        search = PrivateGridSearchCV(
             model(), {"estimator": [Panics(error)]}, strategy="random-stopping", runs=2
         )
         with pytest.raises(skdp.exceptions.TrainingError) as raised:
@@ -498,7 +503,7 @@ def test_no_error_of_a_run_gets_out(monkeypatch):
     grid = {"estimator": [Panics(KeyboardInterrupt)]}
     before = np.random.get_state()[1]  # noqa: NPY002
     with pytest.raises(KeyboardInterrupt):
-        skdp.PrivateGridSearchCV(model(), grid, strategy="random-stopping", runs=2).fit(X, Y)
+        PrivateGridSearchCV(model(), grid, strategy="random-stopping", runs=2).fit(X, Y)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
     # Elsewhere the release is kept, and the error says so.
     with pytest.raises(skdp.exceptions.TrainingError) as raised:
@@ -567,7 +572,7 @@ def test_the_score_of_a_release_is_the_mean_log_likelihood_of_rows(synthesizer):
 def test_a_search_compares_releases_by_log_likelihood_without_labels(strategy):
     ledger = skdp.PrivacyLedger(100)
     release = skdp.HDPViewSynthesizer(domain=TABLE, ledger=ledger)
-    search = skdp.PrivateGridSearchCV(
+    search = PrivateGridSearchCV(
         release,
         {"epsilon": [0.001, 8.0]},
         strategy=strategy,
@@ -587,18 +592,18 @@ def test_a_search_compares_releases_by_log_likelihood_without_labels(strategy):
 
 def test_a_private_log_likelihood_is_near_the_exact_one_and_needs_its_range():
     release = skdp.HDPViewSynthesizer(8.0, domain=TABLE, random_state=0).fit(ROWS)
-    scorer = skdp.make_private_scorer("log_likelihood", epsilon=100, bounds=(-10, 0))
+    scorer = make_private_scorer("log_likelihood", epsilon=100, bounds=(-10, 0))
     assert scorer(release, ROWS) == pytest.approx(release.score_samples(ROWS).mean(), abs=0.01)
     with pytest.raises(ValueError, match="log-likelihood of a row"):
-        skdp.make_private_scorer("log_likelihood", epsilon=1)
+        make_private_scorer("log_likelihood", epsilon=1)
     with pytest.raises(TypeError, match="score_samples"):
         scorer(DummyClassifier().fit(ROWS, ROWS[:, 0]), ROWS)
     with pytest.raises(ValueError, match="requires y"):
-        skdp.PrivateGridSearchCV(release, {"epsilon": [1]}).fit(ROWS)
+        PrivateGridSearchCV(release, {"epsilon": [1]}).fit(ROWS)
 
 
 def test_one_row_moves_the_sums_of_log_likelihoods_by_at_most_their_range():
-    metric = _named.find_metric("log_likelihood")
+    metric = _metrics.as_metric("log_likelihood", (-10, 0))
     logs = np.array([-1e9, -10.0, -4.2, 0.0, np.nan, 3.0])
-    scores, spread = metric.row_scores(logs, logs, (), (Fraction(-10), Fraction(0)))
+    scores, spread = metric.row_scores(logs, logs, {})
     assert scores.max() <= 0 and scores.min() == -spread and scores[4] == -spread

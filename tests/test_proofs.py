@@ -20,6 +20,7 @@ from sklearn.dummy import DummyClassifier
 import skdp
 from skdp.audit import replay
 from skdp.inspection import privacy_report
+from skdp.model_selection import PrivateGridSearchCV, private_cross_val_score, private_score_report
 
 BIT = skdp.Numeric(0, 2, bins=2)
 YES_NO = skdp.Categorical(["no", "yes"])
@@ -78,7 +79,7 @@ def test_the_place_of_a_row_does_not_depend_on_the_rows_before_it():
     labels = np.arange(400) % 2
 
     def score(pair):
-        found = skdp.private_score_report(
+        found = private_score_report(
             ByPlace(), pair[0], pair[1], epsilon=1.0, trained_elsewhere=True
         )
         return found.confusion_matrix()
@@ -183,9 +184,9 @@ def test_secret_folds_charge_what_a_record_can_cost(k):
     ledger = skdp.PrivacyLedger(50)
 
     def score(data):
-        return skdp.private_cross_val_score(constant(1.0), *data, epsilon=0.5, cv=k).value
+        return private_cross_val_score(constant(1.0), *data, epsilon=0.5, cv=k).value
 
-    skdp.private_cross_val_score(constant(1.0), X, Y, epsilon=0.5, cv=k, ledger=ledger)
+    private_cross_val_score(constant(1.0), X, Y, epsilon=0.5, cv=k, ledger=ledger)
     loss = certified(score, (X, Y), (X[:-1], Y[:-1]), float(ledger.spent), modes=("exact",), n=2)
     # Its record is in all models but one.
     assert loss > k - 1 and ledger.spent == k - 1 + Fraction(1, 2)
@@ -194,7 +195,7 @@ def test_secret_folds_charge_what_a_record_can_cost(k):
 @pytest.mark.parametrize("n_candidates", [1, 2, 3, 5, 6])
 def test_halving_pays_for_the_most_expensive_that_may_be_left(n_candidates):
     prices = [Fraction(i * i + 1, 8) for i in range(n_candidates)]
-    search = skdp.PrivateGridSearchCV(
+    search = PrivateGridSearchCV(
         constant(1.0),
         {"synthesizer__epsilon": [float(price) for price in prices]},
         epsilon=0.25,
@@ -219,7 +220,7 @@ def test_halving_pays_for_the_most_expensive_that_may_be_left(n_candidates):
 @pytest.mark.parametrize("eta", [-0.5, 0, 0.5, 1])
 @pytest.mark.parametrize("each", [0.05, 0.5])
 def test_random_stopping_pays_for_the_law_of_the_best_run(eta, each):
-    search = skdp.PrivateGridSearchCV(
+    search = PrivateGridSearchCV(
         constant(each),
         {"estimator__strategy": ["prior"]},
         epsilon=1e-9,

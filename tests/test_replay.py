@@ -44,6 +44,14 @@ from skdp.mechanisms import (
     permute_and_flip,
     top_k,
 )
+from skdp.model_selection import (
+    PrivateConformalClassifier,
+    PrivateConformalRegressor,
+    PrivateGridSearchCV,
+    PrivateKFold,
+    make_private_scorer,
+    private_cross_val_score,
+)
 
 MODES = list(OUTPUTS)
 
@@ -220,7 +228,7 @@ AS_TABLES = {
 def scored(data):
     """A score of a public model."""
     model = DummyClassifier(strategy="constant", constant=0).fit([[0, 0], [1, 1]], [0, 1])
-    return skdp.make_private_scorer(epsilon=1)(model, *data)
+    return make_private_scorer(epsilon=1)(model, *data)
 
 
 def classifier():
@@ -232,11 +240,11 @@ def classifier():
 AROUND = {
     "SampleAggregate": next(c for c in CASES if c.name == "SampleAggregate").make_for_arrays,
     "PrivateClassifier": classifier,
-    "PrivateGridSearchCV, random-stopping": lambda: skdp.PrivateGridSearchCV(
+    "PrivateGridSearchCV, random-stopping": lambda: PrivateGridSearchCV(
         classifier(), {"n_samples": [20, 30]}, strategy="random-stopping"
     ),
     "private_cross_val_score": lambda: (
-        lambda data: skdp.private_cross_val_score(classifier(), *data, epsilon=1, cv=2)
+        lambda data: private_cross_val_score(classifier(), *data, epsilon=1, cv=2)
     ),
     "make_private_scorer": lambda: scored,
 }
@@ -275,9 +283,10 @@ def test_every_odd_value_around_a_model_is_one_record(name):
 def test_every_estimator_has_a_branch():
     replayed = {type(branch.make(1.0)) for branch in BRANCHES if branch.claim is None}
     # These are replayed as functions, because they are fitted on rows that have no part in it.
-    replayed |= {skdp.PrivateConformalClassifier, skdp.PrivateConformalRegressor}
+    replayed |= {PrivateConformalClassifier, PrivateConformalRegressor}
     assert {"PrivateConformalClassifier", "PrivateConformalRegressor"} <= {b.name for b in BRANCHES}
-    public = {getattr(skdp, name) for name in skdp.__all__}
+    homes = (skdp, skdp.model_selection)
+    public = {getattr(home, name) for home in homes for name in home.__all__}
     estimators = {c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)}
     assert replayed == estimators
     assert {case.estimator for case in CASES} <= replayed
@@ -587,7 +596,7 @@ def test_public_coins_are_the_same_and_counted():
     assert replay(view, data, tuple(part.iloc[:-1] for part in data), n=2).passed
 
     def draws(records):
-        return skdp.PrivateKFold(2)._draw(len(records)).tolist()
+        return PrivateKFold(2)._draw(len(records)).tolist()
 
     # A fold for each record is a secret, and not to be published.
     convicted(draws)
@@ -595,7 +604,7 @@ def test_public_coins_are_the_same_and_counted():
 
 def test_folds_belong_to_records():
     def folds(rows):
-        test = next(iter(skdp.PrivateKFold(2).split(rows)))[1]
+        test = next(iter(PrivateKFold(2).split(rows)))[1]
         return int(discrete_laplace(len(test), 1.0))
 
     rows = np.zeros((30, 2))
@@ -606,7 +615,7 @@ def test_folds_belong_to_records():
 
 def test_coins_by_position_need_the_same_order():
     def folds(rows):
-        return int(discrete_laplace(len(next(iter(skdp.PrivateKFold(2).split(rows)))[1]), 1.0))
+        return int(discrete_laplace(len(next(iter(PrivateKFold(2).split(rows)))[1]), 1.0))
 
     rows = np.arange(8.0)[:, None]
     with pytest.raises(ReplayError, match="same order"):

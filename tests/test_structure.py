@@ -26,10 +26,10 @@ from skdp import (
     forbid,
     missing_together,
     only_if,
-    structure_from_data,
     total_of,
     within,
 )
+from skdp.domain import structure_from_data
 from skdp.domain.rules.consistency import consistent, satisfiable
 from skdp.release import parse
 from skdp.rows import count_rows, expressions, read_rows

@@ -6,18 +6,10 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from skdp import (
-    Categorical,
-    Domain,
-    MarginalSynthesizer,
-    Numeric,
-    PrivacyLedger,
-    PrivateClassifier,
-    private_accuracy,
-    private_score_report,
-)
+from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, PrivacyLedger, PrivateClassifier
 from skdp.attacks import attack_report
 from skdp.inspection import model_card, study_report
+from skdp.model_selection import private_score, private_score_report
 
 DOMAIN = Domain({"x": Numeric(0, 4, bins=4), "y": Categorical([0, 1])})
 
@@ -32,7 +24,9 @@ def study():
         MarginalSynthesizer(1, domain=DOMAIN, target="y", ledger=ledger),
     ).fit(rows[["x"]], rows["y"])
     scores = private_score_report(model, rows[["x"]], rows["y"], epsilon=0.5, ledger=ledger)
-    one = private_accuracy(rows["y"], model.predict(rows[["x"]]), epsilon=0.25, ledger=ledger)
+    one = private_score(
+        rows["y"], model.predict(rows[["x"]]), "accuracy", epsilon=0.25, ledger=ledger
+    )
     release = MarginalSynthesizer(1, domain=DOMAIN).fit(rows[:300])
     attack = attack_report(release, rows[:300], rows[300:])
     return {"model": model, "scores": scores, "accuracy": one}, attack, ledger

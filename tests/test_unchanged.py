@@ -31,6 +31,7 @@ from threadpoolctl import threadpool_info
 import skdp
 from skdp._random import recording, shared_generators_kept
 from skdp.audit._tapes import Alignment, Recorder
+from skdp.quantiles import QuantileResult
 
 RECORDED = Path(__file__).with_name("releases.json")
 VERSIONS = {"numpy": np.__version__, "scipy": scipy.__version__}
@@ -153,7 +154,7 @@ def fingerprint(value, digest):
     elif isinstance(value, skdp.QueryResult):
         held = [value.value, value.std, value.lower, value.upper, value.guarantee]
         fingerprint(held, digest)
-    elif isinstance(value, skdp.QuantileResult):
+    elif isinstance(value, QuantileResult):
         fingerprint(list(vars(value).values()), digest)
     elif hasattr(value, "save"):
         _file(value, digest)

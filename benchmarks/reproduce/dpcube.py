@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from benchmarks import _data
 from benchmarks.reproduce import Finding, run
-from skdp import Categorical, Domain, KDTreeSynthesizer, Numeric, usefulness
+from skdp import Categorical, Domain, KDTreeSynthesizer, Numeric
 from skdp.exceptions import InsecureSeedWarning
+from skdp.inspection import usefulness
 
 __all__ = ["FIGURES"]
 

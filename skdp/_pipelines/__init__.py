@@ -24,7 +24,7 @@ from .fits import has_secret_folds, n_folds
 from .origin import library, replaced
 from .rules import row_by_row
 from .steps import LEAKS, PRIVATE, RELEASE, Range, Refusal, Rows, Step, child, total_price
-from .verdicts import is_inferred, released_by
+from .verdicts import is_inferred, released_by, seeded
 from .walk import ledgers, price, walk, walk_all
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "released_by",
     "replaced",
     "row_by_row",
+    "seeded",
     "shared_generators",
     "total_price",
     "walk",

@@ -28,13 +28,8 @@ from ..model_selection import (
     PrivateConformalClassifier,
     PrivateConformalRegressor,
     PrivateGridSearchCV,
-    private_accuracy,
     private_confusion_matrix,
-    private_f1,
-    private_log_loss,
-    private_mse,
-    private_r2,
-    private_roc_auc,
+    private_score,
     private_score_report,
 )
 from ..models import (
@@ -849,10 +844,10 @@ def _score_case(score: Callable[..., Any], n_trials: int = 20_000) -> AuditCase:
     )
 
 
-@audited("private_accuracy")
+@audited("private_score, accuracy")
 def _() -> AuditCase:
     def score(truth: Any, guess: Any) -> Any:
-        result = private_accuracy(truth, guess, epsilon=1.0)
+        result = private_score(truth, guess, "accuracy", epsilon=1.0)
         return np.array([result.value, result.lower, result.upper])
 
     return _score_case(score)
@@ -871,35 +866,38 @@ def _numbers_of(result: Any) -> Any:
     return np.array([result.value, result.lower, result.upper])
 
 
-@audited("private_roc_auc")
+@audited("private_score, roc_auc")
 def _() -> AuditCase:
     return _score_case(
         lambda truth, guess: _numbers_of(
-            private_roc_auc(truth, guess, epsilon=1.0, score_range=(-1, 2))
+            private_score(truth, guess, "roc_auc", epsilon=1.0, score_range=(-1, 2))
         ),
         n_trials=5_000,
     )
 
 
-@audited("private_f1")
+@audited("private_score, f1")
 def _() -> AuditCase:
     return _score_case(
-        lambda truth, guess: _numbers_of(private_f1(truth, guess, epsilon=1.0)), n_trials=5_000
-    )
-
-
-@audited("private_log_loss")
-def _() -> AuditCase:
-    return _score_case(
-        lambda truth, guess: _numbers_of(private_log_loss(truth, guess, epsilon=1.0)),
+        lambda truth, guess: _numbers_of(private_score(truth, guess, "f1", epsilon=1.0)),
         n_trials=5_000,
     )
 
 
-@audited("private_r2")
+@audited("private_score, log_loss")
 def _() -> AuditCase:
     return _score_case(
-        lambda truth, guess: _numbers_of(private_r2(truth, guess, bounds=(0, 1), epsilon=1.0)),
+        lambda truth, guess: _numbers_of(private_score(truth, guess, "log_loss", epsilon=1.0)),
+        n_trials=5_000,
+    )
+
+
+@audited("private_score, r2")
+def _() -> AuditCase:
+    return _score_case(
+        lambda truth, guess: _numbers_of(
+            private_score(truth, guess, "r2", bounds=(0, 1), epsilon=1.0)
+        ),
         n_trials=5_000,
     )
 
@@ -927,10 +925,10 @@ def _() -> AuditCase:
     return _score_case(score, n_trials=5_000)
 
 
-@audited("private_mse")
+@audited("private_score, mean_squared_error")
 def _() -> AuditCase:
     def score(truth: Any, guess: Any) -> Any:
-        result = private_mse(truth, guess, bounds=(0, 1), epsilon=1.0)
+        result = private_score(truth, guess, "mean_squared_error", bounds=(0, 1), epsilon=1.0)
         return np.array([result.value, result.lower, result.upper])
 
     return _score_case(score)

@@ -83,7 +83,7 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
     ``estimator`` is tried on public rows before the charge, and a release whose training fails is
     kept, as in `PrivateClassifier`. Targets are clipped to the declared range before they are
     counted, and drawn uniformly within their bin. A score computed from true held-out rows is exact
-    and not private; `private_mse` releases one.
+    and not private; `private_score` releases one.
 
     Examples
     --------

@@ -11,6 +11,7 @@
 """
 
 from ..expected import ExpectedError
+from ..kernels.dpcube.usefulness import sufficient_epsilon, usefulness
 from .card import ModelCard, model_card
 from .columns import expected_item_error, expected_quantile_error
 from .linear import LinearFit, linear_regression, regression_workload
@@ -35,4 +36,6 @@ __all__ = [
     "privacy_report",
     "regression_workload",
     "study_report",
+    "sufficient_epsilon",
+    "usefulness",
 ]

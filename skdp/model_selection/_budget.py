@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,12 +14,13 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from .._base import PrivateEstimator
-from .._pipelines import PRIVATE, ledgers, total_price, walk
+from .._pipelines import PRIVATE, RELEASE, Rows, Step, ledgers, seeded, total_price, walk
+from .._validation import as_epsilon
 from ..accounting import PrivacyLedger, prepaid, same_budget, settle
 from ..exceptions import BudgetExceededError
-from ._scorer import _PrivateScorer
+from ._scores import _PrivateScorer
 
-__all__ = ["one_ledger", "prepaid_clones", "price_of_fit", "rehearse"]
+__all__ = ["one_ledger", "own_step", "prepaid_clones", "price_of_fit", "rehearse"]
 
 
 def price_of_fit(estimator: Any) -> tuple[Fraction, bool]:
@@ -51,6 +53,18 @@ def price_of_fit(estimator: Any) -> tuple[Fraction, bool]:
     if not total and not any(step.verdict == PRIVATE for step in steps):
         raise ValueError(f"{type(estimator).__name__} has no private step: nothing protects X.")
     return total, bool(bad)
+
+
+def own_step(meta: Any, name: str, rows: Rows, why: str) -> Step:
+    """What a search or a calibration spends itself, beside its estimator."""
+    cost = as_epsilon(meta.epsilon)
+    step = Step(name, type(meta).__name__, rows.read, PRIVATE, why, epsilon=cost, estimator=meta)
+    if rows.released:
+        free = meta.ledger is None and not ledgers(meta.estimator)
+        return replace(step, verdict=RELEASE, epsilon=Fraction(0) if free else cost)
+    loss = getattr(meta, "privacy_loss_", None)
+    has_seed = meta.random_state is not None or (loss is not None and loss.seeded)
+    return seeded(step) if has_seed else step
 
 
 # Less than any fit costs.
@@ -97,7 +111,7 @@ def _ledgers_in(value: Any) -> Iterator[PrivacyLedger]:
     if isinstance(value, PrivacyLedger):
         yield value
     elif isinstance(value, _PrivateScorer):
-        yield from _ledgers_in(value.options)
+        yield from _ledgers_in(value.ledger)
     elif isinstance(value, Mapping):
         yield from _ledgers_in(list(value.values()))
     elif isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == "O"):

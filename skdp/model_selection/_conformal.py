@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -14,16 +13,16 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import HidesSeed, Published, ShowsPrivacy, require_y
-from .._pipelines import LEAKS, PRIVATE, RELEASE, Rows, Step, child, ledgers, price, walk
+from .._pipelines import Rows, Step, child, price, walk
 from .._random import noise_source
 from .._types import BoolArray, FloatArray, IntArray
 from .._validation import as_epsilon, as_fraction
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..kernels.conformal import BINS, covered_bins, measure_scores
 from ..rows import as_column
-from ._budget import one_ledger
+from ._budget import one_ledger, own_step
 from ._guard import Take, check_model, draw_places, positions_of, predictions, true_rows
-from ._scores import check_rate, range_of
+from ._metrics import check_rate, range_of
 
 __all__ = ["PrivateConformalClassifier", "PrivateConformalRegressor"]
 
@@ -175,34 +174,9 @@ class _Conformal(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
 
     # --- what is spent
 
-    def _was_seeded(self) -> bool:
-        loss = getattr(self, "privacy_loss_", None)
-        return self.random_state is not None or (loss is not None and loss.seeded)
-
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         inner = FrozenEstimator(self.estimator) if self.prefit else self.estimator
-        own = Step(
-            name,
-            type(self).__name__,
-            rows.read,
-            PRIVATE,
-            "releases thresholds of a noisy histogram of scores.",
-            epsilon=as_epsilon(self.epsilon),
-            estimator=self,
-        )
-        if rows.released:
-            own = replace(own, verdict=RELEASE)
-            if self.ledger is None and not ledgers(self.estimator):
-                own = replace(own, epsilon=Fraction(0))
-        elif self._was_seeded():
-            own = replace(
-                own,
-                verdict=LEAKS,
-                why="its noise comes from a seed: anyone who knows or guesses it can subtract the "
-                "noise.",
-                remedy="random_state=None, the operating system's entropy.",
-                seeded=True,
-            )
+        own = own_step(self, name, rows, "releases thresholds of a noisy histogram of scores.")
         return [*walk(inner, child(name, "estimator"), rows), own]
 
     def _price(self) -> Fraction | None:
@@ -268,7 +242,7 @@ class PrivateConformalClassifier(_Conformal):
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier
-    >>> from skdp import PrivateConformalClassifier
+    >>> from skdp.model_selection import PrivateConformalClassifier
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat(["low", "high"], 5_000)
     >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
@@ -390,7 +364,8 @@ class PrivateConformalRegressor(_Conformal):
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
-    >>> from skdp import MarginalSynthesizer, Numeric, PrivateConformalRegressor, PrivateRegressor
+    >>> from skdp import MarginalSynthesizer, Numeric, PrivateRegressor
+    >>> from skdp.model_selection import PrivateConformalRegressor
     >>> X = np.linspace(0, 1, 10_000)[:, None]
     >>> y = 10 * X[:, 0]
     >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1))

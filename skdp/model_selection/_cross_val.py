@@ -1,31 +1,107 @@
-"""Cross-validation that charges k - 1 fits and one score."""
+"""Cross-validation that charges k - 1 fits and one score, over folds that are kept secret."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import BaseCrossValidator
 
+from .._base import HidesSeed
 from .._foreign import copied
 from .._pipelines import replaced, shared_generators
 from .._random import noise_source, shared_generators_kept, warn_after_charge
-from .._types import IntArray
+from .._types import BoolArray, IntArray
 from .._validation import as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..exceptions import TrainingError
 from ..release import QueryResult
 from ..rows import as_frame, take_rows
 from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
-from ._folds import PrivateKFold
 from ._guard import Labels, Take, draw_places, true_rows
-from ._judge import Covers
-from ._named import Metric, check_metric
-from ._scores import range_of
+from ._intervals import Covers
+from ._metrics import Metric, as_metric, class_positions
 
-__all__ = ["private_cross_val_score"]
+__all__ = ["PrivateKFold", "private_cross_val_score"]
+
+
+class PrivateKFold(HidesSeed, BaseCrossValidator):
+    """K folds in which every record's fold is drawn independently and kept secret.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2.
+    random_state : None or int, default=None
+        Seed of the folds. None: the operating system's random source. An int is for experiments
+        only: anyone who knows it knows the fold of every record.
+
+    Notes
+    -----
+    An ordinary splitter divides the rows by position: adding one record moves others from fold to
+    fold, and the sum of the folds' epsilon does not bound the loss of all folds together. Here the
+    fold of a record does not depend on any other record. Given the folds of all other records, a
+    record is in k - 1 of the k training sets, whichever fold it drew: publishing all k models costs
+    (k - 1) epsilon. `private_cross_val_score` charges that. A ledger that is charged by the k fits
+    one by one, in ``cross_val_score``, is charged for all k: more than is needed, never less.
+
+    Folds differ in size, and in a tiny data set one may be empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.model_selection import PrivateKFold
+    >>> folds = PrivateKFold(3)
+    >>> sum(len(test) for _, test in folds.split(np.zeros((10, 2))))
+    10
+    """
+
+    def __init__(self, n_splits: int = 5, *, random_state: int | None = None) -> None:
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def _draw(self, n_rows: int) -> IntArray:
+        """Fold of each row."""
+        return noise_source(self.random_state).record_below(self.get_n_splits(), n_rows)
+
+    def _iter_test_masks(
+        self, X: Any = None, y: Any = None, groups: Any = None
+    ) -> Iterator[BoolArray]:
+        folds = self._draw(as_frame(X).n_rows)
+        for fold in range(self.get_n_splits()):
+            yield folds == fold
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Draw new folds, and give each in turn as the test set.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y, groups : ignored
+
+        Yields
+        ------
+        train, test : ndarray of int
+            Positions of rows. They are as secret as the rows.
+        """
+        rows = np.arange(as_frame(X).n_rows)
+        for test in self._iter_test_masks(X):
+            yield rows[~test], rows[test]
+
+    # Read by privacy_report.
+    _secret_folds = True
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Give the number of folds."""
+        n_splits = self.n_splits
+        if not isinstance(n_splits, int | np.integer) or isinstance(n_splits, bool) or n_splits < 2:
+            raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
+        return int(n_splits)
 
 
 def private_cross_val_score(
@@ -54,8 +130,8 @@ def private_cross_val_score(
         Privacy budget of the score. The fits cost (k - 1) times the estimator's own epsilon in
         addition.
     metric : str, default="accuracy"
-        Score that is released, by one of the names of `make_private_scorer`. Names that begin with
-        ``neg_`` give the negated score.
+        Score that is released, by a name of `private_score`. Names that begin with ``neg_``
+        give the negated score.
     bounds : (low, high), default=None
         Public range of the target; needed for metrics of numbers.
     cv : int or PrivateKFold, default=5
@@ -63,7 +139,7 @@ def private_cross_val_score(
     level : float, default=0.95
         Probability that the interval covers the score.
     interval : {"noise", "population"}, default="population"
-        As in `private_roc_auc`. Sampling is that of the rows that are predicted: how much other
+        As in `private_score`. Sampling is that of the rows that are predicted: how much other
         rows would have changed the models is not in it.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set; by default the ledger in the estimator. It is charged once,
@@ -90,7 +166,8 @@ def private_cross_val_score(
     --------
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier, private_cross_val_score
+    >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier
+    >>> from skdp.model_selection import private_cross_val_score
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat(["low", "high"], 5_000)
     >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
@@ -99,9 +176,8 @@ def private_cross_val_score(
     >>> float(score) > 0.9
     True
     """
-    asked = check_metric(metric, bounds)
+    asked = as_metric(metric, bounds, Covers.asked(level, interval))
     asked.check_model(estimator)
-    covers = Covers.asked(level, interval)
     exact = as_epsilon(epsilon)
     folds = _secret_folds(cv)
     k = folds.get_n_splits()
@@ -126,7 +202,7 @@ def private_cross_val_score(
         shared_generators_kept(generators) as seed,
     ):
         guesses, classes = _predict_each_fold(paid, seed, folds, X, labels, take, asked)
-    return asked.release(labels, guesses, classes, exact, source, covers, range_of(bounds))
+    return asked.release(labels, guesses, class_positions(classes), exact, source)
 
 
 def _secret_folds(cv: Any) -> PrivateKFold:

@@ -25,7 +25,6 @@ __all__ = [
     "draw_places",
     "equal",
     "log_likelihoods",
-    "no_predictions",
     "positions_of",
     "predictions",
     "probabilities",
@@ -57,11 +56,6 @@ def true_rows(X: Any, y: Any) -> tuple[Labels, Take]:
 # --- predictions
 
 
-def no_predictions(n_rows: int) -> Labels:
-    """NaN for each row, which counts as wrong."""
-    return np.full(n_rows, np.nan, dtype=object)
-
-
 def draw_places(n_rows: int) -> IntArray:
     """A position in a table of predictions for each row, drawn independently."""
     return noise_source().record_below(TABLE, n_rows)
@@ -84,7 +78,7 @@ def predictions(model: Any, take: Take, rows: IntArray, places: IntArray) -> Lab
     -------
     ndarray of objects of shape (n_rows,)
     """
-    guesses = no_predictions(len(rows))
+    guesses = np.full(len(rows), np.nan, dtype=object)
     _fill(guesses, take, rows, places, lambda table: _labels_of(model.predict(table)))
     return guesses
 

@@ -1,477 +1,409 @@
-"""Metrics of scikit-learn, each from one release with noise."""
+"""Metrics: what each reads of a model, what is released for it, and how candidates compare by it.
+
+Names are those of scikit-learn's scorers: a name with ``neg_`` is the negated score, and the same
+name without it is the loss itself.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
+from sklearn.base import is_classifier
 
-from .._random import NoiseSource
+from .._random import NoiseSource, noise_source
 from .._types import FloatArray, IntArray
-from .._validation import as_integer
-from ..accounting import PrivacyLedger
-from ..kernels.binned_scores import BinnedScores, Scale
-from ..mechanisms import discrete_laplace
-from ..release import QueryResult
-from ..rows import as_labels
-from . import _formulas
-from ._guard import positions_of
-from ._judge import Covers, Noisy, judge
-from ._reading import as_numbers, label_positions, read_labels, score_columns
-from ._row_losses import (
-    mean_loss,
-    number_moments,
-    number_score,
-    numbers_between,
-    probability_losses,
+from .._validation import as_epsilon, as_fraction
+from ..accounting import PrivacyLedger, PrivacyLoss, charge
+from ..kernels.binned_scores import Scale
+from ..kernels.clipped_moments import STEPS, on_grid, release_parts
+from ..mechanisms import (
+    bounded_sum,
+    discrete_laplace,
+    discrete_laplace_quantile,
+    discrete_laplace_variance,
 )
-from ._score_table import (
+from ..release import QueryResult
+from ..rows import as_column
+from ._counts import (
+    CLIP,
+    OF_MATRIX,
     PROBABILITIES,
-    Counts,
-    calibration_curve,
     class_counts,
     largest_loss,
+    one_against_others,
     ranking,
-    roc_curve,
-    score_table,
 )
-from ._scores import charge_score, range_of
+from ._guard import (
+    Labels,
+    Take,
+    equal,
+    log_likelihoods,
+    positions_of,
+    predictions,
+    probabilities,
+    squared_errors,
+)
+from ._intervals import Covers, Noisy, with_interval, with_sampling
 
 __all__ = [
+    "NOISE",
+    "Metric",
+    "as_metric",
+    "charge_score",
+    "check_rate",
+    "class_positions",
     "matrix_score",
-    "number_range",
-    "one_against_others",
+    "number_moments",
+    "number_score",
+    "numbers_between",
     "predicted_counts",
-    "private_average_precision",
-    "private_balanced_accuracy",
-    "private_brier",
-    "private_calibration_curve",
-    "private_f1",
-    "private_log_loss",
-    "private_mae",
-    "private_r2",
-    "private_roc_auc",
-    "private_roc_curve",
-    "probability_loss",
-    "table_scores",
+    "range_of",
 ]
 
+# Both ends of the public range of a target.
+Bounds: TypeAlias = tuple[Fraction, Fraction]
 
-class _Paid(NamedTuple):
-    """How a release is paid for."""
+# Squared errors are summed on a grid of this many steps from 0 to the largest.
+_STEPS = 2**20
+# Ranges of a target whose squares, and sums of many of them, are ordinary floats.
+_NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
+# Parts of a smaller budget may need noise that does not fit into 64-bit integers.
+_LEAST = Fraction(1, 10**8)
+# Where no interval is shown.
+NOISE = Covers(0.95, False)
+
+_LABELS, _PROBABILITIES, _NUMBERS, _ROWS = "labels", "probabilities", "numbers", "rows"
+# What each metric reads of a model.
+_READS = {
+    "accuracy": _LABELS,
+    "balanced_accuracy": _LABELS,
+    "f1": _LABELS,
+    "f1_macro": _LABELS,
+    "roc_auc": _PROBABILITIES,
+    "average_precision": _PROBABILITIES,
+    "log_loss": _PROBABILITIES,
+    "brier_score": _PROBABILITIES,
+    "log_likelihood": _ROWS,
+    "mean_absolute_error": _NUMBERS,
+    "mean_squared_error": _NUMBERS,
+    "r2": _NUMBERS,
+}
+_LOSSES = ("log_loss", "brier_score", "mean_absolute_error", "mean_squared_error")
+_NAMES = {name: name for name in _READS} | {f"neg_{name}": name for name in _LOSSES}
+_NAMES["roc_auc_ovr"] = "roc_auc"
+
+
+# --- parameters
+
+
+def check_rate(epsilon: Fraction) -> None:
+    """Refuse an epsilon that tells nothing at all, before it is charged."""
+    if epsilon < _LEAST:
+        raise ValueError(
+            f"epsilon={float(epsilon):.3g} is too little: its noise may not fit into 64-bit "
+            f"integers, and would hide any number of rows. Use at least {float(_LEAST):g}. Nothing "
+            "was spent."
+        )
+
+
+def charge_score(
+    name: str, epsilon: Any, ledger: PrivacyLedger | None, random_state: Any
+) -> tuple[Fraction, NoiseSource]:
+    """Charge one score, before a value is read; give its epsilon and the source of its noise."""
+    exact = as_epsilon(epsilon)
+    check_rate(exact)
+    source = noise_source(random_state)
+    charge(ledger, name, PrivacyLoss(exact, seeded=source.seeded))
+    return exact, source
+
+
+def range_of(bounds: Any, name: str = "bounds") -> Bounds | None:
+    """Both ends of a public range, exactly; None where none is given."""
+    if bounds is None:
+        return None
+    try:
+        low, high = bounds
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a pair (low, high), got {bounds!r}.") from None
+    low, high = as_fraction(low, name), as_fraction(high, name)
+    if low >= high:
+        raise ValueError(f"{name} must be (low, high) with low < high, got {bounds!r}.")
+    if max(abs(low), abs(high)) > _WIDEST or not float(high) - float(low) >= _NARROWEST:
+        raise ValueError(
+            f"{name} must be numbers between -1e100 and 1e100 that differ by at least 1e-100 as "
+            f"floats, got {bounds!r}: squared errors are computed in floats. Rescale the numbers."
+        )
+    return low, high
+
+
+def class_positions(classes: Any) -> dict[Any, int]:
+    """Position of each label of a model."""
+    return {label: place for place, label in enumerate(np.asarray(classes).tolist())}
+
+
+def as_metric(
+    name: Any,
+    bounds: Any = None,
+    covers: Covers = NOISE,
+    score_range: Any = None,
+) -> Metric:
+    """The metric of this name, with the public ranges that belong to it.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or a range is missing, out of place or no range.
+    """
+    try:
+        base = _NAMES.get(name)
+    except TypeError:
+        base = None
+    if base is None:
+        raise ValueError(f"The metric must be one of {sorted(_NAMES)}, got {name!r}.")
+    ends, scores = range_of(bounds), range_of(score_range, "score_range")
+    scale = PROBABILITIES if scores is None else Scale(float(scores[0]), float(scores[1]), False)
+    metric = Metric(base, base != name and name.startswith("neg_"), ends, covers, scale)
+    if metric.needs_bounds != (ends is not None):
+        raise ValueError(
+            f"The metric {name!r} needs bounds=(low, high), the public range of "
+            + ("the target." if metric.reads_labels else "the log-likelihood of a row.")
+            if metric.needs_bounds
+            else "bounds= belongs to metrics of numbers, such as 'mean_squared_error', not to "
+            f"{name!r}."
+        )
+    if scores is not None and base not in ("roc_auc", "average_precision"):
+        raise ValueError(
+            f"score_range= belongs to 'roc_auc' and 'average_precision', not to {name!r}."
+        )
+    return metric
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric that was asked for by name.
+
+    Attributes
+    ----------
+    name : str
+        Without ``neg_``.
+    negated : bool
+        Whether the name began with ``neg_``.
+    bounds : (low, high), optional
+        Public range of the target, or of the log-likelihood of a row.
+    covers : Covers
+    scale : Scale
+        Of scores.
+    """
 
     name: str
-    epsilon: Any
-    ledger: PrivacyLedger | None
-    random_state: Any
+    negated: bool
+    bounds: Bounds | None
+    covers: Covers
+    scale: Scale
 
-    def charge(self) -> tuple[Fraction, NoiseSource]:
-        """Charge it, before a value is read."""
-        return charge_score(*self)
+    @property
+    def is_loss(self) -> bool:
+        """Whether less is better."""
+        return self.name in _LOSSES
 
+    @property
+    def needs_bounds(self) -> bool:
+        """Whether the metric is of numbers in a public range."""
+        return _READS[self.name] in (_NUMBERS, _ROWS)
 
-# --- from one release of scores by class
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The public range as floats."""
+        assert self.bounds is not None
+        return float(self.bounds[0]), float(self.bounds[1])
 
+    @property
+    def reads_labels(self) -> bool:
+        """Whether it compares with labels; otherwise it scores the rows themselves."""
+        return _READS[self.name] != _ROWS
 
-def private_roc_auc(
-    y_true: Any,
-    y_score: Any,
-    *,
-    epsilon: float | Fraction,
-    labels: Any = (0, 1),
-    score_range: tuple[float, float] | None = None,
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> QueryResult:
-    """Release the area under the ROC curve.
+    @property
+    def method(self) -> str:
+        """The method of a model that every metric of this kind needs."""
+        return "predict" if self.reads_labels else "score_samples"
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n_rows,)
-        True labels. Rows with a label that is not declared are skipped.
-    y_score : array or frame of shape (n_rows,) or (n_rows, n_labels), or list of numbers
-        Score of the positive label, or probabilities of all labels in the order of ``labels``, from
-        a model that is a release itself or was trained without these rows. A missing score counts
-        as the worst.
-    epsilon : number or Fraction
-        Privacy parameter of the metric.
-    labels : array-like, default=(0, 1)
-        The public list of labels. Of two, the second is the positive one. Of more, the metric is
-        the mean over all labels, each against the others, and every label gets an equal part of
-        epsilon, because each row is in the counts of all labels.
-    score_range : (low, high), default=None
-        Public range of the scores, which are clipped to it. None stands for probabilities.
-    level : float, default=0.95
-        Probability that the interval covers the metric.
-    interval : {"noise", "population"}, default="population"
-        "population": the interval is for the metric on the population that the rows are a random
-        sample of; ``sampling_std`` of the result is the part of sampling. "noise": for the exact
-        metric on these rows.
-    ledger : PrivacyLedger, default=None
-        Privacy budget of the data set, charged before a label is read.
-    random_state : None or int, default=None
-        Seed of the noise. None: the operating system's random source. An int is for experiments
-        only: no guarantee.
+    @property
+    def reads_probabilities(self) -> bool:
+        """Whether the metric needs ``predict_proba``."""
+        return _READS[self.name] == _PROBABILITIES
 
-    Returns
-    -------
-    QueryResult
-        ``float(result)`` is the metric; it comes with a standard deviation and an interval.
+    @property
+    def needs_classes(self) -> bool:
+        """Whether the metric needs the list of labels."""
+        return not self.needs_bounds and self.name != "accuracy"
 
-    Raises
-    ------
-    ValueError
-        If labels repeat, shapes do not fit, or a parameter is out of range; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
+    @property
+    def is_sum(self) -> bool:
+        """Whether the candidates of a search are compared by sums over rows."""
+        return self.name in ("accuracy", "r2", "log_likelihood", *_LOSSES)
 
-    Notes
-    -----
-    A fifth of epsilon finds where the scores lie, on 4,096 public intervals. The rest counts both
-    classes in bins of about equal mass: 24 of them at 9,000 rows, of which a fifth is positive, and
-    epsilon 0.5; more where epsilon or the rows allow. The area under the curve follows from the
-    counts, the interval from the public law of their noise, and it is widened by what the bins may
-    hide. If noise alone could have made one of the classes, the interval is everything possible.
-
-    Several metrics of the same scores cost less together: `private_score_report`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skdp import private_roc_auc
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.integers(0, 2, 10_000)
-    >>> auc = private_roc_auc(truth, 0.5 * truth + 0.5 * rng.random(10_000), epsilon=1.0)
-    >>> float(auc) > 0.9
-    True
-    """
-    covers = Covers.asked(level, interval)
-    paid = _Paid("private_roc_auc", epsilon, ledger, random_state)
-    tables = _released(y_true, y_score, labels, score_range, paid)
-    return ranking("roc_auc", [class_counts(each) for each in tables], covers)
-
-
-def private_average_precision(
-    y_true: Any,
-    y_score: Any,
-    *,
-    epsilon: float | Fraction,
-    labels: Any = (0, 1),
-    score_range: tuple[float, float] | None = None,
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> QueryResult:
-    """Release the average precision: the area under the curve of precision and recall.
-
-    Parameters
-    ----------
-    y_true, y_score, epsilon, labels, score_range, level, interval, ledger, random_state
-        As in `private_roc_auc`, and so is what is released.
-
-    Returns
-    -------
-    QueryResult
-        Between 0 and 1; of more than two labels the mean over all.
-
-    Raises
-    ------
-    ValueError
-        As in `private_roc_auc`; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp import private_average_precision
-    >>> truth, score = [0] * 8_000 + [1] * 2_000, [0.1] * 9_000 + [0.9] * 1_000
-    >>> float(private_average_precision(truth, score, epsilon=1.0)) > 0.5
-    True
-    """
-    covers = Covers.asked(level, interval)
-    paid = _Paid("private_average_precision", epsilon, ledger, random_state)
-    tables = _released(y_true, y_score, labels, score_range, paid)
-    return ranking("average_precision", [class_counts(each) for each in tables], covers)
-
-
-def private_roc_curve(
-    y_true: Any,
-    y_score: Any,
-    *,
-    epsilon: float | Fraction,
-    labels: Any = (0, 1),
-    score_range: tuple[float, float] | None = None,
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> pd.DataFrame:
-    """Release the ROC curve of two labels.
-
-    Parameters
-    ----------
-    y_true, y_score, epsilon, labels, score_range, level, interval, ledger, random_state
-        As in `private_roc_auc`, and so is what is released.
-
-    Returns
-    -------
-    DataFrame
-        A row for each end of a bin, from the highest threshold to the lowest, with the columns
-        ``threshold``, ``fpr``, ``fpr_lower``, ``fpr_upper``, ``tpr``, ``tpr_lower`` and
-        ``tpr_upper``. Rows above the threshold are predicted positive. Intervals are pointwise.
-
-    Raises
-    ------
-    ValueError
-        If there are more than two labels, and as in `private_roc_auc`; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp import private_roc_curve
-    >>> truth, score = [0] * 8_000 + [1] * 2_000, [0.1] * 9_000 + [0.9] * 1_000
-    >>> curve = private_roc_curve(truth, score, epsilon=1.0)
-    >>> curve[["fpr", "tpr"]].iloc[-1].tolist()
-    [1.0, 1.0]
-    """
-    covers = Covers.asked(level, interval)
-    _only_two(labels)
-    paid = _Paid("private_roc_curve", epsilon, ledger, random_state)
-    (table,) = _released(y_true, y_score, labels, score_range, paid)
-    return roc_curve(class_counts(table), covers)
-
-
-def private_calibration_curve(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    epsilon: float | Fraction,
-    n_bins: int = 10,
-    labels: Any = (0, 1),
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> pd.DataFrame:
-    """Release a calibration curve: how often the label is positive where its probability is p.
-
-    Parameters
-    ----------
-    y_true, epsilon, labels, level, interval, ledger, random_state
-        As in `private_roc_auc`, and so is what is released.
-    y_prob : array-like of shape (n_rows,) or (n_rows, 2)
-        Probability of the positive label.
-    n_bins : int, default=10
-        Largest number of bins, which hold about equally many records.
-
-    Returns
-    -------
-    DataFrame
-        A row for each bin with the columns ``mean_predicted``, ``fraction_positive``,
-        ``fraction_positive_lower``, ``fraction_positive_upper`` and ``records``, the noisy number
-        of records.
-
-    Raises
-    ------
-    ValueError
-        If there are more than two labels, and as in `private_roc_auc`; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp import private_calibration_curve
-    >>> truth, prob = [0] * 8_000 + [1] * 2_000, [0.1] * 9_000 + [0.9] * 1_000
-    >>> curve = private_calibration_curve(truth, prob, epsilon=1.0, n_bins=4)
-    >>> bool(curve["fraction_positive"].between(0, 1).all())
-    True
-    """
-    covers = Covers.asked(level, interval)
-    n_bins = as_integer(n_bins, "n_bins", least=1)
-    _only_two(labels)
-    paid = _Paid("private_calibration_curve", epsilon, ledger, random_state)
-    (table,) = _released(y_true, y_prob, labels, None, paid)
-    return calibration_curve(class_counts(table), n_bins, covers)
-
-
-def _only_two(labels: Any) -> None:
-    if len(label_positions(labels)) != 2:
-        raise ValueError(
-            f"A curve is of two labels, got {list(labels)!r}. Give one label against the others."
-        )
-
-
-def _released(
-    y_true: Any, y_score: Any, labels: Any, score_range: Any, paid: _Paid
-) -> list[BinnedScores]:
-    """Read, charge and release the scores of one function."""
-    positions = label_positions(labels)
-    scale = PROBABILITIES
-    ends = range_of(score_range)
-    if ends is not None:
-        scale = Scale(float(ends[0]), float(ends[1]), bent=False)
-    n_rows, columns = score_columns(y_score, len(positions), "y_score")
-    truth = read_labels(y_true, n_rows)
-    exact, source = paid.charge()
-    classes = positions_of(truth, positions)
-    middle = (scale.low + scale.high) / 2
-    scores = as_numbers(columns)
-    return one_against_others(scores, classes, exact, source, scale=scale, threshold=middle)
-
-
-def one_against_others(
-    scores: FloatArray,
-    classes: IntArray,
-    epsilon: Fraction,
-    source: NoiseSource,
-    *,
-    groups: IntArray | None = None,
-    n_groups: int = 1,
-    scale: Scale = PROBABILITIES,
-    threshold: float = 0.5,
-) -> list[BinnedScores]:
-    """One release of scores for two classes, and one for each of more."""
-    # Privacy. Of k > 2 classes each record is in the counts of all k: k releases in sequence, each
-    # at epsilon / k. Of two classes there is one.
-    group = np.zeros(len(classes), dtype=np.int64) if groups is None else groups
-    several = scores.shape[1] > 1
-    tables = []
-    for k in range(scores.shape[1]):
-        positive = classes == (k if several else 1)
-        cells = np.where(classes < 0, -1, 2 * group + positive)
-        part = epsilon / scores.shape[1]
-        tables.append(
-            score_table(
-                scores[:, k], cells, n_groups, part, source, scale=scale, threshold=threshold
+    def check_model(self, model: Any) -> None:
+        """Refuse a model that cannot give what the metric reads."""
+        if not self.reads_labels and not hasattr(model, self.method):
+            raise TypeError(
+                f"The metric {self.name!r} needs {self.method}, which synthesizers and "
+                f"scikit-learn's density estimators have; {type(model).__name__} has none."
             )
-        )
-    return tables
+        if self.reads_probabilities and not hasattr(model, "predict_proba"):
+            raise TypeError(
+                f"The metric {self.name!r} needs predict_proba; {type(model).__name__} has none."
+            )
+        if self.needs_classes and not (hasattr(model, "classes_") or is_classifier(model)):
+            raise TypeError(
+                f"The metric {self.name!r} is of labels; {type(model).__name__} is no classifier."
+            )
+
+    def guesses(
+        self, model: Any, take: Take, rows: IntArray, places: IntArray, classes: Any
+    ) -> Labels:
+        """What the model says of each row, from the guard."""
+        if not self.reads_labels:
+            return log_likelihoods(model, take, rows, places)
+        if self.reads_probabilities:
+            return probabilities(model, take, rows, places, len(classes))
+        return predictions(model, take, rows, places)
+
+    def no_guesses(self, n_rows: int, classes: Any) -> Labels:
+        """For rows that no model could predict."""
+        shape = (n_rows, len(classes)) if self.reads_probabilities else (n_rows,)
+        return np.full(shape, np.nan, dtype=float if self.reads_probabilities else object)
+
+    def release(
+        self,
+        truth: Labels,
+        guess: Labels,
+        positions: Mapping[Any, int],
+        epsilon: Fraction,
+        source: NoiseSource,
+    ) -> QueryResult:
+        """Release the metric; it was charged before."""
+        result = self._release(truth, guess, positions, epsilon, source)
+        return _less(0.0, result) if self.negated else result
+
+    def _release(
+        self,
+        truth: Labels,
+        guess: Labels,
+        positions: Mapping[Any, int],
+        epsilon: Fraction,
+        source: NoiseSource,
+    ) -> QueryResult:
+        covers = self.covers
+        if self.name == "accuracy":
+            return _release_accuracy(truth, guess, epsilon, source, covers)
+        if self.bounds is not None:
+            low, high = self.ends
+            if self.name == "mean_squared_error":
+                return _release_squares(truth, guess, epsilon, source, covers, self.bounds)
+            if not self.reads_labels:
+                lost = _below(guess, low, high)
+                return _less(high, _mean_loss(lost, high - low, epsilon, source, covers))
+            true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
+            if self.name == "mean_absolute_error":
+                return _mean_loss(np.abs(true - guessed), high - low, epsilon, source, covers)
+            moments = number_moments(true, guessed, epsilon, source)
+            return number_score(self.name, moments, high - low, covers)
+        found = positions_of(truth, positions)
+        if not self.reads_probabilities:
+            answers = positions_of(guess, positions)
+            counts = predicted_counts(found, answers, len(positions), epsilon, source)[0]
+            return matrix_score(self.name, Noisy(counts.astype(float), epsilon), covers)
+        # Of two labels the probability of the second.
+        scores = guess[:, -1:] if len(positions) == 2 else guess
+        if self.is_loss:
+            known = found >= 0
+            losses = _probability_losses(self.name, found[known], scores[known])
+            largest = largest_loss(self.name, len(positions) > 2)
+            return _mean_loss(losses, largest, epsilon, source, covers)
+        tables = one_against_others(scores, found, epsilon, source, scale=self.scale)
+        return ranking(self.name, [class_counts(each) for each in tables], covers)
+
+    def row_scores(
+        self, truth: Labels, guess: Labels, positions: Mapping[Any, int]
+    ) -> tuple[IntArray, int]:
+        """An integer for each row, the higher the better, for a comparison of candidates.
+
+        Returns
+        -------
+        scores : ndarray of int
+        spread : int
+            The range of these integers: the largest change of their sum by one row.
+        """
+        if self.name == "accuracy":
+            return equal(truth, guess).astype(np.int64), 1
+        if self.bounds is not None:
+            low, high = self.ends
+            if self.name in ("mean_squared_error", "r2"):
+                # The target's variance is the same for all candidates. Each row is rounded to the
+                # grid by itself: sums are those of integers.
+                unit = (high - low) ** 2 / _STEPS
+                return -np.rint(squared_errors(truth, guess, low, high) / unit).astype(
+                    np.int64
+                ), _STEPS
+            if not self.reads_labels:
+                return -on_grid(_below(guess, low, high)), STEPS
+            true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
+            return -on_grid(np.abs(true - guessed)), STEPS
+        found = positions_of(truth, positions)
+        scores = guess[:, -1:] if len(positions) == 2 else guess
+        losses = on_grid(_probability_losses(self.name, np.maximum(found, 0), scores))
+        return -np.where(found < 0, STEPS, losses), STEPS
 
 
-def table_scores(
-    name: str,
-    classes: IntArray,
-    scores: FloatArray,
-    epsilon: Fraction,
-    source: NoiseSource,
-    covers: Covers,
+def _less(number: float, result: QueryResult) -> QueryResult:
+    """``number`` minus the result."""
+    ends = {"lower": number - result.upper, "upper": number - result.lower}
+    return replace(result, value=number - result.value, **ends)
+
+
+# --- labels that are right or wrong
+
+
+def _release_accuracy(
+    truth: Labels, guess: Labels, exact: Fraction, source: NoiseSource, covers: Covers
 ) -> QueryResult:
-    """Release one metric of the order of probabilities."""
-    released = one_against_others(scores, classes, epsilon, source)
-    tables: list[Counts] = [class_counts(each) for each in released]
-    return ranking(name, tables, covers)
+    """Release the accuracy; it was charged before."""
+    # Privacy. Released are two counts, of correct and of wrong rows. One record is in exactly one
+    # of them: together they have L1 sensitivity 1 and cost epsilon, noise on both. The share and
+    # its interval are computed from these two numbers and the public distribution of the noise.
+    right = equal(truth, guess)
+    counts = np.array([right.sum(), right.size - right.sum()], dtype=np.int64)
+    correct, wrong = discrete_laplace(counts, exact, random_state=source).tolist()
+    # Each of the two counts is within `reach` with probability 1 - (1 - level) / 2.
+    reach = discrete_laplace_quantile((1 + covers.level) / 2, exact)
+    found = _share(correct, wrong, reach, discrete_laplace_variance(exact), covers.level)
+    # Of a share of a few rows, as if two more were right and two wrong: it is never 0.
+    n = max(correct + wrong, 1) + 4
+    share = min(max((correct + 2) / n, 0.0), 1.0)
+    return with_sampling(found, covers, math.sqrt(share * (1 - share) / n), (0.0, 1.0))
 
 
-# --- from a confusion matrix
-
-
-def private_f1(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    epsilon: float | Fraction,
-    labels: Any = (0, 1),
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> QueryResult:
-    """Release the F1 score.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-        As in `private_accuracy`. Rows whose true label is not declared are skipped; a predicted
-        label that is not declared counts as wrong.
-    epsilon, level, interval, ledger, random_state
-        As in `private_roc_auc`.
-    labels : array-like, default=(0, 1)
-        The public list of labels. Of two, the second is the positive one; of more, the score is the
-        mean over all labels.
-
-    Returns
-    -------
-    QueryResult
-        From one noisy confusion matrix, in which a record is in one cell.
-
-    Raises
-    ------
-    ValueError
-        If labels repeat, lengths differ, or a parameter is out of range; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp import private_f1
-    >>> score = private_f1([0] * 4_000 + [1] * 1_000, [0] * 4_500 + [1] * 500, epsilon=1.0)
-    >>> round(float(score), 1)
-    0.7
-    """
-    covers = Covers.asked(level, interval)
-    paid = _Paid("private_f1", epsilon, ledger, random_state)
-    return _of_matrix("f1", y_true, y_pred, labels, paid, covers)
-
-
-def private_balanced_accuracy(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    epsilon: float | Fraction,
-    labels: Any = (0, 1),
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> QueryResult:
-    """Release the balanced accuracy: the mean over the labels of the recall.
-
-    Parameters
-    ----------
-    y_true, y_pred, epsilon, labels, level, interval, ledger, random_state
-        As in `private_f1`.
-
-    Returns
-    -------
-    QueryResult
-        From one noisy confusion matrix, in which a record is in one cell.
-
-    Raises
-    ------
-    ValueError
-        As in `private_f1`; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp import private_balanced_accuracy
-    >>> truth, guess = [0] * 4_000 + [1] * 1_000, [0] * 4_500 + [1] * 500
-    >>> bool(0.7 < float(private_balanced_accuracy(truth, guess, epsilon=1.0)) < 0.8)
-    True
-    """
-    covers = Covers.asked(level, interval)
-    paid = _Paid("private_balanced_accuracy", epsilon, ledger, random_state)
-    return _of_matrix("balanced_accuracy", y_true, y_pred, labels, paid, covers)
-
-
-def _of_matrix(
-    name: str, y_true: Any, y_pred: Any, labels: Any, paid: _Paid, covers: Covers
-) -> QueryResult:
-    """Read, charge and release a metric of a confusion matrix."""
-    positions = label_positions(labels)
-    guess = as_labels(y_pred, "y_pred")
-    truth = read_labels(y_true, len(guess))
-    exact, source = paid.charge()
-    classes, guesses = positions_of(truth, positions), positions_of(guess, positions)
-    counts = predicted_counts(classes, guesses, len(positions), exact, source)
-    return matrix_score(name, Noisy(counts[0].astype(float), exact), covers)
+def _share(part: int, rest: int, reach: int, variance: float, level: float) -> QueryResult:
+    """The share part / (part + rest) of two noisy counts, each within ``reach`` of its truth."""
+    part, rest = max(part, 0), max(rest, 0)
+    total = part + rest
+    value = part / total if total else 0.5
+    most = part + reach + max(rest - reach, 0)
+    least = max(part - reach, 0) + rest + reach
+    spread = math.sqrt(variance * (value**2 + (1 - value) ** 2)) / max(total, 1)
+    return QueryResult(
+        value,
+        min(spread, 0.5),
+        max(part - reach, 0) / least if least else 0.0,
+        (part + reach) / most if most else 1.0,
+        f"covers the exact share on these rows with probability at least {level:g}; how far these "
+        "rows stand for others is not in it",
+    )
 
 
 def predicted_counts(
@@ -499,7 +431,7 @@ def predicted_counts(
 
 def matrix_score(name: str, counts: Noisy, covers: Covers) -> QueryResult:
     """A metric of a noisy confusion matrix, with a last column for labels not declared."""
-    formula = getattr(_formulas, name)
+    formula = OF_MATRIX[name]
     rows = counts.values.sum(-1)
     spread = np.sqrt(counts.variance * counts.values.shape[-1])
     # All rows together have more noise than one.
@@ -508,241 +440,183 @@ def matrix_score(name: str, counts: Noisy, covers: Covers) -> QueryResult:
         if name == "accuracy"
         else rows.min() > 4 * spread
     )
-    return judge(lambda arrays: formula(arrays[0]), [counts], covers, known=bool(known))
+    return with_interval(lambda arrays: formula(arrays[0]), [counts], covers, known=bool(known))
 
 
-# --- means over rows
+# --- means of losses of rows
 
 
-def private_log_loss(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    epsilon: float | Fraction,
-    labels: Any = (0, 1),
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> QueryResult:
-    """Release the log loss: the mean of minus the logarithm of the true label's probability.
+def _probability_losses(name: str, classes: IntArray, probabilities: FloatArray) -> FloatArray:
+    """Log loss or Brier score of each row, divided by the largest possible; missing is 1.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
-        True labels. Rows with a label that is not declared are skipped.
-    y_proba : array-like of shape (n_rows,) or (n_rows, n_labels)
-        Probabilities, as ``y_score`` of `private_roc_auc`. The loss of a row is clipped at that of
-        the probability 0.001, which is 6.9; a missing probability counts as that.
-    epsilon, labels, level, interval, ledger, random_state
-        As in `private_roc_auc`.
-
-    Returns
-    -------
-    QueryResult
-        From two noisy sums: of the losses, as shares of the largest, and of what each row has left
-        to it. A record changes them by 1 in all. For ``interval="population"`` the squares of the
-        losses are released as well, as a third part of each row.
-
-    Raises
-    ------
-    ValueError
-        As in `private_roc_auc`; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp import private_log_loss
-    >>> loss = private_log_loss([0, 1] * 5_000, [0.2, 0.8] * 5_000, epsilon=1.0)
-    >>> round(float(loss), 1)
-    0.2
+    name : {"log_loss", "brier_score"}
+    classes : ndarray of int, shape (n_rows,)
+    probabilities : ndarray of float, shape (n_rows, n_classes) or (n_rows, 1)
+        One column holds the probability of the second of two classes.
     """
-    covers = Covers.asked(level, interval)
-    paid = _Paid("private_log_loss", epsilon, ledger, random_state)
-    return _of_rows("log_loss", y_true, y_proba, labels, paid, covers)
+    several = probabilities.shape[1] > 1
+    clipped = np.clip(probabilities, 0.0, 1.0)
+    rows = np.arange(len(classes))
+    true = clipped[rows, classes] if several else np.abs(1 - classes - clipped[:, 0])
+    with np.errstate(invalid="ignore"):
+        if name == "log_loss":
+            # One by one: a vectorised logarithm may round a row by its place in the array.
+            logs = map(math.log, np.maximum(true, CLIP).tolist())
+            losses = -np.fromiter(logs, np.float64, len(true))
+        elif several:
+            # One column at a time: the sum of a row may not depend on how many rows there are.
+            losses = sum(
+                (clipped[:, k] - (classes == k)) ** 2 for k in range(clipped.shape[1])
+            ) * np.ones(len(classes))
+        else:
+            losses = (1.0 - true) ** 2
+    return np.asarray(losses / largest_loss(name, several))
 
 
-def private_brier(
-    y_true: Any,
-    y_proba: Any,
-    *,
-    epsilon: float | Fraction,
-    labels: Any = (0, 1),
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
+def _mean_loss(
+    losses: FloatArray, largest: float, epsilon: Fraction, source: NoiseSource, covers: Covers
 ) -> QueryResult:
-    """Release the Brier score: the mean squared error of probabilities.
+    """Mean of losses of rows, each between 0 and 1, times ``largest``."""
+    # Squares are needed for the sampling error only.
+    squares = covers.population
+    sums = release_parts(losses, epsilon, source, squares=squares)
+    part = Noisy(sums, epsilon, STEPS)
 
-    Parameters
-    ----------
-    y_true, y_proba, epsilon, labels, level, interval, ledger, random_state
-        As in `private_log_loss`.
+    def mean(arrays: Sequence[FloatArray]) -> FloatArray:
+        loss = arrays[0][..., :-1].sum(-1) / np.maximum(arrays[0].sum(-1), 1.0)
+        return np.asarray(largest * loss)
 
-    Returns
-    -------
-    QueryResult
-        Between 0 and 1 for two labels. For more labels the squares are added up over the labels,
-        as in scikit-learn, which gives up to 2.
-
-    Raises
-    ------
-    ValueError
-        As in `private_roc_auc`; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp import private_brier
-    >>> score = private_brier([0, 1] * 5_000, [0.2, 0.8] * 5_000, epsilon=1.0)
-    >>> round(float(score), 2)
-    0.04
-    """
-    covers = Covers.asked(level, interval)
-    paid = _Paid("private_brier", epsilon, ledger, random_state)
-    return _of_rows("brier", y_true, y_proba, labels, paid, covers)
-
-
-def _of_rows(
-    name: str, y_true: Any, y_proba: Any, labels: Any, paid: _Paid, covers: Covers
-) -> QueryResult:
-    """Read, charge and release a mean of losses of rows."""
-    positions = label_positions(labels)
-    n_rows, columns = score_columns(y_proba, len(positions), "y_proba")
-    truth = read_labels(y_true, n_rows)
-    exact, source = paid.charge()
-    return probability_loss(
-        name, positions_of(truth, positions), as_numbers(columns), exact, source, covers
+    sampling = 0.0
+    if squares:
+        records = max(float(sums.sum()), 1.0)
+        first, second = float(sums[:-1].sum()) / records, float(sums[0]) / records
+        sampling = largest * float(np.sqrt(max(second - first**2, 0.0) / records))
+    return with_interval(
+        mean,
+        [part],
+        covers,
+        span=(0.0, largest),
+        known=_many(part),
+        sampling_std=sampling,
     )
 
 
-def probability_loss(
-    name: str,
-    classes: IntArray,
-    scores: FloatArray,
-    epsilon: Fraction,
+def _many(part: Noisy) -> bool:
+    """Whether there are more records than noise."""
+    return bool(part.values.sum() > 4 * np.sqrt(part.variance * part.values.size))
+
+
+def _below(logs: Labels, low: float, high: float) -> FloatArray:
+    """How far log-likelihoods are below the largest, as shares of the range; missing is 1."""
+    lost = (high - np.clip(logs.astype(np.float64), low, high)) / (high - low)
+    return np.asarray(np.where(np.isnan(lost), 1.0, lost))
+
+
+# --- numbers
+
+
+def _release_squares(
+    truth: Labels,
+    guess: Labels,
+    exact: Fraction,
     source: NoiseSource,
     covers: Covers,
+    bounds: Bounds,
 ) -> QueryResult:
-    """Release log loss or Brier score."""
-    known = classes >= 0
-    losses = probability_losses(name, classes[known], scores[known])
-    largest = largest_loss(name, scores.shape[1] > 1)
-    return mean_loss(losses, largest, epsilon, source, covers)
+    """Release the mean squared error; it was charged before."""
+    low, high = bounds
+    # Privacy. Two releases in sequence: the number of rows (sensitivity 1) at epsilon/10, and the
+    # sum of squared errors, each clipped to [0, (high - low)^2] by itself, at the rest.
+    count_share, sum_share = exact / 10, exact * 9 / 10
+    largest = (high - low) ** 2
+    squares = squared_errors(truth, guess, float(low), float(high))
+    n_rows = int(discrete_laplace(np.array([truth.size]), count_share, random_state=source)[0])
+    step = largest / _STEPS
+    total = bounded_sum(squares, 0, largest, sum_share, resolution=step, random_state=source)
+    # Each within its reach with probability 1 - (1 - level) / 2.
+    side = (1 + covers.level) / 2
+    count_reach = discrete_laplace_quantile(side, count_share)
+    fewest, most = max(n_rows - count_reach, 1), max(n_rows + count_reach, 1)
+    # The grid of the sum moves each row by at most half a step.
+    unit = float(step)
+    reach = (discrete_laplace_quantile(side, sum_share, _STEPS) + most / 2) * unit
+    worst = float(largest)
+    value = min(max(total / max(n_rows, 1), 0.0), worst)
+    spread = math.hypot(
+        math.sqrt(discrete_laplace_variance(sum_share, _STEPS)) * unit,
+        value * math.sqrt(discrete_laplace_variance(count_share)),
+    ) / max(n_rows, 1)
+    found = QueryResult(
+        value,
+        spread,
+        min(max((total - reach) / most, 0.0), worst),
+        min(max((total + reach) / fewest, 0.0), worst),
+        f"covers the exact mean on these rows with probability at least {covers.level:g}; how far "
+        "these rows stand for others is not in it",
+    )
+    # Errors as if they were normal: the fourth moment is three squares of the second.
+    sampling = value * math.sqrt(2.0 / max(n_rows, 1))
+    return with_sampling(found, covers, sampling, (0.0, worst))
 
 
-def private_mae(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    bounds: tuple[float, float],
-    epsilon: float | Fraction,
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> QueryResult:
-    """Release the mean absolute error.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-        Numbers, as in `private_mse`: clipped to the bounds; what is missing counts as the largest
-        error.
-    bounds : (low, high)
-        Public range of the target. The noise grows with its width.
-    epsilon, level, interval, ledger, random_state
-        As in `private_roc_auc`.
-
-    Returns
-    -------
-    QueryResult
-        In units of ``y``, from two noisy sums as in `private_log_loss`.
-
-    Raises
-    ------
-    ValueError
-        If the bounds are reversed or too wide, or lengths differ; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp import private_mae
-    >>> score = private_mae([1.0] * 10_000, [2.0] * 10_000, bounds=(0, 5), epsilon=1.0)
-    >>> round(float(score), 1)
-    1.0
-    """
-    covers = Covers.asked(level, interval)
-    low, high = number_range(bounds)
-    guess = as_labels(y_pred, "y_pred")
-    truth = read_labels(y_true, len(guess))
-    exact, source = charge_score("private_mae", epsilon, ledger, random_state)
-    true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
-    return mean_loss(np.abs(true - guessed), high - low, exact, source, covers)
+def numbers_between(values: Labels, low: float, high: float) -> FloatArray:
+    """Numbers as shares of the range, clipped to it; NaN where there is none."""
+    numbers = np.clip(as_column(values, "y").numbers(), low, high)
+    return np.asarray((numbers - low) / (high - low))
 
 
-def private_r2(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    bounds: tuple[float, float],
-    epsilon: float | Fraction,
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> QueryResult:
-    """Release R2, the share of the target's variance that predictions explain.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-        Numbers, as in `private_mae`; a target that is missing lies in the middle of the bounds.
-    bounds : (low, high)
-        Public range of the target. The noise grows with its width.
-    epsilon, level, interval, ledger, random_state
-        As in `private_roc_auc`. For ``interval="population"`` the sampling error is that of normal
-        errors and targets.
-
-    Returns
-    -------
-    QueryResult
-        At most 1, from noisy sums of clipped moments: three quarters of epsilon for the errors, one
-        for the target. If noise alone could have made the variance of the target, the interval has
-        no lower end.
-
-    Raises
-    ------
-    ValueError
-        If the bounds are reversed or too wide, or lengths differ; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skdp import private_r2
-    >>> truth = np.linspace(0, 5, 10_000)
-    >>> score = private_r2(truth, truth, bounds=(0, 5), epsilon=1.0)
-    >>> round(float(score), 1)
-    1.0
-    """
-    covers = Covers.asked(level, interval)
-    low, high = number_range(bounds)
-    guess = as_labels(y_pred, "y_pred")
-    truth = read_labels(y_true, len(guess))
-    exact, source = charge_score("private_r2", epsilon, ledger, random_state)
-    true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
-    return number_score("r2", number_moments(true, guessed, exact, source), high - low, covers)
+def number_moments(
+    truth: FloatArray, guess: FloatArray, epsilon: Fraction, source: NoiseSource
+) -> list[Noisy]:
+    """Release the moments of errors and of the target, both as shares of the range."""
+    # Privacy. Two releases of clipped integer moments in sequence: of the absolute errors at three
+    # quarters of epsilon, because their squares are the smallest sum, and of the target at the
+    # rest. A target that is missing is in the middle of the range, and its error the largest.
+    of_errors, of_target = epsilon * 3 / 4, epsilon / 4
+    wrong = release_parts(np.abs(truth - guess), of_errors, source, squares=True)
+    middle = np.where(np.isnan(truth), 0.5, truth)
+    target = release_parts(middle, of_target, source, squares=True)
+    return [Noisy(wrong, of_errors, STEPS), Noisy(target, of_target, STEPS)]
 
 
-def number_range(bounds: Any) -> tuple[float, float]:
-    """Ends of the public range of a target."""
-    ends = range_of(bounds)
-    if ends is None:
-        raise ValueError("bounds=(low, high), the public range of the target, is needed.")
-    return float(ends[0]), float(ends[1])
+def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers) -> QueryResult:
+    """Mean absolute error, mean squared error or R2 of released moments."""
+    largest = width if name == "mean_absolute_error" else width**2
+
+    def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
+        absolute, squared = _moments(arrays[0])
+        if name == "r2":
+            return np.asarray(1.0 - np.maximum(squared, 0.0) / _variance(arrays[1]))
+        return np.asarray(largest * (absolute if name == "mean_absolute_error" else squared))
+
+    wrong, target = parts
+    absolute, squared = (float(each) for each in _moments(wrong.values))
+    variance = float(_variance(target.values))
+    records = max(float(wrong.values.sum()), 1.0)
+    # Errors and target as if they were normal: the fourth moment is three squares of the second.
+    relative = np.sqrt(2.0 / records)
+    sampling = {
+        "mean_absolute_error": width * np.sqrt(max(squared - absolute**2, 0.0) / records),
+        "mean_squared_error": width**2 * relative * max(squared, 0.0),
+        "r2": np.sqrt(2.0) * relative * max(squared, 0.0) / variance,
+    }[name]
+    span = (-np.inf, 1.0) if name == "r2" else (0.0, largest)
+    # A variance that the noise may have made is no denominator.
+    known = _many(wrong) and (name != "r2" or records * variance > 4 * np.sqrt(target.variance))
+    return with_interval(
+        statistic, parts, covers, span=span, known=known, sampling_std=float(sampling)
+    )
+
+
+def _moments(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and mean square of numbers from the sums of their parts."""
+    records = np.maximum(sums.sum(-1), 1.0)
+    return sums[..., :2].sum(-1) / records, sums[..., 0] / records
+
+
+def _variance(sums: FloatArray) -> FloatArray:
+    """Variance, at least the square of one step of the grid: a constant target has a score."""
+    mean, square = _moments(sums)
+    return np.asarray(np.maximum(square - mean**2, 1.0 / STEPS))

@@ -18,12 +18,28 @@ from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..kernels.binned_scores import BinnedScores
 from ..release import QueryResult
 from ..rows import as_labels
-from . import _formulas
+from ._counts import (
+    OF_MATRIX,
+    Counts,
+    calibration_curve,
+    class_counts,
+    confusion,
+    one_against_others,
+    ranking,
+    roc_curve,
+    row_mean,
+)
 from ._guard import check_model, draw_places, positions_of, predictions, probabilities, true_rows
-from ._judge import Covers, Noisy, judge
-from ._metrics import matrix_score, number_range, one_against_others, predicted_counts
-from ._row_losses import number_moments, number_score, numbers_between
-from ._score_table import Counts, calibration_curve, class_counts, ranking, roc_curve, row_mean
+from ._intervals import Covers, Noisy, with_interval
+from ._metrics import (
+    class_positions,
+    matrix_score,
+    number_moments,
+    number_score,
+    numbers_between,
+    predicted_counts,
+    range_of,
+)
 
 __all__ = ["ScoreReport", "private_score_report"]
 
@@ -34,9 +50,9 @@ _OF_CLASSES = (
     "roc_auc",
     "average_precision",
     "log_loss",
-    "brier",
+    "brier_score",
 )
-_OF_NUMBERS = ("r2", "mae", "mse")
+_OF_NUMBERS = ("r2", "mean_absolute_error", "mean_squared_error")
 
 
 @dataclass(frozen=True)
@@ -96,7 +112,7 @@ class ScoreReport:
         group : label, default=None
             A declared group; None for all rows.
         level, interval : optional
-            As in `private_roc_auc`; by default those of the report.
+            As in `private_score`; by default those of the report.
 
         Returns
         -------
@@ -116,7 +132,7 @@ class ScoreReport:
         tables = [class_counts(table, place) for table in self._released.tables]
         if name in ("roc_auc", "average_precision"):
             return ranking(name, tables, covers)
-        if name in ("log_loss", "brier"):
+        if name in ("log_loss", "brier_score"):
             return row_mean(name, tables, covers)
         return self._matrix_score(name, tables, place, covers)
 
@@ -127,14 +143,14 @@ class ScoreReport:
             return matrix_score(name, _of_group(self._released.matrices, place), covers)
         (table,) = tables
         cut = table.binned.cut
-        formula = getattr(_formulas, name)
+        formula = OF_MATRIX[name]
 
         def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
             counts = arrays[0]
-            matrix = _formulas.confusion(counts[..., 0, :], counts[..., 1, :], cut)
+            matrix = confusion(counts[..., 0, :], counts[..., 1, :], cut)
             return np.asarray(formula(matrix))
 
-        return judge(statistic, [table.noisy], covers, known=table.present)
+        return with_interval(statistic, [table.noisy], covers, known=table.present)
 
     def to_frame(self, *, level: float | None = None, interval: str | None = None) -> pd.DataFrame:
         """All scores of all rows and groups.
@@ -142,7 +158,7 @@ class ScoreReport:
         Parameters
         ----------
         level, interval : optional
-            As in `private_roc_auc`; by default those of the report.
+            As in `private_score`; by default those of the report.
 
         Returns
         -------
@@ -154,18 +170,10 @@ class ScoreReport:
         for group in (None, *self.group_labels):
             for name in self.metrics:
                 found = self.score(name, group=group, level=level, interval=interval)
-                rows.append(
-                    {
-                        "group": "all" if group is None else group,
-                        "metric": name,
-                        "value": found.value,
-                        "lower": found.lower,
-                        "upper": found.upper,
-                        "noise_std": found.std,
-                        "sampling_std": found.sampling_std,
-                    }
-                )
-        return pd.DataFrame(rows)
+                numbers = (found.value, found.lower, found.upper, found.std, found.sampling_std)
+                rows.append(("all" if group is None else group, name, *numbers))
+        columns = ["group", "metric", "value", "lower", "upper", "noise_std", "sampling_std"]
+        return pd.DataFrame(rows, columns=columns)
 
     def roc_curve(
         self, *, group: Any = None, level: float | None = None, interval: str | None = None
@@ -226,7 +234,7 @@ class ScoreReport:
             matrix = _of_group(self._released.matrices, place).values[:, :-1]
         else:
             counts = self._one_table(group)
-            matrix = _formulas.confusion(counts.negatives, counts.positives, counts.binned.cut)
+            matrix = confusion(counts.negatives, counts.positives, counts.binned.cut)
         return pd.DataFrame(
             matrix.astype(np.int64), index=names.rename("true"), columns=names.rename("predicted")
         )
@@ -313,7 +321,7 @@ def private_score_report(
     level : float, default=0.95
         Probability that an interval covers its score.
     interval : {"noise", "population"}, default="population"
-        As in `private_roc_auc`.
+        As in `private_score`.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before a value is read.
     random_state : None or int, default=None
@@ -324,8 +332,8 @@ def private_score_report(
     -------
     ScoreReport
         Of a classifier with ``accuracy``, ``balanced_accuracy``, ``f1``, ``roc_auc``,
-        ``average_precision``, ``log_loss`` and ``brier``; of a regressor with ``r2``, ``mae`` and
-        ``mse``.
+        ``average_precision``, ``log_loss`` and ``brier_score``; of a regressor with ``r2``,
+        ``mean_absolute_error`` and ``mean_squared_error``.
 
     Raises
     ------
@@ -336,7 +344,7 @@ def private_score_report(
 
     Notes
     -----
-    Of two labels all scores follow from one release of scores by class, as in `private_roc_auc`.
+    Of two labels all scores follow from one release of scores by class, as in `private_score`.
     For k > 2 labels each label has one of its own, and there is a confusion matrix, in equal parts
     of epsilon / (k + 1). With groups every count is taken in each group: a record is in one group,
     so groups cost nothing, but the scores of all rows have the noise of all groups together.
@@ -347,7 +355,7 @@ def private_score_report(
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from skdp import private_score_report
+    >>> from skdp.model_selection import private_score_report
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20_000, 2))
     >>> y = np.where(X[:, 0] + rng.normal(size=20_000) > 0, "yes", "no")
@@ -369,26 +377,27 @@ def private_score_report(
         _check_release(model)
     check_model(model, X)
     classes = () if bounds is not None else _classes(model)
-    width = number_range(bounds) if bounds is not None else None
+    ends = range_of(bounds)
     truth, take = true_rows(X, y)
-    members = _members(groups, group_labels, len(truth))
+    names, values = _groups(groups, group_labels, len(truth))
     source = noise_source(random_state)
     loss = PrivacyLoss(exact, seeded=source.seeded)
     charge(ledger, "private_score_report", loss)
     everyone, places = np.arange(len(truth)), draw_places(len(truth))
-    group = members.of_rows()
-    if width is not None:
+    # The last group is that of all rows whose group is not declared.
+    group = positions_of(values, {label: place for place, label in enumerate(names)})
+    group = np.where(group < 0, len(names), group)
+    if ends is not None:
+        low, high = float(ends[0]), float(ends[1])
         guess = predictions(model, take, everyone, places)
-        true, guessed = (numbers_between(each, *width) for each in (truth, guess))
-        moments = _moments_by_group(true, guessed, group, len(members.labels) + 1, exact, source)
-        released = _Released(moments=moments, width=width[1] - width[0])
-        return ScoreReport(_OF_NUMBERS, (), members.labels, loss, released, covers)
+        true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
+        moments = _moments_by_group(true, guessed, group, len(names) + 1, exact, source)
+        released = _Released(moments=moments, width=high - low)
+        return ScoreReport(_OF_NUMBERS, (), names, loss, released, covers)
     scores = probabilities(model, take, everyone, places, len(classes))
-    found = positions_of(truth, {label: place for place, label in enumerate(classes)})
-    released = _of_classes(
-        scores, found, group, len(members.labels) + 1, exact, source, float(threshold)
-    )
-    return ScoreReport(_OF_CLASSES, classes, members.labels, loss, released, covers)
+    found = positions_of(truth, class_positions(classes))
+    released = _of_classes(scores, found, group, len(names) + 1, exact, source, float(threshold))
+    return ScoreReport(_OF_CLASSES, classes, names, loss, released, covers)
 
 
 def _check_release(model: Any) -> None:
@@ -416,28 +425,12 @@ def _classes(model: Any) -> tuple[Any, ...]:
     return labels
 
 
-class _Members:
-    """A declared grouping of the rows."""
-
-    def __init__(self, values: Any, labels: tuple[Any, ...], n_rows: int) -> None:
-        self.labels = labels
-        self._values = values
-        self._n_rows = n_rows
-
-    def of_rows(self) -> IntArray:
-        """Group of each row; the last stands for all that are not declared."""
-        if self._values is None:
-            return np.zeros(self._n_rows, dtype=np.int64)
-        found = positions_of(self._values, {label: i for i, label in enumerate(self.labels)})
-        return np.where(found < 0, len(self.labels), found)
-
-
-def _members(groups: Any, group_labels: Any, n_rows: int) -> _Members:
-    """Check the groups without looking at a value."""
+def _groups(groups: Any, group_labels: Any, n_rows: int) -> tuple[tuple[Any, ...], Any]:
+    """Labels of the groups and the column that has them, without looking at a value."""
     if (groups is None) != (group_labels is None):
         raise ValueError("groups and group_labels, the public list of groups, belong together.")
     if groups is None:
-        return _Members(None, (), n_rows)
+        return (), np.zeros(n_rows)
     labels = tuple(pd.Index(list(group_labels)).tolist())
     if not labels or len(set(labels)) < len(labels):
         raise ValueError(f"group_labels must be a list of different labels, got {labels!r}.")
@@ -446,7 +439,7 @@ def _members(groups: Any, group_labels: Any, n_rows: int) -> _Members:
     values = as_labels(groups, "groups")
     if len(values) != n_rows:
         raise ValueError(f"groups has {len(values)} rows, but X has {n_rows}.")
-    return _Members(values, labels, n_rows)
+    return labels, values
 
 
 def _of_classes(
@@ -460,28 +453,19 @@ def _of_classes(
 ) -> _Released:
     """Release scores by class, and of more than two classes a confusion matrix."""
     n_labels = scores.shape[1]
+    grouped: dict[str, Any] = {"groups": group, "n_groups": n_groups}
     if n_labels == 2:
-        tables = one_against_others(
-            scores[:, 1:],
-            classes,
-            epsilon,
-            source,
-            groups=group,
-            n_groups=n_groups,
-            threshold=threshold,
+        grouped["threshold"] = threshold
+        return _Released(
+            tuple(one_against_others(scores[:, 1:], classes, epsilon, source, **grouped))
         )
-        return _Released(tuple(tables))
     # Privacy. In sequence: the scores of n_labels classes together at n_labels / (n_labels + 1) of
     # epsilon, and a confusion matrix, in which a record is in one cell, at the rest.
     rest = epsilon / (n_labels + 1)
-    tables = one_against_others(
-        scores, classes, epsilon - rest, source, groups=group, n_groups=n_groups
-    )
+    tables = one_against_others(scores, classes, epsilon - rest, source, **grouped)
     # Row by row, so that no row depends on another.
     guesses = np.where(np.isnan(scores).any(1), -1, np.nan_to_num(scores).argmax(1))
-    counts = predicted_counts(
-        classes, guesses, n_labels, rest, source, groups=group, n_groups=n_groups
-    )
+    counts = predicted_counts(classes, guesses, n_labels, rest, source, **grouped)
     return _Released(tuple(tables), Noisy(counts.astype(float), rest))
 
 

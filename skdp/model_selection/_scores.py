@@ -1,135 +1,91 @@
-"""Scores of predictions on true rows, released with noise: accuracy, confusion matrix, MSE."""
+"""Scores of predictions on true rows, each released with noise: `private_score` and curves."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .._random import NoiseSource, noise_source
-from .._types import IntArray
-from .._validation import as_epsilon, as_fraction
-from ..accounting import PrivacyLedger, PrivacyLoss, charge
-from ..mechanisms import (
-    bounded_sum,
-    discrete_laplace,
-    discrete_laplace_quantile,
-    discrete_laplace_variance,
-)
+from .._types import FloatArray
+from .._validation import as_epsilon, as_integer
+from ..accounting import PrivacyLedger
+from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import QueryResult
-from ..rows import as_labels
-from ._guard import Labels, equal, positions_of, squared_errors
-from ._judge import Covers, with_sampling
+from ..rows import Column, as_column, as_frame, as_labels
+from ._counts import (
+    Counts,
+    calibration_curve,
+    class_counts,
+    one_against_others,
+    roc_curve,
+)
+from ._guard import Labels, check_model, draw_places, positions_of, true_rows
+from ._intervals import Covers
+from ._metrics import as_metric, charge_score, class_positions
 
 __all__ = [
-    "Bounds",
-    "charge_score",
-    "private_accuracy",
+    "make_private_scorer",
+    "private_calibration_curve",
     "private_confusion_matrix",
-    "private_mse",
-    "range_of",
-    "release_accuracy",
-    "release_mse",
-    "squared_scores",
+    "private_roc_curve",
+    "private_score",
 ]
 
-# Both ends of the public range of a target.
-Bounds: TypeAlias = tuple[Fraction, Fraction]
 
-# Squared errors are summed on a grid of this many steps from 0 to the largest.
-_STEPS = 2**20
-# Ranges of a target whose squares, and sums of many of them, are ordinary floats.
-_NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
-
-
-# Parts of a smaller budget may need noise that does not fit into 64-bit integers.
-_LEAST = Fraction(1, 10**8)
-
-
-def check_rate(epsilon: Fraction) -> None:
-    """Refuse an epsilon that tells nothing at all, before it is charged."""
-    if epsilon < _LEAST:
-        raise ValueError(
-            f"epsilon={float(epsilon):.3g} is too little: its noise may not fit into 64-bit "
-            f"integers, and would hide any number of rows. Use at least {float(_LEAST):g}. Nothing "
-            "was spent."
-        )
-
-
-def charge_score(
-    name: str, epsilon: Any, ledger: PrivacyLedger | None, random_state: Any
-) -> tuple[Fraction, NoiseSource]:
-    """Charge one score, before a value is read; give its epsilon and the source of its noise."""
-    exact = as_epsilon(epsilon)
-    check_rate(exact)
-    source = noise_source(random_state)
-    charge(ledger, name, PrivacyLoss(exact, seeded=source.seeded))
-    return exact, source
-
-
-def _aligned(y_true: Any, y_pred: Any) -> tuple[Labels, Labels]:
-    """Both as one-dimensional arrays, without looking at values."""
-    truth, guess = as_labels(y_true, "y_true"), as_labels(y_pred, "y_pred")
-    if len(truth) != len(guess):
-        raise ValueError(
-            "y_true and y_pred must be one-dimensional and of the same length, got the shapes "
-            f"{truth.shape} and {guess.shape}."
-        )
-    return truth, guess
-
-
-def range_of(bounds: Any) -> Bounds | None:
-    """Both ends of the public range of a target, exactly; None where no bounds are given."""
-    if bounds is None:
-        return None
-    try:
-        low, high = bounds
-    except (TypeError, ValueError):
-        raise ValueError(f"bounds must be a pair (low, high), got {bounds!r}.") from None
-    low, high = as_fraction(low, "bounds"), as_fraction(high, "bounds")
-    if low >= high:
-        raise ValueError(f"bounds must be (low, high) with low < high, got {bounds!r}.")
-    if max(abs(low), abs(high)) > _WIDEST or not float(high) - float(low) >= _NARROWEST:
-        raise ValueError(
-            f"bounds must be numbers between -1e100 and 1e100 that differ by at least 1e-100 as "
-            f"floats, got {bounds!r}: squared errors are computed in floats. Rescale the target."
-        )
-    return low, high
-
-
-# --- accuracy
-
-
-def private_accuracy(
+def private_score(
     y_true: Any,
-    y_pred: Any,
+    y: Any,
+    metric: str = "accuracy",
     *,
     epsilon: float | Fraction,
+    labels: Any = None,
+    bounds: tuple[float, float] | None = None,
+    score_range: tuple[float, float] | None = None,
     level: float = 0.95,
     interval: str = "population",
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
-    """Release the share of correct predictions.
+    """Release one score of predictions on true rows.
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-        True and predicted labels. ``y_pred`` must come from a model that is a release itself or
-        was trained without these rows: what a prediction reveals about *other* records is not
-        covered here. Rows are compared one by one. Values that cannot be compared, and entries of
-        a list that hold several values, count as wrong.
+    y_true : array-like of shape (n_rows,)
+        True labels or numbers. Rows with a label that is not declared are skipped, except by
+        "accuracy".
+    y : array or frame of shape (n_rows,) or (n_rows, n_labels), or list
+        What the metric reads, see the table below: predicted labels, scores, probabilities of all
+        labels in the order of ``labels`` (of two labels, that of the second is enough), or
+        predicted numbers. It must come from a model that is a release itself or was trained without
+        these rows: what a prediction reveals about *other* records is not covered here. What is
+        missing or cannot be compared counts as wrong: as the worst score, or the largest error.
+    metric : str, default="accuracy"
+        What is released, by the name of scikit-learn's scorer. A name with ``neg_`` gives the
+        negated loss, as in scikit-learn; the same name without it the loss itself.
     epsilon : number or Fraction
         Privacy parameter of the score.
+    labels : array-like, default=None
+        The public list of labels; None stands for (0, 1). Of two, the second is the positive one;
+        of more, "f1", "roc_auc" and "average_precision" are means over all labels, each against
+        the others. "accuracy" needs none.
+    bounds : (low, high), default=None
+        Public range of the target; needed for metrics of numbers, which are clipped to it. The
+        noise grows with its width, so do not make it wider than needed. Both ends lie between
+        -1e100 and 1e100.
+    score_range : (low, high), default=None
+        Public range of the scores for "roc_auc" and "average_precision", which are clipped to it.
+        None stands for probabilities.
     level : float, default=0.95
-        Probability that the interval covers the accuracy.
+        Probability that the interval covers the score.
     interval : {"noise", "population"}, default="population"
-        As in `private_roc_auc`.
+        "population": the interval is for the score on the population that the rows are a random
+        sample of; ``sampling_std`` of the result is the part of sampling. "noise": for the exact
+        score on these rows.
     ledger : PrivacyLedger, default=None
-        Privacy budget of the data set, charged before a label is read.
+        Privacy budget of the data set, charged before a value is read.
     random_state : None or int, default=None
         Seed of the noise. None: the operating system's random source. An int is for experiments
         only: no guarantee.
@@ -137,73 +93,344 @@ def private_accuracy(
     Returns
     -------
     QueryResult
-        ``float(result)`` is the accuracy, between 0 and 1. It comes with the standard deviations of
-        the noise and of sampling, and an interval.
+        ``float(result)`` is the score; it comes with the standard deviations of the noise and of
+        sampling, and an interval.
 
     Raises
     ------
     ValueError
-        If the lengths differ, or ``epsilon`` or ``level`` is out of range; nothing is spent.
+        If the metric is unknown, an argument is missing or belongs to another metric, labels
+        repeat, shapes do not fit, or a parameter is out of range; nothing is spent.
     BudgetExceededError
         If the ledger cannot pay.
 
     Notes
     -----
-    The number of rows is private too and costs nothing extra: two noisy counts are released, of
-    correct and of wrong predictions.
+    What is released with noise, and its L1 sensitivity: by how much one record changes all released
+    numbers together (the width is that of ``bounds``).
+
+    =======================  =============  ==========  =================================  =======
+    ``metric``               ``y``          Needs       Released                           Changes
+    =======================  =============  ==========  =================================  =======
+    accuracy                 labels         nothing     numbers of right and wrong rows    1
+    balanced_accuracy        labels         ``labels``  a confusion matrix, with a column  1
+                                                        for labels that are not declared
+    f1, f1_macro             labels         ``labels``  the same                           1
+    roc_auc                  scores         ``labels``  numbers of rows by class, in bins  1
+                                                        of scores
+    average_precision        scores         ``labels``  the same                           1
+    neg_log_loss             probabilities  ``labels``  sums of losses, as shares of the   1
+                                                        largest, and of what is left
+    neg_brier_score          probabilities  ``labels``  the same                           1
+    neg_mean_absolute_error  numbers        ``bounds``  the same of errors                 1
+    neg_mean_squared_error   numbers        ``bounds``  number of rows (epsilon / 10) and  1 and
+                                                        sum of squared errors (the rest)   width²
+    r2                       numbers        ``bounds``  sums as above of errors (3/4 of    1 and 1
+                                                        epsilon) and of targets (1/4)
+    =======================  =============  ==========  =================================  =======
+
+    For "roc_auc" and "average_precision" a fifth of epsilon finds where the scores lie, by counts
+    of both classes in a tree over 4,096 public intervals, whose levels share this part. The rest
+    counts both classes in bins of about equal mass: 24 of them at 9,000 rows, of which a fifth is
+    positive, and epsilon 0.5; more where epsilon or the rows allow. The interval is widened by what
+    the bins may hide. Of k > 2 labels each is released at epsilon / k, because each row is in the
+    counts of all labels.
+
+    With ``interval="population"``, and for "r2", each loss and error is divided into three parts
+    instead of two, so that the sum of squares is released too: the parts of a row sum to 1.
+
+    The number of rows is private too and costs nothing extra. A log loss is clipped at that of the
+    probability 0.001, which is 6.9. The Brier score of more than two labels adds the squares up
+    over the labels, as in scikit-learn, which gives up to 2. For "r2" a target that is missing lies
+    in the middle of the bounds. The sampling error of squared errors and of "r2" is that of normal
+    errors and targets. If noise alone could have made one of the classes, or the variance of the
+    target, the interval is everything possible.
+
+    Several scores of the same rows cost less together: `private_score_report`.
 
     Examples
     --------
-    >>> from skdp import private_accuracy
-    >>> truth = ["a", "b"] * 5_000
-    >>> score = private_accuracy(truth, ["a"] * 10_000, epsilon=1.0)
-    >>> round(float(score), 2)
-    0.5
+    >>> from skdp.model_selection import private_score
+    >>> truth, score = [0] * 8_000 + [1] * 2_000, [0.1] * 8_500 + [0.9] * 1_500
+    >>> auc = private_score(truth, score, metric="roc_auc", epsilon=1.0)
+    >>> round(float(auc), 2)
+    0.88
+    >>> truth, guess = [1.0] * 10_000, [3.0] * 10_000
+    >>> name = "neg_mean_absolute_error"
+    >>> round(float(private_score(truth, guess, name, bounds=(0, 5), epsilon=1.0)), 1)
+    -2.0
     """
-    truth, guess = _aligned(y_true, y_pred)
     covers = Covers.asked(level, interval)
-    exact, source = charge_score("private_accuracy", epsilon, ledger, random_state)
-    return release_accuracy(truth, guess, exact, source, covers)
+    asked = as_metric(metric, bounds, covers, score_range)
+    if not asked.reads_labels:
+        raise ValueError(
+            f"The metric {metric!r} scores rows and no predictions: it is for make_private_scorer "
+            "and PrivateGridSearchCV."
+        )
+    if labels is not None and not asked.needs_classes:
+        raise ValueError(f"labels= belongs to metrics of declared labels, not to {metric!r}.")
+    positions = _label_positions(labels) if asked.needs_classes else {}
+    scored = asked.reads_probabilities
+    columns: Any = _score_columns(y, len(positions)) if scored else [as_labels(y, "y")]
+    truth = _read_labels(y_true, len(columns[0]))
+    exact, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
+    guess = _as_numbers(columns) if scored else columns[0]
+    return asked.release(truth, guess, positions, exact, source)
 
 
-def release_accuracy(
-    truth: Labels, guess: Labels, exact: Fraction, source: NoiseSource, covers: Covers
-) -> QueryResult:
-    """Release the accuracy; it was charged before."""
-    # Privacy. Released are two counts, of correct and of wrong rows. One record is in exactly one
-    # of them: together they have L1 sensitivity 1 and cost epsilon, noise on both. The share and
-    # its interval are computed from these two numbers and the public distribution of the noise.
-    right = equal(truth, guess)
-    counts = np.array([right.sum(), right.size - right.sum()], dtype=np.int64)
-    correct, wrong = discrete_laplace(counts, exact, random_state=source).tolist()
-    # Each of the two counts is within `reach` with probability 1 - (1 - level) / 2.
-    reach = discrete_laplace_quantile((1 + covers.level) / 2, exact)
-    found = _share(correct, wrong, reach, discrete_laplace_variance(exact), covers.level)
-    # Of a share of a few rows, as if two more were right and two wrong: it is never 0.
-    n = max(correct + wrong, 1) + 4
-    share = min(max((correct + 2) / n, 0.0), 1.0)
-    return with_sampling(found, covers, math.sqrt(share * (1 - share) / n), (0.0, 1.0))
+def _label_positions(labels: Any) -> dict[Any, int]:
+    """Position of each declared label; of two labels the second is the positive one."""
+    names = pd.Index([0, 1] if labels is None else list(labels)).tolist()
+    positions = {label: place for place, label in enumerate(names)}
+    if len(names) < 2 or len(positions) < len(names):
+        raise ValueError(f"labels must be a list of at least two different labels, got {names!r}.")
+    return positions
 
 
-def _share(part: int, rest: int, reach: int, variance: float, level: float) -> QueryResult:
-    """The share part / (part + rest) of two noisy counts, each within ``reach`` of its truth."""
-    part, rest = max(part, 0), max(rest, 0)
-    total = part + rest
-    value = part / total if total else 0.5
-    most = part + reach + max(rest - reach, 0)
-    least = max(part - reach, 0) + rest + reach
-    spread = math.sqrt(variance * (value**2 + (1 - value) ** 2)) / max(total, 1)
-    return QueryResult(
-        value,
-        min(spread, 0.5),
-        max(part - reach, 0) / least if least else 0.0,
-        (part + reach) / most if most else 1.0,
-        f"covers the exact share on these rows with probability at least {level:g}; how far these "
-        "rows stand for others is not in it",
-    )
+def _read_labels(y_true: Any, n_rows: int) -> Labels:
+    """True labels or numbers, as many as predictions."""
+    truth = as_labels(y_true, "y_true")
+    if len(truth) != n_rows:
+        raise ValueError(f"y_true has {len(truth)} rows, but {n_rows} were predicted.")
+    return truth
 
 
-# --- confusion matrix
+def _score_columns(scores: Any, n_labels: int) -> list[Column]:
+    """Columns of scores: one for two labels, one for each of more. No value is looked at."""
+    shape: tuple[int, ...] = getattr(scores, "shape", ())
+    if not hasattr(scores, "shape") and n_labels > 2:
+        raise TypeError(
+            f"y must be an array or a frame with {n_labels} columns, got "
+            f"{type(scores).__name__}: call numpy.asarray on it."
+        )
+    if len(shape) == 2 and shape[1] > 1:
+        frame = as_frame(scores)
+        columns = [frame.column(column) for column in frame.names]
+    else:
+        columns = [as_column(scores, "y")]
+    if len(columns) != n_labels and (n_labels > 2 or len(columns) != 1):
+        raise ValueError(
+            f"y must have one column for each of the {n_labels} labels, in their order, got "
+            f"{len(columns)}."
+            + (" Of two labels the column of the second is enough." if n_labels == 2 else "")
+        )
+    return columns[-1:] if n_labels == 2 else columns
+
+
+def _as_numbers(columns: list[Column]) -> FloatArray:
+    """Columns side by side, NaN where there is no number; never raises."""
+    return np.column_stack([column.numbers() for column in columns])
+
+
+# --- scorers
+
+
+class _PrivateScorer:
+    """Callable ``scorer(estimator, X, y)``; scikit-learn's searches take it as ``scoring=``."""
+
+    def __init__(
+        self, metric: str, epsilon: Any, bounds: Any, ledger: PrivacyLedger | None
+    ) -> None:
+        self.metric = metric
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.ledger = ledger
+
+    @property
+    def _score_epsilon(self) -> Fraction:
+        return as_epsilon(self.epsilon)
+
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
+        metric = as_metric(self.metric, self.bounds)
+        check_model(estimator, X, metric.method)
+        metric.check_model(estimator)
+        classes = getattr(estimator, "classes_", ())
+        truth, take = true_rows(X, y)
+        name = f"private_score: {self.metric}"
+        exact, source = charge_score(name, self.epsilon, self.ledger, None)
+        everyone = np.arange(len(truth))
+        guess = metric.guesses(estimator, take, everyone, draw_places(len(truth)), classes)
+        score = float(metric.release(truth, guess, class_positions(classes), exact, source))
+        return -score if metric.is_loss and not metric.negated else score
+
+    def __repr__(self) -> str:
+        return f"make_private_scorer({self.metric!r}, epsilon={self.epsilon})"
+
+
+def make_private_scorer(
+    metric: str = "accuracy",
+    *,
+    epsilon: float | Fraction,
+    bounds: tuple[float, float] | None = None,
+    ledger: PrivacyLedger | None = None,
+) -> _PrivateScorer:
+    """Make a scorer whose every call releases one private number and is charged.
+
+    Parameters
+    ----------
+    metric : str, default="accuracy"
+        Score that is released, by a name of `private_score`. Losses are negated under either of
+        their names, so that higher is better. Scores of probabilities need ``predict_proba``;
+        "log_likelihood", which reads no ``y``, needs ``score_samples``.
+    epsilon : number or Fraction
+        Privacy budget of each call: k folds cost k times as much, and m candidates m times.
+    bounds : (low, high), default=None
+        Public range of the target; needed for metrics of numbers.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged by every call.
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, y) -> float``, for ``scoring=`` of scikit-learn.
+
+    Raises
+    ------
+    ValueError
+        If the metric is unknown, or its bounds are missing or not a range.
+
+    Notes
+    -----
+    The scorer charges the ledger, and then predicts in a guard that catches every error and warning
+    of ``predict``, because either would reveal something about a value. A row counts as wrong (in a
+    mean of errors as the largest error, in an order of scores as the worst score) if predicting it
+    raises an error, or gives NaN, a list, or an array of several values. An infinite number is
+    clipped to the bounds.
+
+    A row that fails does not change the score of another row. Rows are predicted in tables of 1,024
+    rows. The position of each row is drawn independently, and free positions hold copies; a table
+    that fails is split until the failing rows are isolated. *Assumption*: in tables of this size
+    the estimator predicts each row independently of the others, and equal rows equally. For a
+    ``predict`` that uses the whole table (ranks it, standardises it by its own mean, draws from a
+    generator of its own) there is no guarantee. The generators of Python and NumPy that a process
+    shares are in the same state for every table, and put back afterwards. An index of pandas is not
+    passed on. Each failing row takes about ten extra predictions.
+
+    Examples
+    --------
+    >>> from skdp.model_selection import make_private_scorer
+    >>> make_private_scorer("accuracy", epsilon=0.1)
+    make_private_scorer('accuracy', epsilon=0.1)
+    """
+    as_metric(metric, bounds)
+    as_epsilon(epsilon)
+    return _PrivateScorer(metric, epsilon, bounds, ledger)
+
+
+# --- curves and tables
+
+
+def private_roc_curve(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: float | Fraction,
+    labels: Any = (0, 1),
+    score_range: tuple[float, float] | None = None,
+    level: float = 0.95,
+    interval: str = "population",
+    ledger: PrivacyLedger | None = None,
+    random_state: int | None = None,
+) -> pd.DataFrame:
+    """Release the ROC curve of two labels.
+
+    Parameters
+    ----------
+    y_true, y_score, epsilon, labels, score_range, level, interval, ledger, random_state
+        As in `private_score` with "roc_auc", and so is what is released.
+
+    Returns
+    -------
+    DataFrame
+        A row for each end of a bin, from the highest threshold to the lowest, with the columns
+        ``threshold``, ``fpr``, ``fpr_lower``, ``fpr_upper``, ``tpr``, ``tpr_lower`` and
+        ``tpr_upper``. Rows above the threshold are predicted positive. Intervals are pointwise.
+
+    Raises
+    ------
+    ValueError
+        If there are more than two labels, and as in `private_score`; nothing is spent.
+    BudgetExceededError
+        If the ledger cannot pay.
+
+    Examples
+    --------
+    >>> from skdp.model_selection import private_roc_curve
+    >>> truth, score = [0] * 8_000 + [1] * 2_000, [0.1] * 9_000 + [0.9] * 1_000
+    >>> curve = private_roc_curve(truth, score, epsilon=1.0)
+    >>> curve[["fpr", "tpr"]].iloc[-1].tolist()
+    [1.0, 1.0]
+    """
+    covers = Covers.asked(level, interval)
+    how = ("private_roc_curve", epsilon, ledger, random_state)
+    return roc_curve(_two_classes(y_true, y_score, labels, score_range, how), covers)
+
+
+def private_calibration_curve(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    epsilon: float | Fraction,
+    n_bins: int = 10,
+    labels: Any = (0, 1),
+    level: float = 0.95,
+    interval: str = "population",
+    ledger: PrivacyLedger | None = None,
+    random_state: int | None = None,
+) -> pd.DataFrame:
+    """Release a calibration curve: how often the label is positive where its probability is p.
+
+    Parameters
+    ----------
+    y_true, epsilon, labels, level, interval, ledger, random_state
+        As in `private_score` with "roc_auc", and so is what is released.
+    y_prob : array-like of shape (n_rows,) or (n_rows, 2)
+        Probability of the positive label.
+    n_bins : int, default=10
+        Largest number of bins, which hold about equally many records.
+
+    Returns
+    -------
+    DataFrame
+        A row for each bin with the columns ``mean_predicted``, ``fraction_positive``,
+        ``fraction_positive_lower``, ``fraction_positive_upper`` and ``records``, the noisy number
+        of records.
+
+    Raises
+    ------
+    ValueError
+        If there are more than two labels, and as in `private_score`; nothing is spent.
+    BudgetExceededError
+        If the ledger cannot pay.
+
+    Examples
+    --------
+    >>> from skdp.model_selection import private_calibration_curve
+    >>> truth, prob = [0] * 8_000 + [1] * 2_000, [0.1] * 9_000 + [0.9] * 1_000
+    >>> curve = private_calibration_curve(truth, prob, epsilon=1.0, n_bins=4)
+    >>> bool(curve["fraction_positive"].between(0, 1).all())
+    True
+    """
+    covers = Covers.asked(level, interval)
+    n_bins = as_integer(n_bins, "n_bins", least=1)
+    how = ("private_calibration_curve", epsilon, ledger, random_state)
+    return calibration_curve(_two_classes(y_true, y_prob, labels, None, how), n_bins, covers)
+
+
+def _two_classes(y_true: Any, y: Any, labels: Any, score_range: Any, how: Any) -> Counts:
+    """Read, charge and release the scores of a curve."""
+    positions = _label_positions(labels)
+    if len(positions) != 2:
+        raise ValueError(
+            f"A curve is of two labels, got {list(labels)!r}. Give one label against the others."
+        )
+    scale = as_metric("roc_auc", score_range=score_range).scale
+    columns = _score_columns(y, 2)
+    truth = _read_labels(y_true, len(columns[0]))
+    exact, source = charge_score(*how)
+    classes = positions_of(truth, positions)
+    (table,) = one_against_others(_as_numbers(columns), classes, exact, source, scale=scale)
+    return class_counts(table)
 
 
 def private_confusion_matrix(
@@ -220,13 +447,13 @@ def private_confusion_matrix(
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
-        As in `private_accuracy`. Rows with a label that is not declared are skipped.
+        As in `private_score` with "accuracy". Rows with a label that is not declared are skipped.
     labels : array-like of shape (n_labels,)
         The public list of labels.
     epsilon : number or Fraction
         Privacy parameter of the matrix.
     ledger, random_state
-        As in `private_accuracy`.
+        As in `private_score`.
 
     Returns
     -------
@@ -243,12 +470,13 @@ def private_confusion_matrix(
 
     Examples
     --------
-    >>> from skdp import private_confusion_matrix
+    >>> from skdp.model_selection import private_confusion_matrix
     >>> table = private_confusion_matrix([0, 1, 1], [0, 1, 0], labels=[0, 1], epsilon=1.0)
     >>> table.shape
     (2, 2)
     """
-    truth, guess = _aligned(y_true, y_pred)
+    guess = as_labels(y_pred, "y_pred")
+    truth = _read_labels(y_true, len(guess))
     names = pd.Index(list(labels))
     positions = {label: place for place, label in enumerate(names.tolist())}
     if not len(names) or len(positions) < len(names):
@@ -264,117 +492,3 @@ def private_confusion_matrix(
     table = pd.DataFrame(noisy, index=names.rename("true"), columns=names.rename("predicted"))
     table.attrs["std"] = math.sqrt(discrete_laplace_variance(exact))
     return table
-
-
-# --- mean squared error
-
-
-def private_mse(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    bounds: tuple[float, float],
-    epsilon: float | Fraction,
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> QueryResult:
-    """Release the mean squared error.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-        Numbers; see `private_accuracy`. Both are clipped to the bounds. A value that is missing or
-        not a number counts as the largest error.
-    bounds : (low, high)
-        Public range of the target. The noise grows with the square of its width, so do not make it
-        wider than needed. Both ends lie between -1e100 and 1e100.
-    epsilon : number or Fraction
-        Privacy parameter of the score. A tenth goes to the number of rows, the rest to the sum of
-        squares.
-    level : float, default=0.95
-        Probability that the interval covers the mean.
-    interval : {"noise", "population"}, default="population"
-        As in `private_roc_auc`; the sampling error is that of normal errors.
-    ledger, random_state
-        As in `private_accuracy`.
-
-    Returns
-    -------
-    QueryResult
-        In squared units of ``y``.
-
-    Raises
-    ------
-    ValueError
-        If the bounds are reversed or too wide, or lengths differ; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp import private_mse
-    >>> score = private_mse([1.0] * 10_000, [2.0] * 10_000, bounds=(0, 5), epsilon=1.0)
-    >>> round(float(score), 1)
-    1.0
-    """
-    truth, guess = _aligned(y_true, y_pred)
-    covers = Covers.asked(level, interval)
-    if range_of(bounds) is None:
-        raise ValueError("private_mse needs bounds=(low, high), the public range of the target.")
-    exact, source = charge_score("private_mse", epsilon, ledger, random_state)
-    return release_mse(truth, guess, exact, source, covers, range_of(bounds))
-
-
-def release_mse(
-    truth: Labels,
-    guess: Labels,
-    exact: Fraction,
-    source: NoiseSource,
-    covers: Covers,
-    bounds: Bounds | None,
-) -> QueryResult:
-    """Release the mean squared error; it was charged before."""
-    assert bounds is not None
-    low, high = bounds
-    # Privacy. Two releases in sequence: the number of rows (sensitivity 1) at epsilon/10, and the
-    # sum of squared errors, each clipped to [0, (high - low)^2] by itself, at the rest.
-    count_share, sum_share = exact / 10, exact * 9 / 10
-    largest = (high - low) ** 2
-    squares = squared_errors(truth, guess, float(low), float(high))
-    n_rows = int(discrete_laplace(np.array([truth.size]), count_share, random_state=source)[0])
-    step = largest / _STEPS
-    total = bounded_sum(squares, 0, largest, sum_share, resolution=step, random_state=source)
-    # Each within its reach with probability 1 - (1 - level) / 2.
-    side = (1 + covers.level) / 2
-    count_reach = discrete_laplace_quantile(side, count_share)
-    fewest, most = max(n_rows - count_reach, 1), max(n_rows + count_reach, 1)
-    # The grid of the sum moves each row by at most half a step.
-    unit = float(step)
-    reach = (discrete_laplace_quantile(side, sum_share, _STEPS) + most / 2) * unit
-    worst = float(largest)
-    value = min(max(total / max(n_rows, 1), 0.0), worst)
-    spread = math.hypot(
-        math.sqrt(discrete_laplace_variance(sum_share, _STEPS)) * unit,
-        value * math.sqrt(discrete_laplace_variance(count_share)),
-    ) / max(n_rows, 1)
-    found = QueryResult(
-        value,
-        spread,
-        min(max((total - reach) / most, 0.0), worst),
-        min(max((total + reach) / fewest, 0.0), worst),
-        f"covers the exact mean on these rows with probability at least {covers.level:g}; how far "
-        "these rows stand for others is not in it",
-    )
-    # Errors as if they were normal: the fourth moment is three squares of the second.
-    sampling = value * math.sqrt(2.0 / max(n_rows, 1))
-    return with_sampling(found, covers, sampling, (0.0, worst))
-
-
-def squared_scores(truth: Labels, guess: Labels, bounds: Bounds) -> tuple[IntArray, int]:
-    """Minus the squared error of each row as an integer, and the range of these integers."""
-    low, high = (float(end) for end in bounds)
-    # Each row is rounded to the grid by itself: sums are those of integers.
-    unit = (high - low) ** 2 / _STEPS
-    return -np.rint(squared_errors(truth, guess, low, high) / unit).astype(np.int64), _STEPS

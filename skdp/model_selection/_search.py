@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
@@ -19,15 +20,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
 from .._foreign import attempt, copied, settings_kept
 from .._pipelines import (
-    LEAKS,
-    PRIVATE,
-    RELEASE,
     Rows,
     Step,
     child,
-    ledgers,
     price,
     shared_generators,
+    walk,
     walk_all,
 )
 from .._random import NoiseSource, noise_source, shared_generators_kept, warn_after_charge
@@ -35,13 +33,11 @@ from .._types import FloatArray
 from .._validation import as_epsilon, check_choice
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..exceptions import TrainingError
+from ..mechanisms import discrete_laplace, noisy_max, top_k
 from ..rows import as_frame
-from ._budget import one_ledger, prepaid_clones, price_of_fit, rehearse
-from ._compare import Judge
-from ._guard import true_rows
-from ._halving import halving_price, scaled, sizes_of_rounds
-from ._named import check_metric, find_metric
-from ._scores import check_rate, range_of
+from ._budget import one_ledger, own_step, prepaid_clones, price_of_fit, rehearse
+from ._guard import Labels, Take, draw_places, true_rows
+from ._metrics import Metric, as_metric, check_rate, class_positions
 from ._stopping import as_shape, draw_runs, price_of_runs, spread_of, unseen
 
 __all__ = ["PrivateGridSearchCV"]
@@ -95,7 +91,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         For "random-stopping": expected number of runs, at most 1,000. The price does not depend on
         it, only the time. By default four times the number of candidates.
     metric : str, default="accuracy"
-        Score by which candidates are compared, by one of the names of `make_private_scorer`.
+        Score by which candidates are compared, by a name of `private_score`.
         Accuracy and means of errors are compared by one noisy maximum; for "roc_auc",
         "average_precision", "f1" and "balanced_accuracy" every candidate's score is released at an
         equal part of ``epsilon``, so that many candidates cost accuracy. "log_likelihood" compares
@@ -130,7 +126,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
 
     Notes
     -----
-    No score is released; if you need one, score the winner with `private_accuracy`. Errors and
+    No score is released; if you need one, score the winner with `private_score`. Errors and
     warnings of ``predict`` on true rows are caught, as `make_private_scorer` describes, under the
     same assumption: a row that a candidate cannot predict counts as wrong.
 
@@ -160,7 +156,8 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     --------
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier, PrivateGridSearchCV
+    >>> from skdp import MarginalSynthesizer, Numeric, PrivateClassifier
+    >>> from skdp.model_selection import PrivateGridSearchCV
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat(["low", "high"], 5_000)
     >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
@@ -219,7 +216,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         BudgetExceededError
             If the ledger cannot pay for all; no value has been read.
         """
-        metric = check_metric(self.metric, self.bounds)
+        metric = as_metric(self.metric, self.bounds)
         if metric.reads_labels:
             require_y(self, y)
         choice = as_epsilon(self.epsilon)
@@ -250,20 +247,18 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         seeded = source.seeded or any(seeded for _, seeded in prices)
         loss = PrivacyLoss(fits + choice, parts, seeded=seeded)
         charge(book, type(self).__name__, loss)
-        judge = Judge(take, labels, metric, range_of(self.bounds), source)
+        judge = Judge(X, y, take, labels, metric, source, generators)
+        runs = 1
         if self.strategy == "random-stopping":
             runs = draw_runs(spread, as_shape(self.eta), source)
-            # The handle pays for all runs; the ledger was charged for the best of them.
-            with prepaid_clones(variants, book, runs * fits) as variants:
-                best, winner = self._stop_at_random(
-                    variants, generators, X, y, runs, judge, choice, source
-                )
-        else:
-            with prepaid_clones(variants, book, fits) as variants:
-                if self.strategy == "halving":
-                    best, winner = self._halve(variants, generators, X, y, judge, choice, source)
-                else:
-                    best, winner = self._compare_all(variants, X, y, judge, choice)
+        # The handle pays for all runs; the ledger was charged for the best of them.
+        with prepaid_clones(variants, book, runs * fits) as variants:
+            if self.strategy == "random-stopping":
+                best, winner = self._stop_at_random(variants, runs, judge, choice)
+            elif self.strategy == "halving":
+                best, winner = self._halve(variants, judge, choice)
+            else:
+                best, winner = self._compare_all(variants, judge, choice)
 
         validate_data(self, X, skip_check_array=True)
         self.best_index_ = best
@@ -301,28 +296,18 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             key == "estimator" or key.startswith("estimator__") for grid in grids for key in grid
         )
 
-    def _compare_all(
-        self, variants: list[Any], X: Any, y: Any, judge: Judge, epsilon: Fraction
-    ) -> tuple[int, Any]:
+    def _compare_all(self, variants: list[Any], judge: Judge, epsilon: Fraction) -> tuple[int, Any]:
         """Fit every candidate once; position of the winner, and the winner."""
         # Privacy. The fits are releases and cost what they cost, in sequence; candidates that are
         # trained on one release are post-processing of it. Given them, the choice costs `epsilon`.
-        fitted = self._fit_candidates(variants, X, y)
+        fitted = self._fit_candidates(variants, judge)
         # Which candidates could be trained follows from the releases alone.
         able = [i for i, one in enumerate(fitted) if one is not None]
         best = able[judge.best([fitted[i] for i in able], epsilon)]
         return best, fitted[best]
 
     def _stop_at_random(
-        self,
-        variants: list[Any],
-        generators: list[Any],
-        X: Any,
-        y: Any,
-        runs: int,
-        judge: Judge,
-        epsilon: Fraction,
-        source: NoiseSource,
+        self, variants: list[Any], runs: int, judge: Judge, epsilon: Fraction
     ) -> tuple[int, Any]:
         """Fit and score random candidates; position and model of the best run."""
         # Privacy. A run draws a public coin (which candidate), releases a fit, and takes a
@@ -336,13 +321,13 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         highest = 0.0
         if self.verbose:
             print("Random stopping: the number of runs is secret.")
-        with unseen(generators) as seed:
+        with unseen(judge.generators) as seed:
             for _ in range(runs):
-                place = source.below(len(variants))
-                seed(source.words(4))
+                place = judge.source.below(len(variants))
+                seed(judge.source.words(4))
 
                 def run(candidate: Any = variants[place]) -> tuple[Any, float]:
-                    model = copy.deepcopy(candidate).fit(X, y)
+                    model = copy.deepcopy(candidate).fit(judge.X, judge.y)
                     return model, judge.noisy_score(model, each)
 
                 with settings_kept():
@@ -356,16 +341,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             )
         return best
 
-    def _halve(
-        self,
-        variants: list[Any],
-        generators: list[Any],
-        X: Any,
-        y: Any,
-        judge: Judge,
-        epsilon: Fraction,
-        source: NoiseSource,
-    ) -> tuple[int, Any]:
+    def _halve(self, variants: list[Any], judge: Judge, epsilon: Fraction) -> tuple[int, Any]:
         """Keep the better half at a growing epsilon; position of the last one, and its model."""
         # Privacy. Rounds in sequence: the fits of the survivors, each a release at its share of
         # the candidate's epsilon, and one choice of the better half at an equal part of `epsilon`,
@@ -374,21 +350,21 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         # A round has generators of its own: predictions of true rows have drawn from the others.
         sizes = sizes_of_rounds(len(variants))
         left = list(range(len(variants)))
-        with shared_generators_kept(generators) as seed:
+        with shared_generators_kept(judge.generators) as seed:
             for turn, keep in enumerate(sizes[1:], start=1):
-                seed(source.words(4))
+                seed(judge.source.words(4))
                 share = Fraction(1, 2 ** (len(sizes) - turn))
-                fitted = self._fit_candidates([scaled(variants[i], share) for i in left], X, y)
+                fitted = self._fit_candidates([scaled(variants[i], share) for i in left], judge)
                 able = [i for i, one in enumerate(fitted) if one is not None]
                 if len(able) > keep:
                     part = epsilon / (len(sizes) - 1)
                     able = [able[i] for i in judge.better([fitted[i] for i in able], keep, part)]
                 left = [left[i] for i in able]
-            seed(source.words(4))
+            seed(judge.source.words(4))
             # Fewer may be left than planned, if some could not be trained.
-            return left[0], self._fit_candidates([variants[left[0]]], X, y)[0]
+            return left[0], self._fit_candidates([variants[left[0]]], judge)[0]
 
-    def _fit_candidates(self, variants: list[Any], X: Any, y: Any) -> list[Any]:
+    def _fit_candidates(self, variants: list[Any], judge: Judge) -> list[Any]:
         """Fit the candidates; None stands for one that could not be trained on its release."""
         shared = self.strategy == "noisy-max" and self._shares_a_release()
         fitted: list[Any] = []
@@ -398,7 +374,9 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
             if self.verbose:
                 print(f"[{i + 1}/{len(variants)}] {variant}")
             try:
-                fitted.append(variant._train_on(made, X) if shared and made else variant.fit(X, y))
+                again = shared and made is not None
+                X, y = judge.X, judge.y
+                fitted.append(variant._train_on(made, X) if again else variant.fit(X, y))
             except TrainingError as error:
                 fitted.append(None)
                 failure = error
@@ -459,43 +437,18 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         """The winner's declared labels."""
         return self.best_estimator_.classes_
 
-    def _was_seeded(self) -> bool:
-        loss = getattr(self, "privacy_loss_", None)
-        return loss is not None and loss.seeded
-
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         candidates, variants = self._candidates()
         shared = self.strategy == "noisy-max" and self._shares_a_release()
         steps = walk_all(variants, child(name, "estimator"), rows, shared=shared)
-        own = Step(
-            name,
-            type(self).__name__,
-            rows.read,
-            PRIVATE,
-            f"chooses among {len(candidates):,} candidates {self._way()}",
-            epsilon=as_epsilon(self.epsilon),
-            estimator=self,
-        )
         if self.strategy != "noisy-max":
             steps = self._repriced(steps, variants)
-        if rows.released:
-            own = replace(own, verdict=RELEASE)
-            if self.ledger is None and not ledgers(self.estimator):
-                own = replace(own, epsilon=Fraction(0))
-        elif self.random_state is not None or self._was_seeded():
-            own = replace(
-                own,
-                verdict=LEAKS,
-                why="its choice comes from a seed: anyone who knows or guesses it can subtract the "
-                "noise.",
-                remedy="random_state=None, the operating system's entropy.",
-                seeded=True,
-            )
-        return [*steps, own]
+        why = f"chooses among {len(candidates):,} candidates {self._way()}"
+        return [*steps, own_step(self, name, rows, why)]
 
     def _way(self) -> str:
         """How the winner is found, in words."""
-        by_sum = find_metric(self.metric).is_sum
+        by_sum = as_metric(self.metric, self.bounds).is_sum
         return _WHY.get(self.strategy, "").format(
             "one noisy maximum" if by_sum else "a noisy score of each"
         )
@@ -556,3 +509,139 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         tags.input_tags = inner.input_tags
         tags.non_deterministic = True
         return tags
+
+
+# --- comparing fitted candidates with true labels
+
+
+# Without a repr, which would show true rows.
+@dataclass(repr=False, eq=False)
+class Judge:
+    """Chooses among fitted candidates by a metric on true rows.
+
+    Attributes
+    ----------
+    X, y
+        True rows, as they were given.
+    take : callable
+        Gives the rows at some positions.
+    labels : ndarray
+        True labels of all rows.
+    metric : Metric
+    source : NoiseSource
+    generators : list
+        Those that candidates share.
+    """
+
+    X: Any
+    y: Any
+    take: Take
+    labels: Labels
+    metric: Metric
+    source: NoiseSource
+    generators: list[Any]
+
+    # Privacy. Of a metric that is a sum over rows, one record adds to every candidate's total a
+    # number of [0, R]: all totals move in the same direction by at most R, and one noisy maximum or
+    # one choice of a set at epsilon costs epsilon, whatever the number of candidates. Any other
+    # metric is released for each candidate at an equal part of epsilon, in sequence, and the best
+    # are taken of what was released. Predictions are made row by row in a guard.
+
+    def __post_init__(self) -> None:
+        self._everyone = np.arange(len(self.labels))
+        self._places = draw_places(len(self.labels))
+
+    def best(self, models: list[Any], epsilon: Fraction) -> int:
+        """Position of the winner, at epsilon."""
+        if not self.metric.is_sum:
+            return int(np.argmax(self._released(models, epsilon)))
+        totals, spread = self._totals(models)
+        return int(noisy_max(totals, epsilon, spread, random_state=self.source))
+
+    def better(self, models: list[Any], keep: int, epsilon: Fraction) -> list[int]:
+        """Positions of the best few, at epsilon."""
+        if not self.metric.is_sum:
+            order = np.argsort(self._released(models, epsilon), kind="stable")[::-1]
+            return sorted(order[:keep].tolist())
+        totals, spread = self._totals(models)
+        chosen = top_k(totals, keep, epsilon, spread, ordered=False, random_state=self.source)
+        found: list[int] = chosen.tolist()
+        return found
+
+    def noisy_score(self, model: Any, epsilon: Fraction) -> float:
+        """A noisy score of one candidate, the higher the better, at epsilon."""
+        if not self.metric.is_sum:
+            return self._released([model], epsilon)[0]
+        totals, spread = self._totals([model])
+        noisy = discrete_laplace(np.array(totals), epsilon, spread, random_state=self.source)
+        return int(noisy[0])
+
+    def _totals(self, models: list[Any]) -> tuple[list[int], int]:
+        """Exact sums, and by how much one record may change them."""
+        totals = []
+        for model in models:
+            scores, spread = self.metric.row_scores(self.labels, *self._guesses(model))
+            totals.append(int(scores.sum()))
+        return totals, spread
+
+    def _released(self, models: list[Any], epsilon: Fraction) -> list[float]:
+        part = epsilon / len(models)
+        return [
+            float(self.metric.release(self.labels, *self._guesses(model), part, self.source))
+            for model in models
+        ]
+
+    def _guesses(self, model: Any) -> tuple[Labels, dict[Any, int]]:
+        """What a model says of each row, and the positions of its labels."""
+        classes = getattr(model, "classes_", ())
+        guesses = self.metric.guesses(model, self.take, self._everyone, self._places, classes)
+        return guesses, class_positions(classes)
+
+
+# --- halving: many cheap fits first, one good fit last
+
+
+def sizes_of_rounds(n_candidates: int) -> list[int]:
+    """How many candidates each round fits: half as many each time, and one in the last."""
+    sizes = [n_candidates]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // 2))
+    return sizes
+
+
+def halving_price(prices: list[Fraction]) -> Fraction:
+    """What the fits of all rounds cost at most, if a fit at full epsilon costs ``prices``.
+
+    Each round spends twice the epsilon per candidate of the round before. Which candidates are
+    left is not known beforehand, so the most expensive ones are assumed.
+    """
+    dearest = sorted(prices, reverse=True)
+    sizes = sizes_of_rounds(len(prices))
+    return sum(
+        (
+            sum(dearest[:size], Fraction(0)) / 2 ** (len(sizes) - 1 - turn)
+            for turn, size in enumerate(sizes)
+        ),
+        Fraction(0),
+    )
+
+
+def scaled(estimator: Any, share: Fraction) -> Any:
+    """A clone whose fit spends ``share`` times as much.
+
+    Raises
+    ------
+    ValueError
+        If its price is not proportional to the epsilons of its steps.
+    """
+    twin = clone(estimator)
+    for step in walk(twin):
+        if step.epsilon and "epsilon" in getattr(step.estimator, "get_params", dict)():
+            step.estimator.set_params(epsilon=as_epsilon(step.estimator.epsilon) * share)
+    before, after = price(estimator), price(twin)
+    if before is None or after != before * share:
+        raise ValueError(
+            f"What {type(estimator).__name__} spends cannot be scaled by its steps' epsilon, "
+            'which strategy="halving" needs: take another strategy.'
+        )
+    return twin

@@ -88,7 +88,7 @@ class KDTreeSynthesizer(Synthesizer):
 
     See Also
     --------
-    skdp.usefulness : Error bound for counts over noisy cells.
+    skdp.inspection.usefulness : Error bound for counts over noisy cells.
 
     Notes
     -----

@@ -48,7 +48,7 @@ class Rule:
     kind: ClassVar[str]
 
     def to_data(self) -> dict[str, Any]:
-        """The rule as values that JSON can hold; `skdp.structure_from_data` reads them."""
+        """The rule as values that JSON can hold; `skdp.domain.structure_from_data` reads them."""
         raise NotImplementedError
 
     def _arguments(self) -> list[str]:

@@ -16,7 +16,7 @@ from .._validation import as_level, check_choice, dyadic_floor
 from ..mechanisms import discrete_laplace_variance
 from ..release import QueryResult
 
-__all__ = ["Covers", "Noisy", "Statistic", "deviations", "judge", "with_sampling"]
+__all__ = ["Covers", "Noisy", "Statistic", "deviations", "with_interval", "with_sampling"]
 
 # Draws behind each interval.
 _DRAWS = 1000
@@ -152,7 +152,7 @@ def deviations(
     return errors, np.asarray(sampling_std)
 
 
-def judge(
+def with_interval(
     statistic: Statistic,
     parts: Sequence[Noisy],
     covers: Covers,

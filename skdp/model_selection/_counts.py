@@ -1,8 +1,14 @@
-"""Scores of one class against the others: released counts, and every metric that follows."""
+"""Scores of classifiers from counts: their formulas, and what follows from noisy counts by class.
+
+Counts of scores have bins in increasing order of the score as their last axis, and confusion
+matrices true labels in their last axis but one and predicted labels in their last, which may have
+more entries for labels that are not declared. All other axes are looped over. Noisy counts may be
+negative; denominators are at least 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,19 +19,21 @@ from .._random import NoiseSource, sampling_generator
 from .._types import FloatArray, IntArray
 from ..kernels.binned_scores import INTERVALS, BinnedScores, Scale, release_scores
 from ..release import QueryResult
-from . import _formulas
-from ._judge import Covers, Noisy, deviations, judge
+from ._intervals import Covers, Noisy, deviations, with_interval
 
 __all__ = [
     "CLIP",
+    "OF_MATRIX",
     "PROBABILITIES",
     "Counts",
     "calibration_curve",
     "class_counts",
+    "confusion",
+    "largest_loss",
+    "one_against_others",
     "ranking",
     "roc_curve",
     "row_mean",
-    "score_table",
 ]
 
 PROBABILITIES = Scale()
@@ -41,21 +49,117 @@ _LEFT = {"roc_auc": 1 / 3, "average_precision": 3 / 2}
 _PARTS = 4
 
 
-def score_table(
+# --- formulas
+
+
+def _at_least_one(counts: FloatArray) -> FloatArray:
+    return np.maximum(counts, 1.0)
+
+
+def roc_auc(negatives: FloatArray, positives: FloatArray) -> FloatArray:
+    """Share of pairs that are in order; pairs in one bin count half."""
+    below = np.cumsum(negatives, axis=-1) - negatives / 2
+    pairs = _at_least_one(negatives.sum(-1)) * _at_least_one(positives.sum(-1))
+    return np.asarray((below * positives).sum(-1) / pairs)
+
+
+def average_precision(negatives: FloatArray, positives: FloatArray) -> FloatArray:
+    """Mean over the positives of the precision at their bin."""
+    right = np.cumsum(positives[..., ::-1], axis=-1)
+    wrong = np.cumsum(negatives[..., ::-1], axis=-1)
+    precision = np.clip(right / np.maximum(right + wrong, 1e-9), 0.0, 1.0)
+    total = _at_least_one(positives.sum(-1))
+    return np.asarray((positives[..., ::-1] * precision).sum(-1) / total)
+
+
+def rates(counts: FloatArray) -> FloatArray:
+    """Share of records above each end of a bin, from the last end to the first: 0 to 1."""
+    above = np.cumsum(counts[..., ::-1], axis=-1)
+    share = above / _at_least_one(counts.sum(-1))[..., None]
+    start = np.zeros((*share.shape[:-1], 1))
+    return np.concatenate([start, share], axis=-1)
+
+
+def confusion(negatives: FloatArray, positives: FloatArray, cut: int) -> FloatArray:
+    """Matrix of two labels: bins from ``cut`` on are predicted positive."""
+    cells = [
+        [counts[..., :cut].sum(-1), counts[..., cut:].sum(-1)] for counts in (negatives, positives)
+    ]
+    return np.moveaxis(np.array(cells, dtype=np.float64), (0, 1), (-2, -1))
+
+
+def accuracy(matrix: FloatArray) -> FloatArray:
+    """Share of the diagonal."""
+    right = np.trace(matrix, axis1=-2, axis2=-1)
+    return np.asarray(right / _at_least_one(matrix.sum((-2, -1))))
+
+
+def balanced_accuracy(matrix: FloatArray) -> FloatArray:
+    """Mean over the true labels of the share that was predicted."""
+    right = np.diagonal(matrix, axis1=-2, axis2=-1)
+    recall = np.clip(right / _at_least_one(matrix.sum(-1)), 0.0, 1.0)
+    return np.asarray(recall.mean(-1))
+
+
+def f1(matrix: FloatArray) -> FloatArray:
+    """F1 of the second of two labels; of more labels the mean over all."""
+    each = _each_f1(matrix)
+    return np.asarray(each[..., 1] if each.shape[-1] == 2 else each.mean(-1))
+
+
+def f1_macro(matrix: FloatArray) -> FloatArray:
+    """Mean over the labels of F1."""
+    return np.asarray(_each_f1(matrix).mean(-1))
+
+
+def _each_f1(matrix: FloatArray) -> FloatArray:
+    right = np.diagonal(matrix, axis1=-2, axis2=-1)
+    predicted = matrix.sum(-2)[..., : right.shape[-1]]
+    found = 2.0 * right / _at_least_one(matrix.sum(-1) + predicted)
+    return np.clip(found, 0.0, 1.0)
+
+
+OF_MATRIX: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "accuracy": accuracy,
+    "balanced_accuracy": balanced_accuracy,
+    "f1": f1,
+    "f1_macro": f1_macro,
+}
+_OF_ORDER = {"roc_auc": roc_auc, "average_precision": average_precision}
+
+
+# --- released counts
+
+
+def one_against_others(
     scores: FloatArray,
-    cells: IntArray,
-    n_groups: int,
+    classes: IntArray,
     epsilon: Fraction,
     source: NoiseSource,
     *,
+    groups: IntArray | None = None,
+    n_groups: int = 1,
     scale: Scale = PROBABILITIES,
-    threshold: float = 0.5,
-) -> BinnedScores:
-    """Release scores by group and class; a missing score is as wrong as can be."""
-    found = scale.positions(scores)
-    worst = np.where(cells % 2 == 1, 0, INTERVALS - 1)
-    found = np.where(found < 0, worst, found)
-    return release_scores(found, cells, n_groups, epsilon, scale, scale.edge(threshold), source)
+    threshold: float | None = None,
+) -> list[BinnedScores]:
+    """One release of scores by group and class for two classes, and one for each of more.
+
+    A missing score is as wrong as can be. The threshold is the middle of the scale by default.
+    """
+    # Privacy. Of k > 2 classes each record is in the counts of all k: k releases in sequence, each
+    # at epsilon / k. Of two classes there is one.
+    cut = scale.edge((scale.low + scale.high) / 2 if threshold is None else threshold)
+    group = np.zeros(len(classes), dtype=np.int64) if groups is None else groups
+    several = scores.shape[1] > 1
+    part = epsilon / scores.shape[1]
+    tables = []
+    for k in range(scores.shape[1]):
+        positive = classes == (k if several else 1)
+        cells = np.where(classes < 0, -1, 2 * group + positive)
+        found = scale.positions(scores[:, k])
+        found = np.where(found < 0, np.where(cells % 2 == 1, 0, INTERVALS - 1), found)
+        tables.append(release_scores(found, cells, n_groups, part, scale, cut, source))
+    return tables
 
 
 @dataclass(frozen=True)
@@ -143,7 +247,7 @@ def class_counts(binned: BinnedScores, group: int | None = None) -> Counts:
 
 def ranking(name: str, tables: Sequence[Counts], covers: Covers) -> QueryResult:
     """Area under a curve; of several classes, each against the others, the mean."""
-    formula = getattr(_formulas, name)
+    formula = _OF_ORDER[name]
     parts = _PARTS if name == "average_precision" else 1
 
     def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
@@ -155,7 +259,7 @@ def ranking(name: str, tables: Sequence[Counts], covers: Covers) -> QueryResult:
 
     value = of_intervals()
     flat, halved = of_intervals(tilted=False), of_intervals(tilted=False, merged=True)
-    return judge(
+    return with_interval(
         statistic,
         [table.noisy for table in tables],
         covers,
@@ -172,8 +276,8 @@ def roc_curve(table: Counts, covers: Covers) -> pd.DataFrame:
     curve = {"threshold": thresholds}
     for row, name in ((0, "fpr"), (1, "tpr")):
         part = Noisy(table.noisy.values[row], table.noisy.epsilon, terms=table.noisy.terms)
-        errors, sampling = deviations(lambda arrays: _formulas.rates(arrays[0]), [part], covers)
-        value = _formulas.rates(part.values)
+        errors, sampling = deviations(lambda arrays: rates(arrays[0]), [part], covers)
+        value = rates(part.values)
         curve |= _with_ends(name, value, errors, sampling, covers)
         if not table.present:
             curve[f"{name}_lower"], curve[f"{name}_upper"] = (
@@ -245,7 +349,7 @@ def row_mean(name: str, tables: Sequence[Counts], covers: Covers) -> QueryResult
     merged = float(mean([table.fine(tilted=False, merged=True) for table in tables], losses))
     repeated = float(mean([table.fine(tilted=False, repeated=True) for table in tables], losses))
     total = sum(float(table.noisy.values.sum()) for table in tables) * share
-    return judge(
+    return with_interval(
         lambda arrays: mean(arrays, coarse),
         [table.noisy for table in tables],
         covers,
@@ -266,7 +370,7 @@ def largest_loss(name: str, several: bool) -> float:
 def _losses(name: str, table: Counts, several: bool) -> FloatArray:
     """Loss of a negative and of a positive with a score in each interval."""
     score = table.middles
-    if name == "brier":
+    if name == "brier_score":
         return np.stack([score**2, (1.0 - score) ** 2])
     # Of several classes the loss is that of the true one alone.
     wrong = np.zeros(INTERVALS) if several else -np.log(np.maximum(1.0 - score, CLIP))
