@@ -112,12 +112,17 @@ class ColumnEstimate:
             self._scales[place], self._lacking[place] = both[0][part], both[1][part]
             at = part.stop
 
-    def fit(self, tables: Mapping[int, FloatArray], total: float) -> None:
+    def fit(
+        self, tables: Mapping[int, FloatArray], total: float, n_values: int | None = None
+    ) -> None:
         """Estimate from noisy blocks of each level and from what else is known of the total.
 
         Halves of blocks are believed to differ as far as noise does not explain it (James and
         Stein), some neighbouring blocks together: fine codes cost little where counts are even.
+        Special values and the missing cell, the codes from ``n_values`` on, are no neighbours of
+        the largest numbers: what is measured of them is believed entirely.
         """
+        apart = (self.n_codes if n_values is None else n_values, self.n_codes)
         counts = np.zeros(1)
         before = np.zeros(1)
         for place, size in enumerate(self.sizes):
@@ -136,14 +141,16 @@ class ColumnEstimate:
             if place:
                 detail = told - np.repeat(_means(told, len(before)), size // len(before))
             if place > 1 and size == 2 * len(before):
-                detail = detail * self._believed(place, detail, before)
+                detail = detail * self._believed(place, detail, before, apart)
             counts = np.repeat(counts, size // len(counts)) + detail / (self.lattice // size)
             before = told
         self.counts = counts[: self.n_codes]
         if self.lattice > self.n_codes:
             self.counts = self.counts + self._beyond() * counts[self.n_codes :].sum()
 
-    def _believed(self, place: int, detail: FloatArray, held: FloatArray) -> FloatArray:
+    def _believed(
+        self, place: int, detail: FloatArray, held: FloatArray, apart: tuple[int, int]
+    ) -> FloatArray:
         """Trust in each detail of a level; what is not believed is left to the variances.
 
         The halves of neighbouring blocks differ by about the same share of what a block holds, as
@@ -151,16 +158,18 @@ class ColumnEstimate:
         """
         above, noise = (float(each[0]) for each in self._scale_variances()[place - 1 : place + 1])
         width = self.lattice // len(held)
-        square = (np.maximum(held, 0.0) ** 2 + width * above) / width
+        start = np.arange(len(held)) * width
+        entirely = (start < apart[1]) & (start + width > apart[0]) & (apart[0] < apart[1])
+        square = np.where(entirely, 0.0, np.maximum(held, 0.0) ** 2 + width * above) / width
         # Orthonormal coefficients: one for each block that is halved.
         energy = 4.0 * detail[::2] ** 2 / width
         first = np.arange(0, len(energy), _POOLED)
         number = np.diff(np.append(first, len(energy)))
-        pooled = np.add.reduceat(square**2, first)
+        pooled = np.maximum(np.add.reduceat(square**2, first), 1e-300)
         share = np.maximum(np.add.reduceat(square * (energy - noise), first) / pooled, 0.0)
         doubt = _DOUBT * noise * np.sqrt(2.0 / pooled)
         believed = np.repeat(share, number) * square
-        trust = believed / (believed + noise)
+        trust = np.where(entirely, 1.0, believed / (believed + noise))
         self._lacking[place] = (1.0 - trust) ** 2 * (believed + np.repeat(doubt, number) * square)
         self._scales[place] = trust**2 * noise + self._lacking[place]
         return np.repeat(trust, 2)

@@ -268,6 +268,7 @@ class MarginalSynthesizer(Synthesizer):
             plan=self.plan,
             prior=as_prior(self.prior, domain),
             progress=self._progress,
+            n_values=[getattr(each, "bins", each.n_values) for each in domain.attributes],
         )
         model = measured_views(table, loss.parts, asked, random_state=source)
         if asked.prior is not None:

@@ -158,6 +158,9 @@ class Asked(NamedTuple):
         Rows that are public or released already; for the plan "adaptive".
     progress : callable, optional
         Is told, as text, which step begins, in numbers that are public or released.
+    n_values : sequence of int, default=None
+        For each attribute the number of its first codes that neighbour each other: not those of
+        special values and the missing cell. None: all.
     """
 
     orders: Sequence[IntArray | None]
@@ -169,6 +172,7 @@ class Asked(NamedTuple):
     plan: str = "adaptive"
     prior: Prior | None = None
     progress: Callable[[str], None] = lambda text: None
+    n_values: Sequence[int] | None = None
 
 
 class Division(NamedTuple):
@@ -272,7 +276,15 @@ def measured_views(
         return _Views(table, parts, asked, None, tuning, source).measured()
     means = {key: values[rules.codes[key[0]]] for key, values in asked.means.items()}
     prior = None if asked.prior is None else asked.prior.within(rules)
-    inside = asked._replace(orders=rules.orders(asked.orders), means=means, prior=prior)
+    inside = asked._replace(
+        orders=rules.orders(asked.orders),
+        means=means,
+        prior=prior,
+        n_values=[
+            int(np.searchsorted(codes, n))
+            for codes, n in zip(rules.codes, asked.n_values or table.shape, strict=True)
+        ],
+    )
     if asked.label is not None and rules.sizes[asked.label] < 2:
         inside = inside._replace(label=None)
     work = _Views(rules.compressed(table), parts, inside, rules, tuning, source)
@@ -304,6 +316,7 @@ class _Views:
         self.table, self.parts, self.rules = table, parts, rules
         self.asked, self.tuning, self.source = asked, tuning, source
         self.orders = asked.orders
+        self.n_values = asked.n_values or table.shape
         self.generator = sampling_generator(source)
         self.used = used_attributes(table.shape)
         self.groups = most_groups(table.shape, asked.max_order)
@@ -444,7 +457,7 @@ class _Views:
                 n: discrete_laplace_variance(each * part) for n, part in plan.shares.items()
             }
             column = ColumnEstimate(size, plan.sizes, variances, self.total_variance)
-            column.fit(self.blocks[axis], self.total)
+            column.fit(self.blocks[axis], self.total, self.n_values[axis])
             self.columns[axis] = column
         most = most_groups(self.table.shape, 2)
         finest = math.inf
@@ -840,7 +853,7 @@ class _Views:
             precision = float(look.precision) - own
             others = (float(look.values * look.precision) - own * old.own_total(blocks)) / precision
             new = ColumnEstimate(old.n_codes, old.sizes, old.variances, 1.0 / precision)
-            new.fit(blocks, others)
+            new.fit(blocks, others, self.n_values[axis])
             margin = self.known.looks.get((axis,))
             if margin is not None:
                 new.join(self.known.ladders[axis], margin.values, margin.variances)
