@@ -497,10 +497,13 @@ def test_verify_and_the_page_of_the_ledger(files, capsys):
     assert "'good.skdp' for 'Report' from 'good.csv'" in told and "seeded: no" in told
     digits = hashlib.sha256(Path("good.skdp").read_bytes()).hexdigest()
     assert f"fingerprint: {digits}" in told
-    assert main(["verify", "good.skdp", "--fingerprint", digits[:12]]) == 0
+    assert main(["verify", "good.skdp", "--fingerprint", digits.upper()]) == 0
     assert "of GridSynthesizer: computed losses within epsilon" in capsys.readouterr().out
     quick = ["verify", "good.skdp", "--no-replay"]
-    assert main([*quick, "--fingerprint", "00"]) == 1
+    assert main([*quick, "--fingerprint", "0" * 64]) == 1
+    for part in ("", digits[:12], digits + "0"):
+        assert main([*quick, "--fingerprint", part]) == 2
+        assert f"this has {len(part)} characters" in capsys.readouterr().err
     skdp.PrivacyLedger(1, path="other").charge("x", 1)
     assert main([*quick, "--ledger", "other"]) == 1
     skdp.GridSynthesizer(1, domain=PLANE, random_state=1).fit(plane(9)).synopsis_.save("seed.skdp")

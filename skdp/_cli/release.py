@@ -75,7 +75,10 @@ def release(options: Namespace) -> int:
     print(f"{options.out}: {synopsis.privacy_loss}")
     print(f"records: {synopsis.skipped}")
     if options.unit is not None:
-        print("Answers are about the rows kept: those of a person beyond the bound count nowhere.")
+        print(
+            "Answers are about the rows kept: those of a person beyond the bound, and rows or lines "
+            "of which no person can be read, count nowhere."
+        )
     if ledger is not None:
         print(ledger)
     return 0
