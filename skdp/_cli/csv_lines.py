@@ -158,7 +158,7 @@ codecs.register_error("latin-1", _as_latin)
 
 
 def names_of(line: Line, path: str, form: Form) -> list[str]:
-    """Names of the columns, from the first line of a file.
+    """Names of the columns, without blanks at the ends, from the first line of a file.
 
     In a file without a header the first line is a record, so messages never quote it.
 
@@ -176,7 +176,7 @@ def names_of(line: Line, path: str, form: Form) -> list[str]:
     names = fields_of(line, form)
     if names is None:
         raise ValueError(f"The first line of {path} names no columns.")
-    return names
+    return [name.strip() for name in names]
 
 
 def read_records(

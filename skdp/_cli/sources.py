@@ -236,7 +236,7 @@ def _workbook(path: str, sheet: str | None) -> Iterator[_Table]:
         rows = page.iter_rows(values_only=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            header = ["" if cell is None else str(cell) for cell in next(rows, ())]
+            header = ["" if cell is None else str(cell).strip() for cell in next(rows, ())]
         if not any(header):
             raise ValueError(f"The first row of {path} is empty: it must name the columns.")
         yield _Table(
