@@ -49,7 +49,7 @@ YEAR = Date("2020-01-01", "2020-12-31")
         (DAYS.dt.strftime("%d-%b-%y %H:%M"), YEAR, "%H:%M reads 100%", "format='%d-%b-%y %H:%M'"),
         (["05/06/2020"] * 9, YEAR, "which is it?", "format="),
         (["Bern", "bern "] * 9, Categorical(["Bern", "Basel"]), "by case or blanks", ""),
-        (["Bern", "Ems"] * 9, Categorical(["Bern", "Basel"]), "'Ems': add them, or a category", ""),
+        (["Bern", "Ems"] * 9, Categorical(["Bern", "Basel"]), "'Ems': add them, or one for", ""),
         (np.where(REAL < 30, 2000000205, WHOLE), Numeric(0, 9), "one value, 2000000205 (", ""),
         (["ZÃ¼rich", "Bern"] * 9, Categorical(["Zürich", "Bern"]), "wrong encoding", ""),
         (np.arange(N) // 2, Identifier(), "2000 rows of 1000 different ones", "Identifier()"),

@@ -446,10 +446,8 @@ def _of_categories(column: _Values, attribute: Any, note: _Notes) -> None:
         far = [(v, n) for v, n in column.commonest if attribute._code_of(v) is None]
         n_far = sum(n for _, n in far) - n_near - gaps
         if n_far > 0:
-            such = (
-                f"{_share(n_far, column.n)} of the values are not declared, such as {far[0][0]!r}"
-            )
-            note(f"{such}: add them, or a category for all others, which other= names too")
+            such = f"{_share(n_far, column.n)} of the values are not declared, such as"
+            note(f"{such} {far[0][0]!r}: add them, or one for all others, which other= names too")
     if broken:
         note(f"{_share(broken, column.n)} of the values were read in a wrong encoding")
 
