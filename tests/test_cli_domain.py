@@ -92,10 +92,13 @@ def test_a_skeleton_is_yaml_that_is_filled_in(files, capsys):
     text = text.replace("40_000", "40000").replace("lower: ...", "lower: 0", 1)
     text = text.replace("upper: ...", "upper: 9", 1).replace("lower: ...", "lower: 2020-01-01", 1)
     text = text.replace("upper: ...", "upper: 2020-12-31", 1)
-    with pytest.raises(skdp.DomainError, match="type of column 'grade'.*placeholder"):
+    with pytest.raises(skdp.DomainError, match="Column 'grade': the type.*placeholder"):
         skdp.Domain.from_yaml(text)
+    both = text.replace("lower: 0", "lower: 50", 1)
+    with pytest.raises(skdp.DomainError, match=r"(?s)Column 'age': .*\nColumn 'grade': "):
+        skdp.Domain.from_yaml(both.replace("upper: 40000", "upper: 1", 1))
     text = text.replace("type: ...", "type: categorical, categories: ...")
-    with pytest.raises(skdp.DomainError, match="categories of column 'grade'.*placeholder"):
+    with pytest.raises(skdp.DomainError, match="Column 'grade': the list of cat.*placeholder"):
         skdp.Domain.from_yaml(text)
     (files / "draft.yaml").write_text(text.replace("categories: ...", "categories: [a, b]"))
     assert run(*plan) == 0

@@ -45,10 +45,12 @@ YEAR = Date("2020-01-01", "2020-12-31")
         (DAYS.dt.strftime("%m/%d/%Y"), YEAR, "%m/%d/%Y reads 100%", "format='%m/%d/%Y'"),
         (DAYS.dt.strftime("%d.%m.%Y"), YEAR, "%d.%m.%Y reads 100%", "format='%d.%m.%Y'"),
         (DAYS.dt.strftime("%d %b %Y"), YEAR, "%d %b %Y reads 100%", "format='%d %b %Y'"),
+        (DAYS.dt.strftime("%b %d %Y"), YEAR, "%b %d %Y reads 100%", "format='%b %d %Y'"),
         (DAYS.dt.strftime("%d-%b-%y %H:%M"), YEAR, "%H:%M reads 100%", "format='%d-%b-%y %H:%M'"),
         (["05/06/2020"] * 9, YEAR, "which is it?", "format="),
         (["Bern", "bern "] * 9, Categorical(["Bern", "Basel"]), "by case or blanks", ""),
-        (["Bern", "Ems"] * 9, Categorical(["Bern", "Basel"]), "50% of the values are not", ""),
+        (["Bern", "Ems"] * 9, Categorical(["Bern", "Basel"]), "'Ems': add them, or one for", ""),
+        (np.where(REAL < 30, 2000000205, WHOLE), Numeric(0, 9), "one value, 2000000205 (", ""),
         (["ZÃ¼rich", "Bern"] * 9, Categorical(["Zürich", "Bern"]), "wrong encoding", ""),
         (np.arange(N) // 2, Identifier(), "2000 rows of 1000 different ones", "Identifier()"),
     ],
@@ -62,6 +64,7 @@ def test_findings_and_corrections(values, attribute, finding, code):
     ("values", "attribute"),
     [
         (WHOLE, Numeric(0, 100, integer=True)),
+        (np.where(WHOLE < 40, 0, WHOLE), Numeric(0, 100, integer=True)),  # each has its own cell
         (REAL, Numeric(0, 100)),
         (DAYS.dt.strftime("%Y-%m-%d"), YEAR),
         (DAYS, YEAR),

@@ -219,6 +219,10 @@ def test_byte_order_marks(tmp_path):
         codes_in(tmp_path, "town,n\nBern,1".encode("utf-16"), TOWNS)
 
 
+def test_names_of_columns_have_no_blanks_at_the_ends(tmp_path):
+    assert codes_in(tmp_path, " town, n \nBern,1", TOWNS).tolist() == [[1, 1]]
+
+
 def test_headers_only_empty_files_and_two_header_lines(tmp_path):
     assert codes_in(tmp_path, "town,n\n", TOWNS).shape == (0, 2)
     assert codes_in(tmp_path, "town,n", TOWNS).shape == (0, 2)

@@ -1,5 +1,6 @@
 """Records that a release skips: exact cells of the rows, what is released of them, stops."""
 
+import errno
 import functools
 import hashlib
 import io
@@ -497,10 +498,13 @@ def test_verify_and_the_page_of_the_ledger(files, capsys):
     assert "'good.skdp' for 'Report' from 'good.csv'" in told and "seeded: no" in told
     digits = hashlib.sha256(Path("good.skdp").read_bytes()).hexdigest()
     assert f"fingerprint: {digits}" in told
-    assert main(["verify", "good.skdp", "--fingerprint", digits[:12]]) == 0
+    assert main(["verify", "good.skdp", "--fingerprint", digits.upper()]) == 0
     assert "of GridSynthesizer: computed losses within epsilon" in capsys.readouterr().out
     quick = ["verify", "good.skdp", "--no-replay"]
-    assert main([*quick, "--fingerprint", "00"]) == 1
+    assert main([*quick, "--fingerprint", "0" * 64]) == 1
+    for part in ("", digits[:12], digits + "0"):
+        assert main([*quick, "--fingerprint", part]) == 2
+        assert f"this has {len(part)} characters" in capsys.readouterr().err
     skdp.PrivacyLedger(1, path="other").charge("x", 1)
     assert main([*quick, "--ledger", "other"]) == 1
     skdp.GridSynthesizer(1, domain=PLANE, random_state=1).fit(plane(9)).synopsis_.save("seed.skdp")
@@ -595,6 +599,10 @@ def test_a_release_that_was_killed_is_finished_without_records(seeded, capsys):
     assert main([*COMMAND, "view.skdp"]) == 2
     assert "view.skdp.part holds all measurements" in capsys.readouterr().err
     Path("good.csv").unlink()
+    os.replace("l", "moved")
+    assert main([*COMMAND, "view.skdp", "--resume"]) == 2
+    assert "There is no ledger file 'l': give the one" in capsys.readouterr().err
+    os.replace("moved", "l")
     for name, other in {"epsilon": "2", "target": "sex", "method": "grid"}.items():
         assert main([*COMMAND, "view.skdp", f"--{name}", other, "--resume"]) == 2
         assert f"another release: its {name} was" in capsys.readouterr().err
@@ -629,6 +637,19 @@ def test_what_an_interrupted_release_says_of_its_charge(seeded, capsys, how, at,
     assert Path("view.skdp.part").exists() == (at == "_model")
 
 
+def test_a_release_that_no_disk_holds_is_not_lost(seeded, capsys, monkeypatch):
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(skdp.Synopsis, "save", full)
+        assert main([*COMMAND, "view.skdp"]) == 2
+        assert "All is measured, in view.skdp.part: make room" in capsys.readouterr().err
+        assert main([*COMMAND, "grid.skdp", "--method", "grid"]) == 2
+        assert "It is lost, because" in capsys.readouterr().err
+    assert main([*COMMAND, "view.skdp", "--resume"]) == 0
+
+
 def test_measurements_that_are_damaged_or_of_another_version(seeded, capsys, monkeypatch):
     assert end(interrupt, "view.skdp") == 130
     part = Path("view.skdp.part")
@@ -639,20 +660,31 @@ def test_measurements_that_are_damaged_or_of_another_version(seeded, capsys, mon
     assert "this is 0.0.1: finish the release with that version" in capsys.readouterr().err
     with zipfile.ZipFile(part) as archive:
         held = {name: archive.read(name) for name in archive.namelist()}
-    shorter = io.BytesIO()
-    with zipfile.ZipFile(shorter, "w") as archive:
-        for name in list(held)[:-1]:
-            archive.writestr(name, held[name])
+    facts = json.loads(held["metadata.json"])
+
+    def packed(names, **more):
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            for name, content in ({name: held[name] for name in names} | more).items():
+                archive.writestr(name, content)
+        return stream.getvalue()
+
+    last = held[list(held)[-1]]
+    edited = [
+        packed([*held][:-1]),
+        packed(held, **{"99.0.npy": last}),
+        packed(held, **{"more.npy": last}),
+        packed(held, **{"metadata.json": json.dumps(facts | {"release": [1, 2]})}),
+    ]
     flipped = bytearray(whole)
     flipped[len(whole) // 3] ^= 1
-    for damaged in (b"", whole[:-40], bytes(flipped), shorter.getvalue(), b"PK\5\6" + bytes(18)):
+    for damaged in (b"", whole[:-40], bytes(flipped), *edited, b"PK\5\6" + bytes(18)):
         part.write_bytes(damaged)
         assert main([*COMMAND, "view.skdp", "--resume"]) == 2
         told = capsys.readouterr().err
         assert "view.skdp.part" in told and ("not a usable" in told or "damaged" in told)
     # Measurements hold what was released, and nothing else of the records.
     assert skdp.PrivacyLedger(path="l").spent == 1 and not Path("view.skdp").exists()
-    facts = json.loads(held["metadata.json"])
     assert {*facts} == {"format", "version", "skdp", "release", "assumes"}
 
 

@@ -268,6 +268,31 @@ def test_bars_see_how_records_lie_that_meet_the_other_condition():
     assert found.lower <= truth <= found.upper
 
 
+def test_the_missing_cell_gives_nothing_to_the_largest_numbers():
+    """Its code follows theirs: believed to be as full as it, they would raise every mean."""
+    rng, plan = np.random.default_rng(0), column_plan(1002, True)
+    exact = np.zeros(1002)
+    exact[:1001] = np.rint(150 * 0.97 ** np.arange(1001))
+    exact[1001] = 220
+    n_values = exact[:1001].sum()
+    value = np.append(np.arange(1001), 0) / n_values
+    errors, said = [], []
+    for _ in range(60):
+        scales = {size: 14.0 / float(share) for size, share in plan.shares.items()}
+        variances = {n: 2 * b * b for n, b in scales.items()}
+        column = ColumnEstimate(1002, plan.sizes, variances, 100.0, 1)
+        padded = np.pad(exact, (0, plan.sizes[-1] - 1002))
+        noisy = {
+            n: padded.reshape(n, -1).sum(axis=1) + rng.laplace(0, b, n) for n, b in scales.items()
+        }
+        column.fit(noisy, float(exact.sum()))
+        errors.append(float(value @ (column.counts - exact)))
+        said.append(float(column.variance(value)))
+    errors = np.array(errors)
+    assert abs(errors.mean()) < 3 * errors.std() / np.sqrt(60) < 10
+    assert 0.7 < errors.std() / np.sqrt(np.mean(said)) < 1.3
+
+
 @pytest.mark.slow
 def test_errors_have_the_variance_that_is_said():
     """Single columns and fine pairs: a chi-square test, false alarms below 1e-4."""

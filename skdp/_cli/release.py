@@ -45,12 +45,17 @@ def release(options: Namespace) -> int:
     outputs.refuse_inputs(part, inputs)
     ledger = None
     if options.resume:
+        if ledger_file is not None:
+            if not Path(ledger_file).is_file():
+                raise ValueError(
+                    f"There is no ledger file {options.ledger!r}: give the one that was charged, "
+                    "or leave --ledger out. Finishing charges nothing."
+                )
+            ledger = PrivacyLedger(path=ledger_file)
         estimator = estimator_of(options, domain)
         with outputs.output(Path(options.out), options.force, inputs) as out:
             synopsis = _finished(options, estimator, domain, part, progress)
-            outputs.save(synopsis, out)
-        if ledger_file is not None and Path(ledger_file).is_file():
-            ledger = PrivacyLedger(path=ledger_file)
+            outputs.save(synopsis, out, part)
     else:
         with (
             open_source(options.data, domain, options.unit, options=options) as source,
@@ -67,12 +72,15 @@ def release(options: Namespace) -> int:
             ledger = _opened(ledger_file, options, source)
             synopsis = _measured(options, estimator, domain, source, ledger, part, progress)
             progress.say(f"Writing {options.out}.")
-            outputs.save(synopsis, out)
+            outputs.save(synopsis, out, part)
     part.unlink(missing_ok=True)
     print(f"{options.out}: {synopsis.privacy_loss}")
     print(f"records: {synopsis.skipped}")
     if options.unit is not None:
-        print("Answers are about the rows kept: those of a person beyond the bound count nowhere.")
+        print(
+            "Answers are about the rows kept: those of a person beyond the bound, and rows or "
+            "lines of which no person can be read, count nowhere."
+        )
     if ledger is not None:
         print(ledger)
     return 0
@@ -201,11 +209,11 @@ def _finished(
             if options.method == "marginals"
             else "Only releases by --method marginals can be resumed."
         )
-    version, theirs, assumes, arrays = read_archive(
+    version, theirs, assumes, told = read_archive(
         part,
         _KIND,
         _VERSION,
-        lambda known, found: (known["skdp"], known["release"], known["assumes"], found),
+        _held,
         _MOST_BYTES,
     )
     if version != __version__:
@@ -220,21 +228,31 @@ def _finished(
             f"{theirs.get(name)}, and {mine[name]} is given. Repeat the command that was killed, "
             "with --resume."
         )
+    source = noise_source(estimator.random_state)
+    left = iter(told)
+    estimator.set_params(random_state=Journal(source, lambda answers: None, left))
+    progress.say(f"Finishing from {part}.")
+    try:
+        estimator.fit(no_records(domain, options.unit))
+        if [*left]:
+            raise ValueError("There are more than this release takes.")
+    except Exception as error:
+        raise ValueError(
+            f"{part} does not hold the measurements of this release: it is damaged."
+        ) from error
+    synopsis: Synopsis = estimator.synopsis_
+    return _assuming(synopsis, assumes)
+
+
+def _held(
+    known: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> tuple[str, Mapping[str, str], str, list[Any]]:
+    """Version, release, assumption and answers of a file of measurements."""
     answers: dict[int, list[np.ndarray]] = {}
     for name in arrays:
         answers.setdefault(int(name.split(".")[0]), []).append(arrays[name].copy())
     told = [each[0][()] if len(each) == 1 else tuple(each) for each in answers.values()]
-    source = noise_source(estimator.random_state)
-    estimator.set_params(random_state=Journal(source, lambda answers: None, told))
-    progress.say(f"Finishing from {part}.")
-    try:
-        estimator.fit(no_records(domain, options.unit))
-    except Exception as error:
-        raise ValueError(
-            f"{part} does not hold all measurements of this release: it is damaged."
-        ) from error
-    synopsis: Synopsis = estimator.synopsis_
-    return _assuming(synopsis, assumes)
+    return known["skdp"], dict(known["release"]), str(known["assumes"]), told
 
 
 def _described(options: Namespace, estimator: Any, domain: Domain) -> Mapping[str, str]:

@@ -175,7 +175,7 @@ codecs.register_error("latin-1", _as_latin)
 
 
 def _names_of(line: Line, path: str, form: Form) -> list[str]:
-    """Names of the columns, from the first line of a file.
+    """Names of the columns, without blanks at the ends, from the first line of a file.
 
     In a file without a header the first line is a record, so messages never quote it.
 
@@ -193,7 +193,7 @@ def _names_of(line: Line, path: str, form: Form) -> list[str]:
     names = fields_of(line, form)
     if names is None:
         raise ValueError(f"The first line of {path} names no columns.")
-    return names
+    return [name.strip() for name in names]
 
 
 def read_records(
@@ -533,7 +533,7 @@ def _workbook(path: str, sheet: str | None) -> Iterator[_Table]:
         rows = page.iter_rows(values_only=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            header = ["" if cell is None else str(cell) for cell in next(rows, ())]
+            header = ["" if cell is None else str(cell).strip() for cell in next(rows, ())]
         if not any(header):
             raise ValueError(f"The first row of {path} is empty: it must name the columns.")
         yield _Table(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import re
 import runpy
 import sys
 from argparse import Namespace
@@ -56,6 +57,12 @@ def verify(options: Namespace) -> int:
     from ..audit import replay_library
     from .methods import class_of
 
+    published = None if options.fingerprint is None else options.fingerprint.strip().lower()
+    if published is not None and not re.fullmatch("[0-9a-f]{64}", published):
+        raise ValueError(
+            "--fingerprint must be the whole one that was published, 64 digits from 0 to 9 and a "
+            f"to f: this has {len(published)} characters."
+        )
     synopsis = _loaded(options)
     loss, lost = synopsis.privacy_loss, synopsis.skipped
     made_by = class_of(synopsis.mechanism)
@@ -85,8 +92,7 @@ def verify(options: Namespace) -> int:
         texts = [_charges_of(synopsis, loss, charges, each) for each in (own, own | True)]
         found = texts[0] or texts[1]
         told("ledger entry", found or f"none in {options.ledger}", bool(found))
-    published = options.fingerprint
-    same = published is None or digits.startswith(published.lower())
+    same = published in (None, digits)
     told("fingerprint", digits if same else f"{digits}, not {published}", same)
     if made_by is not None and not options.no_replay:
         replays = replay_library(None, names=[made_by], n=4, verbose=0)

@@ -92,7 +92,14 @@ def parts_from_text(
             f"{_VERSIONS[-1]} can be read. Use the skdp that wrote it, or a newer one."
         )
     try:
-        pairs = [_attribute_from_data(dict(item)) for item in data["attributes"]]
+        pairs, wrong = [], []
+        for item in data["attributes"]:
+            try:
+                pairs.append(_attribute_from_data(dict(item)))
+            except DomainError as error:
+                wrong.append(f"Column {item['name']!r}: {error}")
+        if wrong:
+            raise DomainError("\n".join(wrong))
         return pairs, list(data.get("structure", ())), as_flag(data["inferred"], "inferred")
     except DomainError as error:
         raise DomainError(f"This JSON declares no valid domain. {error}") from error
@@ -104,18 +111,18 @@ def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Any]:
     """One attribute of a JSON domain; raises if anything is wrong with it."""
     name, kind = data.pop("name"), data.pop("type")
     for end in ("lower", "upper"):
-        refuse_placeholder(data.get(end), f"{end} of column {name!r}")
+        refuse_placeholder(data.get(end), end)
     if kind == "numeric":
         return name, Numeric(data.pop("lower", None), data.pop("upper", None), **data)
     if kind in ("date", "datetime"):
         declared = Date if kind == "date" else Datetime
         return name, declared(data.pop("lower"), data.pop("upper"), **data)
     if kind == "categorical":
-        refuse_placeholder(data["categories"], f"The categories of column {name!r}")
+        refuse_placeholder(data["categories"], "the list of categories")
         tree = data.pop("taxonomy", None)
         taxonomy = None if tree is None else Taxonomy(tree["labels"], tree["parents"])
         return name, Categorical(data.pop("categories"), taxonomy=taxonomy, **data)
     if kind == "identifier":
         return name, Identifier(**data)
-    refuse_placeholder(kind, f"The type of column {name!r} (numeric, categorical, date, ...)")
+    refuse_placeholder(kind, "the type (numeric, categorical, date, ...)")
     raise DomainError(f"Attribute type {kind!r} is unknown.")

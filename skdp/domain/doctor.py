@@ -50,7 +50,7 @@ COLUMNS, RULES = 80, 12
 
 _FORMS = (
     "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y",
-    "%b %d, %Y", "%b-%Y", "%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%b-%y",
+    "%b %d %Y", "%b %d, %Y", "%b-%Y", "%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%b-%y",
 )  # fmt: skip
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d)?( ?[AaPp][Mm])?")
@@ -304,7 +304,7 @@ def _proposed(column: _Values, name: str) -> dict[str, Any]:
         return categories
     if column.distinct == column.n:
         return {"type": "identifier"}
-    note = "free text: leave it out, or declare a public list of categories with other="
+    note = "free text: leave it out, or declare a public list of categories, one of them as other="
     return {"type": None, "note": note}
 
 
@@ -371,12 +371,15 @@ def _of_numbers(x: FloatArray, attribute: Any, note: _Notes) -> None:
             plural = "" if places == 1 else "s"
             text = f"no value has more than {places} decimal{plural}: decimals={places}"
             note(text, decimals=places)
+    single = isinstance(attribute, Numeric) and attribute.one_each
+    if data.get("integer") and (single or data.get("bins") is None):
+        return  # each value has a cell of its own, whatever is special or skewed
     values, counts = np.unique(x, return_counts=True)
     known = np.isin(values, data.get("special") or [])
     around = np.maximum(np.r_[0, counts[:-1]], np.r_[counts[1:], 0])
     often = np.flatnonzero((counts >= POINT * len(x)) & (counts > PEAK * around) & ~known)
     if len(values) > 50 and len(often):
-        shown = ", ".join(f"{values[i]:g} ({_share(int(counts[i]), len(x))})" for i in often[:5])
+        shown = ", ".join(f"{values[i]:.15g} ({_share(int(counts[i]), len(x))})" for i in often[:5])
         note(f"many records share one value, {shown}: special, if it is public", special=...)
     if not isinstance(attribute, Numeric):
         if np.median(x) > 0 and x.min() >= 0 and x.mean() > 2 * np.median(x):
@@ -443,7 +446,8 @@ def _of_categories(column: _Values, attribute: Any, note: _Notes) -> None:
         far = [(v, n) for v, n in column.commonest if attribute._code_of(v) is None]
         n_far = sum(n for _, n in far) - n_near - gaps
         if n_far > 0:
-            note(f"{_share(n_far, column.n)} of the values are not declared, such as {far[0][0]!r}")
+            such = f"{_share(n_far, column.n)} of the values are not declared, such as"
+            note(f"{such} {far[0][0]!r}: add them, or one for all others, which other= names too")
     if broken:
         note(f"{_share(broken, column.n)} of the values were read in a wrong encoding")
 
