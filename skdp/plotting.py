@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 _MAX_LABELS = 20
+# Finer bins are added up: noise of thousands of cells says nothing, and a bar needs some pixels.
+_MAX_BINS, _MAX_LABELLED_BINS = 128, 64
 _MAX_CELLS = 1000
 _MAX_BLOCKS = 5000
 # A picture whose largest cell is more than so many times the mean one gets a skewed colour scale.
@@ -75,6 +77,8 @@ class PlotAxis(NamedTuple):
         and the rest as one.
     rest : bool
         Whether the last label is such a rest.
+    n_alone : int
+        How many of the last labels, special values, are no bins.
     """
 
     name: str
@@ -85,6 +89,7 @@ class PlotAxis(NamedTuple):
     log: bool = False
     ordered: bool = False
     rest: bool = False
+    n_alone: int = 0
 
 
 class Inks(NamedTuple):
@@ -699,16 +704,19 @@ def _cell(ax: Any) -> tuple[float, float]:
 def _pooled(
     tables: list[np.ndarray], axes: Sequence[PlotAxis], ax: Any
 ) -> tuple[list[np.ndarray], list[PlotAxis]]:
-    """Of too many categories the largest of the first table, and the rest as one.
+    """Of too many categories the largest of the first table, and the rest as one; fewer bins.
 
     The tables after the first with one axis may be ends of intervals: the rest has none.
     """
     axes, room = list(axes), _cell(ax)
     for side, axis in enumerate(axes):
+        if len(tables) < 3 and (axis.n_alone or axis.labels is None):
+            tables, axes[side] = _coarser(tables, side, axis)
+            continue
         inches = room[1] - _AROUND if len(axes) == 1 else room[side] * (1 - _NAMES) - _AROUND
         most = max(int(inches / _NARROW) - axis.missing, 4)
         n = len(axis.labels or ())
-        if axis.ordered or n <= most or axis.labels is None:
+        if n <= most or axis.ordered or axis.labels is None:
             continue
         first = np.moveaxis(tables[0], side, 0)
         order = np.argsort(-first[:n].reshape(n, -1).sum(axis=1), kind="stable")
@@ -722,6 +730,29 @@ def _pooled(
         labels = [*(axis.labels[code] for code in kept), f"{len(rest):,} others"]
         axes[side] = axis._replace(labels=labels, edges=np.arange(most + 1) - 0.5, rest=True)
     return tables, axes
+
+
+def _coarser(
+    tables: list[np.ndarray], side: int, axis: PlotAxis
+) -> tuple[list[np.ndarray], PlotAxis]:
+    """Neighbouring bins added up, so many that a bar can be seen."""
+    n = len(axis.edges) - 1 - axis.n_alone
+    most = _MAX_BINS if axis.labels is None else _MAX_LABELLED_BINS
+    if n <= most:
+        return tables, axis
+    firsts = np.arange(0, n, -(-n // most))
+    others = np.arange(n, tables[0].shape[side])
+    tables = [np.add.reduceat(table, np.append(firsts, others), axis=side) for table in tables]
+    if axis.labels is None:
+        return tables, axis._replace(edges=axis.edges[np.append(firsts, n)])
+    lasts = np.append(firsts[1:], n) - 1
+    texts = list(axis.labels)
+    labels = [
+        " to ".join((texts[first].split(" to ")[0], texts[last].split(" to ")[-1]))
+        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
+    ]
+    labels += texts[n:]
+    return tables, axis._replace(labels=labels, edges=np.arange(len(labels) + 1) - 0.5)
 
 
 def _with_missing(axis: PlotAxis) -> np.ndarray:

@@ -158,14 +158,25 @@ def test_too_many_blocks_are_refused():
         plot_view(np.zeros((100, 100)), [axis, axis], blocks=blocks)
 
 
-def test_more_cells_than_pixels_are_added_up():
+def test_fine_cells_are_added_up():
     domain = Domain({"x": Numeric(0, 1, bins=4500), "y": Numeric(0, 1, bins=30)})
     synopsis = Synopsis(domain, BoxModel(Boxes([[0, 0]], [[4500, 30]]), [9000], domain.shape))
     ax = synopsis.plot()
     drawn = np.asarray(ax.collections[0].get_array())
-    assert drawn.shape == (30, 900)
+    assert drawn.shape == (30, 125)
     assert drawn.sum() == pytest.approx(9000)
     assert ax.get_xlim() == (0, 1)
+
+
+def test_fine_bins_are_added_up_and_special_values_stand_alone():
+    domain = Domain({"x": Numeric(0, 512, bins=512, special=[0]), "y": Numeric(0, 1, bins=2)})
+    boxes = Boxes([[0, 0], [512, 0]], [[512, 2], [513, 2]])
+    ax = Synopsis(domain, BoxModel(boxes, [1024, 300], domain.shape)).plot("x")
+    assert [bar.get_width() for bar in ax.patches] == [16.0] * 64 + [300.0]
+    assert ax.get_yticklabels()[0].get_text() == "0 to 8"
+    domain = Domain({"x": Numeric(0, 512, bins=512)})
+    ax = Synopsis(domain, BoxModel(Boxes([[0]], [[512]]), [1024], domain.shape)).plot("x")
+    assert ax.patches[0].get_data().values.tolist() == [8.0] * 128
 
 
 def test_a_norm_can_be_given(synopsis):

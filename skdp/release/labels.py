@@ -90,4 +90,5 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
     log = labels is None and isinstance(attribute, Numeric) and attribute.scale == "log"
     missing = attribute.nullable
     axis = {"name": name, "edges": edges, "labels": labels, "missing": missing, "zone": zone}
-    return {**axis, "log": log, "ordered": getattr(attribute, "ordered", True)}
+    ordered, n_alone = getattr(attribute, "ordered", True), attribute.n_alone - missing
+    return {**axis, "log": log, "ordered": ordered, "n_alone": n_alone}

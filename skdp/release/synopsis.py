@@ -1069,6 +1069,8 @@ class Synopsis:
     ) -> Any:
         """Draw the expected number of records over one or two columns, or correlations of more.
 
+        More than 128 bins of a column (64 beside special values) are added up to fewer.
+
         Parameters
         ----------
         columns : str or sequence of str, default=None
