@@ -56,15 +56,17 @@ def as_model(
     rows = _in_codes(population, views, generator)
     weights = population.weights
     if laws.rules is not None:
-        rows, weights = laws.mended(rows, weights, laws.independent(views), generator)
-        # Records that replace others move the margins; weights move them back.
-        population.columns = [
-            column if each.groups is None else each.groups[column].astype(np.int32)
-            for column, each in zip(rows.T, attributes, strict=True)
-        ]
-        population.weights = weights / weights.sum()
-        population.settle(targets, _SETTLED)
-        weights = population.weights
+        found, weights = laws.mended(rows, weights, laws.independent(views), generator)
+        if found is not rows:
+            # Records that replace others move the margins; weights move them back.
+            rows = found
+            population.columns = [
+                column if each.groups is None else each.groups[column].astype(np.int32)
+                for column, each in zip(rows.T, attributes, strict=True)
+            ]
+            population.weights = weights / weights.sum()
+            population.settle(targets, _SETTLED)
+            weights = population.weights
     if joint is not None:
         rows, weights = _joined(rows, weights, joint, laws, total)
     if joint is not None or laws.rules is not None:
