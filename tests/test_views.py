@@ -225,6 +225,28 @@ def test_blocks_without_records_do_not_hide_what_others_hold():
     assert np.sqrt(np.mean(np.square(errors))) < 500
 
 
+def test_halves_of_blocks_follow_the_neighbouring_blocks():
+    """Counts that fall steadily, cut in the middle of blocks; and a block that stands out."""
+    rng, plan = np.random.default_rng(3), column_plan(1024, True)
+    steady = 60 * 0.99 ** np.arange(1024)
+    standing_out = np.where(np.arange(1024) // 32 == 10, 300.0, 20.0)
+    cuts = np.tri(1024)[15::32]
+    scales = {size: 3.0 / float(share) for size, share in plan.shares.items()}
+    variances = {n: 2 * b * b for n, b in scales.items()}
+    for counts in (steady, standing_out):
+        errors = []
+        for _ in range(60):
+            column = ColumnEstimate(1024, plan.sizes, variances, 100.0)
+            noisy = {
+                n: counts.reshape(n, -1).sum(axis=1) + rng.laplace(0, b, n)
+                for n, b in scales.items()
+            }
+            column.fit(noisy, float(counts.sum()))
+            errors.append(cuts @ (column.counts - counts))
+        # Noise alone shows 2; blocks shared out evenly are off by up to 66, here by 5 in the mean.
+        assert np.abs(np.mean(errors, axis=0)).mean() < 4
+
+
 @pytest.mark.parametrize("n_bins", [1024, 1000])
 def test_special_values_and_gaps_are_not_mixed_with_their_neighbours(n_bins):
     """1,000 records in bins, 455 with a special value, 200 without one: 12 noise scales."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._random import caller_level, sampling_generator, warn_after_charge
+from .._random import caller_level, sampling_generator
 from .._types import CodeArray, FloatArray
 from .._validation import as_fraction, as_integer, check_choice, is_word
 from ..domain import Domain, Numeric, PublicTable
@@ -539,6 +539,15 @@ class MarginalSynthesizer(Synthesizer):
                 "No record that satisfies all rules of the domain was found, in a search of "
                 "limited length. Leave out rules, or give domain.without_structure()."
             )
+        coarse = self._told_in_groups(domain)
+        if coarse:
+            most = most_groups(domain.shape, self._wanted(domain)[0])
+            warnings.warn(
+                f"Tables of several columns do not tell all codes of {coarse} apart. A column has "
+                f"at most {most} groups in them, with about equal numbers of records. "
+                "Declare fewer bins or categories to choose the groups yourself.",
+                stacklevel=caller_level(),
+            )
         used = len(used_attributes(domain.shape))
         total = epsilon * (_TOTAL if used > 1 else _TOTAL_OF_ONE)
         parts = {"total": total, "views": epsilon - total}
@@ -550,27 +559,24 @@ class MarginalSynthesizer(Synthesizer):
             )
         return parts
 
+    def _told_in_groups(self, domain):
+        """Names of columns with more codes than tables tell apart, but for fine bins of "auto"."""
+        most = most_groups(domain.shape, self._wanted(domain)[0])
+        return ", ".join(
+            repr(domain.names[i])
+            for i in used_attributes(domain.shape)
+            if domain.shape[i] > most and not getattr(domain.attributes[i], "auto", False)
+        )
+
     def _together(self, domain):
         return ()
 
     def _release(self, table, domain, loss, source):
         max_order, workload = self._wanted(domain)
         mechanism = "marginals" if self.plan == "adaptive" else f"marginals, plan {self.plan}"
-        most = most_groups(domain.shape, max_order)
-        # The fine bins of "auto" are meant to be joined.
-        coarse = [
-            i
-            for i in used_attributes(domain.shape)
-            if domain.shape[i] > most and not getattr(domain.attributes[i], "auto", False)
-        ]
+        coarse = self._told_in_groups(domain)
         if coarse:
-            names = ", ".join(repr(domain.names[axis]) for axis in coarse)
-            mechanism += f"; tables of several columns tell groups of codes apart in {names}"
-            warn_after_charge(
-                f"Tables of several columns do not tell all codes of {names} apart. A column has "
-                f"at most {most} groups in them, with about equal numbers of records. "
-                "Declare fewer bins or categories to choose the groups yourself."
-            )
+            mechanism += f"; tables of several columns tell groups of codes apart in {coarse}"
         asked = Asked(
             [attribute.order() for attribute in domain.attributes],
             [attribute.n_alone for attribute in domain.attributes],

@@ -362,6 +362,7 @@ def _no_share(column: str, attribute: Numeric, value: float) -> ValueError:
         f"Column {column!r} is continuous: the single value {value!r} has no share of "
         "a bin. Ask for a range, (low, high)"
         + (f", or for a special value, {known}." if known else ".")
+        + " A value that many records hold is counted by itself where it is declared in special=."
     )
 
 

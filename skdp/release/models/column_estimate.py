@@ -141,40 +141,55 @@ class ColumnEstimate:
             if place:
                 detail = told - np.repeat(_means(told, len(before)), size // len(before))
             if place > 1 and size == 2 * len(before):
-                detail = detail * self._believed(place, detail, before)
+                detail = self._believed(place, detail, before, counts)
             counts = np.repeat(counts, size // len(counts)) + detail / (self.lattice // size)
             before = told
         self.counts = counts[: self.n_codes]
         if self.lattice > self.n_codes:
             self.counts = self.counts + self._beyond() * counts[self.n_codes :].sum()
 
-    def _believed(self, place: int, detail: FloatArray, held: FloatArray) -> FloatArray:
-        """Trust in each detail of a level; what is not believed is left to the variances.
+    def _believed(
+        self, place: int, detail: FloatArray, held: FloatArray, counts: FloatArray
+    ) -> FloatArray:
+        """Details of a level as far as they are believed; the variances have what is not.
 
-        The halves of neighbouring blocks differ by about the same share of what a block holds, as
-        far as that is known: empty ones say nothing of the others, and nor do those with codes
-        that stand alone or beyond the last code, whose details are believed as they are.
+        A block is expected to rise or fall as its neighbours do, by the share that the whole level
+        shows. From this its halves differ by about the same share of what a block holds as those of
+        its neighbours, as far as that is known: empty ones say nothing of the others, and nor do
+        those with codes that stand alone or beyond the last code, whose details are believed as
+        they are.
         """
         above, noise = (float(each[0]) for each in self._scale_variances()[place - 1 : place + 1])
         width = self.lattice // len(held)
-        square = (np.maximum(held, 0.0) ** 2 + width * above) / width
-        # Orthonormal coefficients: one for each block that is halved.
-        energy = 4.0 * detail[::2] ** 2 / width
-        trust = np.ones(len(held))
         n_alike = (self.n_codes - self.n_alone) // width
-        if n_alike:
-            square = square[:n_alike]
-            first = np.arange(0, n_alike, _POOLED)
-            number = np.diff(np.append(first, n_alike))
-            pooled = np.add.reduceat(square**2, first)
-            gained = np.add.reduceat(square * (energy[:n_alike] - noise), first)
-            believed = np.repeat(np.maximum(gained / pooled, 0.0), number) * square
-            doubt = np.repeat(_DOUBT * noise * np.sqrt(2.0 / pooled), number) * square
-            alike = trust[:n_alike] = believed / (believed + noise)
-            self._lacking[place] = np.zeros(len(held))
-            self._lacking[place][:n_alike] = (1.0 - alike) ** 2 * (believed + doubt)
-            self._scales[place] = trust**2 * noise + self._lacking[place]
-        return np.repeat(trust, 2)
+        if not n_alike:
+            return detail
+        square = (np.maximum(held[:n_alike], 0.0) ** 2 + width * above) / width
+        halves = detail[: 2 * n_alike : 2]
+        slopes = _slopes(np.maximum(counts[:n_alike], 0.0)) * (width / 8.0)
+        # The share is 1, give or take 1, before a half with this variance is looked at.
+        doubted = noise * width / 4.0
+        share = (float(slopes @ halves) + doubted) / (float(slopes @ slopes) + doubted)
+        share = min(max(share, 0.0), 1.0)
+        expected = share * slopes
+        # Orthonormal coefficients: one for each block that is halved.
+        energy = 4.0 * (halves - expected) ** 2 / width
+        first = np.arange(0, n_alike, _POOLED)
+        number = np.diff(np.append(first, n_alike))
+        pooled = np.add.reduceat(square**2, first)
+        gained = np.add.reduceat(square * (energy - noise), first)
+        believed = np.repeat(np.maximum(gained / pooled, 0.0), number) * square
+        doubt = np.repeat(_DOUBT * noise * np.sqrt(2.0 / pooled), number) * square
+        trust = believed / (believed + noise)
+        lacking = (1.0 - trust) ** 2 * (believed + doubt)
+        self._scales[place] = np.full(len(held), noise)
+        self._scales[place][:n_alike] = trust**2 * noise + lacking
+        self._lacking[place] = np.zeros(len(held))
+        self._lacking[place][:n_alike] = lacking
+        found = detail.copy()
+        found[: 2 * n_alike : 2] = expected + trust * (halves - expected)
+        found[1 : 2 * n_alike : 2] = -found[: 2 * n_alike : 2]
+        return found
 
     def join(self, ladder: Ladder, values: FloatArray | None, variances: FloatArray) -> None:
         """Add looks at sums over groups of codes, as coefficients of the basis of a ladder.
@@ -277,6 +292,23 @@ class ColumnEstimate:
         found = np.einsum("k...,k...->...", padded, self._spread(padded, self._lacking))
         hidden = np.minimum(np.maximum(found, 0.0), whole)
         return whole - hidden, hidden
+
+
+def _slopes(counts: FloatArray) -> FloatArray:
+    """By how much counts fall from block to block, and at most twice the smaller step beside it.
+
+    A peak, and a block beside one that stands out, has no slope.
+    """
+    if len(counts) < 3:
+        return np.zeros(len(counts))
+    steps = -np.diff(counts)
+    # The first and the last block fall as the next ones do.
+    before, after = np.append(steps[0], steps), np.append(steps, steps[-1])
+    before[0], after[-1] = steps[1], steps[-2]
+    middle = (before + after) / 2.0
+    middle[0], middle[-1] = steps[0], steps[-1]
+    least = np.minimum(abs(middle), 2.0 * np.minimum(abs(before), abs(after)))
+    return np.where(before * after > 0.0, np.sign(before) * least, 0.0)
 
 
 def _means(values: FloatArray, size: int) -> FloatArray:
