@@ -36,13 +36,17 @@ from .binning.scales import Linear, Scale, scale_of
 from .reading import Column, LazyColumn
 from .values import MAX_BINS, MAX_INTEGER, as_flag, as_int, digits
 
-__all__ = ["AUTO", "FEW_BINS", "Numeric"]
+__all__ = ["AUTO", "FEW_BINS", "MOST_SINGLE", "Numeric"]
 
 # Texts that say that nothing is there.
 _ABSENT = {"", "nan", "nat"}
 
 # Where a few bins are wanted and none are declared.
 FEW_BINS = 32
+
+# Integers in a range of at most this size get one code each where nobody gives bins, in schemas
+# and in domains read from data.
+MOST_SINGLE = 256
 AUTO = "auto"
 
 # Parameters that do not say where bins lie.
