@@ -64,7 +64,7 @@ def test_numbers_of_proofs_are_broken():
         ("kernels/trees/growing.py", "_Gini"),
         ("model_selection/_cross_val.py", "private_cross_val_score"),
         ("model_selection/_search.py", "halving_price"),
-        ("model_selection/_stopping.py", "price_of_runs"),
+        ("model_selection/_search.py", "price_of_runs"),
     } <= named
 
 

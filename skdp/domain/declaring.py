@@ -19,7 +19,7 @@ from .reading import Column, read
 from .values import MAX_INTEGER, as_int, is_missing, plain_category
 
 if TYPE_CHECKING:
-    from .shown import DomainDifference
+    from .report import DomainDifference
 
 __all__ = ["Declaring"]
 
@@ -101,7 +101,7 @@ class Declaring:
           categories: [F, M]
         <BLANKLINE>
         """
-        from .yaml_text import write_yaml
+        from .data import write_yaml
 
         return write_yaml(self.to_json())
 
@@ -126,7 +126,7 @@ class Declaring:
         OSError
             If the file cannot be read.
         """
-        from .yaml_text import yaml_as_json
+        from .data import yaml_as_json
 
         return cls.from_json(yaml_as_json(source))
 
@@ -269,7 +269,7 @@ class Declaring:
         """
         if not isinstance(other, Declaring):
             raise DomainError(f"diff compares with a Domain, got {type(other).__name__}.")
-        from .shown import difference
+        from .report import difference
 
         return difference(self, other)
 
@@ -283,12 +283,12 @@ class Declaring:
                     kind values  cells
         sex  Categorical   F, M      2
         """
-        from .shown import columns_table
+        from .report import columns_table
 
         return columns_table(self)
 
     def _repr_html_(self) -> str:
-        from .shown import html_page
+        from .report import html_page
 
         return html_page(self)
 

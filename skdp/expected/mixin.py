@@ -15,8 +15,7 @@ from sklearn.base import clone, is_regressor
 from .._validation import as_epsilon, as_integer, as_level, as_number
 from ..exceptions import InsecureSeedWarning
 from ..rows import as_array, as_frame, select_columns
-from .questions import is_of_records
-from .tables import TrialTable
+from .tables import TrialTable, is_of_records
 
 __all__ = ["ExpectedError", "ExpectsErrors", "ExpectsScores"]
 

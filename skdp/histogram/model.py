@@ -17,7 +17,7 @@ from .._types import FloatArray
 from ..domain import Categorical, Date, Datetime, Domain, Numeric
 from ..hierarchy import Blue, Tree
 from ..release import Error, QueryResult, parse
-from ..release.statistics.distribution import (
+from ..release.statistics.ranks import (
     categories_below,
     position_of,
     share_below,

@@ -17,7 +17,7 @@ from ..domain import Categorical, Domain
 from .models.box_model import BoxModel
 from .result import QueryResult
 from .statistics.answers import listed
-from .statistics.confidence import Confidence
+from .statistics.estimates import Confidence
 
 __all__ = ["CombinedRelease", "combine"]
 

@@ -19,12 +19,12 @@ from ..._validation import check_choice
 from ...exceptions import DomainError
 from ..attribute import Attribute
 from ..categorical import Categorical
+from ..data import completed, read_yaml
 from ..dates import Date, Datetime
 from ..domains import known_name
 from ..identifiers import Identifier
 from ..numeric import AUTO, MOST_SINGLE, Numeric
 from ..values import as_float, some
-from ..yaml_text import completed, read_yaml
 from .dtypes import is_listing, library, of_dtype
 from .field import KINDS, Field, with_names
 from .formats import READERS

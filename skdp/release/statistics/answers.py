@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._arrays import exclusive_cumsum
 from ...domain import Domain
-from ...domain.queries.conditions import parts_of
+from ...domain.queries.text import parts_of
 from ...domain.rules.declared import TotalOf
 from ..models.model import Model, Weights
 from ..queries import QueryReader, moments, reach_of

@@ -7,18 +7,126 @@ these two reach e and b, the interval reaches e / (B - b); where b is B or more,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from ..._types import FloatArray, IntArray
-from ..models.intervals import IN_PROPORTION, Errors
-from ..models.model import Weights
+from ..._validation import as_level, as_number, check_choice
+from ..models.intervals import IN_PROPORTION, Error, Errors
+from ..models.model import Model, Weights
 from ..result import QueryResult
-from .confidence import Confidence
 
-__all__ = ["Estimates", "joined", "linear", "ratios", "telling_cuts"]
+__all__ = [
+    "Confidence",
+    "Estimates",
+    "error_of",
+    "errors_of",
+    "joined",
+    "linear",
+    "ratios",
+    "telling_cuts",
+]
+
+# --- confidence: what an interval is meant to cover
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """What an interval is meant to cover.
+
+    Attributes
+    ----------
+    level : float
+    population : bool, default=False
+        Whether it covers sampling too: the records are a random sample of a population.
+    size : float, default=inf
+        Number of records of the population.
+    quick : bool, default=False
+        Whether the law of a sum of noise is approximated even for one question.
+    """
+
+    level: float
+    population: bool = False
+    size: float = math.inf
+    quick: bool = False
+
+    @classmethod
+    def asked(
+        cls,
+        return_interval: Any,
+        level: Any = 0.95,
+        interval: Any = "noise",
+        population_size: Any = None,
+    ) -> Confidence | None:
+        """What a user asks for; None where no interval is asked for.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``level`` is not between 0 and 1, ``interval`` is another word, or
+            ``population_size`` is not a positive number or stands without a population.
+        """
+        level = as_level(level)
+        check_choice(interval, "interval", ("noise", "population"))
+        if not return_interval:
+            if interval != "noise" or population_size is not None:
+                raise ValueError(
+                    "interval and population_size say what intervals cover: they need "
+                    "return_interval=True."
+                )
+            return None
+        if population_size is None:
+            return cls(level, interval == "population")
+        if interval != "population":
+            raise ValueError(
+                "population_size says how large the population is that the records are a sample "
+                'of: it needs interval="population".'
+            )
+        size = as_number(population_size, "population_size")
+        if not size > 0:
+            raise ValueError(f"population_size must be positive, got {population_size!r}.")
+        return cls(level, True, size)
+
+    @property
+    def quantile(self) -> float:
+        """How many standard deviations a normal law stays within at this level."""
+        return float(ndtri(0.5 + self.level / 2))
+
+    def sampling_std(self, variance: Any, total: float) -> FloatArray:
+        """Standard deviation over samples of a population; zeros if these are not asked for.
+
+        Parameters
+        ----------
+        variance : array-like
+            Variance of the statistic over samples with replacement.
+        total : float
+            Number of records in the sample.
+        """
+        variance = np.asarray(variance, dtype=np.float64)
+        if not self.population:
+            return np.zeros(variance.shape)
+        left = 1.0 - min(max(total, 0.0) / self.size, 1.0)
+        return np.sqrt(np.maximum(variance, 0.0) * left)
+
+    def with_sampling(self, reach: FloatArray, sampling_std: FloatArray) -> FloatArray:
+        """Reach of an interval for an error of the noise and an independent one of sampling."""
+        return np.hypot(reach, self.quantile * sampling_std)
+
+    @property
+    def text(self) -> str:
+        """What is said of sampling beside what is said of the noise."""
+        if not self.population:
+            return ""
+        most = "" if math.isinf(self.size) else f" of {self.size:,.0f}"
+        return (
+            f" The interval also covers sampling, taken as normal: the records are a simple random "
+            f"sample of a population{most}."
+        )
 
 
 _NOTHING = (
@@ -184,3 +292,43 @@ def joined(each: Sequence[Estimates]) -> Estimates:
         np.concatenate([one.upper for one in each]),
         max(sorted(texts), key=len, default=""),
     )
+
+
+# --- errors of linear questions: sums of answers under real weights
+
+
+def error_of(model: Model, parts: Sequence[Weights], level: float) -> Error:
+    """Error of a sum of answers."""
+    if len(parts) == 1:
+        return model.error(parts[0], level)
+    if hasattr(model, "error_of_parts"):
+        error: Error = model.error_of_parts(parts, level)
+        return error
+    # A model of somebody else: all intervals hold at once with the level that was asked for.
+    each = [model.error(part, 1.0 - (1.0 - level) / len(parts)) for part in parts]
+    std, below, above = np.sum([error[:3] for error in each], axis=0).tolist()
+    return Error(
+        std,
+        below,
+        above,
+        f"The answer is a sum of {len(parts)} answers to disjoint conjunctions, and its interval "
+        f"the sum of theirs. Each of them: {each[0].guarantee}",
+    )
+
+
+def errors_of(
+    model: Model, questions: Sequence[Sequence[Weights]], confidence: Confidence
+) -> Errors:
+    """Errors of sums of answers; weights may be any real numbers.
+
+    A question by itself has its exact law, unless ``confidence.quick``. Several are asked together
+    of a model that has a method for this, ``errors_of(questions, level)``.
+    """
+    level = confidence.level
+    many = getattr(model, "errors_of", None)
+    if many is not None and (len(questions) > 1 or confidence.quick):
+        errors: Errors = many(questions, level)
+        return errors
+    each = [error_of(model, parts, level) for parts in questions]
+    std, below, above = np.array([error[:3] for error in each]).reshape(-1, 3).T
+    return Errors(std, below, above, each[0].guarantee if each else "")

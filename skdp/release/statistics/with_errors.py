@@ -19,10 +19,8 @@ from ..queries import parse_parts
 from ..result import QueryResult
 from .answers import answer_queries, means_of, sums_and_counts
 from .column_values import Selected, selected, summands
-from .confidence import Confidence
-from .estimates import Estimates, joined
-from .moments import correlation
-from .sums import counts_with_error, means_with_error, sums_with_error
+from .estimates import Confidence, Estimates, joined
+from .moments import correlation, counts_with_error, means_with_error, sums_with_error
 
 __all__ = [
     "column_statistic",
