@@ -134,7 +134,7 @@ NEAREST = {
     "skdp/preprocessing.py": ["test_preprocessing"],
     "skdp/quality/_private.py": ["test_quality"],
     "skdp/selection.py": ["test_top_k_selector", "test_selection"],
-    "skdp/synthesis/grid.py": ["test_partitions"],
+    "skdp/synthesis/boxes.py": ["test_partitions"],
 }
 # Words in the names of the branches in tests/replays.py that reach the file.
 REPLAYS = {
@@ -194,7 +194,7 @@ REPLAYS = {
     "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",
     "skdp/quality/_private.py": "quality_report",
     "skdp/selection.py": "DPTopKSelector or most_frequent_items",
-    "skdp/synthesis/grid.py": "GridSynthesizer",
+    "skdp/synthesis/boxes.py": "GridSynthesizer",
 }
 
 HELPERS = """

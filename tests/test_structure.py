@@ -30,7 +30,7 @@ from skdp import (
     within,
 )
 from skdp.domain import structure_from_data
-from skdp.domain.rules.consistency import consistent, satisfiable
+from skdp.domain.rules.compiling import consistent, satisfiable
 from skdp.release import parse
 from skdp.rows import count_rows, expressions, read_rows
 

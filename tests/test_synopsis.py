@@ -33,7 +33,7 @@ from skdp.release import (
 )
 from skdp.release import synopsis as release_synopsis
 from skdp.release.models import box_model, intervals
-from skdp.release.statistics import answers as release_answers
+from skdp.release.statistics import estimates as release_answers
 
 DOMAIN = Domain(
     {

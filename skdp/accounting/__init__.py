@@ -5,9 +5,8 @@ people, whichever columns it uses.
 
 ===============  ===================================================================================
 ``_loss``        `PrivacyLoss`: an exact epsilon with named parts
-``_entries``     one charge, and the rules for the next one
 ``_ledger``      `PrivacyLedger`: budget and charges of one data set, also as table and picture
-``_stores``      charges in memory, prepaid, without a ledger, or in an SQLite file
+``_stores``      one charge, the rules for the next; charges in memory, prepaid, in an SQLite file
 ===============  ===================================================================================
 """
 

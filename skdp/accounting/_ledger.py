@@ -14,17 +14,23 @@ import pandas as pd
 
 from .._validation import as_epsilon, as_fraction, check_choice
 from ..exceptions import LedgerError
-from ._entries import ABOUT, RECORD, Entry, by_unit, new_entry, subtotals, total_of
 from ._loss import NEIGHBOURS, PrivacyLoss, neighbours, parts_text, short_text
 from ._stores import (
+    ABOUT,
+    RECORD,
     DetachedStore,
+    Entry,
     FileStore,
     MemoryStore,
     NotedStore,
     PrepaidStore,
     Store,
     base_of,
+    by_unit,
     for_travel,
+    new_entry,
+    subtotals,
+    total_of,
 )
 
 __all__ = ["PrivacyLedger"]

@@ -17,8 +17,7 @@ from ..kernels import cuboids
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import Synopsis, parse
 from ..release.files import MOST_JSON, TupleKeys
-from ..release.statistics.answers import listed
-from ..release.statistics.estimates import Confidence
+from ..release.statistics.estimates import Confidence, listed
 from ..rows import LazyRows, count_rows
 from . import files, statistics, tables
 from .plan import CONSISTENCIES, CubePlan, as_names, as_order, check_names, names_of

@@ -20,7 +20,7 @@ from ..domain.values import some
 from .labels import group_labels
 from .models.model import Model, Weights
 from .queries import moments, parse, weights_of
-from .statistics.answers import answer_all
+from .statistics.estimates import answer_all
 
 __all__ = ["Bands", "Groups", "group_table", "grouped_sums", "read_bands", "view_of"]
 

@@ -38,8 +38,7 @@ from .report import report_page
 from .result import QueryResult
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
-from .statistics.answers import answer_queries, listed, means_of, sums_and_counts
-from .statistics.estimates import Confidence
+from .statistics.estimates import Confidence, answer_queries, listed, means_of, sums_and_counts
 from .statistics.moments import correlation, covariance, proportion, standard_deviation
 from .statistics.ranks import as_shares, quantiles
 from .statistics.with_errors import (

@@ -3,8 +3,7 @@
 ===============  ===================================================================================
 ``declared``     what is known about how columns depend on each other, also from plain data
 ``structure``    `Structure`: rules compiled into derived columns, their maps, and empty cells
-``compiling``    what rules may be, and how they follow from each other
-``consistency``  tables of allowed cells, and which of them contradict
+``compiling``    what rules may be, how they follow from each other, and which contradict
 ``numberline``   numbers for rules: values of each code, draws within bounds
 ``drawing``      rows for codes, so that rules hold for the values too
 ===============  ===================================================================================

@@ -21,15 +21,21 @@ from ..queries.regions import attribute_of
 from ..queries.text import parts_of
 from ..values import some
 from .compiling import (
+    Tables,
+    Zeros,
     as_rules,
     check_cells,
     check_total,
     check_whole,
     closure,
     columns_named,
+    consistent,
     contradiction,
+    one_row,
+    satisfiable,
+    shortest,
+    zeros_of,
 )
-from .consistency import Tables, Zeros, consistent, one_row, satisfiable, shortest, zeros_of
 from .declared import AtMost, Derived, Forbid, MissingTogether, OnlyIf, Rule, TotalOf, query_of
 from .numberline import check_chains, check_same_line, code_of, fixed_code, number_of, spans
 

@@ -12,7 +12,6 @@ from .measure import (
     largest_table,
     privbayes,
     privbayes_parts,
-    used_attributes,
 )
 from .scores import SCORES
 
@@ -23,5 +22,4 @@ __all__ = [
     "largest_table",
     "privbayes",
     "privbayes_parts",
-    "used_attributes",
 ]

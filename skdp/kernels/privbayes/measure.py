@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._arrays import used_attributes
 from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import FloatArray, IntArray
 from ..._validation import as_share
@@ -30,7 +31,6 @@ __all__ = [
     "learn_network",
     "privbayes",
     "privbayes_parts",
-    "used_attributes",
 ]
 
 # --- the budget of PrivBayes, and how large a table may be to be useful (theta-usefulness)
@@ -40,11 +40,6 @@ _TOTAL_SHARE = Fraction(2, 100)
 # The least rate of noise that fits into 64-bit integers is 2**-50; a budget is rounded down by less
 # than half before noise is drawn.
 _LEAST_RATE = Fraction(1, 2**49)
-
-
-def used_attributes(shape: Sequence[int]) -> list[int]:
-    """Attributes with more than one code; the others carry no information."""
-    return [axis for axis, size in enumerate(shape) if size > 1]
 
 
 def privbayes_parts(epsilon: Fraction, shape: Sequence[int], beta: Any) -> dict[str, Fraction]:

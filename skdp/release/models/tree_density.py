@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ..._arrays import running_sums
+from ..._arrays import ratio, running_sums
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from .rounding import codes_under, draw_in_ranges
 
@@ -73,20 +73,16 @@ def couple(
     """
     fitted = np.array(table, dtype=np.float64)
     for _ in range(rounds):
-        fitted *= _ratio(rows, fitted.sum(axis=1))[:, None]
-        fitted *= _ratio(columns, fitted.sum(axis=0))[None, :]
-    fitted *= np.minimum(_ratio(rows, fitted.sum(axis=1)), 1.0)[:, None]
-    fitted *= np.minimum(_ratio(columns, fitted.sum(axis=0)), 1.0)[None, :]
+        fitted *= ratio(rows, fitted.sum(axis=1))[:, None]
+        fitted *= ratio(columns, fitted.sum(axis=0))[None, :]
+    fitted *= np.minimum(ratio(rows, fitted.sum(axis=1)), 1.0)[:, None]
+    fitted *= np.minimum(ratio(columns, fitted.sum(axis=0)), 1.0)[None, :]
     below = np.maximum(rows - fitted.sum(axis=1), 0.0)
     right = np.maximum(columns - fitted.sum(axis=0), 0.0)
     missing = right.sum()
     if missing > 0:
         fitted += np.outer(below, right / missing)
     return fitted
-
-
-def _ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
-    return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
 
 
 def group_sums(values: FloatArray, groups: IntArray | None, n_groups: int) -> FloatArray:

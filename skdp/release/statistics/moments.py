@@ -22,9 +22,8 @@ from ...domain import Domain
 from ...domain.queries.text import parts_of
 from ..models.model import Model, Weights
 from ..queries import weights_of
-from .answers import answer_sums
 from .column_values import Numbers, Selected, joined_parts, scaled
-from .estimates import Confidence, Estimates, errors_of, linear, ratios, telling_cuts
+from .estimates import Confidence, Estimates, answer_sums, errors_of, linear, ratios, telling_cuts
 
 __all__ = [
     "correlation",

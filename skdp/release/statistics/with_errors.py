@@ -17,9 +17,8 @@ from ..grouping import Groups
 from ..models.model import Model
 from ..queries import parse_parts
 from ..result import QueryResult
-from .answers import answer_queries, means_of, sums_and_counts
 from .column_values import Selected, selected, summands
-from .estimates import Confidence, Estimates, joined
+from .estimates import Confidence, Estimates, answer_queries, joined, means_of, sums_and_counts
 from .moments import correlation, counts_with_error, means_with_error, sums_with_error
 
 __all__ = [
