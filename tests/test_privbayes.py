@@ -17,8 +17,15 @@ import skdp
 from skdp._random import noise_source
 from skdp.exceptions import DomainError
 from skdp.kernels.privbayes import largest_table, privbayes, privbayes_parts
-from skdp.kernels.privbayes.measure import Candidates, conditional, learn_network
-from skdp.kernels.privbayes.scores import SCORES, Entropy, Independence, MaximumJoint
+from skdp.kernels.privbayes.measure import (
+    SCORES,
+    Candidates,
+    Entropy,
+    Independence,
+    MaximumJoint,
+    conditional,
+    learn_network,
+)
 from skdp.release import Conditional, NetworkDensity, NetworkModel
 from skdp.release.models import network_model
 from skdp.release.models.network_model import _choose, draw_network_given

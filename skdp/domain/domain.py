@@ -27,8 +27,7 @@ from .numeric import Numeric
 from .reading import LazyRows, Rows, read
 from .report import DomainReport, report_of
 from .rules.declared import structure_from_data
-from .rules.drawing import draw_columns
-from .rules.structure import Structure
+from .rules.structure import Structure, draw_columns
 from .values import as_flag, plain_text, refuse_placeholder, some
 
 __all__ = ["Columns", "Domain", "checked_columns"]

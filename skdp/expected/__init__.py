@@ -1,15 +1,16 @@
 """What a release will cost in accuracy, before anything is spent: ``expected_error``.
 
 =============  =====================================================================================
-``mixin``      `ExpectsErrors`, `ExpectsScores`: ``expected_error``, ``epsilon_for`` of estimators
-``tables``     public tables, given or generated; random questions, and errors of a release on them
+``mixin``      `ExpectsErrors`, `ExpectsScores`: ``expected_error``, ``epsilon_for``; tables to try
 =============  =====================================================================================
 
 Nothing here reads private rows or touches a ledger: estimators are tried out on public tables.
 """
 
-from .mixin import ExpectedError, ExpectsErrors, ExpectsScores
-from .tables import (
+from .mixin import (
+    ExpectedError,
+    ExpectsErrors,
+    ExpectsScores,
     TrialTable,
     bar_of,
     errors_of_answers,

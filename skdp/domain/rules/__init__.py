@@ -2,9 +2,8 @@
 
 ===============  ===================================================================================
 ``declared``     what is known about how columns depend on each other, also from plain data
-``structure``    `Structure`: rules compiled into derived columns, their maps, and empty cells
+``structure``    `Structure`: rules compiled into derived columns and empty cells; rows under rules
 ``compiling``    what rules may be, how they follow from each other, and which contradict
 ``numberline``   numbers for rules: values of each code, draws within bounds
-``drawing``      rows for codes, so that rules hold for the values too
 ===============  ===================================================================================
 """
