@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from .._random import sampling_generator
 from .._types import CodeArray
-from .._validation import check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attribute import Attribute
 from .categorical import Categorical
@@ -547,15 +546,12 @@ class Domain(Columns, Declaring):
             )
         return frame
 
-    def encode(self, data: Any, *, on_invalid: str = "skip") -> CodeArray:
+    def encode(self, data: Any) -> CodeArray:
         """Codes of all records.
 
         Parameters
         ----------
         data : table or 2-D array
-        on_invalid : {"skip", "raise"}, default="skip"
-            What to do about values that are clipped, mapped to ``other`` or not representable.
-            "raise" is outside of the privacy guarantee: its error depends on values.
 
         Returns
         -------
@@ -565,20 +561,9 @@ class Domain(Columns, Declaring):
         Raises
         ------
         DomainError
-            For errors of the schema, see :meth:`check_schema`; for values only with
-            ``on_invalid="raise"``.
+            For errors of the schema, see :meth:`check_schema`; never for values.
         """
-        check_choice(on_invalid, "on_invalid", ("skip", "raise"))
-        rows = read(data)
-        frame = self.check_schema(rows)
-        if on_invalid == "raise":
-            report = report_of(self, self._named(rows))
-            if not report.clean:
-                raise DomainError(
-                    "Values outside of the domain, or rows that break its structure (this message "
-                    f"is not private):\n{report}"
-                )
-        return self.encode_columns(frame)
+        return self.encode_columns(self.check_schema(read(data)))
 
     def encode_columns(self, frame: Rows, *, broken: int = -1) -> CodeArray:
         """Codes of all records of a frame whose schema was checked; never raises.
