@@ -33,7 +33,7 @@ from benchmarks import _data
 from skdp import Categorical, Domain, HDPViewSynthesizer, MarginalSynthesizer, Numeric, Synopsis
 from skdp.exceptions import InsecureSeedWarning
 from skdp.release import BoxModel, TreeDensity, TreeModel
-from skdp.release.models.tree_given import GivenTree
+from skdp.release.models.tree_density import GivenTree
 
 SIZES = (27_000, 1_000_000)
 METHODS = ("independent", "rounded")

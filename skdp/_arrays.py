@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,9 +16,11 @@ __all__ = [
     "exclusive_cumsum",
     "integer_sums",
     "places_by_group",
+    "ratio",
     "run_starts",
     "running_sums",
     "snapped",
+    "used_attributes",
 ]
 
 Number = TypeVar("Number", bound=np.number)
@@ -157,3 +160,13 @@ def snapped(positions: ArrayLike) -> FloatArray:
     values = np.asarray(positions, dtype=np.float64)
     nearest = np.round(values)
     return np.where(np.abs(values - nearest) < _EDGE, nearest, values)
+
+
+def ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
+    """By what sums are multiplied to be those that are wanted; 0 where nothing was found."""
+    return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+
+
+def used_attributes(shape: Sequence[int]) -> list[int]:
+    """Attributes with more than one code; the others carry no information."""
+    return [axis for axis, size in enumerate(shape) if size > 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +24,7 @@ __all__ = [
     "check_choice",
     "check_flag",
     "dyadic_floor",
+    "free_name",
     "is_word",
     "split_epsilon",
 ]
@@ -273,3 +274,19 @@ def as_sample_size(n_samples: Any, total: float, n_columns: int, *, most: bool =
             "with another random_state. Drawing again spends no budget."
         )
     return number
+
+
+# --- names of columns that a result adds to columns with names of the user's choice
+
+
+def free_name(wanted: str, taken: Container[str]) -> str:
+    """``wanted``, followed by underscores until it differs from every name in ``taken``.
+
+    Examples
+    --------
+    >>> free_name("count", {"age", "count"})
+    'count_'
+    """
+    while wanted in taken:
+        wanted += "_"
+    return wanted

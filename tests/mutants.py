@@ -83,7 +83,7 @@ NEAREST = {
     "skdp/_base/estimator.py": ["test_skipped"],
     "skdp/classification/privpfc.py": ["test_classification", "test_privpfc"],
     "skdp/classification/projection.py": ["test_classification", "test_privpfc"],
-    "skdp/compose/classifier.py": ["test_compose"],
+    "skdp/compose/estimators.py": ["test_compose"],
     "skdp/datacube/cube.py": ["test_datacube"],
     "skdp/hierarchy/_measure.py": ["test_hierarchy", "test_histogram"],
     "skdp/kernels/additive/calibration.py": ["test_additive"],
@@ -92,7 +92,6 @@ NEAREST = {
     "skdp/kernels/additive/pairs.py": ["test_additive"],
     "skdp/kernels/additive/records.py": ["test_additive"],
     "skdp/kernels/binned_scores.py": ["test_metrics"],
-    "skdp/kernels/clipped_moments.py": ["test_metrics"],
     "skdp/kernels/conformal.py": ["test_conformal"],
     "skdp/kernels/blocks.py": ["test_blocks"],
     "skdp/kernels/trees/fitting.py": ["test_trees"],
@@ -120,7 +119,6 @@ NEAREST = {
     "skdp/kernels/views/candidates.py": ["test_marginals"],
     "skdp/kernels/views/measure.py": ["test_views", "test_marginals"],
     "skdp/kernels/privbayes/measure.py": ["test_privbayes"],
-    "skdp/kernels/privbayes/scores.py": ["test_privbayes"],
     "skdp/kernels/privpfc/selection.py": ["test_privpfc"],
     "skdp/kernels/privpfc/scores.py": ["test_privpfc"],
     "skdp/kernels/privtree.py": ["test_partitions"],
@@ -132,18 +130,17 @@ NEAREST = {
     "skdp/model_selection/_conformal.py": ["test_conformal"],
     "skdp/model_selection/_cross_val.py": ["test_model_selection"],
     "skdp/model_selection/_search.py": ["test_private_search", "test_model_selection"],
-    "skdp/model_selection/_stopping.py": ["test_private_search"],
     "skdp/preprocessing.py": ["test_preprocessing"],
     "skdp/quality/_private.py": ["test_quality"],
     "skdp/selection.py": ["test_top_k_selector", "test_selection"],
-    "skdp/synthesis/grid.py": ["test_partitions"],
+    "skdp/synthesis/boxes.py": ["test_partitions"],
 }
 # Words in the names of the branches in tests/replays.py that reach the file.
 REPLAYS = {
     "skdp/_base/estimator.py": "GridSynthesizer",
     "skdp/classification/privpfc.py": "PrivPfC",
     "skdp/classification/projection.py": "Projected",
-    "skdp/compose/classifier.py": "PrivateClassifier",
+    "skdp/compose/estimators.py": "PrivateClassifier",
     "skdp/datacube/cube.py": "DataCube",
     "skdp/hierarchy/_measure.py": "RangeTree",
     "skdp/kernels/additive/calibration.py": "PrivateAdditive",
@@ -151,8 +148,9 @@ REPLAYS = {
     "skdp/kernels/additive/links.py": "PrivateAdditive",
     "skdp/kernels/additive/pairs.py": "PrivateAdditive",
     "skdp/kernels/additive/records.py": "PrivateAdditive",
-    "skdp/kernels/binned_scores.py": "private_score, roc_auc",
-    "skdp/kernels/clipped_moments.py": "private_score, log_loss or private_score, r2",
+    "skdp/kernels/binned_scores.py": (
+        "private_score, roc_auc or private_score, log_loss or private_score, r2"
+    ),
     "skdp/kernels/conformal.py": "PrivateConformal",
     "skdp/kernels/blocks.py": "SampleAggregate",
     "skdp/kernels/trees/fitting.py": "PrivateDecisionTree",
@@ -180,7 +178,6 @@ REPLAYS = {
     "skdp/kernels/views/candidates.py": "Marginal",
     "skdp/kernels/views/measure.py": "Marginal",
     "skdp/kernels/privbayes/measure.py": "PrivBayes",
-    "skdp/kernels/privbayes/scores.py": "PrivBayes",
     "skdp/kernels/privpfc/selection.py": "PrivPfC",
     "skdp/kernels/privpfc/scores.py": "PrivPfC",
     "skdp/kernels/privtree.py": "PrivTree",
@@ -192,11 +189,10 @@ REPLAYS = {
     "skdp/model_selection/_conformal.py": "PrivateConformal",
     "skdp/model_selection/_cross_val.py": "private_cross_val_score",
     "skdp/model_selection/_search.py": "PrivateGridSearchCV",
-    "skdp/model_selection/_stopping.py": "PrivateGridSearchCV",
     "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",
     "skdp/quality/_private.py": "quality_report",
     "skdp/selection.py": "DPTopKSelector or most_frequent_items",
-    "skdp/synthesis/grid.py": "GridSynthesizer",
+    "skdp/synthesis/boxes.py": "GridSynthesizer",
 }
 
 HELPERS = """

@@ -1470,7 +1470,7 @@ PARTS = {
     "_base.estimator.PrivateEstimator._go_on, discrete_laplace": "skipped",
     "classification.projection.ProjectedHistogramTransformer._choose, discrete_laplace": "total",
     "classification.privpfc._PrivPfC._choose, discrete_laplace": "total",
-    "compose.classifier._DefaultClassifier.fit, discrete_laplace": "rows",
+    "compose.estimators._DefaultClassifier.fit, discrete_laplace": "rows",
     "model_selection._search.Judge.best, selection": "choice",
     "model_selection._search.Judge.better, top_k": "choice",
     "model_selection._search.Judge.noisy_score, discrete_laplace": "choice",

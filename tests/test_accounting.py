@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator, clone
 import skdp
 from skdp import accounting
 from skdp.accounting import LedgerError, PrivacyLedger, PrivacyLoss, _stores
-from skdp.accounting._file_store import FileStore
+from skdp.accounting._stores import FileStore
 from skdp.exceptions import BudgetExceededError
 
 can_fork = "fork" in multiprocessing.get_all_start_methods()
@@ -476,7 +476,7 @@ def test_eight_processes_never_exceed(tmp_path):
         import multiprocessing
         from fractions import Fraction
         from skdp.accounting import PrivacyLedger
-        from skdp.accounting._file_store import FileStore
+        from skdp.accounting._stores import FileStore
         from skdp.exceptions import BudgetExceededError
 
         FileStore.BUSY_SECONDS = 250.0

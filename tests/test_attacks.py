@@ -12,9 +12,17 @@ from scipy import stats
 import skdp
 from skdp import Domain, GridSynthesizer, MarginalSynthesizer, Numeric
 from skdp.attacks import attack_report, canary_audit
-from skdp.attacks._attacks import Guesses, confident_guesses, epsilon_lower_bound, nearest
+from skdp.attacks._attacks import (
+    Guesses,
+    Target,
+    confident_guesses,
+    counted,
+    epsilon_lower_bound,
+    nearest,
+    neighbours_among,
+    rows_as_numbers,
+)
 from skdp.attacks._report import allowed_hits, allowed_right
-from skdp.attacks._scene import Target, counted, neighbours_among, rows_as_numbers
 from skdp.exceptions import PrivacyLeakWarning
 
 pytestmark = [

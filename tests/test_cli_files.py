@@ -19,7 +19,7 @@ import skdp
 from skdp import Categorical, Date, Datetime, Domain, Numeric
 from skdp.__main__ import main
 from skdp._cli import sources
-from skdp._cli.progress import Progress
+from skdp._cli.outputs import Progress
 from skdp.rows import parquet
 
 pytest.importorskip("pyarrow")

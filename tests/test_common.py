@@ -37,7 +37,7 @@ from skdp.rows import Column, Frame
 ROWS = people(300)
 # Private attributes that hold public facts only.
 # Columns and containers of the rows; how a histogram was divided, and simulations of its errors.
-PUBLIC_INTERNALS = {"_columns", "_layout", "_kind", "_simulated"}
+PUBLIC_INTERNALS = {"_columns", "_layout", "_model"}
 MOST_EXPECTED_FAILURES = 8
 # It reads no row itself, only by the estimators that it wraps.
 BY_BLOCKS = {skdp.SampleAggregate}

@@ -1005,14 +1005,6 @@ def test_check_agrees_with_encode(domain, data):
     assert report.columns["to_missing"].tolist() == missing
 
 
-def test_on_invalid():
-    with pytest.raises(DomainError, match="not private"):
-        PEOPLE.encode(people(), on_invalid="raise")
-    assert PEOPLE.encode(people()[:1], on_invalid="raise").tolist() == CODES[:1]
-    with pytest.raises(ValueError, match="on_invalid must be"):
-        PEOPLE.encode(people(), on_invalid="ignore")
-
-
 def test_infer():
     frame = pd.DataFrame(
         {

@@ -24,16 +24,7 @@ from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
 from skdp.exceptions import DomainError, EngineError
 from skdp.kernels.kmeans.rows import residual_sums
-from skdp.rows import (
-    Contributions,
-    as_frame,
-    coding,
-    count_rows,
-    expressions,
-    passes,
-    projected,
-    read_rows,
-)
+from skdp.rows import Contributions, as_frame, coding, count_rows, expressions, passes, read_rows
 from skdp.rows import coded as coded_module
 
 pl = pytest.importorskip("polars")
@@ -670,8 +661,8 @@ def test_projections_release_what_the_whole_table_does(name, limits, monkeypatch
     frame = case.rows(people())
     expected = released(case.make(random_state=3).fit(frame))
     monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
-    monkeypatch.setattr(projected, "_KEPT_CELLS", limits.get("kept", 2**24))
-    monkeypatch.setattr(projected, "_DENSE_CELLS", limits.get("held", 2**22))
+    monkeypatch.setattr(coding, "_KEPT_CELLS", limits.get("kept", 2**24))
+    monkeypatch.setattr(coding, "_DENSE_CELLS", limits.get("held", 2**22))
     monkeypatch.setattr(passes, "PASS_CELLS", limits.get("held", 2**24))
     if not limits.get("batches", True):
         monkeypatch.setattr(coded_module, "gives_batches", lambda frame, engine: False)
@@ -758,7 +749,7 @@ def test_a_frame_that_changes_between_two_passes():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coded_module, "read_batches", growing)
-        patch.setattr(projected, "_KEPT_CELLS", 100)
+        patch.setattr(coding, "_KEPT_CELLS", 100)
         view.fit(relation)
     assert len(times) > 2
     assert ledger.spent == 1 and len(ledger.to_frame()) == 1

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
-from skdp.release.models.draws import draw_in_ranges, patterns, shared_keys
-from skdp.release.models.tree_given import GivenTree
+from skdp.release.models.rounding import draw_in_ranges, patterns, shared_keys
+from skdp.release.models.tree_density import GivenTree
 from skdp.release.models.tree_model import ENOUGH
 
 SHAPE = (3, 4, 5, 2)

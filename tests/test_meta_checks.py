@@ -29,7 +29,7 @@ from test_common import fit as fit_case
 import skdp
 from skdp.accounting import LedgerError
 from skdp.model_selection import PrivateGridSearchCV, PrivateKFold
-from skdp.model_selection._budget import prepaid_clones
+from skdp.model_selection._cross_val import prepaid_clones
 
 MOST_EXPECTED_FAILURES = 8
 SEED = 1234567891

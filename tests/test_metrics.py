@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp._random import noise_source
-from skdp.kernels import binned_scores, clipped_moments
+from skdp.kernels import binned_scores
 from skdp.mechanisms import discrete_laplace_variance
 from skdp.model_selection import (
     PrivateGridSearchCV,
@@ -338,19 +338,19 @@ def test_bins_hold_all_rows_and_every_cell_is_noised():
 
 def test_a_row_is_divided_into_parts_of_one_record():
     numbers = np.r_[rng.random(1000), 0, 1, np.nan, -5, 7, np.inf]
-    first = clipped_moments.on_grid(numbers)
-    assert first.min() == 0 and first.max() == clipped_moments.STEPS
-    square = (first * first + clipped_moments.STEPS // 2) // clipped_moments.STEPS
-    parts = np.stack([square, first - square, clipped_moments.STEPS - first])
-    assert (parts >= 0).all() and (parts.sum(0) == clipped_moments.STEPS).all()
-    sums = clipped_moments.release_parts(
+    first = binned_scores.on_grid(numbers)
+    assert first.min() == 0 and first.max() == binned_scores.STEPS
+    square = (first * first + binned_scores.STEPS // 2) // binned_scores.STEPS
+    parts = np.stack([square, first - square, binned_scores.STEPS - first])
+    assert (parts >= 0).all() and (parts.sum(0) == binned_scores.STEPS).all()
+    sums = binned_scores.release_parts(
         numbers, Fraction(EXACTLY) ** 2, noise_source(), squares=True
     )
-    assert np.allclose(sums * clipped_moments.STEPS, parts.sum(1), atol=1)
+    assert np.allclose(sums * binned_scores.STEPS, parts.sum(1), atol=1)
     source = noise_source(4)
     noise = np.array(
         [
-            clipped_moments.release_parts(numbers[:0], Fraction(1, 2), source, squares=squares)
+            binned_scores.release_parts(numbers[:0], Fraction(1, 2), source, squares=squares)
             for squares in (True,) * 400
         ]
     )

@@ -25,7 +25,6 @@ from skdp.rows import (
     coding,
     count_rows,
     passes,
-    projected,
     read_rows,
 )
 from skdp.rows.passes import marginals_of, plan_blocks, plan_pass, split
@@ -118,8 +117,8 @@ def test_rows_in_an_engine_have_the_interface_of_a_table(case, limits, data):
         lambda held: held.recode(axis, new).where(other, 0),
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(projected, "_KEPT_CELLS", limits[0])
-        patch.setattr(projected, "_DENSE_CELLS", limits[1])
+        patch.setattr(coding, "_KEPT_CELLS", limits[0])
+        patch.setattr(coding, "_DENSE_CELLS", limits[1])
         for change in changes:
             one, two = change(table), change(asked)
             assert one.shape == two.shape and one.n == two.n
@@ -279,7 +278,7 @@ def test_engines_count_many_sets_as_memory_does(engine, batches, monkeypatch):
             pytest.skip("Dask counts in its workers.")
         monkeypatch.setattr(coded, "gives_batches", lambda frame, engine: False)
         monkeypatch.setattr(coded, "_DENSE_CELLS", 200)
-    monkeypatch.setattr(projected, "_KEPT_CELLS", 0)
+    monkeypatch.setattr(coding, "_KEPT_CELLS", 0)
     exact = count_rows(as_frame(frame), DOMAIN)
     lazy = count_rows(read_rows(LAZY[engine](frame)), DOMAIN, together=())
     assert isinstance(lazy, ProjectedCounts) and 0 < exact.n < len(frame)
@@ -294,7 +293,7 @@ def test_persons_are_bounded_alike_in_every_set(engine, monkeypatch):
     rows = read_rows(LAZY[engine](people()))
     tables = []
     for kept in (2**24, 0):
-        monkeypatch.setattr(projected, "_KEPT_CELLS", kept)
+        monkeypatch.setattr(coding, "_KEPT_CELLS", kept)
         bound = Contributions("who", 2, noise_source(7))
         table = count_rows(rows, DOMAIN, bound, together=())
         assert 0 < table.n <= 80

@@ -31,16 +31,17 @@ from skdp.model_selection import (
     PrivateGridSearchCV,
     _metrics,
     _search,
-    _stopping,
     make_private_scorer,
     private_cross_val_score,
 )
-from skdp.model_selection._search import halving_price, scaled, sizes_of_rounds
-from skdp.model_selection._stopping import (
+from skdp.model_selection._search import (
     as_shape,
     draw_runs,
+    halving_price,
     mean_runs,
     price_of_runs,
+    scaled,
+    sizes_of_rounds,
     spread_of,
     unseen,
 )
@@ -524,7 +525,7 @@ def test_the_number_of_runs_moves_no_generator_that_others_see(caplog):
     np.random.seed(0)  # noqa: NPY002
     random.seed(0)
     before = np.random.get_state()[1:3], random.getstate()  # noqa: NPY002
-    with _stopping.unseen():
+    with _search.unseen():
         np.random.rand(3)  # noqa: NPY002
         random.random()
         logging.getLogger("a model").warning("fitted")

@@ -17,10 +17,17 @@ import skdp
 from skdp._random import noise_source
 from skdp.exceptions import DomainError
 from skdp.kernels.privbayes import largest_table, privbayes, privbayes_parts
-from skdp.kernels.privbayes.measure import Candidates, conditional, learn_network
-from skdp.kernels.privbayes.scores import SCORES, Entropy, Independence, MaximumJoint
+from skdp.kernels.privbayes.measure import (
+    SCORES,
+    Candidates,
+    Entropy,
+    Independence,
+    MaximumJoint,
+    conditional,
+    learn_network,
+)
 from skdp.release import Conditional, NetworkDensity, NetworkModel
-from skdp.release.models import network_density
+from skdp.release.models import network_model
 from skdp.release.models.network_model import _choose, draw_network_given
 from skdp.rows import CountTable
 
@@ -399,11 +406,11 @@ def test_elimination_agrees_with_brute_force(seed):
     np.testing.assert_allclose(density.joint((2, 1), weights), margin(product, (2, 1)), atol=1e-12)
 
 
-@pytest.mark.parametrize("cells", [network_density.MOST_CELLS, 100, 0])
+@pytest.mark.parametrize("cells", [network_model.MOST_CELLS, 100, 0])
 def test_answers_exact_and_from_rows(cells, monkeypatch):
     model = NetworkModel(random_network(3), 1000.0)
     whole = full_table(model.density)
-    monkeypatch.setattr(network_density, "MOST_CELLS", cells)
+    monkeypatch.setattr(network_model, "MOST_CELLS", cells)
     rng = np.random.default_rng(0)
     queries = [{}]
     for n_axes in (1, 2, 3, 6):
@@ -453,7 +460,7 @@ def test_rows_follow_the_network():
 @pytest.mark.parametrize("exact", [True, False])
 def test_rows_under_a_condition(exact, monkeypatch):
     if not exact:
-        monkeypatch.setattr(network_density, "MOST_CELLS", 0)
+        monkeypatch.setattr(network_model, "MOST_CELLS", 0)
     model = NetworkModel(random_network(2, zeros=True), 100.0)
     weights = {2: np.array([0, 1, 0.2, 0]), 5: np.array([0.5, 0, 1])}
     law = full_table(model.density) * weights[2].reshape(-1, 1, 1, 1) * weights[5]
@@ -465,7 +472,7 @@ def test_rows_under_a_condition(exact, monkeypatch):
 @pytest.mark.parametrize("exact", [True, False])
 def test_rows_given_some_codes(exact, monkeypatch):
     if not exact:
-        monkeypatch.setattr(network_density, "MOST_CELLS", 0)
+        monkeypatch.setattr(network_model, "MOST_CELLS", 0)
     model = NetworkModel(random_network(4), 100.0)
     whole = full_table(model.density)
     known = np.full((24_000, len(SHAPE)), -1)
@@ -488,7 +495,7 @@ def test_rows_given_some_codes(exact, monkeypatch):
 @pytest.mark.parametrize("exact", [True, False])
 def test_conditions_of_probability_zero(exact, monkeypatch):
     if not exact:
-        monkeypatch.setattr(network_density, "MOST_CELLS", 0)
+        monkeypatch.setattr(network_model, "MOST_CELLS", 0)
     first = Conditional(0, (), (), np.array([[1.0, 0.0]]))
     second = Conditional(1, (0,), (None,), np.array([[1.0, 0.0], [0.5, 0.5]]))
     model = NetworkModel(NetworkDensity((2, 2), [first, second]), 5.0)

@@ -12,7 +12,7 @@ import pytest
 import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
 from skdp.__main__ import main
-from skdp.domain.binning.lattice import exponent_edges
+from skdp.domain.binning.bins import exponent_edges
 from skdp.exceptions import DomainError
 from skdp.kernels.ranges import TUNING, find_range
 

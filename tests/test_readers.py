@@ -20,7 +20,7 @@ import skdp
 from skdp import Categorical, Date, Datetime, Domain, Numeric
 from skdp.__main__ import main
 from skdp._cli import sources
-from skdp._cli.progress import Progress
+from skdp._cli.outputs import Progress
 from skdp._cli.sources import open_source
 from skdp.domain.values import number_written
 

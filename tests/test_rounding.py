@@ -17,10 +17,18 @@ from skdp import Categorical, Domain, Numeric, Synopsis
 from skdp.__main__ import main
 from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
 from skdp.release.models.box_model import spread_evenly
-from skdp.release.models.pivotal import count_records, similar_first
-from skdp.release.models.rounding import round_line, round_lines, round_table, shuffled_line
-from skdp.release.models.strata import deal, places, sort_within
-from skdp.release.models.tree_given import GivenTree
+from skdp.release.models.rounding import (
+    count_records,
+    deal,
+    places,
+    round_line,
+    round_lines,
+    round_table,
+    shuffled_line,
+    similar_first,
+    sort_within,
+)
+from skdp.release.models.tree_density import GivenTree
 from skdp.release.models.tree_model import round_tree, swap_codes
 
 SLACK = 1e-6

@@ -33,7 +33,7 @@ from skdp.release import (
 )
 from skdp.release import synopsis as release_synopsis
 from skdp.release.models import box_model, intervals
-from skdp.release.statistics import answers as release_answers
+from skdp.release.statistics import estimates as release_answers
 
 DOMAIN = Domain(
     {
@@ -450,7 +450,7 @@ def test_noise_intervals_cover_and_are_not_wider_than_needed(ends, epsilon, leve
 def test_four_blocks_have_the_published_half_width():
     # Weights 1, 1, .4, .2 at epsilon 1: exact 4.28, order statistic 4.54, Chernoff 7.28 for
     # continuous noise; the discrete noise has almost the same law.
-    from skdp.release.models.noise import _simulated_quantile, chernoff
+    from skdp.release.models.intervals import _simulated_quantile, chernoff
 
     w, e, n = np.array([1.0, 0.4, 0.2]), np.ones(3), np.array([2, 1, 1])
     assert chernoff(w, w, e, n, 0.025) == pytest.approx(7.28, rel=0.03)
@@ -482,7 +482,7 @@ def test_equal_queries_have_equal_intervals_and_levels_are_nested(small):
 @pytest.mark.parametrize("n_boxes", [1, 3, 40])
 def test_quantiles_of_slanted_noise(low, high, n_boxes):
     # 100,000 fresh draws; each assertion fails with probability below 1e-6 for the right law.
-    from skdp.release.models.noise import _simulated_quantile, chernoff, noise_quantile
+    from skdp.release.models.intervals import _simulated_quantile, chernoff, noise_quantile
 
     alpha, epsilon, n_trials = 0.05, Fraction(1, 10), 100_000
     drawn = float(dyadic_floor(epsilon))

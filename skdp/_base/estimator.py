@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+import html
+import numbers
 import sys
 import warnings
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self, cast
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._random import Journal, NoiseSource, Tape, noise_source, warn_after_charge
 from .._validation import as_epsilon, as_integer, check_choice, split_epsilon
-from ..accounting import PrivacyLoss, charge
+from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..domain import FEW_BINS, Domain, Identifier
 from ..exceptions import RecordsLostError
 from ..mechanisms import discrete_laplace
@@ -32,11 +35,194 @@ from ..rows import (
     build_frame,
     select_columns,
 )
-from .published import Published
-from .seeds import HidesSeed
-from .shown import ShowsPrivacy
 
-__all__ = ["SKIPPED_SHARE", "PrivateEstimator", "warn_of_emptiness"]
+__all__ = [
+    "SKIPPED_SHARE",
+    "HidesSeed",
+    "PrivateEstimator",
+    "Published",
+    "Seed",
+    "ShowsPrivacy",
+    "as_seed",
+    "for_travel",
+    "warn_of_emptiness",
+]
+
+# --- seeds of private noise are hidden: anyone who knows one can subtract the noise
+
+
+class Seed(int):
+    """The seed of private noise: an integer whose repr hides its value.
+
+    Pipelines, searches and notebooks print the parameters of the estimators inside them.
+    """
+
+    def __repr__(self) -> str:
+        return "<seeded: no guarantee>"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> tuple[type[Seed], tuple[int]]:
+        return Seed, (int(self),)
+
+    # As for an int: clone() compares parameters by identity.
+    def __copy__(self) -> Seed:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Seed:
+        return self
+
+
+class HidesSeed:
+    """Keeps an integer ``random_state``, which draws private noise, as a `Seed`."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "random_state":
+            value = as_seed(value)
+        super().__setattr__(name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Files of other libraries hold a plain number.
+        if "random_state" in state:
+            state = {**state, "random_state": as_seed(state["random_state"])}
+        # Some base classes have none, and object has none.
+        getattr(super(), "__setstate__", self.__dict__.update)(state)
+
+
+def as_seed(value: Any) -> Any:
+    """``value``, as a `Seed` if it is an integer."""
+    known = isinstance(value, bool | np.bool_ | Seed)
+    return Seed(value) if isinstance(value, numbers.Integral) and not known else value
+
+
+# --- the state of a fitted estimator when it is copied or stored: no ledger, no seed of noise
+
+
+def for_travel(value: Any) -> Any:
+    """``value`` of a fitted estimator's state, without ledgers and without seeds of noise.
+
+    A release may be published. So its state contains neither the ledger, which is replaced by a
+    stand-in that refuses charges, nor the seed, with which the noise could be subtracted.
+
+    Parameters
+    ----------
+    value : object
+        A parameter, an estimator, or a dict, list or tuple of them.
+    """
+    if isinstance(value, PrivacyLedger):
+        return value.detached()
+    if isinstance(value, Seed | NoiseSource):
+        return None
+    if type(value) is dict:
+        return {key: for_travel(one) for key, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(for_travel(one) for one in value)
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        params = value.get_params(deep=True)
+        left = {
+            key: for_travel(one)
+            for key, one in params.items()
+            if isinstance(one, PrivacyLedger | Seed | NoiseSource)
+        }
+        return clone(value).set_params(**left) if left else value
+    return value
+
+
+class _Kept:
+    """A parameter in the state of a fitted estimator: whole in memory, `for_travel` elsewhere."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy.deepcopy(self.value, memo)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"value": for_travel(self.value)}
+
+
+class Published:
+    """Copies keep the ledger of a fitted estimator; its pickles, which may be published, do not.
+
+    A copy in memory, deep or not, may fit again and must pay for it. Before the fit, a pickle keeps
+    ledger and seed: both are needed where the fit will run.
+    """
+
+    # Fitted attributes in which parameters are repeated.
+    _repeats: tuple[str, ...] = ()
+
+    get_params: Any  # of the estimator that this is mixed into
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Deep copies use this method too. Wrappers that pass attributes on, such as
+        # FrozenEstimator, would find a __deepcopy__ of the wrapped estimator and lose the wrapper.
+        state = cast(dict[str, Any], super().__getstate__())
+        if "privacy_loss_" in state:
+            names = {*self.get_params(deep=False), *self._repeats}
+            state = {k: _Kept(v) if k in names else v for k, v in state.items()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = {k: v.value if isinstance(v, _Kept) else v for k, v in state.items()}
+        super().__setstate__(state)  # type: ignore[misc]  # of the estimator
+
+    def __copy__(self) -> Self:
+        # Not through __getstate__, which is for travel.
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+
+# --- what notebooks show above an estimator: what a fit will spend, or has spent
+
+# Fitted attributes that repeat what was declared.
+_PUBLIC_FACTS = {"privacy_loss_", "n_features_in_", "feature_names_in_", "domain_", "classes_"}
+
+
+def privacy_html(estimator: Any) -> str:
+    """What a notebook shows above an estimator: what was spent, on what, and what is public."""
+    loss = getattr(estimator, "privacy_loss_", None)
+    if loss is None:
+        return f"<div>Not fitted; {html.escape(estimator._price_text())}</div>"
+    released = sorted(
+        name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")
+    )
+    ours = [name for name in released if name not in _PUBLIC_FACTS]
+    public = [
+        name
+        for name in ("domain", "bounds", "target", "classes", "n_samples", "target_range")
+        if getattr(estimator, name, None) is not None
+    ]
+    return (
+        f"<div>{loss._repr_html_()}<small>public: parameters"
+        f"{html.escape(' (' + ', '.join(public) + ')' if public else '')}; "
+        f"released: {html.escape(', '.join(ours))}</small></div>"
+    )
+
+
+class ShowsPrivacy:
+    """Notebooks show what was spent above scikit-learn's diagram."""
+
+    epsilon: Any  # of the estimator that this is mixed into
+
+    def _price(self) -> Fraction | None:
+        """What a fit will spend; None where it is not known beforehand."""
+        return as_epsilon(self.epsilon)
+
+    def _price_text(self) -> str:
+        try:
+            price = self._price()
+        except (TypeError, ValueError) as error:
+            return f"a fit will refuse: {error}"
+        if price is None:
+            return "what a fit will spend is not known."
+        return f"a fit will spend \u03b5 = {float(price):g}."
+
+    def _repr_html_(self) -> str:
+        return privacy_html(self) + estimator_html_repr(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
 # Not empty once this process was told that a release without a ledger is recorded nowhere.

@@ -9,7 +9,6 @@
 ``domains``     ``domain skeleton | from-schema | check | describe | diff``; files of domains
 ``methods``     names of the synthesizers, and what a release of marginals should serve
 ``sources``     the file of records: CSV, each line parsed by itself, Excel or Parquet
-``outputs``     files that are written whole or not at all
-``progress``    what a command is doing, and errors of records, without a word of them
+``outputs``     files written whole or not at all; what a command is doing, without a record
 ==============  ===================================================================================
 """

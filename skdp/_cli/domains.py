@@ -18,8 +18,7 @@ from ..domain import Domain, structure_from_data
 from ..domain.schemas.build import load_text
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..rows import UNFIT, as_frame
-from .outputs import write_text
-from .progress import Progress, read
+from .outputs import Progress, read, write_text
 from .sources import Declared, header_of, open_source, open_table
 
 __all__ = [

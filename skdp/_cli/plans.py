@@ -11,13 +11,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
+from .._arrays import used_attributes
 from .._validation import as_epsilon
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..kernels.dpcube import MOST_CELLS
 from ..kernels.grid import grid_sides, grid_size
 from ..kernels.hdpview import hdpview_parameters
-from ..kernels.views import Asked, Rules, division_of, used_attributes
+from ..kernels.views import Asked, Rules, division_of
 from ..kernels.views.ladders import column_plan
 from ..mechanisms import discrete_laplace_variance
 from ..release import SKIPPED

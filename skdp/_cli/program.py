@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Self
 
 from ..exceptions import BudgetExceededError, LedgerError, RecordsLostError
-from .progress import Withheld
+from .outputs import Withheld
 
 __all__ = ["main"]
 

@@ -23,7 +23,7 @@ from ..release.files import read_archive, write_archive
 from . import outputs
 from .domains import read_domain
 from .methods import estimator_of, number, workload_file
-from .progress import Progress, Withheld, read
+from .outputs import Progress, Withheld, read
 from .sources import Source, no_records, open_source
 
 __all__ = ["release"]

@@ -25,7 +25,7 @@ import pandas as pd
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..domain.values import number_written
 from ..rows import UNFIT, ParquetFile, is_parquet_file, is_parquet_name
-from .progress import Progress
+from .outputs import Progress
 
 __all__ = [
     "LONGEST_LINE",

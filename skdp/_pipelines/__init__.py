@@ -8,8 +8,7 @@
 `verdicts`             estimators of skdp, and unknown ones
 `walk`                 the walk over steps, which goes by class to a visitor
 `fits`                 how often composites fit
-`foreign`              visitors of estimators of other libraries, and of wrappers; what was paid for
-`composites`           visitors of pipelines, columns, unions, votes, frozen estimators, searches
+`composites`           visitors of pipelines, unions, searches, and of what other libraries define
 =====================  ============================================================================
 
 Each imports only those above it.
@@ -17,8 +16,8 @@ Each imports only those above it.
 
 from __future__ import annotations
 
-# Imported because they register visitors.
-from . import composites, foreign  # noqa: F401
+# Imported because it registers visitors.
+from . import composites  # noqa: F401
 from .carried import carries, shared_generators
 from .fits import has_secret_folds, n_folds
 from .origin import library, replaced

@@ -5,11 +5,8 @@ people, whichever columns it uses.
 
 ===============  ===================================================================================
 ``_loss``        `PrivacyLoss`: an exact epsilon with named parts
-``_entries``     one charge, and the rules for the next one
-``_ledger``      `PrivacyLedger`: budget and charges of one data set
-``_stores``      charges in memory, prepaid, or without a ledger
-``_file_store``  charges in an SQLite file
-``_views``       charges as a table, as HTML, as a picture
+``_ledger``      `PrivacyLedger`: budget and charges of one data set, also as table and picture
+``_stores``      one charge, the rules for the next; charges in memory, prepaid, in an SQLite file
 ===============  ===================================================================================
 """
 

@@ -1,18 +1,513 @@
-"""The stores of a ledger that are not files: detached, in memory, and prepaid."""
+"""The store of a ledger in an SQLite file, which several processes may share."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
 import os
+import sqlite3
+import stat
 import threading
-from dataclasses import replace
+import uuid
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
 from .._random import process_mark
-from ..exceptions import LedgerError
-from ._entries import Entry, booked, refuse_other_unit
-from ._file_store import FileStore
+from .._validation import as_epsilon
+from ..exceptions import BudgetExceededError, LedgerError
+from ._loss import PrivacyLoss, exact_text, short_text
+
+# --- one charge of a ledger, the unit of privacy it protects, and the rules for the next charge
+
+RECORD, PERSON = "record", "person"
+# What a charge says of itself beside its name: free text; the source of the records as given; the
+# class that made the release; a hash of the domain; and what its guarantee assumes of the source.
+ABOUT = ("purpose", "source", "estimator", "domain", "assumes")
+# Suffix by which earlier versions marked the name of a charge that protects a person.
+OLD_MARK = ", unit: person"
+# Largest denominator of what was spent, and the part of a charge that rounding adds: less than
+# 1e-60.
+_FINEST = 10**60
+_ROUNDING = "rounding"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One recorded charge.
+
+    ``about`` says what it was for, in texts with the keys of `ABOUT`. ``reserve`` is the epsilon
+    that must be left after it, for what the same release will charge next; it is not recorded.
+    ``unit`` is what the loss protects, a record or a person. It is the unit of ``loss``, except
+    in files of earlier versions, which did not store the bound on the records of a person.
+    """
+
+    time: str
+    name: str
+    loss: PrivacyLoss
+    process: int
+    unit: str
+    about: Mapping[str, str] = field(default_factory=dict)
+    reserve: Fraction = Fraction(0)
+
+
+def new_entry(
+    name: str,
+    loss: PrivacyLoss,
+    about: Mapping[str, str] | None = None,
+    reserve: Fraction = Fraction(0),
+) -> Entry:
+    """A charge made now, by this process."""
+    told = {"assumes": loss.assumes, **(about or {})}
+    told = {key: value for key, value in told.items() if value}
+    wrong = [key for key, value in told.items() if key not in ABOUT or not isinstance(value, str)]
+    if wrong:
+        raise TypeError(
+            f"about takes texts for {', '.join(ABOUT)}, got {wrong[0]!r}: {told[wrong[0]]!r}."
+        )
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    unit = RECORD if loss.max_contributions is None else PERSON
+    return Entry(now, name, loss, os.getpid(), unit, told, reserve)
+
+
+def total_of(entries: tuple[Entry, ...]) -> Fraction:
+    """Epsilon of all charges."""
+    return sum((entry.loss.epsilon for entry in entries), Fraction(0))
+
+
+def by_unit(entries: tuple[Entry, ...]) -> dict[str, Fraction]:
+    """What was spent on each unit of privacy, in the order of the first charges."""
+    spent: dict[str, Fraction] = {}
+    for entry in entries:
+        spent[entry.unit] = spent.get(entry.unit, Fraction(0)) + entry.loss.epsilon
+    return spent
+
+
+def subtotals(entries: tuple[Entry, ...]) -> str:
+    """The unit of privacy of what was spent, if it is not a record."""
+    spent = by_unit(entries)
+    if len(spent) > 1:
+        parts = " and ".join(f"{short_text(value)} per {unit}" for unit, value in spent.items())
+        return f"{parts}, which do not add up"
+    return "per person" if PERSON in spent else ""
+
+
+def refuse_other_unit(entry: Entry) -> NoReturn:
+    """Refuse a charge for a person in a ledger of records, or the reverse.
+
+    Epsilon for a record does not bound the loss of a person with many records, so the sum of the
+    two would be a bound for neither unit.
+    """
+    other = PERSON if entry.unit == RECORD else RECORD
+    raise LedgerError(
+        f"The charge {entry.name!r} protects one {entry.unit}, but this ledger holds charges that "
+        f"protect one {other}. The two do not add up. Nothing was spent. Keep a ledger for each "
+        "unit of privacy, or bound the contributions of all releases (max_contributions= and "
+        "unit=). If each person has at most m records, a release that costs a "
+        "record epsilon costs a person m * epsilon: "
+        "charge(name, PrivacyLoss(m * epsilon, max_contributions=m))."
+    )
+
+
+def booked(total: Fraction | None, spent: Fraction, entry: Entry) -> tuple[Fraction, Entry]:
+    """Total spent after a charge, and the charge as it is recorded.
+
+    Sums of fractions with different denominators grow without bound. Where the denominator of the
+    sum exceeds `_FINEST`, the sum is rounded up, though not beyond the total, and the charge is
+    recorded as larger by the difference. The noise of the release stays that of what was asked.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the budget does not cover the charge.
+    """
+    asked = entry.loss.epsilon
+    after = spent + asked
+    if total is not None and after + entry.reserve > total:
+        raise BudgetExceededError(asked + entry.reserve, total - spent, total)
+    if after.denominator <= _FINEST:
+        return after, entry
+    exact, after = after, Fraction(math.ceil(after * _FINEST), _FINEST)
+    if total is not None:
+        after = min(after, total - entry.reserve)
+    loss = entry.loss
+    parts = dict(loss.parts)
+    parts[_ROUNDING] = parts.get(_ROUNDING, Fraction(0)) + after - exact
+    loss = PrivacyLoss(
+        after - spent, parts, seeded=loss.seeded, max_contributions=loss.max_contributions
+    )
+    return after, replace(entry, loss=loss)
+
+
+class FileStore:
+    """Charges in an SQLite file, shared by all processes that know its path.
+
+    Every operation opens its own connection: nothing is carried through a fork, between threads
+    or in a pickle. The file is opened through SQLite only, because closing any
+    handle of a file drops all POSIX locks that the process holds on it.
+    """
+
+    # "skdp" in ASCII; kept in the header of the file.
+    APPLICATION_ID = 0x736B6470
+    # Version 1 had no unit, max_contributions and token, version 2 no about. They are read as they
+    # are, and become version 3 with their next charge.
+    SCHEMA_VERSION = 3
+    BUSY_SECONDS = 10.0
+
+    # The newest charge that was seen in the file: its columns as `_read_newest` gives them.
+    _last: tuple[Any, ...] | None = None
+
+    def __init__(self, path: Path, total: Fraction | None, name: str | None) -> None:
+        self.path = path
+        self._header: tuple[str, Fraction] | None = None
+        create = self._to_create(total)
+        with self._connect("rwc" if create else self._read_mode()) as connection:
+            if create and total is not None:
+                connection.execute("BEGIN IMMEDIATE")
+                # Under the lock: another process may have been faster.
+                if path.stat().st_size == 0:
+                    self._write_schema(connection, total, name)
+                connection.execute("COMMIT")
+            self.total, self.name = self._read_header(connection)
+            self._check_balance(connection)
+            self._refuse_other_total(total)
+            if self.name is None and name is not None and not self._read_only_path():
+                # The first name given to a ledger stays.
+                connection.execute("UPDATE ledger SET name = ? WHERE name IS NULL", (name,))
+                self.total, self.name = self._read_header(connection)
+        if name is not None and name != self.name:
+            known = "an unnamed data set" if self.name is None else f"the data set {self.name!r}"
+            warnings.warn(
+                f"The ledger at {str(path)!r} belongs to {known}, but was opened for {name!r}. "
+                "Use one ledger for each data set; what is charged now is charged to the old one.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _to_create(self, total: Fraction | None) -> bool:
+        """Whether there is no ledger yet; LedgerError if there can be none."""
+        path = self.path
+        if path.exists() and not path.is_file():
+            kind = "directory" if path.is_dir() else "device"
+            raise LedgerError(
+                f"{str(path)!r} is a {kind}; a ledger is a file. Nothing was spent. Give the "
+                "path of a file."
+            )
+        if path.exists() and path.stat().st_size > 0:
+            return False
+        if total is None:
+            raise LedgerError(
+                f"There is no ledger at {str(path)!r}. To start one, give the total budget: "
+                "PrivacyLedger(epsilon, path=...)."
+            )
+        self._refuse_read_only()
+        return True
+
+    def _check_balance(self, connection: sqlite3.Connection) -> None:
+        """Refuse a damaged file, or one whose balance is not the sum of its charges."""
+        check = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if check != "ok":
+            raise self._damaged(check)
+        # One transaction: no charge may come between the two readings.
+        connection.execute("BEGIN")
+        entries = self._read_entries(connection)
+        balance = self._read_spent(connection)
+        self._last = self._read_newest(connection)
+        connection.execute("COMMIT")
+        summed = total_of(entries)
+        if summed != balance:
+            raise self._damaged(f"its charges sum to {summed}, its balance says {balance}")
+
+    def _refuse_other_total(self, total: Fraction | None) -> None:
+        if total is not None and total != self.total:
+            raise ValueError(
+                f"The ledger at {str(self.path)!r} has the total epsilon="
+                f"{exact_text(self.total)}, but epsilon={exact_text(total)} was given. The budget "
+                "of a data set is decided once: leave epsilon out to use the ledger as it is."
+            )
+
+    _NEW_COLUMNS = (
+        f"unit TEXT NOT NULL DEFAULT '{RECORD}'",
+        "max_contributions INTEGER",
+        "token TEXT NOT NULL DEFAULT ''",
+        "about TEXT NOT NULL DEFAULT '{}'",
+    )
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        """Bring a file of an earlier version to this one, within the transaction of a charge."""
+        first = self._version(connection) == 1
+        for column in self._NEW_COLUMNS if first else self._NEW_COLUMNS[-1:]:
+            connection.execute(f"ALTER TABLE charges ADD COLUMN {column}")
+        if first:
+            connection.execute(
+                "UPDATE charges SET unit = ? WHERE substr(name, -?) = ?",
+                (PERSON, len(OLD_MARK), OLD_MARK),
+            )
+        connection.execute(f"PRAGMA user_version = {self.SCHEMA_VERSION}")
+
+    def _write_schema(
+        self, connection: sqlite3.Connection, total: Fraction, name: str | None
+    ) -> None:
+        connection.execute(f"PRAGMA application_id = {self.APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {self.SCHEMA_VERSION}")
+        connection.execute(
+            "CREATE TABLE ledger (identity TEXT NOT NULL, total TEXT NOT NULL, name TEXT, "
+            "created TEXT NOT NULL)"
+        )
+        # Append-only; `spent` is the running sum, so that a charge need not add up all rows.
+        connection.execute(
+            "CREATE TABLE charges (id INTEGER PRIMARY KEY, time TEXT NOT NULL, "
+            "name TEXT NOT NULL, epsilon TEXT NOT NULL, parts TEXT NOT NULL, "
+            "seeded INTEGER NOT NULL, process INTEGER NOT NULL, spent TEXT NOT NULL, "
+            f"{', '.join(self._NEW_COLUMNS)})"
+        )
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        connection.execute(
+            "INSERT INTO ledger VALUES (?, ?, ?, ?)", (uuid.uuid4().hex, str(total), name, created)
+        )
+
+    def charge(self, entry: Entry) -> None:
+        self._refuse_read_only()
+        with self._connect("rw") as connection:
+            # The write lock is taken before the balance is read: no other charge can come
+            # between the check and the entry.
+            connection.execute("BEGIN IMMEDIATE")
+            self._read_header(connection)
+            self._refuse_older_copy(connection)
+            if self._version(connection) < self.SCHEMA_VERSION:
+                self._migrate(connection)
+            differs = "SELECT 1 FROM charges WHERE unit != ? LIMIT 1"
+            if connection.execute(differs, (entry.unit,)).fetchone():
+                refuse_other_unit(entry)
+            after, entry = booked(self.total, self._read_spent(connection), entry)
+            loss = entry.loss
+            epsilon, balance, *parts = self._texts(loss.epsilon, after, *loss.parts.values())
+            connection.execute(
+                "INSERT INTO charges (time, name, epsilon, parts, seeded, process, spent, unit, "
+                "max_contributions, token, about) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    entry.time,
+                    entry.name,
+                    epsilon,
+                    json.dumps(dict(zip(loss.parts, parts, strict=True))),
+                    int(loss.seeded),
+                    entry.process,
+                    balance,
+                    entry.unit,
+                    loss.max_contributions,
+                    uuid.uuid4().hex,
+                    json.dumps(dict(entry.about)),
+                ),
+            )
+            newest = self._read_newest(connection)
+            connection.execute("COMMIT")
+            self._last = newest
+
+    def _texts(self, *values: Fraction) -> list[str]:
+        """Fractions as the file holds them."""
+        try:
+            return [str(value) for value in values]
+        except ValueError as error:
+            raise LedgerError(
+                f"The ledger at {str(self.path)!r} cannot hold this charge: it, or the sum that "
+                "earlier versions of skdp left in the ledger, is a fraction of more digits than "
+                "Python writes. Nothing was spent. Round the charge up, or start a new ledger with "
+                "what is left of the budget, rounded down."
+            ) from error
+
+    def spent(self) -> Fraction:
+        with self._reading() as connection:
+            return self._read_spent(connection)
+
+    def entries(self) -> tuple[Entry, ...]:
+        with self._reading() as connection:
+            return self._read_entries(connection)
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._connect(self._read_mode()) as connection:
+            connection.execute("BEGIN")
+            self._read_header(connection)
+            self._refuse_older_copy(connection)
+            yield connection
+            self._last = self._read_newest(connection)
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        return version
+
+    def _read_newest(
+        self, connection: sqlite3.Connection, row: int | None = None
+    ) -> tuple[Any, ...] | None:
+        """The columns that identify the newest charge, or the charge of a row."""
+        token = "token" if self._version(connection) > 1 else "''"
+        which = "ORDER BY id DESC LIMIT 1" if row is None else "WHERE id = ?"
+        found: tuple[Any, ...] | None = connection.execute(
+            f"SELECT id, time, name, epsilon, process, spent, {token} FROM charges {which}",
+            () if row is None else (row,),
+        ).fetchone()
+        return found
+
+    def _refuse_older_copy(self, connection: sqlite3.Connection) -> None:
+        """Refuse a file that has lost the newest charge that was seen in it."""
+        last = self._last
+        if last is not None and self._read_newest(connection, last[0]) != last:
+            raise LedgerError(
+                f"The ledger at {str(self.path)!r} has lost the charge {last[2]!r} of "
+                f"{last[1][:19]} UTC, which was seen in it: an older copy of the file was put "
+                "back, or the charge was deleted or edited. Nothing was spent now, but what "
+                "was spent since that copy was made stays spent. Restore the newest copy. If there "
+                "is none, open the ledger again and charge what it has lost."
+            )
+
+    def _read_entries(self, connection: sqlite3.Connection) -> tuple[Entry, ...]:
+        version = self._version(connection)
+        units = "unit, max_contributions" if version > 1 else "NULL, NULL"
+        about = "about" if version > 2 else "'{}'"
+        rows = connection.execute(
+            f"SELECT time, name, epsilon, parts, seeded, process, {units}, {about} FROM charges "
+            "ORDER BY id"
+        ).fetchall()
+        try:
+            return tuple(
+                Entry(
+                    time,
+                    name,
+                    PrivacyLoss(
+                        Fraction(epsilon),
+                        {part: Fraction(value) for part, value in json.loads(parts).items()},
+                        seeded=bool(seeded),
+                        max_contributions=most,
+                    ),
+                    process,
+                    unit or (PERSON if name.endswith(OLD_MARK) else RECORD),
+                    json.loads(told),
+                )
+                for time, name, epsilon, parts, seeded, process, unit, most, told in rows
+            )
+        except (ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
+            raise self._damaged(error) from error
+
+    def _read_header(self, connection: sqlite3.Connection) -> tuple[Fraction, str | None]:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        if application != self.APPLICATION_ID:
+            raise LedgerError(
+                f"{str(self.path)!r} is not a ledger of skdp: it is empty or belongs to other "
+                "software. It was left as it is and nothing was spent. Give another path."
+            )
+        version = self._version(connection)
+        if not 1 <= version <= self.SCHEMA_VERSION:
+            raise LedgerError(
+                f"The ledger at {str(self.path)!r} has format {version}; this version of skdp "
+                f"knows formats up to {self.SCHEMA_VERSION}. Update skdp. Nothing was spent."
+            )
+        rows = connection.execute("SELECT total, name, identity FROM ledger").fetchall()
+        try:
+            [(text, name, identity)] = rows
+            total = as_epsilon(Fraction(text))
+        except (ValueError, TypeError, ZeroDivisionError) as error:
+            raise self._damaged(error) from error
+        if self._header not in (None, (identity, total)):
+            raise LedgerError(
+                f"The file {str(self.path)!r} is no longer the ledger that was opened: it was "
+                "replaced or its total was edited. Nothing was spent. If that was intended, "
+                "open it again."
+            )
+        self._header = (identity, total)
+        return total, name
+
+    def _read_spent(self, connection: sqlite3.Connection) -> Fraction:
+        row = connection.execute("SELECT spent FROM charges ORDER BY id DESC LIMIT 1").fetchone()
+        try:
+            return Fraction(row[0]) if row else Fraction(0)
+        except (ValueError, TypeError, ZeroDivisionError) as error:
+            raise self._damaged(error) from error
+
+    @contextlib.contextmanager
+    def _connect(self, mode: str) -> Iterator[sqlite3.Connection]:
+        """Open for one operation; every failure of SQLite becomes a LedgerError."""
+        connection = None
+        try:
+            # isolation_level=None: transactions are begun and ended explicitly here.
+            connection = sqlite3.connect(
+                f"{self.path.as_uri()}?mode={mode}",
+                uri=True,
+                timeout=self.BUSY_SECONDS,
+                isolation_level=None,
+            )
+            # FULL, and the directory too: once COMMIT returns, not even a power cut gives the
+            # budget back.
+            connection.execute("PRAGMA synchronous = EXTRA")
+            yield connection
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+        finally:
+            # An open transaction is rolled back by closing.
+            if connection is not None:
+                connection.close()
+
+    def _explain(self, error: sqlite3.Error) -> LedgerError:
+        kind = getattr(error, "sqlite_errorname", None) or ""
+        where = f"ledger at {str(self.path)!r}"
+        if kind.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return LedgerError(
+                f"The {where} has been locked by another process for more than "
+                f"{self.BUSY_SECONDS:g} seconds. Nothing was spent. Find out which program "
+                "keeps it open, and try again."
+            )
+        if kind.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+            return self._damaged(error)
+        if kind.startswith("SQLITE_CANTOPEN"):
+            return LedgerError(
+                f"Cannot open the {where}: it does not exist, or its directory is missing or "
+                f"may not be read. Nothing was spent. ({error})"
+            )
+        if kind.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
+            return self._read_only(self.path)
+        return LedgerError(f"Cannot use the {where}: {error}. Nothing was spent.")
+
+    def _damaged(self, reason: object) -> LedgerError:
+        return LedgerError(
+            f"{str(self.path)!r} is not a ledger of skdp, or it is damaged ({reason}). It was "
+            "left as it is and nothing was spent. Restore it from a backup, or give another path."
+        )
+
+    def _read_only(self, path: Path) -> LedgerError:
+        return LedgerError(
+            f"Cannot charge the ledger at {str(self.path)!r}: {str(path)!r} is read-only. "
+            "Nothing was spent. Make it writable, or use another ledger."
+        )
+
+    def _read_mode(self) -> str:
+        return "ro" if self._read_only_path() else "rw"
+
+    def _read_only_path(self) -> Path | None:
+        """Return the file or its directory (which holds SQLite's journal) if it is read-only."""
+        for path in (self.path, self.path.parent):
+            try:
+                mode = path.stat().st_mode
+            except OSError:
+                continue
+            # An administrator may write any file, but a file without any write permission was
+            # protected on purpose.
+            if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(
+                path, os.W_OK
+            ):
+                return path
+        return None
+
+    def _refuse_read_only(self) -> None:
+        path = self._read_only_path()
+        if path is not None:
+            raise self._read_only(path)
+
+
+# --- the stores of a ledger that are not files: detached, in memory, and prepaid
 
 
 class DetachedStore:

@@ -5,8 +5,7 @@ Everything here compares with exact records. The results are for the data owner 
 =================  =================================================================================
 ``_report``        `attack_report`: all attacks on one release, and on a copy of the records
 ``_canaries``      `canary_audit`: a lower bound on epsilon from one fit with planted rows
-``_scene``         the rows that are attacked, which of them are members, and the release
-``_attacks``       membership, exact matches, single rows, inferred values; guesses from scores
+``_attacks``       who is attacked; membership, exact matches, single rows, inferred values; guesses
 =================  =================================================================================
 """
 

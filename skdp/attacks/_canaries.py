@@ -19,9 +19,8 @@ from .._validation import as_epsilon
 from ..domain import Domain
 from ..exceptions import PrivacyLeakWarning
 from ..quality._frames import valid_codes
-from ._attacks import Guesses, confident_guesses, epsilon_lower_bound
+from ._attacks import Guesses, Scene, Target, confident_guesses, epsilon_lower_bound
 from ._report import NOT_PRIVATE, SCORES, OwnerOnly
-from ._scene import Scene, Target
 
 __all__ = ["CanaryAudit", "canary_audit"]
 

@@ -22,6 +22,9 @@ from ..exceptions import PrivacyLeakWarning
 from ..quality._frames import valid_codes
 from ._attacks import (
     Guesses,
+    Scene,
+    Target,
+    claim_of,
     confident_guesses,
     epsilon_lower_bound,
     exact_matches,
@@ -29,8 +32,8 @@ from ._attacks import (
     likelihood_ratio,
     nearest_neighbours,
     singled_out,
+    synopsis_of,
 )
-from ._scene import Scene, Target, claim_of, synopsis_of
 
 __all__ = [
     "NOT_PRIVATE",

@@ -14,7 +14,6 @@
 ``_cases_estimators``  cases of estimators and private scores
 ``_cases_pipelines``   cases of steps in front of a private one, which must be silent
 ``_library``           audits or replays all cases, and the reports as files
-``_result``            what results have in common
 =====================  =============================================================================
 """
 

@@ -16,11 +16,10 @@ from .._files import replacing, write_text
 
 # Imported because they register their cases in AUDITS.
 from . import _cases_estimators, _cases_pipelines  # noqa: F401
-from ._audit import AuditResult, audit, plot_audits
+from ._audit import AuditResult, Result, audit, plot_audits
 from ._cases import AUDITS, AuditCase
 from ._neighbours import CONTAINERS, ODD_VALUES, odd_pair
 from ._replay import ReplayResult, replay
-from ._result import Result
 
 __all__ = ["replay_library", "run_library"]
 

@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 
+# Trials a side and pair in the first round. The best quarter of the pairs (at least three) goes on
+# to a round of four times as many, and so on up to those of the audit.
+_PILOT = 40_000
 # Standard errors subtracted from the predicted bound of a pair: among many pairs in short runs, a
 # rare outcome makes one look revealing by chance.
 _CAUTION = 2.0
@@ -426,7 +429,6 @@ def find_neighbours(
     *,
     search: str | Iterable[tuple[Any, Any]] | None = None,
     n_trials: int = 1_000_000,
-    n_pilot: int = 40_000,
     confidence: float = 0.999,
     features: Callable[[Any], Any] | None = None,
     vectorised: bool = False,
@@ -448,9 +450,6 @@ def find_neighbours(
         Default: "records" if a data set is given.
     n_trials, confidence : int, float
         Those of the audit that follows: its size decides how rare an event may be.
-    n_pilot : int, default=40_000
-        Trials per side and pair in the first round. The best quarter of the pairs (at least three)
-        goes on to a round of four times as many trials, and so on up to `n_trials`.
     features, vectorised, sensitivity, n_jobs, verbose
         As in `audit`.
 
@@ -468,7 +467,7 @@ def find_neighbours(
             )
         search = "records"
     pairs = _pairs(search, dataset, sensitivity)
-    n_pilot = min(n_pilot, n_trials)
+    n_pilot = min(_PILOT, n_trials)
     while True:
         tried: list[NeighbourPair] = []
         for here, there in pairs:

@@ -25,8 +25,8 @@ from .._pipelines import ledgers
 from .._random import Tape, recording
 from .._validation import as_epsilon
 from ..exceptions import ReplayError
+from ._audit import Result, labelled
 from ._released import first_difference, independent, raised, released
-from ._result import Result, labelled
 from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
 
 __all__ = ["ReplayResult", "plot_replays", "replay"]

@@ -1,8 +1,7 @@
 """Publishing data for classification: one private grid, and a noisy count in each of its cells.
 
 ==============  ===================================================================================
-``grid``        `Grid`: the groups of codes of the predictors that are used
-``base``        what all such releases do: ``fit``, ``sample``, ``transform``, ``prepare``
+``base``        `Grid`: groups of codes; what such releases do: ``fit``, ``sample``, ``transform``
 ``privpfc``     `PrivPfCTransformer`, `PrivPfCClassifier`: one grid among many candidates
 ``diffgen``     `DiffGenTransformer` (DiffGen): top-down specialisation of taxonomies
 ``projection``  `ProjectedHistogramTransformer` (PPH): a histogram over few predictors
@@ -11,8 +10,8 @@
 The private selections are in `skdp.kernels`.
 """
 
+from .base import Grid
 from .diffgen import DiffGenTransformer
-from .grid import Grid
 from .privpfc import PrivPfCClassifier, PrivPfCTransformer
 from .projection import ProjectedHistogramTransformer
 

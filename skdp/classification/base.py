@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import pandas as pd
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +21,7 @@ from .._base import (
     without_label,
 )
 from .._random import sampling_generator
+from .._types import IntArray
 from .._validation import as_sample_size, check_choice
 from ..exceptions import DomainError
 from ..hierarchy import project_to_simplex
@@ -26,9 +30,66 @@ from ..mechanisms import discrete_laplace_variance
 from ..release.models.rounding import round_line, round_table, shuffled_line
 from ..release.sampling import METHODS
 from ..rows import Frame, Layout, count_rows, labels_like, read_rows
-from .grid import Grid, one_hot
 
-__all__ = ["GridRelease", "GridTransformer"]
+__all__ = ["Grid", "GridRelease", "GridTransformer", "one_hot"]
+
+# --- grid: a partition of the domain by groups of the codes of a few predictors
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A partition of the domain: the codes of some predictors merged into groups.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Predictors that the grid uses, in the order of the domain.
+    groups : tuple of ndarray of shape (n_codes,)
+        Group of each code of each of these predictors.
+    labels : tuple of tuple of str
+        Text for each group.
+    """
+
+    columns: tuple[str, ...]
+    groups: tuple[IntArray, ...]
+    labels: tuple[tuple[str, ...], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of groups of each predictor that is used."""
+        return tuple(len(labels) for labels in self.labels)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each group: the predictor, the group's number and its label.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        rows = [
+            (column, number, label)
+            for column, labels in zip(self.columns, self.labels, strict=True)
+            for number, label in enumerate(labels)
+        ]
+        return pd.DataFrame(rows, columns=["column", "group", "label"])
+
+    def __repr__(self) -> str:
+        parts = [f"{name}: {size}" for name, size in zip(self.columns, self.shape, strict=True)]
+        return f"Grid({', '.join(parts) or 'one cell'})"
+
+
+def one_hot(coordinates, shape):
+    """Indicators of the groups of each predictor; a constant column if there is no predictor."""
+    if not shape:
+        return np.ones((len(coordinates), 1))
+    result = np.zeros((len(coordinates), sum(shape)))
+    begin = 0
+    for position, size in enumerate(shape):
+        known = np.flatnonzero(coordinates[:, position] >= 0)
+        result[known, begin + coordinates[known, position]] = 1.0
+        begin += size
+    return result
+
 
 # Name of the one column of a grid that uses no predictor.
 _WHOLE = "all"

@@ -23,8 +23,7 @@ from ..kernels.privpfc import (
     select_grid,
 )
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
-from .base import GridRelease, GridTransformer
-from .grid import one_hot
+from .base import GridRelease, GridTransformer, one_hot
 
 __all__ = ["PrivPfCClassifier", "PrivPfCTransformer"]
 

@@ -1,13 +1,11 @@
 """Meta-estimators that train ordinary scikit-learn estimators on a private release.
 
 ==============  ====================================================================================
-``classifier``  `PrivateClassifier`, and the classifier where none is given
-``regressor``   `PrivateRegressor`
+``estimators``  `PrivateClassifier`, `PrivateRegressor`, and the classifier where none is given
 ``base``        what both share: release, train on the release (weighted, or unlabelled), predict
 ==============  ====================================================================================
 """
 
-from .classifier import PrivateClassifier
-from .regressor import PrivateRegressor
+from .estimators import PrivateClassifier, PrivateRegressor
 
 __all__ = ["PrivateClassifier", "PrivateRegressor"]

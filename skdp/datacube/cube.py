@@ -10,15 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import AnswersStatistics, PrivateEstimator, full_domain, match_rows, warn_of_emptiness
 from .._validation import check_choice, is_word
 from ..domain import Domain
-from ..domain.queries.conditions import with_names
+from ..domain.queries.text import with_names
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors
 from ..kernels import cuboids
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import Synopsis, parse
 from ..release.files import MOST_JSON, TupleKeys
-from ..release.statistics.answers import listed
-from ..release.statistics.confidence import Confidence
+from ..release.statistics.estimates import Confidence, listed
 from ..rows import LazyRows, count_rows
 from . import files, statistics, tables
 from .plan import CONSISTENCIES, CubePlan, as_names, as_order, check_names, names_of

@@ -10,17 +10,23 @@ from fractions import Fraction
 
 import numpy as np
 
-from .._names import free_name
+from .._validation import free_name
 from ..domain import Categorical, Domain, Numeric
 from ..exceptions import DomainError
 from ..kernels import cuboids
 from ..mechanisms._noise import BoundedGrid
 from ..release.queries import parse_parts
-from ..release.statistics.answers import answer_queries, answer_sums, means_of, sums_and_counts
 from ..release.statistics.column_values import Numbers, Selected
-from ..release.statistics.estimates import linear, telling_cuts
-from ..release.statistics.linear_errors import errors_of
-from ..release.statistics.sums import means_with_error, sums_with_error
+from ..release.statistics.estimates import (
+    answer_queries,
+    answer_sums,
+    errors_of,
+    linear,
+    means_of,
+    sums_and_counts,
+    telling_cuts,
+)
+from ..release.statistics.moments import means_with_error, sums_with_error
 from ..release.statistics.with_errors import count_results, mean_results, sum_results
 from ..rows import code_rows, weighted_tables
 

@@ -16,9 +16,8 @@ import pandas as pd
 from scipy.special import ndtri
 
 from .. import hierarchy
-from .._names import free_name
 from .._types import FloatArray
-from .._validation import as_integer, check_choice
+from .._validation import as_integer, check_choice, free_name
 from ..domain import Date, Datetime, Numeric
 from ..kernels import cuboids
 from ..release import Error

@@ -8,8 +8,7 @@ Each record is treated by itself, because an exception that depends on a value w
 membership question for free. Only the schema (columns and declared types) is checked with errors.
 
 ===============  ===================================================================================
-``domain``       `Domain`: records to codes and back
-``columns``      names and declarations of the columns of a domain
+``domain``       `Domain`: columns and their declarations; records to codes and back
 ``attribute``    what both kinds of columns share: codes, labels, levels
 ``numeric``      `Numeric`: a range, cut into bins
 ``binning``      how it is cut, and which numbers a bin holds
@@ -21,14 +20,11 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``identifiers``  `Identifier`: columns that are never measured
 ``rules``        rules between columns: declared, compiled, kept by drawn rows
 ``queries``      conditions on columns: parsed, as regions, joined by or and not
-``values``       numbers, categories and flags as they are declared
-``filling``      a column with drawn values in its gaps
-``data``         domains as JSON holds them
-``yaml_text``    domains as YAML
+``values``       numbers, categories and flags as they are declared; gaps filled with values
+``data``         domains as JSON and YAML hold them
 ``declaring``    methods of `Domain` for schemas, YAML and notebooks; domains read from data
 ``schemas``      domains from schemas in other formats, and skeletons of domains
-``shown``        a domain as a table that a person can read; what differs between two
-``report``       what a domain would do to the records of a frame
+``report``       what a domain would do to the records of a frame; a domain as a table; what differs
 ``doctor``       what a declaration misses in the records: not private
 ``reading``      how a domain gets at rows, without importing `skdp.rows`; `PublicTable`
 ===============  ===================================================================================

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,12 @@ from .._types import FloatArray
 from .._validation import check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .categorical import Categorical
-from .numeric import FEW_BINS, Numeric
+from .numeric import FEW_BINS, MOST_SINGLE, Numeric
 from .reading import Column, read
 from .values import MAX_INTEGER, as_int, is_missing, plain_category
 
 if TYPE_CHECKING:
-    from .domain import Domain
-    from .shown import DomainDifference
+    from .report import DomainDifference
 
 __all__ = ["Declaring"]
 
@@ -33,15 +32,18 @@ class Declaring:
 
     if TYPE_CHECKING:
 
+        def __init__(self, attributes: Any, *, structure: Any = (), inferred: bool = False) -> None:
+            """See `Domain`."""
+
         def to_json(self) -> str:
             """See `Domain`."""
 
         @classmethod
-        def from_json(cls, source: str | os.PathLike[str]) -> Domain:
+        def from_json(cls, source: str | os.PathLike[str]) -> Self:
             """See `Domain`."""
 
     @classmethod
-    def infer(cls, data: Any, *, bins: int = FEW_BINS) -> Domain:
+    def infer(cls, data: Any, *, bins: int = FEW_BINS) -> Self:
         """Read a domain from data. NOT private: for experiments with data that are public.
 
         Integers with at most 256 values between the smallest and the largest get one code each;
@@ -72,7 +74,7 @@ class Declaring:
         )
         frame = read(data)
         pairs = [(name, infer_attribute(frame.column(name), name, bins)) for name in frame.names]
-        return cls(pairs, inferred=True)  # type: ignore[call-arg, return-value]
+        return cls(pairs, inferred=True)
 
     def to_yaml(self) -> str:
         """The domain as YAML that a person can edit: the content of :meth:`to_json`, shortened.
@@ -99,12 +101,12 @@ class Declaring:
           categories: [F, M]
         <BLANKLINE>
         """
-        from .yaml_text import write_yaml
+        from .data import write_yaml
 
         return write_yaml(self.to_json())
 
     @classmethod
-    def from_yaml(cls, source: str | os.PathLike[str]) -> Domain:
+    def from_yaml(cls, source: str | os.PathLike[str]) -> Self:
         """Read what :meth:`to_yaml` wrote, with what a person changed. Only plain data are read.
 
         A bare word is text: ``no`` and ``2020-01-31`` need no quotes. Numbers, ``true``, ``false``
@@ -124,7 +126,7 @@ class Declaring:
         OSError
             If the file cannot be read.
         """
-        from .yaml_text import yaml_as_json
+        from .data import yaml_as_json
 
         return cls.from_json(yaml_as_json(source))
 
@@ -142,7 +144,7 @@ class Declaring:
         bins: int | str | Mapping[str, int | str] | None = None,
         structure: Any = (),
         **options: Any,
-    ) -> Domain:
+    ) -> Self:
         """Declare a domain by a schema in another format. No row is read.
 
         Parameters
@@ -208,7 +210,12 @@ class Declaring:
             "nullable": nullable,
             "bins": bins,
         }
-        return from_schema(source, format, given, structure, options)
+        found = from_schema(source, format, given, options)
+        return (
+            cls.from_json(found)
+            if isinstance(found, str)
+            else cls(found, structure=structure or ())
+        )
 
     @staticmethod
     def skeleton(source: Any, *, style: str = "python") -> str:
@@ -251,7 +258,7 @@ class Declaring:
         check_choice(style, "style", ("python", "yaml"))
         return skeleton(source, style)
 
-    def diff(self, other: Domain) -> DomainDifference:
+    def diff(self, other: Self) -> DomainDifference:
         """What differs in another domain; false if nothing does.
 
         Examples
@@ -262,7 +269,7 @@ class Declaring:
         """
         if not isinstance(other, Declaring):
             raise DomainError(f"diff compares with a Domain, got {type(other).__name__}.")
-        from .shown import difference
+        from .report import difference
 
         return difference(self, other)
 
@@ -276,18 +283,14 @@ class Declaring:
                     kind values  cells
         sex  Categorical   F, M      2
         """
-        from .shown import columns_table
+        from .report import columns_table
 
         return columns_table(self)
 
     def _repr_html_(self) -> str:
-        from .shown import html_page
+        from .report import html_page
 
         return html_page(self)
-
-
-# In an inferred domain, integers in a range of at most this size get one code each.
-_INFER_INTEGERS = 256
 
 
 def infer_attribute(column: Column, name: str, bins: int) -> Numeric | Categorical:
@@ -326,7 +329,7 @@ def _infer_numeric(values: FloatArray, name: str, bins: int) -> Numeric:
         raise _nothing_to_infer(name)
     low, high = float(present.min()), float(present.max())
     integers = bool((present == np.floor(present)).all())
-    if integers and high - low < _INFER_INTEGERS:
+    if integers and high - low < MOST_SINGLE:
         return Numeric(low, high, integer=True, nullable=missing)
     n_bins = as_int(bins, "bins")
     if integers and 1 <= n_bins <= high - low and (high - low) * n_bins < MAX_INTEGER:

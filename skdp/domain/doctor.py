@@ -21,10 +21,9 @@ from .._types import BoolArray, FloatArray
 from .categorical import Categorical
 from .clock import clock, date_form, moment
 from .dates import Date, Datetime
-from .numeric import Numeric
+from .numeric import MOST_SINGLE, Numeric
 from .rules.compiling import columns_named
 from .rules.declared import AtMost, Derived, MissingTogether, OnlyIf
-from .schemas.build import MOST_SINGLE
 from .schemas.skeleton import Draft
 from .values import is_missing, number_written, some
 

@@ -17,8 +17,9 @@ from .._types import CodeArray, FloatArray, IntArray
 from .._validation import as_number, is_word
 from ..exceptions import DomainError
 from .attribute import GUESSED
-from .binning.binned import Binned
 from .binning.bins import (
+    MOST_BINS,
+    Binned,
     EvenBins,
     check_even_integers,
     check_integer_bins,
@@ -26,23 +27,27 @@ from .binning.bins import (
     declared_edges,
     declared_range,
     declared_special,
+    exponent_edges,
     frozen,
+    lattice_edges,
     scale_edges,
 )
 from .binning.contents import Points, Spread
-from .binning.grids import Grid, declared_grid
-from .binning.lattice import MOST_BINS, exponent_edges, lattice_edges
-from .binning.scales import Linear, Scale, scale_of
+from .binning.scales import Grid, Linear, Scale, declared_grid, scale_of
 from .reading import Column, LazyColumn
 from .values import MAX_BINS, MAX_INTEGER, as_flag, as_int, digits
 
-__all__ = ["AUTO", "FEW_BINS", "Numeric"]
+__all__ = ["AUTO", "FEW_BINS", "MOST_SINGLE", "Numeric"]
 
 # Texts that say that nothing is there.
 _ABSENT = {"", "nan", "nat"}
 
 # Where a few bins are wanted and none are declared.
 FEW_BINS = 32
+
+# Integers in a range of at most this size get one code each where nobody gives bins, in schemas
+# and in domains read from data.
+MOST_SINGLE = 256
 AUTO = "auto"
 
 # Parameters that do not say where bins lie.

@@ -10,13 +10,11 @@ block, and the children of a node are consecutive. Wide trees are processed a le
 trees with about as many levels as nodes (chains) by plain loops. Nothing is recursive.
 
 =================  =================================================================================
-``_tree``          `Tree`: nodes as arrays, sums up and down; the fewest nodes of a query
-``_shapes``        perfect, balanced and other regular trees
+``_tree``          `Tree`: nodes as arrays, sums up and down; covers of a query; regular trees
 ``_budget``        workloads, and the share of epsilon of each node
 ``_measure``       noisy counts of all nodes; quantiles of sums of noise
-``_blue``          `Blue`: the best linear unbiased estimate (weighted least squares)
+``_blue``          `Blue`: the best linear unbiased estimate; consistent counts that are at least 0
 ``_gblue``         GBLUE (iterative) and Boost (closed form, perfect trees)
-``_non_negative``  consistent counts that are not negative
 =================  =================================================================================
 
 References
@@ -26,7 +24,7 @@ through consistency, PVLDB 3 (2010). The iterative algorithm is from "An iterati
 differentially private histogram publication" (CLOUDCOM-ASIA 2013).
 """
 
-from ._blue import Blue
+from ._blue import Blue, non_negative, project_to_simplex
 from ._budget import (
     LevelPlan,
     Workload,
@@ -43,9 +41,7 @@ from ._budget import (
 )
 from ._gblue import boost, gblue
 from ._measure import Measurement, exact_shares, measure, measured_variances, noise_quantile
-from ._non_negative import non_negative, project_to_simplex
-from ._shapes import balanced_tree, level_tree, perfect_tree, with_extra_bin
-from ._tree import Tree, cover_weights
+from ._tree import Tree, balanced_tree, cover_weights, level_tree, perfect_tree, with_extra_bin
 
 __all__ = [
     "Blue",

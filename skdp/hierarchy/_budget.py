@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._arrays import running_sums
 from .._types import FloatArray, IntArray
 from ._blue import Blue
-from ._shapes import as_n_bins
-from ._tree import Tree
+from ._tree import Tree, as_n_bins
 
 __all__ = [
     "LevelPlan",

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from .._random import warn_after_charge
 from .._types import BoolArray, FloatArray, IntArray
 from ._blue import as_values, as_variances
-from ._shapes import as_branching
-from ._tree import Tree
+from ._tree import Tree, as_branching
 
 __all__ = ["boost", "gblue"]
 

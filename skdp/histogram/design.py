@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from ..rows import list_entries
 
 __all__ = ["placement_variance", "range_errors", "simulated_errors"]
 
-# --- reading the column, the domain and the queries of a histogram
+# --- reading the column and the domain of a histogram
 
 
 def as_table(X: Any) -> Any:
@@ -64,30 +64,6 @@ def declared_attribute(declared: Any) -> Any:
     raise TypeError(
         f"domain must be a Domain of one column, a Numeric or a Categorical, got {declared!r}."
     )
-
-
-def as_condition(query: Any, name: str) -> Any:
-    """A query about the one column, as synopses understand it."""
-    if query is None or isinstance(query, str | Mapping):
-        return query
-    return {name: query}
-
-
-def as_list(query: Any) -> tuple[list[Any], bool]:
-    """The queries, and whether there may be several: a list, or an array of ranges."""
-    if isinstance(query, np.ndarray):
-        return [tuple(ends) for ends in query.tolist()], True
-    return (query, True) if isinstance(query, list) else ([query], False)
-
-
-def as_numbers(attribute: Numeric, values: Any) -> np.ndarray:
-    """Values on the number line of an attribute: numbers, or dates."""
-    if attribute.summable:
-        return np.asarray(values, dtype=np.float64)
-    # Entry by entry: text, dates and Timestamps have no common type.
-    given = np.asarray(values, dtype=object)
-    numbers = [attribute.number(value, "of the histogram") for value in given.ravel().tolist()]
-    return np.array(numbers, dtype=np.float64).reshape(given.shape)
 
 
 # --- tree and budget

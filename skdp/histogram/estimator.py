@@ -16,26 +16,17 @@ from .._arrays import running_sums
 from .._base import PrivateEstimator, match_rows, warn_of_emptiness
 from .._random import sampling_generator
 from .._validation import as_level, as_sample_size, check_choice
-from ..domain import Categorical, Date, Datetime, Numeric
+from ..domain import Numeric
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors
 from ..hierarchy import Blue
-from ..release import QueryResult, Synopsis, parse
+from ..release import QueryResult, Synopsis
 from ..release.labels import plot_axis
 from ..release.models.rounding import shuffled_line
 from ..release.sampling import METHODS
-from ..release.statistics.distribution import (
-    categories_below,
-    position_of,
-    share_below,
-    values_below,
-)
 from ..rows import Layout, count_rows
 from .design import (
     Plan,
-    as_condition,
-    as_list,
-    as_numbers,
     as_table,
     budget_parts,
     cover_variances,
@@ -43,22 +34,14 @@ from .design import (
     level_table,
     only_attribute,
     partition_parts,
-    placement_variance,
     range_errors,
-    simulated_errors,
-    sum_variance,
 )
-from .model import HistogramModel
+from .model import HistogramModel, as_condition, as_list
 
 __all__ = ["RangeTreeHistogram"]
 
 # A histogram with more bins is drawn in groups of bins.
 _MAX_BARS = 512
-
-_LAW = (
-    "at least {:g}% for a query fixed before looking at the release, by the exact law of the noise"
-)
-_UNDETERMINED = "the measured nodes do not determine this count."
 
 
 def _around(value: Any, found: QueryResult) -> QueryResult:
@@ -181,11 +164,6 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     True
     """
 
-    # Of releases that were stored before these existed.
-    partition: Any = None
-    _kind: str | None = None
-    _simulated: np.ndarray | None = None
-
     def __init__(
         self,
         epsilon: Any = 1.0,
@@ -274,42 +252,34 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         else:
             tree, codes, shares, values = plan.release(kind, attribute, counts, spent, source)
             variances = hierarchy.measured_variances(shares, spent.epsilon)
-        blue = Blue(tree, variances)
+        model = HistogramModel(
+            domain,
+            codes,
+            Blue(tree, variances),
+            values,
+            self.consistency,
+            bool(self.non_negative),
+            kind,
+        )
 
         self._remember_columns(as_table(X), rows)
         self._layout = layout
-        self._kind = kind
-        self._simulated = None
+        self._model = model
         self.domain_ = domain
         self.tree_ = tree
         self.codes_ = codes
         self.noisy_counts_ = values
-        self.node_counts_ = self._estimate(blue, values)
-        self.blue_ = blue
+        self.node_counts_ = model.nodes
+        self.blue_ = model.blue
         self.privacy_loss_ = loss
-        everything = np.ones(len(tree.leaves))
-        warn_of_emptiness(self, self._value(everything), self._unbiased_std(everything))
+        warn_of_emptiness(self, model.total, model.unbiased_std(np.ones(len(tree.leaves))))
         return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Computed again where it is needed.
-        return {**super().__getstate__(), "_simulated": None}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
-
-    def _estimate(self, blue: Blue, values: np.ndarray) -> np.ndarray:
-        if self._is_projected():
-            return hierarchy.non_negative(blue, values, even=self._kind == "adaptive")
-        if self.consistency == "blue":
-            return blue.estimate(values)
-        if self.consistency == "iterative":
-            return hierarchy.gblue(blue.tree, values, blue.noise_variances)[0]
-        unmeasured = ~blue.measured
-        return blue.tree.sum_up(values.astype(np.float64), gain=unmeasured.astype(np.float64))
 
     # -- what is public before the fit
 
@@ -435,16 +405,16 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         """
         check_is_fitted(self)
         level = as_level(level)
-        if not return_interval and self._has_shortcut(query):
-            start, stop = self._positions(query)
-            running = running_sums(self._bin_counts())
+        if not return_interval and self._model.has_shortcut(query):
+            start, stop = self._model.positions(query)
+            running = running_sums(self._model.bin_counts())
             at = np.arange(len(running))
             return np.interp(stop, at, running) - np.interp(start, at, running)
         queries, several = as_list(query)
         if return_interval:
-            results = [self._answer(self._leaf_weights(q), level) for q in queries]
+            results = [self._model.interval(self._model.leaf_weights(q), level) for q in queries]
             return results if several else results[0]
-        values = [self._value(self._leaf_weights(q)) for q in queries]
+        values = [self._model.value(self._model.leaf_weights(q)) for q in queries]
         return np.array(values, dtype=np.float64) if several else values[0]
 
     def sum(self, query: Any = None, **how: Any) -> Any:
@@ -510,7 +480,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     def _asked(self) -> tuple[Synopsis, str]:
         """The histogram as a synopsis, and the name of its column."""
         check_is_fitted(self)
-        return Synopsis(self.domain_, HistogramModel(self)), self.domain_.names[0]  # type: ignore[arg-type]
+        return Synopsis(self.domain_, self._model), self.domain_.names[0]  # type: ignore[arg-type]
 
     def standard_error(self, query: Any = None) -> Any:
         """Standard error of :meth:`count`: the root mean square error of the returned estimate.
@@ -531,13 +501,13 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             Infinite where the measured nodes do not determine the count.
         """
         check_is_fitted(self)
-        if self._has_shortcut(query) and self._kind is None:
-            start, stop = self._positions(query)
-            if self._is_projected():
-                return range_errors(self._simulation(), self.tree_, start, stop)
+        if self._model.has_shortcut(query) and self._model.kind is None:
+            start, stop = self._model.positions(query)
+            if self._model.projected:
+                return range_errors(self._model.simulation, self.tree_, start, stop)
             return np.sqrt(self.blue_.range_variances(start, stop))
         queries, several = as_list(query)
-        errors = [self._std(self._leaf_weights(q)) for q in queries]
+        errors = [self._model.std(self._model.leaf_weights(q)) for q in queries]
         return np.array(errors, dtype=np.float64) if several else errors[0]
 
     def quantile(self, q: Any, *, return_interval: bool = False, **how: Any) -> Any:
@@ -572,20 +542,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
                 return [_around(value, each) for value, each in zip(own, found, strict=True)]
             return _around(own, found)
         check_is_fitted(self)
-        shares = np.asarray(q, dtype=np.float64)
-        if not ((shares >= 0) & (shares <= 1)).all():
-            raise ValueError(f"Quantiles are shares in [0, 1], got {q!r}.")
-        attribute, counts = self._ordered("quantiles"), self._value_counts()
-        values: Any
-        if isinstance(attribute, Categorical):
-            values = categories_below(attribute, counts, np.atleast_1d(shares))
-        else:
-            values = values_below(attribute, counts, np.atleast_1d(shares))
-            if attribute.integer:
-                values = values.astype(np.int64)
-            if not attribute.summable:
-                values = attribute.shown(values).array
-        return values.reshape(shares.shape) if shares.ndim else values[0]
+        return self._model.quantiles(q)
 
     def cdf(self, x: Any) -> Any:
         """Share of the records with values up to x.
@@ -608,14 +565,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             If a value is not a number (or not a category), or the values have no order.
         """
         check_is_fitted(self)
-        attribute, counts = self._ordered("a distribution function"), self._value_counts()
-        if isinstance(attribute, Categorical):
-            given = np.asarray(x, dtype=object)
-            codes = [attribute.index_of(value) + 1 for value in given.ravel().tolist()]
-            share = (running_sums(counts) / counts.sum())[codes].reshape(given.shape)
-        else:
-            share = share_below(attribute, counts, as_numbers(attribute, x))
-        return share if np.ndim(x) else float(share)
+        return self._model.shares_below(x)
 
     def to_frame(self) -> pd.DataFrame:
         """The histogram as a table, one row for each bin.
@@ -628,26 +578,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             (categories), ``count``, ``std_error``. The missing cell, if any, is the last row.
         """
         check_is_fitted(self)
-        attribute = only_attribute(self.domain_)
-        missing = [None] * attribute.nullable
-        columns: dict[str, Any]
-        if isinstance(attribute, Numeric):
-            edges = attribute.edges
-            special = np.array(attribute.special, dtype=edges.dtype)
-            low: Any
-            high: Any
-            low, high = (np.append(ends, special) for ends in (edges[:-1], edges[1:]))
-            if attribute.nullable:
-                low, high = (np.append(ends.astype(float), np.nan) for ends in (low, high))
-            if isinstance(attribute, Date | Datetime):
-                low, high = attribute.shown(low), attribute.shown(high)
-            columns = {"lower": low, "upper": high}
-        else:
-            columns = {self.domain_.names[0]: list(attribute.categories) + missing}
-        title = "count" if "count" not in columns else "count_"
-        return pd.DataFrame(
-            {**columns, title: self._by_code(self._bin_counts()), "std_error": self._bin_errors()}
-        )
+        return self._model.table()
 
     def sample(
         self,
@@ -689,7 +620,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         check_choice(method, "method", METHODS)
         n_rows = as_sample_size(n_samples, float(self.node_counts_[0]), 1)
         generator = sampling_generator(random_state)
-        weights = self._bin_counts(positive=True)
+        weights = self._model.bin_counts(positive=True)
         if not weights.sum() > 0:
             weights = np.ones(len(weights))
         if method == "rounded":
@@ -724,261 +655,16 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
 
         check_is_fitted(self)
         level = as_level(level)
-        attribute = only_attribute(self.domain_)
+        attribute = self._model.attribute
         numeric = isinstance(attribute, Numeric) and not attribute.special
         n = attribute.n_values
         at = np.arange(0, n, -(-n // _MAX_BARS) if numeric else 1)
         if attribute.nullable:
             at = np.append(at, n)
         edges = np.append(at, attribute.size)
-        counts, low, high = self._bars(edges, level)
+        counts, low, high = self._model.bars(edges, level)
         where = np.append(at[at < n], n)
         axis = PlotAxis(**plot_axis(self.domain_.names[0], attribute))
         axis = axis._replace(edges=axis.edges[where])
         title = loss_title(f"{100 * level:g}% intervals", self.privacy_loss_)
         return plot_view(counts, [axis], ax=ax, title=title, interval=(low, high))
-
-    # -- parts of the answers
-
-    def _code_weights(self, query: Any) -> np.ndarray:
-        """Share of each code that a query covers."""
-        weights = parse(as_condition(query, self.domain_.names[0]), self.domain_).get(0)
-        return np.ones(self.domain_.shape[0]) if weights is None else weights
-
-    def _leaf_weights(self, query: Any) -> np.ndarray:
-        """Share of each leaf that a query covers, from left to right."""
-        return self._weights_of_leaves(self._code_weights(query))
-
-    def _weights_of_leaves(self, code_weights: np.ndarray) -> np.ndarray:
-        """Mean weight of the codes of each leaf."""
-        return self.tree_.leaf_weights(code_weights[self.codes_])
-
-    def _node_weights(self, leaf_weights: np.ndarray) -> np.ndarray:
-        """Weight of each noisy count in the unbiased answer."""
-        if self.consistency is None:
-            return hierarchy.cover_weights(self.tree_, self.blue_.measured, leaf_weights)
-        return self.blue_.noise_weights(leaf_weights)
-
-    def _value(self, leaf_weights: np.ndarray) -> float:
-        if self.consistency is None:
-            return float(self._node_weights(leaf_weights) @ self.noisy_counts_)
-        return float(self.node_counts_[self.tree_.leaves] @ leaf_weights)
-
-    def _is_projected(self) -> bool:
-        """Whether the estimates are not those of the unbiased least squares."""
-        return bool(self.non_negative) or self._kind == "adaptive"
-
-    def _unbiased_std(self, leaf_weights: np.ndarray) -> float:
-        if self.consistency is None:
-            return math.sqrt(sum_variance(self._node_weights(leaf_weights), self.blue_))
-        return math.sqrt(self.blue_.query_variance(leaf_weights))
-
-    def _std(self, leaf_weights: np.ndarray, of_record: np.ndarray | None = None) -> float:
-        """Standard error of an answer; ``of_record`` as for `placement_variance`."""
-        std = self._unbiased_std(leaf_weights)
-        if self._is_projected() and math.isfinite(std):
-            std = math.sqrt(np.mean((self._simulation() @ leaf_weights) ** 2))
-        if self._kind is None:
-            return std
-        if of_record is None:
-            of_record = leaf_weights * (1.0 - leaf_weights)
-        placement = placement_variance(self.tree_, self.node_counts_, of_record)
-        return math.hypot(std, math.sqrt(placement))
-
-    def _simulation(self) -> np.ndarray:
-        """Errors of the leaves in repetitions of the release, shape (n_repetitions, n_leaves)."""
-        if self._simulated is None:
-            self._simulated = simulated_errors(self.blue_, self.node_counts_, self._estimate)
-        return self._simulated
-
-    def _unbiased_bounds(self, leaf_weights: np.ndarray, level: float) -> tuple[float, float]:
-        """An interval by the exact law of the noise."""
-        weights = self._node_weights(leaf_weights)
-        half = hierarchy.noise_quantile(weights, self.blue_.noise_variances, level)
-        centre = float(weights @ self.noisy_counts_)
-        return centre - half, centre + half
-
-    def _answer(self, leaf_weights: np.ndarray, level: float) -> QueryResult:
-        value, std = self._value(leaf_weights), self._std(leaf_weights)
-        if math.isinf(std):
-            return QueryResult(value, std, -math.inf, math.inf, _UNDETERMINED)
-        inner, outer = self._certain_weights(leaf_weights)
-        guarantee = _LAW.format(100 * level)
-        low, high = self._unbiased_bounds(inner, level)
-        if outer is not inner:
-            high = self._unbiased_bounds(outer, level)[1]
-            guarantee += (
-                "; of a group of bins that the query covers in part, none to all records count"
-            )
-        if self._is_projected() or self._kind is not None:
-            low, high = min(max(low, 0.0), value), max(high, value)
-            guarantee += "; cut at 0 and widened to hold the value"
-        if self._is_projected():
-            guarantee += "; the standard error is that of the value, by simulation"
-        if ((inner > 0) & (inner < 1)).any():
-            guarantee += "; what is covered in part counts in proportion, which is taken as true"
-        return QueryResult(value, std, low, high, guarantee + ".")
-
-    def _error(self, code_weights: np.ndarray, level: float) -> QueryResult:
-        """As `_answer`, for weights of any sign."""
-        weights = code_weights[self.codes_]
-        mean = self.tree_.leaf_weights(weights)
-        varying = np.maximum(self.tree_.leaf_weights(weights**2) - mean**2, 0.0)
-        value, std = self._value(mean), self._std(mean, varying)
-        if math.isinf(std):
-            return QueryResult(value, std, -math.inf, math.inf, _UNDETERMINED)
-        least, most, guarantee = mean, mean, _LAW.format(100 * level)
-        if len(mean) < len(weights):
-            starts = self.tree_.lower[self.tree_.leaves]
-            least, most = (each.reduceat(weights, starts) for each in (np.minimum, np.maximum))
-            guarantee += "; records may lie anywhere in the groups of bins that were measured"
-        low = self._unbiased_bounds(least, level)[0]
-        high = self._unbiased_bounds(most, level)[1]
-        if self._is_projected() or self._kind is not None:
-            low, high = min(low, value), max(high, value)
-            guarantee += "; widened to hold the value"
-        return QueryResult(value, std, low, high, guarantee + ".")
-
-    def _certain_weights(self, leaf_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights without, and with all of, the groups of bins that a query covers in part."""
-        partly = (leaf_weights > 0) & (leaf_weights < 1) & (self.tree_.leaf_widths > 1)
-        if self._kind is None or not partly.any():
-            return leaf_weights, leaf_weights
-        return np.where(partly, 0.0, leaf_weights), np.where(partly, 1.0, leaf_weights)
-
-    def _has_shortcut(self, query: Any) -> bool:
-        """Whether many ranges can be answered together: consistent counts have running sums."""
-        if not isinstance(query, np.ndarray):
-            return False
-        if query.ndim != 2 or query.shape[1] != 2:
-            raise ValueError(
-                f"An array of ranges has the shape (m, 2), the ends of each, got {query.shape}. "
-                "Give other queries as a list."
-            )
-        plain = not getattr(only_attribute(self.domain_), "special", ())
-        plain = plain and self._kind != "ahp"
-        return query.dtype.kind in "iuf" and self.consistency is not None and plain
-
-    def _positions(self, ranges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of closed ranges of values as positions in bins."""
-        attribute = self._ordered("ranges of numbers")
-        if isinstance(attribute, Categorical):
-            raise ValueError("Ranges of categories are given as a list of tuples.")
-        ends = np.asarray(ranges, dtype=np.float64)
-        if (ends[:, 0] > ends[:, 1]).any():
-            low, high = ends[np.argmax(ends[:, 0] > ends[:, 1])]
-            raise ValueError(
-                f"The range from {low:g} to {high:g} is reversed. Write the lower end first."
-            )
-        start = position_of(attribute, ends[:, 0], closed=False)
-        stop = position_of(attribute, ends[:, 1], closed=True)
-        return start, np.maximum(stop, start)
-
-    def _bin_counts(self, *, positive: bool = False) -> np.ndarray:
-        """Estimate for each position; a leaf of several bins is spread evenly."""
-        nodes = self.node_counts_
-        if positive and not self._is_projected():
-            nodes = hierarchy.non_negative(self.blue_, self.noisy_counts_)
-        tree = self.tree_
-        return np.repeat(nodes[tree.leaves] / tree.leaf_widths, tree.leaf_widths)
-
-    def _bin_errors(self, *, unbiased: bool = False) -> np.ndarray:
-        """Standard error of each code."""
-        tree = self.tree_
-        width = tree.leaf_widths
-        if self._is_projected() and not unbiased:
-            variances = (self._simulation() ** 2).mean(axis=0)
-        elif self.consistency is None:
-            variances = self.blue_.noise_variances[tree.leaves]
-        else:
-            variances = self.blue_.variances[tree.leaves]
-        each = variances / width**2
-        if self._kind is not None:
-            each += np.maximum(self.node_counts_[tree.leaves], 0.0) / width * (1.0 - 1.0 / width)
-        return self._by_code(np.repeat(np.sqrt(each), width))
-
-    def _by_code(self, by_position: np.ndarray) -> np.ndarray:
-        out = np.empty(len(by_position))
-        out[self.codes_] = by_position
-        return out
-
-    def _bars(self, edges: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Estimates of consecutive groups of codes, and the ends of their intervals."""
-        counts = np.add.reduceat(self._by_code(self._bin_counts()), edges[:-1])
-        start, stop = edges[:-1], edges[1:]
-        if self._kind is None:
-            low, high = self._unbiased_bars(start, stop, level)
-        elif self._kind == "ahp":
-            # Bins of a group are not neighbours: one bar at a time.
-            bounds = [
-                self._answer(self._codes_weights(*ends), level)
-                for ends in zip(start, stop, strict=True)
-            ]
-            low, high = np.array([[each.lower, each.upper] for each in bounds]).T
-        else:
-            # Whole groups of bins inside each bar, and all that it touches.
-            cuts = np.append(0, np.cumsum(self.tree_.leaf_widths))
-            inner = (
-                cuts[np.searchsorted(cuts, start)],
-                cuts[np.searchsorted(cuts, stop, "right") - 1],
-            )
-            outer = (
-                cuts[np.searchsorted(cuts, start, "right") - 1],
-                cuts[np.searchsorted(cuts, stop)],
-            )
-            low = self._unbiased_bars(inner[0], np.maximum(*inner), level)[0]
-            high = self._unbiased_bars(*outer, level)[1]
-        if self._is_projected() or self._kind is not None:
-            low, high = np.minimum(np.maximum(low, 0.0), counts), np.maximum(high, counts)
-        return counts, low, high
-
-    def _codes_weights(self, start: int, stop: int) -> np.ndarray:
-        weights = np.zeros(len(self.codes_))
-        weights[start:stop] = 1.0
-        return self.tree_.leaf_weights(weights[self.codes_])
-
-    def _unbiased_bars(
-        self, start: np.ndarray, stop: np.ndarray, level: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Intervals of the unbiased counts of ranges of codes."""
-        if (stop - start == 1).all() and self._kind is None:
-            std = self._bin_errors(unbiased=True)
-        elif self.consistency is None:
-            bars = [self._codes_weights(*ends) for ends in zip(start, stop, strict=True)]
-            std = np.array([self._unbiased_std(bar) for bar in bars])
-        else:
-            std = np.sqrt(self.blue_.range_variances(start, stop))
-        # One bar in the middle gives the shape for all: they differ mainly in scale.
-        middle = (len(start) - 1) // 2
-        weights = self._codes_weights(start[middle], stop[middle])
-        if weights.any():
-            one = self._node_weights(weights)
-            reference = hierarchy.noise_quantile(one, self.blue_.noise_variances, level)
-            half = std * (reference / self._unbiased_std(weights))
-        else:
-            half = std * hierarchy.noise_quantile([1.0], [1e6], level) / 1e3
-        nodes = self.node_counts_
-        if self._is_projected():
-            nodes = self.blue_.estimate(self.noisy_counts_)
-        tree = self.tree_
-        each = np.repeat(nodes[tree.leaves] / tree.leaf_widths, tree.leaf_widths)
-        running = running_sums(self._by_code(each))
-        centre = running[stop] - running[start]
-        return centre - half, centre + half
-
-    def _ordered(self, what: str) -> Any:
-        attribute = only_attribute(self.domain_)
-        if isinstance(attribute, Categorical) and not attribute.ordered:
-            raise ValueError(
-                f"The categories of {self.domain_.names[0]!r} have no order, so there are no "
-                f"{what}. Declare them with ordered=True if they have one."
-            )
-        return attribute
-
-    def _value_counts(self) -> np.ndarray:
-        """Non-negative estimates by code, the missing cell left out."""
-        attribute = only_attribute(self.domain_)
-        counts = self._by_code(self._bin_counts(positive=True))[: attribute.n_values]
-        if not counts.sum() > 0:
-            counts = np.ones(len(counts))
-        return counts

@@ -2,8 +2,7 @@
 
 ===========  ======================================================================================
 ``privacy``  `privacy_report` and `assert_private`: the steps of a composed estimator
-``study``    `study_report`: all parts of a study, beside the ledger
-``card``     `model_card`: a fitted estimator described for its readers, in HTML and Markdown
+``card``     `model_card`: a fitted estimator for its readers; `study_report`: a whole study
 ``moments``  `covariance`, `pca`, and the moments that linear models need
 ``linear``   `linear_regression`, with standard errors that include the noise of the release
 ``columns``  expected errors of the functions for one column
@@ -12,12 +11,11 @@
 
 from ..expected import ExpectedError
 from ..kernels.dpcube.usefulness import sufficient_epsilon, usefulness
-from .card import ModelCard, model_card
+from .card import ModelCard, StudyReport, model_card, study_report
 from .columns import expected_item_error, expected_quantile_error
 from .linear import LinearFit, linear_regression, regression_workload
 from .moments import PrincipalComponents, covariance, pca
 from .privacy import PrivacyReport, assert_private, privacy_report
-from .study import StudyReport, study_report
 
 __all__ = [
     "ExpectedError",

@@ -20,7 +20,7 @@ from .._validation import as_epsilon, as_fraction
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..kernels.conformal import BINS, covered_bins, measure_scores
 from ..rows import as_column
-from ._budget import one_ledger, own_step
+from ._cross_val import one_ledger, own_step
 from ._guard import Take, check_model, draw_places, positions_of, predictions, true_rows
 from ._metrics import check_rate, range_of
 

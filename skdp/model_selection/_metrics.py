@@ -19,8 +19,7 @@ from .._random import NoiseSource, noise_source
 from .._types import FloatArray, IntArray
 from .._validation import as_epsilon, as_fraction
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
-from ..kernels.binned_scores import Scale
-from ..kernels.clipped_moments import STEPS, on_grid, release_parts
+from ..kernels.binned_scores import STEPS, Scale, on_grid, release_parts
 from ..mechanisms import (
     bounded_sum,
     discrete_laplace,

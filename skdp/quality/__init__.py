@@ -2,10 +2,9 @@
 
 ================  ==================================================================================
 ``_frames``       `quality_report`: tables of any library, and which columns are compared how
-``_report``       `QualityReport`: exact, for the data owner only; propensity, correlations
+``_report``       `QualityReport`: exact, for the data owner only; propensity, five learners
 ``_private``      `PrivateQualityReport`: with noise, to be published
 ``_marginals``    total variation of marginals, and NIST's k-marginal score; moved values
-``_learners``     five learners trained on synthetic rows and tested on records
 ================  ==================================================================================
 """
 

@@ -17,8 +17,8 @@ from .._validation import as_epsilon, split_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..domain import Domain
 from ..mechanisms import discrete_laplace, discrete_laplace_quantile
-from ._learners import Contest, training_rows
 from ._marginals import chosen_axes, displacement, grouped, imbalance, is_ordered
+from ._report import Contest, training_rows
 
 __all__ = ["PrivateQualityReport", "PrivateScores"]
 

@@ -8,11 +8,9 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``statistics``   intervals of counts, sums, moments and quantiles
 ``result``       an answer with its error bar
 ``sampling``     synthetic rows: all, those under a condition, those given some columns
-``known``        columns that a user gives, and what they say of others
-``conditions``   what drawn rows must satisfy, and the numbers allowed inside a bin
+``conditions``   what drawn rows must satisfy; columns that a user gives, what they say of others
 ``queries``      from a dict or a string to weights of codes
-``grouping``     groups by measured and derived columns, and views of them
-``bands``        intervals of a column that make groups
+``grouping``     groups by measured and derived columns or intervals of them, and views of them
 ``description``  `Synopsis.describe`: statistics of every column with margins of error
 ``report``       `Synopsis.report`: what a page about a release says
 ``page``         pages and pictures as HTML and SVG
@@ -39,8 +37,7 @@ from .models.intervals import (
     LeafErrorBound,
 )
 from .models.model import Model
-from .models.network_density import Conditional, NetworkDensity
-from .models.network_model import NetworkModel
+from .models.network_model import Conditional, NetworkDensity, NetworkModel
 from .models.rounding import round_line
 from .models.tree_density import PairTable, TreeDensity, couple, group_sums, inverse, inverse_rows
 from .models.tree_model import TreeModel

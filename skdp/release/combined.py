@@ -16,8 +16,7 @@ from ..accounting import PrivacyLoss
 from ..domain import Categorical, Domain
 from .models.box_model import BoxModel
 from .result import QueryResult
-from .statistics.answers import listed
-from .statistics.confidence import Confidence
+from .statistics.estimates import Confidence, listed
 
 __all__ = ["CombinedRelease", "combine"]
 

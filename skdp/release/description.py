@@ -12,10 +12,8 @@ from ..domain import Categorical, Domain, Numeric
 from .grouping import Groups, view_of
 from .models.model import Model
 from .result import QueryResult, rounded_to
-from .statistics.answers import means_of, sums_and_counts
 from .statistics.column_values import selected
-from .statistics.confidence import Confidence
-from .statistics.estimates import Estimates
+from .statistics.estimates import Confidence, Estimates, means_of, sums_and_counts
 from .statistics.moments import standard_deviation
 from .statistics.ranks import quantiles
 from .statistics.with_errors import mean_results

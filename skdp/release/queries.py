@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from ..domain import Domain
-from ..domain.queries.conditions import Query, parts_of, regions_of
 from ..domain.queries.regions import Region, attribute_of, everything
+from ..domain.queries.text import Query, parts_of, regions_of
 from ..domain.rules.declared import TotalOf
 
 __all__ = [

@@ -12,12 +12,10 @@ import pandas as pd
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from .._validation import as_sample_size, check_choice
 from ..domain import Categorical, Domain, Identifier, Numeric
-from ..domain.filling import fill_series
 from ..domain.reading import read
 from ..domain.rules.numberline import spans
-from ..domain.values import some
-from .conditions import Bounds, Condition, within_bounds
-from .known import Known
+from ..domain.values import fill_series, some
+from .conditions import Bounds, Condition, Known, within_bounds
 from .models.model import Model
 from .models.rounding import round_line
 

@@ -16,7 +16,7 @@ from .._validation import dyadic_floor
 from ..domain import Categorical, Domain, Numeric
 from ..mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from .files import fraction
-from .models.noise import chernoff
+from .models.intervals import chernoff
 
 __all__ = ["SKIPPED", "SkippedRecords"]
 

@@ -24,12 +24,11 @@ from .._types import FloatArray
 from .._validation import as_level, check_choice, check_flag
 from ..accounting import PrivacyLoss
 from ..domain import Domain
-from ..domain.queries.conditions import with_names
+from ..domain.queries.text import with_names
 from ..mechanisms import discrete_laplace_variance
-from .bands import read_bands
 from .description import describe
 from .files import MOST_JSON, loss_from_data, loss_to_data, read_archive, write_archive
-from .grouping import Groups, group_table, grouped_sums, view_of
+from .grouping import Groups, group_table, grouped_sums, read_bands, view_of
 from .models.box_model import BoxModel
 from .models.model import Model
 from .models.network_model import NetworkModel
@@ -39,11 +38,9 @@ from .report import report_page
 from .result import QueryResult
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
-from .statistics.answers import answer_queries, listed, means_of, sums_and_counts
-from .statistics.confidence import Confidence
-from .statistics.moments import correlation, covariance, standard_deviation
+from .statistics.estimates import Confidence, answer_queries, listed, means_of, sums_and_counts
+from .statistics.moments import correlation, covariance, proportion, standard_deviation
 from .statistics.ranks import as_shares, quantiles
-from .statistics.sums import proportion
 from .statistics.with_errors import (
     column_statistic,
     correlation_matrix,

@@ -8,18 +8,16 @@ Everything here is private; nothing here is ever an attribute of an estimator.
 ===============  ===================================================================================
 ``frames``       `Frame`: a table in memory, of any library
 ``columns``      one column of NumPy, pandas, Polars or PyArrow; dates and times as numbers
-``tables``       makes, cuts and completes tables of the user's library; cells as numbers or text
-``layout``       `Layout`: what a table looks like, so that drawn rows look the same
+``tables``       makes, cuts, completes tables of the user's library; `Layout`: what one looks like
 ``holding``      types of columns in words, and which can hold the values of a domain
 ``casts``        drawn values as columns of a type
 ``lazy``         `LazyRows`: a table in an engine, its empty cells, persons and partitions
 ``expressions``  codes, dates and quotients as expressions of an engine
 ``coded``        rows of codes that stay in an engine, in batches or counted
 ``parquet``      columns and rows of a Parquet file
-``coding``       codes each record, keeps a few rows of each person, counts, sums integers
+``coding``       codes each record, keeps few rows of a person, counts in memory or in an engine
 ``passes``       counts of many tables: which one pass counts, which together, and their sums
 ``counts``       `CountTable`: distinct coded rows and their numbers
-``projected``    `ProjectedCounts`: counts of rows that stay in an engine
 ===============  ===================================================================================
 """
 
@@ -32,6 +30,9 @@ from .coding import (
     MOST_AT_ONCE,
     Coded,
     Contributions,
+    Counts,
+    EngineTables,
+    ProjectedCounts,
     code_rows,
     count_rows,
     few_of_each,
@@ -42,17 +43,17 @@ from .columns import Column, object_array
 from .counts import CountTable
 from .expressions import floor_positive, part_of, search_sorted
 from .frames import UNFIT, Frame, as_array, as_column, as_frame, as_labels, list_entries
-from .layout import Layout, labels_like
 from .lazy import LazyRows, read_rows
 from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
-from .projected import Counts, EngineTables, ProjectedCounts
 from .tables import (
+    Layout,
     as_numbers,
     as_texts,
     build_frame,
     column_names,
     complete_table,
     fill_table,
+    labels_like,
     row_taker,
     select_columns,
     take_rows,

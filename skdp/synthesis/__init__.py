@@ -2,10 +2,7 @@
 
 ==============  ===================================================================================
 ``base``        what all synthesizers do: ``fit``, ``sample``, ``make_training_set``, queries
-``hdpview``     `HDPViewSynthesizer`: recursive bisection of wide tables
-``privtree``    `PrivTreeSynthesizer`: boxes that are halved where there are many records
-``kdtree``      `KDTreeSynthesizer`: a kd-tree on noisy cells or on the records, or all cells
-``grid``        `GridSynthesizer`: every column cut into parts of equal width
+``boxes``       counts of boxes: HDPView, PrivTree, kd-trees, grids (`GridSynthesizer`)
 ``marginals``   `MarginalSynthesizer`: single columns and selected sets, joined; priors, workloads
 ``privbayes``   `PrivBayesSynthesizer`: a Bayesian network of the columns
 ==============  ===================================================================================
@@ -19,12 +16,12 @@ from typing import Any
 
 # Where each synthesizer is. Who asks for one does not load the kernels of all.
 _HOMES = {
-    "GridSynthesizer": "grid",
-    "HDPViewSynthesizer": "hdpview",
-    "KDTreeSynthesizer": "kdtree",
+    "GridSynthesizer": "boxes",
+    "HDPViewSynthesizer": "boxes",
+    "KDTreeSynthesizer": "boxes",
     "MarginalSynthesizer": "marginals",
     "PrivBayesSynthesizer": "privbayes",
-    "PrivTreeSynthesizer": "privtree",
+    "PrivTreeSynthesizer": "boxes",
 }
 __all__ = list(_HOMES)
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import AnswersStatistics, PrivateEstimator, match_rows, take_features
 from .._random import caller_level, sampling_generator, warn_after_charge
 from .._validation import as_sample_size
-from ..domain.queries.conditions import with_names
+from ..domain.queries.text import with_names
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, generated_table
 from ..kernels.dpcube import MOST_CELLS

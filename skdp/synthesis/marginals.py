@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import used_attributes
 from .._random import caller_level, sampling_generator
 from .._types import CodeArray, FloatArray
 from .._validation import as_fraction, as_integer, check_choice, is_word
 from ..domain import Domain, Numeric, PublicTable
 from ..exceptions import DomainError
-from ..kernels.views import PLANS, Asked, Prior, Rules, measured_views, most_groups, used_attributes
+from ..kernels.views import PLANS, Asked, Prior, Rules, measured_views, most_groups
 from ..release import Synopsis
 from .base import Synthesizer
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.validation import check_is_fitted
 
+from .._arrays import used_attributes
 from .._validation import as_between, as_fraction, as_integer, check_choice
 from ..exceptions import DomainError
 from ..kernels.privbayes import (
@@ -12,7 +13,6 @@ from ..kernels.privbayes import (
     check_parts,
     privbayes,
     privbayes_parts,
-    used_attributes,
 )
 from ..release import Synopsis
 from .base import Synthesizer

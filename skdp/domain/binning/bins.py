@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._arrays import run_starts
 from ..._types import CodeArray, FloatArray, IntArray
 from ...exceptions import DomainError
+from ..attribute import MISSING_LABEL, Attribute, Level, halvings
+from ..taxonomy import Taxonomy
 from ..values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits, some
 from .scales import Linear, Scale
 
 __all__ = [
+    "MOST_BINS",
+    "Binned",
     "EvenBins",
     "UnevenBins",
     "bin_positions",
@@ -25,10 +32,11 @@ __all__ = [
     "declared_edges",
     "declared_range",
     "declared_special",
+    "exponent_edges",
     "frozen",
+    "lattice_edges",
     "scale_edges",
 ]
-
 
 # Each is compared with every value.
 _MOST_SPECIAL = 256
@@ -280,3 +288,276 @@ def declared_special(given: Any, integer: bool) -> tuple[float, ...]:
             "for columns with a list of values."
         )
     return values
+
+
+# --- binned: labels and groups of the bins and special values of an attribute
+
+# From this many bins on, intervals that grow with the distance from 0 are offered.
+_LOG_BINS = 128
+
+
+class Binned(Attribute):
+    """Labels and groups of bins, special values and the missing cell: a part of `Numeric`."""
+
+    lower: float
+    upper: float
+    bins: int
+    integer: bool
+    scale: str = "linear"
+    special: tuple[float, ...] = ()
+    _edges: NDArray[Any] | None = None
+
+    @property
+    def n_values(self) -> int:
+        """Number of bins and special values."""
+        return self.bins + len(self.special)
+
+    @property
+    def n_alone(self) -> int:  # noqa: D102
+        return len(self.special) + self.nullable
+
+    @property
+    def one_each(self) -> bool:
+        """Whether there is a bin for each integer."""
+        return self.integer and self.bins == self.upper - self.lower + 1
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the bins follow from ``edges`` or a ``scale``."""
+        return self._edges is not None
+
+    @property
+    def _bins(self) -> EvenBins | UnevenBins:
+        if self._edges is not None:
+            return UnevenBins(self._edges)
+        return EvenBins(self.lower, self.upper, self.bins, self.integer)
+
+    @property
+    def edges(self) -> NDArray:
+        """Bin j is ``[edges[j], edges[j + 1])``: array of shape (bins + 1,).
+
+        float64, the last edge being ``upper``, which belongs to the last bin; for an integer
+        attribute int64, the last edge being ``upper + 1``.
+        """
+        return self._bins.edges_at(np.arange(self.bins + 1))
+
+    def labels(self) -> list[str]:  # noqa: D102
+        if self.one_each:
+            texts = [str(value) for value in self.edges[:-1]]
+        else:
+            edges = self._edge_texts(np.arange(self.bins + 1))
+            texts = [f"[{low}, {high})" for low, high in zip(edges[:-1], edges[1:], strict=True)]
+            if not self.integer:
+                texts[-1] = texts[-1][:-1] + "]"
+        return texts + self._special_labels() + [MISSING_LABEL] * self.nullable
+
+    def _edge_texts(self, positions: IntArray) -> list[str]:
+        edges = self._bins.edges_at(positions).tolist()
+        if self.scale != "linear" and not self.integer:
+            # Edges of a scale are not round: six digits, if these tell them apart.
+            all_edges = self.edges
+            if (np.diff(all_edges) > 2e-6 * np.abs(all_edges[1:])).all():
+                edges = [float(f"{edge:.6g}") for edge in edges]
+        return [digits(edge) for edge in edges]
+
+    def _special_labels(self) -> list[str]:
+        return [digits(value) for value in self.special]
+
+    def span_label(self, start: int, stop: int) -> str:
+        """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
+        closed = stop == self.bins and not self.integer
+        low, high = self._edge_texts(np.array([start, stop]))
+        return f"[{low}, {high}{']' if closed else ')'}"
+
+    def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
+        return Taxonomy.dyadic(self), np.arange(self.bins)
+
+    def _families(
+        self, limit: int, against_rest: bool
+    ) -> Iterator[list[tuple[IntArray, list[str]]]]:
+        limit -= len(self.special)
+        finest = []
+        for family in self._bin_families(limit):
+            yield [self._with_special(groups, texts) for groups, texts in family]
+            finest += [groups for groups, _ in family[-1:]]
+        if against_rest and limit > 1:
+            for groups in finest:
+                for cut in range(1, int(groups[-1]) + 1):
+                    yield [self._with_special(*self._spans((groups >= cut).astype(np.int64)))]
+
+    def _bin_families(self, limit: int) -> Iterator[list[tuple[IntArray, list[str]]]]:
+        codes = np.arange(self.bins, dtype=np.int64)
+        yield [self._spans(groups) for groups in halvings(codes, self.bins, limit)]
+        crowded = self.upper >= 0 and self.lower <= self.upper / 100
+        if self._edges is not None or self.bins < _LOG_BINS or not crowded:
+            return
+        # In a finely divided range from about 0 (or below) to a large number, values often crowd
+        # near 0: money, durations. Positions are on a scale that is linear within each octave of
+        # the distance from 0 in bins: 0, 1, 2, 4, 8, ... bins away are equally far apart.
+        zero = int(self._bins.encode(np.clip(np.zeros(1), self.lower, self.upper))[0])
+        away = np.abs(codes - zero)
+        octave = np.frexp(away.astype(np.float64))[1]
+        start = np.where(away > 0, np.exp2(octave - 1.0), 0.0)
+        position = octave + np.where(away > 0, (away - start) / np.maximum(start, 1.0), 0.0)
+        position *= np.where(codes < zero, -1, 1)
+        # A left edge belongs to the interval on its right, on both sides of 0.
+        span = position[-1] + 1 - position[0]
+        levels = []
+        for depth in range(1, (limit if limit > 1 else 1).bit_length()):
+            groups = np.floor((position - position[0]) / span * 2**depth).astype(np.int64)
+            groups = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+            levels.append(self._spans(groups))
+        yield levels
+
+    def equal_parts(self, n_parts: int) -> Level:
+        """Merge the bins into ``n_parts`` groups, as equal as possible.
+
+        Parameters
+        ----------
+        n_parts : int
+            At most the number of bins. Special values and the missing cell are further groups.
+        """
+        codes = np.arange(self.bins, dtype=np.int64)
+        groups, texts = self._with_special(*self._spans(codes * n_parts // self.bins))
+        if self.nullable:
+            return Level(np.append(groups, len(texts)), [*texts, MISSING_LABEL])
+        return Level(groups, texts)
+
+    def _with_special(self, groups: IntArray, texts: list[str]) -> tuple[IntArray, list[str]]:
+        """Groups of bins, and each special value as a group of its own."""
+        if not self.special:
+            return groups, texts
+        own = len(texts) + np.arange(len(self.special))
+        return np.concatenate([groups, own]), texts + self._special_labels()
+
+    def _spans(self, groups: IntArray) -> tuple[IntArray, list[str]]:
+        """Groups of consecutive bins with their labels."""
+        starts = run_starts(groups)
+        stops = np.append(starts[1:], self.bins)
+        if self.one_each:
+            values = (int(self.lower) + starts, int(self.lower) + stops - 1)
+            texts = [
+                str(low) if low == high else f"{low} to {high}"
+                for low, high in zip(*(part.tolist() for part in values), strict=True)
+            ]
+        else:
+            texts = [
+                self.span_label(low, high)
+                for low, high in zip(starts.tolist(), stops.tolist(), strict=True)
+            ]
+        return groups, texts
+
+
+# --- the public lattice of ``bins="auto"``: fine bins of a column, finer near zero
+#
+# Widths are 1, 2 and 5 times powers of ten, and edges are multiples of them: the numbers that
+# people ask about. The bin at x has the largest width that is at most a fiftieth of the size of x,
+# so that its values differ by two percent at most, with two exceptions. Up to a stated share of the
+# range all bins around 0 have the same width. And no bin is wider than a width that is chosen as
+# small as the number of bins allows; where the range does not reach near 0, this is the width of
+# all.
+#
+# All arithmetic is in whole numbers, so that the edges are the same on every machine. They are not
+# stored with a release, which says "auto": this module must never give other edges for a range.
+
+MOST_BINS = 1024
+
+# A bin is at most this part of its values wide: two percent.
+_PARTS = 50
+# Widths stay the same up to this part of the largest number, in powers of ten; the first that fits.
+_DECADES = (4, 3, 2, 1, 0)
+
+
+@functools.lru_cache(maxsize=256)
+def lattice_edges(lower: float, upper: float, least: Fraction = Fraction(0)) -> FloatArray:
+    """Edges of at most `MOST_BINS` bins from ``lower`` to ``upper``; cannot be changed.
+
+    Parameters
+    ----------
+    lower, upper : float
+        ``lower < upper``, both finite.
+    least : Fraction, default=0
+        Least width of a bin: the distance of the numbers of a grid.
+    """
+    low, high = Fraction(lower), Fraction(upper)
+    largest = max(abs(low), abs(high))
+    # Edges must differ as floats.
+    least = max(least, 8 * Fraction(float(np.spacing(max(abs(lower), abs(upper))))))
+    fine = max((high - low) / MOST_BINS, least)
+    for decades in _DECADES:
+        near = max(_at_most(largest / (_PARTS * 10**decades)), _at_least(least))
+        for far in range(_at_least(fine), _at_least(largest / _PARTS) + 1):
+            pieces = list(_pieces(low, high, min(near, far), far))
+            if sum(last - first + 1 for first, last, _ in pieces) < MOST_BINS:
+                return _edges(lower, upper, pieces)
+    raise AssertionError("one width for all bins fits always")
+
+
+def _width(index: int) -> Fraction:
+    """..., 0.5, 1, 2, 5, 10, ...; 1 at 0."""
+    power, digit = divmod(index, 3)
+    return (1, 2, 5)[digit] * Fraction(10) ** power
+
+
+def _at_most(x: Fraction) -> int:
+    """Index of the largest width that is at most x."""
+    # The logarithm is near; whole numbers decide.
+    index = 3 * (len(str(x.numerator)) - len(str(x.denominator)) + 1)
+    while _width(index) > x:
+        index -= 1
+    return index
+
+
+def _at_least(x: Fraction) -> int:
+    """Index of the smallest width that is at least x."""
+    index = _at_most(x)
+    return index if _width(index) == x else index + 1
+
+
+def _pieces(low: Fraction, high: Fraction, near: int, far: int) -> Iterator[tuple[int, int, int]]:
+    """Edges between low and high, as multiples from first to last of the width of an index.
+
+    From 0 the widths are that of ``near``, from 50 times a width on that one, up to that of
+    ``far``; on both sides of 0.
+    """
+    for index in range(near, far + 1):
+        width = _width(index)
+        start = _PARTS if index > near else 0
+        # The end of a piece is the start of the next.
+        end = math.inf if index == far else _PARTS * _width(index + 1) / width - 1
+        for sign, left, right in ((1, low, high), (-1, -high, -low)):
+            # 0 is on the first side alone.
+            first = max(start, int(sign < 0), math.floor(left / width) + 1)
+            last = int(min(end, math.ceil(right / width) - 1))
+            if first <= last:
+                yield (first, last, index) if sign > 0 else (-last, -first, index)
+
+
+def _edges(lower: float, upper: float, pieces: list[tuple[int, int, int]]) -> FloatArray:
+    inner: list[tuple[float, float]] = []
+    for first, last, index in pieces:
+        width = _width(index)
+        # A quotient of whole numbers is the float nearest to the decimal number.
+        numbers = (k * width.numerator / width.denominator for k in range(first, last + 1))
+        inner += [(number, float(width)) for number in numbers]
+    inner.sort()
+    # No sliver at an end: its records lie in the bin beside it.
+    while inner and inner[0][0] - lower < inner[0][1] / 2:
+        del inner[0]
+    while inner and upper - inner[-1][0] < inner[-1][1] / 2:
+        del inner[-1]
+    edges = np.array([lower, *(number for number, _ in inner), upper])
+    edges.setflags(write=False)
+    return edges
+
+
+@functools.cache
+def exponent_edges() -> FloatArray:
+    """0 and 1, 2 and 5 times all powers of ten from 1e-100 to 1e100, of both signs.
+
+    Cells of numbers of about the same size, for a column whose range is not known.
+    """
+    ends = [float(f"{digit}e{power}") for power in range(-100, 100) for digit in (1, 2, 5)]
+    edges = np.array([*(-end for end in [1e100, *ends[::-1]]), 0.0, *ends, 1e100])
+    edges.setflags(write=False)
+    return edges

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..._arrays import running_sums, snapped
 from ..._types import FloatArray, IntArray
 from .bins import EvenBins, UnevenBins
-from .grids import Grid
-from .scales import Linear, Scale
+from .scales import Grid, Linear, Scale
 
 __all__ = ["Points", "Spread"]
 

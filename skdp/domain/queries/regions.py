@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..binning.contents import Points, Spread
-from ..binning.grids import Grid
+from ..binning.scales import Grid
 from ..categorical import Categorical
 from ..numeric import Numeric
 from ..values import digits

@@ -2,11 +2,8 @@
 
 ===============  ===================================================================================
 ``declared``     what is known about how columns depend on each other, also from plain data
-``structure``    `Structure`: rules compiled into derived columns and empty cells
-``compiling``    what rules may be, and how they follow from each other
-``maps``         derived columns: the code for each code of the base
-``consistency``  tables of allowed cells, and which of them contradict
+``structure``    `Structure`: rules compiled into derived columns and empty cells; rows under rules
+``compiling``    what rules may be, how they follow from each other, and which contradict
 ``numberline``   numbers for rules: values of each code, draws within bounds
-``drawing``      rows for codes, so that rules hold for the values too
 ===============  ===================================================================================
 """

@@ -5,44 +5,182 @@ Everything here follows from declarations alone. No record is looked at.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..._types import BoolArray, CodeArray, IntArray
+from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...exceptions import DomainError
 from ..categorical import Categorical
 from ..identifiers import Identifier
 from ..numeric import Numeric
-from ..queries.conditions import parts_of
 from ..queries.regions import attribute_of
+from ..queries.text import parts_of
 from ..values import some
 from .compiling import (
+    Tables,
+    Zeros,
     as_rules,
     check_cells,
     check_total,
     check_whole,
     closure,
     columns_named,
+    consistent,
     contradiction,
+    one_row,
+    satisfiable,
+    shortest,
+    zeros_of,
 )
-from .consistency import Tables, Zeros, consistent, one_row, satisfiable, shortest, zeros_of
-from .declared import (
-    AtMost,
-    Derived,
-    Forbid,
-    MissingTogether,
-    OnlyIf,
-    Rule,
-    TotalOf,
-    query_of,
-)
-from .maps import derived_codes
-from .numberline import check_chains, check_same_line, fixed_code, spans
+from .declared import AtMost, Derived, Forbid, MissingTogether, OnlyIf, Rule, TotalOf, query_of
+from .numberline import check_chains, check_same_line, code_of, fixed_code, number_of, spans
 
-__all__ = ["Structure", "Zeros"]
+__all__ = ["Structure", "Zeros", "derived_codes", "draw_columns"]
+
+# --- maps of derived columns: the code of the derived column for each code of its base
+
+
+def derived_codes(rule: Derived, base: Any, target: Any) -> IntArray:
+    """Code of the derived column for each code of its base.
+
+    Parameters
+    ----------
+    rule : Derived
+    base, target : attributes
+        Of the column that decides and of the one that follows.
+
+    Raises
+    ------
+    DomainError
+        If a value of the base has no entry, an entry is no value of the base, intervals overlap or
+        cut a bin, or a result is no value of the derived column.
+    """
+    results = _results(rule, target)
+    codes = np.full(base.size, -1, dtype=np.int64)
+    if isinstance(base, Categorical):
+        _by_category(rule, base, results, codes)
+    else:
+        _by_interval(rule, base, results, codes)
+    if base.nullable and codes[-1] < 0:
+        if not target.nullable:
+            raise DomainError(
+                f"{rule!r}: {rule.from_!r} may be missing, and the map has no entry for that. Add "
+                f"the key None, or declare {rule.column!r} with nullable=True."
+            )
+        codes[-1] = target.size - 1
+    gaps = np.flatnonzero(codes < 0)
+    if len(gaps):
+        labels = base.labels()
+        shown = ", ".join(labels[code] for code in gaps[:8].tolist())
+        more = f", ... ({len(gaps) - 8} more)" if len(gaps) > 8 else ""
+        raise DomainError(
+            f"{rule!r} has gaps: the map has no entry for {shown}{more} of {rule.from_!r}. Add "
+            "entries for all values."
+        )
+    return codes
+
+
+def _results(rule: Derived, target: Any) -> list[tuple[Any, int]]:
+    """Keys of the map with codes of the derived column."""
+    if isinstance(target, Numeric):
+        low, high = spans(target)
+        if not np.array_equal(low[: target.n_values], high[: target.n_values]):
+            raise DomainError(
+                f"{rule!r}: a derived column has one code for each value. Declare "
+                f"{rule.column!r} as Numeric(lower, upper, integer=True), or as a Categorical of "
+                "its values."
+            )
+    found = []
+    for key, value in rule.map:
+        if value is None:
+            if not target.nullable:
+                raise DomainError(
+                    f"{rule!r} maps {key!r} to None, but {rule.column!r} has no missing cell. "
+                    "Declare it with nullable=True."
+                )
+            found.append((key, target.size - 1))
+            continue
+        code = code_of(target, value)
+        if code is None:
+            raise DomainError(
+                f"{rule!r} maps {key!r} to {value!r}, which is not a declared value of "
+                f"{rule.column!r}."
+            )
+        found.append((key, code))
+    return found
+
+
+def _by_category(
+    rule: Derived, base: Categorical, results: list[tuple[Any, int]], codes: IntArray
+) -> None:
+    unknown = []
+    for key, code in results:
+        if key is None and base.nullable:
+            codes[-1] = code
+            continue
+        try:
+            codes[base.index_of(key)] = code
+        except KeyError:
+            unknown.append(key)
+    if unknown:
+        raise DomainError(
+            f"{rule!r} has entries for {some(unknown)}, which {rule.from_!r} does not have."
+        )
+
+
+def _by_interval(rule: Derived, base: Any, results: list[tuple[Any, int]], codes: IntArray) -> None:
+    low, high = spans(base)
+    taken = np.zeros(base.size, dtype=bool)
+    alone = np.zeros(base.size, dtype=bool)
+    for key, code in results:
+        if key is None and base.nullable:
+            codes[-1] = code
+        elif not isinstance(key, tuple):
+            number = number_of(base, key)
+            here = (low == number) & (high == number)
+            if not here.any():
+                raise DomainError(
+                    f"{rule!r}: {key!r} has no code of its own in {rule.from_!r}. Use intervals "
+                    "(low, high), or declare it with special=."
+                )
+            codes[here] = code
+            alone |= here
+    for key, code in results:
+        if not isinstance(key, tuple):
+            continue
+        start, stop = (_end(rule, base, end, sign) for end, sign in zip(key, (-1, 1), strict=True))
+        if stop == base.upper:
+            stop = math.inf
+        if not start < stop:
+            raise DomainError(f"{rule!r}: the interval {key!r} is empty. Write (low, high).")
+        inside = (low >= start) & (high < stop) & ~alone
+        cut = ~inside & ~alone & (high >= start) & (low < stop)
+        if cut.any():
+            label = base.labels()[int(np.flatnonzero(cut)[0])]
+            raise DomainError(
+                f"{rule!r}: the interval {key!r} cuts the bin {label} of {rule.from_!r}. Let it "
+                "begin and end where bins do, or declare the bins so (bins=, or edges=)."
+            )
+        if (inside & taken).any():
+            raise DomainError(f"{rule!r}: the interval {key!r} overlaps another one.")
+        codes[inside] = code
+        taken |= inside
+
+
+def _end(rule: Derived, base: Any, value: Any, sign: int) -> float:
+    """An end of an interval on the number line; None is open."""
+    if value is None:
+        return sign * math.inf
+    number = number_of(base, value)
+    if number is None:
+        raise DomainError(f"{rule!r}: {value!r} is no value of {rule.from_!r}.")
+    return number
+
 
 # Codes that a conjunction covers, by measured column.
 Masks = dict[str, BoolArray]
@@ -488,3 +626,135 @@ def _along(mask: BoolArray, place: int, n_axes: int) -> BoolArray:
 
 def _intersect(tables: Tables, axes: tuple[int, ...], allowed: BoolArray) -> None:
     tables[axes] = tables[axes] & allowed if axes in tables else allowed
+
+
+# --- rows for codes: values are drawn within the cells so that rules hold for the values too
+
+Bounds = Mapping[str, tuple[Any, Any]]
+
+
+def draw_columns(
+    declared: Mapping[str, Any],
+    structure: Structure,
+    codes: Mapping[str, IntArray],
+    n_rows: int,
+    rng: np.random.Generator,
+    bounds: Bounds,
+) -> dict[str, pd.Series]:
+    """All columns of rows with these codes, in declared order.
+
+    Parameters
+    ----------
+    declared : mapping of str to attribute
+        All columns in order.
+    structure : Structure
+    codes : mapping of str to ndarray of int
+        Of the measured columns. They do not break the structure.
+    n_rows : int
+    rng : numpy.random.Generator
+    bounds : mapping of str to (lower, upper)
+        Closed ranges on the number line, for all rows or for each.
+    """
+    drawn: dict[str, pd.Series] = {}
+    linked = structure.compared
+    for name, attribute in declared.items():
+        if name not in codes or name in linked:
+            continue
+        if name in bounds:
+            lower, upper = bounds[name]
+            drawn[name] = attribute.decode(codes[name], rng, lower=lower, upper=upper)
+        else:
+            drawn[name] = attribute.decode(codes[name], rng)
+    drawn |= _draw_linked(declared, structure, codes, rng, bounds)
+    for name, attribute in declared.items():
+        rule = structure.derived.get(name)
+        if isinstance(attribute, Identifier):
+            drawn[name] = attribute.fresh(n_rows)
+        elif rule is not None and not isinstance(rule, TotalOf):
+            own = structure.codes_of(name)[codes[structure.base_of(name)]]
+            # Each of its codes stands for one value: nothing is drawn.
+            drawn[name] = attribute.decode(own, rng)
+    for name, rule in structure.derived.items():
+        if isinstance(rule, TotalOf):
+            drawn[name] = _total(declared[name], [drawn[part] for part in rule.parts])
+    return {name: drawn[name] for name in declared}
+
+
+def _draw_linked(
+    declared: Mapping[str, Any],
+    structure: Structure,
+    codes: Mapping[str, IntArray],
+    rng: np.random.Generator,
+    bounds: Bounds,
+) -> dict[str, pd.Series]:
+    """Columns that rules of `at_most` compare, the larger ones first.
+
+    A column is drawn from what its cell allows, but not below the least value of any column that
+    it bounds, and not above the values drawn for its own bounds. There always is such a value,
+    because chains are compared as a whole: no allowed row has a column whose least value exceeds
+    the greatest value of one of its bounds.
+    """
+    above, names = structure.bounds_of(), structure.compared
+    if not names:
+        return {}
+    below = {name: [other for other in above if name in above[other]] for name in names}
+    of_cell = {name: _cells(declared, structure, codes, name, bounds) for name in names}
+    plain = {name: _cells(declared, structure, codes, name, {}) for name in names}
+    # Where bounds from outside contradict a rule, the rule holds and the bounds do not.
+    astray = np.zeros(len(next(iter(codes.values()))), dtype=bool)
+    for name in names:
+        for bound in above.get(name, ()):
+            astray |= of_cell[name][0] > of_cell[bound][1]
+    for name in names:
+        for end in (0, 1):
+            of_cell[name][end][astray] = plain[name][end][astray]
+    numbers: dict[str, FloatArray] = {}
+    drawn: dict[str, pd.Series] = {}
+    # A bound has fewer columns above it than what it bounds.
+    for name in sorted(names, key=lambda each: len(above.get(each, ()))):
+        attribute = declared[name]
+        if name in structure.derived or isinstance(attribute, Categorical):
+            # Each code stands for one value.
+            numbers[name] = of_cell[name][0]
+            if name in codes:
+                drawn[name] = attribute.decode(codes[name], rng)
+            continue
+        low, high = of_cell[name]
+        for other in below[name]:
+            low = np.where(np.isnan(low), low, np.fmax(low, of_cell[other][0]))
+        for bound in above.get(name, ()):
+            high = np.where(np.isnan(high), high, np.fmin(high, numbers[bound]))
+        numbers[name] = attribute.draw(codes[name], rng, low, high)
+        drawn[name] = attribute._finish(numbers[name])
+    return drawn
+
+
+def _cells(
+    declared: Mapping[str, Any],
+    structure: Structure,
+    codes: Mapping[str, IntArray],
+    name: str,
+    bounds: Bounds,
+) -> tuple[FloatArray, FloatArray]:
+    """Least and greatest value that each row can have, within bounds that reach into its cell."""
+    own = codes[structure.base_of(name)]
+    if name in structure.derived:
+        own = structure.codes_of(name)[own]
+    low, high = (end[own] for end in spans(declared[name]))
+    if name in bounds and name not in structure.derived:
+        least = -np.inf if bounds[name][0] is None else bounds[name][0]
+        most = np.inf if bounds[name][1] is None else bounds[name][1]
+        reach = np.fmax(low, least) <= np.fmin(high, most)
+        low = np.where(reach, np.fmax(low, least), low)
+        high = np.where(reach, np.fmin(high, most), high)
+    return low, high
+
+
+def _total(attribute: Any, parts: list[pd.Series]) -> pd.Series:
+    """The sum of the parts, missing where one of them is."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    if attribute.integer:
+        return total.astype("Int64" if attribute.nullable else "int64")
+    return total.astype("float64")

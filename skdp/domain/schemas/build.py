@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -19,25 +19,20 @@ from ..._validation import check_choice
 from ...exceptions import DomainError
 from ..attribute import Attribute
 from ..categorical import Categorical
+from ..data import completed, read_yaml
+from ..dates import Date, Datetime
 from ..domains import known_name
-from ..numeric import AUTO, Numeric
+from ..identifiers import Identifier
+from ..numeric import AUTO, MOST_SINGLE, Numeric
 from ..values import as_float, some
-from ..yaml_text import completed, read_yaml
 from .dtypes import is_listing, library, of_dtype
 from .field import KINDS, Field, with_names
 from .formats import READERS
 
-if TYPE_CHECKING:
-    from ..domain import Domain
-
-__all__ = ["MOST_SINGLE", "from_schema", "load_text"]
+__all__ = ["from_schema", "load_text"]
 
 _MAPPINGS = ("frictionless", "json_schema", "sdv", "sdnist", "domain")
 _BOOKS = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
-
-# Integers in a range of at most this size get one code each unless the schema gives bins, others
-# those of "auto".
-MOST_SINGLE = 256
 
 # A longer list of numbers at equal distances is a range with a step; others are categories.
 _MOST_LISTED = 32
@@ -50,9 +45,9 @@ _LISTS = {
 
 
 def from_schema(
-    source: Any, format: str | None, given: dict[str, Any], structure: Any, options: dict[str, Any]
-) -> Domain:
-    """See `Domain.from_schema`; ``given`` has what it takes about single columns."""
+    source: Any, format: str | None, given: dict[str, Any], options: dict[str, Any]
+) -> list[tuple[str, Any]] | str:
+    """Pairs of `Domain.from_schema`, or a domain as JSON; ``given`` is about single columns."""
     check_choice(format, "format", (None, *READERS, "domain"))
     if isinstance(source, str | os.PathLike):
         if format is None and Path(source).suffix.casefold() in _BOOKS:
@@ -68,10 +63,8 @@ def from_schema(
     if unknown := [name for name in options if name not in known]:
         takes = ", ".join(known) or "none"
         raise DomainError(f"The format {format} has no option {unknown[0]!r}; it takes {takes}.")
-    from ..domain import Domain
-
     if format == "domain":
-        return Domain.from_json(json.dumps(completed(source)))
+        return json.dumps(completed(source))
     found = with_names(reader(source, **options))
     names = {field.name: given["bins"] for field in found}
     nullable = given["nullable"]
@@ -122,7 +115,7 @@ def from_schema(
         raise DomainError("\n\n".join(_complaints(gaps, unclear, wrong)))
     if not pairs:
         raise DomainError("drop leaves no column.")
-    return Domain(pairs, structure=structure) if structure else Domain(pairs)
+    return pairs
 
 
 def _retype(field: Field, said: Field) -> None:
@@ -228,8 +221,6 @@ def _code(bound: Any) -> str:
 
 def attribute_of(field: Field) -> Any:
     """The attribute that a complete field declares."""
-    from .. import Date, Datetime, Identifier
-
     if field.kind == "identifier":
         return Identifier()
     if field.kind == "boolean" and field.categories is None:

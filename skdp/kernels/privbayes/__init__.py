@@ -1,20 +1,18 @@
 """PrivBayes: a Bayesian network of the attributes, chosen and measured with noise.
 
 ================  ==================================================================================
-``scores``        the scores R, F and mutual information, and how much one record changes them
 ``measure``       all of it: parts of epsilon, theta-usefulness, the network, its probabilities
 ================  ==================================================================================
 """
 
 from .measure import (
     NEGATIVES,
+    SCORES,
     check_parts,
     largest_table,
     privbayes,
     privbayes_parts,
-    used_attributes,
 )
-from .scores import SCORES
 
 __all__ = [
     "NEGATIVES",
@@ -23,5 +21,4 @@ __all__ = [
     "largest_table",
     "privbayes",
     "privbayes_parts",
-    "used_attributes",
 ]

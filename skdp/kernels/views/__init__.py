@@ -15,7 +15,6 @@
 ============  ====================================================================================
 """
 
-from .attributes import used_attributes
 from .measure import PLANS, Asked, Division, division_of, measured_views, most_groups
 from .prior import Prior
 from .rules import Rules
@@ -29,5 +28,4 @@ __all__ = [
     "division_of",
     "measured_views",
     "most_groups",
-    "used_attributes",
 ]

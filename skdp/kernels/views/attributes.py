@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ..._types import FloatArray, IntArray
 
-__all__ = ["Attribute", "equal_mass_bins", "used_attributes"]
+__all__ = ["Attribute", "equal_mass_bins"]
 
 
 class Attribute(NamedTuple):
@@ -50,8 +49,3 @@ def equal_mass_bins(mass: FloatArray, order: IntArray, n_bins: int) -> IntArray:
     bins = np.empty(len(mass), dtype=np.int64)
     bins[order] = np.unique(wanted, return_inverse=True)[1].reshape(-1)
     return bins
-
-
-def used_attributes(shape: Sequence[int]) -> list[int]:
-    """Attributes with more than one code; the others carry no information."""
-    return [axis for axis, size in enumerate(shape) if size > 1]

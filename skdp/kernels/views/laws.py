@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._arrays import ratio
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
 from ...domain import Zeros
 from ...release import PairTable, TreeDensity, couple, group_sums, inverse, inverse_rows
@@ -156,9 +157,9 @@ def fitted(
         found = free
     found = found / found.sum() + _FLOOR * free / free.sum()
     for _ in range(_ROUNDS):
-        found = found * _ratio(rows, found.sum(axis=1))[:, None]
+        found = found * ratio(rows, found.sum(axis=1))[:, None]
         by_rows = found
-        found = found * _ratio(columns, found.sum(axis=0))[None, :]
+        found = found * ratio(columns, found.sum(axis=0))[None, :]
         if np.abs(found.sum(axis=1) - rows).sum() < _CLOSE:
             break
     return (by_rows + found) / 2
@@ -232,7 +233,7 @@ def _outward(
                 if edge.axes in masks:
                     allowed = masks[edge.axes] if node == a else masks[edge.axes].T
                     table = fitted(table, allowed, views[node], views[other])
-                    table = table * _ratio(views[node], table.sum(axis=1))[:, None]
+                    table = table * ratio(views[node], table.sum(axis=1))[:, None]
                     views[other] = table.sum(axis=0)
                 else:
                     table = couple(table, views[node], views[other])
@@ -360,10 +361,6 @@ def _draw_whole(
 
 def _floored(view: FloatArray) -> FloatArray:
     return (1 - _FLOOR) * view + _FLOOR / len(view)
-
-
-def _ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
-    return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
 
 
 def _grouped(allowed: BoolArray, place: int, attribute: Attribute) -> BoolArray:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._arrays import used_attributes
 from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
@@ -29,7 +30,7 @@ from ...release import (
     without_negatives,
 )
 from ...rows import Counts, CountTable
-from .attributes import Attribute, used_attributes
+from .attributes import Attribute
 from .candidates import MOST_CELLS, Candidates, Workload
 from .joint import JointCounts, joint_share, measure_joint
 from .ladders import FEW, MANY, coarse_size, column_plan, ladder_of

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._types import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
-from ...domain.rules.consistency import consistent
+from ...domain.rules.compiling import consistent
 from ...release import Ladder, MeasuredSums, PairTable, TreeDensity, TreeModel, ViewsModel
 from ...rows import Counts, CountTable
 

@@ -11,13 +11,11 @@ import numpy as np
 import pandas as pd
 
 from ..._arrays import running_sums
-from ..._names import free_name
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
+from ..._validation import free_name
 from ...domain import Domain
 from ..labels import range_label
-from .arrays import checked_counts
-from .boxes import Boxes
-from .draws import codes_under, draw_in_ranges
+from .boxes import Boxes, checked_counts
 from .intervals import (
     IN_PROPORTION,
     Cut,
@@ -26,11 +24,10 @@ from .intervals import (
     Intervals,
     KnownNoise,
     intervals_from_arrays,
+    range_extreme,
 )
 from .model import Weights, by_attributes, warn_of_zero
-from .noise import range_extreme
-from .pivotal import count_records
-from .strata import places
+from .rounding import codes_under, count_records, draw_in_ranges, places
 from .tree_density import inverse
 
 __all__ = ["BoxModel", "boxes_given", "spread_evenly"]

@@ -1,12 +1,9 @@
-"""TreeDensity: attributes joined by released pairs, otherwise conditionally independent.
+"""Records of a tree density given some of their values, or a condition: exact, without rejection.
 
-There is one node for each attribute and one edge for each pair whose joint view was released; the
-edges form no cycle. Attributes are independent given those between them, so that the density is
-
-    ``prod mu_j(x_j)  *  prod T_ab(x_a, x_b) / (mu_a(x_a) mu_b(x_b))``
-
-over nodes and edges. The answer to any conjunction of conditions follows exactly by passing
-messages along the edges, in time that grows with the sizes of the views and never with the domain.
+Messages go up the tree with the weight of everything known below a node; then each attribute is
+drawn given its parent and its message. Rows with the same known values below a node share one
+message: a table holds the distinct messages of a node, and each row has a position in it. A known
+child sends a column of its conditional table, so that nothing dense is multiplied for it.
 """
 
 from __future__ import annotations
@@ -18,10 +15,31 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ..._arrays import running_sums
-from ..._types import CodeArray, FloatArray, IntArray
+from ..._arrays import ratio, running_sums
+from ..._types import BoolArray, CodeArray, FloatArray, IntArray
+from .rounding import codes_under, draw_in_ranges
 
-__all__ = ["PairTable", "TreeDensity", "couple", "inverse", "inverse_rows"]
+__all__ = [
+    "SOFT",
+    "GivenTree",
+    "PairTable",
+    "TreeDensity",
+    "couple",
+    "draw_given",
+    "inverse",
+    "inverse_rows",
+]
+
+# --- treeDensity: attributes joined by released pairs, otherwise conditionally independent
+#
+# There is one node for each attribute and one edge for each pair whose joint view was released; the
+# edges form no cycle. Attributes are independent given those between them, so that the density is
+#
+#     ``prod mu_j(x_j)  *  prod T_ab(x_a, x_b) / (mu_a(x_a) mu_b(x_b))``
+#
+# over nodes and edges. The answer to any conjunction of conditions follows exactly by passing
+# messages along the edges, in time that grows with the sizes of the views and never with the
+# domain.
 
 # --- tables with given margins, and sums over groups of codes
 
@@ -55,20 +73,16 @@ def couple(
     """
     fitted = np.array(table, dtype=np.float64)
     for _ in range(rounds):
-        fitted *= _ratio(rows, fitted.sum(axis=1))[:, None]
-        fitted *= _ratio(columns, fitted.sum(axis=0))[None, :]
-    fitted *= np.minimum(_ratio(rows, fitted.sum(axis=1)), 1.0)[:, None]
-    fitted *= np.minimum(_ratio(columns, fitted.sum(axis=0)), 1.0)[None, :]
+        fitted *= ratio(rows, fitted.sum(axis=1))[:, None]
+        fitted *= ratio(columns, fitted.sum(axis=0))[None, :]
+    fitted *= np.minimum(ratio(rows, fitted.sum(axis=1)), 1.0)[:, None]
+    fitted *= np.minimum(ratio(columns, fitted.sum(axis=0)), 1.0)[None, :]
     below = np.maximum(rows - fitted.sum(axis=1), 0.0)
     right = np.maximum(columns - fitted.sum(axis=0), 0.0)
     missing = right.sum()
     if missing > 0:
         fitted += np.outer(below, right / missing)
     return fitted
-
-
-def _ratio(wanted: FloatArray, found: FloatArray) -> FloatArray:
-    return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
 
 
 def group_sums(values: FloatArray, groups: IntArray | None, n_groups: int) -> FloatArray:
@@ -311,3 +325,344 @@ def inverse_rows(table: FloatArray, rows: IntArray, u: FloatArray) -> IntArray:
     found = np.searchsorted(line, rows + u, side="right") - rows * table.shape[1]
     last = table.shape[1] - 1 - np.argmax(table[:, ::-1] > 0, axis=1)
     return np.clip(found, 0, last[rows])
+
+
+# Where a condition has probability zero, every table is mixed with this share of independent
+# columns, and every view of one column with this share of equally likely codes.
+SOFT = 1e-6
+# Numbers in the messages that are held at once.
+_HELD = 1 << 23
+
+
+@dataclass
+class _Messages:
+    """What is known at and below one node: distinct messages, and which of them each row has.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_messages, n_groups)
+        Likelihood of what is known below for each group of the node; the largest is 1.
+    log : ndarray of shape (n_messages,)
+        Logarithm of the factor that was taken out.
+    row : ndarray of int, shape (n_rows,)
+        Message of each row.
+    """
+
+    table: FloatArray
+    log: FloatArray
+    row: IntArray
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether nothing is known below the node."""
+        return len(self.table) == 1 and not self.log.any() and bool((self.table == 1).all())
+
+    def times(self, other: _Messages) -> _Messages:
+        """The product, for each row."""
+        if len(self.table) == 1 and len(other.table) == 1:
+            return _scaled(self.table * other.table, self.log + other.log, self.row)
+        pairs = self.row * len(other.table) + other.row
+        distinct, row = np.unique(pairs, return_inverse=True)
+        mine, others = np.divmod(distinct, len(other.table))
+        return _scaled(
+            self.table[mine] * other.table[others],
+            self.log[mine] + other.log[others],
+            row.reshape(-1),
+        )
+
+
+def _scaled(table: FloatArray, log: FloatArray, row: IntArray) -> _Messages:
+    largest = table.max(axis=1)
+    divisor = np.where(largest > 0, largest, 1.0)
+    return _Messages(table / divisor[:, None], log + np.log(divisor), row)
+
+
+class GivenTree:
+    """Draws from a tree density under weights on the codes of some attributes.
+
+    Parameters
+    ----------
+    density : TreeDensity
+    weights : mapping of int to ndarray, optional
+        Weight of each code, for the attributes with a condition.
+    soft : bool, default=False
+        Mix a share `SOFT` of independent columns into the tables, so that every condition that
+        covers a code has a positive probability.
+    """
+
+    def __init__(
+        self,
+        density: TreeDensity,
+        weights: Mapping[int, FloatArray] | None = None,
+        *,
+        soft: bool = False,
+    ) -> None:
+        self.density = density
+        self.weights = {} if weights is None else dict(weights)
+        self.top = density.grouped
+        self.conditional = density.conditional
+        if soft:
+            self.top = [(1 - SOFT) * mu + SOFT / len(mu) for mu in density.grouped]
+            self.conditional = [
+                None if table is None else (1 - SOFT) * table + SOFT * self.top[node][None, :]
+                for node, table in enumerate(density.conditional)
+            ]
+        self._shares: dict[int, FloatArray] = {
+            axis: self._code_shares(axis, soft) for axis in density.groups
+        }
+
+    def _code_shares(self, axis: int, soft: bool) -> FloatArray:
+        """Probability of each code given its group."""
+        density = self.density
+        groups, mass = density.groups[axis], density.grouped[axis]
+        inside: FloatArray = np.where(mass[groups] > 0, density.marginals[axis], 1.0)
+        inside = inside / np.bincount(groups, weights=inside)[groups]
+        if soft:
+            inside = (1 - SOFT) * inside + SOFT / np.bincount(groups)[groups]
+        return inside
+
+    def _group_weights(self, axis: int) -> FloatArray:
+        """Mean weight of the codes in each group."""
+        if axis not in self.weights:
+            return np.ones(self.density.sizes[axis])
+        if axis not in self._shares:
+            return self.weights[axis]
+        sums = np.bincount(
+            self.density.groups[axis],
+            weights=self._shares[axis] * self.weights[axis],
+            minlength=self.density.sizes[axis],
+        )
+        return sums.astype(np.float64, copy=False)
+
+    def _groups_of(self, known: CodeArray) -> IntArray:
+        """Group of each known code, -1 where unknown; one row for each attribute."""
+        groups = known.T.astype(np.int64)
+        for axis, of_code in self.density.groups.items():
+            groups[axis] = np.where(groups[axis] < 0, -1, of_code[groups[axis]])
+        return groups
+
+    def _upward(self, group: IntArray) -> list[_Messages]:
+        """Messages of all nodes: of a row with a known value there, the message means nothing."""
+        n_rows = group.shape[1]
+        held = []
+        for axis in range(len(group)):
+            start = _scaled(
+                self._group_weights(axis)[None], np.zeros(1), np.zeros(n_rows, dtype=np.int64)
+            )
+            held.append(start)
+        for node in reversed(self.density.order):
+            table = self.conditional[node]
+            if table is None:
+                continue
+            parent = int(self.density.parent[node])
+            asking = group[parent] < 0
+            if not asking.any():
+                continue
+            told = asking & (group[node] >= 0)
+            if not told.any() and held[node].says_nothing:
+                continue
+            held[parent] = held[parent].times(self._to_parent(held[node], table, group[node], told))
+        return held
+
+    @staticmethod
+    def _to_parent(
+        own: _Messages, table: FloatArray, group: IntArray, told: BoolArray
+    ) -> _Messages:
+        """What a node tells its parent, in rows where its value is known and where it is not."""
+        passed = own.table @ table.T
+        if not told.any():
+            return _scaled(passed, own.log, own.row)
+        seen = np.unique(group[told])
+        place = np.zeros(table.shape[1], dtype=np.int64)
+        place[seen] = np.arange(len(seen))
+        row = np.where(told, place[np.maximum(group, 0)], own.row + len(seen))
+        return _scaled(
+            np.concatenate([table.T[seen], passed]),
+            np.concatenate([np.zeros(len(seen)), own.log]),
+            row,
+        )
+
+    def draw(self, known: CodeArray, generator: np.random.Generator) -> tuple[CodeArray, BoolArray]:
+        """Fill the unknown values of rows.
+
+        Parameters
+        ----------
+        known : ndarray of int, shape (n_rows, n_attributes)
+            Codes, -1 where they are unknown. Weights of a known attribute are not looked at.
+        generator : numpy.random.Generator
+
+        Returns
+        -------
+        codes : ndarray of int32, shape (n_rows, n_attributes)
+        impossible : ndarray of bool, shape (n_rows,)
+            Rows whose condition has probability zero; their codes mean nothing.
+        """
+        n_rows = len(known)
+        if not (known >= 0).any():
+            return self._draw_part(known, generator)
+        step = max(1, _HELD // sum(self.density.sizes))
+        parts = [
+            self._draw_part(known[start : start + step], generator)
+            for start in range(0, max(n_rows, 1), step)
+        ]
+        return np.concatenate([codes for codes, _ in parts]), np.concatenate(
+            [impossible for _, impossible in parts]
+        )
+
+    def _draw_part(
+        self, known: CodeArray, generator: np.random.Generator
+    ) -> tuple[CodeArray, BoolArray]:
+        codes = np.array(known, dtype=np.int32, order="F")
+        impossible = np.zeros(len(known), dtype=bool)
+        group = self._groups_of(known)
+        if not len(known):
+            return codes, impossible
+        held = self._upward(group)
+        for node in self.density.order:
+            rows = np.flatnonzero(known[:, node] < 0)
+            if not len(rows):
+                continue
+            table, at = self._law(node, held[node], group, rows)
+            empty = ~(table.max(axis=1) > 0)
+            if empty.any():
+                impossible[rows] |= empty[at]
+                table = np.where(empty[:, None], 1.0, table)
+            drawn = inverse_rows(table, at, generator.random(len(rows)))
+            group[node, rows] = drawn
+            if node in self._shares:
+                drawn = self._code_in_group(node, drawn, generator.random(len(rows)))
+            codes[rows, node] = drawn
+        return codes, impossible
+
+    def _law(
+        self, node: int, own: _Messages, group: IntArray, rows: IntArray
+    ) -> tuple[FloatArray, IntArray]:
+        """Distinct laws of a node given its parent and all below, and which of them rows have."""
+        conditional, message = self.conditional[node], own.row[rows]
+        if conditional is None:
+            return self.top[node][None] * own.table, message
+        above = group[self.density.parent[node], rows]
+        if len(own.table) == 1:
+            return conditional * own.table, above
+        distinct, at = np.unique(above * len(own.table) + message, return_inverse=True)
+        of_parent, of_message = np.divmod(distinct, len(own.table))
+        return conditional[of_parent] * own.table[of_message], at.reshape(-1)
+
+    def _code_in_group(self, axis: int, group: IntArray, u: FloatArray) -> IntArray:
+        """Codes drawn inside groups, in proportion to share and weight."""
+        groups = self.density.groups[axis]
+        mass = self._shares[axis] * self.weights.get(axis, np.ones(len(groups)))
+        order = np.argsort(groups, kind="stable")
+        first = np.searchsorted(groups[order], np.arange(self.density.sizes[axis] + 1))
+        return order[draw_in_ranges(mass[order], first[group], first[group + 1], u)]
+
+    def posterior(self) -> TreeDensity | None:
+        """The density under the weights; None where their probability is zero."""
+        density = self.density
+        held = self._upward(np.full((len(density.sizes), 1), -1, dtype=np.int64))
+        grouped = list(self.top)
+        joint: dict[tuple[int, int], FloatArray] = {}
+        for node in density.order:
+            law, conditional = held[node].table[0], self.conditional[node]
+            parent = int(density.parent[node])
+            if conditional is None:
+                mass = self.top[node] * law
+                if not 0 < mass.sum() < np.inf:
+                    return None
+                grouped[node] = mass / mass.sum()
+                continue
+            table = conditional * law
+            mass = table.sum(axis=1, keepdims=True)
+            table = grouped[parent][:, None] * table / np.where(mass > 0, mass, 1.0)
+            if not table.sum() > 0:
+                return None
+            joint[parent, node] = table / table.sum()
+            grouped[node] = joint[parent, node].sum(axis=0)
+        edges = [
+            PairTable((a, b), joint[a, b] if (a, b) in joint else joint[b, a].T)
+            for a, b in (edge.axes for edge in density.edges)
+        ]
+        marginals = [
+            mass if axis not in self._shares else mass[density.groups[axis]] * self._inside(axis)
+            for axis, mass in enumerate(grouped)
+        ]
+        return TreeDensity(marginals, edges, density.groups)
+
+    def _inside(self, axis: int) -> FloatArray:
+        """Probability of each code given its group and the weights."""
+        groups = self.density.groups[axis]
+        mass = self._shares[axis] * self.weights.get(axis, 1.0)
+        found = np.bincount(groups, weights=mass)
+        share: FloatArray = mass / np.where(found > 0, found, 1.0)[groups]
+        return share
+
+    def log_likelihood(self, known: CodeArray) -> FloatArray:
+        """Logarithm of the probability of the known values and the condition, for each row."""
+        step = max(1, _HELD // sum(self.density.sizes))
+        with np.errstate(divide="ignore"):
+            parts = [
+                self._log_part(known[start : start + step]) for start in range(0, len(known), step)
+            ]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def _log_part(self, known: CodeArray) -> FloatArray:
+        group = self._groups_of(known)
+        held = self._upward(group)
+        total = np.zeros(len(known))
+        for node in self.density.order:
+            told = group[node] >= 0
+            if node in self._shares:
+                total[told] += np.log(self._shares[node][known[told, node]])
+            conditional = self.conditional[node]
+            if conditional is None:
+                on_top = np.ones(len(known), dtype=bool)
+            else:
+                # Below an unknown value, the message to it holds everything.
+                on_top = group[self.density.parent[node]] >= 0
+            rows = np.flatnonzero(on_top & told)
+            if conditional is None:
+                total[rows] += np.log(self.top[node][group[node, rows]])
+            else:
+                above = group[self.density.parent[node], rows]
+                total[rows] += np.log(conditional[above, group[node, rows]])
+            rows = np.flatnonzero(on_top & ~told)
+            if len(rows):
+                table, at = self._law(node, held[node], group, rows)
+                total[rows] += np.log(table.sum(axis=1))[at] + held[node].log[held[node].row[rows]]
+        return total
+
+
+def draw_given(
+    density: TreeDensity,
+    known: CodeArray,
+    generator: np.random.Generator,
+    weights: Mapping[int, FloatArray],
+) -> tuple[CodeArray, BoolArray]:
+    """Fill the unknown values of rows, also where their condition has probability zero.
+
+    Parameters
+    ----------
+    density : TreeDensity
+    known : ndarray of int, shape (n_rows, n_attributes)
+        Codes, -1 where they are unknown.
+    generator : numpy.random.Generator
+    weights : mapping of int to ndarray
+
+    Returns
+    -------
+    codes : ndarray of int32, shape (n_rows, n_attributes)
+    impossible : ndarray of bool, shape (n_rows,)
+        Rows whose condition has probability zero: they follow the tree with a share `SOFT` of
+        independent columns.
+    """
+    codes, impossible = GivenTree(density, weights).draw(known, generator)
+    if not impossible.any():
+        return codes, impossible
+    rows = np.flatnonzero(impossible)
+    codes[rows], lost = GivenTree(density, weights, soft=True).draw(known[rows], generator)
+    # Hundreds of improbable conditions at once leave the range of floats: independent columns.
+    rows = rows[lost]
+    for axis, mass in enumerate(density.marginals if len(rows) else ()):
+        unknown = rows[known[rows, axis] < 0]
+        codes[unknown, axis] = codes_under(mass, weights.get(axis), len(unknown), generator)
+    return codes, impossible

@@ -17,13 +17,23 @@ from numpy.typing import NDArray
 from ..._arrays import running_sums
 from ..._types import CodeArray, FloatArray, IntArray
 from ...domain import Domain
-from .draws import draw_in_ranges, patterns, product_of_weights, shared_keys
 from .model import Weights, by_attributes, warn_of_zero
-from .pivotal import count_records, similar_first
-from .rounding import round_line, round_lines, round_table
-from .strata import GOLDEN, deal, share_of, sort_within
-from .tree_density import PairTable, TreeDensity, inverse
-from .tree_given import GivenTree, draw_given
+from .rounding import (
+    GOLDEN,
+    count_records,
+    deal,
+    draw_in_ranges,
+    patterns,
+    product_of_weights,
+    round_line,
+    round_lines,
+    round_table,
+    share_of,
+    shared_keys,
+    similar_first,
+    sort_within,
+)
+from .tree_density import GivenTree, PairTable, TreeDensity, draw_given, inverse
 
 __all__ = ["ENOUGH", "GivenRows", "TreeModel", "effective_number", "round_tree", "swap_codes"]
 

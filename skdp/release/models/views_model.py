@@ -20,9 +20,9 @@ from scipy.special import ndtri
 from ..._types import BoolArray, FloatArray, IntArray
 from .coefficients import Coefficients, Ladder, Look, along
 from .column_estimate import ColumnEstimate
-from .draws import product_of_weights
 from .intervals import Error
 from .model import Weights, by_attributes
+from .rounding import product_of_weights
 from .tree_model import TreeModel
 
 __all__ = ["MeasuredSums", "Tuning", "ViewsModel"]

@@ -11,8 +11,8 @@ import numpy as np
 from ..._types import FloatArray
 from ...domain import Domain, Numeric
 from ...domain.binning.contents import Points
-from ...domain.queries.conditions import parts_of
 from ...domain.queries.regions import Region, RegionUnion, attribute_of, everything
+from ...domain.queries.text import parts_of
 from ...domain.rules.declared import TotalOf
 from ..models.model import Weights
 from ..queries import weights_of

@@ -7,18 +7,138 @@ these two reach e and b, the interval reaches e / (B - b); where b is B or more,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
+from ..._arrays import exclusive_cumsum
 from ..._types import FloatArray, IntArray
-from ..models.intervals import IN_PROPORTION, Errors
-from ..models.model import Weights
+from ..._validation import as_level, as_number, check_choice
+from ...domain import Domain
+from ...domain.queries.text import parts_of
+from ...domain.rules.declared import TotalOf
+from ..models.intervals import IN_PROPORTION, Error, Errors
+from ..models.model import Model, Weights
+from ..queries import QueryReader, moments, reach_of
 from ..result import QueryResult
-from .confidence import Confidence
 
-__all__ = ["Estimates", "joined", "linear", "ratios", "telling_cuts"]
+__all__ = [
+    "Confidence",
+    "Estimates",
+    "QueryResult",
+    "answer_all",
+    "answer_queries",
+    "answer_sums",
+    "error_of",
+    "errors_of",
+    "joined",
+    "linear",
+    "listed",
+    "means_of",
+    "ratios",
+    "sums_and_counts",
+    "telling_cuts",
+]
+
+# --- confidence: what an interval is meant to cover
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """What an interval is meant to cover.
+
+    Attributes
+    ----------
+    level : float
+    population : bool, default=False
+        Whether it covers sampling too: the records are a random sample of a population.
+    size : float, default=inf
+        Number of records of the population.
+    quick : bool, default=False
+        Whether the law of a sum of noise is approximated even for one question.
+    """
+
+    level: float
+    population: bool = False
+    size: float = math.inf
+    quick: bool = False
+
+    @classmethod
+    def asked(
+        cls,
+        return_interval: Any,
+        level: Any = 0.95,
+        interval: Any = "noise",
+        population_size: Any = None,
+    ) -> Confidence | None:
+        """What a user asks for; None where no interval is asked for.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``level`` is not between 0 and 1, ``interval`` is another word, or
+            ``population_size`` is not a positive number or stands without a population.
+        """
+        level = as_level(level)
+        check_choice(interval, "interval", ("noise", "population"))
+        if not return_interval:
+            if interval != "noise" or population_size is not None:
+                raise ValueError(
+                    "interval and population_size say what intervals cover: they need "
+                    "return_interval=True."
+                )
+            return None
+        if population_size is None:
+            return cls(level, interval == "population")
+        if interval != "population":
+            raise ValueError(
+                "population_size says how large the population is that the records are a sample "
+                'of: it needs interval="population".'
+            )
+        size = as_number(population_size, "population_size")
+        if not size > 0:
+            raise ValueError(f"population_size must be positive, got {population_size!r}.")
+        return cls(level, True, size)
+
+    @property
+    def quantile(self) -> float:
+        """How many standard deviations a normal law stays within at this level."""
+        return float(ndtri(0.5 + self.level / 2))
+
+    def sampling_std(self, variance: Any, total: float) -> FloatArray:
+        """Standard deviation over samples of a population; zeros if these are not asked for.
+
+        Parameters
+        ----------
+        variance : array-like
+            Variance of the statistic over samples with replacement.
+        total : float
+            Number of records in the sample.
+        """
+        variance = np.asarray(variance, dtype=np.float64)
+        if not self.population:
+            return np.zeros(variance.shape)
+        left = 1.0 - min(max(total, 0.0) / self.size, 1.0)
+        return np.sqrt(np.maximum(variance, 0.0) * left)
+
+    def with_sampling(self, reach: FloatArray, sampling_std: FloatArray) -> FloatArray:
+        """Reach of an interval for an error of the noise and an independent one of sampling."""
+        return np.hypot(reach, self.quantile * sampling_std)
+
+    @property
+    def text(self) -> str:
+        """What is said of sampling beside what is said of the noise."""
+        if not self.population:
+            return ""
+        most = "" if math.isinf(self.size) else f" of {self.size:,.0f}"
+        return (
+            f" The interval also covers sampling, taken as normal: the records are a simple random "
+            f"sample of a population{most}."
+        )
 
 
 _NOTHING = (
@@ -184,3 +304,125 @@ def joined(each: Sequence[Estimates]) -> Estimates:
         np.concatenate([one.upper for one in each]),
         max(sorted(texts), key=len, default=""),
     )
+
+
+# --- errors of linear questions: sums of answers under real weights
+
+
+def error_of(model: Model, parts: Sequence[Weights], level: float) -> Error:
+    """Error of a sum of answers."""
+    if len(parts) == 1:
+        return model.error(parts[0], level)
+    if hasattr(model, "error_of_parts"):
+        error: Error = model.error_of_parts(parts, level)
+        return error
+    # A model of somebody else: all intervals hold at once with the level that was asked for.
+    each = [model.error(part, 1.0 - (1.0 - level) / len(parts)) for part in parts]
+    std, below, above = np.sum([error[:3] for error in each], axis=0).tolist()
+    return Error(
+        std,
+        below,
+        above,
+        f"The answer is a sum of {len(parts)} answers to disjoint conjunctions, and its interval "
+        f"the sum of theirs. Each of them: {each[0].guarantee}",
+    )
+
+
+def errors_of(
+    model: Model, questions: Sequence[Sequence[Weights]], confidence: Confidence
+) -> Errors:
+    """Errors of sums of answers; weights may be any real numbers.
+
+    A question by itself has its exact law, unless ``confidence.quick``. Several are asked together
+    of a model that has a method for this, ``errors_of(questions, level)``.
+    """
+    level = confidence.level
+    many = getattr(model, "errors_of", None)
+    if many is not None and (len(questions) > 1 or confidence.quick):
+        errors: Errors = many(questions, level)
+        return errors
+    each = [error_of(model, parts, level) for parts in questions]
+    std, below, above = np.array([error[:3] for error in each]).reshape(-1, 3).T
+    return Errors(std, below, above, each[0].guarantee if each else "")
+
+
+# --- answers to many queries, asked for in parts
+
+_HELD_WEIGHTS = 1 << 23
+
+
+def listed(query: Any) -> tuple[list[Any], bool]:
+    """The queries as a list, and whether there was only one without a list."""
+    if isinstance(query, list | tuple):
+        return list(query), False
+    return [query], True
+
+
+def answer_all(model: Model, queries: Iterable[Weights]) -> np.ndarray:
+    """Answers to many queries; a limited number of weights is held at a time."""
+    answers: list[np.ndarray] = []
+    waiting: list[Weights] = []
+    held = 0
+    for weights in queries:
+        waiting.append(weights)
+        held += sum(len(vector) for vector in weights.values())
+        if held > _HELD_WEIGHTS:
+            answers.append(model.answer(waiting))
+            waiting, held = [], 0
+    answers.append(model.answer(waiting))
+    return np.concatenate(answers)
+
+
+def answer_queries(model: Model, domain: Domain, queries: Sequence[Any]) -> np.ndarray:
+    """Counts of queries, each the sum over its conjunctions."""
+    reader = QueryReader(domain)
+    return answer_sums(model, (reader.parts(one) for one in queries))
+
+
+def answer_sums(model: Model, questions: Iterable[Sequence[Weights]]) -> np.ndarray:
+    """Sums of answers, one for each question; weights may be any real numbers."""
+    numbers: list[int] = []
+
+    def asked() -> Iterator[Weights]:
+        for question in questions:
+            numbers.append(len(question))
+            yield from question
+
+    answers = answer_all(model, asked())
+    if len(answers) == len(numbers):
+        return answers
+    return np.add.reduceat(answers, exclusive_cumsum(np.array(numbers)))
+
+
+def sums_and_counts(
+    model: Model, domain: Domain, column: str, queries: Sequence[Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of a column under queries, and numbers of records with a value in it."""
+    if not queries:
+        return np.zeros(0), np.zeros(0)
+    numbers: list[int] = []
+
+    def asked() -> Iterator[Weights]:
+        for one in queries:
+            parts = parts_of(one, domain)
+            numbers.append(len(parts))
+            for regions in parts:
+                present, terms = moments(regions, domain, column)
+                yield from terms
+                yield present
+
+    flat = answer_all(model, asked())
+    answers = flat.reshape(sum(numbers), -1)
+    starts = exclusive_cumsum(np.array(numbers))
+    sums, counts = answers[:, :-1].sum(axis=1), answers[:, -1]
+    return np.add.reduceat(sums, starts), np.add.reduceat(counts, starts)
+
+
+def means_of(domain: Domain, column: str, sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Means, clipped to the range of the column; nan where the count is not positive."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.where(counts > 0, sums / counts, np.nan)
+    rule = domain.structure.derived.get(column)
+    columns = rule.parts if isinstance(rule, TotalOf) else (column,)
+    reach = np.array([reach_of(name, domain) for name in columns])
+    return np.clip(means, *reach.sum(axis=0).tolist())

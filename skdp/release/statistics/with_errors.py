@@ -17,12 +17,9 @@ from ..grouping import Groups
 from ..models.model import Model
 from ..queries import parse_parts
 from ..result import QueryResult
-from .answers import answer_queries, means_of, sums_and_counts
 from .column_values import Selected, selected, summands
-from .confidence import Confidence
-from .estimates import Estimates, joined
-from .moments import correlation
-from .sums import counts_with_error, means_with_error, sums_with_error
+from .estimates import Confidence, Estimates, answer_queries, joined, means_of, sums_and_counts
+from .moments import correlation, counts_with_error, means_with_error, sums_with_error
 
 __all__ = [
     "column_statistic",
