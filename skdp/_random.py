@@ -231,6 +231,10 @@ class NoiseSource:
     def measured(self) -> None:
         """Say that what follows is post-processing of what was told."""
 
+    def branches(self, count: int) -> list[NoiseSource]:
+        """Sources of parts that are made in any order, by this process or by others."""
+        return [self] * count
+
     def record_words(
         self,
         size: int,
@@ -284,8 +288,22 @@ class _SeededSource(NoiseSource):
             "later noise. Use random_state=None, or make the source where it is used."
         )
 
+    def branches(self, count: int) -> list[NoiseSource]:
+        return [_Branch(int(word)) for word in self.words(count)]
+
     def _take(self, count: int) -> NDArray[np.uint64]:
         return self._bits.random_raw(count)
+
+
+class _Branch(_SeededSource):
+    """A seeded stream of one part alone, which may be sent to the process that makes it."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._seed = seed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Branch, (self._seed,)
 
 
 class Journal(NoiseSource):

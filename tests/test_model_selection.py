@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
-from estimators import DOMAIN, people
+from estimators import DOMAIN, other_processes, people
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -285,6 +286,32 @@ def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them():
     # The estimator is tried out on 64 public rows; true ones are predicted in tables of one size.
     assert {len(rows) for rows in seen} == {64, 1024}
     assert set().union(*(rows["a"] for rows in seen if len(rows) == 1024)) == set(X["a"])
+
+
+def test_cross_validation_does_not_depend_on_the_number_of_processes(monkeypatch):
+    def score(n_jobs):
+        estimator = skdp.PrivateDecisionTreeClassifier(
+            domain=SQUARE, classes=["high", "low"], ledger=ledger, random_state=0
+        )
+        return private_cross_val_score(
+            estimator,
+            X,
+            Y,
+            epsilon=1,
+            cv=PrivateKFold(3, random_state=1),
+            n_jobs=n_jobs,
+            random_state=2,
+        )
+
+    ledger = skdp.PrivacyLedger(6)
+    here = score(None)
+    used = other_processes(monkeypatch, sys.modules["skdp.model_selection._cross_val"])
+    assert score(2) == here
+    assert used == [2]
+    # Fits in other processes are paid for here.
+    assert ledger.spent == 6
+    with pytest.raises(TypeError, match="n_jobs"):
+        score(1.5)
 
 
 def test_cross_validation_of_regressors():

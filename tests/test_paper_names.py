@@ -1,4 +1,4 @@
-"""A reader of a paper finds its algorithm: the table in the glossary names things that exist."""
+"""A reader of a paper finds its algorithm: the table in the glossary names what exists and runs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import ast
 import functools
 import importlib
 import inspect
+import itertools
 import re
+import warnings
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
+from estimators import CASES, people
+
+from skdp import hierarchy, inspection, mechanisms, private_quantiles
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -179,6 +186,85 @@ def check_place(cell):
         return
     label = f".. _{target}:\n"
     assert any(label in page.read_text() for page in DOCS.rglob("*.rst")), target
+
+
+# --- and every row runs
+
+CASE_OF = {case.name: case for case in CASES}
+# Values for parameters that rows name without one: as (class or function, parameter) or parameter.
+GIVEN = {
+    ("MarginalSynthesizer", "workload"): "all",
+    ("RangeTreeHistogram", "workload"): "all",
+    ("DataCube", "weights"): {("sex",): 2, (): 1},
+    ("PrivPfCClassifier", "shares"): [0.3, 0.1, 0.6],
+    ("GridSynthesizer", "theta"): 5,
+    ("PrivBayesSynthesizer", "theta"): 6,
+    ("DPKMeans", "theta"): 5,
+    ("SparseVector", "ratio"): 2,
+    ("HDPViewSynthesizer", "ratio"): 0.8,
+    **{"xi0": 50, "xi1": 2, "height": 3, "branching": 3, "answer_share": Fraction(1, 4)},
+    **{"max_variance": 1e13, "gamma": 0.5, "alpha": 2, "beta": 1.5, "max_order": 2},
+    **{"n_specializations": 2, "n_attributes": 2, "n_rounds": 2, "n_blocks": 5},
+    **{"max_grids": 100, "n_clusters": [2, 3], "raise_by": 2, "n_records": 1000},
+}
+# Parameters with which they are quick.
+QUICK = {
+    "SampleAggregate": {"n_blocks": 5},
+    "DataCube": {"dimensions": ["sex"]},
+}
+CALLS = {
+    "discrete_laplace": lambda: mechanisms.discrete_laplace([3], 1),
+    "exponential": lambda: mechanisms.exponential([3, 1], 1, 1),
+    "noisy_max": lambda: mechanisms.noisy_max([3, 1], 1, 1),
+    "usefulness": lambda **given: inspection.usefulness(10, 1.0, **given),
+    "sufficient_epsilon": lambda: inspection.sufficient_epsilon(0.5, 0.9),
+    "boost": lambda: hierarchy.boost([3.0, 1.0, 1.0], 2),
+    "SparseVector": lambda **given: mechanisms.SparseVector(1, 5, 2, **given).query(9),
+    "sparse_vector_top_k": lambda **given: mechanisms.sparse_vector_top_k(
+        [9, 1, 8], 2, 1, 5, noise="two-sided", **given
+    ),
+    "top_k": lambda **given: mechanisms.top_k([9, 1, 8], 2, 1, 1, **given),
+    "private_quantiles": lambda **given: private_quantiles(
+        np.arange(50), [0.5], bounds=(0, 50), **given
+    ),
+}
+
+
+def settings_of(cell):
+    """What a cell asks to be run: {class or function: its settings, one after the other}."""
+    linked, asked = things(cell), {}
+    for place, name, text in parameters(cell):
+        owner = owner_of(name, place, linked)
+        given = GIVEN.get((owner.__name__, name), GIVEN.get(name))
+        value = ast.literal_eval(text) if text else given
+        assert value is not None or text, f"no value for {name} of {owner.__name__}"
+        asked.setdefault(owner, {}).setdefault(name, []).append(value)
+    for _, thing in linked:
+        names = asked.get(thing, {})
+        yield (
+            thing,
+            [dict(zip(names, each, strict=True)) for each in itertools.product(*names.values())],
+        )
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:40])
+def test_a_row_runs(row):
+    if "not implemented" in row[1]:
+        pytest.skip("not implemented")
+    for thing, each in settings_of(row[1]):
+        case, call = CASE_OF.get(thing.__name__), CALLS.get(thing.__name__)
+        for settings in each:
+            if case is not None:
+                more = QUICK.get(case.name, {})
+                if settings.get("score_function") == "F":
+                    more = case.branches["F"]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    case.fit(case.make(**{**more, **settings}), people(200))
+            elif call is not None:
+                call(**settings)
+            else:
+                assert not settings, thing
 
 
 def test_links_of_the_text_lead_somewhere():

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import BaseCrossValidator
@@ -31,7 +32,7 @@ from .._pipelines import (
 )
 from .._random import noise_source, shared_generators_kept, warn_after_charge
 from .._types import BoolArray, IntArray
-from .._validation import as_epsilon
+from .._validation import as_epsilon, as_jobs
 from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
 from ..exceptions import BudgetExceededError, TrainingError
 from ..release import QueryResult
@@ -268,6 +269,7 @@ def private_cross_val_score(
     cv: int | PrivateKFold = 5,
     level: float = 0.95,
     interval: str = "population",
+    n_jobs: int | None = None,
     ledger: PrivacyLedger | None = None,
     random_state: int | None = None,
 ) -> QueryResult:
@@ -294,6 +296,9 @@ def private_cross_val_score(
     interval : {"noise", "population"}, default="population"
         As in `private_score`. Sampling is that of the rows that are predicted: how much other
         rows would have changed the models is not in it.
+    n_jobs : int, default=None
+        Processes that fit folds: None is this one, -1 one for each core. The release does not
+        depend on it.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set; by default the ledger in the estimator. It is charged once,
         for everything, before a value is read.
@@ -331,7 +336,7 @@ def private_cross_val_score(
     """
     asked = as_metric(metric, bounds, Covers.asked(level, interval))
     asked.check_model(estimator)
-    exact = as_epsilon(epsilon)
+    exact, jobs = as_epsilon(epsilon), as_jobs(n_jobs)
     folds = _secret_folds(cv)
     k = folds.get_n_splits()
     per_fit, seeded_fits = price_of_fit(estimator)
@@ -339,7 +344,7 @@ def private_cross_val_score(
     as_frame(X)
     labels, take = true_rows(X, y)
     rehearse(estimator, X, labels)
-    generators = shared_generators(estimator, copied(estimator, "The estimator"))
+    copied(estimator, "The estimator")
     source = noise_source(random_state)
     # Privacy. Folds are independent of each other record (PrivateKFold). A record that drew fold
     # j changes the k - 1 other models, each at the estimator's epsilon, and of the score only the
@@ -350,11 +355,12 @@ def private_cross_val_score(
     loss = PrivacyLoss(sum(parts.values(), Fraction(0)), parts, seeded=seeded)
     charge(book, "private_cross_val_score", loss)
     # That pays for all k fits.
-    with (
-        prepaid_clones([estimator], book, k * per_fit) as (paid,),
-        shared_generators_kept(generators) as seed,
-    ):
-        guesses, classes = _predict_each_fold(paid, seed, folds, X, labels, take, asked)
+    with prepaid_clones([estimator], book, k * per_fit) as (paid,):
+        if jobs != 1:
+            # Ledgers stay in this process.
+            paid.set_params(**dict.fromkeys(ledgers(paid)))
+        given = paid, X, labels, take, asked
+        guesses, classes = _predict_each_fold(folds, given, jobs)
     return asked.release(labels, guesses, class_positions(classes), exact, source)
 
 
@@ -372,35 +378,50 @@ def _secret_folds(cv: Any) -> PrivateKFold:
 
 
 def _predict_each_fold(
+    folds: PrivateKFold, given: tuple[Any, ...], n_jobs: int
+) -> tuple[Labels, Any]:
+    """The prediction for each row by the model that was not trained on it, and the classes."""
+    *_, X, labels, _, metric = given
+    places = draw_places(len(labels))
+    # Privacy. Rows go to the processes through pipes, never through files.
+    answers = Parallel(n_jobs, max_nbytes=None)(
+        delayed(_predict_fold)(*given, noise_source().words(4), places, *each)
+        for each in folds.split(X)
+    )
+    failures = [answer for answer in answers if isinstance(answer, TrainingError)]
+    predicted = [answer for answer in answers if not isinstance(answer, TrainingError)]
+    for error in failures:
+        # Whether it is raised, and its text, depend on the release of its fold only.
+        warn_after_charge(f"{error} The rows of this fold count as wrong.")
+    if failures and metric.needs_classes and not predicted:
+        raise failures[-1]
+    # Declared, and so the same in all folds.
+    classes = predicted[-1][2] if predicted else ()
+    guesses = metric.no_guesses(len(labels), classes)
+    for test, found, _ in predicted:
+        guesses[test] = found
+    return guesses, classes
+
+
+def _predict_fold(
     paid: Any,
-    seed: Callable[[Iterable[int]], None],
-    folds: PrivateKFold,
     X: Any,
     labels: Labels,
     take: Take,
     metric: Metric,
-) -> tuple[Labels, Any]:
-    """The prediction for each row by the model that was not trained on it, and the classes."""
-    places = draw_places(len(labels))
-    classes: Any = ()
-    predicted: list[tuple[IntArray, Labels]] = []
-    failure: TrainingError | None = None
-    for train, test in folds.split(X):
+    words: Iterable[int],
+    places: IntArray,
+    train: IntArray,
+    test: IntArray,
+) -> tuple[IntArray, Labels, Any] | TrainingError:
+    """Positions of a fold, their predictions by a model of the others, and its classes."""
+    model = copied(paid, "The estimator")
+    with shared_generators_kept(shared_generators(paid, model)) as seed:
         # Privacy. No fold begins where another has left the generators that they share.
-        seed(noise_source().words(4))
+        seed(words)
         try:
-            model = copy.deepcopy(paid).fit(take_rows(X, train), labels[train])
+            model.fit(take_rows(X, train), labels[train])
         except TrainingError as error:
-            # Whether it is raised, and its text, depend on the release of this fold only.
-            warn_after_charge(f"{error} The rows of this fold count as wrong.")
-            failure = error
-            continue
-        # Declared, and so the same in all folds.
+            return error
         classes = getattr(model, "classes_", ())
-        predicted.append((test, metric.guesses(model, take, test, places[test], classes)))
-    if failure is not None and metric.needs_classes and not predicted:
-        raise failure
-    guesses = metric.no_guesses(len(labels), classes)
-    for test, found in predicted:
-        guesses[test] = found
-    return guesses, classes
+        return test, metric.guesses(model, take, test, places[test], classes), classes

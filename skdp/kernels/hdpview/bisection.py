@@ -143,15 +143,13 @@ def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -
         sums = running_sums(integer_sums(slot, int(begin[-1]), x))
         left = np.arange(begin[-1]) - np.repeat(begin[:-1], side)
         # S n_left / n = S left / side, in whole records and a remainder of part / side. Products of
-        # records and codes could overflow and are not formed.
+        # records and codes could overflow and are not formed; those of two codes fit.
         quotient, remainder = np.divmod(blocks.total, side)
         in_left = sums[:-1] - np.repeat(sums[begin[:-1]], side) - np.repeat(quotient, side) * left
-        part, n_codes = np.repeat(remainder, side) * left, np.repeat(side, side)
-        whole = part // n_codes
-        part = GRID * (part - whole * n_codes)
+        part, n_codes = np.repeat(GRID * remainder, side) * left, np.repeat(side, side)
         steps = part // n_codes
         uneven = part > steps * n_codes
-        steps = GRID * (in_left - whole) - steps
+        steps = GRID * in_left - steps
         score = np.where(steps > 0, steps - uneven, -steps)
         # The first slot of a block is no cut.
         cut = left > 0

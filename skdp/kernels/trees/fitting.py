@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.stats import beta
 
 from ..._arrays import integer_sums
@@ -389,6 +390,7 @@ def fit_forest(
     quality: str = "clipped",
     max_depth: int | None = None,
     max_features: float = 1.0,
+    n_jobs: int = 1,
 ) -> tuple[list[TreeModel], FloatArray]:
     """Fit a forest to records.
 
@@ -409,6 +411,8 @@ def fit_forest(
         None: as many levels as pay.
     max_features : float
         Share of the columns that each tree may split, drawn for each.
+    n_jobs : int
+        Processes; the trees are the same for any number.
 
     Returns
     -------
@@ -426,14 +430,24 @@ def fit_forest(
     depth = auto_depth(float(mine.sum()) * float(epsilon), menu, max_depth)
     coins = sampling_generator(random_state)
     n_columns = max(1, math.ceil(max_features * len(menu)))
-    models = []
-    for part in _shared_out(records, n_trees, rows, random_state):
-        drawn = np.sort(coins.permutation(len(menu))[:n_columns])
-        growth = Growth(part, menu, n_classes)
-        models.append(
-            grow_tree(growth, quality, epsilon, mine, depth, True, random_state, drawn, n_trees)
+    drawn = [np.sort(coins.permutation(len(menu))[:n_columns]) for _ in range(n_trees)]
+    parts_of_records = _shared_out(records, n_trees, rows, random_state)
+    # Privacy. Records go to the processes through pipes, never through files.
+    models = Parallel(n_jobs, max_nbytes=None)(
+        delayed(_tree_of)(part, menu, n_classes, quality, epsilon, mine, depth, True, *each)
+        for part, *each in zip(
+            parts_of_records,
+            random_state.branches(n_trees),
+            drawn,
+            [n_trees] * n_trees,
+            strict=True,
         )
+    )
     return models, total
+
+
+def _tree_of(records: Records, menu: Sequence[Splits], n_classes: int, *settings: Any) -> TreeModel:
+    return grow_tree(Growth(records, menu, n_classes), *settings)
 
 
 def _shared_out(records: Records, n_trees: int, rows: str, source: Any) -> Iterator[Records]:
