@@ -161,8 +161,7 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
             Columns as in ``classes_``.
         """
         joint = self.predict_joint_log_proba(X)
-        # Models pickled before have none.
-        factor, shift = getattr(self, "calibration_", None) or (1.0, 0.0)
+        factor, shift = self.calibration_ or (1.0, 0.0)
         joint = factor * joint + shift * np.arange(joint.shape[1])
         parts = np.exp(joint - joint.max(axis=1, keepdims=True))
         return parts / parts.sum(axis=1, keepdims=True)
