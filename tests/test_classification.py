@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -264,6 +265,43 @@ def test_the_additive_model_decides_cells_full_of_noise():
         [np.eye(size)[cells[:, axis]] for axis, size in enumerate(model.grid_.shape)], axis=1
     )
     assert np.allclose(shares, fitted.predict_proba(one_hot), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_cells_that_differ_by_chance_alone_predict_the_overall_shares(n_classes):
+    rng = np.random.default_rng(0)
+    variance, overall = 200.0, np.full(n_classes, 1 / n_classes)
+
+    def evidence(shares):
+        exact = np.stack([rng.multinomial(100, each) for each in shares])
+        noisy = exact + np.rint(rng.laplace(0, 10, exact.shape)).astype(np.int64)
+        counts = np.maximum(noisy, 0).astype(float)
+        # Smoothed by the overall shares, as good as by an additive model without effects.
+        release = SimpleNamespace(
+            noisy_counts_=noisy.reshape(8, 8, n_classes),
+            histogram_=counts.reshape(8, 8, n_classes),
+            smoothed_=(counts + 57 * overall).reshape(8, 8, n_classes),
+        )
+        return privpfc_module._evidence(release, variance)
+
+    chance = np.mean([evidence(np.tile(overall, (64, 1))) for _ in range(10)])
+    assert 0.05 <= chance < 0.3
+    assert evidence(rng.dirichlet(np.full(n_classes, 0.3), 64)) > 0.9
+
+
+def test_shares_are_pulled_to_those_of_all_records():
+    model = PrivPfCClassifier(1.0, **GIVEN).fit(X, Y)
+    assert 0.05 <= model.evidence_ <= 1
+    surer = model.predict_proba(X)
+    model.evidence_ = 0.0
+    overall = model.histogram_.sum(axis=tuple(range(model.histogram_.ndim - 1)))
+    assert np.allclose(model.predict_proba(X), overall / overall.sum())
+    model.evidence_ = 0.5
+    ratio = np.log(model.predict_proba(X) / model.predict_proba(X)[:, ::-1])
+    model.evidence_ = 1.0
+    whole = np.log(model.predict_proba(X) / model.predict_proba(X)[:, ::-1])
+    assert np.allclose(ratio, (whole + np.log(overall / overall[::-1])) / 2)
+    assert np.ptp(surer[:, 0]) > 0
 
 
 def test_paper_predicts_the_largest_count():

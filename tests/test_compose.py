@@ -577,6 +577,21 @@ def test_without_an_estimator_the_best_classifier_known_is_fitted(epsilon, n_mod
     assert alone.n_features_in_ == X.shape[1] and alone.predict(ROWS).shape == (3_000,)
 
 
+def test_the_default_leaves_to_the_additive_model_what_cells_do_not_tell():
+    model = skdp.PrivateClassifier(epsilon=2, domain=DOMAIN, target="income").fit(X, Y).estimator_
+    cells, additive = model.models_
+    assert cells.privacy_loss_.epsilon * 2 == additive.privacy_loss_.epsilon * 3
+    for evidence in (0.0, 0.5, 1.0):
+        cells.evidence_ = evidence
+        overall = cells.histogram_.reshape(-1, 2).sum(axis=0)
+        away = [
+            np.log(each[:, 1] / each[:, 0]) - np.log(overall[1] / overall[0])
+            for each in (cells.predict_proba(X), additive.predict_proba(X), model.predict_proba(X))
+        ]
+        # Probabilities of the cells were already pulled to the overall shares.
+        np.testing.assert_allclose(away[2], 0.6 * away[0] + (1 - 0.6 * evidence) * away[1])
+
+
 def test_without_an_estimator_a_regressor_is_additive():
     X = np.linspace(0, 1, 5_000)[:, None]
     model = skdp.PrivateRegressor(epsilon=2.0, domain=skdp.Numeric(0, 1), target_range=(0, 10))

@@ -31,6 +31,8 @@ __all__ = ["PrivPfCClassifier", "PrivPfCTransformer"]
 # besides, of which the number that predicts best is taken.
 _PRIOR = 4
 _RECORDS = (0.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+# Where the differences between cells look like chance, they keep this part, for the order of rows.
+_LEAST_EVIDENCE = 0.05
 
 
 class _PrivPfC(GridRelease):
@@ -283,7 +285,9 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
     noisy count. In cells with few records noise would decide; therefore pseudo-counts are added
     that follow an additive (logistic) model trained on the same release. There are four standard
     deviations of the noise of them in each cell, and up to 64 more if records that are left out of
-    their cells are predicted better with them. With ``selection="paper"`` the counts alone decide.
+    their cells are predicted better with them. Then the shares are pulled to those of all records,
+    as far as their differences may be chance, so that they are about as sure as they should be.
+    With ``selection="paper"`` the counts alone decide.
 
     Parameters
     ----------
@@ -299,6 +303,9 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
         Non-negative counts that keep the noisy total.
     smoothed_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
         ``histogram_`` plus the pseudo-counts of the additive model; predictions use it.
+    evidence_ : float
+        Estimated part of the differences between cells that is not chance, from 0.05 to 1, by which
+        predictions multiply the logarithms of the ratios to the overall shares.
     noisy_counts_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
         The counts as released, unbiased integers.
     classes_ : ndarray of shape (n_classes,)
@@ -393,7 +400,9 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
             view = self.smoothed_.sum(axis=unknown) if unknown else self.smoothed_
             cells = view[tuple(coordinates[np.ix_(mine, np.flatnonzero(pattern))].T)]
             result[mine] = cells / cells.sum(axis=-1, keepdims=True)
-        return result
+        # Pulled to the overall shares, on the scale of logarithms.
+        result = result**self.evidence_ * _overall(self.histogram_) ** (1 - self.evidence_)
+        return result / result.sum(axis=1, keepdims=True)
 
     def _finish(self):
         # Post-processing of the release.
@@ -405,6 +414,7 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
             shares = _additive(self)
             weight = _best_weight(self.histogram_, shares, _PRIOR * noise)
         self.smoothed_ = self.histogram_ + weight * shares
+        self.evidence_ = 1.0 if self.selection == "paper" else _evidence(self, noise**2)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -436,6 +446,31 @@ def _best_weight(histogram, shares, least):
         for weight in weights
     ]
     return weights[int(np.argmax(scores))]
+
+
+def _evidence(release, variance):
+    """Part of the differences between cells that neither chance nor noise made, above 0.
+
+    Predicted differences from the overall shares are regressed on the released ones, whose variance
+    is known. They were learnt from the same counts: that adds to the sum of their products, in
+    units of the variance, how many numbers were fitted (as in Stein's estimate of risk): one for a
+    cell as far as its own counts decide, and for the rest those of the additive model.
+    """
+    *shape, n_classes = release.histogram_.shape
+    overall = _overall(release.histogram_)
+    noisy, counts, smoothed = (
+        each.reshape(-1, n_classes)
+        for each in (release.noisy_counts_, release.histogram_, release.smoothed_)
+    )
+    n, total = (each.sum(axis=1, keepdims=True) for each in (counts, smoothed))
+    released = noisy - overall * noisy.sum(axis=1, keepdims=True)
+    predicted = n * (smoothed / total - overall)
+    noise = variance * ((1 - overall) ** 2 + (n_classes - 1) * overall**2)
+    spread = n * overall * (1 - overall) + noise
+    own = n / total
+    fitted = own.sum() + (1 - own).mean() * sum(size - 1 for size in shape)
+    gain = (released * predicted / spread).sum() - n_classes * min(fitted, len(n) - 1)
+    return float(np.clip(gain / max((predicted**2 / spread).sum(), 1e-9), _LEAST_EVIDENCE, 1))
 
 
 def _additive(release):

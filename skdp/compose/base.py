@@ -98,13 +98,12 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
     synthesizer: Any
     n_samples: int | None
     random_state: int | None
-    # Models pickled before there were these have none.
-    epsilon: Any = None
-    domain: Any = None
-    target: str | None = None
-    max_contributions: int | None = None
-    unit: str | None = None
-    ledger: Any = None
+    epsilon: Any
+    domain: Any
+    target: str | None
+    max_contributions: int | None
+    unit: str | None
+    ledger: Any
     # Parameter that declares the label, in words, and its name.
     _shorthand: str
     _label: str

@@ -32,9 +32,11 @@ __all__ = ["PrivateClassifier", "PrivateRegressor"]
 
 # Below this number of records times epsilon PrivPfC gets all of epsilon: it had the lowest error in
 # the mean of eleven labels. Above, the blend had the lowest sum of the excesses of error and of the
-# area under the curve (``benchmarks/models.py``).
+# area under the curve (``benchmarks/models.py``). In the blend PrivPfC has this share of epsilon,
+# and as much of the weight, as far as the differences of its cells are no chance.
 _BLENDS = 2_000.0
-# Less might not fit the noise of a model of half of it into 64-bit integers.
+_SHARE = Fraction(3, 5)
+# Less might not fit the noise of a model of two fifths of it into 64-bit integers.
 _LEAST = Fraction(1, 10**6)
 
 
@@ -43,7 +45,7 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
 
     PrivPfC finds combinations of columns and is rarely worse than the most frequent label, but its
     cells rank rows coarsely. The additive model ranks finely and misses combinations. Shares are
-    geometric means of both, so that the one that is sure counts more.
+    weighted geometric means of both, so that the one that is sure counts more.
     """
 
     def __init__(
@@ -89,13 +91,14 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         bound = self._contributions(loss, source, rows, domain)
         table = count_rows(rows, domain.select([target]), bound)
         total = int(discrete_laplace(table.n, noise["rows"], random_state=source))
-        kinds: list[Any] = [PrivPfCClassifier]
+        kinds: dict[Any, Fraction] = {PrivPfCClassifier: Fraction(1)}
         if total * float(noise["models"]) > _BLENDS:
-            kinds.append(PrivateAdditiveClassifier)
-        epsilon = noise["models"] * most / len(kinds)
-        given = self.get_params(deep=False)
-        given |= {"epsilon": epsilon, "ledger": None, "random_state": source}
-        models = [kind(**given).fit(X, y) for kind in kinds]
+            kinds = {PrivPfCClassifier: _SHARE, PrivateAdditiveClassifier: 1 - _SHARE}
+        given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
+        models = [
+            kind(**given | {"epsilon": noise["models"] * most * share}).fit(X, y)
+            for kind, share in kinds.items()
+        ]
         for model in models:
             model.set_params(random_state=None)
         if y is None and isinstance(read, Frame):
@@ -115,8 +118,17 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         names = as_frame(X).named
         if self.unit in names:
             X = select_columns(X, [name for name in names if name != self.unit])
-        shares = [np.log(np.maximum(model.predict_proba(X), 1e-9)) for model in self.models_]
-        parts = np.exp(np.mean(shares, axis=0))
+        parts = self.models_[0].predict_proba(X)
+        if len(self.models_) > 1:
+            # What PrivPfC's cells do not tell is left to the additive model.
+            cells, share = self.models_[0], float(_SHARE)
+            overall = cells.histogram_.reshape(-1, parts.shape[1]).sum(axis=0) + 1e-9
+            first, second, base = (
+                np.log(np.maximum(each, 1e-9))
+                for each in (parts, self.models_[1].predict_proba(X), overall / overall.sum())
+            )
+            left = 1 - share * cells.evidence_
+            parts = np.exp(share * first + left * second + (1 - share - left) * base)
         return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -141,9 +153,9 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
     Without an estimator it fits PrivPfC, and where the released number of records times epsilon is
-    above 2,000, PrivPfC and an additive model with half of epsilon each, whose probabilities are
-    combined. With an estimator, the training data are released privately, and it is trained on the
-    release: by default that of `MarginalSynthesizer`.
+    above 2,000, PrivPfC with three fifths of epsilon and an additive model with the rest, whose
+    probabilities are combined. With an estimator, the training data are released privately, and it
+    is trained on the release: by default that of `MarginalSynthesizer`.
 
     Then only the release reads the true rows and labels. ``estimator`` is trained on synthetic (or
     weighted) rows, so whatever it stores is post-processing of an epsilon-DP release and costs

@@ -27,9 +27,6 @@ _RUNGS, _SIGNAL = (32, 64, 128), 250.0
 class _Additive(ModelOfGroups):
     """Fitting, reading and editing; subclasses define the label and the predictions."""
 
-    # Models pickled before there were functions of pairs have none.
-    interactions = 0
-
     def _plan(self, domain):
         # Of each column groupings, the finest last; more than one where their number follows the
         # signal.

@@ -115,7 +115,8 @@ def select_grid(
         grids = paper_grids([each.sizes for each in first], limit, max_grids)
         scores = grid_scores(table, first, grids, Quality.of_the_paper(parts["counts"]))
         return grids[exponential(scores, parts["grid"], _PAPER_RANGE, random_state=source)]
-    further = _further_selections(n_records * float(parts["grid"]))
+    signal = n_records * float(parts["grid"])
+    further = min(max(int(signal / _EACH_FURTHER), int(signal >= _FURTHER_FROM)), _MOST_FURTHER)
     penalty = 2 * _PENALTY if merged else _PENALTY if further else 0.0
     quality = Quality.for_counts(parts["counts"], penalty)
     budget = parts["grid"] / (1 + further)
@@ -128,13 +129,6 @@ def select_grid(
         scores = grid_scores(table, options, grids, quality)
         best = grids[noisy_max(scores, budget, quality.score_range, random_state=source)]
     return best
-
-
-def _further_selections(records_times_epsilon: float) -> int:
-    """How many selections follow the first, for a noisy number of records times their budget."""
-    if records_times_epsilon < _FURTHER_FROM:
-        return 0
-    return min(max(int(records_times_epsilon / _EACH_FURTHER), 1), _MOST_FURTHER)
 
 
 # --- PrivPfC: the noisy counts of the selected grid
