@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from skdp.release.report import report_page
 
 import skdp
 from skdp import Categorical, Date, Domain, Identifier, Numeric, Synopsis, derived
 from skdp.accounting import PrivacyLoss
 from skdp.release import AnySpread, Boxes, BoxModel, GaussianNoise, KnownNoise
 from skdp.release.page import bar_chart, heat_map
-from skdp.release.report import report_page
 
 DOMAIN = Domain(
     {
