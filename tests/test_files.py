@@ -56,7 +56,7 @@ def cube():
 WRITERS = {
     "release": lambda fitted, view, path: fitted.synopsis_.save(path),
     "cube": lambda fitted, view, path: cube().save(path),
-    "report": lambda fitted, view, path: fitted.synopsis_.report(path),
+    "page": lambda fitted, view, path: fitted.synopsis_.page(path),
     "card": lambda fitted, view, path: model_card(fitted).save(path),
     "sample": lambda fitted, view, path: run_sample(view, path),
     "parquet": lambda fitted, view, path: run_sample(view, path),

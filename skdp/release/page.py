@@ -64,26 +64,24 @@ def listed(items: Iterable[str]) -> str:
 def document(title: str, body: Sequence[str], script: str = "", data: str = "") -> str:
     """A page that stands by itself: nothing may be loaded, nor run but ``script``."""
     style = _web("page.css")
-    policy = [f"default-src 'none'; style-src '{_hash(style)}'"]
-    end = ""
+    policy, end = "default-src 'none'; style-src 'unsafe-inline'", ""
     if script:
-        policy.append(f"script-src '{_hash(script)}'")
+        policy = (
+            f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+            "base-uri 'none'; form-action 'none'"
+        )
         end = f'<script type="application/json" id="data">{data}</script>\n'
         end += f'<script type="module">{script}</script>'
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, '
         'initial-scale=1">'
-        '<meta http-equiv="Content-Security-Policy" content="'
-        f'{"; ".join([*policy, "base-uri " + _NONE, "form-action " + _NONE])}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         f"<title>{html.escape(title)}</title><style>{style}</style>"
     )
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n'
         f"<body>{''.join(body)}{end}</body></html>\n"
     )
-
-
-_NONE = "'none'"
 
 
 def _web(name: str) -> str:
@@ -98,7 +96,7 @@ def _hash(text: str) -> str:
 
 _MAX_BARS = 40
 _MAX_CATEGORIES = 20
-_MAX_CORRELATED = 20
+_MAX_CORRELATED = 12
 _LEVELS = (0.8, 0.9, 0.95, 0.99)
 _VERSION = 1
 
@@ -402,7 +400,8 @@ def _caption(counted: ColumnCounts, statistics: Any) -> str:
         return told(statistics.get(row), statistics.get(f"{row}_margin")) or "unknown"
 
     if isinstance(counted.attribute, Categorical):
-        return f"Most frequent: {statistics['top']} ({of('freq')} records)"
+        # By itself: a name that is written from right to left does not turn the number.
+        return f"Most frequent: \u2068{statistics['top']}\u2069 ({of('freq')} records)"
     return f"Mean {of('mean')}; median {of('50%')}"
 
 
@@ -447,9 +446,9 @@ def _header(synopsis: Any, title: str) -> list[str]:
         element("h1", html.escape(title)),
         element(
             "p",
-            "A summary of a table with random noise in it. The table itself is not here, and nobody "
-            "can compute it from this. Questions stay on this page, and no number of them costs "
-            "privacy.",
+            "A summary of a table with random noise in it. The table itself is not here, and "
+            "nobody can compute it from this. Questions stay on this page, and no number of them "
+            "costs privacy.",
             class_="lead",
         ),
         element("dl", *cells),

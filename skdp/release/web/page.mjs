@@ -1891,7 +1891,11 @@ export function rounded(number, error) {
   });
 }
 
-const short = (text, most = 60) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+// A text by itself: one that is written from right to left does not turn what follows it.
+const TURNS = /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufefc]/;
+const alone = (text) => (TURNS.test(text) ? `\u2068${text}\u2069` : text);
+
+const short = (text, most = 60) => alone(text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 // Texts of an answer: of its value and its ends, in the words of the column.
 function shown(release, question, cell) {
@@ -1934,7 +1938,7 @@ function conditionsWords(release, conditions) {
 export function inWords(release, question, answer) {
   const where = conditionsWords(release, release.conditions(question));
   const name = (place) => short(release.columns[place].name, 40);
-  const { title } = release;
+  const title = short(release.title, 120);
   if (answer.cells) {
     if (question.kind === "cross") {
       return `Records${where} by ${name(question.rows)} and ${name(question.across)}`;
@@ -1993,6 +1997,7 @@ function chart(column, pick, picked) {
   const most = Math.max(1e-9, ...bars.map(([, , count, margin]) => count + (margin || 0)));
   const named = column.kind === "category";
   const groups = [];
+  const words = [];
   const height = named ? 30 * bars.length : 136;
   const [top, base] = [18, height - 20];
   const wide = WIDTH / bars.length;
@@ -2023,11 +2028,14 @@ function chart(column, pick, picked) {
     });
     if (named) {
       const y = 30 * i;
-      const room = Math.floor((WIDTH - LETTER * number.length) / LETTER) - 2;
+      const room = Math.floor((WIDTH - LETTER * number.length) / LETTER) - 4;
+      // Texts lie above the bar and not in it, whose name says the same in full.
+      words.push(
+        text(2, y + 13, short(label, Math.max(room, 4)), { class: "strong", "aria-hidden": "true" }),
+        text(WIDTH - 2, y + 13, number, { "text-anchor": "end", "aria-hidden": "true" }),
+      );
       group.append(
         make("rect", { class: "hit", x: 0, y: y + 1, width: WIDTH, height: 28, rx: 3 }),
-        text(2, y + 13, short(label, Math.max(room, 4)), { class: "strong" }),
-        text(WIDTH - 2, y + 13, number, { "text-anchor": "end" }),
         make("rect", { class: "bar", x: 0, y: y + 18, width: middle * WIDTH, height: 8 }),
       );
       if (margin) group.append(line("band", low * WIDTH, y + 22, high * WIDTH, y + 22));
@@ -2056,13 +2064,15 @@ function chart(column, pick, picked) {
   if (!named) {
     found.append(line("axis", 0, top, WIDTH, top), text(0, top - 5, Math.round(most).toLocaleString("en")));
   }
-  found.append(...groups);
+  found.append(...groups, ...words);
   if (!named) {
     found.append(line("axis", 0, base, WIDTH, base));
-    for (const [place, words] of ticks(column)) {
+    let free = WIDTH + 1;
+    for (const [place, words] of [...ticks(column)].reverse()) {
       const long = LETTER * words.length;
       const x = clip((place + 0.5) * wide - long / 2, 0, Math.max(WIDTH - long, 0));
-      found.append(text(x, height - 5, words));
+      if (x + long <= free) found.append(text(x, height - 5, words));
+      if (x + long <= free) free = x - LETTER;
     }
   }
   return found;
@@ -2681,7 +2691,7 @@ class Desk {
     section.replaceChildren(
       make("h2", { id: "correlations-title" }, "Correlations"),
       make("p", {}, words),
-      make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Correlations" },
+      make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of correlations" },
         make("table", {}, make("thead", {}, make("tr", {}, make("td", {}), ...head)), make("tbody", {}, ...rows))),
     );
   }
