@@ -2,7 +2,8 @@
 
 The page of a release holds what the release holds and nothing else: it is post-processing and costs
 no privacy, however often it is asked. What it calls rows are the synthetic rows of the release.
-Its script, ``web/page.mjs``, answers from the same numbers by the same formulas as `Synopsis`.
+Its script answers from the same numbers by the same formulas as `Synopsis`: ``web/page.mjs`` reads
+and computes, ``web/desk.mjs`` draws.
 """
 
 from __future__ import annotations
@@ -88,6 +89,12 @@ def _web(name: str) -> str:
     return files(__package__).joinpath("web", name).read_text(encoding="utf-8")
 
 
+def _script() -> str:
+    """What reads and what draws, as one script."""
+    _, _, desk = _web("desk.mjs").partition('from "./page.mjs";')
+    return _web("page.mjs") + desk
+
+
 def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
@@ -163,7 +170,7 @@ class Page:
             ),
             "<noscript><p>Charts and questions need a browser that runs scripts.</p></noscript>",
         ]
-        self.text = document(title, body, _web("page.mjs"), text)
+        self.text = document(title, body, _script(), text)
 
     def _repr_html_(self) -> str:
         # A frame of its own: neither the page nor the notebook reaches the other.
