@@ -178,6 +178,7 @@ class Page:
             "iframe",
             srcdoc=self.text,
             sandbox="allow-scripts allow-downloads",
+            allow="clipboard-write",
             title="The page of a release",
             width="100%",
             height="820",

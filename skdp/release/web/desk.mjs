@@ -330,7 +330,7 @@ class Desk {
     const parts = [...question.where.keys()].map((place) => this.editor(place));
     const free = this.columns.map((column, place) => [place, column.name]).filter(([place]) => !question.where.has(place));
     if (free.length) {
-      const add = this.select("Only records where", [["", "Choose a column, or click on the charts below"], ...free], "", (value) => {
+      const add = this.select("Only records where", [["", "Choose a column, or click on charts"], ...free], "", (value) => {
         if (value === "") return;
         const place = Number(value);
         const column = this.columns[place];
@@ -762,7 +762,18 @@ function download(name, words) {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
+// Parts of the page, also in a frame whose address is not its own.
+function follow(event) {
+  const target = document.querySelector(event.currentTarget.getAttribute("href"));
+  if (!target) return;
+  event.preventDefault();
+  target.setAttribute("tabindex", "-1");
+  target.focus({ preventScroll: true });
+  target.scrollIntoView();
+}
+
 async function start() {
+  document.querySelectorAll('a[href^="#"]').forEach((link) => link.addEventListener("click", follow));
   const told = document.getElementById("damage");
   try {
     const words = document.getElementById("data").textContent;
