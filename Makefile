@@ -11,7 +11,7 @@ export MPLBACKEND ?= agg
 # On a busy machine, OpenMP threads spend most of their time waiting for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long test-oldest test-newest audit mutants lint prose format docs site-check dist clean
+.PHONY: help demo test test-long test-page test-oldest test-newest audit mutants lint prose format docs site-check dist clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
 	@echo 'make docs         build the documentation; warnings and broken links are errors'
 	@echo 'make site-check   open every page of it in Chromium, if installed'
+	@echo 'make test-page    ask the page of a release in Chromium, if installed'
 	@echo 'make dist         build wheel and sdist, check them, install and test the wheel'
 	@echo 'make lint         ruff, ruff format and mypy only'
 	@echo 'make prose        spelling and grammar of docs, README and docstrings'
@@ -74,6 +75,12 @@ test: lint prose
 
 test-long: .venv/complete
 	.venv/bin/python -m pytest -n $(JOBS) -m 'long and not slow'
+
+# Tests that need a library or a program that is not there say so.
+test-page: .venv/complete
+	@.venv/bin/python -m pip install -qq --disable-pip-version-check 'playwright>=1.45' \
+	    || echo 'Playwright cannot be installed: pages are not opened in a browser.'
+	.venv/bin/python -m pytest -n $(JOBS) -m slow -rs tests/test_page.py
 
 test-oldest: .venv-oldest/complete
 	.venv-oldest/bin/python -m pytest -n $(JOBS) $(QUICK)

@@ -382,16 +382,19 @@ def test_names_and_bands_in_a_shell(view, capsys):
         assert message in capsys.readouterr().err
 
 
-def test_a_report_is_a_page(view, capsys, tmp_path):
-    out = tmp_path / "report.html"
-    assert run("report", view, "--out", out) == 0
-    text = out.read_text(encoding="utf-8")
-    assert text.startswith("<!DOCTYPE html>")
-    assert f"<h1>{view.name}</h1>" in text
-    assert run("report", view, "--out", out) == 2
+def test_a_page_stands_beside_its_release(view, capsys, tmp_path):
+    copy = tmp_path / "rows.skdp"
+    copy.write_bytes(view.read_bytes())
+    assert run("page", copy) == 0
+    text = (tmp_path / "rows.html").read_text(encoding="utf-8")
+    assert capsys.readouterr().out.split()[-1] in text
+    assert "<h1>rows.skdp</h1>" in text and '"source": "rows.skdp"' in text
+    assert run("page", copy) == 2
     assert "exists already" in capsys.readouterr().err
-    assert run("report", view, "--out", out, "--force", "--title", "For the board") == 0
+    out = tmp_path / "board.html"
+    assert run("page", copy, "--out", out, "--title", "For the board") == 0
     assert "<h1>For the board</h1>" in out.read_text(encoding="utf-8")
+    assert run("page", copy, "--out", copy, "--force") == 2
 
 
 def test_equal_seeds_draw_equal_rows(view, capsys):

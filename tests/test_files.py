@@ -15,16 +15,18 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from estimators import DOMAIN, people
 
 import skdp
-from skdp import Categorical, Domain
+from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric, derived, forbid
 from skdp.__main__ import main
 from skdp._files import replacing, write_text
 from skdp.inspection import model_card
 
 ROWS = people(600)
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +58,7 @@ def cube():
 WRITERS = {
     "release": lambda fitted, view, path: fitted.synopsis_.save(path),
     "cube": lambda fitted, view, path: cube().save(path),
-    "report": lambda fitted, view, path: fitted.synopsis_.report(path),
+    "page": lambda fitted, view, path: fitted.synopsis_.page(path),
     "card": lambda fitted, view, path: model_card(fitted).save(path),
     "sample": lambda fitted, view, path: run_sample(view, path),
     "parquet": lambda fitted, view, path: run_sample(view, path),
@@ -294,3 +296,44 @@ def test_variances_of_a_cube_are_not_negative(tmp_path):
     )
     with pytest.raises(ValueError, match="negative"):
         skdp.DataCube.load(Path(tmp_path / "cube"))
+
+
+def metadata_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("metadata.json"))
+
+
+def test_releases_and_domains_have_the_published_schema(tmp_path):
+    """Also domains of every kind of column and rule; what does not belong there is refused."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((DOCS / "_static" / "release-1.schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    domain = Domain(
+        {
+            "age": Numeric(20, 59, integer=True),
+            "pay": Numeric(0, 100, bins=20, scale="sqrt", special=[-1], nullable=True),
+            "cents": Numeric(0, 5, bins=4, decimals=2),
+            "uneven": Numeric(edges=[0, 1, 5]),
+            "sex": Categorical(["F", "M", 3], nullable=True, ordered=True),
+            "day": Date("2024-01-01", "2024-03-31", bins=13),
+            "hour": Datetime("2024-01-01", "2024-01-02", unit="hour", tz="UTC"),
+            "id": Identifier("P{}"),
+            "old": Categorical(["no", "yes"]),
+        },
+        structure=[
+            derived("old", from_="age", map={n: "yes" if n > 40 else "no" for n in range(20, 60)}),
+            forbid({"sex": "M", "old": "yes"}),
+        ],
+    )
+    part = validator.evolve(schema=schema["$defs"]["domain"] | {"$defs": schema["$defs"]})
+    part.validate(json.loads(domain.to_json()))
+    small = domain.select(["age", "sex"])
+    frame = pd.DataFrame({"age": [20, 30, 50] * 20, "sex": ["F", "M", "F"] * 20})
+    path = tmp_path / "view.skdp"
+    for made in (skdp.MarginalSynthesizer, skdp.PrivBayesSynthesizer, skdp.PrivTreeSynthesizer):
+        made(1.0, domain=small).fit(frame).synopsis_.save(path)
+        metadata = metadata_of(path)
+        validator.validate(metadata)
+        for wrong in ({"version": 2}, {"seed": 1}, {"model": {"kind": "other"}}):
+            assert not validator.is_valid(metadata | wrong)

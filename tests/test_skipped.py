@@ -138,7 +138,7 @@ def test_every_synthesizer_tells_what_it_skipped(synthesizer, tmp_path):
     loaded = skdp.Synopsis.load(tmp_path / "view.skdp")
     assert loaded.skipped == lost and loaded.skipped.texts() == lost.texts()
     assert repr(loaded) == repr(view.synopsis_)
-    view.report(tmp_path / "page.html")
+    view.page(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "Skipped: about" in page and f"<td>{lost.kept:,}</td>" in page
 

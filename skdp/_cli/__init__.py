@@ -4,7 +4,7 @@
 ``program``     runs one command; errors become messages and exit codes
 ``parser``      commands and options, and which function runs each
 ``release``     ``release``, and what a killed one has measured
-``views``       ``info``, ``query``, ``group-by``, ``sample``, ``report``, ``verify``, others
+``views``       ``info``, ``query``, ``group-by``, ``sample``, ``page``, ``verify``, others
 ``plans``       ``plan``
 ``domains``     ``domain skeleton | from-schema | check | describe | diff``; files of domains
 ``methods``     names of the synthesizers, and what a release of marginals should serve

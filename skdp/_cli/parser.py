@@ -23,7 +23,7 @@ Releases of private tables, without writing Python.
     {prog} release DATA.csv --domain DOMAIN.json --epsilon 1 --out VIEW.skdp
     {prog} query VIEW.skdp "age >= 30 and sex == 'Female'"
     {prog} sample VIEW.skdp --out ROWS.csv
-    {prog} report VIEW.skdp --out REPORT.html
+    {prog} page VIEW.skdp
 
 `{prog} COMMAND --help` explains each command."""
 
@@ -81,7 +81,7 @@ def parser() -> ArgumentParser:
         _query,
         _group_by,
         _sample,
-        _report,
+        _page,
         _ledger,
         _verify,
         _audit,
@@ -455,21 +455,22 @@ def _sample(commands: Commands) -> None:
     _out(sample, "CSV or .parquet file; default: CSV to standard output")
 
 
-def _report(commands: Commands) -> None:
-    report = _command(
+def _page(commands: Commands) -> None:
+    page = _command(
         commands,
-        "report",
-        _of_views("report"),
-        "write a page about a release for people who decide: HTML, one file",
-        "It shows what was released at what cost, every column with its error band, the strongest\n"
-        "pairs, and what cannot be answered. It needs no network, and costs no privacy.",
+        "page",
+        _of_views("page"),
+        "write a page that answers questions about a release: HTML, one file",
+        "It shows what was released at what cost and every column with its error bars. In any\n"
+        "browser it answers counts, shares, means, quantiles and tables, with intervals. It\n"
+        "requests nothing from the network, and costs no privacy.",
     )
-    _view(report)
-    report.add_argument("--title", help="title of the page; default: the name of the file")
-    report.add_argument(
-        "--level", type=float, default=0.95, help="confidence of the bands (default: 0.95)"
+    _view(page)
+    page.add_argument("--title", help="title of the page; default: the name of the file")
+    page.add_argument(
+        "--level", type=float, default=0.95, help="confidence of the bars (default: 0.95)"
     )
-    _out(report, "HTML file", required=True)
+    _out(page, "HTML file; default: that of the release, ending in .html")
 
 
 # -- others ----------------------------------------------------------------------------------------

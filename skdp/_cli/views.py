@@ -1,4 +1,4 @@
-"""``info``, ``query``, ``group-by``, ``sample``, ``report``: what a release says, at no cost."""
+"""``info``, ``query``, ``group-by``, ``sample``, ``page``: what a release says, at no cost."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from .._validation import as_level
 from ..accounting import PrivacyLoss, parts_text
 from ..release import SKIPPED, Synopsis
-from ..release.page import document
+from ..release.page import Page, document
 from .domains import domain_text, text_table
-from .outputs import SQLITE, output, write_table, write_text
+from .outputs import SQLITE, write_table, write_text
 
-__all__ = ["audit", "demo", "group_by", "info", "ledger", "query", "report", "sample", "verify"]
+__all__ = ["audit", "demo", "group_by", "info", "ledger", "page", "query", "sample", "verify"]
 
 
 def _loaded(options: Namespace) -> Synopsis:
@@ -288,12 +289,14 @@ def sample(options: Namespace) -> int:
     return 0
 
 
-def report(options: Namespace) -> int:
-    """Write a page about the release."""
+def page(options: Namespace) -> int:
+    """Write a page that answers questions about the release."""
     synopsis = _loaded(options)
-    title = options.title or Path(options.view).name
-    with output(Path(options.out), options.force, [options.view]) as path:
-        synopsis.report(path, title=title, level=options.level)
+    file = Path(options.view)
+    out = options.out or str(file.with_suffix(".html"))
+    made = Page(synopsis, options.title or file.name, as_level(options.level), file.name)
+    write_text(made.text, out, options.force, [options.view])
+    print(f"{out}: fingerprint of what it holds {made.fingerprint}")
     return 0
 
 

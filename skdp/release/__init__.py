@@ -12,8 +12,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``queries``      from a dict or a string to weights of codes
 ``grouping``     groups by measured and derived columns or intervals of them, and views of them
 ``description``  `Synopsis.describe`: statistics of every column with margins of error
-``report``       `Synopsis.report`: what a page about a release says
-``page``         pages and pictures as HTML and SVG
+``page``         `Synopsis.page`: the page that answers questions; plain documents
 ``pictures``     what a plot of a release shows
 ``combined``     `combine`: several releases of one table answer together
 ``labels``       codes and ranges of codes in words

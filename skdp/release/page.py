@@ -1,56 +1,51 @@
-"""Pages and pictures as text: HTML that requests nothing, and SVG drawn by hand."""
+"""Pages as HTML: the page of a release, in which a reader asks, and plain documents.
+
+The page of a release holds what the release holds and nothing else: it is post-processing and costs
+no privacy, however often it is asked. What it calls rows are the synthetic rows of the release.
+Its script answers from the same numbers by the same formulas as `Synopsis`: ``web/page.mjs`` reads
+and computes, ``web/desk.mjs`` draws.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
+import json
+import math
+import tempfile
+import zlib
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._types import FloatArray
+from ..accounting import PrivacyLoss
+from ..domain import Categorical, Date, Datetime, Numeric
+from ..domain.binning.bins import EvenBins
+from ..domain.binning.contents import Points, Spread
+from ..domain.binning.scales import LogScale, SqrtScale
+from ..domain.values import some
+from .description import ColumnCounts, told
+from .labels import range_label
+from .models.box_model import BoxModel
+from .models.network_model import NetworkModel
+from .models.tree_model import TreeModel
+from .models.views_model import ViewsModel
+from .pictures import plot_correlation_parts
+from .skipped import SkippedRecords
+from .statistics.column_values import selected
+from .statistics.confidence import Confidence
+from .statistics.distribution import position_of
+from .statistics.with_errors import summable_columns
 
-__all__ = [
-    "bar_chart",
-    "document",
-    "element",
-    "heat_map",
-    "interval_table",
-    "listed",
-    "named_bars",
-    "with_margin",
-]
+__all__ = ["Page", "document", "element", "listed"]
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1d2733; --soft: #5b6875; --page: #ffffff;
-  --card: #f4f6f8; --line: #d5dbe1; --bar: #31688e; --band: #1d2733; --warn: #a33b00; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6eaee; --soft: #a3afba; --page: #14191f; --card: #1d242c; --line: #38424d;
-    --bar: #6aa9d2; --band: #ffffff; --warn: #ff9d66; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1rem; max-width: 68rem; background: var(--page);
-  color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
-h1 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
-h3 { margin: 0 0 .25rem; font-size: 1.05rem; }
-p.soft, figcaption, .soft { color: var(--soft); font-size: .9rem; }
-.warn { color: var(--warn); font-weight: 600; }
-.cards { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr));
-  align-items: start; }
-.card { background: var(--card); border-radius: .5rem; padding: .75rem 1rem; min-width: 0; }
-figure { margin: 0; } svg { display: block; width: 100%; height: auto; }
-svg text { fill: var(--soft); font: 11px system-ui, sans-serif; }
-.bar { fill: var(--bar); } .band { stroke: var(--band); stroke-width: 1.5; opacity: .7; }
-.axis { stroke: var(--line); }
-table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 600; }
-th:first-child { overflow-wrap: normal; min-width: 6.5rem; }
-th, td { padding: .25rem .75rem .25rem 0; vertical-align: top;
-  border-bottom: 1px solid var(--line); }
-.wide { overflow-x: auto; } .wide td { text-align: center; min-width: 4.5rem; padding: .25rem; }
-.wide th { padding-right: .5rem; min-width: 5rem; overflow-wrap: break-word; }
-"""
-
-_WIDTH, _HEIGHT, _FOOT = 320, 120, 18
-# About the width of a letter.
-_LETTER = 6.2
+# --- documents
 
 
 def element(tag: str, *inner: str, **attributes: object) -> str:
@@ -67,153 +62,576 @@ def listed(items: Iterable[str]) -> str:
     return element("ul", *(element("li", item) for item in items))
 
 
-def document(title: str, body: Sequence[str]) -> str:
-    """A page that stands by itself."""
+def document(title: str, body: Sequence[str], script: str = "", data: str = "") -> str:
+    """A page that stands by itself: nothing may be loaded, nor run but ``script``."""
+    style = _web("page.css")
+    policy, end = "default-src 'none'; style-src 'unsafe-inline'", ""
+    if script:
+        policy = (
+            f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+            "base-uri 'none'; form-action 'none'"
+        )
+        end = f'<script type="application/json" id="data">{data}</script>\n'
+        end += f'<script type="module">{script}</script>'
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, '
         'initial-scale=1">'
-        # Nothing may be loaded or run, whatever the names of columns are.
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        "style-src 'unsafe-inline'\">"
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style>"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f"<title>{html.escape(title)}</title><style>{style}</style>"
     )
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n'
-        f"<body>{''.join(body)}</body></html>\n"
+        f"<body>{''.join(body)}{end}</body></html>\n"
     )
 
 
-def bar_chart(
-    counts: FloatArray,
-    margins: FloatArray,
-    labels: Sequence[str],
-    ticks: Sequence[tuple[float, str]],
-    alt: str,
-) -> str:
-    """Bars from zero, a line of the margin on each, and texts below places from 0 to 1.
+def _web(name: str) -> str:
+    return files(__package__).joinpath("web", name).read_text(encoding="utf-8")
 
-    Negative counts, which noise makes of small ones, have no bar; their margin may show.
+
+def _script() -> str:
+    """What reads and what draws, as one script."""
+    _, _, desk = _web("desk.mjs").partition('from "./page.mjs";')
+    return _web("page.mjs") + desk
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+# --- the page of a release
+
+_MAX_BARS = 40
+_MAX_CATEGORIES = 20
+_MAX_CORRELATED = 12
+_LEVELS = (0.8, 0.9, 0.95, 0.99)
+_VERSION = 1
+
+
+class Page:
+    """The page of a release: one HTML file that answers questions and requests nothing.
+
+    Parameters
+    ----------
+    synopsis : Synopsis
+    title : str
+    level : float
+        Confidence of the margins of columns and correlations.
+    source : str
+        File of the release, for lines of Python.
+
+    Attributes
+    ----------
+    text : str
+        The file.
+    fingerprint : str
+        SHA-256 of what the page holds, as the page itself shows it.
     """
-    reach = np.where(np.isnan(margins), 0.0, margins)
-    most = max(float((counts + reach).max(initial=0.0)), 1e-9)
-    top, base, width = 16, _HEIGHT - _FOOT, _WIDTH / max(len(counts), 1)
-    y = base - (base - top) * np.clip([counts, counts - reach, counts + reach], 0.0, most) / most
-    gap = min(1.0, 0.1 * width)
-    # The number at the top of the picture.
-    parts = [_line("axis", 0, top, _WIDTH, top), f'<text x="0" y="{top - 4}">{most:,.0f}</text>']
-    for place, label in enumerate(labels):
-        left, middle = place * width, (place + 0.5) * width
-        text = f"{label}: {with_margin(counts[place], margins[place])}"
-        parts.append(
-            f"<g><title>{html.escape(text)}</title>"
-            f'<rect class="bar" x="{left + gap:.1f}" y="{y[0, place]:.1f}" '
-            f'width="{width - 2 * gap:.1f}" height="{base - y[0, place]:.1f}"/>'
-            + (_line("band", middle, y[1, place], middle, y[2, place]) * bool(reach[place] > 0))
-            + "</g>"
-        )
-    parts.append(_line("axis", 0, base, _WIDTH, base))
-    for share, text in ticks:
-        long = _LETTER * len(text)
-        x = min(max(share * _WIDTH - long / 2, 0.0), _WIDTH - long)
-        parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - 4}">{html.escape(text)}</text>')
-    return _svg(_WIDTH, _HEIGHT, parts, alt)
 
-
-def with_margin(count: float, margin: float) -> str:
-    """A count and its margin, if it is known."""
-    return f"{count:,.0f}" + ("" if np.isnan(margin) else f" \u00b1 {margin:,.0f}")
-
-
-def named_bars(
-    names: Sequence[str],
-    texts: Sequence[str],
-    values: FloatArray,
-    margins: FloatArray,
-    most: float,
-    alt: str,
-) -> str:
-    """For each name a text, and below them a bar with a line of its margin; ``most`` is full."""
-    row, parts = 30, []
-    reach = np.where(np.isnan(margins), 0.0, margins)
-    x = _WIDTH * np.clip([values, values - reach, values + reach], 0.0, most) / max(most, 1e-9)
-    for place, (name, text) in enumerate(zip(names, texts, strict=True)):
-        top = place * row
-        name = _cut(name, int((_WIDTH - _LETTER * len(text)) / _LETTER) - 1)
-        parts += [
-            f'<text x="0" y="{top + 12}">{html.escape(name)}</text>',
-            f'<text x="{_WIDTH}" y="{top + 12}" text-anchor="end">{html.escape(text)}</text>',
-            f'<rect class="axis" x="0" y="{top + 16}" width="{_WIDTH}" height="8" fill="none"/>',
-            f'<rect class="bar" x="0" y="{top + 16}" width="{x[0, place]:.1f}" height="8"/>',
-            _line("band", x[1, place], top + 20, x[2, place], top + 20) * bool(reach[place] > 0),
+    def __init__(self, synopsis: Any, title: str, level: float, source: str) -> None:
+        domain, model = synopsis.domain, synopsis.model
+        counted = [ColumnCounts(model, domain, name, level) for name in domain.known]
+        described = synopsis.describe(level=level, numbers=True)
+        packed = _Packed()
+        columns = [
+            _column(each, statistics, packed)
+            for each, (_, statistics) in zip(counted, described.iterrows(), strict=True)
         ]
-    return _svg(_WIDTH, max(row * len(names), 1), parts, alt)
+        data: dict[str, Any] = {
+            "format": "skdp page",
+            "version": _VERSION,
+            "source": source,
+            "epsilon": None if synopsis.epsilon is None else f"{float(synopsis.epsilon):.4g}",
+            "level": 100 * level,
+            "levels": [[100 * each, Confidence(each).quantile] for each in _LEVELS],
+            "columns": columns,
+            "correlations": _correlations(synopsis, level),
+            "model": _model(model, packed) if isinstance(model, ViewsModel) else None,
+        }
+        data["arrays"] = packed.arrays()
+        text = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False).replace(
+            "<", "\\u003c"
+        )
+        # Half of a pair of surrogates is no text of UTF-8; nor would HTML keep the end of a line.
+        text = text.encode("utf-8", "backslashreplace").decode().replace("\r", "\\r")
+        self.fingerprint = hashlib.sha256(text.encode()).hexdigest()
+        body = [
+            element("a", "Skip to the questions", class_="skip", href="#ask"),
+            element("header", *_header(synopsis, title)),
+            element(
+                "main",
+                '<section id="ask" aria-labelledby="ask-title"></section>',
+                '<section id="columns" aria-labelledby="columns-title"></section>',
+                '<section id="correlations" aria-labelledby="correlations-title"></section>',
+                element("section", *_released(synopsis), id="released"),
+                element("section", *_protected(synopsis.privacy_loss), id="protected"),
+                element("section", *_limits(synopsis, counted, described), id="limits"),
+                element("section", *_fingerprints(synopsis, self.fingerprint), id="fingerprints"),
+            ),
+            "<noscript><p>Charts and questions need a browser that runs scripts.</p></noscript>",
+        ]
+        self.text = document(title, body, _script(), text)
+
+    def _repr_html_(self) -> str:
+        # A frame of its own: neither the page nor the notebook reaches the other.
+        return element(
+            "iframe",
+            srcdoc=self.text,
+            sandbox="allow-scripts allow-downloads",
+            allow="clipboard-write",
+            title="The page of a release",
+            width="100%",
+            height="820",
+            frameborder="0",
+        )
 
 
-def heat_map(table: FloatArray, rows: Sequence[str], columns: Sequence[str], alt: str) -> str:
-    """Cells whose shade is their share in their row; the largest is the darkest."""
-    share = table / np.maximum(table.sum(axis=1, keepdims=True), 1e-9)
-    top = max(float(share.max(initial=0.0)), 1e-9)
-    left, high = 96, 16
-    wide = (_WIDTH - left) / max(table.shape[1], 1)
-    parts = []
-    for i, row in enumerate(rows):
-        y = i * high
-        parts.append(f'<text x="0" y="{y + 12}">{html.escape(_cut(row, 15))}</text>')
-        for j, column in enumerate(columns):
-            text = f"{row}, {column}: {100 * share[i, j]:.0f}% of the row"
-            parts.append(
-                f'<rect class="bar" x="{left + j * wide:.1f}" y="{y}" width="{wide - 1:.1f}" '
-                f'height="{high - 1}" opacity="{0.04 + 0.96 * share[i, j] / top:.2f}">'
-                f"<title>{html.escape(text)}</title></rect>"
+class _Packed:
+    """Arrays as one compressed text, and where each lies."""
+
+    def __init__(self) -> None:
+        self._names: list[list[Any]] = []
+        self._bytes = bytearray()
+
+    def add(self, name: str, array: NDArray[Any]) -> str:
+        """Add an array; integers in as few bytes as the largest needs."""
+        array = np.ascontiguousarray(array).ravel()
+        if array.dtype.kind == "f":
+            kind = "f8"
+        else:
+            most = int(array.max(initial=0))
+            kind = "u1" if most < 1 << 8 else "u2" if most < 1 << 16 else "u4"
+        self._bytes += bytes(-len(self._bytes) % 8) + array.astype(f"<{kind}").tobytes()
+        self._names.append([name, kind, len(array)])
+        return name
+
+    def arrays(self) -> dict[str, Any]:
+        text = base64.b64encode(zlib.compress(bytes(self._bytes), 9)).decode()
+        return {"manifest": self._names, "bytes": text}
+
+
+def _model(model: ViewsModel, packed: _Packed) -> dict[str, Any]:
+    """What answers are computed from: the file's facts and arrays, without the tables of rows."""
+    facts, arrays = model.to_arrays()
+    kept = ("columns", "looks", "possible", "cells", "sums", "prior")
+    rows = arrays.pop("rows")
+    for axis in range(rows.shape[1]):
+        packed.add(f"rows{axis}", rows[:, axis])
+    for name in ("marginals", "tables", "groups"):
+        arrays.pop(name, None)
+    for name, array in arrays.items():
+        packed.add(name, array)
+    return {"shape": list(model.shape), "facts": {name: facts.get(name) for name in kept}}
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for what is no number."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# --- columns
+
+
+def _column(counted: ColumnCounts, statistics: Any, packed: _Packed) -> dict[str, Any]:
+    """What the page knows of a column; arrays are named by the place where they lie."""
+    attribute, name = counted.attribute, counted.name
+    domain, structure = counted.domain, counted.domain.structure
+    base = structure.base_of(name)
+    place = domain.known.index(name)
+    column: dict[str, Any] = {
+        "name": name,
+        "axis": domain.index(base),
+        "size": attribute.size,
+        "values": attribute.n_values,
+        "labels": attribute.labels(),
+        "caption": _caption(counted, statistics),
+        "bars": _bars(counted),
+        "kind": "category",
+        "special": [],
+    }
+    if base != name:
+        column["of"] = packed.add(f"of{place}", structure.codes_of(name))
+    if isinstance(attribute, Categorical):
+        if not all(isinstance(each, str) for each in attribute.categories):
+            column["literals"] = [repr(each) for each in attribute.categories]
+        if attribute.ordered:
+            column["quantile"] = {"order": list(range(attribute.n_values))}
+    else:
+        column |= _numbers_of(attribute, place, packed)
+    column["numbers"] = None
+    # Times of other units need calendars.
+    plain = not isinstance(attribute, Date | Datetime) or _in_days(attribute)
+    if plain:
+        try:
+            [each] = selected(None, domain, [name])
+        except ValueError:
+            return column
+        [of] = each.numbers
+        low, high = _range(each)
+        column["numbers"] = {
+            "mean": packed.add(f"mean{place}", of.mean),
+            "reach": packed.add(f"reach{place}", of.reach),
+            "range": [low, high],
+        }
+    return column
+
+
+def _range(each: Any) -> tuple[float, float]:
+    """Smallest and largest value of a mean, as `reach_of`."""
+    [of] = each.numbers
+    seen = of.mean[each.weights[of.axis] > 0]
+    return float(seen.min()), float(seen.max())
+
+
+def _in_days(attribute: Any) -> bool:
+    return attribute.unit == "day" and attribute.tz is None
+
+
+def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, Any]:
+    """Bins of a column of numbers or dates: their ends, and what they hold."""
+    held, codes = attribute.contents, np.arange(attribute.bins)
+    low, high = (np.asarray(each, dtype=np.float64) for each in held.span(codes))
+    spans = [np.append(each, np.array(attribute.special, dtype=np.float64)) for each in (low, high)]
+    found: dict[str, Any] = {
+        "kind": "number",
+        "bins": attribute.bins,
+        "special": [float(value) for value in attribute.special],
+        "integer": bool(attribute.integer),
+    }
+    contents: dict[str, Any] = {"scale": _scale(held.scale)}
+    if isinstance(held, Spread):
+        edges = np.asarray(attribute.edges, dtype=np.float64)
+        low, high = edges[:-1], edges[1:]
+        contents |= {
+            "edges": packed.add(f"edges{place}", edges),
+            "even": isinstance(held.bins, EvenBins),
+        }
+    elif isinstance(held, Points):
+        grid = held.grid
+        firsts = held.first(np.arange(attribute.bins + 1)).astype(np.float64)
+        contents |= {
+            "firsts": packed.add(f"firsts{place}", firsts),
+            "special": held.special.tolist(),
+            "grid": [grid.numerator, grid.offset, grid.denominator],
+        }
+        found["step"] = grid.step()
+    found["low"], found["high"] = (packed.add(f"low{place}", low), packed.add(f"high{place}", high))
+    if isinstance(attribute, Date | Datetime):
+        texts = attribute.labels()[: attribute.bins]
+        found |= {"kind": "date", "texts": [_ends(text) for text in texts]}
+        found["unit"] = "day" if _in_days(attribute) else None
+    if found["kind"] == "number" or found["unit"]:
+        special = np.array(attribute.special, dtype=np.float64)
+        found["contents"] = contents
+        found["quantile"] = {
+            "low": packed.add(f"first{place}", spans[0]),
+            "high": packed.add(f"last{place}", spans[1]),
+            "order": packed.add(f"order{place}", np.argsort(spans[0], kind="stable")),
+            "before": position_of(attribute, special, closed=False).tolist(),
+            "wide": bool(attribute.bins < attribute.upper - attribute.lower),
+        }
+    return found
+
+
+def _ends(text: str) -> list[str]:
+    low, _, high = text.partition(" to ")
+    return [low, high or low]
+
+
+def _scale(scale: Any) -> dict[str, Any]:
+    if isinstance(scale, LogScale):
+        return {"name": "log", "origin": scale.origin, "unit": scale.unit}
+    if isinstance(scale, SqrtScale):
+        return {"name": "sqrt", "origin": scale.origin}
+    return {"name": "linear"}
+
+
+def _bars(counted: ColumnCounts) -> list[list[Any]]:
+    """Label, codes, count and margin of each bar of a column."""
+    attribute, n = counted.attribute, counted.attribute.n_values
+    bars: list[list[int]]
+    if isinstance(attribute, Categorical) and not attribute.ordered and n > _MAX_CATEGORIES:
+        order = np.argsort(-counted.known, kind="stable").tolist()
+        bars = [[code] for code in order[: _MAX_CATEGORIES - 1]]
+        names = [attribute.labels()[codes[0]] for codes in bars]
+        bars.append(sorted(order[_MAX_CATEGORIES - 1 :]))
+        names.append(f"{len(bars[-1]):,} others")
+    else:
+        most = _MAX_CATEGORIES if isinstance(attribute, Categorical) else _MAX_BARS
+        bins = n if isinstance(attribute, Categorical) else attribute.bins
+        # As many codes in every bar, but for the last one.
+        cuts = [*range(0, bins, -(-bins // most)), *range(bins, n + 1)]
+        bars = [list(range(*cut)) for cut in zip(cuts[:-1], cuts[1:], strict=True)]
+        names = [_label(attribute, codes[0], codes[-1] + 1) for codes in bars]
+    if attribute.nullable:
+        bars.append([n])
+        names.append("missing")
+    weights = np.zeros((len(bars), attribute.size))
+    for row, codes in enumerate(bars):
+        weights[row, codes] = 1.0
+    found = zip(names, bars, weights @ counted.counts, counted.margins(weights), strict=True)
+    return [[name, _run(codes), count, margin] for name, codes, count, margin in found]
+
+
+def _run(codes: list[int]) -> list[int] | dict[str, int]:
+    """Codes that follow each other by their ends."""
+    if len(codes) > 2 and codes[-1] - codes[0] == len(codes) - 1:
+        return {"from": codes[0], "to": codes[-1]}
+    return codes
+
+
+def _label(attribute: Any, low: int, high: int) -> str:
+    """Text for the codes of a bar."""
+    if isinstance(attribute, Categorical) and high == low + 1:
+        return str(attribute.labels()[low])
+    if isinstance(attribute, Numeric) and not attribute.integer and high <= attribute.bins:
+        ends = [_rounded(edge) for edge in attribute.edges[[low, high]]]
+        if ends[0] != ends[1]:
+            return " to ".join(ends)
+    return range_label(attribute, low, high)
+
+
+def _rounded(number: float) -> str:
+    """Three digits; years have no comma."""
+    number = float(f"{number:.3g}")
+    return f"{number:,.15g}" if abs(number) >= 10_000 else f"{number:.15g}"
+
+
+def _caption(counted: ColumnCounts, statistics: Any) -> str:
+    def of(row: str) -> str:
+        return told(statistics.get(row), statistics.get(f"{row}_margin")) or "unknown"
+
+    if isinstance(counted.attribute, Categorical):
+        # By itself: a name that is written from right to left does not turn the number.
+        return f"Most frequent: \u2068{statistics['top']}\u2069 ({of('freq')} records)"
+    return f"Mean {of('mean')}; median {of('50%')}"
+
+
+def _correlations(synopsis: Any, level: float) -> dict[str, Any] | None:
+    columns = summable_columns(synopsis.domain)
+    if len(columns) < 2:
+        return None
+    found = plot_correlation_parts(synopsis, columns[:_MAX_CORRELATED], level)
+    ends = found["interval"]
+    return {
+        "names": found["names"],
+        "of": len(columns),
+        "values": found["matrix"].tolist(),
+        "ends": None if ends is None else [each.tolist() for each in ends],
+    }
+
+
+# --- what is said
+
+
+def _header(synopsis: Any, title: str) -> list[str]:
+    loss = synopsis.privacy_loss
+    epsilon = "unknown" if loss is None else f"{float(loss.epsilon):.4g}"
+    if synopsis.seeded:
+        epsilon += " (seeded: no guarantee)"
+    unit = "record" if loss is None or loss.max_contributions is None else "person"
+    facts = {
+        "Records, about": f"{synopsis.total:,.0f}",
+        "Columns": f"{len(synopsis.domain.known):,}",
+        f"Epsilon, for each {unit}": epsilon,
+        "Made by": synopsis.mechanism or "an unknown method",
+    }
+    cells = (
+        element("div", element("dt", html.escape(name)), element("dd", html.escape(value)))
+        for name, value in facts.items()
+    )
+    links = {"ask": "Ask", "columns": "Columns", "correlations": "Correlations"}
+    links |= {"released": "About", "fingerprints": "Fingerprints"}
+    nav = (element("a", text, href=f"#{name}") for name, text in links.items())
+    return [
+        element("p", "A private release", class_="kicker"),
+        element("h1", html.escape(title)),
+        element(
+            "p",
+            "A summary of a table with random noise in it. The table itself is not here, and "
+            "nobody can compute it from this. Questions stay on this page, and no number of them "
+            "costs privacy.",
+            class_="lead",
+        ),
+        element("dl", *cells),
+        element("nav", *nav, aria_label="Parts of this page"),
+        '<p id="damage" class="warn" role="alert" hidden></p>',
+    ]
+
+
+def _released(synopsis: Any) -> list[str]:
+    warning = []
+    if synopsis.domain.inferred:
+        warning = [
+            element(
+                "p",
+                "The ranges and categories of the columns were read from the data. That is not "
+                "private: the guarantee below does not hold.",
+                class_="warn",
             )
-    foot = len(rows) * high
-    names = [_cut(column, 20) for column in columns]
-    longest = _LETTER * max(map(len, names), default=0)
-    turned = longest + 4 > wide
-    for j, name in enumerate(names):
-        x = left + (j + 0.5) * wide
-        place = f'text-anchor="middle" x="{x:.1f}" y="{foot + 14}"'
-        if turned:
-            place = f'text-anchor="end" transform="translate({x + 4:.1f} {foot + 4}) rotate(-90)"'
-        parts.append(f"<text {place}>{html.escape(name)}</text>")
-    return _svg(_WIDTH, foot + (longest + 8 if turned else 18), parts, alt)
+        ]
+    return [
+        element("h2", "What was released"),
+        *warning,
+        element("p", f"It holds {html.escape(_held(synopsis.model))}."),
+        *_skipped(synopsis.skipped),
+    ]
 
 
-def interval_table(
-    names: Sequence[str], values: FloatArray, ends: Sequence[FloatArray] | None
-) -> str:
-    """A square table of numbers from -1 to 1, half the widths of their intervals, and bars."""
-    rows = [f"<tr><th></th>{''.join(f'<th>{html.escape(name)}</th>' for name in names)}</tr>"]
-    for i, row in enumerate(names):
-        cells = []
-        for j in range(len(names)):
-            value = values[i, j]
-            inner = "unknown" if np.isnan(value) else f"{value:.2f}"
-            if ends is not None and i != j:
-                low, high = float(ends[0][i, j]), float(ends[1][i, j])
-                bar = [_line("axis", 0, 5, 100, 5), _line("axis", 50, 0, 50, 10)]
-                bar.append(_line("band", 50 + 50 * low, 5, 50 + 50 * high, 5))
-                alt = f"from {low:.2f} to {high:.2f}"
-                inner += f"<br>\u00b1 {(high - low) / 2:.2f}{_svg(100, 10, bar, alt)}"
-            colour = "49, 104, 142" if value > 0 else "179, 71, 11"
-            shade = 0.0 if np.isnan(value) or i == j else 0.45 * abs(value)
-            cells.append(f'<td style="background: rgba({colour}, {shade:.2f})">{inner}</td>')
-        rows.append(f"<tr><th>{html.escape(row)}</th>{''.join(cells)}</tr>")
-    return element(
-        "div", f"<table><tbody>{''.join(rows)}</tbody></table>", class_="wide", tabindex=0
+def _skipped(skipped: SkippedRecords | None) -> list[str]:
+    """What the table that was measured lacks."""
+    if skipped is None:
+        return [element("p", "How many records were skipped is not known.", class_="soft")]
+    text = (
+        "Records that do not fit what was declared were skipped, by the first column that does "
+        f"not fit. The counts have noise of standard deviation {skipped.std:,.3g}."
     )
+    loud = [element("p", html.escape(f"Skipped: {one}."), class_="warn") for one in skipped.texts()]
+    return [
+        *loud,
+        element("p", text),
+        element("details", element("summary", "Counts of skipped records"), skipped.table()),
+    ]
 
 
-def _line(kind: str, x: float, y: float, to_x: float, to_y: float) -> str:
-    return f'<line class="{kind}" x1="{x:.1f}" x2="{to_x:.1f}" y1="{y:.1f}" y2="{to_y:.1f}"/>'
+def _held(model: Any) -> str:
+    if isinstance(model, BoxModel):
+        return f"noisy counts of {len(model.boxes):,} groups of records"
+    if isinstance(model, NetworkModel):
+        return f"noisy tables of a network with {len(model.pairs):,} links between columns"
+    if isinstance(model, TreeModel):
+        return f"noisy counts of each column and of {len(model.pairs):,} pairs of columns"
+    return "a model of the records"
 
 
-def _svg(width: float, height: float, parts: Sequence[str], alt: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{html.escape(alt)}">'
-        f"{''.join(parts)}</svg>"
+def _protected(loss: PrivacyLoss | None) -> list[str]:
+    heading = element("h2", "Whom it protects, and how much")
+    if loss is None:
+        text = "What the release cost is not recorded: nothing can be said about its guarantee."
+        return [heading, element("p", text, class_="warn")]
+    if loss.seeded:
+        text = (
+            "The noise comes from a seed: this is an experiment, without any guarantee. Whoever "
+            "knows or guesses the seed can subtract the noise."
+        )
+        return [heading, element("p", text, class_="warn")]
+    epsilon = float(loss.epsilon)
+    one = "record" if loss.max_contributions is None else "person"
+    factor = math.exp(min(epsilon, 700.0))
+    parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
+    return [
+        heading,
+        element(
+            "p",
+            f"The release is differentially private with <b>epsilon = {epsilon:g}</b> for every "
+            f"{one}: neighbouring tables differ by this ({html.escape(loss.neighbours)}).",
+        ),
+        listed(
+            [
+                f"Whatever the release says, it could have said without any one {one} too: the "
+                f"probability changes by a factor of at most {_factor(factor)}.",
+                f"Somebody who thinks it equally likely that a {one} is in the table or not, and "
+                f"knows everything else, can be at most {_percent(factor)} sure after reading the "
+                "release.",
+                f"This holds whatever else is known about the {one}, now or later. It does not "
+                "prevent conclusions about people in general, which would be drawn from a table "
+                f"without this {one} too.",
+                "If several releases were made of the same table, their epsilons add up.",
+            ]
+        ),
+        element("p", f"Parts of epsilon: {html.escape(parts)}.", class_="soft"),
+    ]
+
+
+def _factor(factor: float) -> str:
+    return f"{factor:,.3g}" if factor < 1e6 else "more than a million, which is no protection"
+
+
+def _percent(factor: float) -> str:
+    return f"{100 * factor / (1.0 + factor):.3g}%"
+
+
+def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[str]:
+    domain, model = synopsis.domain, synopsis.model
+    points = [
+        "Exact numbers. Every answer has noise, and asking again gives the same answer.",
+        "Anything about a single record or person.",
+    ]
+    margins = described["count_margin"].astype(float)
+    if np.isfinite(margins).any():
+        least = _smallest(counted)
+        points.append(
+            f"Small groups. In the columns above, counts below about {least:,.0f} cannot be told "
+            "from zero."
+        )
+        points.append(f"What the margins cover: {html.escape(described.attrs['guarantee'])}")
+    else:
+        points.append(f"How far answers are off. {html.escape(described.attrs['guarantee'])}")
+    n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
+    if isinstance(model, TreeModel | NetworkModel) and n > 1:
+        points.append(
+            f"Combinations that were not measured. {joined:,} of {n * (n - 1) // 2:,} pairs of "
+            "columns were measured together; what is said about other pairs, and about three or "
+            "more columns, follows from these and may miss how they depend on each other."
+        )
+    points.append(
+        "Values outside of what was declared: numbers beyond the range of a column count at its "
+        "end, and categories that were not declared have no count of their own."
     )
+    absent = [name for name in domain.columns if name not in domain.known]
+    if absent:
+        points.append(
+            "Columns that were not measured (identifiers, or totals of others): "
+            f"{html.escape(some(absent))}."
+        )
+    return [element("h2", "What cannot be answered"), listed(points)]
 
 
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "\u2026"
+def _smallest(counted: list[ColumnCounts]) -> float:
+    """A typical margin of a count that is nearly zero."""
+    found: list[float] = []
+    for each in counted:
+        code = int(np.argmin(np.abs(each.known)))
+        found.append(each.margin_of(code))
+    values: FloatArray = np.array(found)
+    return float(np.nanmedian(values))
+
+
+def _fingerprints(synopsis: Any, fingerprint: str) -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "release.skdp"
+        synopsis.save(file)
+        release = hashlib.sha256(file.read_bytes()).hexdigest()
+    rows = {
+        "Of the release, as <code>skdp verify</code> shows it": element("code", release),
+        "Of what this page holds, as it was written": element("code", fingerprint, id="written"),
+        "Of what this page holds, computed here": '<code id="computed"></code>',
+    }
+    return [
+        element("h2", "Fingerprints"),
+        element(
+            "p",
+            "Compare them with those that the publisher gives: where one digit differs, this is "
+            "not what was published.",
+        ),
+        element(
+            "dl",
+            *(
+                element("div", element("dt", name), element("dd", value))
+                for name, value in rows.items()
+            ),
+            class_="prints",
+        ),
+        element(
+            "p",
+            "Everything on this page is computed from the release alone. Making it, reading it and "
+            "passing it on cost no further privacy.",
+            class_="soft",
+        ),
+    ]

@@ -33,8 +33,8 @@ from .models.box_model import BoxModel
 from .models.model import Model
 from .models.network_model import NetworkModel
 from .models.views_model import ViewsModel
+from .page import Page
 from .pictures import plot_correlation_parts, plot_parts
-from .report import report_page
 from .result import QueryResult
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
@@ -849,30 +849,47 @@ class Synopsis:
         check_flag(numbers, "numbers")
         return describe(self.model, self.domain, as_level(level), numbers)
 
-    def report(
-        self, path: str | PathLike[str], *, title: str = "A private release", level: float = 0.95
-    ) -> None:
-        """Write a page about the release, for people who decide: one HTML file.
+    def page(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        title: str = "A private release",
+        level: float = 0.95,
+        source: str = "release.skdp",
+    ) -> Page | None:
+        """Write a page that answers questions about the release: one HTML file.
 
-        It says what was released and whom it protects, explains epsilon in words, shows every
-        column as a histogram with margins of error, the pairs of columns that depend on each other
-        most, and what cannot be answered.
+        It says what was released and whom it protects, shows every column with margins of error and
+        the correlations, and answers counts, shares, means, quantiles, cross tables and means by
+        group as this object does, each with its interval.
 
         Parameters
         ----------
-        path : str or path-like
-            An existing file is replaced.
+        path : str or path-like, default=None
+            An existing file is replaced. None returns the page, which a notebook shows.
         title : str, default="A private release"
             Title of the page.
         level : float, default=0.95
-            Confidence of the margins.
+            Confidence of the margins of columns and correlations.
+        source : str, default="release.skdp"
+            File of the release, for the lines of Python that the page offers.
+
+        Returns
+        -------
+        Page or None
+            With the file as ``text``, and its ``fingerprint``; None with a path.
 
         Notes
         -----
-        The page requests nothing from the network and runs no code. It holds what the release
-        holds, so that it is as safe to publish, and costs no privacy.
+        The page requests nothing from the network. It holds what the release holds, so that it is
+        as safe to publish, and costs no privacy. Releases of other models than marginals are shown,
+        but answer in Python alone.
         """
-        write_text(path, report_page(self, title, as_level(level)))
+        made = Page(self, title, as_level(level), source)
+        if path is None:
+            return made
+        write_text(path, made.text)
+        return None
 
     def sample_codes(
         self,

@@ -135,10 +135,10 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         check_is_fitted(self)
         return self.synopsis_
 
-    def report(self, path, *, title="A private release", level=0.95):
-        """Write a page for people who decide; see :meth:`skdp.Synopsis.report`."""
+    def page(self, path=None, **how):
+        """Write or show a page that answers questions; see :meth:`skdp.Synopsis.page`."""
         check_is_fitted(self)
-        self.synopsis_.report(path, title=title, level=level)
+        return self.synopsis_.page(path, **how)
 
     def sample(
         self,

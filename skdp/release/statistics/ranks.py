@@ -130,6 +130,7 @@ def position_of(attribute: Numeric, values: np.ndarray, *, closed: bool) -> np.n
 # Places whose errors are computed, evenly by the share below; then, so many times at most, those at
 # the ends of the interval.
 _PLACES, _REFINED = 4, 3
+_ROUNDING = 1e-9
 _NOTHING = " It may be any value that was declared: there are too few records for this noise."
 _BINS = " Numbers may lie anywhere in their bins."
 
@@ -250,7 +251,9 @@ class _Ranked:
         """
         n = len(self.order)
         below = np.cumsum(self.rising[self.order])
-        wanted = np.append(np.linspace(0.0, below[-1], _PLACES), share * below[-1])
+        wanted = np.append(np.linspace(0.0, 1.0, _PLACES), share) * below[-1]
+        # A little less: where codes are empty, rounding would decide which of them it is.
+        wanted *= 1.0 - _ROUNDING
         places = set(np.minimum(np.searchsorted(below, wanted), n - 1).tolist())
         rank = np.empty(n, dtype=np.int64)
         rank[self.order] = np.arange(n)

@@ -1,0 +1,1996 @@
+// The page of a release: reads the numbers that it holds, and answers questions about them.
+//
+// Everything here is computed from the release alone, which is post-processing: asking costs no
+// privacy, and no question leaves the page. What is called rows are synthetic rows of the release.
+//
+// It repeats `ViewsModel`, `ColumnEstimate` and the statistics of a `Synopsis` in Python, in the same
+// order and with the same names; tests/test_page.py compares the two. `desk.mjs` draws.
+
+// ---------------------------------------------------------------- small helpers for arrays
+
+const zeros = (n) => new Float64Array(n);
+const ones = (n) => new Float64Array(n).fill(1);
+const product = (values) => values.reduce((a, b) => a * b, 1);
+
+function sumOf(values) {
+  let found = 0;
+  for (let i = 0; i < values.length; i += 1) found += values[i];
+  return found;
+}
+
+function dot(a, b) {
+  let found = 0;
+  for (let i = 0; i < a.length; i += 1) found += a[i] * b[i];
+  return found;
+}
+
+function same(a, b) {
+  if (a === b) return true;
+  for (let i = 0; i < a.length; i += 1) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function* combinations(items, size, from = 0) {
+  if (size === 0) {
+    yield [];
+    return;
+  }
+  for (let i = from; i <= items.length - size; i += 1) {
+    for (const rest of combinations(items, size - 1, i + 1)) yield [items[i], ...rest];
+  }
+}
+
+// Tables of several axes: numbers in C order, and a shape.
+
+const table = (shape, data = zeros(product(shape))) => ({ shape, data });
+
+// Multiply a matrix, given by its rows, along one axis of a table.
+function along(matrix, cells, place) {
+  const shape = [...cells.shape];
+  const inner = product(shape.slice(place + 1));
+  const outer = product(shape.slice(0, place));
+  const n = shape[place];
+  const m = matrix.length;
+  shape[place] = m;
+  const found = table(shape);
+  for (let o = 0; o < outer; o += 1) {
+    for (let r = 0; r < m; r += 1) {
+      const row = matrix[r];
+      const to = (o * m + r) * inner;
+      for (let k = 0; k < n; k += 1) {
+        const factor = row[k];
+        if (factor !== 0) {
+          const from = (o * n + k) * inner;
+          for (let i = 0; i < inner; i += 1) found.data[to + i] += factor * cells.data[from + i];
+        }
+      }
+    }
+  }
+  return found;
+}
+
+// The part of a table from some start to some stop on each axis.
+function block(cells, starts, stops) {
+  const shape = stops.map((stop, place) => Math.min(stop, cells.shape[place]) - starts[place]);
+  const found = table(shape);
+  const at = shape.map(() => 0);
+  for (let i = 0; i < found.data.length; i += 1) {
+    let from = 0;
+    for (let p = 0; p < shape.length; p += 1) from = from * cells.shape[p] + at[p] + starts[p];
+    found.data[i] = cells.data[from];
+    for (let p = shape.length - 1; p >= 0; p -= 1) {
+      at[p] += 1;
+      if (at[p] < shape[p]) break;
+      at[p] = 0;
+    }
+  }
+  return found;
+}
+
+function outer(vectors) {
+  let found = Float64Array.of(1);
+  for (const vector of vectors) {
+    const next = zeros(found.length * vector.length);
+    for (let i = 0; i < found.length; i += 1) {
+      for (let j = 0; j < vector.length; j += 1) next[i * vector.length + j] = found[i] * vector[j];
+    }
+    found = next;
+  }
+  return found;
+}
+
+const transposed = (rows) => rows[0].map((_, j) => rows.map((row) => row[j]));
+
+const BASES = new Map();
+
+// Orthonormal functions of units: a row for each unit, a column for each function.
+function basisOf(sizes) {
+  const key = sizes.join();
+  if (BASES.has(key)) return BASES.get(key);
+  const units = sizes[sizes.length - 1];
+  const rows = Array.from({ length: units }, () => new Array(units).fill(0));
+  for (const row of rows) row[0] = 1 / Math.sqrt(units);
+  let first = 1;
+  for (let level = 1; level < sizes.length; level += 1) {
+    const coarse = sizes[level - 1];
+    const fine = sizes[level];
+    const parts = fine / coarse;
+    const width = units / fine;
+    for (let group = 0; group < coarse; group += 1) {
+      for (let column = 0; column < parts - 1; column += 1) {
+        const length = Math.sqrt(column + 1 + (column + 1) ** 2) * Math.sqrt(width);
+        for (let part = 0; part <= column + 1; part += 1) {
+          const value = (part <= column ? 1 : -(column + 1)) / length;
+          for (let i = 0; i < width; i += 1) {
+            rows[(group * parts + part) * width + i][first] = value;
+          }
+        }
+        first += 1;
+      }
+    }
+  }
+  BASES.set(key, rows);
+  return rows;
+}
+
+// ---------------------------------------------------------------- columns
+
+function means(values, size) {
+  const width = values.length / size;
+  const found = zeros(size);
+  for (let i = 0; i < values.length; i += 1) found[Math.floor(i / width)] += values[i];
+  for (let i = 0; i < size; i += 1) found[i] /= width;
+  return found;
+}
+
+// Counts of a column and their covariance: see `ColumnEstimate`.
+class Column {
+  constructor(facts, counts, finer, lacking, codes) {
+    this.sizes = facts.blocks;
+    this.lattice = this.sizes[this.sizes.length - 1];
+    this.variances = facts.variances;
+    this.totalVariance = facts.total_variance;
+    this.counts = counts;
+    this.codes = codes;
+    this.scales = this.scaleVariances();
+    this.lacking = this.scales.map((each) => zeros(each.length));
+    let at = 0;
+    for (let place = 2; place < this.sizes.length; place += 1) {
+      const stop = at + this.scales[place].length;
+      this.scales[place] = finer.subarray(at, stop);
+      this.lacking[place] = lacking.subarray(at, stop);
+      at = stop;
+    }
+    this.inside = codes === null ? counts.length : codes.length;
+    this.lowered = null;
+    this.shares = null;
+  }
+
+  static numberOfFiner(sizes) {
+    let found = 0;
+    for (let place = 2; place < sizes.length; place += 1) found += sizes[place - 1];
+    return found;
+  }
+
+  scaleVariances() {
+    return this.sizes.map((size, place) => {
+      let precision = 0;
+      for (const [finer, each] of this.variances) {
+        if (finer >= size) precision += this.lattice / (finer * each);
+      }
+      if (size === 1) precision += this.lattice / this.totalVariance;
+      return zeros(this.sizes[Math.max(place - 1, 0)]).fill(1 / precision);
+    });
+  }
+
+  of(weights) {
+    return this.codes === null ? weights : Float64Array.from(this.codes, (code) => weights[code]);
+  }
+
+  join(ladder, variances) {
+    if (this.counts.length > 65536) return;
+    const basis = basisOf(ladder.sizes);
+    const unit = this.codes === null ? ladder.units : this.codes.map((code) => ladder.units[code]);
+    const n = variances.length;
+    const asked = Array.from({ length: n }, (_, j) => Float64Array.from(unit, (each) => basis[each][j + 1]),
+    );
+    const spread = asked.map((vector) => this.covered(vector));
+    // The lower root of asked.T @ spread + diag(variances), and its inverse times spread.T.
+    const root = Array.from({ length: n }, () => zeros(n));
+    for (let i = 0; i < n; i += 1) {
+      for (let j = 0; j <= i; j += 1) {
+        let value = dot(asked[i], spread[j]) + (i === j ? variances[i] : 0);
+        for (let k = 0; k < j; k += 1) value -= root[i][k] * root[j][k];
+        root[i][j] = i === j ? Math.sqrt(value) : value / root[j][j];
+      }
+    }
+    const lowered = [];
+    for (let i = 0; i < n; i += 1) {
+      const row = Float64Array.from(spread[i]);
+      for (let k = 0; k < i; k += 1) {
+        const factor = root[i][k];
+        for (let c = 0; c < row.length; c += 1) row[c] -= factor * lowered[k][c];
+      }
+      for (let c = 0; c < row.length; c += 1) row[c] /= root[i][i];
+      lowered.push(row);
+    }
+    const back = this.covered(ones(this.inside));
+    const whole = sumOf(back);
+    let squares = 0;
+    for (const row of lowered) squares += sumOf(row) ** 2;
+    const scale = Math.sqrt(squares) / whole;
+    this.lowered = lowered;
+    this.restored = back.map((each) => each * scale);
+  }
+
+  beyond() {
+    if (this.shares === null) {
+      const outside = zeros(this.lattice);
+      outside.fill(1, this.inside);
+      const spread = this.spread(outside, [zeros(1), ...this.scales.slice(1)]);
+      const all = dot(outside, spread);
+      this.shares = spread.slice(0, this.inside).map((each) => -each / all);
+    }
+    return this.shares;
+  }
+
+  covered(weights) {
+    const padded = zeros(this.lattice);
+    padded.set(weights);
+    if (this.inside === this.lattice) return this.spread(padded, this.scales);
+    const shares = this.beyond();
+    padded.fill(dot(shares, weights), this.inside);
+    const found = this.spread(padded, this.scales);
+    let rest = 0;
+    for (let i = this.inside; i < this.lattice; i += 1) rest += found[i];
+    return found.slice(0, this.inside).map((each, i) => each + shares[i] * rest);
+  }
+
+  spread(weights, scales) {
+    const levels = [weights];
+    for (let place = this.sizes.length - 2; place >= 0; place -= 1) {
+      levels.push(means(levels[levels.length - 1], this.sizes[place]));
+    }
+    levels.reverse();
+    let found = zeros(1);
+    let coarse = zeros(1);
+    levels.forEach((mean, place) => {
+      const ratio = mean.length / coarse.length;
+      const wide = mean.length / scales[place].length;
+      const next = zeros(mean.length);
+      for (let i = 0; i < mean.length; i += 1) {
+        const parent = Math.floor(i / ratio);
+        const detail = place ? mean[i] - coarse[parent] : mean[i];
+        next[i] = found[parent] + detail * scales[place][Math.floor(i / wide)];
+      }
+      found = next;
+      coarse = mean;
+    });
+    return found;
+  }
+
+  // The variance of a weighted sum of counts: of noise, and of details that were not believed.
+  partsOfVariance(allWeights) {
+    const weights = this.of(allWeights);
+    let whole = dot(weights, this.covered(weights));
+    if (this.lowered !== null) {
+      let taken = 0;
+      for (const row of this.lowered) taken += dot(row, weights) ** 2;
+      whole = whole - taken + dot(this.restored, weights) ** 2;
+    }
+    whole = Math.max(whole, 0);
+    const padded = zeros(this.lattice);
+    padded.set(weights);
+    const hidden = Math.min(Math.max(dot(padded, this.spread(padded, this.lacking)), 0), whole);
+    return [whole - hidden, hidden];
+  }
+}
+
+// ---------------------------------------------------------------- the model
+
+const TUNING = { cut: 0.5, dependence: 0.25, surprise: 1, third: 0.05 };
+const MOST_CUT = 2;
+const AFFINE = 1e-5;
+const MOST_DENSE = 1 << 20;
+
+class Cutter {
+  constructor(array) {
+    this.array = array;
+    this.at = 0;
+  }
+
+  take(n) {
+    this.at += n;
+    return this.array.subarray(this.at - n, this.at);
+  }
+}
+
+// Weighted rows, and the coefficients of everything measured: see `ViewsModel`.
+//
+// Weights are a Map from axis to a vector of codes, ascending.
+export class Model {
+  constructor(facts, arrays, shape) {
+    this.shape = shape;
+    this.prior = facts.prior || "";
+    this.cells = facts.cells;
+    this.rows = shape.map((_, axis) => arrays[`rows${axis}`]);
+    this.masses = arrays.row_weights;
+    this.caches = new Map();
+    this.left = new Map();
+    this.vary = [];
+    this.names = new WeakMap();
+    this.named = 0;
+    this.possible = new Map();
+    const masks = new Cutter(arrays.possible || new Uint8Array(0));
+    for (const axes of facts.possible) {
+      const sizes = axes.map((axis) => shape[axis]);
+      this.possible.set(axes.join(), { axes, sizes, mask: masks.take(product(sizes)) });
+    }
+    const cut = {};
+    for (const name of ["counts", "units", "finer", "finer_estimated", "margin_variances"]) {
+      cut[name] = new Cutter(arrays[name]);
+    }
+    this.columns = new Map();
+    this.ladders = new Map();
+    for (const each of facts.columns) {
+      const size = shape[each.axis];
+      const allowed = this.possible.get(`${each.axis}`);
+      const codes = allowed
+        ? Array.from({ length: size }, (_, code) => code).filter((code) => allowed.mask[code]) : null;
+      const ladder = { units: cut.units.take(size), sizes: each.groups };
+      ladder.n = ladder.sizes[ladder.sizes.length - 1];
+      const n = Column.numberOfFiner(each.blocks);
+      const column = new Column(
+        each,
+        cut.counts.take(size),
+        cut.finer.take(n),
+        cut.finer_estimated.take(n),
+        codes,
+      );
+      if (each.looks) column.join(ladder, cut.margin_variances.take(each.looks));
+      this.columns.set(each.axis, column);
+      this.ladders.set(each.axis, ladder);
+    }
+    this.looks = new Map();
+    this.grids = new Map();
+    const values = new Cutter(arrays.look_values);
+    const precision = new Cutter(arrays.look_precision);
+    for (const [axes, sizes, grid] of facts.looks) {
+      const n = product(sizes);
+      const variances = precision.take(n).map((each) => (each > 0 ? 1 / each : 0));
+      this.looks.set(axes.join(), {
+        axes,
+        values: table(sizes, values.take(n)),
+        variances: table(sizes, variances),
+      });
+      if (grid.length) this.grids.set(axes.join(), grid);
+    }
+    const all = this.looks.get("");
+    this.total = all.values.data[0];
+    this.totalVariance = all.variances.data[0];
+    this.sums = new Map();
+    const parts = {};
+    for (const name of ["values", "has_value", "missing", "sums", "n_missing"]) {
+      parts[name] = new Cutter(arrays[`sums_${name}`] || zeros(0));
+    }
+    for (const [axis, by, ...variances] of facts.sums) {
+      const each = { variances };
+      for (const name of ["values", "has_value", "missing"]) each[name] = parts[name].take(shape[axis]);
+      for (const name of ["sums", "n_missing"]) each[name] = parts[name].take(shape[by]);
+      this.sums.set(`${axis},${by}`, each);
+    }
+  }
+
+  cached(key, make) {
+    if (!this.caches.has(key)) this.caches.set(key, make());
+    return this.caches.get(key);
+  }
+
+  // ------------------------------------------------------------ parts of a question
+
+  part(weights) {
+    let factor = 1;
+    let left = new Map();
+    for (const [axis, vector] of weights) {
+      const allowed = this.possible.get(`${axis}`);
+      const inside = allowed ? vector.filter((_, code) => allowed.mask[code]) : vector;
+      if (!this.columns.has(axis) || inside.every((each) => each === inside[0])) {
+        factor *= inside[0];
+      } else {
+        left.set(axis, allowed ? this.masked(axis, vector, allowed.mask) : vector);
+      }
+    }
+    if (!this.allowed(left)) factor = 0;
+    if (!factor) left = new Map();
+    return { factor, weights: left };
+  }
+
+  // The same vector each time, so that what was computed from it is found again.
+  masked(axis, vector, mask) {
+    return this.remembered(vector, `masked ${axis}`, () => vector.map((each, code) => (mask[code] ? each : 0)),
+    );
+  }
+
+  squared(vector) {
+    return this.remembered(vector, "squared", () =>
+      vector.every((each) => each === 0 || each === 1) ? vector : vector.map((each) => each * each),
+    );
+  }
+
+  remembered(vector, key, make) {
+    if (!this.names.has(vector)) {
+      this.named += 1;
+      this.names.set(vector, { id: this.named, known: new Map() });
+    }
+    const { known } = this.names.get(vector);
+    if (!known.has(key)) known.set(key, make());
+    return known.get(key);
+  }
+
+  idOf(vector) {
+    return this.remembered(vector, "id", () => this.names.get(vector).id);
+  }
+
+  allowed(weights) {
+    for (const { axes, sizes, mask } of this.possible.values()) {
+      if (axes.length > 1 && axes.every((axis) => weights.has(axis))) {
+        const any = (place, at) => {
+          if (place === axes.length) return mask[at] !== 0;
+          const vector = weights.get(axes[place]);
+          for (let code = 0; code < sizes[place]; code += 1) {
+            if (vector[code] !== 0 && any(place + 1, at * sizes[place] + code)) return true;
+          }
+          return false;
+        };
+        if (!any(0, 0)) return false;
+      }
+    }
+    return true;
+  }
+
+  size(axis, axes) {
+    let found = 1;
+    for (const part of this.measured(axes)) {
+      const place = part.indexOf(axis);
+      if (place >= 0) found = Math.max(found, this.looks.get(part.join()).values.shape[place] + 1);
+    }
+    return found;
+  }
+
+  functions(axis, size) {
+    const { sizes } = this.ladders.get(axis);
+    return basisOf(sizes.slice(0, sizes.indexOf(size) + 1));
+  }
+
+  groups(axis, size) {
+    return this.cached(`groups ${axis} ${size}`, () => {
+      const ladder = this.ladders.get(axis);
+      const width = ladder.n / size;
+      return Int32Array.from(ladder.units, (unit) => Math.floor(unit / width));
+    });
+  }
+
+  sumsOf(axis, values, size) {
+    const group = this.groups(axis, size);
+    const found = zeros(size);
+    for (let code = 0; code < values.length; code += 1) found[group[code]] += values[code];
+    return found;
+  }
+
+  mixing(axis, size) {
+    return this.cached(`mixing ${axis} ${size}`, () => {
+      const group = this.groups(axis, size);
+      const { counts } = this.columns.get(axis);
+      let mass = counts.map((each) => Math.max(each, 0));
+      const least = (1e-9 * Math.max(sumOf(mass), 1)) / mass.length;
+      mass = mass.map((each) => each + least);
+      const whole = this.sumsOf(axis, mass, size);
+      const filled = Array.from({ length: size }, (_, i) => {
+        const row = new Array(size).fill(0);
+        row[i] = whole[i] > 0 ? 1 : 0;
+        return row;
+      });
+      let full = whole.every((each) => each > 0);
+      const levels = this.ladders.get(axis).sizes.filter((each) => each < size);
+      for (const level of full ? [] : levels.reverse()) {
+        const wide = size / level;
+        for (let place = 0; place < size; place += 1) {
+          if (filled[place].every((each) => each === 0)) {
+            const first = Math.floor(place / wide) * wide;
+            const around = sumOf(whole.subarray(first, first + wide));
+            if (around > 0) {
+              for (let i = first; i < first + wide; i += 1) filled[place][i] = whole[i] / around;
+            }
+          }
+        }
+      }
+      const shares = mass.map((each, code) => each / whole[group[code]]);
+      return { group, shares, filled: full ? null : filled };
+    });
+  }
+
+  hats(axis, vector, size) {
+    return this.remembered(vector, `hats ${axis} ${size}`, () => {
+      const { group, shares, filled } = this.mixing(axis, size);
+      let found = zeros(size);
+      for (let code = 0; code < vector.length; code += 1) {
+        found[group[code]] += shares[code] * vector[code];
+      }
+      if (filled !== null) found = along(filled, table([size], found), 0).data;
+      const functions = this.functions(axis, size);
+      const hats = zeros(size);
+      for (let i = 0; i < size; i += 1) {
+        if (found[i] !== 0) {
+          for (let k = 0; k < size; k += 1) hats[k] += functions[i][k] * found[i];
+        }
+      }
+      const scale = Math.sqrt(this.ladders.get(axis).n / size);
+      return hats.map((each) => each * scale);
+    });
+  }
+
+  mean(axis, hat) {
+    return hat[0] / Math.sqrt(this.ladders.get(axis).n);
+  }
+
+  // ------------------------------------------------------------ what rows get wrong
+
+  rowCellsOf(axes, sizes) {
+    const groups = axes.map((axis, place) => this.groups(axis, sizes[place]));
+    const found = table([...sizes]);
+    for (let row = 0; row < this.masses.length; row += 1) {
+      let cell = 0;
+      for (let p = 0; p < axes.length; p += 1) {
+        cell = cell * sizes[p] + groups[p][this.rows[axes[p]][row]];
+      }
+      found.data[cell] += this.masses[row];
+    }
+    found.data.forEach((each, i) => {
+      found.data[i] = this.total * each;
+    });
+    return found;
+  }
+
+  away(axes) {
+    return this.cached(`away ${axes}`, () => {
+      const look = this.looks.get(axes.join());
+      const sizes = look.values.shape.map((length) => length + 1);
+      let hat = this.rowCellsOf(axes, sizes);
+      let inside = 1;
+      axes.forEach((axis, place) => {
+        inside *= sizes[place] / this.ladders.get(axis).n;
+        hat = along(transposed(this.functions(axis, sizes[place])), hat, place);
+      });
+      const scale = Math.sqrt(inside);
+      const rows = block(hat, sizes.map(() => 1), sizes);
+      return table(
+        look.values.shape,
+        look.values.data.map((each, i) => look.variances.data[i] > 0 ? each - rows.data[i] * scale : 0,
+        ),
+      );
+    });
+  }
+
+  residual(axes) {
+    return this.cached(`residual ${axes}`, () => {
+      const [trust] = this.trust(axes);
+      const away = this.away(axes);
+      return table(away.shape, away.data.map((each) => trust * each));
+    });
+  }
+
+  trust(axes) {
+    return this.cached(`trust ${axes}`, () => {
+      const look = this.looks.get(axes.join());
+      const stops = this.coarseSizes(axes).map((size) => size - 1);
+      const starts = stops.map(() => 0);
+      const variances = block(look.variances, starts, stops).data;
+      const values = block(look.values, starts, stops).data;
+      const noise = sumOf(variances);
+      let energy = 0;
+      let known = 0;
+      values.forEach((each, i) => {
+        if (variances[i] > 0) {
+          energy += each * each;
+          known += 1;
+        }
+      });
+      const trust = energy > 0 ? Math.max(1 - noise / energy, 0) : 0;
+      const number = Math.max(known, 1);
+      const away = block(this.away(axes), starts, stops).data;
+      const found = Math.max(dot(away, away) - noise, 0) + TUNING.surprise * noise * Math.sqrt(2 / number);
+      return [trust, ((1 - trust) ** 2 * found) / number];
+    });
+  }
+
+  coarseSizes(axes) {
+    const { shape } = this.looks.get(axes.join()).values;
+    return axes.map((axis, place) => {
+      const levels = this.ladders.get(axis).sizes;
+      const fitting = levels.filter((size) => size > 1 && size <= Math.min(shape[place] + 1, 8));
+      return fitting.length ? fitting[fitting.length - 1] : levels[1];
+    });
+  }
+
+  rowCounts(axis) {
+    return this.cached(`rows ${axis}`, () => {
+      const found = zeros(this.shape[axis]);
+      const codes = this.rows[axis];
+      for (let row = 0; row < codes.length; row += 1) found[codes[row]] += this.masses[row];
+      return found;
+    });
+  }
+
+  columnResidual(axis) {
+    return this.cached(`column ${axis}`, () => {
+      const rows = this.rowCounts(axis);
+      return this.columns.get(axis).counts.map((each, code) => each - this.total * rows[code]);
+    });
+  }
+
+  measured(axes) {
+    return this.cached(`measured ${axes}`, () => {
+      const found = [];
+      for (let order = 2; order <= axes.length; order += 1) {
+        for (const part of combinations(axes, order)) {
+          if (this.looks.has(part.join())) found.push(part);
+        }
+      }
+      return found;
+    });
+  }
+
+  // ------------------------------------------------------------ answers
+
+  answer(question) {
+    const { factor, weights } = this.part(question);
+    if (!factor) return 0;
+    return factor * this.answered([...weights.keys()], weights);
+  }
+
+  answered(axes, weights) {
+    if (!axes.length) return this.total;
+    if (this.cells !== null) return this.total * this.ofRows(axes, weights);
+    if (axes.length === 1) return dot(this.columns.get(axes[0]).counts, weights.get(axes[0]));
+    let found = this.total * this.ofRows(axes, weights);
+    found += this.corrections(axes, weights);
+    for (const [axis, by] of bothWays(axes)) {
+      if (this.sums.has(`${axis},${by}`)) found = this.summed(axis, by, weights, found);
+    }
+    return found;
+  }
+
+  summed(axis, by, weights, others) {
+    const known = this.sums.get(`${axis},${by}`);
+    const { found, fits } = this.told(known, weights.get(axis));
+    if (!fits) return others;
+    const [whole, ofValue, none] = found;
+    const w = weights.get(by);
+    const told = whole * dot(this.columns.get(by).counts, w) + ofValue * dot(known.sums, w);
+    return told + (none - whole) * dot(known.n_missing, w);
+  }
+
+  // Weights as those of records with a value, of the value, and of others: least squares.
+  told(known, weights) {
+    const { values, has_value: has, missing } = known;
+    const at = (mask) => [...weights.keys()].filter((code) => mask[code]);
+    const inside = at(has);
+    const average = (codes, of) => codes.reduce((a, c) => a + of[c], 0) / Math.max(codes.length, 1);
+    const middle = average(inside, values);
+    const level = average(inside, weights);
+    let square = 0;
+    let cross = 0;
+    let scale = 1e-300;
+    for (const code of inside) {
+      square += (values[code] - middle) ** 2;
+      cross += (values[code] - middle) * (weights[code] - level);
+      scale = Math.max(scale, Math.abs(values[code]));
+    }
+    // Values that are all the same: of the many solutions the smallest.
+    let slope = square > 0 ? cross / square : 0;
+    let whole = level - slope * middle;
+    if (square === 0 && middle !== 0) {
+      whole = level / 2;
+      slope = level / 2 / middle;
+    }
+    const none = average(at(missing), weights);
+    let away = 0;
+    let most = 0;
+    weights.forEach((each, code) => {
+      const told = has[code] * whole + values[code] * slope + missing[code] * none;
+      away = Math.max(away, Math.abs(told - each));
+      most = Math.max(most, Math.abs(each));
+    });
+    return { found: [whole, slope, none], fits: away <= AFFINE * most };
+  }
+
+  hatsOf(axes, weights) {
+    const found = new Map();
+    for (const axis of axes) {
+      found.set(axis, this.hats(axis, weights.get(axis), this.sizesOf(axes).get(axis)));
+    }
+    return found;
+  }
+
+  sizesOf(axes) {
+    return this.cached(`sizes ${axes}`, () => new Map(axes.map((axis) => [axis, this.size(axis, axes)])));
+  }
+
+  corrections(axes, weights) {
+    const hats = this.hatsOf(axes, weights);
+    const mean = new Map(axes.map((axis) => [axis, this.mean(axis, hats.get(axis))]));
+    const others = (used) => product(axes.filter((a) => !used.includes(a)).map((a) => mean.get(a)));
+    let found = 0;
+    for (const axis of axes) {
+      const residual = this.columnResidual(axis);
+      const whole = this.cached(`residual sum ${axis}`, () => sumOf(residual));
+      found += (dot(residual, weights.get(axis)) - mean.get(axis) * whole) * others([axis]);
+    }
+    for (const part of this.measured(axes)) {
+      const factor = others(part);
+      if (factor !== 0) {
+        let told = this.residual(part);
+        for (const axis of part) {
+          const hat = hats.get(axis).subarray(1, 1 + told.shape[0]);
+          told = along([hat], told, 0);
+          told = table(told.shape.slice(1), told.data);
+        }
+        found += told.data[0] * factor;
+      }
+    }
+    return found;
+  }
+
+  // Share of the rows under weights. The rows are added up over all axes but those whose weights
+  // change within a question (`vary`), once for the weights of the others.
+  ofRows(axes, weights) {
+    const kept = axes.filter((axis) => this.vary.includes(axis)).slice(0, 2);
+    if (kept.length === 2 && this.shape[kept[0]] * this.shape[kept[1]] > MOST_DENSE) kept.pop();
+    if (!kept.length) kept.push(axes[axes.length - 1]);
+    const others = axes.filter((axis) => !kept.includes(axis));
+    const key = `${kept}:${others.map((axis) => `${axis}#${this.idOf(weights.get(axis))}`)}`;
+    if (!this.left.has(key)) {
+      if (this.left.size > 200) this.left.clear();
+      this.left.set(key, this.added(kept, others, weights));
+    }
+    const left = this.left.get(key);
+    const last = weights.get(kept[kept.length - 1]);
+    if (kept.length === 1) return dot(left, last);
+    let found = 0;
+    weights.get(kept[0]).forEach((each, code) => {
+      if (each !== 0) found += each * dot(left.subarray(code * last.length, (code + 1) * last.length), last);
+    });
+    return found;
+  }
+
+  added(kept, others, weights) {
+    const wide = kept.length === 2 ? this.shape[kept[1]] : 1;
+    const found = zeros(this.shape[kept[0]] * wide);
+    const first = this.rows[kept[0]];
+    const second = kept.length === 2 ? this.rows[kept[1]] : null;
+    let masses = this.masses;
+    for (const axis of others) {
+      const codes = this.rows[axis];
+      const vector = weights.get(axis);
+      const next = new Float64Array(masses.length);
+      for (let row = 0; row < next.length; row += 1) next[row] = masses[row] * vector[codes[row]];
+      masses = next;
+    }
+    if (second === null) for (let row = 0; row < masses.length; row += 1) found[first[row]] += masses[row];
+    else {
+      for (let row = 0; row < masses.length; row += 1) found[first[row] * wide + second[row]] += masses[row];
+    }
+    return found;
+  }
+
+  // ------------------------------------------------------------ errors
+
+  // Standard deviation of a sum of answers, and what the interval is for.
+  error(parts, level) {
+    const [noise, estimated] = this.varianceOf(parts);
+    return { std: Math.sqrt(noise + estimated), text: this.guarantee(noise, estimated, level) };
+  }
+
+  guarantee(noise, estimated, level) {
+    const whole = noise + estimated;
+    const share = whole > 0 ? Math.round((100 * noise) / whole) : 100;
+    const text = `The interval is made to contain the true answer with a probability of ${level}%. `;
+    if (share >= 99) return `${text}Its width is that of the noise, whose law is known.`;
+    return (
+      `${text}${share}% of its variance is noise, whose law is known; the rest is for what was not ` +
+      `measured, and is estimated${this.prior ? `, with a prior: ${this.prior}.` : "."}`
+    );
+  }
+
+  varianceOf(questions) {
+    let parts = merged(questions.map((each) => this.part(each)).filter((part) => part.factor));
+    if (this.cells !== null && parts.some((part) => part.weights.size)) {
+      const met = zeros(this.masses.length);
+      for (const { factor, weights } of parts) {
+        for (let row = 0; row < met.length; row += 1) {
+          let value = factor;
+          for (const [axis, vector] of weights) value *= vector[this.rows[axis][row]];
+          met[row] += value;
+        }
+      }
+      return [this.cells[0] * dot(met, met) + this.cells[1], 0];
+    }
+    if (parts.length === 1 && parts[0].weights.size <= 1) {
+      const [{ factor, weights }] = parts;
+      if (!weights.size) return [factor ** 2 * this.totalVariance, 0];
+      const [[axis, vector]] = weights;
+      const inside = this.cutCodes(axis, vector, new Map());
+      const [known, hidden] = this.columns.get(axis).partsOfVariance(vector);
+      return [factor ** 2 * known, factor ** 2 * (inside + hidden)];
+    }
+    let constant = 0;
+    const single = new Map();
+    const several = new Map();
+    const [left, noiseOfSums] = this.withoutSums(parts);
+    parts = left;
+    let estimated = 0;
+    for (const { factor, weights } of parts) {
+      const axes = [...weights.keys()];
+      const hats = this.hatsOf(axes, weights);
+      const mean = new Map(axes.map((axis) => [axis, this.mean(axis, hats.get(axis))]));
+      const others = (used) => product(axes.filter((a) => !used.includes(a)).map((a) => mean.get(a)));
+      constant += factor * others([]);
+      for (const axis of axes) {
+        const scale = factor * others([axis]);
+        const before = single.get(axis);
+        const pure = weights
+          .get(axis)
+          .map((each, i) => (before ? before[i] : 0) + scale * (each - mean.get(axis)));
+        single.set(axis, pure);
+      }
+      for (const part of this.measured(axes)) {
+        const { shape } = this.looks.get(part.join()).values;
+        const scale = factor * others(part);
+        const told = outer(part.map((axis, place) => hats.get(axis).subarray(1, 1 + shape[place])));
+        const before = several.get(part.join());
+        several.set(part.join(), told.map((each, i) => (before ? before[i] : 0) + scale * each));
+      }
+      estimated += Math.sqrt(this.unmeasured(axes, weights)) * Math.abs(factor);
+    }
+    let noise = constant ** 2 * this.totalVariance + noiseOfSums;
+    let lacking = 0;
+    for (const [axis, pure] of single) {
+      const [known, hidden] = this.columns.get(axis).partsOfVariance(pure);
+      noise += known;
+      lacking += hidden;
+    }
+    for (const [key, told] of several) {
+      const look = this.looks.get(key);
+      const [trust, each] = this.trust(look.axes);
+      let weighted = 0;
+      for (let i = 0; i < told.length; i += 1) weighted += told[i] ** 2 * look.variances.data[i];
+      noise += trust ** 2 * weighted;
+      lacking += each * dot(told, told);
+    }
+    return [noise, estimated ** 2 + lacking];
+  }
+
+  withoutSums(parts) {
+    const summed = new Map();
+    const left = parts.map((part) => {
+      for (const [axis, by] of bothWays([...part.weights.keys()])) {
+        const key = `${axis},${by}`;
+        if (this.sums.has(key)) {
+          const { found, fits } = this.told(this.sums.get(key), part.weights.get(axis));
+          if (fits) {
+            const [whole, ofValue, none] = found.map((each) => part.factor * each);
+            const w = part.weights.get(by);
+            const before = summed.get(key) || [zeros(w.length), zeros(w.length)];
+            summed.set(key, [
+              before[0].map((each, i) => each + ofValue * w[i]),
+              before[1].map((each, i) => each + (none - whole) * w[i]),
+            ]);
+            return { factor: whole, weights: new Map([[by, w]]) };
+          }
+        }
+      }
+      return part;
+    });
+    let noise = 0;
+    for (const [key, [values, missing]] of summed) {
+      const { variances } = this.sums.get(key);
+      noise += dot(values, values) * variances[0] + dot(missing, missing) * variances[1];
+    }
+    return [left, noise];
+  }
+
+  unmeasured(axes, weights) {
+    if (axes.length < 2) return 0;
+    const squares = new Map(axes.map((axis) => [axis, this.squared(weights.get(axis))]));
+    const only = (kept) => new Map(kept.map((axis) => [axis, squares.get(axis)]));
+    const whole = Math.max(this.counted(squares), 1);
+    let found = 0;
+    for (const pair of combinations(axes, 2)) {
+      let cut = this.cut(pair, weights);
+      if (cut > 0 && axes.length > 2) {
+        const both = Math.max(this.counted(only(pair)), 1);
+        cut *= Math.min(whole / both, 1) ** 2;
+      }
+      found = Math.max(found, cut);
+    }
+    for (const axis of axes) {
+      const others = new Map(weights);
+      others.delete(axis);
+      found += this.cutCodes(axis, weights.get(axis), others);
+    }
+    if (axes.length > 2 && !this.looks.has(axes.join())) {
+      const thirds = axes.map((axis) => this.third(axis, whole, only(axes.filter((other) => other !== axis))),
+      );
+      found += TUNING.third * Math.min(...thirds);
+    }
+    return found;
+  }
+
+  third(axis, whole, others) {
+    const count = Math.max(this.counted(others), 1);
+    const share = Math.min(whole / count, 1);
+    const strengths = [...others.keys()].map((other) =>
+      this.strength([Math.min(axis, other), Math.max(axis, other)]),
+    );
+    return Math.max(...strengths) * count ** 2 * share * (1 - share);
+  }
+
+  counted(weights) {
+    return this.total * this.ofRows([...weights.keys()], weights);
+  }
+
+  cutCodes(axis, vector, others) {
+    const cut = [];
+    for (let code = 0; code < vector.length; code += 1) {
+      if (vector[code] < 0 || vector[code] > 1) return 0;
+      if (vector[code] > 0 && vector[code] < 1) cut.push(code);
+    }
+    if (!(cut.length > 0 && cut.length <= MOST_CUT)) return 0;
+    let found = 0;
+    for (const code of cut) {
+      const near = [];
+      for (let c = Math.max(code - 1, 0); c < Math.min(code + 2, vector.length); c += 1) near.push(c);
+      const counts = near.map((c) => Math.max(this.countOf(axis, c, others), 0));
+      const inside = counts[code - near[0]];
+      const rough = Math.max(
+        ...counts.map((each) => Math.abs(each - inside) / Math.max(each + inside, 1e-300)),
+      );
+      found += (rough * inside) ** 2 * vector[code] * (1 - vector[code]);
+    }
+    return found;
+  }
+
+  countOf(axis, code, others) {
+    if (!others.size) return this.columns.get(axis).counts[code];
+    const only = zeros(this.shape[axis]);
+    only[code] = 1;
+    const weights = sorted(new Map(others).set(axis, only));
+    return this.total * this.ofRows([...weights.keys()], weights);
+  }
+
+  blockCounts(pair, sizes) {
+    return this.cached(`blocks ${pair}`, () => {
+      let cells = this.rowCellsOf(pair, sizes);
+      pair.forEach((axis, place) => {
+        const own = this.sumsOf(axis, this.columnResidual(axis), sizes[place]);
+        const middle = sumOf(own) / own.length;
+        const pure = own.map((each) => (each - middle) / sizes[1 - place]);
+        for (let i = 0; i < cells.data.length; i += 1) {
+          cells.data[i] += pure[place ? i % sizes[1] : Math.floor(i / sizes[1])];
+        }
+      });
+      if (this.looks.has(pair.join())) {
+        const residual = this.residual(pair);
+        let scale = 1;
+        pair.forEach((axis, place) => {
+          scale *= sizes[place] / this.ladders.get(axis).n;
+        });
+        let hat = table([...sizes]);
+        const [rows, columns] = residual.shape;
+        for (let i = 0; i < Math.min(rows, sizes[0] - 1); i += 1) {
+          for (let j = 0; j < Math.min(columns, sizes[1] - 1); j += 1) {
+            hat.data[(i + 1) * sizes[1] + j + 1] = residual.data[i * columns + j] / Math.sqrt(scale);
+          }
+        }
+        pair.forEach((axis, place) => {
+          hat = along(this.functions(axis, sizes[place]), hat, place);
+        });
+        cells = table(cells.shape, cells.data.map((each, i) => each + hat.data[i]));
+      }
+      return cells.data.map((each) => Math.max(each, 0));
+    });
+  }
+
+  cut(pair, weights) {
+    const sizes = this.grids.get(pair.join()) || [1, 1];
+    const sides = pair.map((axis, place) =>
+      this.remembered(weights.get(axis), `cut ${axis} ${sizes[place]}`, () => {
+        const vector = weights.get(axis);
+        const group = this.groups(axis, sizes[place]);
+        const { counts } = this.columns.get(axis);
+        const whole = zeros(sizes[place]);
+        const mean = zeros(sizes[place]);
+        const square = zeros(sizes[place]);
+        for (let code = 0; code < vector.length; code += 1) {
+          const mass = Math.max(counts[code], 0) + 1e-9;
+          whole[group[code]] += mass;
+          mean[group[code]] += mass * vector[code];
+          square[group[code]] += mass * vector[code] ** 2;
+        }
+        const divided = (each, i) => each / (whole[i] > 0 ? whole[i] : 1);
+        return { mean: mean.map(divided), square: square.map(divided) };
+      }),
+    );
+    const mean = outer(sides.map((side) => side.mean));
+    const square = outer(sides.map((side) => side.square));
+    let counts = null;
+    let found = 0;
+    for (let i = 0; i < mean.length; i += 1) {
+      const spread = square[i] - mean[i] ** 2;
+      if (spread > 0) {
+        counts = counts || this.blockCounts(pair, sizes);
+        found += counts[i] ** 2 * spread;
+      }
+    }
+    return counts === null ? 0 : TUNING.cut * this.strength(pair) * found;
+  }
+
+  strength(pair) {
+    return this.cached(`strength ${pair}`, () => this.measuredStrength(pair));
+  }
+
+  measuredStrength(pair) {
+    const total = Math.max(this.total, 1);
+    const look = this.looks.get(pair.join());
+    if (!look) return this.typicalStrength();
+    const sizes = this.coarseSizes(pair);
+    const stops = sizes.map((size) => size - 1);
+    const values = block(look.values, [0, 0], stops);
+    const variances = block(look.variances, [0, 0], stops).data;
+    let scale = 1;
+    pair.forEach((axis, place) => {
+      scale *= this.ladders.get(axis).n / sizes[place];
+    });
+    let pure = table([...sizes]);
+    const [rows, columns] = values.shape;
+    for (let i = 0; i < rows; i += 1) {
+      for (let j = 0; j < columns; j += 1) {
+        pure.data[(i + 1) * sizes[1] + j + 1] = values.data[i * columns + j] * Math.sqrt(scale);
+      }
+    }
+    const noise = (sumOf(variances) / variances.length) * scale;
+    const margins = pair.map((axis, place) =>
+      this.sumsOf(axis, this.columns.get(axis).counts, sizes[place]).map((each) =>
+        Math.max(each, (0.02 * total) / sizes[place]),
+      ),
+    );
+    pair.forEach((axis, place) => {
+      pure = along(this.functions(axis, sizes[place]), pure, place);
+    });
+    let told = 0;
+    let chance = 0;
+    let spread = 0;
+    outer(margins).forEach((each, i) => {
+      const expected = each / total;
+      told += pure.data[i] ** 2 / expected;
+      chance += 1 / expected;
+      spread += 1 / expected ** 2;
+    });
+    const found =
+      Math.max(told / total - (noise * chance) / total, 0) +
+      (TUNING.surprise * noise * Math.sqrt(2 * spread)) / total;
+    return Math.min(found / TUNING.dependence, 1);
+  }
+
+  typicalStrength() {
+    return this.cached("typical strength", () => {
+      const pairs = [...this.looks.values()].map((look) => look.axes).filter((axes) => axes.length === 2);
+      if (!pairs.length) return 1;
+      const found = pairs.map((pair) => this.strength(pair)).sort((a, b) => a - b);
+      const half = found.length >> 1;
+      return found.length % 2 ? found[half] : (found[half - 1] + found[half]) / 2;
+    });
+  }
+}
+
+const sorted = (weights) => new Map([...weights].sort(([a], [b]) => a - b));
+
+const bothWays = (axes) => (axes.length === 2 ? [[axes[0], axes[1]], [axes[1], axes[0]]] : []);
+
+// Parts that differ in one column only, as one.
+function merged(parts) {
+  const found = [];
+  for (const part of parts) {
+    const place = found.findIndex((other) => joined(other, part) !== null);
+    if (place < 0) found.push(part);
+    else found[place] = joined(found[place], part);
+  }
+  return found;
+}
+
+function joined(first, second) {
+  const axes = new Set([...first.weights.keys(), ...second.weights.keys()]);
+  const differing = [...axes].filter((axis) => {
+    const a = first.weights.get(axis);
+    const b = second.weights.get(axis);
+    return !a || !b || !same(a, b);
+  });
+  if (differing.length > 1) return null;
+  if (!differing.length) return { factor: first.factor + second.factor, weights: first.weights };
+  const [axis] = differing;
+  const n = (first.weights.get(axis) || second.weights.get(axis)).length;
+  const a = first.weights.get(axis) || ones(n);
+  const b = second.weights.get(axis) || ones(n);
+  const vector = a.map((each, i) => first.factor * each + second.factor * b[i]);
+  if (vector.every((each) => each === vector[0])) {
+    const rest = new Map(first.weights);
+    rest.delete(axis);
+    return { factor: vector[0], weights: vector[0] ? rest : new Map() };
+  }
+  return { factor: 1, weights: sorted(new Map([...first.weights, ...second.weights]).set(axis, vector)) };
+}
+
+// ---------------------------------------------------------------- questions
+
+const BINS = " Numbers may lie anywhere in their bins.";
+const NOTHING =
+  " The noise in the number of records is as large as the number itself: the release says nothing " +
+  "beyond what was declared.";
+const NO_VALUE = " It may be any value that was declared: there are too few records for this noise.";
+const PLACES = 4;
+const REFINED = 3;
+const ROUNDING = 1e-9;
+// Cells of a cross table, or groups: more would not be read, and take seconds.
+export const MOST_CELLS = 2500;
+// Groups of a column in a table; columns of more codes have bands.
+export const MOST_GROUPS = 40;
+const BANDS = 10;
+
+export const clip = (x, low, high) => Math.min(Math.max(x, low), high);
+
+// A release that answers. `data` is what the page holds, `model` null where it cannot compute.
+export class Release {
+  constructor(data, model) {
+    this.data = data;
+    this.columns = data.columns;
+    this.model = model;
+    this.masks = new Map();
+  }
+
+  // What a question cannot have, in words, or null.
+  refuse(question) {
+    const column = this.columns[question.column];
+    if (question.kind === "mean" || question.kind === "means") {
+      if (!column || !column.numbers) return "Choose a column of numbers.";
+    }
+    if (question.kind === "quantile" && !(column && column.quantile)) {
+      return "Choose a column whose values have an order.";
+    }
+    if (question.kind === "means" || question.kind === "cross") {
+      const by = this.by(question);
+      if (by.some((each) => !this.columns[each])) return "Choose the columns of the groups.";
+      if (new Set(by).size < by.length) return "Choose two different columns.";
+      if (question.kind === "means" && by[0] === question.column) {
+        return "Choose groups by another column than that of the mean.";
+      }
+      if (product(by.map((each) => this.groupsOf(each).length)) > MOST_CELLS) {
+        return `This table has more than ${MOST_CELLS.toLocaleString("en")} cells. Ask for fewer, or use Python.`;
+      }
+    }
+    return null;
+  }
+
+  by(question) {
+    return question.kind === "cross" ? [question.rows, question.across] : [question.rows];
+  }
+
+  // Which codes of a column a condition covers, as weights.
+  mask(place, condition) {
+    const key = `${place} ${JSON.stringify(condition)}`;
+    if (!this.masks.has(key)) {
+      const column = this.columns[place];
+      const found = zeros(column.size);
+      for (const code of this.codesOf(column, condition)) found[code] = 1;
+      this.masks.set(key, found);
+    }
+    return this.masks.get(key);
+  }
+
+  codesOf(column, condition) {
+    if (condition === null) return [...Array(column.size).keys()];
+    if (condition.codes) return condition.codes;
+    const found = [];
+    for (let code = condition.from; code <= condition.to; code += 1) found.push(code);
+    column.special.forEach((value, i) => {
+      const inside = condition.below ? value < condition.below : value <= column.high[condition.to];
+      if (inside && column.low[condition.from] <= value) found.push(column.bins + i);
+    });
+    return found;
+  }
+
+  // Weights of codes of a column for the codes of the measured column that decides it.
+  lifted(place, weights) {
+    const { of } = this.columns[place];
+    if (!of) return weights;
+    return this.model.remembered(weights, `lifted ${place}`, () =>
+      Float64Array.from(of, (code) => weights[code]),
+    );
+  }
+
+  times(a, b) {
+    if (!a) return b;
+    return this.model.remembered(a, `times ${this.model.idOf(b)}`, () => a.map((x, i) => x * b[i]));
+  }
+
+  // Weights of conditions; `more` multiplies weights of some columns.
+  weights(conditions, more = []) {
+    const found = new Map();
+    const each = [...conditions].map(([place, condition]) => [place, this.mask(place, condition)]);
+    for (const [place, mask] of [...each, ...more]) {
+      const { axis } = this.columns[place];
+      found.set(axis, this.times(found.get(axis), this.lifted(place, mask)));
+    }
+    return sorted(found);
+  }
+
+  conditions(question, only = null) {
+    const found = new Map();
+    for (const [place, condition] of question.where) {
+      if (only === null || only(condition)) found.set(place, condition);
+    }
+    return found;
+  }
+
+  // Conditions, and a value in a column.
+  withValue(conditions, place) {
+    const column = this.columns[place];
+    const present = this.model.remembered(this.mask(place, null), "present", () =>
+      ones(column.size).map((_, code) => (code < column.values ? 1 : 0)),
+    );
+    return this.weights(conditions, [[place, present]]);
+  }
+
+  answer(question) {
+    const { kind } = question;
+    const changing = { mean: [question.column], quantile: [question.column], cross: [question.rows, question.across] };
+    changing.means = [question.rows, question.column];
+    this.model.vary = (changing[kind] || []).map((place) => this.columns[place].axis);
+    if (kind === "share") return this.share(question);
+    if (kind === "mean") return this.mean(question);
+    if (kind === "quantile") return this.quantile(question);
+    if (kind === "cross" || kind === "means") return this.table(question);
+    return this.count(this.weights(this.conditions(question)), question.level);
+  }
+
+  reach(level) {
+    return this.data.levels.find(([each]) => each === level)[1];
+  }
+
+  count(weights, level) {
+    const value = this.model.answer(weights);
+    const { std, text } = this.model.error([weights], level);
+    const reach = this.reach(level) * std;
+    return {
+      value,
+      std,
+      lower: Math.max(value - reach, 0),
+      upper: Math.max(value + reach, 0),
+      text,
+    };
+  }
+
+  ratio(value, count, parts, bottom, bounds, level, reach = 0) {
+    const quantile = this.reach(level);
+    const error = this.model.error(parts, level);
+    const below = quantile * this.model.error(bottom, level).std;
+    const sure = count - below;
+    const known = sure > 0 && Number.isFinite(value);
+    const wide = quantile * error.std;
+    const away = known ? wide / sure + reach : 0;
+    return {
+      value,
+      std: Math.min(known ? error.std / count : Infinity, (bounds[1] - bounds[0]) / 2),
+      lower: known ? clip(value - away, ...bounds) : bounds[0],
+      upper: known ? clip(value + away, ...bounds) : bounds[1],
+      text: error.text,
+      known,
+    };
+  }
+
+  share(question) {
+    const bottom = this.weights(this.conditions(question, (each) => each.among));
+    const top = this.weights(this.conditions(question));
+    const count = this.model.answer(bottom);
+    const both = this.model.answer(top);
+    const share = count > 0 ? clip(both / count, 0, 1) : NaN;
+    const at = Number.isNaN(share) ? 0 : share;
+    const differing = oneAxisLess(top, bottom, at);
+    const parts = differing ? [differing] : [top, this.scaled(bottom, -at)];
+    const found = this.ratio(share, count, parts, [bottom], [0, 1], question.level);
+    found.text += found.known ? "" : NOTHING;
+    return found;
+  }
+
+  scaled(weights, factor) {
+    const axis = weights.size ? Math.min(...weights.keys()) : 0;
+    const vector = weights.get(axis) || ones(this.model.shape[axis]);
+    return sorted(new Map(weights).set(axis, vector.map((each) => each * factor)));
+  }
+
+  // What is known of the numbers of a column under conditions: by the codes of its axis.
+  numbers(place, conditions) {
+    const column = this.columns[place];
+    const held = this.lifted(place, this.mask(place, conditions.get(place) || null));
+    const within = (values) =>
+      this.model.remembered(held, `within ${place} ${this.model.idOf(values)}`, () =>
+        values.map((each, code) => (held[code] > 0 ? each : 0)),
+      );
+    return { axis: column.axis, mean: within(column.numbers.mean), reach: within(column.numbers.reach) };
+  }
+
+  meanOf(weights, numbers, range, level) {
+    const times = (vector) => {
+      const found = new Map(weights);
+      found.set(numbers.axis, this.times(weights.get(numbers.axis), vector));
+      return found;
+    };
+    const count = this.model.answer(weights);
+    const value = count > 0 ? clip(this.model.answer(times(numbers.mean)) / count, ...range) : NaN;
+    const middle = Number.isNaN(value) ? 0 : value;
+    const centred = new Map(weights);
+    const held = weights.get(numbers.axis);
+    centred.set(numbers.axis, held.map((each, i) => each * (numbers.mean[i] - middle)));
+    let reach = 0;
+    if (numbers.reach.some((each) => each !== 0) && count > 0) {
+      reach = Math.max(this.model.answer(times(numbers.reach)), 0) / count;
+    }
+    let low = Infinity;
+    let high = -Infinity;
+    const any = held.some((each) => each > 0);
+    numbers.mean.forEach((each, i) => {
+      if (held[i] > 0 || !any) {
+        low = Math.min(low, each - numbers.reach[i]);
+        high = Math.max(high, each + numbers.reach[i]);
+      }
+    });
+    const found = this.ratio(value, count, [centred], [weights], [low, high], level, reach);
+    found.reach = reach;
+    return found;
+  }
+
+  mean(question) {
+    const conditions = this.conditions(question);
+    const weights = this.withValue(conditions, question.column);
+    const numbers = this.numbers(question.column, conditions);
+    const { range } = this.columns[question.column].numbers;
+    const found = this.meanOf(weights, numbers, range, question.level);
+    found.text += (found.known ? "" : NOTHING) + (found.reach ? BINS : "");
+    return found;
+  }
+
+  // ------------------------------------------------------------ groups
+
+  // The groups of a column: its codes, or bands of about equally many bins.
+  groupsOf(place) {
+    const column = this.columns[place];
+    if (column.groups) return column.groups;
+    let found = [];
+    if (column.kind === "category" || column.size <= MOST_GROUPS) {
+      found = column.labels.map((label, code) => ({ label, condition: { codes: [code] } }));
+    } else {
+      const width = Math.ceil(column.bins / BANDS);
+      for (let from = 0; from < column.bins; from += width) {
+        const to = Math.min(from + width, column.bins) - 1;
+        found.push({ label: spanLabel(column, from, to), condition: { from, to, below: nextOf(column, to) }, band: true });
+      }
+    }
+    column.groups = found;
+    return found;
+  }
+
+  banded(place) {
+    return this.groupsOf(place).some((each) => each.band);
+  }
+
+  table(question) {
+    const conditions = this.conditions(question);
+    const by = this.by(question);
+    const groups = by.map((place) => this.groupsOf(place));
+    const mean = question.kind === "means";
+    const base = mean ? this.withValue(conditions, question.column) : this.weights(conditions);
+    const numbers = mean ? this.numbers(question.column, conditions) : null;
+    const cells = [];
+    const visit = (place, weights) => {
+      if (place === by.length) {
+        if (!mean) cells.push(this.count(weights, question.level));
+        else {
+          const { range } = this.columns[question.column].numbers;
+          cells.push(this.meanOf(weights, numbers, range, question.level));
+        }
+        return;
+      }
+      const { axis } = this.columns[by[place]];
+      for (const { condition } of groups[place]) {
+        const only = this.lifted(by[place], this.mask(by[place], condition));
+        const next = new Map(weights);
+        next.set(axis, this.times(weights.get(axis), only));
+        visit(place + 1, sorted(next));
+      }
+    };
+    visit(0, base);
+    let text = cells.length ? cells[0].text : "";
+    if (mean && cells.some((each) => !each.known)) text += NOTHING;
+    if (mean && cells.some((each) => each.reach)) text += BINS;
+    return { cells, groups, text };
+  }
+
+  // ------------------------------------------------------------ quantiles
+
+  countsOf(place) {
+    const column = this.columns[place];
+    const { model } = this;
+    const { axis } = column;
+    let counts;
+    if (!model.columns.has(axis)) {
+      counts = zeros(model.shape[axis]);
+      const allowed = model.possible.get(`${axis}`);
+      counts[allowed ? allowed.mask.indexOf(1) : 0] = model.total;
+    } else if (model.cells !== null) {
+      counts = model.rowCounts(axis).map((each) => model.total * each);
+    } else ({ counts } = model.columns.get(axis));
+    if (!column.of) return counts;
+    const found = zeros(column.size);
+    column.of.forEach((code, i) => {
+      found[code] += counts[i];
+    });
+    return found;
+  }
+
+  quantile(question) {
+    const place = question.column;
+    const column = this.columns[place];
+    const share = question.q;
+    const conditions = this.conditions(question);
+    let counts;
+    if (!conditions.size) counts = this.countsOf(place);
+    else {
+      const base = this.weights(conditions);
+      counts = Float64Array.from({ length: column.values }, (_, code) => {
+        const weights = new Map(base);
+        const only = this.lifted(place, this.mask(place, { codes: [code] }));
+        weights.set(column.axis, this.times(base.get(column.axis), only));
+        return this.model.answer(sorted(weights));
+      });
+    }
+    counts = counts.subarray(0, column.values);
+    const { order } = column.quantile;
+    const rising = withoutNegatives(counts, order);
+    const value = rising.some((each) => each !== 0) ? valueBelow(column, rising, share) : NaN;
+    const all = sumOf(counts);
+    let running = 0;
+    const balance = Float64Array.from(order, (code) => {
+      running += counts[code];
+      return running - share * all;
+    });
+    const present = this.withValue(conditions, place);
+    const [ends, text] = this.balanceEnds(column, place, present, share, balance, rising, question.level);
+    let whole = text;
+    const [first, last] = ends.map((at) => order[at]);
+    if (order.length > 1 && first === order[0] && last === order[order.length - 1]) whole += NO_VALUE;
+    if (column.kind === "category") {
+      return { value: Number.isNaN(value) ? null : value, std: NaN, lower: first, upper: last, text: whole };
+    }
+    let [low, high] = [column.quantile.low[first], column.quantile.high[last]];
+    if (!Number.isNaN(value)) [low, high] = [Math.min(low, value), Math.max(high, value)];
+    if (column.quantile.wide) whole += BINS;
+    return { value, std: (high - low) / (2 * this.reach(question.level)), lower: low, upper: high, text: whole };
+  }
+
+  balanceEnds(column, place, present, share, balance, rising, level) {
+    const { order } = column.quantile;
+    const n = order.length;
+    const below = zeros(n);
+    let running = 0;
+    order.forEach((code, i) => {
+      running += rising[code];
+      below[i] = running;
+    });
+    const all = below[n - 1];
+    const places = new Set();
+    for (const part of [...Array(PLACES).keys()].map((i) => i / (PLACES - 1)).concat(share)) {
+      places.add(Math.min(firstAtLeast(below, part * all * (1 - ROUNDING)), n - 1));
+    }
+    const rank = new Int32Array(n);
+    order.forEach((code, i) => {
+      rank[code] = i;
+    });
+    const quantile = this.reach(level);
+    const known = new Map();
+    let text = "";
+    let reach = zeros(n);
+    for (let round = 0; round < REFINED; round += 1) {
+      const fresh = [...places].filter((at) => !known.has(at)).sort((a, b) => a - b);
+      if (!fresh.length) break;
+      fresh.forEach((at, i) => {
+        const own = zeros(column.size);
+        for (let code = 0; code < n; code += 1) own[code] = (rank[code] <= at ? 1 : 0) - share;
+        const lifted = this.lifted(place, own);
+        const weights = new Map(present);
+        weights.set(column.axis, present.get(column.axis).map((each, code) => each * lifted[code]));
+        const error = this.model.error([weights], level);
+        if (i === 0) text = error.text;
+        known.set(at, quantile * error.std);
+      });
+      const at = [...known.keys()].sort((a, b) => a - b);
+      reach = zeros(n);
+      let left = 0;
+      for (let k = 0; k < n; k += 1) {
+        while (left + 1 < at.length && at[left + 1] <= k) left += 1;
+        let right = left;
+        if (at[left] < k && left + 1 < at.length) right = left + 1;
+        reach[k] = Math.max(known.get(at[left]), known.get(at[right]));
+      }
+      const [first, last] = held(balance, reach);
+      for (const k of [first - 1, first, last, last + 1]) places.add(clip(k, 0, n - 1));
+    }
+    return [held(balance, reach), text];
+  }
+}
+
+function held(balance, reach) {
+  let first = -1;
+  let last = -1;
+  for (let k = 0; k < balance.length; k += 1) {
+    const possible = balance[k] + reach[k] >= 0 && (k === 0 || balance[k - 1] - reach[k - 1] <= 0);
+    if (possible) {
+      if (first < 0) first = k;
+      last = k;
+    }
+  }
+  return first < 0 ? [0, balance.length - 1] : [first, last];
+}
+
+// `top - share * bottom` as one product, where the two differ in one column at most.
+function oneAxisLess(top, bottom, share) {
+  const axes = [...top.keys()].filter((axis) => !bottom.has(axis) || !same(top.get(axis), bottom.get(axis)));
+  if (axes.length !== 1) return null;
+  const [axis] = axes;
+  const below = bottom.get(axis);
+  const vector = top.get(axis).map((each, i) => each - share * (below ? below[i] : 1));
+  return sorted(new Map(bottom).set(axis, vector));
+}
+
+// The first place whose number is at least this.
+function firstAtLeast(values, wanted) {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// Counts whose running sums are the nearest to those of noisy ones that never fall.
+function withoutNegatives(counts, order) {
+  if (counts.every((each) => each >= 0)) return counts;
+  const levels = [];
+  let running = 0;
+  for (const code of order) {
+    running += counts[code];
+    levels.push([running, 1]);
+    while (levels.length > 1) {
+      const [value, weight] = levels[levels.length - 1];
+      const [before, others] = levels[levels.length - 2];
+      if (before < value) break;
+      levels.splice(-2, 2, [(before * others + value * weight) / (others + weight), others + weight]);
+    }
+  }
+  const rising = [];
+  for (const [value, weight] of levels) {
+    for (let i = 0; i < weight; i += 1) rising.push(Math.max(value, 0));
+  }
+  if (!(rising[rising.length - 1] > 0)) return counts.map((each) => Math.max(each, 0));
+  const found = zeros(counts.length);
+  order.forEach((code, i) => {
+    found[code] = rising[i] - (i ? rising[i - 1] : 0);
+  });
+  return found;
+}
+
+// The value up to which a share of the counts lies.
+function valueBelow(column, counts, share) {
+  const running = new Float64Array(column.kind === "category" ? counts.length + 1 : column.bins + 1);
+  for (let i = 1; i < running.length; i += 1) running[i] = running[i - 1] + counts[i - 1];
+  const bins = running.length - 1;
+  const placed = (target) => clip(firstAtLeast(running.subarray(1), target), 0, bins - 1);
+  if (column.kind === "category") return placed(share * running[bins]);
+  const inside = (target) => {
+    const bin = placed(target);
+    const height = running[bin + 1] - running[bin];
+    const part = height > 0 ? (target - running[bin]) / height : 0;
+    return column.quantile.at(bin, clip(part, 0, 1));
+  };
+  const special = column.special.map((value, i) => [value, counts[column.bins + i], i]);
+  special.sort((a, b) => a[0] - b[0]);
+  let target = share * (running[bins] + special.reduce((a, each) => a + each[1], 0));
+  if (!special.length) return inside(target);
+  target = Math.max(target, Number.MIN_VALUE);
+  // What lies before each special value, and with it.
+  let gone = 0;
+  const before = special.map(([, weight, i]) => {
+    const position = column.quantile.before[i];
+    const bin = Math.min(Math.floor(position), bins - 1);
+    const found = running[bin] + (position - bin) * (running[bin + 1] - running[bin]) + gone;
+    gone += weight;
+    return found;
+  });
+  const passed = firstAtLeast(before, target);
+  if (passed > 0) {
+    const last = special[passed - 1];
+    if (target <= before[passed - 1] + last[1]) return last[0];
+  }
+  const less = special.slice(0, passed).reduce((a, each) => a + each[1], 0);
+  return inside(clip(target - less, 0, running[bins]));
+}
+
+// ---------------------------------------------------------------- numbers inside bins
+
+const SCALES = {
+  linear: () => ({ forward: (x) => x, inverse: (t) => t }),
+  log: ({ origin, unit }) => ({
+    forward: (x) => Math.log1p(Math.max(x - origin, 0) / unit),
+    inverse: (t) => origin + unit * Math.expm1(t),
+  }),
+  sqrt: ({ origin }) => ({
+    forward: (x) => Math.sqrt(Math.max(x - origin, 0)),
+    inverse: (t) => origin + t * t,
+  }),
+};
+
+// The number of a bin below which a share of it lies: `Spread.values_at` and `Points.values_at`.
+function inBins(contents) {
+  const { forward, inverse } = SCALES[contents.scale.name](contents.scale);
+  if (contents.edges) {
+    const { edges, even } = contents;
+    return (bin, share) => {
+      const [low, high] = [edges[bin], edges[bin + 1]];
+      if (even) return low + share * (high - low);
+      if (share <= 0) return low;
+      if (share >= 1) return high;
+      const [start, stop] = [forward(low), forward(high)];
+      return clip(inverse(start + share * (stop - start)), low, high);
+    };
+  }
+  const { firsts, special, grid } = contents;
+  const value = (k) => (k * grid[0] + grid[1]) / grid[2];
+  const mass = (a, b) => forward(value(b)) - forward(value(a));
+  const linear = contents.scale.name === "linear";
+  return (bin, share) => {
+    const [first, stop] = [firsts[bin], firsts[bin + 1]];
+    const inside = special.filter((each) => first <= each && each < stop);
+    if (linear) {
+      const free = stop - first - inside.length;
+      let k = clip(Math.ceil(first + share * free) - 1, first, first + free - 1);
+      for (const each of special) if (first <= each && each <= k) k += 1;
+      return value(k);
+    }
+    const masses = special.map((each) => mass(each, each + 1));
+    const upTo = (k) => special.reduce((a, each, i) => a + (each < k ? masses[i] : 0), 0);
+    const free = mass(first, stop) - (upTo(stop) - upTo(first));
+    let place = forward(value(first)) + share * free;
+    special.forEach((each, i) => {
+      if (first <= each && forward(value(each)) < place) place += masses[i];
+    });
+    const near = (inverse(place) * grid[2] - grid[1]) / grid[0] - 1e-9;
+    let k = clip(Math.ceil(near) - 1, first, stop - 1);
+    for (const each of [...special].reverse()) if (k === each) k -= 1;
+    return value(k);
+  };
+}
+
+// ---------------------------------------------------------------- reading
+
+const KINDS = { f8: Float64Array, i4: Int32Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Array };
+
+function bytesOf(base64) {
+  const text = atob(base64);
+  const found = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i += 1) found[i] = text.charCodeAt(i);
+  return found;
+}
+
+async function inflated(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).arrayBuffer();
+}
+
+// The release of a page: its data as text, as Python wrote it.
+export async function read(text) {
+  const data = JSON.parse(text);
+  if (data.format !== "skdp page") throw new Error("This is not the data of a page.");
+  if (data.version !== 1) throw new Error("A later version of skdp wrote this page.");
+  const buffer = await inflated(bytesOf(data.arrays.bytes));
+  const arrays = {};
+  let at = 0;
+  for (const [name, kind, length] of data.arrays.manifest) {
+    const Kind = KINDS[kind];
+    at = Math.ceil(at / 8) * 8;
+    arrays[name] = new Kind(buffer, at, length);
+    at += length * Kind.BYTES_PER_ELEMENT;
+  }
+  for (const column of data.columns) {
+    const { numbers, quantile, contents } = column;
+    for (const [holder, names] of [
+      [column, ["of", "low", "high"]],
+      [numbers, ["mean", "reach"]],
+      [quantile, ["low", "high", "order"]],
+      [contents, ["edges", "firsts"]],
+    ]) {
+      for (const name of names) {
+        if (holder && typeof holder[name] === "string") holder[name] = arrays[holder[name]];
+      }
+    }
+    if (contents) quantile.at = inBins(contents);
+  }
+  return new Release(data, data.model && new Model(data.model.facts, arrays, data.model.shape));
+}
+
+// SHA-256 of a text, in hexadecimal digits; `crypto.subtle` is not there in every frame.
+export function fingerprint(text) {
+  const bytes = new TextEncoder().encode(text);
+  const rotate = (x, n) => (x >>> n) | (x << (32 - n));
+  const primes = [];
+  for (let n = 2; primes.length < 64; n += 1) if (primes.every((p) => n % p)) primes.push(n);
+  const bits = (x) => ((x - Math.floor(x)) * 2 ** 32) >>> 0;
+  const k = primes.map((p) => bits(Math.cbrt(p)));
+  const state = primes.slice(0, 8).map((p) => bits(Math.sqrt(p)));
+  const length = Math.ceil((bytes.length + 9) / 64) * 64;
+  const padded = new Uint8Array(length);
+  padded.set(bytes);
+  padded[bytes.length] = 128;
+  const view = new DataView(padded.buffer);
+  view.setUint32(length - 8, Math.floor((bytes.length * 8) / 2 ** 32));
+  view.setUint32(length - 4, (bytes.length * 8) >>> 0);
+  const w = new Int32Array(64);
+  for (let from = 0; from < length; from += 64) {
+    for (let i = 0; i < 16; i += 1) w[i] = view.getInt32(from + 4 * i);
+    for (let i = 16; i < 64; i += 1) {
+      const a = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ (w[i - 15] >>> 3);
+      const b = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ (w[i - 2] >>> 10);
+      w[i] = (w[i - 16] + a + w[i - 7] + b) | 0;
+    }
+    let [a, b, c, d, e, f, g, h] = state;
+    for (let i = 0; i < 64; i += 1) {
+      const s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+      const one = (h + s1 + ((e & f) ^ (~e & g)) + k[i] + w[i]) | 0;
+      const s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+      const two = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+      [h, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + two) | 0];
+    }
+    [a, b, c, d, e, f, g, h].forEach((each, i) => {
+      state[i] = (state[i] + each) | 0;
+    });
+  }
+  return state.map((each) => (each >>> 0).toString(16).padStart(8, "0")).join("");
+}
+
+// Where the bin after some bin begins.
+function nextOf(column, bin) {
+  if (bin + 1 < column.bins) return column.low[bin + 1];
+  return column.step ? column.high[bin] + column.step : column.high[bin];
+}
+
+// The label of bins from one to another, in the words of the column.
+export function spanLabel(column, from, to) {
+  const low = column.texts ? column.texts[from][0] : digits(column.low[from]);
+  const high = column.texts ? column.texts[to][1] : digits(column.high[to]);
+  return low === high ? low : `${low} to ${high}`;
+}
+
+const digits = (x) => {
+  const short = Number(x.toPrecision(6));
+  return Math.abs(short) >= 10000 ? short.toLocaleString("en", { maximumFractionDigits: 6 }) : `${short}`;
+};
+
+// ---------------------------------------------------------------- questions as Python, and in words
+
+// A text as Python reads it: JSON's escapes are Python's.
+export const quoted = (text) => JSON.stringify(text);
+
+// A number or a date of a column as Python reads it.
+function literal(column, value) {
+  return column.kind === "date" ? quoted(isoDay(value)) : `${value}`;
+}
+
+export const isoDay = (days) => {
+  const date = new Date(Math.floor(days) * 86400000);
+  return Number.isNaN(date.getTime()) ? "" : date.toISOString().slice(0, 10);
+};
+
+function codeLiteral(column, code) {
+  if (code >= column.values) return "None";
+  if (column.kind !== "category") {
+    return column.texts && !column.unit
+      ? quoted(column.labels[code]) : literal(column, column.special[code - column.bins]);
+  }
+  return column.literals ? column.literals[code] : quoted(column.labels[code]);
+}
+
+function conditionLiteral(column, condition) {
+  if (condition.codes) {
+    const codes = condition.codes.map((code) => codeLiteral(column, code));
+    return codes.length === 1 ? codes[0] : `[${codes.join(", ")}]`;
+  }
+  const { from, to } = condition;
+  if (column.texts) return `(${quoted(column.texts[from][0])}, ${quoted(column.texts[to][1])})`;
+  return `(${column.low[from]}, ${column.high[to]})`;
+}
+
+function queryLiteral(release, conditions) {
+  const each = [...conditions].map(
+    ([place, condition]) =>
+      `${quoted(release.columns[place].name)}: ${conditionLiteral(release.columns[place], condition)}`,
+  );
+  return each.length ? `{${each.join(", ")}}` : "None";
+}
+
+function bandsLiteral(release, by) {
+  const each = by
+    .filter((place) => release.banded(place))
+    .map((place) => {
+      const column = release.columns[place];
+      const groups = release.groupsOf(place);
+      const edges = groups.map(({ condition }) => column.low[condition.from]);
+      edges.push(groups[groups.length - 1].condition.below);
+      return `${quoted(column.name)}: [${edges.map((edge) => literal(column, edge)).join(", ")}]`;
+    });
+  return each.length ? `bands={${each.join(", ")}}, right=False, ` : "";
+}
+
+// The call that gives the same answer.
+export function python(release, question) {
+  const name = (place) => quoted(release.columns[place].name);
+  const query = queryLiteral(release, release.conditions(question));
+  const level = question.level === 95 ? "" : `, level=${question.level / 100}`;
+  const end = `return_interval=True${level})`;
+  switch (question.kind) {
+    case "share": {
+      const among = queryLiteral(release, release.conditions(question, (each) => each.among));
+      return `release.proportion(${query}, ${among}, ${end}`;
+    }
+    case "mean":
+      return `release.mean(${name(question.column)}, ${query}, ${end}`;
+    case "quantile":
+      return `release.quantile(${name(question.column)}, ${question.q}, ${query}, ${end}`;
+    case "cross": {
+      const bands = bandsLiteral(release, [question.rows, question.across]);
+      return `release.crosstab(${name(question.rows)}, ${name(question.across)}, ${query}, ${bands}${end}`;
+    }
+    case "means": {
+      const bands = bandsLiteral(release, [question.rows]);
+      return `release.aggregate(${name(question.rows)}, ${name(question.column)}, ${query}, ${bands}${end}`;
+    }
+    default:
+      return `release.count(${query}, ${end}`;
+  }
+}
+
+// A number in the digits that its error leaves.
+export function rounded(number, error) {
+  if (!Number.isFinite(number)) return "unknown";
+  if (!(Number.isFinite(error) && error > 0)) {
+    return Number(number.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 });
+  }
+  const decimals = clip(2 - Math.floor(Math.log10(error)), 0, 12);
+  return (Number(number.toFixed(decimals)) + 0).toLocaleString("en", {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+  });
+}
+
+// A text by itself: one that is written from right to left does not turn what follows it.
+const TURNS = /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufefc]/;
+const alone = (text) => (TURNS.test(text) ? `\u2068${text}\u2069` : text);
+
+export const short = (text, most = 60) => alone(text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+// Texts of an answer: of its value and its ends, in the words of the column.
+export function shown(release, question, cell) {
+  const column = release.columns[question.column];
+  const { kind } = question;
+  if (kind === "quantile" && column.kind === "category") {
+    const label = (code) => (code === null ? "unknown" : column.labels[code]);
+    return [label(cell.value), label(cell.lower), label(cell.upper)];
+  }
+  if ((kind === "quantile" || kind === "mean" || kind === "means") && column.kind === "date") {
+    return [cell.value, cell.lower, cell.upper].map((each) => isoDay(each) || "unknown");
+  }
+  if (kind === "quantile" && column.integer) {
+    return [cell.value, cell.lower, cell.upper].map((each) => (Number.isFinite(each) ? digits(each) : "unknown"));
+  }
+  const scale = kind === "share" ? 100 : 1;
+  const unit = kind === "share" ? "%" : "";
+  let error = Math.max(cell.upper - cell.value, cell.value - cell.lower) * scale;
+  if (Number.isNaN(error)) error = (cell.upper - cell.lower) * scale;
+  const text = (x) => (Number.isFinite(x) ? rounded(x * scale, error) + unit : "unknown");
+  return [cell.value, cell.lower, cell.upper].map(text);
+}
+
+function conditionWords(column, condition) {
+  if (condition.codes) {
+    const labels = condition.codes.map((code) => short(column.labels[code], 40));
+    if (labels.length > 6) labels.splice(5, labels.length, `${condition.codes.length - 5} others`);
+    const last = labels.pop();
+    return `${short(column.name, 40)} ${labels.length ? `${labels.join(", ")} or ${last}` : last}`;
+  }
+  return `${short(column.name, 40)} from ${spanLabel(column, condition.from, condition.to)}`;
+}
+
+function conditionsWords(release, conditions) {
+  const each = [...conditions].map(([place, c]) => conditionWords(release.columns[place], c));
+  return each.length ? ` with ${each.join(" and ")}` : "";
+}
+
+// What is asked, and the sentence that can be quoted.
+export function inWords(release, question, answer) {
+  const where = conditionsWords(release, release.conditions(question));
+  const name = (place) => short(release.columns[place].name, 40);
+  const title = short(release.title, 120);
+  if (answer.cells) {
+    if (question.kind === "cross") {
+      return `Records${where} by ${name(question.rows)} and ${name(question.across)}`;
+    }
+    return `Mean of ${name(question.column)} by ${name(question.rows)}${where && `, of records${where}`}`;
+  }
+  const [value, lower, upper] = shown(release, question, answer);
+  const among = release.conditions(question, (each) => each.among);
+  const what = {
+    count: () => `the number of records${where} is about ${value}`,
+    share: () =>
+      `the share of records${conditionsWords(release, release.conditions(question, (each) => !each.among))} ` +
+      `among ${among.size ? `those${conditionsWords(release, among)}` : "all records"} is about ${value}`,
+    mean: () => `the mean of ${name(question.column)} of the records${where} is about ${value}`,
+    quantile: () =>
+      `${question.q === 0.5 ? "the median" : `the ${question.q} quantile`} of ${name(question.column)} ` +
+      `of the records${where} is about ${value}`,
+  }[question.kind]();
+  const epsilon = release.epsilon ? `, epsilon ${release.epsilon}` : "";
+  return `According to “${title}” (differentially private${epsilon}), ${what} (${question.level}% interval: ${lower} to ${upper}).`;
+}
+
+// ---------------------------------------------------------------- what is downloaded
+
+export function csvOf(lines) {
+  const cell = (value) => {
+    const words = `${value ?? ""}`;
+    return /[",\r\n]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
+  };
+  return `${lines.map((each) => each.map(cell).join(",")).join("\r\n")}\r\n`;
+}
+
+// Synthetic rows as the release holds them: as many as it counts, numbers anywhere in their bins.
+export function syntheticRows(release, random = Math.random) {
+  const { model, columns } = release;
+  const n = Math.max(Math.round(model.total), 0);
+  const lines = [columns.map((column) => column.name)];
+  let passed = 0;
+  const start = random();
+  for (let row = 0; row < model.masses.length && lines.length <= n; row += 1) {
+    passed += model.masses[row] * n;
+    while (lines.length <= n && lines.length - 1 + start < passed) {
+      lines.push(columns.map((column) => {
+        const base = model.rows[column.axis][row];
+        const code = column.of ? column.of[base] : base;
+        if (code >= column.values) return "";
+        if (column.kind === "category") return column.labels[code];
+        if (code >= column.bins) return column.unit ? isoDay(column.special[code - column.bins]) : column.kind === "date" ? column.labels[code] : column.special[code - column.bins];
+        if (!column.contents) return column.texts[code][0];
+        const value = column.quantile.at(code, random());
+        return column.kind === "date" ? isoDay(value) : value;
+      }));
+    }
+  }
+  return lines;
+}

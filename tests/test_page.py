@@ -1,0 +1,670 @@
+"""Statistics of columns with margins, and the page that answers questions about a release."""
+
+import functools
+import hashlib
+import json
+import random
+import re
+import shutil
+import subprocess
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import skdp
+from skdp import Categorical, Date, Domain, Identifier, Numeric, Synopsis, derived, forbid
+from skdp.accounting import PrivacyLoss
+from skdp.release import AnySpread, Boxes, BoxModel, GaussianNoise, KnownNoise
+
+DOMAIN = Domain(
+    {
+        "age": Numeric(20, 59, integer=True),
+        "pay": Numeric(0, 100, bins=20, special=[-1], nullable=True),
+        "sex": Categorical(["F", "M"], nullable=True),
+        "day": Date("2024-01-01", "2024-03-31", bins=13),
+        "<b>&": Categorical(["'", '"', "<script>"]),
+    }
+)
+
+
+def rows(n=3000, seed=0):
+    generator = np.random.default_rng(seed)
+    pay = generator.gamma(3.0, 10.0, n).clip(0, 100)
+    pay[generator.random(n) < 0.1] = np.nan
+    pay[generator.random(n) < 0.1] = -1
+    sex = generator.choice(np.array(["F", "M", None], dtype=object), n, p=[0.5, 0.4, 0.1])
+    return pd.DataFrame(
+        {
+            "age": generator.binomial(39, 0.4, n) + 20,
+            "pay": pay,
+            "sex": sex,
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(generator.integers(0, 91, n), "D"),
+            "<b>&": generator.choice(["'", '"', "<script>"], n, p=[0.2, 0.7, 0.1]),
+        }
+    )
+
+
+def data_of(page):
+    """What the script of a page reads."""
+    return re.search(r'id="data">(.*?)</script>', page.text, re.DOTALL)[1]
+
+
+def held(page):
+    return json.loads(data_of(page))
+
+
+def one_box_each(domain, counts, law=None):
+    lower = np.indices(domain.shape).reshape(len(domain.shape), -1).T
+    return Synopsis(domain, BoxModel(Boxes(lower, lower + 1), counts, domain.shape, law))
+
+
+@pytest.fixture(scope="module")
+def release():
+    return skdp.MarginalSynthesizer(2.0, domain=DOMAIN).fit(rows()).synopsis_
+
+
+def test_statistics_are_those_of_pandas():
+    domain = Domain({"n": Numeric(0, 9, integer=True, nullable=True), "c": Categorical(["a", "b"])})
+    counts = np.random.default_rng(1).integers(0, 50, 22)
+    held = pd.DataFrame(
+        {
+            "n": np.repeat([*range(10), np.nan], 2).repeat(counts),
+            "c": np.tile(["a", "b"], 11).repeat(counts),
+        }
+    )
+    found = one_box_each(domain, counts, KnownNoise(1.0)).describe(numbers=True).T
+    expected = held.describe(include="all")
+    for row in ("count", "mean", "25%", "50%", "75%"):
+        assert found.loc[row, "n"] == pytest.approx(expected.loc[row, "n"])
+    assert found.loc["std", "n"] == pytest.approx(held["n"].std(ddof=0))
+    assert found.loc[["lower", "upper"], "n"].tolist() == [0, 9]
+    assert found.loc[["count", "top", "freq"], "c"].tolist() == (
+        expected.loc[["count", "top", "freq"], "c"].tolist()
+    )
+    assert found.loc["unique", "c"] == 2
+    assert pd.isna(found.loc["mean", "c"])
+    assert found.loc["mean_margin", "n"] > 0
+    assert list(found.index[:2]) == ["count", "count_margin"]
+
+
+def test_a_description_is_a_line_of_text_for_each_column(release):
+    text, numbers = release.describe(), release.describe(numbers=True)
+    assert list(text.index) == list(numbers.index) == list(DOMAIN.names)
+    assert not [name for name in text if name.endswith("_margin")]
+    value, margin = text.loc["pay", "mean"].split(" \u00b1 ")
+    assert float(value.replace(",", "")) == pytest.approx(numbers.loc["pay", "mean"], rel=0.01)
+    assert float(margin.replace(",", "")) == pytest.approx(
+        numbers.loc["pay", "mean_margin"], rel=0.01
+    )
+    assert text.loc["day", "mean"].startswith("2024-02-") and text.loc["day", "mean"].endswith(
+        "days"
+    )
+    assert text.loc["sex", "top"] == str(numbers.loc["sex", "top"])
+    assert text.loc["sex", "mean"] == ""
+    assert text.attrs == numbers.attrs
+    with pytest.raises(TypeError, match="numbers must be True or False"):
+        release.describe(numbers=1)
+
+
+def test_margins_of_exact_counts_are_zero_and_grow_with_the_noise():
+    domain = Domain({"n": Numeric(0, 9, integer=True)})
+    counts = np.arange(10) * 10
+    exact = one_box_each(domain, counts, GaussianNoise(np.zeros(10))).describe(numbers=True).T
+    margins = [row for row in exact.index if row.endswith("_margin")]
+    assert len(margins) == 6
+    assert exact.loc[margins, "n"].eq(0).all()
+    noisy = [
+        one_box_each(domain, counts, GaussianNoise(np.full(10, v))).describe(numbers=True).T["n"]
+        for v in (1, 9)
+    ]
+    # A little more: the number of records is less sure too.
+    assert noisy[1]["mean_margin"] == pytest.approx(3 * noisy[0]["mean_margin"], rel=0.05)
+    assert noisy[0]["count_margin"] == pytest.approx(1.96 * np.sqrt(10), rel=1e-3)
+    wide = one_box_each(domain, counts, KnownNoise(1.0))
+    margin = [
+        wide.describe(level=level, numbers=True).T.loc["mean_margin", "n"] for level in (0.5, 0.95)
+    ]
+    assert margin[0] < margin[1]
+
+
+def test_margins_cover_the_error_of_means_and_quantiles():
+    """Noise of 300 releases at 90 percent: fewer than 253 hits have a probability of 0.1%."""
+    domain = Domain({"n": Numeric(0, 19, integer=True)})
+    truth = np.random.default_rng(2).integers(20, 200, 20)
+    values = np.repeat(np.arange(20), truth)
+    expected = {"mean": values.mean(), "std": values.std(), "50%": np.median(values)}
+    generator = np.random.default_rng(3)
+    covered, halved = dict.fromkeys(expected, 0), dict.fromkeys(expected, 0)
+    for _ in range(300):
+        noisy = truth + np.round(generator.normal(0, 10, 20))
+        found = one_box_each(domain, noisy, GaussianNoise(np.full(20, 100.0)))
+        table = found.describe(level=0.9, numbers=True).T["n"]
+        for row, value in expected.items():
+            off = abs(table[row] - value)
+            covered[row] += off <= table[f"{row}_margin"] + 1e-9
+            halved[row] += off <= table[f"{row}_margin"] / 2
+    assert min(covered.values()) >= 253
+    # Half the scale is refused.
+    assert max(halved["mean"], halved["std"]) < 253
+
+
+def test_margins_cover_uneven_boxes_as_far_as_intervals_do():
+    domain = Domain({"n": Numeric(0, 9, integer=True)})
+    boxes = Boxes([[0], [5]], [[5], [10]])
+    noise, spread = (
+        Synopsis(domain, BoxModel(boxes, [500, 500], (10,), law)).describe(numbers=True).T["n"]
+        for law in (KnownNoise(1.0), AnySpread(1.0))
+    )
+    # All records of the first box may be zeros, those of the second fives, or fours and nines.
+    assert spread["mean_margin"] > 2.0 > noise["mean_margin"]
+    assert (
+        "any spread"
+        in Synopsis(domain, BoxModel(boxes, [500, 500], (10,), AnySpread(1.0)))
+        .describe()
+        .attrs["guarantee"]
+    )
+
+
+def test_many_quick_margins_are_near_the_exact_ones():
+    boxes = Boxes(np.arange(0, 40, 2)[:, None], np.arange(2, 42, 2)[:, None])
+    bound = skdp.release.LeafErrorBound(2.0, 0.0, 3.0, np.ones(20, int), np.arange(1, 21))
+    for law in (KnownNoise(0.2), AnySpread(0.2), skdp.release.BoundedSpread(0.2, bound)):
+        model = BoxModel(boxes, np.full(20, 300), (40,), law)
+        weights = np.zeros((3, 40))
+        weights[0, :17], weights[1, 3], weights[2] = 1.0, 1.0, 1.0
+        half, _ = model.column_errors(0, weights, 0.95)
+        exact = [model.error({0: row}, 0.95) for row in weights]
+        np.testing.assert_allclose(half, [max(e.below, e.above) for e in exact], rtol=0.15)
+
+
+def test_dates_missing_values_and_derived_columns(release):
+    found = release.describe(numbers=True).T
+    held = rows()
+    assert isinstance(found.loc["mean", "day"], pd.Timestamp)
+    assert abs(found.loc["mean", "day"] - held["day"].mean()) <= found.loc["mean_margin", "day"]
+    assert found.loc["upper", "day"] == pd.Timestamp("2024-03-31")
+    assert pd.isna(found.loc["std", "day"])
+    assert found.loc["count", "pay"] == pytest.approx(held["pay"].notna().sum(), rel=0.1)
+    domain = DOMAIN.select(["age", "sex"])
+    names = {n: "old" if n > 39 else "young" for n in range(20, 60)}
+    wider = Domain(
+        {**dict(domain.items()), "group": Categorical(["young", "old"]), "id": Identifier("P{}")},
+        structure=[derived("group", from_="age", map=names)],
+    )
+    other = one_box_each(wider, np.ones(120), KnownNoise(1.0)).describe(numbers=True).T
+    assert other.columns.tolist() == ["age", "sex", "group"]
+    assert other.loc["freq", "group"] == pytest.approx(60)
+
+
+@pytest.mark.parametrize("counts", [np.zeros(10), np.full(10, -5.0)])
+def test_empty_releases_have_a_description_and_a_page(counts):
+    domain = Domain({"n": Numeric(0, 9, integer=True)})
+    empty = one_box_each(domain, counts, KnownNoise(1.0))
+    assert pd.isna(empty.describe(numbers=True).T.get("n").get("mean", np.nan))
+    assert held(empty.page())["columns"][0]["caption"] == "Mean unknown; median unknown"
+
+
+def test_a_release_without_error_bars_says_so():
+    network = skdp.PrivBayesSynthesizer(1.0, domain=DOMAIN).fit(rows(300)).synopsis_
+    found = network.describe(numbers=True).T
+    assert found.loc[[row for row in found.index if "margin" in row]].isna().all(axis=None)
+    assert "no error bars" in found.attrs["guarantee"]
+    page = network.page()
+    assert "How far answers are off" in page.text
+    assert {bar[3] for column in held(page)["columns"] for bar in column["bars"]} == {None}
+    assert held(page)["model"] is None
+
+
+def test_a_column_with_very_many_categories_is_described():
+    domain = Domain({"id": Categorical(list(range(200_000))), "c": Categorical(["a", "b"])})
+    boxes = Boxes(np.array([[0, 0], [7, 0], [8, 0]]), np.array([[7, 2], [8, 2], [200_000, 2]]))
+    model = BoxModel(boxes, [3, 500, 10], domain.shape, KnownNoise(1.0))
+    release = Synopsis(domain, model)
+    described = release.describe(numbers=True).T
+    assert described.loc["top", "id"] == 7
+    assert described.loc["freq_margin", "id"] == pytest.approx(2.8, abs=0.2)
+    with pytest.raises(ValueError, match="200,000 groups"):
+        release.aggregate("id")
+
+
+# --- the page
+
+
+class Checked(HTMLParser):
+    """Elements are closed in order; what is requested or run is collected."""
+
+    EMPTY = {"meta", "br"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.asked, self.texts, self.tags = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.asked += [value for name, value in attrs if name in ("src", "href", "srcset", "data")]
+        self.asked += [name for name, _ in attrs if name.startswith("on")]
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.EMPTY:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_a_page_stands_by_itself(release, tmp_path):
+    path = tmp_path / "page.html"
+    assert release.page(path, title="Pay & days <2024>") is None
+    text = path.read_text(encoding="utf-8")
+    page = Checked(text)
+    assert all(each.startswith("#") for each in page.asked)
+    assert page.tags.count("script") == 2
+    assert not {"link", "img", "iframe", "b&"} & set(page.tags)
+    [policy] = re.findall(r'Security-Policy" content="([^"]*)"', text)
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert 'name="viewport"' in text and "prefers-color-scheme: dark" in text
+    shown = " ".join(page.texts)
+    for words in ("Pay & days <2024>", "epsilon = 2", "7.39", "88.1%", "every record"):
+        assert words in shown
+    # Nothing in the data ends the script that holds it.
+    assert "<" not in data_of(release.page())
+    assert [column["name"] for column in held(release.page())["columns"]] == list(DOMAIN.names)
+
+
+def test_a_page_is_small_and_has_a_fingerprint(release, tmp_path):
+    page = release.page()
+    assert page.fingerprint == hashlib.sha256(data_of(page).encode()).hexdigest()
+    assert page.fingerprint in page.text
+    facts, arrays = release.model.to_arrays()
+    whole = json.dumps([facts, {name: array.tolist() for name, array in arrays.items()}])
+    assert len(data_of(page)) < 1.5 * len(whole)
+    release.save(tmp_path / "view.skdp")
+    assert hashlib.sha256((tmp_path / "view.skdp").read_bytes()).hexdigest() in page.text
+    assert release.page().text == page.text
+
+
+def test_a_notebook_shows_the_page_in_a_frame(release):
+    frame = release.page()._repr_html_()
+    assert frame.startswith("<iframe") and "sandbox=" in frame and "<script" not in frame
+
+
+def test_a_page_warns_of_seeds_inferred_domains_and_unknown_losses(release):
+    def told(loss, domain=DOMAIN):
+        return Synopsis(domain, release.model, privacy_loss=loss).page().text
+
+    assert "not recorded" in told(None)
+    assert "without any guarantee" in told(PrivacyLoss(1.0, seeded=True))
+    person = told(PrivacyLoss(0.5, max_contributions=3))
+    assert "for every person" in person
+    assert "at most 3 records of each" in person
+    assert "Parts of epsilon" in told(PrivacyLoss(1.0))
+    assert "no protection" in told(PrivacyLoss(1000))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        inferred = Domain.infer(pd.DataFrame({"n": [1, 2, 3]}))
+    model = BoxModel(Boxes([[0]], [[3]]), [3], inferred.shape, KnownNoise(1.0))
+    page = Synopsis(inferred, model, privacy_loss=PrivacyLoss(1.0)).page().text
+    assert "read from the data" in page
+
+
+def test_many_categories_and_bins_are_drawn_in_part():
+    domain = Domain({"c": Categorical(range(300)), "n": Numeric(0, 1000, bins=500)})
+    release = skdp.MarginalSynthesizer(1.0, domain=domain).fit(
+        pd.DataFrame({"c": np.arange(900) % 300, "n": np.linspace(0, 1000, 900)})
+    )
+    first, second = held(release.page())["columns"]
+    assert first["bars"][-1][0] == "281 others" and len(first["bars"][-1][1]) == 281
+    assert len(second["bars"]) == 39 and second["bars"][1][:2] == [
+        "26 to 52",
+        {"from": 13, "to": 25},
+    ]
+
+
+def test_bars_of_a_column_hold_equally_many_numbers():
+    domain = Domain({"age": Numeric(17, 90, integer=True, special=[99])})
+    [column] = held(one_box_each(domain, np.full(75, 10), KnownNoise(1.0)).page())["columns"]
+    assert [bar[2] for bar in column["bars"]] == [20.0] * 37 + [10.0]
+
+
+def test_a_page_has_correlations_with_intervals():
+    domain = Domain({f"c{k}": Numeric(0, 9, bins=5) for k in range(14)})
+    frame = pd.DataFrame({name: np.arange(500) % 10 for name in domain.names})
+    release = skdp.MarginalSynthesizer(5.0, domain=domain).fit(frame).synopsis_
+    shown = held(release.page(level=0.9))["correlations"]
+    found = release.correlation(["c0", "c1"], return_interval=True, level=0.9)
+    assert shown["values"][0][1] == found["value"].loc["c0", "c1"]
+    assert [end[1][0] for end in shown["ends"]] == [
+        found[end].loc["c0", "c1"] for end in ("lower", "upper")
+    ]
+    assert len(shown["names"]) == 12 and shown["of"] == 14
+
+
+# --- the script of the page answers as Python does
+
+
+@functools.cache
+def hard_release(epsilon=1.0):
+    """Columns of every kind, under rules, with noise that makes some counts negative."""
+    generator = np.random.default_rng(0)
+    n = 2000
+    frame = rows(n).drop(columns="day")
+    frame["stars"] = generator.integers(1, 4, n)
+    frame["gain"] = np.where(generator.random(n) < 0.7, 0, generator.lognormal(6, 1.5, n))
+    frame["cents"] = generator.uniform(0, 5, n).round(2)
+    frame["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(generator.integers(0, 91, n), "D")
+    frame.loc[frame["sex"].eq("M") & frame["stars"].eq(3), "stars"] = 1
+    young = {n: "old" if n > 40 else "young" for n in range(20, 60)}
+    domain = Domain(
+        {
+            **dict(DOMAIN.select(["age", "pay", "sex", "<b>&"]).items()),
+            "stars": Categorical([1, 2, 3], ordered=True),
+            "gain": Numeric(0, 99_999, scale="log", integer=True, bins=12, special=[0]),
+            "cents": Numeric(0, 5, bins=11, decimals=2, special=[5, 2.5]),
+            "day": Date("2024-01-01", "2024-03-31", bins=13),
+            "group": Categorical(["young", "old"], ordered=True),
+        },
+        structure=[
+            derived("group", from_="age", map=young),
+            forbid({"sex": "M", "stars": 3}),
+        ],
+    )
+    return skdp.MarginalSynthesizer(epsilon, domain=domain).fit(frame).synopsis_
+
+
+def asked_condition(generator, column):
+    if column["kind"] == "category":
+        number = generator.randint(1, max(1, min(column["size"] - 1, 6)))
+        return {"codes": sorted(generator.sample(range(column["size"]), number))}
+    others = range(column["bins"], column["size"])
+    if others and generator.random() < 0.2:
+        return {"codes": sorted(generator.sample(others, generator.randint(1, len(others))))}
+    low, high = sorted(generator.randrange(column["bins"]) for _ in range(2))
+    return {"from": low, "to": high}
+
+
+def asked_question(generator, columns):
+    """A random question as the page has it in its links."""
+    kinds = ["count"] * 4 + ["share", "mean", "quantile"] * 3 + ["cross", "means"]
+    kind = generator.choice(kinds)
+    found = {"kind": kind, "q": round(generator.uniform(0.05, 0.95), 2), "where": []}
+    found["level"] = generator.choice([80, 90, 95, 99])
+    number = min(len(columns), generator.choice([0, 1, 1, 2, 2, 3, 4]))
+    for place in generator.sample(range(len(columns)), number):
+        condition = asked_condition(generator, columns[place])
+        if kind == "share" and generator.random() < 0.4:
+            condition["among"] = True
+        found["where"].append([place, condition])
+    key = "quantile" if kind == "quantile" else "numbers"
+    found["column"] = generator.choice([i for i, c in enumerate(columns) if c.get(key)])
+    found["rows"], found["across"] = (generator.sample(range(len(columns)), 2) * 2)[:2]
+    return found
+
+
+def as_number(value):
+    """Of a moment the days since 1970."""
+    if isinstance(value, pd.Timestamp | pd.Timedelta):
+        return value.value / 86400e9
+    return np.nan if value is None or value is pd.NaT else value
+
+
+def python_cells(question, found):
+    if question["kind"] in ("cross", "means"):
+        first = "count" if question["kind"] == "cross" else "mean"
+        parts = (found[name] for name in (first, "std_error", "lower", "upper"))
+        flat = [list(map(as_number, part.to_numpy(dtype=object).ravel())) for part in parts]
+        return np.array(flat, dtype=float).T
+    return [[found.value, found.std, found.lower, found.upper]]
+
+
+def page_cells(question, columns, release, answer):
+    """Cells of the script, with categories as Python has them."""
+    column = columns[question["column"]]
+    if question["kind"] == "quantile" and column["kind"] == "category":
+        categories = release.domain[column["name"]].categories
+        value, _, low, high = answer["cells"][0]
+        name = None if value is None else categories[value]
+        return [[name, np.nan, categories[low], categories[high]]]
+    return answer["cells"]
+
+
+NODE = shutil.which("node")
+SCRIPT = Path(skdp.__file__).parent / "release" / "web" / "page.mjs"
+
+
+def answers_of_node(data, questions, tmp_path):
+    if NODE is None:
+        pytest.skip("node is not installed: the script of the page was not run")
+    file = tmp_path / "questions.json"
+    file.write_text(json.dumps({"data": data, "questions": questions}), encoding="utf-8")
+    command = [NODE, str(Path(__file__).with_name("page.mjs")), str(SCRIPT), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def assert_the_page_answers_as_python(release, number, tmp_path, seed=0):
+    page = release.page()
+    columns = held(page)["columns"]
+    generator = random.Random(seed)
+    questions = [asked_question(generator, columns) for _ in range(number)]
+    told = answers_of_node(data_of(page), questions, tmp_path)
+    assert told["fingerprint"] == page.fingerprint
+    answered = other_texts = 0
+    for question, answer in zip(questions, told["found"], strict=True):
+        if "refused" in answer:
+            continue
+        answered += 1
+        # What "copy as Python" copies is run here.
+        found = eval(answer["python"], {"release": release})
+        expected = python_cells(question, found)
+        cells = page_cells(question, columns, release, answer)
+        for own, theirs in zip(cells, expected, strict=True):
+            if any(isinstance(each, str) for each in theirs):
+                assert [own[0], *own[2:]] == [theirs[0], *theirs[2:]], answer["python"]
+                continue
+            own, theirs = (np.array([as_number(x) for x in each], float) for each in (own, theirs))
+            np.testing.assert_allclose(own, theirs, 1e-9, 1e-9, err_msg=answer["python"])
+        told_by = found.attrs if isinstance(found, pd.DataFrame) else vars(found)
+        other_texts += answer["text"] != told_by["guarantee"]
+    assert answered > 0.8 * number
+    # Where an answer has no variance, rounding decides which part of it is noise.
+    assert other_texts <= 0.02 * number
+
+
+def test_the_page_answers_as_python(tmp_path):
+    assert_the_page_answers_as_python(hard_release(), 40, tmp_path)
+
+
+def test_the_page_answers_from_counts_of_all_columns_together(tmp_path):
+    domain = DOMAIN.select(["age", "sex", "<b>&"])
+    release = skdp.MarginalSynthesizer(20.0, domain=domain).fit(rows(500)[list(domain.names)])
+    assert release.synopsis_.model.cells
+    assert_the_page_answers_as_python(release.synopsis_, 40, tmp_path)
+
+
+def test_the_page_answers_from_measured_sums(tmp_path):
+    domain = DOMAIN.select(["age", "pay", "sex"])
+    workload = {"means": {"pay": ["sex"]}, ("pay", "age"): 1}
+    release = skdp.MarginalSynthesizer(1.0, domain=domain, workload=workload).fit(
+        rows(500)[list(domain.names)]
+    )
+    assert release.synopsis_.model.sums
+    assert_the_page_answers_as_python(release.synopsis_, 60, tmp_path)
+
+
+def test_the_page_of_an_empty_table_answers(tmp_path):
+    domain = DOMAIN.select(["age", "sex"])
+    release = (
+        skdp.MarginalSynthesizer(1.0, domain=domain)
+        .fit(rows(1).head(0)[list(domain.names)])
+        .synopsis_
+    )
+    assert_the_page_answers_as_python(release, 40, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.05, 2.0])
+def test_a_thousand_questions_are_answered_as_python_does(tmp_path, epsilon):
+    assert_the_page_answers_as_python(hard_release(epsilon), 1000, tmp_path, 1)
+
+
+# --- in a browser
+
+
+def test_synthetic_rows_of_the_page_are_of_the_domain(tmp_path):
+    told = answers_of_node(data_of(hard_release().page()), [], tmp_path)
+    header, *lines = told["rows"]
+    assert header == list(hard_release().domain.columns)
+    assert len(lines) == round(hard_release().total)
+    frame = pd.DataFrame(lines, columns=header).replace("", None)
+    frame = frame.astype({"age": float, "pay": float, "gain": float, "cents": float, "stars": int})
+    assert hard_release().domain.check(frame).clean
+
+
+@pytest.fixture(scope="module")
+def browser():
+    driver = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    chromium = next(filter(None, map(shutil.which, names)), None)
+    if chromium is None:
+        pytest.skip("Chromium is not installed: no page was opened")
+    with driver.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def opened_page(browser, path, width=1400, address=""):
+    """The page, and what it asked of the network or complained of."""
+    page = browser.new_context(viewport={"width": width, "height": 900}).new_page()
+    noted = []
+    page.on("request", lambda asked: noted.append(asked.url))
+    page.on("console", lambda said: noted.append(said.text))
+    page.on("pageerror", lambda error: noted.append(str(error)))
+    page.goto(path.as_uri() + address)
+    page.wait_for_selector("html[data-ready]")
+    assert noted == [path.as_uri()] or address
+    return page, noted
+
+
+def answered(page):
+    """The answer and its interval, as the page writes them."""
+    first = page.locator(".answer .value").inner_text()
+    ends = page.locator(".answer p", has_text="interval:").first.inner_text()
+    return [float(x.replace(",", "")) for x in (first, *re.findall(r"-?[\d,]+\.?\d*", ends)[1:])]
+
+
+@pytest.mark.slow
+def test_ten_questions_by_clicking_are_those_of_python(browser, tmp_path):
+    release = hard_release()
+    path = tmp_path / "page.html"
+    release.page(path)
+    page, noted = opened_page(browser, path)
+
+    def bar(column, words):
+        card = page.locator(".card", has=page.locator("h3", has_text=re.compile(f"^{column}$")))
+        card.get_by_role("button", name=re.compile(f"^{words}: ")).click()
+
+    def expect(found):
+        for own, theirs in zip(
+            answered(page), [found.value, found.lower, found.upper], strict=True
+        ):
+            # Three digits of the error are shown.
+            assert own == pytest.approx(theirs, abs=0.02 * (found.upper - found.lower) + 1e-9)
+
+    interval = {"return_interval": True}
+    expect(release.count(**interval))
+    bar("sex", "F")
+    expect(release.count({"sex": "F"}, **interval))
+    bar("sex", "missing")
+    expect(release.count({"sex": ["F", None]}, **interval))
+    bar("age", "30")
+    bar("age", "34")
+    both = {"sex": ["F", None], "age": (30, 34)}
+    expect(release.count(both, **interval))
+    page.get_by_role("combobox", name="Question", exact=True).select_option("mean")
+    page.get_by_role("combobox", name="Column", exact=True).select_option(label="pay")
+    expect(release.mean("pay", both, **interval))
+    page.get_by_role("combobox", name="Confidence", exact=True).select_option("80")
+    expect(release.mean("pay", both, level=0.8, **interval))
+    page.get_by_role("combobox", name="Question", exact=True).select_option("quantile")
+    page.get_by_role("spinbutton", name="Percent below it").fill("25")
+    page.get_by_role("spinbutton", name="Percent below it").press("Enter")
+    expect(release.quantile("pay", 0.25, both, level=0.8, **interval))
+    page.get_by_role("spinbutton", name="To").fill("40")
+    page.get_by_role("spinbutton", name="To").press("Enter")
+    both["age"] = (30, 40)
+    expect(release.quantile("pay", 0.25, both, level=0.8, **interval))
+    page.get_by_role("button", name="Remove the condition on sex").click()
+    page.get_by_role("combobox", name="Question", exact=True).select_option("count")
+    del both["sex"]
+    expect(release.count(both, level=0.8, **interval))
+    # The link asks the same, and the keyboard chooses bars.
+    again, _ = opened_page(browser, path, address=page.evaluate("location.hash"))
+    assert answered(again) == answered(page)
+    page.get_by_role("button", name="Remove all conditions").click()
+    card = page.locator(".card", has=page.locator("h3", has_text=re.compile("^stars$")))
+    card.locator("[tabindex='0']").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(release.count({"stars": 2}, level=0.8, **interval))
+    page.get_by_role("combobox", name="Question", exact=True).select_option("cross")
+    assert page.locator(".answer table td").count() > 20
+    with page.expect_download() as kept:
+        page.get_by_role("button", name="Download as CSV").click()
+    assert "count,lower,upper" in Path(kept.value.path()).read_text(encoding="utf-8")
+    assert not [each for each in noted if not each.startswith(("file:", "blob:"))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [400, 1400])
+def test_hostile_names_are_text(browser, tmp_path, width):
+    names = [
+        "</script><img src=x onerror=alert(1)>",
+        "'\"`${1}\\",
+        "a\u202eb",
+        "\U0001f600",
+        "x" * 10000,
+    ]
+    domain = Domain({name: Categorical([name, *names[:2]]) for name in names[2:]} | {
+        name: Categorical(["a", name]) for name in names[:2]
+    })  # fmt: skip
+    frame = pd.DataFrame({name: [name] * 50 for name in domain.names})
+    path = tmp_path / "page.html"
+    view = skdp.MarginalSynthesizer(1.0, domain=domain).fit(frame).synopsis_
+    view.page(path, title=names[0])
+    page, _ = opened_page(browser, path, width)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.locator("img").count() == 0
+    titles = page.locator(".card h3").all_inner_texts()
+    assert titles[3] == names[0] and len(titles) == 5
+    page.get_by_role("combobox", name="Only records where", exact=True).select_option("3")
+    assert names[0] in page.locator("blockquote").inner_text()
+    code = page.locator("pre").text_content()
+    with np.errstate(all="ignore"):
+        found = eval(code.splitlines()[-1], {"release": view})
+    assert answered(page)[0] == pytest.approx(found.value, abs=1)
+
+
+@pytest.mark.slow
+def test_a_page_that_was_changed_says_so(browser, tmp_path):
+    path = tmp_path / "page.html"
+    text = hard_release().page().text
+    path.write_text(text.replace('"name": "age"', '"name": "agf"'), encoding="utf-8")
+    page, _ = opened_page(browser, path)
+    assert "fingerprints differ" in page.locator("#damage").inner_text()
+    start = text.index('"bytes": "') + 400
+    path.write_text(text[:start] + "AAAA" + text[start + 4 :], encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-ready]")
+    assert "damaged" in page.locator("#damage").inner_text()
