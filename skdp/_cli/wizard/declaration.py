@@ -160,17 +160,28 @@ def domain_of(
         try:
             _domain([data])
         except (DomainError, TypeError) as error:
-            said = str(error).rpartition(f"Column {name!r}: ")[2]
-            said = said.removeprefix("This JSON declares no valid domain. ")
-            about = [p.name for p in PARTS if own["kind"] in p.kinds and p.name in said[:60]]
-            wrong[f"{number}.{about[0] if about else 'kind'}"] = said
+            said = _plain(str(error).rpartition(f"Column {name!r}: ")[2])
+            wrong[f"{number}.{_about(said, own)}"] = said
     if wrong:
         return None, wrong
     try:
         return _domain(measured, [_value(line) for line in _lines(form.get("rules", ""))]), {}
     except (DomainError, TypeError) as error:
-        said = str(error).removeprefix("This JSON declares no valid domain. ")
-        return None, {"rules": said}
+        return None, {"rules": _plain(str(error))}
+
+
+def _plain(message: str) -> str:
+    """A message about a form, not about JSON or code."""
+    said = message.removeprefix("This JSON declares no valid domain. ")
+    return said.replace("is still `...`, a placeholder. Replace it by", "is empty. Fill in")
+
+
+def _about(message: str, form: Mapping[str, str]) -> str:
+    """The field of a column that a message names first."""
+    names = [part.name for part in PARTS if form["kind"] in part.kinds and part.name != "more"]
+    places = {name: re.search(rf"\b{name}\b", message[:90], re.IGNORECASE) for name in names}
+    found = [(place.start(), name) for name, place in places.items() if place]
+    return min(found)[1] if found else "more" if form["more"].strip() else "kind"
 
 
 def _domain(attributes: Sequence[Mapping[str, Any]], rules: Sequence[Any] = ()) -> Domain:

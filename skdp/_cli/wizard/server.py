@@ -176,7 +176,8 @@ def _templates() -> Any:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     made.globals.update(
-        kinds=_Blanks(declaration.KINDS), blanks=_Blanks(), parts=declaration.PARTS, rules=declaration.RULES,
+        kinds=_Blanks(declaration.KINDS), parts=declaration.PARTS, rules=declaration.RULES,
+        blanks=_Blanks(),
         asks=questions.ASKS, shell=commands.script, python=lambda value: repr(str(value)),
         pairs=lambda names: [(name, name) for name in names],
         bar=lambda value: f"\u00b1 {value:,.3g}" if value < 1000 else f"\u00b1 {value:,.0f}",

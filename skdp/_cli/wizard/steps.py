@@ -267,10 +267,12 @@ class Wizard:
         return shown
 
     @property
-    def said_of_all(self) -> list[str]:
-        """Findings on the table: exact, for the owner."""
+    def said_of_all(self) -> tuple[list[str], list[str]]:
+        """Findings on the table, and on rules: exact, for the owner."""
         starts = tuple(f"{name}: " for name in self.names)
-        return [each for each in self.findings if not each.startswith(starts)]
+        said = [each for each in self.findings if not each.startswith(starts)]
+        rules = [each for each in said if each.startswith("rule")]
+        return [each for each in said if each not in rules], rules
 
     def take_columns(self, form: Mapping[str, str]) -> str | None:
         """Take the declaration; count what it does to the records, if that is asked."""
