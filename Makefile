@@ -11,7 +11,7 @@ export MPLBACKEND ?= agg
 # On a busy machine, OpenMP threads spend most of their time waiting for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long test-oldest test-newest audit mutants lint prose format docs site-check dist clean
+.PHONY: help demo test test-long test-oldest test-newest audit mutants lint prose format docs site-check wizard-check dist clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
 	@echo 'make docs         build the documentation; warnings and broken links are errors'
 	@echo 'make site-check   open every page of it in Chromium, if installed'
+	@echo 'make wizard-check goes through the wizard in Chromium, if installed'
 	@echo 'make dist         build wheel and sdist, check them, install and test the wheel'
 	@echo 'make lint         ruff, ruff format and mypy only'
 	@echo 'make prose        spelling and grammar of docs, README and docstrings'
@@ -37,6 +38,7 @@ help:
 .venv-newest/complete: INSTALL = --editable '.[test]'
 .venv-docs/complete: INSTALL = --editable '.[docs]'
 .venv-site/complete: INSTALL = 'playwright>=1.45'
+.venv-wizard/complete: INSTALL = --editable '.[wizard]' 'playwright>=1.45'
 .venv-dist/complete: INSTALL = 'build>=1.2' 'twine>=6' 'cffconvert>=2.0'
 .venv-wheel/complete: INSTALL = dist/*.whl
 .venv-oldest/complete: requirements-oldest.txt
@@ -44,7 +46,7 @@ help:
 
 # Some systems ship Python and pip without the venv module; virtualenv does the same job there.
 .venv-demo/complete .venv/complete .venv-oldest/complete .venv-newest/complete .venv-docs/complete \
-.venv-site/complete .venv-dist/complete .venv-wheel/complete: pyproject.toml
+.venv-site/complete .venv-wizard/complete .venv-dist/complete .venv-wheel/complete: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skdp needs Python 3.11 or newer: make PYTHON=...")'
 	@echo 'Creating the environment $(@D), once; this takes a minute or two.'
 	@rm -rf $(@D)
@@ -94,6 +96,9 @@ docs: .venv-docs/complete
 
 site-check: docs .venv-site/complete
 	.venv-site/bin/python docs/check_site.py docs/_build/html --browser
+
+wizard-check: .venv-wizard/complete
+	.venv-wizard/bin/python tests/wizard_in_browser.py build/wizard-check
 
 # The wheel is built from the sdist, so a file missing from the sdist makes this fail. It is tested from
 # another folder and in isolated mode, so that nothing is imported from the checkout.

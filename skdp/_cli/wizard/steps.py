@@ -28,6 +28,7 @@ from ..._random import token
 from ..._validation import as_epsilon
 from ...accounting import PrivacyLedger
 from ...domain import Domain
+from ...domain.yaml_text import yaml_as_json
 from ...exceptions import LedgerError
 from ..domains import checked, proposed, read_domain
 from ..methods import estimator_of
@@ -51,6 +52,8 @@ STEPS = {
 }
 _ORDER = list(STEPS)
 _AT = "0.25, 0.5, 1, 2, 4"
+# Fields of the first step that do not say how the file is written.
+_UNIT = ("protects", "unit", "most", "do")
 # What messages call an option that is a field here.
 _FIELDS = {
     "--sep": "the field “Between fields”:",
@@ -206,6 +209,8 @@ class Wizard:
         header = self.header
         if self.wrong:
             return None
+        if form.get("do") == "header":
+            return "table"
         if form.get("protects") == "person":
             if self.unit not in header:
                 self._refused("unit", "Choose the column that identifies the person.")
@@ -214,7 +219,7 @@ class Wizard:
                 self._refused("most", f"A whole number of records is needed, got {most!r}.")
         if self.wrong:
             return None
-        read = {name: form.get(name) for name in form if name not in ("protects", "unit", "most")}
+        read = {name: form.get(name) for name in form if name not in _UNIT}
         if self._read == (read, self.unit):
             return self._go("columns")
         start = self.options.domain and read_domain(self.options.domain, data=self.options.data)
@@ -227,7 +232,8 @@ class Wizard:
         def then(report: Any) -> str:
             known = {}
             if start:
-                held = json.loads(start.to_json())["attributes"]
+                # Without what follows from the rest, so that the rest can be changed.
+                held = json.loads(yaml_as_json(start.to_yaml()))["attributes"]
                 known = {data["name"]: declaration.form_of_column(data) for data in held}
             known |= (
                 {}
