@@ -289,7 +289,7 @@ def test_persons_are_protected_where_a_column_identifies_them(browser, commands)
     browser.post("questions")
     browser.post("epsilon", n="50", at="1", epsilon="1")
     browser.post("ledger", name="view", ledger="l", budget="2")
-    assert "each person in" in browser.text
+    assert "each person, by the column" in browser.text
     browser.post("confirm", mark=browser.wizard.mark, sure="on")
     assert {"--unit=person", "--max-contributions=2"} <= set(commands[0])
 

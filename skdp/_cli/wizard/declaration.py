@@ -160,8 +160,8 @@ def domain_of(
         try:
             _domain([data])
         except (DomainError, TypeError) as error:
-            said = _plain(str(error).rpartition(f"Column {name!r}: ")[2])
-            wrong[f"{number}.{_about(said, own)}"] = said
+            said = str(error).rpartition(f"Column {name!r}: ")[2]
+            wrong[f"{number}.{_about(said, own)}"] = _plain(said)
     if wrong:
         return None, wrong
     try:
@@ -173,7 +173,11 @@ def domain_of(
 def _plain(message: str) -> str:
     """A message about a form, not about JSON or code."""
     said = message.removeprefix("This JSON declares no valid domain. ")
-    return said.replace("is still `...`, a placeholder. Replace it by", "is empty. Fill in")
+    said = re.sub("^lower ", "The smallest value ", re.sub("^upper ", "The largest value ", said))
+    return said.replace(
+        "is still `...`, a placeholder. Replace it by what is publicly known, never by",
+        "is empty. Fill in what is publicly known, never",
+    )
 
 
 def _about(message: str, form: Mapping[str, str]) -> str:

@@ -60,6 +60,7 @@ _FIELDS = {
     "--multiline": "“Fields in quotes hold line breaks”",
     "--decimal": "“Decimal mark”",
     "--missing": "“Texts that stand for no value”:",
+    "--max-contributions K": "on the page “Table”",
     "--accept-loss": "“Go on if more than a tenth of the records is skipped”",
     "--out": "the name",
 }
@@ -146,9 +147,7 @@ class Wizard:
         return step
 
     def _refused(self, field: str, message: str) -> Any:
-        for option, name in _FIELDS.items():
-            message = message.replace(option, name)
-        self.wrong[field] = message
+        self.wrong[field] = _on_a_page(message)
         return None
 
     def _start(self, title: str, work: Callable[[Any], Any], then: Callable[[Any], str]) -> str:
@@ -248,7 +247,8 @@ class Wizard:
             }
             if start:
                 self.typed["columns"]["rules"] = declaration.form_of_rules(start)
-            self.findings, self.report, self._read = report.findings, None, (read, unit)
+            self.findings = [*map(_on_a_page, report.findings)]
+            self.report, self._read = None, (read, unit)
             return self._go("columns")
 
         return self._start("Looking at the table", work, then)
@@ -294,7 +294,7 @@ class Wizard:
             options = self.source
 
             def then(report: Any) -> str:
-                self.report, self.findings = report, report.findings
+                self.report, self.findings = report, [*map(_on_a_page, report.findings)]
                 return "columns"
 
             return self._start(
@@ -536,6 +536,14 @@ class Wizard:
         """Go back to the ledger, for another release."""
         self.reached = _ORDER.index("ledger")
         return "ledger"
+
+
+def _on_a_page(message: str) -> str:
+    """A message about a field, not about an option or code."""
+    message = re.sub(r",? \(?in Python ([^()]|\([^)]*\))*?(\)| (?=\()|$)", " ", message)
+    for option, name in _FIELDS.items():
+        message = message.replace(option, name)
+    return message.strip()
 
 
 def _holds(file: Path, text: str) -> bool:
