@@ -100,7 +100,7 @@ def _value(text: str) -> Any:
     """A number or another value of JSON, if the text is one; else the text."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text.strip()
 
 

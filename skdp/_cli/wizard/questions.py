@@ -94,15 +94,15 @@ def unread(release: Any, questions: Sequence[str]) -> list[str]:
 def bars(
     estimator: Any,
     n: int,
-    at: Sequence[float],
+    at: Sequence[str],
     questions: Sequence[str],
     say: Callable[[str], None],
-) -> dict[str, list[float]]:
+) -> dict[str, dict[str, float]]:
     """Half the 95% interval to expect of each question, at each epsilon."""
-    found: dict[str, list[float]] = {}
-    for number, epsilon in enumerate(at, start=1):
-        say(f"Trying epsilon {epsilon:g} on generated tables ({number} of {len(at)}).")
-        errors = estimator.expected_error(n, epsilon, questions=questions or None).errors
-        for question, bar in errors[epsilon].items():
-            found.setdefault(str(question), []).append(float(bar))
+    found: dict[str, dict[str, float]] = {}
+    for number, text in enumerate(at, start=1):
+        say(f"Trying epsilon {text} on generated tables ({number} of {len(at)}).")
+        errors = estimator.expected_error(n, float(text), questions=questions or None).errors
+        for question, bar in errors[float(text)].items():
+            found.setdefault(str(question), {})[text] = float(bar)
     return found

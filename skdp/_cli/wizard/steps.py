@@ -169,7 +169,7 @@ class Wizard:
                 self.job = None
                 if job.error is not None:
                     self._refused("", job.error)
-                    self.landed = self.step
+                    self.landed = self.wrong_at = self.step
                 else:
                     self.landed = job.then(job.result)
         return True
@@ -222,6 +222,11 @@ class Wizard:
         if self._read == (read, self.unit):
             return self._go("columns")
         start = self.options.domain and read_domain(self.options.domain, data=self.options.data)
+        if start and start.inferred:
+            raise ValueError(
+                f"{self.options.domain} was inferred from records, so it is not public knowledge: "
+                "start the wizard without it."
+            )
         options, unit = self.source, self.unit
 
         def work(say: Callable[[str], None]) -> Any:
@@ -368,9 +373,10 @@ class Wizard:
         n = re.sub(r"[ ,_]", "", form.get("n", ""))
         if not n.isdecimal() or not int(n):
             self._refused("n", "State a whole number of records, such as 5000.")
-        at: list[float] = []
+        at = [each.strip() for each in form.get("at", "").split(",")]
         try:
-            at = [float(as_epsilon(float(each))) for each in form.get("at", "").split(",")]
+            for each in at:
+                as_epsilon(float(each))
         except (ValueError, TypeError) as error:
             self._refused("at", f"Numbers with commas between them, such as {_AT}. {error}")
         if self.wrong:
@@ -378,8 +384,8 @@ class Wizard:
         if form.get("do") == "bars":
             estimator, asked = self._estimator("1"), self.asked
 
-            def then(found: dict[str, list[float]]) -> str:
-                self.bars = {"n": int(n), "at": at, "rows": found}
+            def then(found: dict[str, dict[str, float]]) -> str:
+                self.bars = {"n": int(n), "rows": found}
                 return "epsilon"
 
             return self._start(
@@ -392,13 +398,6 @@ class Wizard:
         except (ValueError, TypeError) as error:
             return self._refused("epsilon", f"Choose an epsilon. {error}")
         return self._go("ledger")
-
-    def place(self, epsilon: str) -> int | None:
-        """Where the bars of an epsilon stand, if they were worked out."""
-        with contextlib.suppress(ValueError):
-            at = self.bars["at"] if self.bars else []
-            return at.index(float(epsilon)) if float(epsilon) in at else None
-        return None
 
     # -- the ledger, the name, the purpose
 
