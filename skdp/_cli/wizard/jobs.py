@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ...exceptions import LedgerError
-from ..progress import Progress, Withheld
+from ..progress import Withheld
 
-__all__ = ["Job", "Lines", "run_command"]
+__all__ = ["Job", "run_command"]
 
 
 class Job:
@@ -52,17 +52,6 @@ class Job:
         """Whether the work has ended, within so many seconds."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
-
-
-class Lines(Progress):
-    """Progress for a page."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        super().__init__(True)
-        self._say = say
-
-    def say(self, text: str) -> None:  # noqa: D102
-        self._say(text)
 
 
 def run_command(arguments: Sequence[str], log: Path, say: Callable[[str], None]) -> int:

@@ -34,10 +34,11 @@ from ..domains import checked, proposed, read_domain
 from ..methods import estimator_of
 from ..outputs import SQLITE, output, refuse_inputs
 from ..parser import parsed
+from ..progress import Progress
 from ..sources import header_of
 from . import commands, declaration, questions
 from .commands import Files
-from .jobs import Job, Lines, run_command
+from .jobs import Job, run_command
 
 __all__ = ["STEPS", "Wizard"]
 
@@ -52,6 +53,7 @@ STEPS = {
 }
 _ORDER = list(STEPS)
 _AT = "0.25, 0.5, 1, 2, 4"
+_QUIET = Progress(True)
 # Fields of the first step that do not say how the file is written.
 _UNIT = ("protects", "unit", "most", "do")
 # What messages call an option that is a field here.
@@ -63,6 +65,11 @@ _FIELDS = {
     "--max-contributions K": "on the page “Table”",
     "--accept-loss": "“Go on if more than a tenth of the records is skipped”",
     "--out": "the name",
+    "nullable=True": "“May be missing”",
+    "nullable": "“May be missing”",
+    "one for all others, which other= names too": "a “Category for all others”",
+    ": special, if": ": “Special values”, if",
+    "scale='log'": "scale: log in “More settings”",
 }
 _CODES = {
     0: "The release is made.",
@@ -231,7 +238,7 @@ class Wizard:
 
         def work(say: Callable[[str], None]) -> Any:
             say("Reading the records, to say what they hold.")
-            return checked(options, start, Lines(say)) if start else proposed(options, Lines(say))
+            return checked(options, start, _QUIET) if start else proposed(options, _QUIET)
 
         def then(report: Any) -> str:
             known = {}
@@ -304,7 +311,7 @@ class Wizard:
 
             return self._start(
                 "Checking the declaration",
-                lambda say: checked(options, domain, Lines(say)),
+                lambda say: checked(options, domain, _QUIET),
                 then,
             )
         if not form.get("public"):
