@@ -282,6 +282,7 @@ def test_the_ledger_and_the_names_are_checked_before_anything_is_written(browser
 
 
 def test_persons_are_protected_where_a_column_identifies_them(browser, commands):
+    browser.post("table", protects="record", most="x", do="header")
     browser.post("table", protects="person", unit="person", most="0")
     assert 'id="most-error"' in browser.text
     browser.post("table", protects="person", unit="person", most="2")
@@ -460,7 +461,7 @@ def test_a_wizard_that_is_killed_leaves_what_says_what_happened(tmp_path, monkey
 
 
 def test_a_release_whose_measurements_are_kept_is_finished_at_no_cost(tmp_path, monkeypatch):
-    browser = Browser(tmp_path).planned()
+    browser = Browser(tmp_path).planned(budget="1")
 
     def full(*_):
         raise KeyboardInterrupt

@@ -439,8 +439,8 @@ class Wizard:
 
     def _command(self, files: Files, more: Mapping[str, Any]) -> list[str]:
         table = self.typed["table"]
-        person = {"unit": self.unit, "max-contributions": int(table.get("most", "1") or 1)}
-        form = {**(person if self.unit else {}), "source": commands.source_options(table), **more}
+        person = {"unit": self.unit, "max-contributions": table.get("most")} if self.unit else {}
+        form = {**person, "source": commands.source_options(table), **more}
         return commands.release_command(self.options.data, files, form)
 
     def take_ledger(self, form: Mapping[str, str]) -> str | None:
@@ -453,23 +453,23 @@ class Wizard:
         if self.wrong:
             return None
         path, epsilon = self._ledger(ledger), self.typed["epsilon"]["epsilon"]
+        files = Files.named(self.folder, name)
+        # All measurements of a release that was killed are there: to finish it costs nothing.
+        resumed = Path(f"{files.release}.part").exists()
         budget = "" if path.exists() else form.get("budget", "").strip()
         try:
             kept = PrivacyLedger(path=path) if path.exists() else None
             left = as_epsilon(float(budget)) if kept is None else kept.remaining
-            if left is not None and left < as_epsilon(float(epsilon)):
+            if left is not None and not resumed and left < as_epsilon(float(epsilon)):
                 said = f"Epsilon {epsilon} is more than the {float(left):g} that the ledger has."
                 return self._refused("ledger" if path.exists() else "budget", said)
         except (ValueError, TypeError, LedgerError) as error:
             return self._refused("ledger" if path.exists() else "budget", str(error))
-        files = Files.named(self.folder, name)
         for each in files:
             refuse_inputs(each, [self.options.data, *(f"{path}{end}" for end in SQLITE)])
         more: dict[str, Any] = {"epsilon": epsilon, "ledger": path, "budget": budget}
         more["purpose"] = re.sub(r"\s+", " ", form.get("purpose", "").replace("\0", "")).strip()
         more["accept-loss"] = form.get("accept")
-        # All measurements of a release that was killed are there: to finish it costs nothing.
-        resumed = Path(f"{files.release}.part").exists()
         command = self._command(files, {**more, "resume": resumed})
         after = [commands.page_command(files, name), commands.sample_command(files)]
         texts = {
