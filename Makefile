@@ -11,7 +11,7 @@ export MPLBACKEND ?= agg
 # On a busy machine, OpenMP threads spend most of their time waiting for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long test-page test-oldest test-newest audit mutants lint prose format docs site-check dist clean
+.PHONY: help demo test test-long test-page test-oldest test-newest audit mutants lint prose format docs site-check wizard-check dist clean
 .DELETE_ON_ERROR:
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo 'make docs         build the documentation; warnings and broken links are errors'
 	@echo 'make site-check   open every page of it in Chromium, if installed'
 	@echo 'make test-page    ask the page of a release in Chromium, if installed'
+	@echo 'make wizard-check go through the wizard in Chromium, if installed'
 	@echo 'make dist         build wheel and sdist, check them, install and test the wheel'
 	@echo 'make lint         ruff, ruff format and mypy only'
 	@echo 'make prose        spelling and grammar of docs, README and docstrings'
@@ -101,6 +102,11 @@ docs: .venv-docs/complete
 
 site-check: docs .venv-site/complete
 	.venv-site/bin/python docs/check_site.py docs/_build/html --browser
+
+wizard-check: .venv/complete
+	@.venv/bin/python -m pip install -qq --disable-pip-version-check 'playwright>=1.45' \
+	    || echo 'Playwright cannot be installed: the wizard is not opened in a browser.'
+	.venv/bin/python tests/wizard_in_browser.py build/wizard-check
 
 # The wheel is built from the sdist, so a file missing from the sdist makes this fail. It is tested from
 # another folder and in isolated mode, so that nothing is imported from the checkout.

@@ -17,6 +17,7 @@ import functools
 import math
 import os
 import random
+import secrets
 import sys
 import tempfile
 import threading
@@ -49,6 +50,7 @@ __all__ = [
     "sampling_generator",
     "seeded_bits",
     "shared_generators_kept",
+    "token",
     "warn_after_charge",
 ]
 
@@ -629,6 +631,11 @@ def _seed(generator: Any, stream: np.random.SeedSequence) -> None:
     else:
         kind = getattr(np.random, _state_of(generator)["bit_generator"])
         _set_state(generator, kind(stream).state)
+
+
+def token() -> str:
+    """Text that nobody can guess, for an address."""
+    return secrets.token_urlsafe(24)
 
 
 def sampling_generator(random_state: Any = None) -> np.random.Generator:

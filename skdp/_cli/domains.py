@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..domain import Domain, structure_from_data
+from ..domain import Domain, DomainReport, structure_from_data
 from ..domain.schemas.build import load_text
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..rows import UNFIT, as_frame
@@ -23,10 +23,12 @@ from .sources import Declared, header_of, open_source, open_table
 
 __all__ = [
     "check",
+    "checked",
     "describe",
     "diff",
     "domain_text",
     "from_schema",
+    "proposed",
     "read_domain",
     "skeleton",
     "text_table",
@@ -201,22 +203,12 @@ def check(options: Namespace) -> int:
     if options.domain is None:
         return _propose(options)
     domain = read_domain(options.domain, options.structure, data=options.data)
-    progress = Progress(options.quiet)
     print(
         "NOT PRIVATE: these counts are exact. They are for the data owner only and must not be "
         "passed on.",
         file=sys.stderr,
     )
-    with open_source(options.data, domain, everything=True, options=options) as source:
-        schema = as_frame(source.schema())
-        domain.check_schema(schema.select([n for n in schema.names if n in domain.columns]))
-        records = read(source.table, progress)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        if UNFIT in getattr(records, "attrs", {}):
-            _put_back_texts(records, options)
-            _warn_of_names(domain, records[:1])
-        report = read(lambda _: domain.check(records), progress)
+    report = checked(options, domain, Progress(options.quiet))
     if report.n_unfit and not options.multiline:
         _say("Lines that cannot be read: another --sep, or --multiline if quotes hold line breaks.")
     if _shows(options):
@@ -226,6 +218,20 @@ def check(options: Namespace) -> int:
     else:
         print(replace(report, findings=()))
     return 0 if report.clean else 1
+
+
+def checked(options: Namespace, domain: Domain, progress: Progress) -> DomainReport:
+    """What a domain would do to the records of a file. Exact: NOT private."""
+    with open_source(options.data, domain, everything=True, options=options) as source:
+        schema = as_frame(source.schema())
+        domain.check_schema(schema.select([n for n in schema.names if n in domain.columns]))
+        records = read(source.table, progress)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        if UNFIT in getattr(records, "attrs", {}):
+            _put_back_texts(records, options)
+            _warn_of_names(domain, records[:1])
+        return read(lambda _: domain.check(records), progress)
 
 
 def _put_back_texts(records: pd.DataFrame, options: Namespace) -> None:
@@ -268,19 +274,22 @@ def _shows(options: Namespace) -> bool:
 def _propose(options: Namespace) -> int:
     """Propose a domain for a file of which nothing is declared: exact, not private."""
     _shows(options)
-    names = header_of(options.data, options).columns
-    texts: dict[str, Declared] = dict.fromkeys(names)
-    progress = Progress(options.quiet)
     print("NOT PRIVATE: exact findings, for the data owner only.", file=sys.stderr)
-    with open_table(options.data, texts, options) as source:
-        records = read(source.table, progress)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)
-            report = read(lambda _: Domain.propose(records), progress)
+    report = proposed(options, Progress(options.quiet))
     # A file that keeps what is printed has the declaration alone.
     print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
     print(report.declaration("python" if options.python else "yaml"))
     return 1
+
+
+def proposed(options: Namespace, progress: Progress) -> DomainReport:
+    """A declaration with blanks for a file, and findings. Exact: NOT private."""
+    texts: dict[str, Declared] = dict.fromkeys(header_of(options.data, options).columns)
+    with open_table(options.data, texts, options) as source:
+        records = read(source.table, progress)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            return read(lambda _: Domain.propose(records), progress)
 
 
 def describe(options: Namespace) -> int:

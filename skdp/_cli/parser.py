@@ -77,6 +77,7 @@ def parser() -> ArgumentParser:
         _domain,
         _plan,
         _release,
+        _wizard,
         _info,
         _query,
         _group_by,
@@ -331,6 +332,27 @@ def _release(commands: Commands) -> None:
     )
 
 
+def _wizard(commands: Commands) -> None:
+    wizard = _command(
+        commands,
+        "wizard",
+        _run_wizard,
+        "make a release by filling in pages in a browser, on this machine alone",
+        "Needs `pip install 'skdp[wizard]'`. Nothing is charged before the last page is confirmed. "
+        "The\ntable stays where it is: the browser is never given the records.\n\n" + _DATA,
+    )
+    wizard.add_argument("data", help="CSV, Excel or Parquet file")
+    wizard.add_argument(
+        "--domain", metavar="DOMAIN", help="begin with this declaration, as JSON or YAML"
+    )
+    wizard.add_argument("--ledger", metavar="FILE", help="ledger to charge; made if missing")
+    wizard.add_argument(
+        "--folder", default=".", help="where the release and its files are written (default: here)"
+    )
+    wizard.add_argument("--port", type=int, default=0, help="default: any that is free")
+    wizard.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
 # -- views -----------------------------------------------------------------------------------------
 
 
@@ -545,6 +567,12 @@ def _run_release(options: Namespace) -> int:
     from .release import release
 
     return release(options)
+
+
+def _run_wizard(options: Namespace) -> int:
+    from .wizard.server import wizard
+
+    return wizard(options)
 
 
 def _of_views(name: str) -> Run:

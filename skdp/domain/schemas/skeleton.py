@@ -12,7 +12,7 @@ from ..domains import known_name
 from .dtypes import fields_of_dtypes
 from .field import Field, with_names
 
-__all__ = ["Code", "Draft", "draft_text", "skeleton"]
+__all__ = ["Code", "Draft", "draft_text", "entries", "skeleton"]
 
 # Name of a column, its declaration as JSON holds it with ``...`` for blanks, and a note. The type
 # "known" is a function of `skdp.domains`; None is no type that a column can have.
@@ -57,8 +57,8 @@ def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -
         lines += ["format: skdp.domain", "version: 2", "attributes:"]
         for name, data, note in drafts:
             hidden = "# " if data["type"] is None else ""
-            entries = {"name": name, **_entries(data)}
-            inside = ", ".join(f"{key}: {_scalar(value)}" for key, value in entries.items())
+            found = {"name": name, **entries(data)}
+            inside = ", ".join(f"{key}: {_scalar(value)}" for key, value in found.items())
             lines += [f"{hidden}- {{{inside}}}{f'  # {note}' if note else ''}"]
         lines += ["structure:"] * bool(rules)
         lines += [f"- {json.dumps(rule.to_data(), ensure_ascii=False)}" for rule in rules]
@@ -83,7 +83,7 @@ def _rule(rule: Any) -> str:
     return f"{rule.kind}({rule.column!r}, from_={rule.from_!r}, map={dict(rule.map)!r})"
 
 
-def _entries(data: Mapping[str, Any]) -> dict[str, Any]:
+def entries(data: Mapping[str, Any]) -> dict[str, Any]:
     """What YAML says of a column."""
     if data["type"] == "known":
         data = getattr(domains, data["name"])(nullable=data["nullable"])._to_data()
@@ -111,9 +111,9 @@ def _line(name: str, data: Mapping[str, Any], note: str) -> str:
         return f"    # {name!r}: {note}"
     if data["type"] is ...:
         return f"    {name!r}: ...,{comment}"
-    entries = {k: v for k, v in _entries(data).items() if k != "type"}
-    first = [entries.pop(key) for key in ("lower", "upper", "categories") if key in entries]
-    texts = [_code(value) for value in first] + [f"{k}={_code(v)}" for k, v in entries.items()]
+    inside = {k: v for k, v in entries(data).items() if k != "type"}
+    first = [inside.pop(key) for key in ("lower", "upper", "categories") if key in inside]
+    texts = [_code(value) for value in first] + [f"{k}={_code(v)}" for k, v in inside.items()]
     return f"    {name!r}: {data['type'].title()}({', '.join(texts)}),{comment}"
 
 

@@ -1,0 +1,534 @@
+"""The wizard: nothing is charged before the last page, once; strangers get no answer."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from html.parser import HTMLParser
+from urllib.parse import urlencode
+
+import pytest
+
+import skdp
+from skdp import Categorical, Domain, Numeric
+from skdp.__main__ import main
+
+pytest.importorskip("jinja2")
+
+from skdp._cli.wizard import steps
+from skdp._cli.wizard.declaration import domain_of, form_of_column
+from skdp._cli.wizard.server import Pages, application
+
+PORT = 8000
+HOST = f"127.0.0.1:{PORT}"
+LINES = ["age,sex,visit,person"]
+LINES += [f"{20 + i % 50},{'FM'[i % 2]},2024-0{1 + i % 9}-11,{i // 2}" for i in range(60)]
+
+
+class Browser:
+    """Sends requests as a browser would, and follows redirects."""
+
+    def __init__(self, folder, lines=LINES, **more):
+        (folder / "table.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        options = {"data": str(folder / "table.csv"), "domain": None, "ledger": None}
+        self.wizard = steps.Wizard(Namespace(**{**options, "folder": str(folder), **more}))
+        self.pages = Pages(self.wizard, PORT)
+        self.status, self.text, self.headers, self.step = 0, "", {}, ""
+
+    def get(self, path="", **headers):
+        return self._send("GET", path, headers)
+
+    def post(self, step, **form):
+        return self._send("POST", step, {"origin": f"http://{HOST}"}, urlencode(form).encode())
+
+    def _send(self, method, path, headers, body=b""):
+        root = f"/{self.pages.token}/"
+        found = self.pages.answer(method, root + path, {"host": HOST, **headers}, body)
+        while found.status == 303 or "Refresh" in found.headers:
+            # A page that waits is asked for again.
+            path = found.headers.get("Location", root + path).removeprefix(root)
+            found = self.pages.answer("GET", root + path, {"host": HOST})
+        self.status, self.text, self.headers = found.status, found.body.decode(), found.headers
+        self.step = path.strip("/")
+        return self
+
+    def declared(self, **table):
+        """Up to the questions, by the declaration of three columns."""
+        self.post("table", **{"protects": "record", **table})
+        assert self.step == "columns", self.text
+        self.post("columns", **FORM)
+        assert self.step == "questions", self.text
+        return self
+
+    def planned(self, **more):
+        """Up to the confirmation."""
+        self.declared()
+        self.post("questions", own="age >= 40")
+        self.post("epsilon", n="50", at="1", epsilon="1")
+        form = {"name": "view", "ledger": "l", "budget": "2", "purpose": "a test"}
+        self.post("ledger", **{**form, **more})
+        assert self.step == "confirm", self.text
+        return self
+
+
+FORM = {
+    "0.kind": "numeric", "0.lower": "0", "0.upper": "99", "0.integer": "on",
+    "1.kind": "categorical", "1.categories": "F\r\nM",
+    "2.kind": "date", "2.lower": "2024-01-01", "2.upper": "2024-12-31",
+    "3.kind": "", "public": "on",
+}  # fmt: skip
+
+
+@pytest.fixture
+def browser(tmp_path):
+    return Browser(tmp_path)
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """The commands that the wizard runs, without running them."""
+    found = []
+    monkeypatch.setattr(steps, "run_command", lambda each, log, say: found.append(each) or 0)
+    return found
+
+
+# Strangers
+
+
+@pytest.mark.parametrize(
+    "host", ["", "evil.example:8000", "127.0.0.1", "127.0.0.1:80", "[::1]:8000"]
+)
+def test_another_host_gets_no_answer(browser, host):
+    found = browser.pages.answer("GET", f"/{browser.pages.token}/", {"host": host})
+    assert found.status == 403 and b"table" not in found.body
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "//", "/table", "/wrong/table", "/wrong/file/release", "/\udce9"]
+)
+def test_without_the_token_there_is_nothing(browser, path):
+    path = path.encode("utf-8", "replace").decode()
+    for method in ("GET", "POST"):
+        found = browser.pages.answer(method, path, {"host": HOST, "origin": f"http://{HOST}"})
+        assert found.status == 404 and browser.pages.token.encode() not in found.body
+
+
+@pytest.mark.parametrize("origin", [None, "null", "http://evil.example", "https://127.0.0.1:8000"])
+def test_forms_of_other_pages_are_refused(browser, origin):
+    headers = {"host": HOST, **({} if origin is None else {"origin": origin})}
+    found = browser.pages.answer(
+        "POST", f"/{browser.pages.token}/table", headers, b"protects=record"
+    )
+    assert found.status == 403 and browser.wizard.reached == 0
+
+
+def test_every_answer_forbids_scripts_and_other_sites(browser):
+    for page in ("", "table", "style.css", "nothing", "file/release"):
+        headers = browser.get(page).headers
+        assert headers["Referrer-Policy"] == "same-origin"
+        policy = headers.get("Content-Security-Policy", "")
+        assert "default-src 'none'" in policy or page == "style.css"
+        assert "script" not in policy and "unsafe" not in policy
+    assert "<script" not in browser.get("table").text
+
+
+def test_a_server_passes_requests_on(browser):
+    pytest.importorskip("httpx")
+    client = pytest.importorskip("starlette.testclient").TestClient(
+        application(browser.pages), base_url=f"http://{HOST}"
+    )
+    root = f"/{browser.pages.token}/"
+    assert client.get(root, follow_redirects=False).headers["location"] == f"{root}table"
+    assert "whom epsilon protects" in client.get(root).text
+    assert client.get("/").status_code == 404
+    assert client.get(root, headers={"host": "evil.example"}).status_code == 403
+    sent = {"protects": "person"}
+    assert client.post(f"{root}table", data=sent).status_code == 403
+    answer = client.post(f"{root}table", data=sent, headers={"origin": f"http://{HOST}"})
+    assert answer.status_code == 422 and "Choose the column" in answer.text
+    long = b"a=" + b"x" * (1 << 25)
+    assert client.post(f"{root}table", content=long).status_code == 413
+
+
+# Steps
+
+
+def test_later_pages_lead_back_to_the_first_that_is_open(browser):
+    for page in ("columns", "confirm", "result", ""):
+        assert browser.get(page).step == "table"
+    assert browser.post("confirm", mark="", sure="on").step == "table"
+    assert browser.get("no-such-page").status == 404
+
+
+def test_blanks_and_wrong_values_are_said_beside_their_field_and_nothing_is_lost(browser):
+    browser.post("table", protects="record")
+    assert browser.step == "columns" and "for you alone" in browser.text.casefold()
+    typed = {**FORM, "0.lower": "abc", "1.categories": "", "2.upper": ""}
+    browser.post("columns", **typed, rules="")
+    assert browser.status == 422
+    for field in ("0.lower", "1.categories", "2.upper"):
+        assert f'id="{field}-error"' in browser.text
+    assert "categories is empty. Fill in what is publicly known" in browser.text
+    assert 'value="abc"' in browser.text and 'value="2024-01-01"' in browser.text
+    assert "abc" in browser.get("columns").text
+    browser.post("columns", **{**FORM, "public": ""})
+    assert "Confirm that all of this is publicly known" in browser.text
+
+
+def test_rules_are_made_by_fields_and_refused_in_the_words_of_the_library(browser):
+    browser.post("table", protects="record")
+    browser.post("columns", **FORM, do="rule", first="age", rule="only_if", second="sex", among="F")
+    rule = """{"rule": "only_if", "column": "age", "condition": "sex in ['F']"}"""
+    assert browser.wizard.typed["columns"]["rules"] == rule
+    browser.post("columns", **{**FORM, "0.nullable": "on"}, rules=rule)
+    assert browser.step == "questions"
+    assert repr(list(browser.wizard.domain.structure)) == "[only_if('age', \"sex in ['F']\")]"
+    browser.post("columns", **FORM, rules='{"rule": "nothing"}')
+    assert 'id="rules-error"' in browser.text and "is no rule" in browser.text
+    browser.post("columns", **FORM, do="rule", first="age", rule="at_most", second="age")
+    assert "two different columns" in browser.text
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        Numeric(0, 9, integer=True, nullable=True, special=[99]),
+        Numeric(0, 9.5, decimals=1),
+        Numeric(1, 1e6, scale="log", bins="auto"),
+        Numeric(integer=True),
+        Categorical(["a", "b, c", " d"[1:]], other="a", ordered=True),
+        Categorical([1, 2, 30]),
+        Categorical([False, True], nullable=True),
+        Categorical(["01", "02"]),
+        skdp.Date("2020-01-01", "2021-12-31", format="%d.%m.%Y"),
+        skdp.Datetime("2020-01-01", "2021-12-31", tz="UTC"),
+        skdp.Categorical(["x", "y"], taxonomy=skdp.Taxonomy.from_tree({"all": ["x", "y"]})),
+    ],
+    ids=repr,
+)
+def test_a_form_of_a_column_says_the_same_as_the_column(attribute):
+    domain = Domain({"c": attribute, "d": Numeric(0, 1)})
+    data = attribute._to_data()
+    form = {f"0.{key}": text for key, text in form_of_column(data).items()}
+    found, wrong = domain_of(
+        ["c", "d"], {**form, "1.kind": "numeric", "1.lower": "0", "1.upper": "1"}
+    )
+    assert not wrong and not domain.diff(found)
+
+
+def test_exact_findings_are_on_the_page_of_the_columns_alone(browser, commands, tmp_path):
+    # A number of records and a text that nothing else has.
+    browser = Browser(tmp_path, [*LINES, *["Canary77,F,2024-01-11,9"] * 13])
+    browser.declared()
+    browser.post("columns", **FORM, do="check")
+    assert "Canary77" in browser.get("columns").text and "73" in browser.text
+    browser.planned()
+    for page in ("table", "questions", "epsilon", "ledger", "confirm"):
+        assert "Canary77" not in browser.get(page).text
+        assert not re.search(r"\b(73|13)\b", browser.text)
+    written = [each for each in tmp_path.iterdir() if each.name != "table.csv"]
+    assert {each.suffix for each in written} == {".yaml", ".sh", ".wizard"}
+    assert not any("Canary77" in each.read_text() or "50" in each.read_text() for each in written)
+
+
+def test_questions_are_chosen_composed_and_checked(browser):
+    browser.declared()
+    assert 'name="ask.mean(age)"' in browser.text
+    browser.post("questions", do="add", ask="median", of="age", where="sex", sign="==", value="F")
+    assert browser.wizard.typed["questions"]["own"] == "median(age) where sex == 'F'"
+    browser.post("questions", do="add", ask="count", own="age >= 3")
+    assert "Say which records" in browser.text and "age &gt;= 3" in browser.text
+    browser.post("questions", do="next", own="nothing > 3")
+    assert browser.step == "questions" and "has no column" in browser.text
+    browser.post("questions", **{"do": "next", "own": "age >= 3", "ask.mean(age)": "on"})
+    assert browser.step == "epsilon" and browser.wizard.asked == ["mean(age)", "age >= 3"]
+
+
+def test_bars_come_from_the_number_that_is_stated(browser):
+    browser.declared()
+    browser.post("questions", own="age >= 40")
+    browser.post("epsilon", do="bars", n="many", at="1,x", epsilon="1")
+    assert 'id="n-error"' in browser.text and 'id="at-error"' in browser.text
+    browser.post("epsilon", do="bars", n="1,000", at="0.5,2", epsilon="1")
+    rows = browser.wizard.bars["rows"]
+    made = skdp.MarginalSynthesizer(1, domain=browser.wizard.domain)
+    expected = made.expected_error(1000, [0.5, 2], questions=["age >= 40"]).errors
+    assert list(rows) == ["age >= 40"]
+    assert [*rows["age >= 40"].values()] == expected.loc["age >= 40"].tolist()
+    assert browser.text.count("\u00b1") == 3
+
+
+def test_the_ledger_and_the_names_are_checked_before_anything_is_written(browser, tmp_path):
+    browser.planned()
+    for wrong, field in (
+        ({"name": "../view"}, "name"),
+        ({"name": ""}, "name"),
+        ({"budget": "0.5"}, "budget"),
+        ({"budget": "much"}, "budget"),
+    ):
+        browser.post("ledger", **{"name": "v", "ledger": "l", "budget": "2", **wrong})
+        assert browser.status == 422 and f'id="{field}-error"' in browser.text, wrong
+        assert browser.get("confirm").step != "confirm"
+    (tmp_path / "v.csv").write_text("mine")
+    browser.post("ledger", name="v", ledger="l", budget="2")
+    assert "exists already" in browser.text and not (tmp_path / "v.yaml").exists()
+    browser.post("ledger", name="table", ledger="l", budget="2")
+    assert browser.status == 422 and not (tmp_path / "table.yaml").exists()
+
+
+def test_persons_are_protected_where_a_column_identifies_them(browser, commands):
+    browser.post("table", protects="record", most="x", do="header")
+    browser.post("table", protects="person", unit="person", most="0")
+    assert 'id="most-error"' in browser.text
+    browser.post("table", protects="person", unit="person", most="2")
+    form = {key: text for key, text in FORM.items() if not key.startswith("3.")}
+    browser.post("columns", **form)
+    browser.post("questions")
+    browser.post("epsilon", n="50", at="1", epsilon="1")
+    browser.post("ledger", name="view", ledger="l", budget="2")
+    assert "each person, by the column" in browser.text
+    browser.post("confirm", mark=browser.wizard.mark, sure="on")
+    assert {"--unit=person", "--max-contributions=2"} <= set(commands[0])
+
+
+# One charge
+
+
+def test_a_confirmation_is_taken_once(browser, commands):
+    browser.planned()
+    mark = browser.wizard.mark
+    browser.post("confirm", mark=mark)
+    assert 'id="sure-error"' in browser.text and not commands
+    browser.post("confirm", mark=mark, sure="on")
+    assert browser.step == "result" and [each[0] for each in commands] == [
+        "release",
+        "report",
+        "sample",
+    ]
+    for _ in range(2):
+        # A reload, or a second tab.
+        browser.post("confirm", mark=mark, sure="on")
+        assert browser.status == 422 and "charged nothing" in browser.text
+    assert len(commands) == 3
+
+
+def test_two_tabs_at_once_charge_once(browser, commands):
+    from concurrent.futures import ThreadPoolExecutor
+
+    browser.planned()
+    form = urlencode({"mark": browser.wizard.mark, "sure": "on"}).encode()
+    headers = {"host": HOST, "origin": f"http://{HOST}"}
+    path = f"/{browser.pages.token}/confirm"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: browser.pages.answer("POST", path, headers, form), range(16)))
+    browser.get("result")
+    assert [each[0] for each in commands] == ["release", "report", "sample"]
+
+
+def test_a_change_discards_the_confirmation_that_was_shown(browser, commands):
+    browser.planned()
+    mark = browser.wizard.mark
+    browser.post("epsilon", n="50", at="1,2", epsilon="2")
+    browser.post("confirm", mark=mark, sure="on")
+    assert browser.step == "ledger" and not commands
+    browser.post("ledger", name="view", ledger="l", budget="2")
+    browser.post("confirm", mark=mark, sure="on")
+    assert browser.status == 422 and not commands
+    assert "--epsilon=2" in browser.wizard.plan["commands"][0]
+
+
+def test_a_second_wizard_on_the_ledger_is_refused(tmp_path):
+    first = Browser(tmp_path, ledger=str(tmp_path / "l"))
+    with pytest.raises(ValueError, match="Another wizard has the ledger"):
+        Browser(tmp_path, ledger=str(tmp_path / "l"))
+    second = Browser(tmp_path).declared()
+    second.post("questions")
+    second.post("epsilon", n="50", at="1", epsilon="1")
+    second.post("ledger", name="other", ledger="l", budget="2")
+    assert second.status == 422 and "Another wizard" in second.text
+    first.wizard.close()
+    second.post("ledger", name="other", ledger="l", budget="2")
+    assert second.step == "confirm" and (tmp_path / "l.wizard").exists()
+    second.wizard.close()
+    assert not (tmp_path / "l.wizard").exists()
+
+
+# What anybody may have named
+
+
+class Texts(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.texts, self.events = set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.events += [name for name, _ in attrs if name.startswith("on") or name == "style"]
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+HOSTILE = [
+    "<script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "{{ 7 * 7 }}{% raw %}",
+    "\u202eeman\u202c", "\U0001f469\u200d\U0001f680", "x" * 10_000, "-- --force", "`a` == 'b'",
+]  # fmt: skip
+
+
+def test_hostile_names_and_categories_are_text_everywhere(tmp_path, commands):
+    names = ['"' + each.replace('"', '""') + '"' for each in HOSTILE]
+    browser = Browser(tmp_path, [",".join(names), ",".join(["<b>1</b>"] * len(names))])
+    browser.post("table", protects="record")
+    form = {f"{i}.kind": "categorical" for i in range(len(HOSTILE))}
+    form |= {f"{i}.categories": f"<b>1</b>\r\n{name}" for i, name in enumerate(HOSTILE)}
+    pages = [browser.get("table").text, browser.get("columns").text]
+    browser.post("columns", **form, public="on")
+    pages.append(browser.text)
+    chosen = browser.wizard.suggested
+    browser.post("questions", **{f"ask.{each}": "on" for each in chosen})
+    assert browser.step == "epsilon", browser.wizard.wrong
+    browser.post("epsilon", n="50", at="1", epsilon="1")
+    browser.post("ledger", name="view", ledger="l", budget="2", purpose="<script>alert(2)</script>")
+    pages.append(browser.text)
+    browser.post("confirm", mark=browser.wizard.mark, sure="on")
+    pages.append(browser.text)
+    for page in pages:
+        found = Texts(page)
+        assert not found.tags & {"script", "img", "b" if "Not yet" in page else "script"}
+        assert not found.events and "49" not in found.texts
+    assert HOSTILE[0] in "".join(Texts(pages[1]).texts) and "<script" not in "".join(pages)
+    saved = Domain.from_yaml(tmp_path / "view.yaml")
+    assert list(saved.names) == HOSTILE
+
+
+# A release, and one that is killed
+
+
+def test_from_a_file_to_a_page(browser, tmp_path):
+    browser.planned()
+    assert sorted(each.name for each in tmp_path.iterdir() if each.suffix != ".wizard") == [
+        "table.csv", "view.sh", "view.yaml",
+    ]  # fmt: skip
+    browser.post("confirm", mark=browser.wizard.mark, sure="on")
+    assert "The release is made" in browser.text
+    ledger = skdp.PrivacyLedger(path=tmp_path / "l")
+    assert ledger.spent == 1 and "a test" in ledger.to_frame()["purpose"].tolist()
+    view = skdp.Synopsis.load(tmp_path / "view.skdp")
+    assert view.domain.fingerprint == Domain.from_yaml(tmp_path / "view.yaml").fingerprint
+    for kind, end in (("page", "html"), ("release", "skdp"), ("rows", "csv"), ("commands", "sh")):
+        found = browser.pages.answer("GET", f"/{browser.pages.token}/file/{kind}", {"host": HOST})
+        assert found.body == (tmp_path / f"view.{end}").read_bytes()
+    found = browser.pages.answer("GET", f"/{browser.pages.token}/file/page", {"host": HOST})
+    assert found.headers["Content-Security-Policy"].startswith("sandbox allow-scripts ")
+    # The commands do the same, and are refused because it has been done.
+    command = browser.wizard.made["commands"][0]
+    assert main(command) == 2 and ledger.spent == 1
+
+
+def test_a_wizard_that_is_killed_leaves_what_says_what_happened(tmp_path, monkeypatch):
+    # As in a process of its own, killed while the release runs: the release ends by itself.
+    code = (
+        "import sys, os, signal; from pathlib import Path\n"
+        "from skdp._cli.wizard.jobs import run_command\n"
+        "def say(line):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "run_command(sys.argv[2:], Path(sys.argv[1]), say)"
+    )
+    browser = Browser(tmp_path).planned()
+    browser.wizard.close()
+    command = browser.wizard.plan["commands"][0]
+    log = tmp_path / "view.log"
+    killed = subprocess.run([sys.executable, "-c", code, log, *command], env=dict(os.environ))
+    assert killed.returncode == -signal.SIGKILL
+    for _ in range(200):
+        if "PrivacyLedger(" in log.read_text():
+            break
+        time.sleep(0.1)
+    assert skdp.PrivacyLedger(path=tmp_path / "l").spent == 1
+    assert (tmp_path / "view.skdp").exists() and "PrivacyLedger(" in log.read_text()
+    # The next wizard does not charge for the same name.
+    again = Browser(tmp_path)
+    again.declared()
+    again.post("questions")
+    again.post("epsilon", n="50", at="1", epsilon="1")
+    again.post("ledger", name="view", ledger="l")
+    assert "exists already" in again.text
+
+
+def test_a_release_whose_measurements_are_kept_is_finished_at_no_cost(tmp_path, monkeypatch):
+    browser = Browser(tmp_path).planned(budget="1")
+
+    def full(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("skdp._cli.outputs.save", full)
+        assert main(browser.wizard.plan["commands"][0]) == 130
+    browser.wizard.close()
+    assert (tmp_path / "view.skdp.part").exists() and not (tmp_path / "view.skdp").exists()
+    again = Browser(tmp_path, domain=str(tmp_path / "view.yaml"))
+    again.post("table", protects="record")
+    again.post("columns", **{**again.wizard.typed["columns"], "0.upper": "98", "public": "on"})
+    again.post("questions")
+    again.post("epsilon", n="50", at="1", epsilon="1")
+    again.post("ledger", name="view", ledger="l")
+    assert "costs nothing, declare what it declares" in again.text
+    again.post("columns", **{**again.wizard.typed["columns"], "0.upper": "99", "public": "on"})
+    again.post("questions")
+    again.post("epsilon", n="50", at="1", epsilon="1")
+    again.post("ledger", name="view", ledger="l")
+    assert "charges nothing" in again.text
+    again.post("confirm", mark=again.wizard.mark, sure="on")
+    assert "The release is made" in again.text and (tmp_path / "view.skdp").exists()
+    assert skdp.PrivacyLedger(path=tmp_path / "l").spent == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(2, "Refused"), (3, "Over budget"), (5, "Stopped"), (130, "Interrupted")]
+)
+def test_a_release_that_fails_says_so(browser, monkeypatch, code, said):
+    monkeypatch.setattr(steps, "run_command", lambda each, log, say: say("A line.") or code)
+    browser.planned()
+    browser.post("confirm", mark=browser.wizard.mark, sure="on")
+    assert said in browser.text and "A line." in browser.text and "file/page" not in browser.text
+
+
+# The command
+
+
+def test_without_the_extra_the_command_says_how_to_install_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    (tmp_path / "table.csv").write_text("a\n1\n")
+    assert main(["wizard", str(tmp_path / "table.csv")]) == 2
+    assert "pip install 'skdp[wizard]'" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path):
+    browser = Browser(tmp_path, ["a;b", "1;2"])
+    assert "Between fields" in browser.get("table").text
+    assert browser.post("table", protects="record").status == 422
+    assert browser.post("table", protects="record", sep=";", do="header").step == "table"
+    assert "2: <bdi" in browser.text and not browser.wizard.names
+    assert browser.post("table", protects="record", sep=";").step == "columns"
+    assert browser.wizard.names == ["a", "b"]
+
+
+def test_a_declaration_to_begin_with(tmp_path):
+    domain = Domain({"age": Numeric(0, 99, integer=True), "sex": Categorical(["F", "M"])})
+    (tmp_path / "d.yaml").write_text(domain.to_yaml())
+    browser = Browser(tmp_path, domain=str(tmp_path / "d.yaml"))
+    browser.post("table", protects="record")
+    typed = browser.wizard.typed["columns"]
+    assert (typed["0.upper"], typed["1.categories"], typed["2.kind"]) == ("99", "F\nM", "")
+    browser.post("columns", **typed, public="on")
+    assert browser.step == "questions" and not domain.diff(browser.wizard.domain)
+    text = domain.to_yaml().replace("inferred: false", "inferred: true")
+    (tmp_path / "d.yaml").write_text(text)
+    browser = Browser(tmp_path, domain=str(tmp_path / "d.yaml"))
+    assert browser.post("table", protects="record").status == 422
+    assert "inferred from records" in browser.text

@@ -1,0 +1,196 @@
+"""The wizard in Chromium: ``python tests/wizard_in_browser.py build/wizard-check``.
+
+From a messy file to a page as a person would, by clicking and typing alone, with a screenshot of
+each step at the widths of a desk and a phone, light and dark. No page may be wider than the screen,
+request anything from elsewhere, or break a rule of axe (the npm package ``axe-core``, if npm can
+get it). Needs ``playwright`` and an installed Chromium; without it, it says so and does nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+DESK, PHONE = 1400, 400
+HOSTILE = "<script>alert(1)</script> \u202e\U0001f680"
+# Semicolons, decimal commas, gaps by two names, dates by points, two spellings, a free text.
+HEADER = ["pay in \u20ac", "Region", "asked on", "person", "note", HOSTILE]
+ROWS = [
+    [
+        "NA" if i % 9 == 0 else f"{900 + 37 * (i % 83)},{i % 10}0",
+        ("North", "south", "South", "West ")[i % 4],
+        f"{1 + i % 28:02d}.{1 + i % 12:02d}.2023",
+        str(10_000 + i // 2),
+        f"text {i}, free",
+        ("yes", "no", "")[i % 3],
+    ]
+    for i in range(1_500)
+]
+
+
+class Visit:
+    """A page, and everything that is wrong with what it showed."""
+
+    def __init__(self, page, shots, axe):
+        self.page, self.shots, self.axe = page, shots, axe
+        self.problems = []
+
+    def show(self, name):
+        """Screenshots of a step, and what is wrong with it."""
+        for width in (DESK, PHONE):
+            for scheme in ("light", "dark"):
+                self.page.set_viewport_size({"width": width, "height": 1000})
+                self.page.emulate_media(color_scheme=scheme)
+                self.page.screenshot(
+                    path=self.shots / f"{name}-{width}-{scheme}.png", full_page=True
+                )
+                if self.axe:
+                    self.page.evaluate(self.axe)
+                    where = f"{name} at {width}, {scheme}"
+                    for each in self.page.evaluate("axe.run()")["violations"]:
+                        html = each["nodes"][0]["html"]
+                        self.problems.append(f"{where}: {each['id']}: {html[:120]}")
+            wide = self.page.evaluate("document.documentElement.scrollWidth")
+            if wide > width:
+                self.problems.append(f"{name}: {wide} pixels wide on a screen of {width}")
+        self.page.set_viewport_size({"width": DESK, "height": 1000})
+        self.page.emulate_media(color_scheme="light")
+
+    def click(self, name, leads_to):
+        """Click a button, and wait for the page that it leads to."""
+        self.page.get_by_role("button", name=name).click()
+        self.page.wait_for_selector(f"h1:has-text('{leads_to}')", timeout=300_000)
+
+    def column(self, name, kind, **fields):
+        """Declare a column."""
+        column = self.page.locator("details.column").filter(
+            has=self.page.get_by_text(name, exact=True)
+        )
+        if column.get_attribute("open") is None:
+            column.locator("summary").first.click()
+        column.get_by_label("Kind").select_option(label=kind)
+        for label, text in fields.items():
+            column.get_by_label(label.replace("_", " ")).fill(text)
+
+
+def visit(page, address, folder, shots, axe):
+    """From the file to the page; one sentence for every problem."""
+    seen = Visit(page, shots, axe)
+    page.on("pageerror", lambda error: seen.problems.append(f"{page.url}: {error}"))
+    page.on("dialog", lambda asked: seen.problems.append(f"{page.url}: {asked.message}"))
+    page.on(
+        "request",
+        lambda asked: (
+            asked.url.startswith((address, "data:"))
+            or seen.problems.append(f"{page.url}: asks for {asked.url}")
+        ),
+    )
+    page.goto(address)
+    seen.show("1-table-refused")
+    page.get_by_label("Between fields").fill(";")
+    page.get_by_label("Decimal mark").select_option(label="a comma")
+    page.get_by_label("Texts that stand for no value").fill("NA")
+    seen.click("Read the names", "The table, and whom")
+    seen.show("1-table")
+    page.get_by_label("Each person, who may have").check()
+    page.get_by_label("Column that identifies the person").select_option("person")
+    page.get_by_label("Rows of one person that count").fill("2")
+    seen.click("Look at the table", "What is publicly known")
+    seen.show("2-columns")
+    seen.click("Go on to the questions", "What is publicly known")
+    seen.show("2-columns-refused")
+    seen.column("pay in \u20ac", "numbers", Smallest_value="0", Largest_value="10000")
+    seen.column("Region", "categories", Categories="North\nSouth\nsouth\nWest")
+    seen.column("asked on", "dates", Smallest_value="2023-01-01", Largest_value="2023-12-31")
+    seen.column("note", "leave this column out")
+    seen.column(HOSTILE, "categories", Categories="no\nyes")
+    seen.click("Check it against the records", "What is publicly known")
+    seen.show("2-columns-checked")
+    page.get_by_label("All of this is publicly known").check()
+    seen.click("Go on to the questions", "The questions that matter")
+    page.get_by_label("I want").select_option(label="the mean of")
+    page.get_by_label("Column", exact=True).select_option("pay in \u20ac")
+    page.get_by_label("where", exact=True).select_option("Region")
+    page.get_by_label("Value").fill("North")
+    seen.click("Add this question", "The questions that matter")
+    seen.show("3-questions")
+    seen.click("Go on to epsilon", "How much privacy")
+    page.get_by_label("Number of records").fill("1500")
+    page.get_by_label("Epsilons to compare").fill("1, 2")
+    seen.click("Show the bars", "How much privacy")
+    page.get_by_label("\u03b5 = 2").check()
+    seen.show("4-epsilon")
+    seen.click("Go on to the ledger", "The ledger")
+    page.get_by_label("Total budget").fill("1")
+    seen.click("Go on to the confirmation", "The ledger")
+    seen.show("5-ledger-refused")
+    page.get_by_label("Total budget").fill("3")
+    page.get_by_label("Purpose").fill("a trial")
+    seen.click("Go on to the confirmation", "Confirm, and release")
+    seen.show("6-confirm")
+    page.get_by_label("Spend epsilon 2").check()
+    seen.click("Release", "The release is made")
+    seen.show("7-result")
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Page for people who read").click()
+    opened.value.wait_for_load_state()
+    opened.value.screenshot(path=shots / "8-page.png")
+    for kind in ("Release", "Synthetic rows", "Declaration", "Commands"):
+        with page.expect_download() as saved:
+            page.get_by_role("link", name=re.compile(f"^{kind}")).click()
+        if not saved.value.path().stat().st_size:
+            seen.problems.append(f"{kind} is empty")
+    ends = {each.suffix for each in folder.iterdir()}
+    wanted = {".csv", ".html", ".ledger", ".log", ".sh", ".skdp", ".yaml"}
+    return seen.problems + [f"no file {end}" for end in wanted - ends]
+
+
+def axe_of(folder):
+    """The text of axe, from npm; empty where it cannot be had."""
+    path = folder / "node_modules" / "axe-core" / "axe.min.js"
+    npm = shutil.which("npm")
+    if npm and not path.exists():
+        subprocess.run([npm, "install", "--silent", "--prefix", folder, "axe-core@4"], check=False)
+    if not path.exists():
+        print("axe-core cannot be had from npm: its rules are not checked.")
+        return ""
+    return path.read_text(encoding="utf-8")
+
+
+def main(folder):
+    """Run the wizard, print every problem, and return the exit code."""
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if executable is None:
+        print(f"Chromium not found (tried {', '.join(BROWSERS)}): the wizard was not opened.")
+        return 0
+    from playwright.sync_api import sync_playwright
+
+    shots, out = folder / "pictures", folder / "release"
+    for each in (shots, out):
+        shutil.rmtree(each, ignore_errors=True)
+        each.mkdir(parents=True)
+    table = folder / "messy table.csv"
+    lines = [";".join(row) for row in [HEADER, *ROWS]]
+    table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "skdp", "wizard", table, "--folder", out, "--no-browser"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        address = server.stdout.readline().split()[-1]
+        with sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+            problems = visit(browser.new_page(), address, out, shots, axe_of(folder))
+            browser.close()
+    finally:
+        server.terminate()
+        server.wait()
+    print(*problems, sep="\n")
+    print(f"{len(problems)} problems; pictures in {shots}")
+    return int(bool(problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve()))
