@@ -307,7 +307,7 @@ def test_a_confirmation_is_taken_once(browser, commands):
     browser.post("confirm", mark=mark, sure="on")
     assert browser.step == "result" and [each[0] for each in commands] == [
         "release",
-        "report",
+        "page",
         "sample",
     ]
     for _ in range(2):
@@ -327,7 +327,7 @@ def test_two_tabs_at_once_charge_once(browser, commands):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: browser.pages.answer("POST", path, headers, form), range(16)))
     browser.get("result")
-    assert [each[0] for each in commands] == ["release", "report", "sample"]
+    assert [each[0] for each in commands] == ["release", "page", "sample"]
 
 
 def test_a_change_discards_the_confirmation_that_was_shown(browser, commands):
