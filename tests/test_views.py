@@ -3,6 +3,7 @@
 import itertools
 import pickle
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from skdp import (
 )
 from skdp.domain import forbid
 from skdp.exceptions import DomainError
-from skdp.kernels.views import Asked, measured_views
+from skdp.kernels.views import Asked, measure, measured_views
 from skdp.kernels.views.ladders import coarse_size, column_plan, ladder_of
 from skdp.release import Coefficients, ColumnEstimate, Ladder, basis_of
 from skdp.rows import CountTable
@@ -564,3 +565,12 @@ def test_means_that_cannot_be_measured_are_refused_before_the_charge(means, erro
     with pytest.raises(error, match=text):
         MarginalSynthesizer(domain=domain, workload={"means": means}, ledger=ledger).fit(rows)
     assert ledger.spent == 0
+
+
+def test_whether_the_whole_is_measured_is_asked_of_any_number_of_columns():
+    # 32**300 cells are more than a float holds.
+    asked = SimpleNamespace(workload="all", plan="adaptive", max_order=3)
+    views = SimpleNamespace(
+        table=SimpleNamespace(shape=(32,) * 300), used=range(300), asked=asked, records=1e5
+    )
+    assert not measure._Views._has_whole(views, Fraction(1))

@@ -1,7 +1,7 @@
 """The optimized plan: sources and unequal budgets with the least variance after least squares.
 
 The problem is not convex. So L-BFGS runs from many starts, and the best results are improved by
-adding, dropping and exchanging sources, each time with new budgets.
+adding and dropping sources, each time with new budgets.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ Trial = tuple[Places, FloatArray]
 # Length of the search, in evaluations of the objective, for a cube of 5 to 8 dimensions, and its
 # minimum. Larger cubes get fewer evaluations, since each costs more; smaller ones have fewer
 # optima to be found.
-EVALUATIONS = 90_000
+EVALUATIONS = 30_000
 MIN_EVALUATIONS = 3_000
 # The maximum is smoothed to a norm of this power when changes of sources are compared.
 _POWER = 32
@@ -218,7 +218,7 @@ def plan_optimized(
 
 
 class _Search:
-    """Starts, a local search from the best of them, random hops, and a last descent."""
+    """Starts, a local search from the best of them, and a last descent."""
 
     def __init__(self, cube: Lattice, weights: FloatArray | None, progress: Progress) -> None:
         self.cube = cube
@@ -241,17 +241,10 @@ class _Search:
         best = [
             self._improve(descend(start.places, start.share, (64, 512), 40))
             for start in pool[:6]
-            if start is pool[0] or self._spent() < 0.6
+            if start is pool[0] or self._spent() < 1
         ]
-        best.sort(key=_value_of)
-        self._report("local search", best[0])
-        rng = sampling_generator(1)
-        starts, done = best[:4], self._spent()
-        for number, start in enumerate(starts, start=1):
-            until = done + (1 - done) * number / len(starts)
-            best.append(self._hop(start, rng, until))
-            self._report(f"random search {number} of {len(starts)}", min(best, key=_value_of))
         found = min(best, key=_value_of)
+        self._report("local search", found)
         last = descend(found.places, found.share, (512, 4096), 200, 1e-11)
         return min(found, last, key=_value_of)
 
@@ -357,58 +350,6 @@ class _Search:
                 kept = np.arange(len(places)) != place
                 trials.append((places[kept], share[kept] / share[kept].sum()))
         return trials
-
-    # --- random search
-
-    def _hop(self, found: _Solution, rng: np.random.Generator, until: float) -> _Solution:
-        """Perturb the sources at random, optimise again, keep results that are not much worse."""
-        best = current = found
-        idle = 0
-        while self._spent() < until:
-            places, share = self._disturb(current, rng)
-            if not self.objective.covers(places):
-                self.objective.evaluations += 1
-                continue
-            trial = self.objective.descend(places, share, (16, 128), 20)
-            if trial.value < 1.02 * current.value:
-                trial = self.objective.descend(trial.places, trial.share, (128, 512), 30)
-            idle += 1
-            worse = trial.value / current.value - 1
-            if worse < 0 or rng.random() < 0.3 * math.exp(-worse / 0.02):
-                current = trial
-            if trial.value < best.value * (1 - 1e-5):
-                best, idle = trial, 0
-            if idle > 100:
-                current, idle = best, 0
-        return best
-
-    def _disturb(self, found: _Solution, rng: np.random.Generator) -> Trial:
-        """Drop, add, exchange or shift sources at random, one to three times."""
-        cube = self.cube
-        full = np.zeros(len(cube))
-        full[found.places] = found.share
-        for _ in range(rng.integers(1, 4)):
-            places = np.flatnonzero(full)
-            source = rng.choice(places)
-            kind = rng.integers(4)
-            if kind == 0 and len(places) > 2:
-                odds = 1 / full[places]
-                full[rng.choice(places, p=odds / odds.sum())] = 0
-            elif kind == 1:
-                full[rng.integers(len(cube))] += rng.choice([0.02, 0.05, 0.15]) * full.sum()
-            elif kind == 2 and cube.sizes:
-                flipped = int(cube.masks[source]) ^ (1 << int(rng.integers(len(cube.sizes))))
-                other = cube.position.get(flipped, source)
-                moved = full[source]
-                full[source] -= moved
-                full[other] += moved
-            else:
-                moved = full[source] * rng.uniform(0.2, 1)
-                full[source] -= moved
-                full[rng.integers(len(cube))] += moved
-        places = np.flatnonzero(full)
-        share = np.maximum(full[places] / full[places].sum(), 1e-3)
-        return places, share / share.sum()
 
 
 def _value_of(solution: _Solution) -> float:

@@ -726,8 +726,9 @@ class _Views:
         cells = math.prod(sizes)
         small = cells <= _WHOLE_CELLS and max(sizes) <= _GROUPS and len(sizes) <= _WHOLE_COLUMNS
         word = isinstance(self.asked.workload, str) and self.asked.plan == "adaptive"
-        signal = self.records * float(left) / cells
-        return small and word and self.asked.max_order > 2 and signal >= self.tuning.whole
+        if not (small and word and self.asked.max_order > 2):
+            return False
+        return self.records * float(left) / cells >= self.tuning.whole
 
     def share_of_columns(self, left: Fraction, sets: bool, joint: bool, whole: bool) -> Fraction:
         """Share of single columns: each is worth a part of a table of a set."""
