@@ -21,37 +21,102 @@ from .tree import measure_tree
 
 __all__ = ["auto", "averaged_counts", "first_sketch", "grid_sketch"]
 
-# --- the first release of "auto": a noisy grid or tree, and a cloud of points that represents it
 
-# Records per unit of noise that a cell of the grid should have.
-_THETA = 5.0
-_MOST_CELLS = 2**15
-# A cell is kept if it reaches the first share of the threshold by itself, or the second one if its
-# neighbourhood stands out.
-_ALONE, _AMONG = 1.2, 0.4
-# How far a neighbourhood must stand out, in standard deviations of its noise.
-_CROWDED = 2.0
-# The other cells are added up in blocks with these numbers of cells along every axis; a block is
-# kept if it exceeds this many standard deviations.
-_BLOCKS = (2, 4, 8)
-_BLOCK_STANDS_OUT = 4.0
-# Share of the grid or tree in the budget if rounds follow.
-_SHARE_FLAT = Fraction(4, 5)
-_SHARE = Fraction(9, 20)
-# Share of the margins: at least the first, and up to the second one for so many records per unit of
-# noise in each. In flat data with few records a grid needs less.
-_MARGIN_SHARE, _MOST_SHARE = Fraction(2, 25), Fraction(3, 10)
-_MARGINS_TELL = 30
-_FLAT_SHARE, _FLAT_TELLS = Fraction(1, 20), 20
-# The grid is better if this part of the ranges is filled, in the geometric mean: if less is, its
-# cells are too wide for the clusters or for the bulk before a long tail.
-_FILLED = 0.3
-# Most that is spent on margins where ranges seem narrow.
-_RANGES = Fraction(3, 5)
-# Points of a cloud, at least one for each box.
-_CLOUD = 4096
-# Points for each requested cluster, where these are more, but no more than records.
-_CLOUD_EACH = 100
+@dataclass(frozen=True)
+class Tuning:
+    """Numbers of "auto", chosen by ``benchmarks/kmeans.py`` on the tables for tuning.
+
+    Shares are parts of epsilon or of what a comment says; "noise" is one standard deviation.
+
+    Attributes
+    ----------
+    theta : float
+        Records per unit of noise that a cell of the grid should have.
+    most_cells : int
+        Most cells of the grid: memory.
+    alone, among : float
+        Parts of the threshold that a cell must reach to be kept: by itself, and where its
+        neighbourhood stands out.
+    crowded : float
+        Noise by which a neighbourhood must stand out.
+    blocks : tuple of int
+        Cells along every axis of the blocks in which the other cells are added up.
+    block_stands_out : float
+        Noise that such a block must exceed to be kept.
+    share_flat, share : Fraction
+        Share of the grid, and of the tree, in the budget if rounds follow.
+    margins, most_margins : Fraction
+        Share of the margins: at least and at most.
+    margins_tell : int
+        Records per unit of noise in each margin for which the share grows.
+    margins_flat, margins_tell_flat : Fraction, int
+        The same in flat data with few records, where a grid needs less.
+    filled : float
+        Part of the ranges, in the geometric mean, that must be filled for a grid: if less is, its
+        cells are too wide for the clusters or for the bulk before a long tail.
+    ranges : Fraction
+        Most that is spent on margins where ranges seem narrow.
+    cloud, cloud_each : int
+        Points of a cloud, at least one for each box; and points for each requested cluster, where
+        these are more, but no more than records.
+    grid_pays : int
+        A grid is used in flat data if N epsilon / k is at most this.
+    rounds_pay_flat, rounds_pay : int
+        Rounds follow if N epsilon / k^2 is larger.
+    reaches : tuple of float
+        Multiples of the mean L1 norm at which residuals are clipped: the largest is taken for which
+        noise adds little.
+    little : float
+        Most that noise may add, as a share of the mean squared distance.
+    counts : Fraction
+        Share of a round for its counts.
+    first_round : Fraction
+        Share of a first round in what the tree leaves, in more than three dimensions.
+    split, most_split, split_noise : int, int, float
+        That round measures more centroids than requested: at most so many for each, so many in
+        total, and as many as this bound on their noise allows.
+    split_starts, split_many : int
+        Sets that they start from; and centroids for each where many are requested.
+    finalists : int
+        Best sets on the means that are tried on the cloud.
+    """
+
+    theta: float = 5.0
+    most_cells: int = 2**15
+    alone: float = 1.2
+    among: float = 0.4
+    crowded: float = 2.0
+    blocks: tuple[int, ...] = (2, 4, 8)
+    block_stands_out: float = 4.0
+    share_flat: Fraction = Fraction(4, 5)
+    share: Fraction = Fraction(9, 20)
+    margins: Fraction = Fraction(2, 25)
+    most_margins: Fraction = Fraction(3, 10)
+    margins_tell: int = 30
+    margins_flat: Fraction = Fraction(1, 20)
+    margins_tell_flat: int = 20
+    filled: float = 0.3
+    ranges: Fraction = Fraction(3, 5)
+    cloud: int = 4096
+    cloud_each: int = 100
+    grid_pays: int = 400
+    rounds_pay_flat: int = 40
+    rounds_pay: int = 10
+    reaches: tuple[float, ...] = (2.0, 1.5, 1.0)
+    little: float = 0.0005
+    counts: Fraction = Fraction(3, 50)
+    first_round: Fraction = Fraction(2, 5)
+    split: int = 6
+    most_split: int = 60
+    split_noise: float = 0.15
+    split_starts: int = 6
+    split_many: int = 3
+    finalists: int = 4
+
+
+TUNING = Tuning()
+
+# --- the first release of "auto": a noisy grid or tree, and a cloud of points that represents it
 
 
 @dataclass(frozen=True)
@@ -111,7 +176,7 @@ class _Sketch:
         Along an axis they are spread in proportion to its margin, or evenly without margins.
         """
         lower, upper, masses = boxes
-        size = max(_CLOUD, min(_CLOUD_EACH * max(task.clusters), n))
+        size = max(TUNING.cloud, min(TUNING.cloud_each * max(task.clusters), n))
         each = np.maximum(np.rint(size * masses / max(masses.sum(), 1.0)).astype(np.int64), 1)
         box = np.repeat(np.arange(len(each)), each)
         rank = np.arange(len(box)) - np.repeat(exclusive_cumsum(each), each)
@@ -160,18 +225,28 @@ def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, few: bool) 
     binned = Binned.of(task.points, task.shape)
     margins, d = Margins.even(binned.edges), task.n_axes
     flat = d <= MOST_FLAT
-    least, tell = (_FLAT_SHARE, _FLAT_TELLS) if flat and few else (_MARGIN_SHARE, _MARGINS_TELL)
-    share = min(max(least, Fraction(tell * d, n) / budget), _MOST_SHARE)
+    least, tell = (
+        (TUNING.margins_flat, TUNING.margins_tell_flat)
+        if flat and few
+        else (TUNING.margins, TUNING.margins_tell)
+    )
+    share = min(max(least, Fraction(tell * d, n) / budget), TUNING.most_margins)
     if n * share * budget >= DIM * d:
         margins, binned, spent = measure_margins(
-            task.points, binned, n, share * budget, budget * _RANGES, flat and few, task.source
+            task.points,
+            binned,
+            n,
+            share * budget,
+            budget * TUNING.ranges,
+            flat and few,
+            task.source,
         )
         budget -= spent
-    epsilon = budget * (_SHARE_FLAT if flat else _SHARE) if rounds else budget
+    epsilon = budget * (TUNING.share_flat if flat else TUNING.share) if rounds else budget
     cells = _n_cells(n, epsilon, d)
-    if flat and few and margins.filled.prod() >= _FILLED**d and margins.near:
+    if flat and few and margins.filled.prod() >= TUNING.filled**d and margins.near:
         # Cells as small as in ranges without empty ends.
-        cells = max(cells, min(cells * margins.loose, _MOST_CELLS / 2))
+        cells = max(cells, min(cells * margins.loose, TUNING.most_cells / 2))
         return _grid_sketch(task, n, margins.ranges, cells, epsilon, budget - epsilon)
     return _tree_sketch(task, n, binned, margins, epsilon, budget - epsilon)
 
@@ -185,7 +260,7 @@ def grid_sketch(task: Task, n: int, epsilon: Fraction) -> _Sketch:
 
 def _n_cells(n: int, epsilon: Fraction, n_axes: int) -> float:
     """Cells that so many records pay for."""
-    return min(max(grid_size("extended", n, epsilon, n_axes, _THETA), 4.0), _MOST_CELLS)
+    return min(max(grid_size("extended", n, epsilon, n_axes, TUNING.theta), 4.0), TUNING.most_cells)
 
 
 def _grid_sketch(
@@ -200,7 +275,7 @@ def _grid_sketch(
     ]
     n_cells = math.prod(len(edge) - 1 for edge in edges)
     # Of a larger grid only the cells above the threshold are released.
-    dense = n_cells <= _MOST_CELLS
+    dense = n_cells <= TUNING.most_cells
     threshold = _threshold(n_cells, epsilon)
     cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
     within = ((cells.lower >= low) & (cells.upper <= high)).all(axis=1)
@@ -254,8 +329,8 @@ def _standing_out(
         upper, lower = np.minimum(at + 2, side), np.maximum(at - 1, 0)
         around = sums.take(upper, axis) - sums.take(lower, axis)
     noise = math.sqrt((3 ** len(sides) - 1) * discrete_laplace_variance(epsilon))
-    crowded = around.ravel() >= threshold + _CROWDED * noise
-    return (counts >= _ALONE * threshold) | (crowded & (counts >= _AMONG * threshold))
+    crowded = around.ravel() >= threshold + TUNING.crowded * noise
+    return (counts >= TUNING.alone * threshold) | (crowded & (counts >= TUNING.among * threshold))
 
 
 def _standing_blocks(
@@ -269,14 +344,14 @@ def _standing_blocks(
     sides = np.array([len(edge) - 1 for edge in edges])
     lower, upper = [cells.lower[:0]], [cells.upper[:0]]
     counts = [np.empty(0)]
-    for length in _BLOCKS:
+    for length in TUNING.blocks:
         places = cells.places // length
         key = np.ravel_multi_index(tuple(places.T), tuple(-(-sides // length)))
         _, first, block, number = np.unique(
             key, return_index=True, return_inverse=True, return_counts=True
         )
         total = np.bincount(block, cells.counts, minlength=len(first))
-        out = total > _BLOCK_STANDS_OUT * np.sqrt(number * noise)
+        out = total > TUNING.block_stands_out * np.sqrt(number * noise)
         chosen = places[first[out]] * length
         for ends, place in ((lower, chosen), (upper, np.minimum(chosen + length, sides))):
             ends.append(np.stack([edge[at] for edge, at in zip(edges, place.T, strict=True)], 1))
@@ -286,30 +361,6 @@ def _standing_blocks(
 
 
 # --- the rounds
-
-# A grid is used in flat data if N epsilon / k is at most this.
-_GRID_PAYS = 400
-# Rounds follow if N epsilon / k^2 is larger.
-_ROUNDS_PAY_FLAT = 40
-_ROUNDS_PAY = 10
-# Residuals are clipped at a multiple of their mean L1 norm: the largest for which noise adds at
-# most this share to the mean squared distance.
-_REACHES = (2.0, 1.5, 1.0)
-_LITTLE = 0.0005
-# Share of a round for its counts.
-_COUNT_SHARE = Fraction(3, 50)
-# In more than three dimensions a first round takes this share of what the tree leaves.
-_FIRST_ROUND = Fraction(2, 5)
-# It measures more centroids than requested: at most this many for each, this many in total, and as
-# many as this bound on their noise allows; they start from this many sets. If many are
-# requested, there are this many for each.
-_SPLIT = 6
-_MOST_SPLIT = 60
-_SPLIT_MANY = 3
-_SPLIT_NOISE = 0.15
-_SPLIT_STARTS = 6
-# This many of the best sets on the means are tried on the cloud.
-_FINALISTS = 4
 
 
 def auto(task: Task) -> Clustering:
@@ -324,8 +375,8 @@ def auto(task: Task) -> Clustering:
     n = task.measure_total()
     budget = task.parts["clustering"]
     k = max(task.clusters)
-    rounds = n * float(budget) / k**2 > (_ROUNDS_PAY_FLAT if flat else _ROUNDS_PAY)
-    few = n * float(budget) <= _GRID_PAYS * k
+    rounds = n * float(budget) / k**2 > (TUNING.rounds_pay_flat if flat else TUNING.rounds_pay)
+    few = n * float(budget) <= TUNING.grid_pays * k
     task.progress("boxes")
     sketch = first_sketch(task, n, budget, rounds, few)
     release = sketch.release
@@ -342,8 +393,8 @@ def auto(task: Task) -> Clustering:
         left = sketch.left
         task.progress("means of the clusters")
         if not flat:
-            cloud, centroids = _first_round(task, sketch, centroids, left * _FIRST_ROUND)
-            left -= left * _FIRST_ROUND
+            cloud, centroids = _first_round(task, sketch, centroids, left * TUNING.first_round)
+            left -= left * TUNING.first_round
         measured = _round(task, cloud, centroids, left)
         centroids, counts = measured.means, measured.counts
     return replace(release, centroids=centroids, counts=counts, validity=validity)
@@ -379,14 +430,19 @@ def _first_round(
     """
     k, d = centroids.shape
     n = float(sketch.cloud.weights.sum())
-    affordable = int(_SPLIT_NOISE * float(budget) * n / d)
-    parts = min(_SPLIT * k, len(sketch.masses), affordable, max(_MOST_SPLIT, _SPLIT_MANY * k))
+    affordable = int(TUNING.split_noise * float(budget) * n / d)
+    parts = min(
+        TUNING.split * k,
+        len(sketch.masses),
+        affordable,
+        max(TUNING.most_split, TUNING.split_many * k),
+    )
     if parts <= k or task.init is not None:
         measured = _round(task, sketch.cloud, centroids, budget)
         candidates = measured.means[None]
     else:
         starts = task.greedy_starts(
-            sketch.centers, sketch.masses, parts, _SPLIT_STARTS, sketch.ranges
+            sketch.centers, sketch.masses, parts, TUNING.split_starts, sketch.ranges
         )
         finer = best_kmeans(sketch.centers, sketch.masses, starts, task.shape)[0]
         measured = _round(task, sketch.cloud, finer, budget)
@@ -400,7 +456,7 @@ def _first_round(
                 ]
             )
             found = lloyd_on_cells(means, counts, starts, task.shape)
-            best = np.argsort(found[1], kind="stable")[:_FINALISTS]
+            best = np.argsort(found[1], kind="stable")[: TUNING.finalists]
             candidates = np.concatenate([candidates, found[0][best]])
     cloud = measured.cloud
     final = best_kmeans(cloud.points, cloud.weights, candidates, task.shape)[0]
@@ -418,7 +474,7 @@ def _round(task: Task, cloud: _Cloud, centroids: FloatArray, budget: Fraction) -
     mass: FloatArray = np.bincount(labels, cloud.weights, minlength=k).astype(np.float64)
     residual = cloud.points - frozen[labels]
     spread = _spread(residual, cloud.weights, labels, mass)
-    epsilon_count = budget * _COUNT_SHARE
+    epsilon_count = budget * TUNING.counts
     epsilon_sum = budget - epsilon_count
     factor = _reach(spread, mass, n, d, float(epsilon_sum))
     reach = np.clip(np.ceil(factor * spread), 1, sum(task.shape)).astype(np.int64)
@@ -467,8 +523,10 @@ def _reach(spread: FloatArray, mass: FloatArray, n: float, d: int, epsilon: floa
     """Radius of clipping in mean L1 norms: the largest whose noise matters little."""
     size = np.maximum(mass, 0.05 * n / len(mass))
     noise = 2 * d**2 * float(mass @ (spread / (epsilon * size)) ** 2)
-    fitting = [reach for reach in _REACHES if reach**2 * noise <= _LITTLE * (mass @ spread**2)]
-    return fitting[0] if fitting else _REACHES[-1]
+    fitting = [
+        reach for reach in TUNING.reaches if reach**2 * noise <= TUNING.little * (mass @ spread**2)
+    ]
+    return fitting[0] if fitting else TUNING.reaches[-1]
 
 
 def _pooled(steps: FloatArray, noise: FloatArray, sure: BoolArray) -> FloatArray:
