@@ -39,8 +39,8 @@ from .models.views_model import ViewsModel
 from .pictures import plot_correlation_parts
 from .skipped import SkippedRecords
 from .statistics.column_values import selected
-from .statistics.confidence import Confidence
-from .statistics.distribution import position_of
+from .statistics.estimates import Confidence
+from .statistics.ranks import position_of
 from .statistics.with_errors import summable_columns
 
 __all__ = ["Page", "document", "element", "listed"]

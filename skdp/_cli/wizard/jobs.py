@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...exceptions import LedgerError
-from ..progress import Withheld
+from ..outputs import Withheld
 
 __all__ = ["Job", "run_command"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...domain import Categorical, Date, Datetime, Domain, Numeric
-from ...expected.questions import bar_of
+from ...expected import bar_of
 from ..sources import no_records
 
 __all__ = ["ASKS", "bars", "composed", "condition", "suggested", "trial", "unread"]

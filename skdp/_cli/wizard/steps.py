@@ -28,13 +28,12 @@ from ..._random import token
 from ..._validation import as_epsilon
 from ...accounting import PrivacyLedger
 from ...domain import Domain
-from ...domain.yaml_text import yaml_as_json
+from ...domain.data import yaml_as_json
 from ...exceptions import LedgerError
 from ..domains import checked, proposed, read_domain
 from ..methods import estimator_of
-from ..outputs import SQLITE, output, refuse_inputs
+from ..outputs import SQLITE, Progress, output, refuse_inputs
 from ..parser import parsed
-from ..progress import Progress
 from ..sources import header_of
 from . import commands, declaration, questions
 from .commands import Files
