@@ -1,7 +1,7 @@
 """The optimized plan: sources and unequal budgets with the least variance after least squares.
 
 The problem is not convex. So L-BFGS runs from many starts, and the best results are improved by
-adding and dropping sources, each time with new budgets.
+adding, dropping and exchanging sources, each time with new budgets.
 """
 
 from __future__ import annotations
@@ -300,11 +300,12 @@ class _Search:
     # --- local search
 
     def _improve(self, found: _Solution) -> _Solution:
-        """Add or drop the source that helps most, until no change helps."""
+        """Add, drop or exchange the source that helps most, until no change helps."""
         while self._spent() < 1:
             full = np.zeros(len(self.cube))
             full[found.places] = found.share
             trials = [*self._additions(found, full), *self._removals(found, full)]
+            trials += self._exchanges(found, full)
             best = min(
                 (self.objective.descend(*trial, (8, 64, 512), 15) for trial in trials),
                 default=found,
@@ -334,6 +335,21 @@ class _Search:
                 share = np.append(found.share * (1 - size), size)
                 trials.append((np.append(found.places, other), share))
         return trials
+
+    def _exchanges(self, found: _Solution, full: FloatArray) -> list[Trial]:
+        """The six exchanges of a source for one of a dimension more or less that help most."""
+        moved = []
+        for source, dimension in np.ndindex(len(found.places), len(self.cube.sizes)):
+            mask = int(self.cube.masks[found.places[source]]) ^ (1 << dimension)
+            other = self.cube.position.get(mask)
+            if other is not None and not full[other]:
+                moved.append(full.copy())
+                moved[-1][other], moved[-1][found.places[source]] = found.share[source], 0
+        if not moved:
+            return []
+        values = self.objective.values(np.array(moved).T, _POWER)
+        best = [moved[i] for i in np.argsort(values)[:6] if math.isfinite(values[i])]
+        return [(np.flatnonzero(each), each[each > 0]) for each in best]
 
     def _removals(self, found: _Solution, full: FloatArray) -> list[Trial]:
         """The six sources whose removal costs least, before the budgets are improved."""
