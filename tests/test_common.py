@@ -352,8 +352,8 @@ STRUCTURE = re.compile(
 # A model of one class holds only that label, with certainty.
 CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")
 # Rows drawn from the other numbers, which show nothing by themselves, and what a column did in a
-# tree that may not use it.
-DRAWN = re.compile(r"\.rows$|row_weights$|^feature_importances_$")
+# tree that may not use it; a share that follows from the counts and often has its lowest value.
+DRAWN = re.compile(r"\.rows$|row_weights$|^feature_importances_$|^evidence_$")
 # Each fit takes seconds of planning or linear programs; the measurement is the same elsewhere.
 N_RELEASES = 20
 

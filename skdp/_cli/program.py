@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import Self
 
 from ..exceptions import BudgetExceededError, LedgerError, RecordsLostError
-from .outputs import Withheld
 
 __all__ = ["main"]
 
@@ -107,6 +106,9 @@ class _Stops:
 
 def _run(options: Namespace) -> int:
     """Run the command of the options; KeyboardInterrupt passes."""
+    # Help and mistakes in typing are answered without pandas, which this imports.
+    from .outputs import Withheld
+
     try:
         code: int = options.run(options)
         sys.stdout.flush()
