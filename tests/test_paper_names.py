@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import functools
 import importlib
 import inspect
@@ -78,23 +79,14 @@ NOT_IMPLEMENTED = [
 
 
 def rows_of(page, title):
-    """The rows of all tables of one section, as lists of cells; rows of titles are left out."""
+    """The rows of all tables of one section, as lists of cells."""
     start = re.search(rf"^{re.escape(title)}\n(-+)\n", page, re.MULTILINE)
     section = page[start.end() :]
     end = re.search(r"^\S.*\n-{4,}\n", section, re.MULTILINE)
     section = section[: end.start()] if end else section
-    rows = []
-    for table in re.split(r"^\.\. list-table::\n", section, flags=re.MULTILINE)[1:]:
-        lines = [line for line in table.splitlines() if not line.startswith("   :")]
-        body = []
-        for line in lines:
-            if line and not line.startswith("   "):
-                break  # the table ends where the indentation does
-            body.append(line)
-        found = re.split(r"^   \* - ", "\n".join(body), flags=re.MULTILINE)[1:]
-        cells = [re.split(r"^     -(?: |$)", row, flags=re.MULTILINE) for row in found]
-        rows += [[" ".join(cell.split()) for cell in row] for row in cells[1:]]
-    return rows
+    tables = re.findall(r"^\.\. csv-table::\n(?:   :.*\n)*\n((?:   .*\n)+)", section, re.MULTILINE)
+    lines = [line.strip() for table in tables for line in table.splitlines()]
+    return list(csv.reader(lines, delimiter=";", skipinitialspace=True))
 
 
 ROWS = rows_of((DOCS / "glossary.rst").read_text(), "Where each paper's algorithm is")
@@ -133,9 +125,9 @@ def owner_of(parameter, place, linked):
 
 def places(cell):
     """Where a cell says that kernels are: [(their names, file below skdp)]."""
-    assert re.fullmatch(r"((``\w+``,? )+in ``[\w/]+\.py``(; |$))*", cell), cell
-    parts = [part.split(" in ") for part in cell.split("; ") if part]
-    return [(re.findall(r"\w+", names), file.strip("`")) for names, file in parts]
+    assert re.fullmatch(r"((``\w+``,? )+in ``[\w/]+\.py``(, |$))*", cell), cell
+    parts = re.findall(r"((?:``\w+``,? )+)in ``([\w/]+\.py)``", cell)
+    return [(re.findall(r"\w+", names), file) for names, file in parts]
 
 
 @functools.cache
