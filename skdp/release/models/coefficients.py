@@ -5,7 +5,7 @@ each level has groups of equally many *units*, its finest groups. In the tensor 
 orthonormal bases that follow these levels, every measured table is a set of coefficients with one
 known variance, for each subset of its columns. Looks at the same coefficient are averaged by their
 precision; that is the best linear unbiased estimate from everything measured, and its errors are
-uncorrelated (`docs/theory/views`). Post-processing of released numbers.
+uncorrelated (`docs/theory/marginals`). Post-processing of released numbers.
 """
 
 from __future__ import annotations
