@@ -392,23 +392,21 @@ export class Model {
     let factor = 1;
     let left = new Map();
     for (const [axis, vector] of weights) {
-      const allowed = this.possible.get(`${axis}`);
-      const inside = allowed ? vector.filter((_, code) => allowed.mask[code]) : vector;
-      if (!this.columns.has(axis) || inside.every((each) => each === inside[0])) {
-        factor *= inside[0];
-      } else {
-        left.set(axis, allowed ? this.masked(axis, vector, allowed.mask) : vector);
-      }
+      const { even, masked } = this.remembered(vector, `inside ${axis}`, () => this.inside(axis, vector));
+      if (masked === null) factor *= even;
+      else left.set(axis, masked);
     }
     if (!this.allowed(left)) factor = 0;
     if (!factor) left = new Map();
     return { factor, weights: left };
   }
 
-  // The same vector each time, so that what was computed from it is found again.
-  masked(axis, vector, mask) {
-    return this.remembered(vector, `masked ${axis}`, () => vector.map((each, code) => (mask[code] ? each : 0)),
-    );
+  // The number that all weights of possible codes are, or weights that are 0 at other codes.
+  inside(axis, vector) {
+    const allowed = this.possible.get(`${axis}`);
+    const kept = allowed ? vector.filter((_, code) => allowed.mask[code]) : vector;
+    if (!this.columns.has(axis) || kept.every((each) => each === kept[0])) return { even: kept[0], masked: null };
+    return { masked: allowed ? vector.map((each, code) => (allowed.mask[code] ? each : 0)) : vector };
   }
 
   squared(vector) {
@@ -527,10 +525,6 @@ export class Model {
       const scale = Math.sqrt(this.ladders.get(axis).n / size);
       return hats.map((each) => each * scale);
     });
-  }
-
-  mean(axis, hat) {
-    return hat[0] / Math.sqrt(this.ladders.get(axis).n);
   }
 
   // ------------------------------------------------------------ what rows get wrong
@@ -704,12 +698,23 @@ export class Model {
     return { found: [whole, slope, none], fits: away <= AFFINE * most };
   }
 
-  hatsOf(axes, weights) {
-    const found = new Map();
-    for (const axis of axes) {
-      found.set(axis, this.hats(axis, weights.get(axis), this.sizesOf(axes).get(axis)));
+  // Coefficients of weights in each column, their means, and products of the means of other columns.
+  projected(axes, weights) {
+    const sizes = this.sizesOf(axes);
+    const hats = new Map(axes.map((axis) => [axis, this.hats(axis, weights.get(axis), sizes.get(axis))]));
+    const mean = new Map(axes.map((axis) => [axis, hats.get(axis)[0] / Math.sqrt(this.ladders.get(axis).n)]));
+    const others = (used) => product(axes.filter((a) => !used.includes(a)).map((a) => mean.get(a)));
+    return { hats, mean, others };
+  }
+
+  // The sum of a table of a look under coefficients; that over its first column is kept.
+  under(key, cells, hats) {
+    const inside = hats.map((hat, place) => hat.subarray(1, 1 + cells.shape[place]));
+    let { data } = this.remembered(hats[0], key, () => along([inside[0]], cells, 0));
+    for (let place = 1; place < hats.length - 1; place += 1) {
+      data = along([inside[place]], table([...cells.shape.slice(place)], data), 0).data;
     }
-    return found;
+    return dot(data, inside[hats.length - 1]);
   }
 
   sizesOf(axes) {
@@ -717,25 +722,20 @@ export class Model {
   }
 
   corrections(axes, weights) {
-    const hats = this.hatsOf(axes, weights);
-    const mean = new Map(axes.map((axis) => [axis, this.mean(axis, hats.get(axis))]));
-    const others = (used) => product(axes.filter((a) => !used.includes(a)).map((a) => mean.get(a)));
+    const { hats, mean, others } = this.projected(axes, weights);
     let found = 0;
     for (const axis of axes) {
       const residual = this.columnResidual(axis);
       const whole = this.cached(`residual sum ${axis}`, () => sumOf(residual));
-      found += (dot(residual, weights.get(axis)) - mean.get(axis) * whole) * others([axis]);
+      const vector = weights.get(axis);
+      const own = this.remembered(vector, `residual ${axis}`, () => dot(residual, vector));
+      found += (own - mean.get(axis) * whole) * others([axis]);
     }
     for (const part of this.measured(axes)) {
       const factor = others(part);
       if (factor !== 0) {
-        let told = this.residual(part);
-        for (const axis of part) {
-          const hat = hats.get(axis).subarray(1, 1 + told.shape[0]);
-          told = along([hat], told, 0);
-          told = table(told.shape.slice(1), told.data);
-        }
-        found += told.data[0] * factor;
+        const held = part.map((axis) => hats.get(axis));
+        found += this.under(`residual ${part}`, this.residual(part), held) * factor;
       }
     }
     return found;
@@ -756,11 +756,9 @@ export class Model {
     const left = this.left.get(key);
     const last = weights.get(kept[kept.length - 1]);
     if (kept.length === 1) return dot(left, last);
-    let found = 0;
-    weights.get(kept[0]).forEach((each, code) => {
-      if (each !== 0) found += each * dot(left.subarray(code * last.length, (code + 1) * last.length), last);
-    });
-    return found;
+    const first = weights.get(kept[0]);
+    const cells = table([first.length, last.length], left);
+    return dot(this.remembered(first, `rows ${key}`, () => along([first], cells, 0)).data, last);
   }
 
   added(kept, others, weights) {
@@ -831,46 +829,63 @@ export class Model {
     let estimated = 0;
     for (const { factor, weights } of parts) {
       const axes = [...weights.keys()];
-      const hats = this.hatsOf(axes, weights);
-      const mean = new Map(axes.map((axis) => [axis, this.mean(axis, hats.get(axis))]));
-      const others = (used) => product(axes.filter((a) => !used.includes(a)).map((a) => mean.get(a)));
+      const { hats, mean, others } = this.projected(axes, weights);
       constant += factor * others([]);
       for (const axis of axes) {
-        const scale = factor * others([axis]);
-        const before = single.get(axis);
-        const pure = weights
-          .get(axis)
-          .map((each, i) => (before ? before[i] : 0) + scale * (each - mean.get(axis)));
-        single.set(axis, pure);
+        const term = { scale: factor * others([axis]), vector: weights.get(axis), mean: mean.get(axis) };
+        single.set(axis, [...(single.get(axis) || []), term]);
       }
       for (const part of this.measured(axes)) {
-        const { shape } = this.looks.get(part.join()).values;
-        const scale = factor * others(part);
-        const told = outer(part.map((axis, place) => hats.get(axis).subarray(1, 1 + shape[place])));
-        const before = several.get(part.join());
-        several.set(part.join(), told.map((each, i) => (before ? before[i] : 0) + scale * each));
+        const term = { scale: factor * others(part), hats: part.map((axis) => hats.get(axis)) };
+        several.set(part, [...(several.get(part) || []), term]);
       }
       estimated += Math.sqrt(this.unmeasured(axes, weights)) * Math.abs(factor);
     }
     let noise = constant ** 2 * this.totalVariance + noiseOfSums;
     let lacking = 0;
-    for (const [axis, pure] of single) {
-      const [known, hidden] = this.columns.get(axis).partsOfVariance(pure);
+    for (const [axis, terms] of single) {
+      const [known, hidden] = this.varianceOfColumn(axis, terms);
       noise += known;
       lacking += hidden;
     }
-    for (const [key, told] of several) {
-      const look = this.looks.get(key);
-      const [trust, each] = this.trust(look.axes);
-      let weighted = 0;
-      for (let i = 0; i < told.length; i += 1) weighted += told[i] ** 2 * look.variances.data[i];
+    for (const [part, terms] of several) {
+      const [trust, each] = this.trust(part);
+      const [weighted, squares] = this.varianceOfLook(part, terms);
       noise += trust ** 2 * weighted;
-      lacking += each * dot(told, told);
+      lacking += each * squares;
     }
     return [noise, estimated ** 2 + lacking];
   }
 
+  // What one product of weights has is kept for the next question that has it.
+  varianceOfColumn(axis, terms) {
+    const column = this.columns.get(axis);
+    if (terms.length > 1) {
+      return column.partsOfVariance(added(terms, ({ vector, mean }) => vector.map((each) => each - mean)));
+    }
+    const [{ scale, vector, mean }] = terms;
+    return this.remembered(vector, `variance ${axis} ${mean}`, () =>
+      column.partsOfVariance(vector.map((each) => each - mean)),
+    ).map((each) => scale ** 2 * each);
+  }
+
+  varianceOfLook(part, terms) {
+    const { variances } = this.looks.get(part.join());
+    if (terms.length > 1) {
+      const inside = (hat, place) => hat.subarray(1, 1 + variances.shape[place]);
+      const told = added(terms, ({ hats }) => outer(hats.map(inside))).map((each) => each * each);
+      return [dot(told, variances.data), sumOf(told)];
+    }
+    const [{ scale, hats }] = terms;
+    const squares = hats.map((hat) => this.squared(hat));
+    const whole = squares.map((hat, place) =>
+      this.remembered(hat, `sum ${variances.shape[place]}`, () => sumOf(hat.subarray(1, 1 + variances.shape[place]))),
+    );
+    return [scale ** 2 * this.under(`variance ${part}`, variances, squares), scale ** 2 * product(whole)];
+  }
+
   withoutSums(parts) {
+    if (!this.sums.size) return [parts, 0];
     const summed = new Map();
     const left = parts.map((part) => {
       for (const [axis, by] of bothWays([...part.weights.keys()])) {
@@ -940,11 +955,10 @@ export class Model {
   }
 
   cutCodes(axis, vector, others) {
-    const cut = [];
-    for (let code = 0; code < vector.length; code += 1) {
-      if (vector[code] < 0 || vector[code] > 1) return 0;
-      if (vector[code] > 0 && vector[code] < 1) cut.push(code);
-    }
+    const cut = this.remembered(vector, "cut codes", () => {
+      const found = [...vector.keys()].filter((code) => vector[code] > 0 && vector[code] < 1);
+      return vector.every((each) => each >= 0 && each <= 1) ? found : [];
+    });
     if (!(cut.length > 0 && cut.length <= MOST_CUT)) return 0;
     let found = 0;
     for (const code of cut) {
@@ -962,8 +976,7 @@ export class Model {
 
   countOf(axis, code, others) {
     if (!others.size) return this.columns.get(axis).counts[code];
-    const only = zeros(this.shape[axis]);
-    only[code] = 1;
+    const only = this.cached(`only ${axis} ${code}`, () => zeros(this.shape[axis]).fill(1, code, code + 1));
     const weights = sorted(new Map(others).set(axis, only));
     return this.total * this.ofRows([...weights.keys()], weights);
   }
@@ -1002,37 +1015,36 @@ export class Model {
   }
 
   cut(pair, weights) {
+    const key = `cut ${pair} ${this.idOf(weights.get(pair[1]))}`;
+    return this.remembered(weights.get(pair[0]), key, () => this.cutBlocks(pair, weights));
+  }
+
+  cutBlocks(pair, weights) {
     const sizes = this.grids.get(pair.join()) || [1, 1];
-    const sides = pair.map((axis, place) =>
-      this.remembered(weights.get(axis), `cut ${axis} ${sizes[place]}`, () => {
-        const vector = weights.get(axis);
-        const group = this.groups(axis, sizes[place]);
-        const { counts } = this.columns.get(axis);
-        const whole = zeros(sizes[place]);
-        const mean = zeros(sizes[place]);
-        const square = zeros(sizes[place]);
-        for (let code = 0; code < vector.length; code += 1) {
-          const mass = Math.max(counts[code], 0) + 1e-9;
-          whole[group[code]] += mass;
-          mean[group[code]] += mass * vector[code];
-          square[group[code]] += mass * vector[code] ** 2;
-        }
-        const divided = (each, i) => each / (whole[i] > 0 ? whole[i] : 1);
-        return { mean: mean.map(divided), square: square.map(divided) };
-      }),
-    );
-    const mean = outer(sides.map((side) => side.mean));
-    const square = outer(sides.map((side) => side.square));
+    const [first, second] = pair.map((axis, place) => this.blockShares(axis, weights.get(axis), sizes[place]));
     let counts = null;
     let found = 0;
-    for (let i = 0; i < mean.length; i += 1) {
-      const spread = square[i] - mean[i] ** 2;
-      if (spread > 0) {
-        counts = counts || this.blockCounts(pair, sizes);
-        found += counts[i] ** 2 * spread;
+    for (let i = 0; i < sizes[0]; i += 1) {
+      for (let j = 0; j < sizes[1]; j += 1) {
+        const spread = first.square[i] * second.square[j] - (first.mean[i] * second.mean[j]) ** 2;
+        if (spread > 0) {
+          counts = counts || this.blockCounts(pair, sizes);
+          found += counts[i * sizes[1] + j] ** 2 * spread;
+        }
       }
     }
     return counts === null ? 0 : TUNING.cut * this.strength(pair) * found;
+  }
+
+  // Means of weights and of their squares in each block of codes.
+  blockShares(axis, vector, size) {
+    return this.remembered(vector, `shares ${axis} ${size}`, () => {
+      const mass = this.columns.get(axis).counts.map((each) => Math.max(each, 0) + 1e-9);
+      const whole = this.sumsOf(axis, mass, size);
+      const share = (values) =>
+        this.sumsOf(axis, values, size).map((each, i) => each / (whole[i] > 0 ? whole[i] : 1));
+      return { mean: share(mass.map((m, i) => m * vector[i])), square: share(mass.map((m, i) => m * vector[i] ** 2)) };
+    });
   }
 
   strength(pair) {
@@ -1096,6 +1108,17 @@ export class Model {
 const sorted = (weights) => new Map([...weights].sort(([a], [b]) => a - b));
 
 const bothWays = (axes) => (axes.length === 2 ? [[axes[0], axes[1]], [axes[1], axes[0]]] : []);
+
+// The sum of vectors, each times the scale of its term.
+function added(terms, vectorOf) {
+  let found = null;
+  for (const term of terms) {
+    const vector = vectorOf(term);
+    found = found || zeros(vector.length);
+    for (let i = 0; i < vector.length; i += 1) found[i] += term.scale * vector[i];
+  }
+  return found;
+}
 
 // Parts that differ in one column only, as one.
 function merged(parts) {
@@ -1399,6 +1422,9 @@ export class Release {
     const mean = question.kind === "means";
     const base = mean ? this.withValue(conditions, question.column) : this.weights(conditions);
     const numbers = mean ? this.numbers(question.column, conditions) : null;
+    const vectors = by.map((place, i) =>
+      groups[i].map(({ condition }) => this.lifted(place, this.mask(place, condition))),
+    );
     const cells = [];
     const visit = (place, weights) => {
       if (place === by.length) {
@@ -1410,8 +1436,7 @@ export class Release {
         return;
       }
       const { axis } = this.columns[by[place]];
-      for (const { condition } of groups[place]) {
-        const only = this.lifted(by[place], this.mask(by[place], condition));
+      for (const only of vectors[place]) {
         const next = new Map(weights);
         next.set(axis, this.times(weights.get(axis), only));
         visit(place + 1, sorted(next));
