@@ -4,7 +4,7 @@
 // in a page, without these lines of import.
 
 import {
-  MOST_GROUPS, clip, csvOf, fingerprint, inWords, isoDay, python, quoted, read, short, shown,
+  MOST_GROUPS, clip, csvOf, english, fingerprint, inWords, isoDay, python, quoted, read, short, shown,
   spanLabel, syntheticRows,
 } from "./page.mjs";
 
@@ -36,7 +36,7 @@ const titled = (group, words) => {
 };
 
 const withMargin = (count, margin) =>
-  `${Math.round(count).toLocaleString("en")}${margin === null ? "" : ` ± ${Math.round(margin).toLocaleString("en")}`}`;
+  english(Math.round(count)) + (margin === null ? "" : ` ± ${english(Math.round(margin))}`);
 
 // The bars of a column; `pick` is told which bar was chosen, `picked` says which are.
 function chart(column, pick, picked) {
@@ -109,7 +109,7 @@ function chart(column, pick, picked) {
     "aria-label": `Records by ${short(column.name, 200)}`,
   });
   if (!named) {
-    found.append(line("axis", 0, top, WIDTH, top), text(0, top - 5, Math.round(most).toLocaleString("en")));
+    found.append(line("axis", 0, top, WIDTH, top), text(0, top - 5, english(Math.round(most))));
   }
   found.append(...groups, ...words);
   if (!named) {
@@ -394,7 +394,7 @@ class Desk {
     if (column.kind !== "category") body.push(this.range(place, condition, put));
     if (extras.length > 12) {
       const search = make("input", { type: "search", placeholder: "a part of the name", oninput: () => fill(search.value) });
-      body.push(make("label", {}, `Find among ${extras.length.toLocaleString("en")} values`, search));
+      body.push(make("label", {}, `Find among ${english(extras.length)} values`, search));
     }
     if (extras.length) {
       if (column.kind !== "category") body.push(make("p", { class: "soft" }, "or instead"));

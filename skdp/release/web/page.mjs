@@ -530,19 +530,15 @@ export class Model {
   // ------------------------------------------------------------ what rows get wrong
 
   rowCellsOf(axes, sizes) {
-    const groups = axes.map((axis, place) => this.groups(axis, sizes[place]));
-    const found = table([...sizes]);
-    for (let row = 0; row < this.masses.length; row += 1) {
-      let cell = 0;
-      for (let p = 0; p < axes.length; p += 1) {
-        cell = cell * sizes[p] + groups[p][this.rows[axes[p]][row]];
-      }
-      found.data[cell] += this.masses[row];
-    }
-    found.data.forEach((each, i) => {
-      found.data[i] = this.total * each;
+    const cells = new Int32Array(this.masses.length);
+    axes.forEach((axis, place) => {
+      const group = this.groups(axis, sizes[place]);
+      const codes = this.rows[axis];
+      for (let row = 0; row < cells.length; row += 1) cells[row] = cells[row] * sizes[place] + group[codes[row]];
     });
-    return found;
+    const found = zeros(product(sizes));
+    for (let row = 0; row < cells.length; row += 1) found[cells[row]] += this.masses[row];
+    return table([...sizes], found.map((each) => this.total * each));
   }
 
   away(axes) {
@@ -1197,7 +1193,7 @@ export class Release {
         return "Choose groups by another column than that of the mean.";
       }
       if (product(by.map((each) => this.groupsOf(each).length)) > MOST_CELLS) {
-        return `This table has more than ${MOST_CELLS.toLocaleString("en")} cells. Ask for fewer, or use Python.`;
+        return `This table has more than ${english(MOST_CELLS)} cells. Ask for fewer, or use Python.`;
       }
     }
     return null;
@@ -1814,9 +1810,21 @@ export function spanLabel(column, from, to) {
   return low === high ? low : `${low} to ${high}`;
 }
 
+// Formats are kept: making one takes longer than a cell of a table.
+const FORMATS = new Map();
+
+export function english(number, least = 0, most = least) {
+  const key = `${least} ${most}`;
+  if (!FORMATS.has(key)) {
+    const options = { minimumFractionDigits: least, maximumFractionDigits: most };
+    FORMATS.set(key, new Intl.NumberFormat("en", options));
+  }
+  return FORMATS.get(key).format(number);
+}
+
 const digits = (x) => {
   const short = Number(x.toPrecision(6));
-  return Math.abs(short) >= 10000 ? short.toLocaleString("en", { maximumFractionDigits: 6 }) : `${short}`;
+  return Math.abs(short) >= 10000 ? english(short, 0, 6) : `${short}`;
 };
 
 // ---------------------------------------------------------------- questions as Python, and in words
@@ -1905,14 +1913,9 @@ export function python(release, question) {
 // A number in the digits that its error leaves.
 export function rounded(number, error) {
   if (!Number.isFinite(number)) return "unknown";
-  if (!(Number.isFinite(error) && error > 0)) {
-    return Number(number.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 });
-  }
+  if (!(Number.isFinite(error) && error > 0)) return english(Number(number.toPrecision(6)), 0, 6);
   const decimals = clip(2 - Math.floor(Math.log10(error)), 0, 12);
-  return (Number(number.toFixed(decimals)) + 0).toLocaleString("en", {
-    minimumFractionDigits: decimals,
-    maximumFractionDigits: decimals,
-  });
+  return english(Number(number.toFixed(decimals)) + 0, decimals);
 }
 
 // A text by itself: one that is written from right to left does not turn what follows it.
