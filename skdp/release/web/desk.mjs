@@ -4,7 +4,7 @@
 // in a page, without these lines of import.
 
 import {
-  MOST_GROUPS, clip, csvOf, english, fingerprint, inWords, isoDay, python, quoted, read, short, shown,
+  MOST_GROUPS, clip, csvOf, english, fingerprint, firstAtLeast, inWords, isoDay, python, quoted, read, short, shown,
   spanLabel, syntheticRows,
 } from "./page.mjs";
 
@@ -34,6 +34,15 @@ const titled = (group, words) => {
   group.prepend(Object.assign(document.createElementNS("http://www.w3.org/2000/svg", "title"), { textContent: words }));
   return group;
 };
+
+const soft = (words, tag = "p") => make(tag, { class: "soft" }, words);
+const cut = (words, most) => make("span", { class: "cut" }, short(words, most));
+const button = (words, onclick, more = {}) => make("button", { type: "button", onclick, ...more }, words);
+const columnHead = (words, most) => make("th", { scope: "col" }, cut(words, most));
+const rowHead = (words, most) => make("th", { scope: "row" }, cut(words, most));
+const scrolled = (label, head, rows) =>
+  make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
+    make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)));
 
 const withMargin = (count, margin) =>
   english(Math.round(count)) + (margin === null ? "" : ` ± ${english(Math.round(margin))}`);
@@ -325,6 +334,11 @@ class Desk {
     if (active >= 0) this.fields.querySelectorAll("select, input")[active]?.focus();
   }
 
+  redraw() {
+    this.drawConditions();
+    this.changed();
+  }
+
   drawConditions() {
     const { question } = this;
     const parts = [...question.where.keys()].map((place) => this.editor(place));
@@ -343,14 +357,11 @@ class Desk {
       parts.push(add);
     }
     if (question.where.size) {
-      parts.push(make("div", { class: "row" }, make("button", {
-        type: "button",
-        onclick: () => {
-          question.where.clear();
-          this.drawConditions();
-          this.changed();
-        },
-      }, "Remove all conditions")));
+      const clear = () => {
+        question.where.clear();
+        this.redraw();
+      };
+      parts.push(make("div", { class: "row" }, button("Remove all conditions", clear)));
     }
     this.conditions.replaceChildren(...parts);
   }
@@ -386,9 +397,9 @@ class Desk {
               if (column.kind !== "category") this.drawConditions();
             },
           });
-          return make("label", {}, box, make("span", { class: "cut" }, short(column.labels[code], 300)));
+          return make("label", {}, box, cut(column.labels[code], 300));
         }),
-        ...(found.length > 200 ? [make("p", { class: "soft" }, `${found.length - 200} more: write a part of the name.`)] : []),
+        ...(found.length > 200 ? [soft(`${found.length - 200} more: write a part of the name.`)] : []),
       );
     };
     if (column.kind !== "category") body.push(this.range(place, condition, put));
@@ -397,7 +408,7 @@ class Desk {
       body.push(make("label", {}, `Find among ${english(extras.length)} values`, search));
     }
     if (extras.length) {
-      if (column.kind !== "category") body.push(make("p", { class: "soft" }, "or instead"));
+      if (column.kind !== "category") body.push(soft("or instead"));
       fill("");
       body.push(boxes);
     }
@@ -413,17 +424,14 @@ class Desk {
       });
       body.push(make("label", { class: "tick" }, box, "The share is of these records"));
     }
-    const remove = make("button", {
-      type: "button", "aria-label": `Remove the condition on ${short(column.name, 100)}`,
-      onclick: () => {
-        question.where.delete(place);
-        this.drawConditions();
-        this.changed();
-      },
-    }, "Remove");
+    const leave = () => {
+      question.where.delete(place);
+      this.redraw();
+    };
+    const remove = button("Remove", leave, { "aria-label": `Remove the condition on ${short(column.name, 100)}` });
     return make(
       "fieldset", { "data-place": place },
-      make("legend", {}, make("span", { class: "cut" }, short(column.name, 200))),
+      make("legend", {}, cut(column.name, 200)),
       ...body,
       make("div", { class: "row" }, remove),
     );
@@ -459,8 +467,8 @@ class Desk {
         value: value === null ? "" : written(value),
         onchange: () => {
           const ends = [low.value, high.value].map((words) => (words === "" ? NaN : number(words)));
-          let from = Number.isNaN(ends[0]) ? 0 : lastAtMost(column.low, ends[0]);
-          let to = Number.isNaN(ends[1]) ? column.bins - 1 : lastBelow(column, ends[1]);
+          let from = Number.isNaN(ends[0]) ? 0 : Math.max(column.low.findLastIndex((low) => low <= ends[0]), 0);
+          let to = Number.isNaN(ends[1]) ? column.bins - 1 : Math.min(firstAtLeast(column.high.slice(0, column.bins), ends[1]), column.bins - 1);
           if (from > to) [from, to] = name === "from" ? [from, from] : [to, to];
           low.value = written(column.low[from]);
           high.value = written(column.high[to]);
@@ -490,37 +498,29 @@ class Desk {
   drawAnswer() {
     const { release, question } = this;
     const code = `import skdp\n\nrelease = skdp.Synopsis.load(${quoted(release.data.source)})\n${python(release, question)}`;
-    if (release.model === null) {
-      this.answer.replaceChildren(
-        make("p", {}, make("strong", {}, "This page cannot answer this release.")),
-        make("p", {}, "Its numbers are of a kind that only Python computes with. This line gives the answer:"),
-        make("pre", { tabindex: 0 }, code),
-        make("div", { class: "row" }, this.copy("Copy as Python", () => code)),
-      );
-      return;
-    }
-    const refused = release.refuse(question);
+    const refused = release.model ? release.refuse(question) : "This page cannot answer this release.";
     if (refused) {
       this.answer.replaceChildren(
-        make("p", {}, refused),
+        make("p", {}, make("strong", {}, refused)),
+        ...(release.model ? []
+          : [make("p", {}, "Its numbers are of a kind that only Python computes with. This line gives the answer:")]),
         make("pre", { tabindex: 0 }, code),
         make("div", { class: "row" }, this.copy("Copy as Python", () => code)),
       );
       return;
     }
     const answer = release.answer(question);
-    this.answered = answer;
     const words = inWords(release, question, answer);
     const parts = answer.cells ? [make("h3", {}, words), this.drawTable(answer)] : this.drawOne(answer, words);
     parts.push(
-      make("details", {}, make("summary", {}, "What the interval covers"), make("p", { class: "soft" }, answer.text)),
+      make("details", {}, make("summary", {}, "What the interval covers"), soft(answer.text)),
       make("details", {}, make("summary", {}, "As Python"), make("pre", { tabindex: 0 }, code)),
       make(
         "div", { class: "row" },
         answer.cells ? null : this.copy("Copy the sentence", () => words),
         this.copy("Copy a link", () => window.location.href.split("#")[0] + this.link()),
         this.copy("Copy as Python", () => code),
-        make("button", { type: "button", onclick: () => download("answer.csv", this.csv(answer)) }, "Download as CSV"),
+        button("Download as CSV", () => download("answer.csv", this.csv(answer))),
       ),
     );
     this.answer.replaceChildren(...parts);
@@ -533,15 +533,15 @@ class Desk {
     const bounds = question.kind === "share" ? [0, 1] : null;
     const category = question.kind === "quantile" && column.kind === "category";
     const parts = [
-      make("p", { class: "value" }, make("span", { class: "cut" }, short(texts[0], 120))),
+      make("p", { class: "value" }, cut(texts[0], 120)),
       make("p", {}, `${question.level}% interval: ${short(texts[1], 60)} to ${short(texts[2], 60)}`),
       interval(answer, texts, category ? [-0.5, column.values - 0.5] : bounds),
     ];
     if (question.kind === "count" && answer.value < 0) {
-      parts.push(make("p", { class: "soft" }, "Noise may make a small count negative: read it as none, or few."));
+      parts.push(soft("Noise may make a small count negative: read it as none, or few."));
     }
     if (question.kind === "count" && answer.value >= 0 && answer.lower === 0 && answer.upper > 0) {
-      parts.push(make("p", { class: "soft" }, "This cannot be told from zero: the noise is as large."));
+      parts.push(soft("This cannot be told from zero: the noise is as large."));
     }
     parts.push(make("blockquote", {}, words));
     return parts;
@@ -552,7 +552,7 @@ class Desk {
     const most = Math.max(1e-300, ...answer.cells.map((cell) => cell.value || 0));
     const draw = (cell) => {
       const [value, lower, upper] = shown(release, question, cell);
-      const td = make("td", {}, value, make("span", { class: "soft" }, `${lower} to ${upper}`));
+      const td = make("td", {}, value, soft(`${lower} to ${upper}`, "span"));
       if (question.kind === "cross") {
         const shade = clip(cell.value / most, 0, 1);
         td.style.backgroundColor = `rgba(var(--plus), ${(0.32 * shade).toFixed(3)})`;
@@ -562,15 +562,14 @@ class Desk {
     };
     const [rows, across] = answer.groups;
     const head = across
-      ? across.map(({ label }) => make("th", { scope: "col" }, make("span", { class: "cut" }, short(label, 120))))
+      ? across.map(({ label }) => columnHead(label, 120))
       : [make("th", { scope: "col" }, "Mean")];
     const width = head.length;
-    const corner = make("th", { scope: "col" }, make("span", { class: "cut" }, short(release.columns[question.rows].name, 60)));
+    const corner = columnHead(release.columns[question.rows].name, 60);
     const body = rows.map(({ label }, i) =>
-      make("tr", {}, make("th", { scope: "row" }, make("span", { class: "cut" }, short(label, 120))),
+      make("tr", {}, rowHead(label, 120),
         ...answer.cells.slice(i * width, (i + 1) * width).map(draw)));
-    return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of the answer" },
-      make("table", {}, make("thead", {}, make("tr", {}, corner, ...head)), make("tbody", {}, ...body)));
+    return scrolled("Table of the answer", [corner, ...head], body);
   }
 
   csv(answer) {
@@ -596,25 +595,22 @@ class Desk {
   }
 
   copy(words, what) {
-    const button = make("button", {
-      type: "button",
-      onclick: async () => {
-        try {
-          await navigator.clipboard.writeText(what());
-          button.textContent = "Copied";
-        } catch {
-          const area = make("textarea", { "aria-label": words, rows: 3 });
-          area.value = what();
-          button.after(area);
-          area.select();
-          button.textContent = "Copy what is marked";
-        }
-        setTimeout(() => {
-          button.textContent = words;
-        }, 2500);
-      },
-    }, words);
-    return button;
+    const found = button(words, async () => {
+      try {
+        await navigator.clipboard.writeText(what());
+        found.textContent = "Copied";
+      } catch {
+        const area = make("textarea", { "aria-label": words, rows: 3 });
+        area.value = what();
+        found.after(area);
+        area.select();
+        found.textContent = "Copy what is marked";
+      }
+      setTimeout(() => {
+        found.textContent = words;
+      }, 2500);
+    });
+    return found;
   }
 
   // -------------------------------------------------------------- columns
@@ -642,9 +638,9 @@ class Desk {
         table.append(make("table", {}, make("tbody", {}, ...rows)));
       });
       cards.append(make("div", { class: "card" }, make("figure", {},
-        make("h3", {}, make("span", { class: "cut" }, short(column.name, 300))),
+        make("h3", {}, cut(column.name, 300)),
         holder,
-        make("figcaption", {}, make("span", { class: "cut" }, short(column.caption, 300)))), table));
+        make("figcaption", {}, cut(column.caption, 300))), table));
       return draw;
     });
     const parts = [
@@ -655,8 +651,7 @@ class Desk {
     ];
     if (release.model !== null) {
       parts.push(make("div", { class: "row" },
-        make("button", { type: "button", onclick: () => download("rows.csv", csvOf(syntheticRows(release))) },
-          "Download synthetic rows as CSV"),
+        button("Download synthetic rows as CSV", () => download("rows.csv", csvOf(syntheticRows(release)))),
         make("span", { class: "soft" }, "Rows that look like the table, drawn from the release: none is a record.")));
     }
     document.getElementById("columns").replaceChildren(...parts);
@@ -706,8 +701,7 @@ class Desk {
     }
     if (next === null) question.where.delete(place);
     else question.where.set(place, { ...next, ...among });
-    this.drawConditions();
-    this.changed();
+    this.redraw();
   }
 
   drawCorrelations() {
@@ -722,38 +716,25 @@ class Desk {
     let words = "How two columns of numbers go together, from -1 to 1; 0 is not at all.";
     if (ends) words += ` Below each number is its interval at ${level}%: where it holds 0, the noise alone may be seen.`;
     if (of > names.length) words += ` The first ${names.length} of ${of} columns are shown.`;
-    const head = names.map((name) => make("th", { scope: "col" }, make("span", { class: "cut" }, short(name, 100))));
+    const head = names.map((name) => columnHead(name, 100));
     const rows = names.map((name, i) => {
       const cells = names.map((_, j) => {
         const value = values[i][j];
         const td = make("td", { class: "shaded" }, value === null ? "unknown" : value.toFixed(2));
         if (i === j) return td;
         const range = ends && ends[0][i][j] !== null;
-        if (range) td.append(make("span", { class: "soft" }, `${ends[0][i][j].toFixed(2)} to ${ends[1][i][j].toFixed(2)}`));
+        if (range) td.append(soft(`${ends[0][i][j].toFixed(2)} to ${ends[1][i][j].toFixed(2)}`, "span"));
         td.style.backgroundColor = `rgba(var(${value > 0 ? "--plus" : "--minus"}), ${(0.4 * Math.abs(value || 0)).toFixed(3)})`;
         return td;
       });
-      return make("tr", {}, make("th", { scope: "row" }, make("span", { class: "cut" }, short(name, 100))), ...cells);
+      return make("tr", {}, rowHead(name, 100), ...cells);
     });
     section.replaceChildren(
       make("h2", { id: "correlations-title" }, "Correlations"),
       make("p", {}, words),
-      make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of correlations" },
-        make("table", {}, make("thead", {}, make("tr", {}, make("td", {}), ...head)), make("tbody", {}, ...rows))),
+      scrolled("Table of correlations", [make("td", {}), ...head], rows),
     );
   }
-}
-
-function lastAtMost(values, x) {
-  let found = 0;
-  for (let i = 0; i < values.length; i += 1) if (values[i] <= x) found = i;
-  return found;
-}
-
-// The last bin that a range up to x needs.
-function lastBelow(column, x) {
-  for (let bin = 0; bin < column.bins; bin += 1) if (x <= column.high[bin]) return bin;
-  return column.bins - 1;
 }
 
 function download(name, words) {

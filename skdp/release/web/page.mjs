@@ -12,11 +12,9 @@ const zeros = (n) => new Float64Array(n);
 const ones = (n) => new Float64Array(n).fill(1);
 const product = (values) => values.reduce((a, b) => a * b, 1);
 
-function sumOf(values) {
-  let found = 0;
-  for (let i = 0; i < values.length; i += 1) found += values[i];
-  return found;
-}
+const sumOf = (values) => values.reduce((a, b) => a + b, 0);
+const same = (a, b) => a === b || a.every((each, i) => each === b[i]);
+const identity = (n) => Array.from({ length: n }, (_, i) => zeros(n).fill(1, i, i + 1));
 
 function dot(a, b) {
   let found = 0;
@@ -24,20 +22,9 @@ function dot(a, b) {
   return found;
 }
 
-function same(a, b) {
-  if (a === b) return true;
-  for (let i = 0; i < a.length; i += 1) if (a[i] !== b[i]) return false;
-  return true;
-}
-
-function* combinations(items, size, from = 0) {
-  if (size === 0) {
-    yield [];
-    return;
-  }
-  for (let i = from; i <= items.length - size; i += 1) {
-    for (const rest of combinations(items, size - 1, i + 1)) yield [items[i], ...rest];
-  }
+function combinations(items, size) {
+  if (size === 0) return [[]];
+  return items.flatMap((item, i) => combinations(items.slice(i + 1), size - 1).map((rest) => [item, ...rest]));
 }
 
 // Tables of several axes: numbers in C order, and a shape.
@@ -70,34 +57,14 @@ function along(matrix, cells, place) {
 }
 
 // The part of a table from some start to some stop on each axis.
-function block(cells, starts, stops) {
-  const shape = stops.map((stop, place) => Math.min(stop, cells.shape[place]) - starts[place]);
-  const found = table(shape);
-  const at = shape.map(() => 0);
-  for (let i = 0; i < found.data.length; i += 1) {
-    let from = 0;
-    for (let p = 0; p < shape.length; p += 1) from = from * cells.shape[p] + at[p] + starts[p];
-    found.data[i] = cells.data[from];
-    for (let p = shape.length - 1; p >= 0; p -= 1) {
-      at[p] += 1;
-      if (at[p] < shape[p]) break;
-      at[p] = 0;
-    }
-  }
-  return found;
-}
+const block = (cells, starts, stops) =>
+  cells.shape.reduce((found, n, p) => along(identity(n).slice(starts[p], stops[p]), found, p), cells);
 
-function outer(vectors) {
-  let found = Float64Array.of(1);
-  for (const vector of vectors) {
-    const next = zeros(found.length * vector.length);
-    for (let i = 0; i < found.length; i += 1) {
-      for (let j = 0; j < vector.length; j += 1) next[i * vector.length + j] = found[i] * vector[j];
-    }
-    found = next;
-  }
-  return found;
-}
+const outer = (vectors) =>
+  vectors.reduce((found, vector) => {
+    const column = Array.from(vector, (each) => [each]);
+    return along(column, table([found.length, 1], found), 1).data;
+  }, ones(1));
 
 const transposed = (rows) => rows[0].map((_, j) => rows.map((row) => row[j]));
 
@@ -191,28 +158,17 @@ class Column {
     if (this.counts.length > 65536) return;
     const basis = basisOf(ladder.sizes);
     const unit = this.codes === null ? ladder.units : this.codes.map((code) => ladder.units[code]);
-    const n = variances.length;
-    const asked = Array.from({ length: n }, (_, j) => Float64Array.from(unit, (each) => basis[each][j + 1]),
-    );
-    const spread = asked.map((vector) => this.covered(vector));
-    // The lower root of asked.T @ spread + diag(variances), and its inverse times spread.T.
-    const root = Array.from({ length: n }, () => zeros(n));
-    for (let i = 0; i < n; i += 1) {
-      for (let j = 0; j <= i; j += 1) {
-        let value = dot(asked[i], spread[j]) + (i === j ? variances[i] : 0);
-        for (let k = 0; k < j; k += 1) value -= root[i][k] * root[j][k];
-        root[i][j] = i === j ? Math.sqrt(value) : value / root[j][j];
-      }
-    }
+    // Each function measured, less what those before it tell of it.
     const lowered = [];
-    for (let i = 0; i < n; i += 1) {
-      const row = Float64Array.from(spread[i]);
-      for (let k = 0; k < i; k += 1) {
-        const factor = root[i][k];
-        for (let c = 0; c < row.length; c += 1) row[c] -= factor * lowered[k][c];
+    for (let i = 0; i < variances.length; i += 1) {
+      const asked = Float64Array.from(unit, (each) => basis[each][i + 1]);
+      const row = this.covered(asked);
+      for (const before of lowered) {
+        const factor = dot(asked, before);
+        for (let c = 0; c < row.length; c += 1) row[c] -= factor * before[c];
       }
-      for (let c = 0; c < row.length; c += 1) row[c] /= root[i][i];
-      lowered.push(row);
+      const length = Math.sqrt(dot(asked, row) + variances[i]);
+      lowered.push(row.map((each) => each / length));
     }
     const back = this.covered(ones(this.inside));
     const whole = sumOf(back);
@@ -293,16 +249,13 @@ const MOST_CUT = 2;
 const AFFINE = 1e-5;
 const MOST_DENSE = 1 << 20;
 
-class Cutter {
-  constructor(array) {
-    this.array = array;
-    this.at = 0;
-  }
-
-  take(n) {
-    this.at += n;
-    return this.array.subarray(this.at - n, this.at);
-  }
+// Gives an array part by part.
+function cutter(array) {
+  let at = 0;
+  return (n) => {
+    at += n;
+    return array.subarray(at - n, at);
+  };
 }
 
 // Weighted rows, and the coefficients of everything measured: see `ViewsModel`.
@@ -321,14 +274,14 @@ export class Model {
     this.names = new WeakMap();
     this.named = 0;
     this.possible = new Map();
-    const masks = new Cutter(arrays.possible || new Uint8Array(0));
+    const masks = cutter(arrays.possible || new Uint8Array(0));
     for (const axes of facts.possible) {
       const sizes = axes.map((axis) => shape[axis]);
-      this.possible.set(axes.join(), { axes, sizes, mask: masks.take(product(sizes)) });
+      this.possible.set(axes.join(), { axes, mask: table(sizes, masks(product(sizes))) });
     }
     const cut = {};
     for (const name of ["counts", "units", "finer", "finer_estimated", "margin_variances"]) {
-      cut[name] = new Cutter(arrays[name]);
+      cut[name] = cutter(arrays[name]);
     }
     this.columns = new Map();
     this.ladders = new Map();
@@ -336,31 +289,31 @@ export class Model {
       const size = shape[each.axis];
       const allowed = this.possible.get(`${each.axis}`);
       const codes = allowed
-        ? Array.from({ length: size }, (_, code) => code).filter((code) => allowed.mask[code]) : null;
-      const ladder = { units: cut.units.take(size), sizes: each.groups };
+        ? Array.from({ length: size }, (_, code) => code).filter((code) => allowed.mask.data[code]) : null;
+      const ladder = { units: cut.units(size), sizes: each.groups };
       ladder.n = ladder.sizes[ladder.sizes.length - 1];
       const n = Column.numberOfFiner(each.blocks);
       const column = new Column(
         each,
-        cut.counts.take(size),
-        cut.finer.take(n),
-        cut.finer_estimated.take(n),
+        cut.counts(size),
+        cut.finer(n),
+        cut.finer_estimated(n),
         codes,
       );
-      if (each.looks) column.join(ladder, cut.margin_variances.take(each.looks));
+      if (each.looks) column.join(ladder, cut.margin_variances(each.looks));
       this.columns.set(each.axis, column);
       this.ladders.set(each.axis, ladder);
     }
     this.looks = new Map();
     this.grids = new Map();
-    const values = new Cutter(arrays.look_values);
-    const precision = new Cutter(arrays.look_precision);
+    const values = cutter(arrays.look_values);
+    const precision = cutter(arrays.look_precision);
     for (const [axes, sizes, grid] of facts.looks) {
       const n = product(sizes);
-      const variances = precision.take(n).map((each) => (each > 0 ? 1 / each : 0));
+      const variances = precision(n).map((each) => (each > 0 ? 1 / each : 0));
       this.looks.set(axes.join(), {
         axes,
-        values: table(sizes, values.take(n)),
+        values: table(sizes, values(n)),
         variances: table(sizes, variances),
       });
       if (grid.length) this.grids.set(axes.join(), grid);
@@ -371,12 +324,12 @@ export class Model {
     this.sums = new Map();
     const parts = {};
     for (const name of ["values", "has_value", "missing", "sums", "n_missing"]) {
-      parts[name] = new Cutter(arrays[`sums_${name}`] || zeros(0));
+      parts[name] = cutter(arrays[`sums_${name}`] || zeros(0));
     }
     for (const [axis, by, ...variances] of facts.sums) {
       const each = { variances };
-      for (const name of ["values", "has_value", "missing"]) each[name] = parts[name].take(shape[axis]);
-      for (const name of ["sums", "n_missing"]) each[name] = parts[name].take(shape[by]);
+      for (const name of ["values", "has_value", "missing"]) each[name] = parts[name](shape[axis]);
+      for (const name of ["sums", "n_missing"]) each[name] = parts[name](shape[by]);
       this.sums.set(`${axis},${by}`, each);
     }
   }
@@ -404,9 +357,13 @@ export class Model {
   // The number that all weights of possible codes are, or weights that are 0 at other codes.
   inside(axis, vector) {
     const allowed = this.possible.get(`${axis}`);
-    const kept = allowed ? vector.filter((_, code) => allowed.mask[code]) : vector;
+    const kept = allowed ? vector.filter((_, code) => allowed.mask.data[code]) : vector;
     if (!this.columns.has(axis) || kept.every((each) => each === kept[0])) return { even: kept[0], masked: null };
-    return { masked: allowed ? vector.map((each, code) => (allowed.mask[code] ? each : 0)) : vector };
+    return { masked: allowed ? vector.map((each, code) => (allowed.mask.data[code] ? each : 0)) : vector };
+  }
+
+  chosen(vector) {
+    return this.remembered(vector, "chosen", () => vector.map((each) => (each === 0 ? 0 : 1)));
   }
 
   squared(vector) {
@@ -430,29 +387,19 @@ export class Model {
   }
 
   allowed(weights) {
-    for (const { axes, sizes, mask } of this.possible.values()) {
+    for (const { axes, mask } of this.possible.values()) {
       if (axes.length > 1 && axes.every((axis) => weights.has(axis))) {
-        const any = (place, at) => {
-          if (place === axes.length) return mask[at] !== 0;
-          const vector = weights.get(axes[place]);
-          for (let code = 0; code < sizes[place]; code += 1) {
-            if (vector[code] !== 0 && any(place + 1, at * sizes[place] + code)) return true;
-          }
-          return false;
-        };
-        if (!any(0, 0)) return false;
+        const [first, ...rest] = axes.map((axis) => this.chosen(weights.get(axis)));
+        const left = this.remembered(first, `allowed ${axes}`, () => along([first], mask, 0).data);
+        if (dot(rest.length > 1 ? outer(rest) : rest[0], left) === 0) return false;
       }
     }
     return true;
   }
 
   size(axis, axes) {
-    let found = 1;
-    for (const part of this.measured(axes)) {
-      const place = part.indexOf(axis);
-      if (place >= 0) found = Math.max(found, this.looks.get(part.join()).values.shape[place] + 1);
-    }
-    return found;
+    const parts = this.measured(axes).filter((part) => part.includes(axis));
+    return Math.max(1, ...parts.map((part) => this.looks.get(part.join()).values.shape[part.indexOf(axis)] + 1));
   }
 
   functions(axis, size) {
@@ -483,10 +430,9 @@ export class Model {
       const least = (1e-9 * Math.max(sumOf(mass), 1)) / mass.length;
       mass = mass.map((each) => each + least);
       const whole = this.sumsOf(axis, mass, size);
-      const filled = Array.from({ length: size }, (_, i) => {
-        const row = new Array(size).fill(0);
-        row[i] = whole[i] > 0 ? 1 : 0;
-        return row;
+      const filled = identity(size);
+      whole.forEach((each, i) => {
+        if (!(each > 0)) filled[i][i] = 0;
       });
       let full = whole.every((each) => each > 0);
       const levels = this.ladders.get(axis).sizes.filter((each) => each < size);
@@ -530,15 +476,24 @@ export class Model {
   // ------------------------------------------------------------ what rows get wrong
 
   rowCellsOf(axes, sizes) {
-    const cells = new Int32Array(this.masses.length);
+    const grouped = (axis, place) => [sizes[place], this.groups(axis, sizes[place])];
+    return table([...sizes], this.sumsOfRows(axes, grouped, this.masses).map((each) => this.total * each));
+  }
+
+  // Sums of masses of rows in each cell of some columns, of so many groups (null: of codes).
+  sumsOfRows(axes, grouped, masses) {
+    const cells = new Int32Array(masses.length);
+    let number = 1;
     axes.forEach((axis, place) => {
-      const group = this.groups(axis, sizes[place]);
+      const [size, group] = grouped(axis, place);
       const codes = this.rows[axis];
-      for (let row = 0; row < cells.length; row += 1) cells[row] = cells[row] * sizes[place] + group[codes[row]];
+      number *= size;
+      if (group === null) for (let row = 0; row < cells.length; row += 1) cells[row] = cells[row] * size + codes[row];
+      else for (let row = 0; row < cells.length; row += 1) cells[row] = cells[row] * size + group[codes[row]];
     });
-    const found = zeros(product(sizes));
-    for (let row = 0; row < cells.length; row += 1) found[cells[row]] += this.masses[row];
-    return table([...sizes], found.map((each) => this.total * each));
+    const found = zeros(number);
+    for (let row = 0; row < cells.length; row += 1) found[cells[row]] += masses[row];
+    return found;
   }
 
   away(axes) {
@@ -577,16 +532,10 @@ export class Model {
       const variances = block(look.variances, starts, stops).data;
       const values = block(look.values, starts, stops).data;
       const noise = sumOf(variances);
-      let energy = 0;
-      let known = 0;
-      values.forEach((each, i) => {
-        if (variances[i] > 0) {
-          energy += each * each;
-          known += 1;
-        }
-      });
+      const known = values.filter((_, i) => variances[i] > 0);
+      const energy = dot(known, known);
       const trust = energy > 0 ? Math.max(1 - noise / energy, 0) : 0;
-      const number = Math.max(known, 1);
+      const number = Math.max(known.length, 1);
       const away = block(this.away(axes), starts, stops).data;
       const found = Math.max(dot(away, away) - noise, 0) + TUNING.surprise * noise * Math.sqrt(2 / number);
       return [trust, ((1 - trust) ** 2 * found) / number];
@@ -603,12 +552,7 @@ export class Model {
   }
 
   rowCounts(axis) {
-    return this.cached(`rows ${axis}`, () => {
-      const found = zeros(this.shape[axis]);
-      const codes = this.rows[axis];
-      for (let row = 0; row < codes.length; row += 1) found[codes[row]] += this.masses[row];
-      return found;
-    });
+    return this.cached(`rows ${axis}`, () => this.added([axis], [], null));
   }
 
   columnResidual(axis) {
@@ -619,15 +563,9 @@ export class Model {
   }
 
   measured(axes) {
-    return this.cached(`measured ${axes}`, () => {
-      const found = [];
-      for (let order = 2; order <= axes.length; order += 1) {
-        for (const part of combinations(axes, order)) {
-          if (this.looks.has(part.join())) found.push(part);
-        }
-      }
-      return found;
-    });
+    return this.cached(`measured ${axes}`, () =>
+      [...axes.keys()].slice(1).flatMap((more) => combinations(axes, more + 1)).filter((part) => this.looks.has(part.join())),
+    );
   }
 
   // ------------------------------------------------------------ answers
@@ -758,23 +696,15 @@ export class Model {
   }
 
   added(kept, others, weights) {
-    const wide = kept.length === 2 ? this.shape[kept[1]] : 1;
-    const found = zeros(this.shape[kept[0]] * wide);
-    const first = this.rows[kept[0]];
-    const second = kept.length === 2 ? this.rows[kept[1]] : null;
     let masses = this.masses;
     for (const axis of others) {
       const codes = this.rows[axis];
       const vector = weights.get(axis);
-      const next = new Float64Array(masses.length);
+      const next = zeros(masses.length);
       for (let row = 0; row < next.length; row += 1) next[row] = masses[row] * vector[codes[row]];
       masses = next;
     }
-    if (second === null) for (let row = 0; row < masses.length; row += 1) found[first[row]] += masses[row];
-    else {
-      for (let row = 0; row < masses.length; row += 1) found[first[row] * wide + second[row]] += masses[row];
-    }
-    return found;
+    return this.sumsOfRows(kept, (axis) => [this.shape[axis], null], masses);
   }
 
   // ------------------------------------------------------------ errors
@@ -930,8 +860,7 @@ export class Model {
       found += this.cutCodes(axis, weights.get(axis), others);
     }
     if (axes.length > 2 && !this.looks.has(axes.join())) {
-      const thirds = axes.map((axis) => this.third(axis, whole, only(axes.filter((other) => other !== axis))),
-      );
+      const thirds = axes.map((axis) => this.third(axis, whole, only(axes.filter((other) => other !== axis))));
       found += TUNING.third * Math.min(...thirds);
     }
     return found;
@@ -989,25 +918,26 @@ export class Model {
         }
       });
       if (this.looks.has(pair.join())) {
-        const residual = this.residual(pair);
-        let scale = 1;
-        pair.forEach((axis, place) => {
-          scale *= sizes[place] / this.ladders.get(axis).n;
-        });
-        let hat = table([...sizes]);
-        const [rows, columns] = residual.shape;
-        for (let i = 0; i < Math.min(rows, sizes[0] - 1); i += 1) {
-          for (let j = 0; j < Math.min(columns, sizes[1] - 1); j += 1) {
-            hat.data[(i + 1) * sizes[1] + j + 1] = residual.data[i * columns + j] / Math.sqrt(scale);
-          }
-        }
-        pair.forEach((axis, place) => {
-          hat = along(this.functions(axis, sizes[place]), hat, place);
-        });
-        cells = table(cells.shape, cells.data.map((each, i) => each + hat.data[i]));
+        const scale = product(pair.map((axis, place) => sizes[place] / this.ladders.get(axis).n));
+        const told = this.cellsOf(pair, this.residual(pair), sizes, 1 / Math.sqrt(scale));
+        cells = table(cells.shape, cells.data.map((each, i) => each + told.data[i]));
       }
       return cells.data.map((each) => Math.max(each, 0));
     });
+  }
+
+  // Cells of a pair from coefficients of which no column is constant.
+  cellsOf(pair, { shape, data }, sizes, scale) {
+    let found = table([...sizes]);
+    for (let i = 0; i < Math.min(shape[0], sizes[0] - 1); i += 1) {
+      for (let j = 0; j < Math.min(shape[1], sizes[1] - 1); j += 1) {
+        found.data[(i + 1) * sizes[1] + j + 1] = data[i * shape[1] + j] * scale;
+      }
+    }
+    pair.forEach((axis, place) => {
+      found = along(this.functions(axis, sizes[place]), found, place);
+    });
+    return found;
   }
 
   cut(pair, weights) {
@@ -1055,26 +985,14 @@ export class Model {
     const stops = sizes.map((size) => size - 1);
     const values = block(look.values, [0, 0], stops);
     const variances = block(look.variances, [0, 0], stops).data;
-    let scale = 1;
-    pair.forEach((axis, place) => {
-      scale *= this.ladders.get(axis).n / sizes[place];
-    });
-    let pure = table([...sizes]);
-    const [rows, columns] = values.shape;
-    for (let i = 0; i < rows; i += 1) {
-      for (let j = 0; j < columns; j += 1) {
-        pure.data[(i + 1) * sizes[1] + j + 1] = values.data[i * columns + j] * Math.sqrt(scale);
-      }
-    }
+    const scale = product(pair.map((axis, place) => this.ladders.get(axis).n / sizes[place]));
+    const pure = this.cellsOf(pair, values, sizes, Math.sqrt(scale));
     const noise = (sumOf(variances) / variances.length) * scale;
     const margins = pair.map((axis, place) =>
       this.sumsOf(axis, this.columns.get(axis).counts, sizes[place]).map((each) =>
         Math.max(each, (0.02 * total) / sizes[place]),
       ),
     );
-    pair.forEach((axis, place) => {
-      pure = along(this.functions(axis, sizes[place]), pure, place);
-    });
     let told = 0;
     let chance = 0;
     let spread = 0;
@@ -1095,8 +1013,7 @@ export class Model {
       const pairs = [...this.looks.values()].map((look) => look.axes).filter((axes) => axes.length === 2);
       if (!pairs.length) return 1;
       const found = pairs.map((pair) => this.strength(pair)).sort((a, b) => a - b);
-      const half = found.length >> 1;
-      return found.length % 2 ? found[half] : (found[half - 1] + found[half]) / 2;
+      return (found[(found.length - 1) >> 1] + found[found.length >> 1]) / 2;
     });
   }
 }
@@ -1178,25 +1095,17 @@ export class Release {
 
   // What a question cannot have, in words, or null.
   refuse(question) {
+    const { kind } = question;
     const column = this.columns[question.column];
-    if (question.kind === "mean" || question.kind === "means") {
-      if (!column || !column.numbers) return "Choose a column of numbers.";
-    }
-    if (question.kind === "quantile" && !(column && column.quantile)) {
-      return "Choose a column whose values have an order.";
-    }
-    if (question.kind === "means" || question.kind === "cross") {
-      const by = this.by(question);
-      if (by.some((each) => !this.columns[each])) return "Choose the columns of the groups.";
-      if (new Set(by).size < by.length) return "Choose two different columns.";
-      if (question.kind === "means" && by[0] === question.column) {
-        return "Choose groups by another column than that of the mean.";
-      }
-      if (product(by.map((each) => this.groupsOf(each).length)) > MOST_CELLS) {
-        return `This table has more than ${english(MOST_CELLS)} cells. Ask for fewer, or use Python.`;
-      }
-    }
-    return null;
+    if ((kind === "mean" || kind === "means") && !column?.numbers) return "Choose a column of numbers.";
+    if (kind === "quantile" && !column?.quantile) return "Choose a column whose values have an order.";
+    if (kind !== "means" && kind !== "cross") return null;
+    const by = this.by(question);
+    if (by.some((each) => !this.columns[each])) return "Choose the columns of the groups.";
+    if (new Set(by).size < by.length) return "Choose two different columns.";
+    if (kind === "means" && by[0] === question.column) return "Choose groups by another column than that of the mean.";
+    if (product(by.map((each) => this.groupsOf(each).length)) <= MOST_CELLS) return null;
+    return `This table has more than ${english(MOST_CELLS)} cells. Ask for fewer, or use Python.`;
   }
 
   by(question) {
@@ -1244,20 +1153,16 @@ export class Release {
   // Weights of conditions; `more` multiplies weights of some columns.
   weights(conditions, more = []) {
     const found = new Map();
-    const each = [...conditions].map(([place, condition]) => [place, this.mask(place, condition)]);
-    for (const [place, mask] of [...each, ...more]) {
+    const masks = [...conditions].map(([place, condition]) => [place, this.mask(place, condition)]);
+    for (const [place, mask] of [...masks, ...more]) {
       const { axis } = this.columns[place];
       found.set(axis, this.times(found.get(axis), this.lifted(place, mask)));
     }
     return sorted(found);
   }
 
-  conditions(question, only = null) {
-    const found = new Map();
-    for (const [place, condition] of question.where) {
-      if (only === null || only(condition)) found.set(place, condition);
-    }
-    return found;
+  conditions(question, only = () => true) {
+    return new Map([...question.where].filter(([, condition]) => only(condition)));
   }
 
   // Conditions, and a value in a column.
@@ -1270,32 +1175,32 @@ export class Release {
   }
 
   answer(question) {
-    const { kind } = question;
-    const changing = { mean: [question.column], quantile: [question.column], cross: [question.rows, question.across] };
-    changing.means = [question.rows, question.column];
-    this.model.vary = (changing[kind] || []).map((place) => this.columns[place].axis);
-    if (kind === "share") return this.share(question);
-    if (kind === "mean") return this.mean(question);
-    if (kind === "quantile") return this.quantile(question);
-    if (kind === "cross" || kind === "means") return this.table(question);
-    return this.count(this.weights(this.conditions(question)), question.level);
+    const { kind, column, rows, across } = question;
+    const [changing, answer] = {
+      count: [[], this.count],
+      share: [[], this.share],
+      mean: [[column], this.mean],
+      quantile: [[column], this.quantile],
+      cross: [[rows, across], this.table],
+      means: [[rows, column], this.table],
+    }[kind];
+    this.model.vary = changing.map((place) => this.columns[place].axis);
+    return answer.call(this, question);
+  }
+
+  count(question) {
+    return this.counted(this.weights(this.conditions(question)), question.level);
   }
 
   reach(level) {
     return this.data.levels.find(([each]) => each === level)[1];
   }
 
-  count(weights, level) {
+  counted(weights, level) {
     const value = this.model.answer(weights);
     const { std, text } = this.model.error([weights], level);
     const reach = this.reach(level) * std;
-    return {
-      value,
-      std,
-      lower: Math.max(value - reach, 0),
-      upper: Math.max(value + reach, 0),
-      text,
-    };
+    return { value, std, lower: Math.max(value - reach, 0), upper: Math.max(value + reach, 0), text };
   }
 
   ratio(value, count, parts, bottom, bounds, level, reach = 0) {
@@ -1323,15 +1228,15 @@ export class Release {
     const both = this.model.answer(top);
     const share = count > 0 ? clip(both / count, 0, 1) : NaN;
     const at = Number.isNaN(share) ? 0 : share;
-    const differing = oneAxisLess(top, bottom, at);
-    const parts = differing ? [differing] : [top, this.scaled(bottom, -at)];
+    const axis = [...top.keys()].find((each) => !bottom.has(each) || !same(top.get(each), bottom.get(each)));
+    // In a column where the two differ: if there is no other, they are one product of weights.
+    const parts = [top, this.scaled(bottom, axis ?? [...bottom.keys(), 0][0], -at)];
     const found = this.ratio(share, count, parts, [bottom], [0, 1], question.level);
     found.text += found.known ? "" : NOTHING;
     return found;
   }
 
-  scaled(weights, factor) {
-    const axis = weights.size ? Math.min(...weights.keys()) : 0;
+  scaled(weights, axis, factor) {
     const vector = weights.get(axis) || ones(this.model.shape[axis]);
     return sorted(new Map(weights).set(axis, vector.map((each) => each * factor)));
   }
@@ -1424,7 +1329,7 @@ export class Release {
     const cells = [];
     const visit = (place, weights) => {
       if (place === by.length) {
-        if (!mean) cells.push(this.count(weights, question.level));
+        if (!mean) cells.push(this.counted(weights, question.level));
         else {
           const { range } = this.columns[question.column].numbers;
           cells.push(this.meanOf(weights, numbers, range, question.level));
@@ -1455,7 +1360,7 @@ export class Release {
     if (!model.columns.has(axis)) {
       counts = zeros(model.shape[axis]);
       const allowed = model.possible.get(`${axis}`);
-      counts[allowed ? allowed.mask.indexOf(1) : 0] = model.total;
+      counts[allowed ? allowed.mask.data.indexOf(1) : 0] = model.total;
     } else if (model.cells !== null) {
       counts = model.rowCounts(axis).map((each) => model.total * each);
     } else ({ counts } = model.columns.get(axis));
@@ -1559,30 +1464,13 @@ export class Release {
 }
 
 function held(balance, reach) {
-  let first = -1;
-  let last = -1;
-  for (let k = 0; k < balance.length; k += 1) {
-    const possible = balance[k] + reach[k] >= 0 && (k === 0 || balance[k - 1] - reach[k - 1] <= 0);
-    if (possible) {
-      if (first < 0) first = k;
-      last = k;
-    }
-  }
-  return first < 0 ? [0, balance.length - 1] : [first, last];
-}
-
-// `top - share * bottom` as one product, where the two differ in one column at most.
-function oneAxisLess(top, bottom, share) {
-  const axes = [...top.keys()].filter((axis) => !bottom.has(axis) || !same(top.get(axis), bottom.get(axis)));
-  if (axes.length !== 1) return null;
-  const [axis] = axes;
-  const below = bottom.get(axis);
-  const vector = top.get(axis).map((each, i) => each - share * (below ? below[i] : 1));
-  return sorted(new Map(bottom).set(axis, vector));
+  const possible = (k) => balance[k] + reach[k] >= 0 && (k === 0 || balance[k - 1] - reach[k - 1] <= 0);
+  const found = [...balance.keys()].filter(possible);
+  return found.length ? [found[0], found[found.length - 1]] : [0, balance.length - 1];
 }
 
 // The first place whose number is at least this.
-function firstAtLeast(values, wanted) {
+export function firstAtLeast(values, wanted) {
   let low = 0;
   let high = values.length;
   while (low < high) {
@@ -1887,27 +1775,17 @@ export function python(release, question) {
   const name = (place) => quoted(release.columns[place].name);
   const query = queryLiteral(release, release.conditions(question));
   const level = question.level === 95 ? "" : `, level=${question.level / 100}`;
-  const end = `return_interval=True${level})`;
-  switch (question.kind) {
-    case "share": {
-      const among = queryLiteral(release, release.conditions(question, (each) => each.among));
-      return `release.proportion(${query}, ${among}, ${end}`;
-    }
-    case "mean":
-      return `release.mean(${name(question.column)}, ${query}, ${end}`;
-    case "quantile":
-      return `release.quantile(${name(question.column)}, ${question.q}, ${query}, ${end}`;
-    case "cross": {
-      const bands = bandsLiteral(release, [question.rows, question.across]);
-      return `release.crosstab(${name(question.rows)}, ${name(question.across)}, ${query}, ${bands}${end}`;
-    }
-    case "means": {
-      const bands = bandsLiteral(release, [question.rows]);
-      return `release.aggregate(${name(question.rows)}, ${name(question.column)}, ${query}, ${bands}${end}`;
-    }
-    default:
-      return `release.count(${query}, ${end}`;
-  }
+  const bands = (by) => bandsLiteral(release, by);
+  const { column, rows, across } = question;
+  const call = {
+    count: () => `count(${query}, `,
+    share: () => `proportion(${query}, ${queryLiteral(release, release.conditions(question, (each) => each.among))}, `,
+    mean: () => `mean(${name(column)}, ${query}, `,
+    quantile: () => `quantile(${name(column)}, ${question.q}, ${query}, `,
+    cross: () => `crosstab(${name(rows)}, ${name(across)}, ${query}, ${bands([rows, across])}`,
+    means: () => `aggregate(${name(rows)}, ${name(column)}, ${query}, ${bands([rows])}`,
+  }[question.kind];
+  return `release.${call()}return_interval=True${level})`;
 }
 
 // A number in the digits that its error leaves.
@@ -1928,22 +1806,16 @@ export const short = (text, most = 60) => alone(text.length > most ? `${text.sli
 export function shown(release, question, cell) {
   const column = release.columns[question.column];
   const { kind } = question;
+  const each = (text) => [cell.value, cell.lower, cell.upper].map(text);
   if (kind === "quantile" && column.kind === "category") {
-    const label = (code) => (code === null ? "unknown" : column.labels[code]);
-    return [label(cell.value), label(cell.lower), label(cell.upper)];
+    return each((code) => (code === null ? "unknown" : column.labels[code]));
   }
-  if ((kind === "quantile" || kind === "mean" || kind === "means") && column.kind === "date") {
-    return [cell.value, cell.lower, cell.upper].map((each) => isoDay(each) || "unknown");
-  }
-  if (kind === "quantile" && column.integer) {
-    return [cell.value, cell.lower, cell.upper].map((each) => (Number.isFinite(each) ? digits(each) : "unknown"));
-  }
-  const scale = kind === "share" ? 100 : 1;
-  const unit = kind === "share" ? "%" : "";
+  if (["quantile", "mean", "means"].includes(kind) && column.kind === "date") return each((x) => isoDay(x) || "unknown");
+  if (kind === "quantile" && column.integer) return each((x) => (Number.isFinite(x) ? digits(x) : "unknown"));
+  const [scale, unit] = kind === "share" ? [100, "%"] : [1, ""];
   let error = Math.max(cell.upper - cell.value, cell.value - cell.lower) * scale;
   if (Number.isNaN(error)) error = (cell.upper - cell.lower) * scale;
-  const text = (x) => (Number.isFinite(x) ? rounded(x * scale, error) + unit : "unknown");
-  return [cell.value, cell.lower, cell.upper].map(text);
+  return each((x) => (Number.isFinite(x) ? rounded(x * scale, error) + unit : "unknown"));
 }
 
 function conditionWords(column, condition) {
