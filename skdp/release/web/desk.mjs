@@ -13,8 +13,7 @@ import {
 // An element with attributes, listeners (`onclick`) and children; texts are text nodes.
 function make(tag, attributes = {}, ...children) {
   const drawn = DRAWN.has(tag);
-  const found = drawn
-    ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  const found = drawn ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") found.addEventListener(name.slice(2), value);
     else if (value === true) found.setAttribute(name, "");
@@ -29,6 +28,7 @@ const WIDTH = 320;
 const LETTER = 6.2;
 
 const text = (x, y, words, more = {}) => make("text", { x, y, ...more }, words);
+const box = (kind, x, y, width, height, rx = 0) => make("rect", { class: kind, x, y, width, height, rx });
 const line = (kind, x1, y1, x2, y2) => make("line", { class: kind, x1, y1, x2, y2 });
 const titled = (group, words) => {
   group.prepend(Object.assign(document.createElementNS("http://www.w3.org/2000/svg", "title"), { textContent: words }));
@@ -90,36 +90,22 @@ function chart(column, pick, picked) {
         text(2, y + 13, short(label, Math.max(room, 4)), { class: "strong", "aria-hidden": "true" }),
         text(WIDTH - 2, y + 13, number, { "text-anchor": "end", "aria-hidden": "true" }),
       );
-      group.append(
-        make("rect", { class: "hit", x: 0, y: y + 1, width: WIDTH, height: 28, rx: 3 }),
-        make("rect", { class: "bar", x: 0, y: y + 18, width: middle * WIDTH, height: 8 }),
-      );
+      group.append(box("hit", 0, y + 1, WIDTH, 28, 3), box("bar", 0, y + 18, middle * WIDTH, 8));
       if (margin) group.append(line("band", low * WIDTH, y + 22, high * WIDTH, y + 22));
     } else {
       const at = (x) => base - (base - top) * x;
       const gap = Math.min(1, 0.1 * wide);
       group.append(
-        make("rect", { class: "hit", x: i * wide, y: top, width: wide, height: base - top }),
-        make("rect", {
-          class: "bar",
-          x: i * wide + gap,
-          y: at(middle),
-          width: wide - 2 * gap,
-          height: base - at(middle),
-        }),
+        box("hit", i * wide, top, wide, base - top),
+        box("bar", i * wide + gap, at(middle), wide - 2 * gap, base - at(middle)),
       );
       if (margin) group.append(line("band", (i + 0.5) * wide, at(low), (i + 0.5) * wide, at(high)));
     }
     groups.push(titled(group, `${short(label, 200)}: ${number}`));
   });
-  const found = make("svg", {
-    viewBox: `0 0 ${WIDTH} ${Math.max(height, 1)}`,
-    role: "group",
-    "aria-label": `Records by ${short(column.name, 200)}`,
-  });
-  if (!named) {
-    found.append(line("axis", 0, top, WIDTH, top), text(0, top - 5, english(Math.round(most))));
-  }
+  const label = `Records by ${short(column.name, 200)}`;
+  const found = make("svg", { viewBox: `0 0 ${WIDTH} ${Math.max(height, 1)}`, role: "group", "aria-label": label });
+  if (!named) found.append(line("axis", 0, top, WIDTH, top), text(0, top - 5, english(Math.round(most))));
   found.append(...groups, ...words);
   if (!named) {
     found.append(line("axis", 0, base, WIDTH, base));
@@ -226,28 +212,23 @@ class Desk {
     if (!window.location.hash.startsWith("#q=")) return false;
     try {
       const asked = JSON.parse(decodeURIComponent(window.location.hash.slice(3)));
-      const place = (each) => Number.isInteger(each) && each >= 0 && each < this.columns.length;
-      const where = new Map();
-      for (const [at, condition] of asked.where) {
+      const within = (each, n) => Number.isInteger(each) && each >= 0 && each < n;
+      const place = (each) => within(each, this.columns.length);
+      const fits = ([at, { codes, from, to }]) => {
         if (!place(at)) return false;
         const { size, bins } = this.columns[at];
-        const { codes, from, to, among } = condition;
-        const kept = among ? { among: true } : {};
-        if (Array.isArray(codes)) {
-          if (!codes.length || !codes.every((c) => Number.isInteger(c) && c >= 0 && c < size)) return false;
-          where.set(at, { codes, ...kept });
-        } else if (Number.isInteger(from) && from >= 0 && from <= to && to < bins) {
-          where.set(at, { from, to, ...kept });
-        } else return false;
-      }
+        if (codes) return codes.length > 0 && codes.every((code) => within(code, size));
+        return within(from, bins) && within(to, bins) && from <= to;
+      };
       const { kind, column, q, rows, across, level } = asked;
-      const fine =
-        KINDS_OF_QUESTIONS.some(([each]) => each === kind) &&
-        [column, rows, across].every(place) &&
-        q > 0 &&
-        q < 1 &&
-        this.release.data.levels.some(([each]) => each === level);
-      if (!fine) return false;
+      const known = KINDS_OF_QUESTIONS.some(([each]) => each === kind) && [column, rows, across].every(place);
+      const leveled = this.release.data.levels.some(([each]) => each === level);
+      if (!(known && leveled && q > 0 && q < 1 && asked.where.every(fits))) return false;
+      const where = new Map(
+        asked.where.map(([at, { codes, from, to, among }]) => [
+          at, { ...(codes ? { codes } : { from, to }), ...(among ? { among: true } : {}) },
+        ]),
+      );
       this.question = { kind, column, q, rows, across, level, where };
       return true;
     } catch {
@@ -260,22 +241,14 @@ class Desk {
     return `#q=${encodeURIComponent(JSON.stringify(asked))}`;
   }
 
-  // -------------------------------------------------------------- the question
-
   drawAsk() {
     const section = document.getElementById("ask");
     this.fields = make("div", { class: "fields" });
     this.conditions = make("div", {});
     this.answer = make("div", { class: "panel answer", role: "region", "aria-label": "Answer", "aria-live": "polite" });
-    section.replaceChildren(
-      make("h2", { id: "ask-title" }, "Ask"),
-      make(
-        "div",
-        { class: "asking" },
-        make("div", { class: "panel" }, this.fields, this.conditions),
-        this.answer,
-      ),
-    );
+    const panel = make("div", { class: "panel" }, this.fields, this.conditions);
+    const asking = make("div", { class: "asking" }, panel, this.answer);
+    section.replaceChildren(make("h2", { id: "ask-title" }, "Ask"), asking);
     this.drawFields();
     this.drawConditions();
   }
@@ -304,12 +277,11 @@ class Desk {
     const { question, release } = this;
     const active = document.activeElement && this.fields.contains(document.activeElement)
       ? [...this.fields.querySelectorAll("select, input")].indexOf(document.activeElement) : -1;
-    const fields = [
-      this.select("Question", KINDS_OF_QUESTIONS, question.kind, (kind) => {
-        this.set({ kind });
-        this.drawConditions();
-      }),
-    ];
+    const kinds = this.select("Question", KINDS_OF_QUESTIONS, question.kind, (kind) => {
+      this.set({ kind });
+      this.drawConditions();
+    });
+    const fields = [kinds];
     const grouped = (column) => column.kind !== "date" || column.unit || column.size <= MOST_GROUPS;
     if (question.kind === "mean" || question.kind === "means") {
       fields.push(this.columnSelect("Column", "column", (column) => column.numbers));
@@ -326,10 +298,8 @@ class Desk {
       fields.push(this.columnSelect("Rows", "rows", grouped), this.columnSelect("Across", "across", grouped));
     }
     if (question.kind === "means") fields.push(this.columnSelect("By", "rows", grouped));
-    fields.push(
-      this.select("Confidence", release.data.levels.map(([each]) => [each, `${each}%`]), question.level, (level) =>
-        this.set({ level: Number(level) })),
-    );
+    const levels = release.data.levels.map(([each]) => [each, `${each}%`]);
+    fields.push(this.select("Confidence", levels, question.level, (level) => this.set({ level: Number(level) })));
     this.fields.replaceChildren(...fields);
     if (active >= 0) this.fields.querySelectorAll("select, input")[active]?.focus();
   }
@@ -376,8 +346,7 @@ class Desk {
       this.changed();
     };
     const body = [];
-    const extras = [];
-    for (let code = column.kind === "category" ? 0 : column.bins; code < column.size; code += 1) extras.push(code);
+    const extras = [...Array(column.size).keys()].slice(column.kind === "category" ? 0 : column.bins);
     const chosen = new Set(condition.codes || []);
     const boxes = make("div", { class: "choices", role: "group", "aria-label": `Values of ${short(column.name, 100)}` });
     const fill = (wanted) => {
@@ -429,12 +398,8 @@ class Desk {
       this.redraw();
     };
     const remove = button("Remove", leave, { "aria-label": `Remove the condition on ${short(column.name, 100)}` });
-    return make(
-      "fieldset", { "data-place": place },
-      make("legend", {}, cut(column.name, 200)),
-      ...body,
-      make("div", { class: "row" }, remove),
-    );
+    const legend = make("legend", {}, cut(column.name, 200));
+    return make("fieldset", { "data-place": place }, legend, ...body, make("div", { class: "row" }, remove));
   }
 
   // From and to: ends of bins, so that what is asked is what was counted.
@@ -480,8 +445,6 @@ class Desk {
     const high = field("to", at.to === null ? null : column.high[at.to]);
     return make("div", {}, make("div", { class: "between" }, make("label", {}, "From", low), make("label", {}, "To", high)), told);
   }
-
-  // -------------------------------------------------------------- the answer
 
   changed(link = true) {
     if (link) {
@@ -539,12 +502,10 @@ class Desk {
     ];
     if (question.kind === "count" && answer.value < 0) {
       parts.push(soft("Noise may make a small count negative: read it as none, or few."));
-    }
-    if (question.kind === "count" && answer.value >= 0 && answer.lower === 0 && answer.upper > 0) {
+    } else if (question.kind === "count" && answer.lower === 0 && answer.upper > 0) {
       parts.push(soft("This cannot be told from zero: the noise is as large."));
     }
-    parts.push(make("blockquote", {}, words));
-    return parts;
+    return [...parts, make("blockquote", {}, words)];
   }
 
   drawTable(answer) {
@@ -561,9 +522,7 @@ class Desk {
       return td;
     };
     const [rows, across] = answer.groups;
-    const head = across
-      ? across.map(({ label }) => columnHead(label, 120))
-      : [make("th", { scope: "col" }, "Mean")];
+    const head = across ? across.map(({ label }) => columnHead(label, 120)) : [make("th", { scope: "col" }, "Mean")];
     const width = head.length;
     const corner = columnHead(release.columns[question.rows].name, 60);
     const body = rows.map(({ label }, i) =>
@@ -574,16 +533,13 @@ class Desk {
 
   csv(answer) {
     const { release, question } = this;
-    const value = (cell) => {
-      const column = release.columns[question.column];
-      const named = ["quantile", "mean", "means"].includes(question.kind) && column.kind !== "number";
-      const numbers = [cell.value, cell.lower, cell.upper];
-      return named && (column.kind === "date" || question.kind === "quantile")
-        ? shown(release, question, cell) : numbers.map((x) => (Number.isFinite(x) ? x : ""));
-    };
+    const { kind } = release.columns[question.column];
+    const named = question.kind === "quantile" ? kind !== "number" : question.kind.startsWith("mean") && kind === "date";
+    const value = (cell) => named ? shown(release, question, cell)
+      : [cell.value, cell.lower, cell.upper].map((x) => (Number.isFinite(x) ? x : ""));
     if (!answer.cells) {
-      return csvOf([["question", "value", "lower", "upper", "level"],
-        [python(release, question), ...value(answer), question.level / 100]]);
+      const row = [python(release, question), ...value(answer), question.level / 100];
+      return csvOf([["question", "value", "lower", "upper", "level"], row]);
     }
     const names = release.by(question).map((place) => release.columns[place].name);
     const [rows, across] = answer.groups;
@@ -612,8 +568,6 @@ class Desk {
     });
     return found;
   }
-
-  // -------------------------------------------------------------- columns
 
   drawColumns() {
     const { release } = this;
@@ -666,11 +620,9 @@ class Desk {
     const condition = this.question.where.get(place);
     if (!condition) return false;
     const codes = this.barCodes(place, i);
-    if (condition.codes) {
-      const chosen = new Set(condition.codes);
-      return codes.every((code) => chosen.has(code));
-    }
-    return codes.every((code) => condition.from <= code && code <= condition.to && code < this.columns[place].bins);
+    const chosen = condition.codes ? new Set(condition.codes) : null;
+    return codes.every((code) =>
+      chosen ? chosen.has(code) : condition.from <= code && code <= condition.to && code < this.columns[place].bins);
   }
 
   pick(place, i) {
@@ -692,12 +644,9 @@ class Desk {
       else if (condition.to === high) next = { from: condition.from, to: low - 1 };
       else next = { from: low, to: high };
     } else {
-      const chosen = new Set(condition?.codes || []);
-      for (const code of codes) {
-        if (on) chosen.delete(code);
-        else chosen.add(code);
-      }
-      if (chosen.size) next = { codes: [...chosen].sort((a, b) => a - b) };
+      const others = (condition?.codes || []).filter((code) => !codes.includes(code));
+      const chosen = on ? others : [...others, ...codes];
+      if (chosen.length) next = { codes: chosen.sort((a, b) => a - b) };
     }
     if (next === null) question.where.delete(place);
     else question.where.set(place, { ...next, ...among });
@@ -708,8 +657,7 @@ class Desk {
     const section = document.getElementById("correlations");
     const { correlations, level } = this.release.data;
     if (!correlations) {
-      section.remove();
-      document.querySelector('nav a[href="#correlations"]')?.remove();
+      [section, document.querySelector('nav a[href="#correlations"]')].forEach((each) => each?.remove());
       return;
     }
     const { names, of, values, ends } = correlations;
@@ -729,11 +677,9 @@ class Desk {
       });
       return make("tr", {}, rowHead(name, 100), ...cells);
     });
-    section.replaceChildren(
-      make("h2", { id: "correlations-title" }, "Correlations"),
-      make("p", {}, words),
-      scrolled("Table of correlations", [make("td", {}), ...head], rows),
-    );
+    const title = make("h2", { id: "correlations-title" }, "Correlations");
+    const held = scrolled("Table of correlations", [make("td", {}), ...head], rows);
+    section.replaceChildren(title, make("p", {}, words), held);
   }
 }
 

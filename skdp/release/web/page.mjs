@@ -1,8 +1,6 @@
 // The page of a release: reads the numbers that it holds, and answers questions about them.
-//
 // Everything here is computed from the release alone, which is post-processing: asking costs no
 // privacy, and no question leaves the page. What is called rows are synthetic rows of the release.
-//
 // It repeats `ViewsModel`, `ColumnEstimate` and the statistics of a `Synopsis` in Python, in the same
 // order and with the same names; tests/test_page.py compares the two. `desk.mjs` draws.
 
@@ -133,12 +131,6 @@ class Column {
     this.shares = null;
   }
 
-  static numberOfFiner(sizes) {
-    let found = 0;
-    for (let place = 2; place < sizes.length; place += 1) found += sizes[place - 1];
-    return found;
-  }
-
   scaleVariances() {
     return this.sizes.map((size, place) => {
       let precision = 0;
@@ -148,10 +140,6 @@ class Column {
       if (size === 1) precision += this.lattice / this.totalVariance;
       return zeros(this.sizes[Math.max(place - 1, 0)]).fill(1 / precision);
     });
-  }
-
-  of(weights) {
-    return this.codes === null ? weights : Float64Array.from(this.codes, (code) => weights[code]);
   }
 
   join(ladder, variances) {
@@ -171,18 +159,14 @@ class Column {
       lowered.push(row.map((each) => each / length));
     }
     const back = this.covered(ones(this.inside));
-    const whole = sumOf(back);
-    let squares = 0;
-    for (const row of lowered) squares += sumOf(row) ** 2;
-    const scale = Math.sqrt(squares) / whole;
+    const scale = Math.sqrt(sumOf(lowered.map((row) => sumOf(row) ** 2))) / sumOf(back);
     this.lowered = lowered;
     this.restored = back.map((each) => each * scale);
   }
 
   beyond() {
     if (this.shares === null) {
-      const outside = zeros(this.lattice);
-      outside.fill(1, this.inside);
+      const outside = zeros(this.lattice).fill(1, this.inside);
       const spread = this.spread(outside, [zeros(1), ...this.scales.slice(1)]);
       const all = dot(outside, spread);
       this.shares = spread.slice(0, this.inside).map((each) => -each / all);
@@ -197,8 +181,7 @@ class Column {
     const shares = this.beyond();
     padded.fill(dot(shares, weights), this.inside);
     const found = this.spread(padded, this.scales);
-    let rest = 0;
-    for (let i = this.inside; i < this.lattice; i += 1) rest += found[i];
+    const rest = sumOf(found.subarray(this.inside));
     return found.slice(0, this.inside).map((each, i) => each + shares[i] * rest);
   }
 
@@ -227,12 +210,10 @@ class Column {
 
   // The variance of a weighted sum of counts: of noise, and of details that were not believed.
   partsOfVariance(allWeights) {
-    const weights = this.of(allWeights);
+    const weights = this.codes === null ? allWeights : Float64Array.from(this.codes, (code) => allWeights[code]);
     let whole = dot(weights, this.covered(weights));
     if (this.lowered !== null) {
-      let taken = 0;
-      for (const row of this.lowered) taken += dot(row, weights) ** 2;
-      whole = whole - taken + dot(this.restored, weights) ** 2;
+      whole = whole - sumOf(this.lowered.map((row) => dot(row, weights) ** 2)) + dot(this.restored, weights) ** 2;
     }
     whole = Math.max(whole, 0);
     const padded = zeros(this.lattice);
@@ -259,7 +240,6 @@ function cutter(array) {
 }
 
 // Weighted rows, and the coefficients of everything measured: see `ViewsModel`.
-//
 // Weights are a Map from axis to a vector of codes, ascending.
 export class Model {
   constructor(facts, arrays, shape) {
@@ -279,27 +259,19 @@ export class Model {
       const sizes = axes.map((axis) => shape[axis]);
       this.possible.set(axes.join(), { axes, mask: table(sizes, masks(product(sizes))) });
     }
-    const cut = {};
-    for (const name of ["counts", "units", "finer", "finer_estimated", "margin_variances"]) {
-      cut[name] = cutter(arrays[name]);
-    }
+    const cutters = (names, before = "") =>
+      Object.fromEntries(names.map((name) => [name, cutter(arrays[before + name] || zeros(0))]));
+    const cut = cutters(["counts", "units", "finer", "finer_estimated", "margin_variances"]);
     this.columns = new Map();
     this.ladders = new Map();
     for (const each of facts.columns) {
       const size = shape[each.axis];
       const allowed = this.possible.get(`${each.axis}`);
-      const codes = allowed
-        ? Array.from({ length: size }, (_, code) => code).filter((code) => allowed.mask.data[code]) : null;
+      const codes = allowed ? [...Array(size).keys()].filter((code) => allowed.mask.data[code]) : null;
       const ladder = { units: cut.units(size), sizes: each.groups };
       ladder.n = ladder.sizes[ladder.sizes.length - 1];
-      const n = Column.numberOfFiner(each.blocks);
-      const column = new Column(
-        each,
-        cut.counts(size),
-        cut.finer(n),
-        cut.finer_estimated(n),
-        codes,
-      );
+      const n = sumOf(each.blocks.slice(1, -1));
+      const column = new Column(each, cut.counts(size), cut.finer(n), cut.finer_estimated(n), codes);
       if (each.looks) column.join(ladder, cut.margin_variances(each.looks));
       this.columns.set(each.axis, column);
       this.ladders.set(each.axis, ladder);
@@ -311,21 +283,14 @@ export class Model {
     for (const [axes, sizes, grid] of facts.looks) {
       const n = product(sizes);
       const variances = precision(n).map((each) => (each > 0 ? 1 / each : 0));
-      this.looks.set(axes.join(), {
-        axes,
-        values: table(sizes, values(n)),
-        variances: table(sizes, variances),
-      });
+      this.looks.set(axes.join(), { axes, values: table(sizes, values(n)), variances: table(sizes, variances) });
       if (grid.length) this.grids.set(axes.join(), grid);
     }
     const all = this.looks.get("");
     this.total = all.values.data[0];
     this.totalVariance = all.variances.data[0];
     this.sums = new Map();
-    const parts = {};
-    for (const name of ["values", "has_value", "missing", "sums", "n_missing"]) {
-      parts[name] = cutter(arrays[`sums_${name}`] || zeros(0));
-    }
+    const parts = cutters(["values", "has_value", "missing", "sums", "n_missing"], "sums_");
     for (const [axis, by, ...variances] of facts.sums) {
       const each = { variances };
       for (const name of ["values", "has_value", "missing"]) each[name] = parts[name](shape[axis]);
@@ -338,8 +303,6 @@ export class Model {
     if (!this.caches.has(key)) this.caches.set(key, make());
     return this.caches.get(key);
   }
-
-  // ------------------------------------------------------------ parts of a question
 
   part(weights) {
     let factor = 1;
@@ -473,8 +436,6 @@ export class Model {
     });
   }
 
-  // ------------------------------------------------------------ what rows get wrong
-
   rowCellsOf(axes, sizes) {
     const grouped = (axis, place) => [sizes[place], this.groups(axis, sizes[place])];
     return table([...sizes], this.sumsOfRows(axes, grouped, this.masses).map((each) => this.total * each));
@@ -510,8 +471,7 @@ export class Model {
       const rows = block(hat, sizes.map(() => 1), sizes);
       return table(
         look.values.shape,
-        look.values.data.map((each, i) => look.variances.data[i] > 0 ? each - rows.data[i] * scale : 0,
-        ),
+        look.values.data.map((each, i) => (look.variances.data[i] > 0 ? each - rows.data[i] * scale : 0)),
       );
     });
   }
@@ -564,11 +524,11 @@ export class Model {
 
   measured(axes) {
     return this.cached(`measured ${axes}`, () =>
-      [...axes.keys()].slice(1).flatMap((more) => combinations(axes, more + 1)).filter((part) => this.looks.has(part.join())),
+      [...axes.keys()]
+        .flatMap((more) => (more ? combinations(axes, more + 1) : []))
+        .filter((part) => this.looks.has(part.join())),
     );
   }
-
-  // ------------------------------------------------------------ answers
 
   answer(question) {
     const { factor, weights } = this.part(question);
@@ -606,30 +566,17 @@ export class Model {
     const average = (codes, of) => codes.reduce((a, c) => a + of[c], 0) / Math.max(codes.length, 1);
     const middle = average(inside, values);
     const level = average(inside, weights);
-    let square = 0;
-    let cross = 0;
-    let scale = 1e-300;
-    for (const code of inside) {
-      square += (values[code] - middle) ** 2;
-      cross += (values[code] - middle) * (weights[code] - level);
-      scale = Math.max(scale, Math.abs(values[code]));
-    }
+    const away = inside.map((code) => values[code] - middle);
+    const square = dot(away, away);
+    const cross = sumOf(inside.map((code, i) => away[i] * (weights[code] - level)));
     // Values that are all the same: of the many solutions the smallest.
-    let slope = square > 0 ? cross / square : 0;
-    let whole = level - slope * middle;
-    if (square === 0 && middle !== 0) {
-      whole = level / 2;
-      slope = level / 2 / middle;
-    }
+    const flat = square === 0 && middle !== 0;
+    const slope = flat ? level / 2 / middle : square > 0 ? cross / square : 0;
+    const whole = flat ? level / 2 : level - slope * middle;
     const none = average(at(missing), weights);
-    let away = 0;
-    let most = 0;
-    weights.forEach((each, code) => {
-      const told = has[code] * whole + values[code] * slope + missing[code] * none;
-      away = Math.max(away, Math.abs(told - each));
-      most = Math.max(most, Math.abs(each));
-    });
-    return { found: [whole, slope, none], fits: away <= AFFINE * most };
+    const off = weights.map((each, i) => has[i] * whole + values[i] * slope + missing[i] * none - each);
+    const most = (each) => each.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
+    return { found: [whole, slope, none], fits: most(off) <= AFFINE * most(weights) };
   }
 
   // Coefficients of weights in each column, their means, and products of the means of other columns.
@@ -706,8 +653,6 @@ export class Model {
     }
     return this.sumsOfRows(kept, (axis) => [this.shape[axis], null], masses);
   }
-
-  // ------------------------------------------------------------ errors
 
   // Standard deviation of a sum of answers, and what the interval is for.
   error(parts, level) {
@@ -887,13 +832,9 @@ export class Model {
     if (!(cut.length > 0 && cut.length <= MOST_CUT)) return 0;
     let found = 0;
     for (const code of cut) {
-      const near = [];
-      for (let c = Math.max(code - 1, 0); c < Math.min(code + 2, vector.length); c += 1) near.push(c);
-      const counts = near.map((c) => Math.max(this.countOf(axis, c, others), 0));
-      const inside = counts[code - near[0]];
-      const rough = Math.max(
-        ...counts.map((each) => Math.abs(each - inside) / Math.max(each + inside, 1e-300)),
-      );
+      const near = [code, code - 1, code + 1].filter((c) => c >= 0 && c < vector.length);
+      const [inside, ...around] = near.map((c) => Math.max(this.countOf(axis, c, others), 0));
+      const rough = Math.max(0, ...around.map((each) => Math.abs(each - inside) / Math.max(each + inside, 1e-300)));
       found += (rough * inside) ** 2 * vector[code] * (1 - vector[code]);
     }
     return found;
@@ -1127,8 +1068,7 @@ export class Release {
   codesOf(column, condition) {
     if (condition === null) return [...Array(column.size).keys()];
     if (condition.codes) return condition.codes;
-    const found = [];
-    for (let code = condition.from; code <= condition.to; code += 1) found.push(code);
+    const found = [...Array(column.bins).keys()].slice(condition.from, condition.to + 1);
     column.special.forEach((value, i) => {
       const inside = condition.below ? value < condition.below : value <= column.high[condition.to];
       if (inside && column.low[condition.from] <= value) found.push(column.bins + i);
@@ -1140,9 +1080,7 @@ export class Release {
   lifted(place, weights) {
     const { of } = this.columns[place];
     if (!of) return weights;
-    return this.model.remembered(weights, `lifted ${place}`, () =>
-      Float64Array.from(of, (code) => weights[code]),
-    );
+    return this.model.remembered(weights, `lifted ${place}`, () => Float64Array.from(of, (code) => weights[code]));
   }
 
   times(a, b) {
@@ -1206,11 +1144,9 @@ export class Release {
   ratio(value, count, parts, bottom, bounds, level, reach = 0) {
     const quantile = this.reach(level);
     const error = this.model.error(parts, level);
-    const below = quantile * this.model.error(bottom, level).std;
-    const sure = count - below;
+    const sure = count - quantile * this.model.error(bottom, level).std;
     const known = sure > 0 && Number.isFinite(value);
-    const wide = quantile * error.std;
-    const away = known ? wide / sure + reach : 0;
+    const away = known ? (quantile * error.std) / sure + reach : 0;
     return {
       value,
       std: Math.min(known ? error.std / count : Infinity, (bounds[1] - bounds[0]) / 2),
@@ -1292,8 +1228,6 @@ export class Release {
     return found;
   }
 
-  // ------------------------------------------------------------ groups
-
   // The groups of a column: its codes, or bands of about equally many bins.
   groupsOf(place) {
     const column = this.columns[place];
@@ -1323,24 +1257,19 @@ export class Release {
     const mean = question.kind === "means";
     const base = mean ? this.withValue(conditions, question.column) : this.weights(conditions);
     const numbers = mean ? this.numbers(question.column, conditions) : null;
+    const range = this.columns[question.column].numbers?.range;
     const vectors = by.map((place, i) =>
       groups[i].map(({ condition }) => this.lifted(place, this.mask(place, condition))),
     );
     const cells = [];
     const visit = (place, weights) => {
       if (place === by.length) {
-        if (!mean) cells.push(this.counted(weights, question.level));
-        else {
-          const { range } = this.columns[question.column].numbers;
-          cells.push(this.meanOf(weights, numbers, range, question.level));
-        }
+        cells.push(mean ? this.meanOf(weights, numbers, range, question.level) : this.counted(weights, question.level));
         return;
       }
       const { axis } = this.columns[by[place]];
       for (const only of vectors[place]) {
-        const next = new Map(weights);
-        next.set(axis, this.times(weights.get(axis), only));
-        visit(place + 1, sorted(next));
+        visit(place + 1, sorted(new Map(weights).set(axis, this.times(weights.get(axis), only))));
       }
     };
     visit(0, base);
@@ -1349,8 +1278,6 @@ export class Release {
     if (mean && cells.some((each) => each.reach)) text += BINS;
     return { cells, groups, text };
   }
-
-  // ------------------------------------------------------------ quantiles
 
   countsOf(place) {
     const column = this.columns[place];
@@ -1377,17 +1304,12 @@ export class Release {
     const column = this.columns[place];
     const share = question.q;
     const conditions = this.conditions(question);
-    let counts;
-    if (!conditions.size) counts = this.countsOf(place);
-    else {
-      const base = this.weights(conditions);
-      counts = Float64Array.from({ length: column.values }, (_, code) => {
-        const weights = new Map(base);
-        const only = this.lifted(place, this.mask(place, { codes: [code] }));
-        weights.set(column.axis, this.times(base.get(column.axis), only));
-        return this.model.answer(sorted(weights));
-      });
-    }
+    const base = this.weights(conditions);
+    const countOf = (_, code) => {
+      const only = this.lifted(place, this.mask(place, { codes: [code] }));
+      return this.model.answer(sorted(new Map(base).set(column.axis, this.times(base.get(column.axis), only))));
+    };
+    let counts = conditions.size ? Float64Array.from({ length: column.values }, countOf) : this.countsOf(place);
     counts = counts.subarray(0, column.values);
     const { order } = column.quantile;
     const rising = withoutNegatives(counts, order);
@@ -1415,11 +1337,10 @@ export class Release {
   balanceEnds(column, place, present, share, balance, rising, level) {
     const { order } = column.quantile;
     const n = order.length;
-    const below = zeros(n);
     let running = 0;
-    order.forEach((code, i) => {
+    const below = Float64Array.from(order, (code) => {
       running += rising[code];
-      below[i] = running;
+      return running;
     });
     const all = below[n - 1];
     const places = new Set();
@@ -1552,10 +1473,7 @@ const SCALES = {
     forward: (x) => Math.log1p(Math.max(x - origin, 0) / unit),
     inverse: (t) => origin + unit * Math.expm1(t),
   }),
-  sqrt: ({ origin }) => ({
-    forward: (x) => Math.sqrt(Math.max(x - origin, 0)),
-    inverse: (t) => origin + t * t,
-  }),
+  sqrt: ({ origin }) => ({ forward: (x) => Math.sqrt(Math.max(x - origin, 0)), inverse: (t) => origin + t * t }),
 };
 
 // The number of a bin below which a share of it lies: `Spread.values_at` and `Points.values_at`.
@@ -1610,17 +1528,13 @@ function bytesOf(base64) {
   return found;
 }
 
-async function inflated(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).arrayBuffer();
-}
-
 // The release of a page: its data as text, as Python wrote it.
 export async function read(text) {
   const data = JSON.parse(text);
   if (data.format !== "skdp page") throw new Error("This is not the data of a page.");
   if (data.version !== 1) throw new Error("A later version of skdp wrote this page.");
-  const buffer = await inflated(bytesOf(data.arrays.bytes));
+  const stream = new Blob([bytesOf(data.arrays.bytes)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const buffer = await new Response(stream).arrayBuffer();
   const arrays = {};
   let at = 0;
   for (const [name, kind, length] of data.arrays.manifest) {
@@ -1631,16 +1545,13 @@ export async function read(text) {
   }
   for (const column of data.columns) {
     const { numbers, quantile, contents } = column;
-    for (const [holder, names] of [
-      [column, ["of", "low", "high"]],
-      [numbers, ["mean", "reach"]],
-      [quantile, ["low", "high", "order"]],
-      [contents, ["edges", "firsts"]],
-    ]) {
-      for (const name of names) {
-        if (holder && typeof holder[name] === "string") holder[name] = arrays[holder[name]];
-      }
-    }
+    const named = (holder, names) => {
+      for (const name of names) if (typeof holder?.[name] === "string") holder[name] = arrays[holder[name]];
+    };
+    named(column, ["of", "low", "high"]);
+    named(numbers, ["mean", "reach"]);
+    named(quantile, ["low", "high", "order"]);
+    named(contents, ["edges", "firsts"]);
     if (contents) quantile.at = inBins(contents);
   }
   return new Release(data, data.model && new Model(data.model.facts, arrays, data.model.shape));
@@ -1660,8 +1571,7 @@ export function fingerprint(text) {
   padded.set(bytes);
   padded[bytes.length] = 128;
   const view = new DataView(padded.buffer);
-  view.setUint32(length - 8, Math.floor((bytes.length * 8) / 2 ** 32));
-  view.setUint32(length - 4, (bytes.length * 8) >>> 0);
+  view.setBigUint64(length - 8, BigInt(bytes.length * 8));
   const w = new Int32Array(64);
   for (let from = 0; from < length; from += 64) {
     for (let i = 0; i < 16; i += 1) w[i] = view.getInt32(from + 4 * i);
