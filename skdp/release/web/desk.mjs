@@ -385,8 +385,7 @@ class Desk {
       const box = make("input", {
         type: "checkbox", checked: condition.among,
         onchange: () => {
-          const now = { ...question.where.get(place) };
-          delete now.among;
+          const { among, ...now } = question.where.get(place);
           question.where.set(place, box.checked ? { ...now, among: true } : now);
           this.changed();
         },
@@ -432,8 +431,9 @@ class Desk {
         value: value === null ? "" : written(value),
         onchange: () => {
           const ends = [low.value, high.value].map((words) => (words === "" ? NaN : number(words)));
-          let from = Number.isNaN(ends[0]) ? 0 : Math.max(column.low.findLastIndex((low) => low <= ends[0]), 0);
-          let to = Number.isNaN(ends[1]) ? column.bins - 1 : Math.min(firstAtLeast(column.high.slice(0, column.bins), ends[1]), column.bins - 1);
+          const last = column.bins - 1;
+          let from = Math.max(column.low.findLastIndex((low) => low <= ends[0]), 0);
+          let to = Number.isNaN(ends[1]) ? last : firstAtLeast(column.high.slice(0, last), ends[1]);
           if (from > to) [from, to] = name === "from" ? [from, from] : [to, to];
           low.value = written(column.low[from]);
           high.value = written(column.high[to]);
@@ -443,16 +443,15 @@ class Desk {
       });
     const low = field("from", at.from === null ? null : column.low[at.from]);
     const high = field("to", at.to === null ? null : column.high[at.to]);
-    return make("div", {}, make("div", { class: "between" }, make("label", {}, "From", low), make("label", {}, "To", high)), told);
+    const both = [make("label", {}, "From", low), make("label", {}, "To", high)];
+    return make("div", {}, make("div", { class: "between" }, ...both), told);
   }
 
   changed(link = true) {
-    if (link) {
-      try {
-        window.history.replaceState(null, "", this.link());
-      } catch {
-        // A frame without an address has no links.
-      }
+    try {
+      if (link) window.history.replaceState(null, "", this.link());
+    } catch {
+      // A frame without an address has no links.
     }
     this.drawAnswer();
     this.cards?.forEach((draw) => draw());
@@ -478,8 +477,7 @@ class Desk {
     parts.push(
       make("details", {}, make("summary", {}, "What the interval covers"), soft(answer.text)),
       make("details", {}, make("summary", {}, "As Python"), make("pre", { tabindex: 0 }, code)),
-      make(
-        "div", { class: "row" },
+      make("div", { class: "row" },
         answer.cells ? null : this.copy("Copy the sentence", () => words),
         this.copy("Copy a link", () => window.location.href.split("#")[0] + this.link()),
         this.copy("Copy as Python", () => code),
@@ -493,12 +491,12 @@ class Desk {
     const { release, question } = this;
     const texts = shown(release, question, answer);
     const column = release.columns[question.column];
-    const bounds = question.kind === "share" ? [0, 1] : null;
     const category = question.kind === "quantile" && column.kind === "category";
+    const bounds = category ? [-0.5, column.values - 0.5] : question.kind === "share" ? [0, 1] : null;
     const parts = [
       make("p", { class: "value" }, cut(texts[0], 120)),
       make("p", {}, `${question.level}% interval: ${short(texts[1], 60)} to ${short(texts[2], 60)}`),
-      interval(answer, texts, category ? [-0.5, column.values - 0.5] : bounds),
+      interval(answer, texts, bounds),
     ];
     if (question.kind === "count" && answer.value < 0) {
       parts.push(soft("Noise may make a small count negative: read it as none, or few."));

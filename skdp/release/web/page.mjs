@@ -672,7 +672,7 @@ export class Model {
   }
 
   varianceOf(questions) {
-    let parts = merged(questions.map((each) => this.part(each)).filter((part) => part.factor));
+    const parts = merged(questions.map((each) => this.part(each)).filter((part) => part.factor));
     if (this.cells !== null && parts.some((part) => part.weights.size)) {
       const met = zeros(this.masses.length);
       for (const { factor, weights } of parts) {
@@ -696,9 +696,8 @@ export class Model {
     const single = new Map();
     const several = new Map();
     const [left, noiseOfSums] = this.withoutSums(parts);
-    parts = left;
     let estimated = 0;
-    for (const { factor, weights } of parts) {
+    for (const { factor, weights } of left) {
       const axes = [...weights.keys()];
       const { hats, mean, others } = this.projected(axes, weights);
       constant += factor * others([]);
@@ -814,9 +813,8 @@ export class Model {
   third(axis, whole, others) {
     const count = Math.max(this.counted(others), 1);
     const share = Math.min(whole / count, 1);
-    const strengths = [...others.keys()].map((other) =>
-      this.strength([Math.min(axis, other), Math.max(axis, other)]),
-    );
+    const pairs = [...others.keys()].map((other) => [Math.min(axis, other), Math.max(axis, other)]);
+    const strengths = pairs.map((pair) => this.strength(pair));
     return Math.max(...strengths) * count ** 2 * share * (1 - share);
   }
 
@@ -1031,7 +1029,6 @@ export class Release {
     this.data = data;
     this.columns = data.columns;
     this.model = model;
-    this.masks = new Map();
   }
 
   // What a question cannot have, in words, or null.
@@ -1055,14 +1052,12 @@ export class Release {
 
   // Which codes of a column a condition covers, as weights.
   mask(place, condition) {
-    const key = `${place} ${JSON.stringify(condition)}`;
-    if (!this.masks.has(key)) {
+    return this.model.cached(`mask ${place} ${JSON.stringify(condition)}`, () => {
       const column = this.columns[place];
       const found = zeros(column.size);
       for (const code of this.codesOf(column, condition)) found[code] = 1;
-      this.masks.set(key, found);
-    }
-    return this.masks.get(key);
+      return found;
+    });
   }
 
   codesOf(column, condition) {
@@ -1106,9 +1101,7 @@ export class Release {
   // Conditions, and a value in a column.
   withValue(conditions, place) {
     const column = this.columns[place];
-    const present = this.model.remembered(this.mask(place, null), "present", () =>
-      ones(column.size).map((_, code) => (code < column.values ? 1 : 0)),
-    );
+    const present = this.model.cached(`present ${place}`, () => zeros(column.size).fill(1, 0, column.values));
     return this.weights(conditions, [[place, present]]);
   }
 
@@ -1231,19 +1224,15 @@ export class Release {
   // The groups of a column: its codes, or bands of about equally many bins.
   groupsOf(place) {
     const column = this.columns[place];
-    if (column.groups) return column.groups;
-    let found = [];
     if (column.kind === "category" || column.size <= MOST_GROUPS) {
-      found = column.labels.map((label, code) => ({ label, condition: { codes: [code] } }));
-    } else {
-      const width = Math.ceil(column.bins / BANDS);
-      for (let from = 0; from < column.bins; from += width) {
-        const to = Math.min(from + width, column.bins) - 1;
-        found.push({ label: spanLabel(column, from, to), condition: { from, to, below: nextOf(column, to) }, band: true });
-      }
+      return column.labels.map((label, code) => ({ label, condition: { codes: [code] } }));
     }
-    column.groups = found;
-    return found;
+    const width = Math.ceil(column.bins / BANDS);
+    return Array.from({ length: Math.ceil(column.bins / width) }, (_, band) => {
+      const from = band * width;
+      const to = Math.min(from + width, column.bins) - 1;
+      return { label: spanLabel(column, from, to), condition: { from, to, below: nextOf(column, to) }, band: true };
+    });
   }
 
   banded(place) {
@@ -1417,10 +1406,7 @@ function withoutNegatives(counts, order) {
       levels.splice(-2, 2, [(before * others + value * weight) / (others + weight), others + weight]);
     }
   }
-  const rising = [];
-  for (const [value, weight] of levels) {
-    for (let i = 0; i < weight; i += 1) rising.push(Math.max(value, 0));
-  }
+  const rising = levels.flatMap(([value, weight]) => Array(weight).fill(Math.max(value, 0)));
   if (!(rising[rising.length - 1] > 0)) return counts.map((each) => Math.max(each, 0));
   const found = zeros(counts.length);
   order.forEach((code, i) => {
@@ -1660,23 +1646,20 @@ function conditionLiteral(column, condition) {
 }
 
 function queryLiteral(release, conditions) {
-  const each = [...conditions].map(
-    ([place, condition]) =>
-      `${quoted(release.columns[place].name)}: ${conditionLiteral(release.columns[place], condition)}`,
-  );
+  const each = [...conditions].map(([place, condition]) => {
+    const column = release.columns[place];
+    return `${quoted(column.name)}: ${conditionLiteral(column, condition)}`;
+  });
   return each.length ? `{${each.join(", ")}}` : "None";
 }
 
 function bandsLiteral(release, by) {
-  const each = by
-    .filter((place) => release.banded(place))
-    .map((place) => {
-      const column = release.columns[place];
-      const groups = release.groupsOf(place);
-      const edges = groups.map(({ condition }) => column.low[condition.from]);
-      edges.push(groups[groups.length - 1].condition.below);
-      return `${quoted(column.name)}: [${edges.map((edge) => literal(column, edge)).join(", ")}]`;
-    });
+  const each = by.filter((place) => release.banded(place)).map((place) => {
+    const column = release.columns[place];
+    const groups = release.groupsOf(place).map(({ condition }) => condition);
+    const edges = [...groups.map(({ from }) => column.low[from]), groups[groups.length - 1].below];
+    return `${quoted(column.name)}: [${edges.map((edge) => literal(column, edge)).join(", ")}]`;
+  });
   return each.length ? `bands={${each.join(", ")}}, right=False, ` : "";
 }
 
@@ -1795,7 +1778,9 @@ export function syntheticRows(release, random = Math.random) {
         const code = column.of ? column.of[base] : base;
         if (code >= column.values) return "";
         if (column.kind === "category") return column.labels[code];
-        if (code >= column.bins) return column.unit ? isoDay(column.special[code - column.bins]) : column.kind === "date" ? column.labels[code] : column.special[code - column.bins];
+        const special = column.special[code - column.bins];
+        if (code >= column.bins && column.unit) return isoDay(special);
+        if (code >= column.bins) return column.kind === "date" ? column.labels[code] : special;
         if (!column.contents) return column.texts[code][0];
         const value = column.quantile.at(code, random());
         return column.kind === "date" ? isoDay(value) : value;
