@@ -224,11 +224,9 @@ class Desk {
       const known = KINDS_OF_QUESTIONS.some(([each]) => each === kind) && [column, rows, across].every(place);
       const leveled = this.release.data.levels.some(([each]) => each === level);
       if (!(known && leveled && q > 0 && q < 1 && asked.where.every(fits))) return false;
-      const where = new Map(
-        asked.where.map(([at, { codes, from, to, among }]) => [
-          at, { ...(codes ? { codes } : { from, to }), ...(among ? { among: true } : {}) },
-        ]),
-      );
+      const kept = ({ codes, from, to, among }) =>
+        ({ ...(codes ? { codes } : { from, to }), ...(among ? { among: true } : {}) });
+      const where = new Map(asked.where.map(([at, condition]) => [at, kept(condition)]));
       this.question = { kind, column, q, rows, across, level, where };
       return true;
     } catch {

@@ -325,10 +325,6 @@ export class Model {
     return { masked: allowed ? vector.map((each, code) => (allowed.mask.data[code] ? each : 0)) : vector };
   }
 
-  chosen(vector) {
-    return this.remembered(vector, "chosen", () => vector.map((each) => (each === 0 ? 0 : 1)));
-  }
-
   squared(vector) {
     return this.remembered(vector, "squared", () =>
       vector.every((each) => each === 0 || each === 1) ? vector : vector.map((each) => each * each),
@@ -352,17 +348,13 @@ export class Model {
   allowed(weights) {
     for (const { axes, mask } of this.possible.values()) {
       if (axes.length > 1 && axes.every((axis) => weights.has(axis))) {
-        const [first, ...rest] = axes.map((axis) => this.chosen(weights.get(axis)));
+        const [first, ...rest] = axes.map((axis) => this.remembered(weights.get(axis), "chosen", () =>
+          weights.get(axis).map((each) => (each === 0 ? 0 : 1))));
         const left = this.remembered(first, `allowed ${axes}`, () => along([first], mask, 0).data);
         if (dot(rest.length > 1 ? outer(rest) : rest[0], left) === 0) return false;
       }
     }
     return true;
-  }
-
-  size(axis, axes) {
-    const parts = this.measured(axes).filter((part) => part.includes(axis));
-    return Math.max(1, ...parts.map((part) => this.looks.get(part.join()).values.shape[part.indexOf(axis)] + 1));
   }
 
   functions(axis, size) {
@@ -516,10 +508,9 @@ export class Model {
   }
 
   columnResidual(axis) {
-    return this.cached(`column ${axis}`, () => {
-      const rows = this.rowCounts(axis);
-      return this.columns.get(axis).counts.map((each, code) => each - this.total * rows[code]);
-    });
+    const rows = this.rowCounts(axis);
+    const { counts } = this.columns.get(axis);
+    return this.cached(`column ${axis}`, () => counts.map((each, code) => each - this.total * rows[code]));
   }
 
   measured(axes) {
@@ -532,8 +523,7 @@ export class Model {
 
   answer(question) {
     const { factor, weights } = this.part(question);
-    if (!factor) return 0;
-    return factor * this.answered([...weights.keys()], weights);
+    return factor ? factor * this.answered([...weights.keys()], weights) : 0;
   }
 
   answered(axes, weights) {
@@ -599,7 +589,9 @@ export class Model {
   }
 
   sizesOf(axes) {
-    return this.cached(`sizes ${axes}`, () => new Map(axes.map((axis) => [axis, this.size(axis, axes)])));
+    const sizeIn = (axis, part) => 1 + (this.looks.get(part.join()).values.shape[part.indexOf(axis)] || 0);
+    const size = (axis) => Math.max(1, ...this.measured(axes).map((part) => sizeIn(axis, part)));
+    return this.cached(`sizes ${axes}`, () => new Map(axes.map((axis) => [axis, size(axis)])));
   }
 
   corrections(axes, weights) {
@@ -707,7 +699,7 @@ export class Model {
       }
       for (const part of this.measured(axes)) {
         const term = { scale: factor * others(part), hats: part.map((axis) => hats.get(axis)) };
-        several.set(part, [...(several.get(part) || []), term]);
+        several.set(part.join(), [...(several.get(part.join()) || []), term]);
       }
       estimated += Math.sqrt(this.unmeasured(axes, weights)) * Math.abs(factor);
     }
@@ -719,7 +711,7 @@ export class Model {
       lacking += hidden;
     }
     for (const [part, terms] of several) {
-      const [trust, each] = this.trust(part);
+      const [trust, each] = this.trust(this.looks.get(part).axes);
       const [weighted, squares] = this.varianceOfLook(part, terms);
       noise += trust ** 2 * weighted;
       lacking += each * squares;
@@ -740,7 +732,7 @@ export class Model {
   }
 
   varianceOfLook(part, terms) {
-    const { variances } = this.looks.get(part.join());
+    const { variances } = this.looks.get(part);
     if (terms.length > 1) {
       const inside = (hat, place) => hat.subarray(1, 1 + variances.shape[place]);
       const told = added(terms, ({ hats }) => outer(hats.map(inside))).map((each) => each * each);
@@ -1157,9 +1149,10 @@ export class Release {
     const both = this.model.answer(top);
     const share = count > 0 ? clip(both / count, 0, 1) : NaN;
     const at = Number.isNaN(share) ? 0 : share;
-    const axis = [...top.keys()].find((each) => !bottom.has(each) || !same(top.get(each), bottom.get(each)));
-    // In a column where the two differ: if there is no other, they are one product of weights.
-    const parts = [top, this.scaled(bottom, axis ?? [...bottom.keys(), 0][0], -at)];
+    const differing = [...top.keys()].filter((each) => !bottom.has(each) || !same(top.get(each), bottom.get(each)));
+    // Scaled in the one column where they differ, they are one product of weights.
+    const axis = differing.length === 1 ? differing[0] : [...bottom.keys(), 0][0];
+    const parts = [top, this.scaled(bottom, axis, -at)];
     const found = this.ratio(share, count, parts, [bottom], [0, 1], question.level);
     found.text += found.known ? "" : NOTHING;
     return found;
@@ -1178,17 +1171,18 @@ export class Release {
       this.model.remembered(held, `within ${place} ${this.model.idOf(values)}`, () =>
         values.map((each, code) => (held[code] > 0 ? each : 0)),
       );
-    return { axis: column.axis, mean: within(column.numbers.mean), reach: within(column.numbers.reach) };
+    const { mean, reach, range } = column.numbers;
+    return { axis: column.axis, mean: within(mean), reach: within(reach), range };
   }
 
-  meanOf(weights, numbers, range, level) {
+  meanOf(weights, numbers, level) {
     const times = (vector) => {
       const found = new Map(weights);
       found.set(numbers.axis, this.times(weights.get(numbers.axis), vector));
       return found;
     };
     const count = this.model.answer(weights);
-    const value = count > 0 ? clip(this.model.answer(times(numbers.mean)) / count, ...range) : NaN;
+    const value = count > 0 ? clip(this.model.answer(times(numbers.mean)) / count, ...numbers.range) : NaN;
     const middle = Number.isNaN(value) ? 0 : value;
     const centred = new Map(weights);
     const held = weights.get(numbers.axis);
@@ -1206,17 +1200,14 @@ export class Release {
         high = Math.max(high, each + numbers.reach[i]);
       }
     });
-    const found = this.ratio(value, count, [centred], [weights], [low, high], level, reach);
-    found.reach = reach;
-    return found;
+    return { ...this.ratio(value, count, [centred], [weights], [low, high], level, reach), reach };
   }
 
   mean(question) {
     const conditions = this.conditions(question);
     const weights = this.withValue(conditions, question.column);
     const numbers = this.numbers(question.column, conditions);
-    const { range } = this.columns[question.column].numbers;
-    const found = this.meanOf(weights, numbers, range, question.level);
+    const found = this.meanOf(weights, numbers, question.level);
     found.text += (found.known ? "" : NOTHING) + (found.reach ? BINS : "");
     return found;
   }
@@ -1246,14 +1237,12 @@ export class Release {
     const mean = question.kind === "means";
     const base = mean ? this.withValue(conditions, question.column) : this.weights(conditions);
     const numbers = mean ? this.numbers(question.column, conditions) : null;
-    const range = this.columns[question.column].numbers?.range;
-    const vectors = by.map((place, i) =>
-      groups[i].map(({ condition }) => this.lifted(place, this.mask(place, condition))),
-    );
+    const vectorOf = (place, { condition }) => this.lifted(place, this.mask(place, condition));
+    const vectors = by.map((place, i) => groups[i].map((group) => vectorOf(place, group)));
     const cells = [];
     const visit = (place, weights) => {
       if (place === by.length) {
-        cells.push(mean ? this.meanOf(weights, numbers, range, question.level) : this.counted(weights, question.level));
+        cells.push(mean ? this.meanOf(weights, numbers, question.level) : this.counted(weights, question.level));
         return;
       }
       const { axis } = this.columns[by[place]];
@@ -1628,10 +1617,8 @@ export const isoDay = (days) => {
 
 function codeLiteral(column, code) {
   if (code >= column.values) return "None";
-  if (column.kind !== "category") {
-    return column.texts && !column.unit
-      ? quoted(column.labels[code]) : literal(column, column.special[code - column.bins]);
-  }
+  const named = column.kind === "category" || (column.texts && !column.unit);
+  if (!named) return literal(column, column.special[code - column.bins]);
   return column.literals ? column.literals[code] : quoted(column.labels[code]);
 }
 
