@@ -4,7 +4,7 @@
 // in a page, without these lines of import.
 
 import {
-  MOST_GROUPS, clip, csvOf, fingerprint, inWords, isoDay, python, quoted, read, short, shown,
+  MOST_GROUPS, clip, csvOf, english, fingerprint, firstAtLeast, inWords, isoDay, python, quoted, read, short, shown,
   spanLabel, syntheticRows,
 } from "./page.mjs";
 
@@ -13,8 +13,7 @@ import {
 // An element with attributes, listeners (`onclick`) and children; texts are text nodes.
 function make(tag, attributes = {}, ...children) {
   const drawn = DRAWN.has(tag);
-  const found = drawn
-    ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  const found = drawn ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") found.addEventListener(name.slice(2), value);
     else if (value === true) found.setAttribute(name, "");
@@ -29,14 +28,24 @@ const WIDTH = 320;
 const LETTER = 6.2;
 
 const text = (x, y, words, more = {}) => make("text", { x, y, ...more }, words);
+const box = (kind, x, y, width, height, rx = 0) => make("rect", { class: kind, x, y, width, height, rx });
 const line = (kind, x1, y1, x2, y2) => make("line", { class: kind, x1, y1, x2, y2 });
 const titled = (group, words) => {
   group.prepend(Object.assign(document.createElementNS("http://www.w3.org/2000/svg", "title"), { textContent: words }));
   return group;
 };
 
+const soft = (words, tag = "p") => make(tag, { class: "soft" }, words);
+const cut = (words, most) => make("span", { class: "cut" }, short(words, most));
+const button = (words, onclick, more = {}) => make("button", { type: "button", onclick, ...more }, words);
+const columnHead = (words, most) => make("th", { scope: "col" }, cut(words, most));
+const rowHead = (words, most) => make("th", { scope: "row" }, cut(words, most));
+const scrolled = (label, head, rows) =>
+  make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
+    make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)));
+
 const withMargin = (count, margin) =>
-  `${Math.round(count).toLocaleString("en")}${margin === null ? "" : ` ± ${Math.round(margin).toLocaleString("en")}`}`;
+  english(Math.round(count)) + (margin === null ? "" : ` ± ${english(Math.round(margin))}`);
 
 // The bars of a column; `pick` is told which bar was chosen, `picked` says which are.
 function chart(column, pick, picked) {
@@ -81,36 +90,22 @@ function chart(column, pick, picked) {
         text(2, y + 13, short(label, Math.max(room, 4)), { class: "strong", "aria-hidden": "true" }),
         text(WIDTH - 2, y + 13, number, { "text-anchor": "end", "aria-hidden": "true" }),
       );
-      group.append(
-        make("rect", { class: "hit", x: 0, y: y + 1, width: WIDTH, height: 28, rx: 3 }),
-        make("rect", { class: "bar", x: 0, y: y + 18, width: middle * WIDTH, height: 8 }),
-      );
+      group.append(box("hit", 0, y + 1, WIDTH, 28, 3), box("bar", 0, y + 18, middle * WIDTH, 8));
       if (margin) group.append(line("band", low * WIDTH, y + 22, high * WIDTH, y + 22));
     } else {
       const at = (x) => base - (base - top) * x;
       const gap = Math.min(1, 0.1 * wide);
       group.append(
-        make("rect", { class: "hit", x: i * wide, y: top, width: wide, height: base - top }),
-        make("rect", {
-          class: "bar",
-          x: i * wide + gap,
-          y: at(middle),
-          width: wide - 2 * gap,
-          height: base - at(middle),
-        }),
+        box("hit", i * wide, top, wide, base - top),
+        box("bar", i * wide + gap, at(middle), wide - 2 * gap, base - at(middle)),
       );
       if (margin) group.append(line("band", (i + 0.5) * wide, at(low), (i + 0.5) * wide, at(high)));
     }
     groups.push(titled(group, `${short(label, 200)}: ${number}`));
   });
-  const found = make("svg", {
-    viewBox: `0 0 ${WIDTH} ${Math.max(height, 1)}`,
-    role: "group",
-    "aria-label": `Records by ${short(column.name, 200)}`,
-  });
-  if (!named) {
-    found.append(line("axis", 0, top, WIDTH, top), text(0, top - 5, Math.round(most).toLocaleString("en")));
-  }
+  const label = `Records by ${short(column.name, 200)}`;
+  const found = make("svg", { viewBox: `0 0 ${WIDTH} ${Math.max(height, 1)}`, role: "group", "aria-label": label });
+  if (!named) found.append(line("axis", 0, top, WIDTH, top), text(0, top - 5, english(Math.round(most))));
   found.append(...groups, ...words);
   if (!named) {
     found.append(line("axis", 0, base, WIDTH, base));
@@ -217,28 +212,21 @@ class Desk {
     if (!window.location.hash.startsWith("#q=")) return false;
     try {
       const asked = JSON.parse(decodeURIComponent(window.location.hash.slice(3)));
-      const place = (each) => Number.isInteger(each) && each >= 0 && each < this.columns.length;
-      const where = new Map();
-      for (const [at, condition] of asked.where) {
+      const within = (each, n) => Number.isInteger(each) && each >= 0 && each < n;
+      const place = (each) => within(each, this.columns.length);
+      const fits = ([at, { codes, from, to }]) => {
         if (!place(at)) return false;
         const { size, bins } = this.columns[at];
-        const { codes, from, to, among } = condition;
-        const kept = among ? { among: true } : {};
-        if (Array.isArray(codes)) {
-          if (!codes.length || !codes.every((c) => Number.isInteger(c) && c >= 0 && c < size)) return false;
-          where.set(at, { codes, ...kept });
-        } else if (Number.isInteger(from) && from >= 0 && from <= to && to < bins) {
-          where.set(at, { from, to, ...kept });
-        } else return false;
-      }
+        if (codes) return codes.length > 0 && codes.every((code) => within(code, size));
+        return within(from, bins) && within(to, bins) && from <= to;
+      };
       const { kind, column, q, rows, across, level } = asked;
-      const fine =
-        KINDS_OF_QUESTIONS.some(([each]) => each === kind) &&
-        [column, rows, across].every(place) &&
-        q > 0 &&
-        q < 1 &&
-        this.release.data.levels.some(([each]) => each === level);
-      if (!fine) return false;
+      const known = KINDS_OF_QUESTIONS.some(([each]) => each === kind) && [column, rows, across].every(place);
+      const leveled = this.release.data.levels.some(([each]) => each === level);
+      if (!(known && leveled && q > 0 && q < 1 && asked.where.every(fits))) return false;
+      const kept = ({ codes, from, to, among }) =>
+        ({ ...(codes ? { codes } : { from, to }), ...(among ? { among: true } : {}) });
+      const where = new Map(asked.where.map(([at, condition]) => [at, kept(condition)]));
       this.question = { kind, column, q, rows, across, level, where };
       return true;
     } catch {
@@ -251,22 +239,14 @@ class Desk {
     return `#q=${encodeURIComponent(JSON.stringify(asked))}`;
   }
 
-  // -------------------------------------------------------------- the question
-
   drawAsk() {
     const section = document.getElementById("ask");
     this.fields = make("div", { class: "fields" });
     this.conditions = make("div", {});
     this.answer = make("div", { class: "panel answer", role: "region", "aria-label": "Answer", "aria-live": "polite" });
-    section.replaceChildren(
-      make("h2", { id: "ask-title" }, "Ask"),
-      make(
-        "div",
-        { class: "asking" },
-        make("div", { class: "panel" }, this.fields, this.conditions),
-        this.answer,
-      ),
-    );
+    const panel = make("div", { class: "panel" }, this.fields, this.conditions);
+    const asking = make("div", { class: "asking" }, panel, this.answer);
+    section.replaceChildren(make("h2", { id: "ask-title" }, "Ask"), asking);
     this.drawFields();
     this.drawConditions();
   }
@@ -295,12 +275,11 @@ class Desk {
     const { question, release } = this;
     const active = document.activeElement && this.fields.contains(document.activeElement)
       ? [...this.fields.querySelectorAll("select, input")].indexOf(document.activeElement) : -1;
-    const fields = [
-      this.select("Question", KINDS_OF_QUESTIONS, question.kind, (kind) => {
-        this.set({ kind });
-        this.drawConditions();
-      }),
-    ];
+    const kinds = this.select("Question", KINDS_OF_QUESTIONS, question.kind, (kind) => {
+      this.set({ kind });
+      this.drawConditions();
+    });
+    const fields = [kinds];
     const grouped = (column) => column.kind !== "date" || column.unit || column.size <= MOST_GROUPS;
     if (question.kind === "mean" || question.kind === "means") {
       fields.push(this.columnSelect("Column", "column", (column) => column.numbers));
@@ -317,12 +296,15 @@ class Desk {
       fields.push(this.columnSelect("Rows", "rows", grouped), this.columnSelect("Across", "across", grouped));
     }
     if (question.kind === "means") fields.push(this.columnSelect("By", "rows", grouped));
-    fields.push(
-      this.select("Confidence", release.data.levels.map(([each]) => [each, `${each}%`]), question.level, (level) =>
-        this.set({ level: Number(level) })),
-    );
+    const levels = release.data.levels.map(([each]) => [each, `${each}%`]);
+    fields.push(this.select("Confidence", levels, question.level, (level) => this.set({ level: Number(level) })));
     this.fields.replaceChildren(...fields);
     if (active >= 0) this.fields.querySelectorAll("select, input")[active]?.focus();
+  }
+
+  redraw() {
+    this.drawConditions();
+    this.changed();
   }
 
   drawConditions() {
@@ -343,14 +325,11 @@ class Desk {
       parts.push(add);
     }
     if (question.where.size) {
-      parts.push(make("div", { class: "row" }, make("button", {
-        type: "button",
-        onclick: () => {
-          question.where.clear();
-          this.drawConditions();
-          this.changed();
-        },
-      }, "Remove all conditions")));
+      const clear = () => {
+        question.where.clear();
+        this.redraw();
+      };
+      parts.push(make("div", { class: "row" }, button("Remove all conditions", clear)));
     }
     this.conditions.replaceChildren(...parts);
   }
@@ -365,8 +344,7 @@ class Desk {
       this.changed();
     };
     const body = [];
-    const extras = [];
-    for (let code = column.kind === "category" ? 0 : column.bins; code < column.size; code += 1) extras.push(code);
+    const extras = [...Array(column.size).keys()].slice(column.kind === "category" ? 0 : column.bins);
     const chosen = new Set(condition.codes || []);
     const boxes = make("div", { class: "choices", role: "group", "aria-label": `Values of ${short(column.name, 100)}` });
     const fill = (wanted) => {
@@ -386,18 +364,18 @@ class Desk {
               if (column.kind !== "category") this.drawConditions();
             },
           });
-          return make("label", {}, box, make("span", { class: "cut" }, short(column.labels[code], 300)));
+          return make("label", {}, box, cut(column.labels[code], 300));
         }),
-        ...(found.length > 200 ? [make("p", { class: "soft" }, `${found.length - 200} more: write a part of the name.`)] : []),
+        ...(found.length > 200 ? [soft(`${found.length - 200} more: write a part of the name.`)] : []),
       );
     };
     if (column.kind !== "category") body.push(this.range(place, condition, put));
     if (extras.length > 12) {
       const search = make("input", { type: "search", placeholder: "a part of the name", oninput: () => fill(search.value) });
-      body.push(make("label", {}, `Find among ${extras.length.toLocaleString("en")} values`, search));
+      body.push(make("label", {}, `Find among ${english(extras.length)} values`, search));
     }
     if (extras.length) {
-      if (column.kind !== "category") body.push(make("p", { class: "soft" }, "or instead"));
+      if (column.kind !== "category") body.push(soft("or instead"));
       fill("");
       body.push(boxes);
     }
@@ -405,28 +383,20 @@ class Desk {
       const box = make("input", {
         type: "checkbox", checked: condition.among,
         onchange: () => {
-          const now = { ...question.where.get(place) };
-          delete now.among;
+          const { among, ...now } = question.where.get(place);
           question.where.set(place, box.checked ? { ...now, among: true } : now);
           this.changed();
         },
       });
       body.push(make("label", { class: "tick" }, box, "The share is of these records"));
     }
-    const remove = make("button", {
-      type: "button", "aria-label": `Remove the condition on ${short(column.name, 100)}`,
-      onclick: () => {
-        question.where.delete(place);
-        this.drawConditions();
-        this.changed();
-      },
-    }, "Remove");
-    return make(
-      "fieldset", { "data-place": place },
-      make("legend", {}, make("span", { class: "cut" }, short(column.name, 200))),
-      ...body,
-      make("div", { class: "row" }, remove),
-    );
+    const leave = () => {
+      question.where.delete(place);
+      this.redraw();
+    };
+    const remove = button("Remove", leave, { "aria-label": `Remove the condition on ${short(column.name, 100)}` });
+    const legend = make("legend", {}, cut(column.name, 200));
+    return make("fieldset", { "data-place": place }, legend, ...body, make("div", { class: "row" }, remove));
   }
 
   // From and to: ends of bins, so that what is asked is what was counted.
@@ -459,8 +429,9 @@ class Desk {
         value: value === null ? "" : written(value),
         onchange: () => {
           const ends = [low.value, high.value].map((words) => (words === "" ? NaN : number(words)));
-          let from = Number.isNaN(ends[0]) ? 0 : lastAtMost(column.low, ends[0]);
-          let to = Number.isNaN(ends[1]) ? column.bins - 1 : lastBelow(column, ends[1]);
+          const last = column.bins - 1;
+          let from = Math.max(column.low.findLastIndex((low) => low <= ends[0]), 0);
+          let to = Number.isNaN(ends[1]) ? last : firstAtLeast(column.high.slice(0, last), ends[1]);
           if (from > to) [from, to] = name === "from" ? [from, from] : [to, to];
           low.value = written(column.low[from]);
           high.value = written(column.high[to]);
@@ -470,18 +441,15 @@ class Desk {
       });
     const low = field("from", at.from === null ? null : column.low[at.from]);
     const high = field("to", at.to === null ? null : column.high[at.to]);
-    return make("div", {}, make("div", { class: "between" }, make("label", {}, "From", low), make("label", {}, "To", high)), told);
+    const both = [make("label", {}, "From", low), make("label", {}, "To", high)];
+    return make("div", {}, make("div", { class: "between" }, ...both), told);
   }
 
-  // -------------------------------------------------------------- the answer
-
   changed(link = true) {
-    if (link) {
-      try {
-        window.history.replaceState(null, "", this.link());
-      } catch {
-        // A frame without an address has no links.
-      }
+    try {
+      if (link) window.history.replaceState(null, "", this.link());
+    } catch {
+      // A frame without an address has no links.
     }
     this.drawAnswer();
     this.cards?.forEach((draw) => draw());
@@ -490,37 +458,28 @@ class Desk {
   drawAnswer() {
     const { release, question } = this;
     const code = `import skdp\n\nrelease = skdp.Synopsis.load(${quoted(release.data.source)})\n${python(release, question)}`;
-    if (release.model === null) {
-      this.answer.replaceChildren(
-        make("p", {}, make("strong", {}, "This page cannot answer this release.")),
-        make("p", {}, "Its numbers are of a kind that only Python computes with. This line gives the answer:"),
-        make("pre", { tabindex: 0 }, code),
-        make("div", { class: "row" }, this.copy("Copy as Python", () => code)),
-      );
-      return;
-    }
-    const refused = release.refuse(question);
+    const refused = release.model ? release.refuse(question) : "This page cannot answer this release.";
     if (refused) {
       this.answer.replaceChildren(
-        make("p", {}, refused),
+        make("p", {}, make("strong", {}, refused)),
+        ...(release.model ? []
+          : [make("p", {}, "Its numbers are of a kind that only Python computes with. This line gives the answer:")]),
         make("pre", { tabindex: 0 }, code),
         make("div", { class: "row" }, this.copy("Copy as Python", () => code)),
       );
       return;
     }
     const answer = release.answer(question);
-    this.answered = answer;
     const words = inWords(release, question, answer);
     const parts = answer.cells ? [make("h3", {}, words), this.drawTable(answer)] : this.drawOne(answer, words);
     parts.push(
-      make("details", {}, make("summary", {}, "What the interval covers"), make("p", { class: "soft" }, answer.text)),
+      make("details", {}, make("summary", {}, "What the interval covers"), soft(answer.text)),
       make("details", {}, make("summary", {}, "As Python"), make("pre", { tabindex: 0 }, code)),
-      make(
-        "div", { class: "row" },
+      make("div", { class: "row" },
         answer.cells ? null : this.copy("Copy the sentence", () => words),
         this.copy("Copy a link", () => window.location.href.split("#")[0] + this.link()),
         this.copy("Copy as Python", () => code),
-        make("button", { type: "button", onclick: () => download("answer.csv", this.csv(answer)) }, "Download as CSV"),
+        button("Download as CSV", () => download("answer.csv", this.csv(answer))),
       ),
     );
     this.answer.replaceChildren(...parts);
@@ -530,21 +489,19 @@ class Desk {
     const { release, question } = this;
     const texts = shown(release, question, answer);
     const column = release.columns[question.column];
-    const bounds = question.kind === "share" ? [0, 1] : null;
     const category = question.kind === "quantile" && column.kind === "category";
+    const bounds = category ? [-0.5, column.values - 0.5] : question.kind === "share" ? [0, 1] : null;
     const parts = [
-      make("p", { class: "value" }, make("span", { class: "cut" }, short(texts[0], 120))),
+      make("p", { class: "value" }, cut(texts[0], 120)),
       make("p", {}, `${question.level}% interval: ${short(texts[1], 60)} to ${short(texts[2], 60)}`),
-      interval(answer, texts, category ? [-0.5, column.values - 0.5] : bounds),
+      interval(answer, texts, bounds),
     ];
     if (question.kind === "count" && answer.value < 0) {
-      parts.push(make("p", { class: "soft" }, "Noise may make a small count negative: read it as none, or few."));
+      parts.push(soft("Noise may make a small count negative: read it as none, or few."));
+    } else if (question.kind === "count" && answer.lower === 0 && answer.upper > 0) {
+      parts.push(soft("This cannot be told from zero: the noise is as large."));
     }
-    if (question.kind === "count" && answer.value >= 0 && answer.lower === 0 && answer.upper > 0) {
-      parts.push(make("p", { class: "soft" }, "This cannot be told from zero: the noise is as large."));
-    }
-    parts.push(make("blockquote", {}, words));
-    return parts;
+    return [...parts, make("blockquote", {}, words)];
   }
 
   drawTable(answer) {
@@ -552,7 +509,7 @@ class Desk {
     const most = Math.max(1e-300, ...answer.cells.map((cell) => cell.value || 0));
     const draw = (cell) => {
       const [value, lower, upper] = shown(release, question, cell);
-      const td = make("td", {}, value, make("span", { class: "soft" }, `${lower} to ${upper}`));
+      const td = make("td", {}, value, soft(`${lower} to ${upper}`, "span"));
       if (question.kind === "cross") {
         const shade = clip(cell.value / most, 0, 1);
         td.style.backgroundColor = `rgba(var(--plus), ${(0.32 * shade).toFixed(3)})`;
@@ -561,30 +518,24 @@ class Desk {
       return td;
     };
     const [rows, across] = answer.groups;
-    const head = across
-      ? across.map(({ label }) => make("th", { scope: "col" }, make("span", { class: "cut" }, short(label, 120))))
-      : [make("th", { scope: "col" }, "Mean")];
+    const head = across ? across.map(({ label }) => columnHead(label, 120)) : [make("th", { scope: "col" }, "Mean")];
     const width = head.length;
-    const corner = make("th", { scope: "col" }, make("span", { class: "cut" }, short(release.columns[question.rows].name, 60)));
+    const corner = columnHead(release.columns[question.rows].name, 60);
     const body = rows.map(({ label }, i) =>
-      make("tr", {}, make("th", { scope: "row" }, make("span", { class: "cut" }, short(label, 120))),
+      make("tr", {}, rowHead(label, 120),
         ...answer.cells.slice(i * width, (i + 1) * width).map(draw)));
-    return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of the answer" },
-      make("table", {}, make("thead", {}, make("tr", {}, corner, ...head)), make("tbody", {}, ...body)));
+    return scrolled("Table of the answer", [corner, ...head], body);
   }
 
   csv(answer) {
     const { release, question } = this;
-    const value = (cell) => {
-      const column = release.columns[question.column];
-      const named = ["quantile", "mean", "means"].includes(question.kind) && column.kind !== "number";
-      const numbers = [cell.value, cell.lower, cell.upper];
-      return named && (column.kind === "date" || question.kind === "quantile")
-        ? shown(release, question, cell) : numbers.map((x) => (Number.isFinite(x) ? x : ""));
-    };
+    const { kind } = release.columns[question.column];
+    const named = question.kind === "quantile" ? kind !== "number" : question.kind.startsWith("mean") && kind === "date";
+    const value = (cell) => named ? shown(release, question, cell)
+      : [cell.value, cell.lower, cell.upper].map((x) => (Number.isFinite(x) ? x : ""));
     if (!answer.cells) {
-      return csvOf([["question", "value", "lower", "upper", "level"],
-        [python(release, question), ...value(answer), question.level / 100]]);
+      const row = [python(release, question), ...value(answer), question.level / 100];
+      return csvOf([["question", "value", "lower", "upper", "level"], row]);
     }
     const names = release.by(question).map((place) => release.columns[place].name);
     const [rows, across] = answer.groups;
@@ -596,28 +547,23 @@ class Desk {
   }
 
   copy(words, what) {
-    const button = make("button", {
-      type: "button",
-      onclick: async () => {
-        try {
-          await navigator.clipboard.writeText(what());
-          button.textContent = "Copied";
-        } catch {
-          const area = make("textarea", { "aria-label": words, rows: 3 });
-          area.value = what();
-          button.after(area);
-          area.select();
-          button.textContent = "Copy what is marked";
-        }
-        setTimeout(() => {
-          button.textContent = words;
-        }, 2500);
-      },
-    }, words);
-    return button;
+    const found = button(words, async () => {
+      try {
+        await navigator.clipboard.writeText(what());
+        found.textContent = "Copied";
+      } catch {
+        const area = make("textarea", { "aria-label": words, rows: 3 });
+        area.value = what();
+        found.after(area);
+        area.select();
+        found.textContent = "Copy what is marked";
+      }
+      setTimeout(() => {
+        found.textContent = words;
+      }, 2500);
+    });
+    return found;
   }
-
-  // -------------------------------------------------------------- columns
 
   drawColumns() {
     const { release } = this;
@@ -642,9 +588,9 @@ class Desk {
         table.append(make("table", {}, make("tbody", {}, ...rows)));
       });
       cards.append(make("div", { class: "card" }, make("figure", {},
-        make("h3", {}, make("span", { class: "cut" }, short(column.name, 300))),
+        make("h3", {}, cut(column.name, 300)),
         holder,
-        make("figcaption", {}, make("span", { class: "cut" }, short(column.caption, 300)))), table));
+        make("figcaption", {}, cut(column.caption, 300))), table));
       return draw;
     });
     const parts = [
@@ -655,8 +601,7 @@ class Desk {
     ];
     if (release.model !== null) {
       parts.push(make("div", { class: "row" },
-        make("button", { type: "button", onclick: () => download("rows.csv", csvOf(syntheticRows(release))) },
-          "Download synthetic rows as CSV"),
+        button("Download synthetic rows as CSV", () => download("rows.csv", csvOf(syntheticRows(release)))),
         make("span", { class: "soft" }, "Rows that look like the table, drawn from the release: none is a record.")));
     }
     document.getElementById("columns").replaceChildren(...parts);
@@ -671,11 +616,9 @@ class Desk {
     const condition = this.question.where.get(place);
     if (!condition) return false;
     const codes = this.barCodes(place, i);
-    if (condition.codes) {
-      const chosen = new Set(condition.codes);
-      return codes.every((code) => chosen.has(code));
-    }
-    return codes.every((code) => condition.from <= code && code <= condition.to && code < this.columns[place].bins);
+    const chosen = condition.codes ? new Set(condition.codes) : null;
+    return codes.every((code) =>
+      chosen ? chosen.has(code) : condition.from <= code && code <= condition.to && code < this.columns[place].bins);
   }
 
   pick(place, i) {
@@ -697,63 +640,43 @@ class Desk {
       else if (condition.to === high) next = { from: condition.from, to: low - 1 };
       else next = { from: low, to: high };
     } else {
-      const chosen = new Set(condition?.codes || []);
-      for (const code of codes) {
-        if (on) chosen.delete(code);
-        else chosen.add(code);
-      }
-      if (chosen.size) next = { codes: [...chosen].sort((a, b) => a - b) };
+      const others = (condition?.codes || []).filter((code) => !codes.includes(code));
+      const chosen = on ? others : [...others, ...codes];
+      if (chosen.length) next = { codes: chosen.sort((a, b) => a - b) };
     }
     if (next === null) question.where.delete(place);
     else question.where.set(place, { ...next, ...among });
-    this.drawConditions();
-    this.changed();
+    this.redraw();
   }
 
   drawCorrelations() {
     const section = document.getElementById("correlations");
     const { correlations, level } = this.release.data;
     if (!correlations) {
-      section.remove();
-      document.querySelector('nav a[href="#correlations"]')?.remove();
+      [section, document.querySelector('nav a[href="#correlations"]')].forEach((each) => each?.remove());
       return;
     }
     const { names, of, values, ends } = correlations;
     let words = "How two columns of numbers go together, from -1 to 1; 0 is not at all.";
     if (ends) words += ` Below each number is its interval at ${level}%: where it holds 0, the noise alone may be seen.`;
     if (of > names.length) words += ` The first ${names.length} of ${of} columns are shown.`;
-    const head = names.map((name) => make("th", { scope: "col" }, make("span", { class: "cut" }, short(name, 100))));
+    const head = names.map((name) => columnHead(name, 100));
     const rows = names.map((name, i) => {
       const cells = names.map((_, j) => {
         const value = values[i][j];
         const td = make("td", { class: "shaded" }, value === null ? "unknown" : value.toFixed(2));
         if (i === j) return td;
         const range = ends && ends[0][i][j] !== null;
-        if (range) td.append(make("span", { class: "soft" }, `${ends[0][i][j].toFixed(2)} to ${ends[1][i][j].toFixed(2)}`));
+        if (range) td.append(soft(`${ends[0][i][j].toFixed(2)} to ${ends[1][i][j].toFixed(2)}`, "span"));
         td.style.backgroundColor = `rgba(var(${value > 0 ? "--plus" : "--minus"}), ${(0.4 * Math.abs(value || 0)).toFixed(3)})`;
         return td;
       });
-      return make("tr", {}, make("th", { scope: "row" }, make("span", { class: "cut" }, short(name, 100))), ...cells);
+      return make("tr", {}, rowHead(name, 100), ...cells);
     });
-    section.replaceChildren(
-      make("h2", { id: "correlations-title" }, "Correlations"),
-      make("p", {}, words),
-      make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of correlations" },
-        make("table", {}, make("thead", {}, make("tr", {}, make("td", {}), ...head)), make("tbody", {}, ...rows))),
-    );
+    const title = make("h2", { id: "correlations-title" }, "Correlations");
+    const held = scrolled("Table of correlations", [make("td", {}), ...head], rows);
+    section.replaceChildren(title, make("p", {}, words), held);
   }
-}
-
-function lastAtMost(values, x) {
-  let found = 0;
-  for (let i = 0; i < values.length; i += 1) if (values[i] <= x) found = i;
-  return found;
-}
-
-// The last bin that a range up to x needs.
-function lastBelow(column, x) {
-  for (let bin = 0; bin < column.bins; bin += 1) if (x <= column.high[bin]) return bin;
-  return column.bins - 1;
 }
 
 function download(name, words) {

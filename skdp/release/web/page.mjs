@@ -1,8 +1,6 @@
 // The page of a release: reads the numbers that it holds, and answers questions about them.
-//
 // Everything here is computed from the release alone, which is post-processing: asking costs no
 // privacy, and no question leaves the page. What is called rows are synthetic rows of the release.
-//
 // It repeats `ViewsModel`, `ColumnEstimate` and the statistics of a `Synopsis` in Python, in the same
 // order and with the same names; tests/test_page.py compares the two. `desk.mjs` draws.
 
@@ -12,11 +10,9 @@ const zeros = (n) => new Float64Array(n);
 const ones = (n) => new Float64Array(n).fill(1);
 const product = (values) => values.reduce((a, b) => a * b, 1);
 
-function sumOf(values) {
-  let found = 0;
-  for (let i = 0; i < values.length; i += 1) found += values[i];
-  return found;
-}
+const sumOf = (values) => values.reduce((a, b) => a + b, 0);
+const same = (a, b) => a === b || a.every((each, i) => each === b[i]);
+const identity = (n) => Array.from({ length: n }, (_, i) => zeros(n).fill(1, i, i + 1));
 
 function dot(a, b) {
   let found = 0;
@@ -24,20 +20,9 @@ function dot(a, b) {
   return found;
 }
 
-function same(a, b) {
-  if (a === b) return true;
-  for (let i = 0; i < a.length; i += 1) if (a[i] !== b[i]) return false;
-  return true;
-}
-
-function* combinations(items, size, from = 0) {
-  if (size === 0) {
-    yield [];
-    return;
-  }
-  for (let i = from; i <= items.length - size; i += 1) {
-    for (const rest of combinations(items, size - 1, i + 1)) yield [items[i], ...rest];
-  }
+function combinations(items, size) {
+  if (size === 0) return [[]];
+  return items.flatMap((item, i) => combinations(items.slice(i + 1), size - 1).map((rest) => [item, ...rest]));
 }
 
 // Tables of several axes: numbers in C order, and a shape.
@@ -70,34 +55,14 @@ function along(matrix, cells, place) {
 }
 
 // The part of a table from some start to some stop on each axis.
-function block(cells, starts, stops) {
-  const shape = stops.map((stop, place) => Math.min(stop, cells.shape[place]) - starts[place]);
-  const found = table(shape);
-  const at = shape.map(() => 0);
-  for (let i = 0; i < found.data.length; i += 1) {
-    let from = 0;
-    for (let p = 0; p < shape.length; p += 1) from = from * cells.shape[p] + at[p] + starts[p];
-    found.data[i] = cells.data[from];
-    for (let p = shape.length - 1; p >= 0; p -= 1) {
-      at[p] += 1;
-      if (at[p] < shape[p]) break;
-      at[p] = 0;
-    }
-  }
-  return found;
-}
+const block = (cells, starts, stops) =>
+  cells.shape.reduce((found, n, p) => along(identity(n).slice(starts[p], stops[p]), found, p), cells);
 
-function outer(vectors) {
-  let found = Float64Array.of(1);
-  for (const vector of vectors) {
-    const next = zeros(found.length * vector.length);
-    for (let i = 0; i < found.length; i += 1) {
-      for (let j = 0; j < vector.length; j += 1) next[i * vector.length + j] = found[i] * vector[j];
-    }
-    found = next;
-  }
-  return found;
-}
+const outer = (vectors) =>
+  vectors.reduce((found, vector) => {
+    const column = Array.from(vector, (each) => [each]);
+    return along(column, table([found.length, 1], found), 1).data;
+  }, ones(1));
 
 const transposed = (rows) => rows[0].map((_, j) => rows.map((row) => row[j]));
 
@@ -166,12 +131,6 @@ class Column {
     this.shares = null;
   }
 
-  static numberOfFiner(sizes) {
-    let found = 0;
-    for (let place = 2; place < sizes.length; place += 1) found += sizes[place - 1];
-    return found;
-  }
-
   scaleVariances() {
     return this.sizes.map((size, place) => {
       let precision = 0;
@@ -183,50 +142,31 @@ class Column {
     });
   }
 
-  of(weights) {
-    return this.codes === null ? weights : Float64Array.from(this.codes, (code) => weights[code]);
-  }
-
   join(ladder, variances) {
     if (this.counts.length > 65536) return;
     const basis = basisOf(ladder.sizes);
     const unit = this.codes === null ? ladder.units : this.codes.map((code) => ladder.units[code]);
-    const n = variances.length;
-    const asked = Array.from({ length: n }, (_, j) => Float64Array.from(unit, (each) => basis[each][j + 1]),
-    );
-    const spread = asked.map((vector) => this.covered(vector));
-    // The lower root of asked.T @ spread + diag(variances), and its inverse times spread.T.
-    const root = Array.from({ length: n }, () => zeros(n));
-    for (let i = 0; i < n; i += 1) {
-      for (let j = 0; j <= i; j += 1) {
-        let value = dot(asked[i], spread[j]) + (i === j ? variances[i] : 0);
-        for (let k = 0; k < j; k += 1) value -= root[i][k] * root[j][k];
-        root[i][j] = i === j ? Math.sqrt(value) : value / root[j][j];
-      }
-    }
+    // Each function measured, less what those before it tell of it.
     const lowered = [];
-    for (let i = 0; i < n; i += 1) {
-      const row = Float64Array.from(spread[i]);
-      for (let k = 0; k < i; k += 1) {
-        const factor = root[i][k];
-        for (let c = 0; c < row.length; c += 1) row[c] -= factor * lowered[k][c];
+    for (let i = 0; i < variances.length; i += 1) {
+      const asked = Float64Array.from(unit, (each) => basis[each][i + 1]);
+      const row = this.covered(asked);
+      for (const before of lowered) {
+        const factor = dot(asked, before);
+        for (let c = 0; c < row.length; c += 1) row[c] -= factor * before[c];
       }
-      for (let c = 0; c < row.length; c += 1) row[c] /= root[i][i];
-      lowered.push(row);
+      const length = Math.sqrt(dot(asked, row) + variances[i]);
+      lowered.push(row.map((each) => each / length));
     }
     const back = this.covered(ones(this.inside));
-    const whole = sumOf(back);
-    let squares = 0;
-    for (const row of lowered) squares += sumOf(row) ** 2;
-    const scale = Math.sqrt(squares) / whole;
+    const scale = Math.sqrt(sumOf(lowered.map((row) => sumOf(row) ** 2))) / sumOf(back);
     this.lowered = lowered;
     this.restored = back.map((each) => each * scale);
   }
 
   beyond() {
     if (this.shares === null) {
-      const outside = zeros(this.lattice);
-      outside.fill(1, this.inside);
+      const outside = zeros(this.lattice).fill(1, this.inside);
       const spread = this.spread(outside, [zeros(1), ...this.scales.slice(1)]);
       const all = dot(outside, spread);
       this.shares = spread.slice(0, this.inside).map((each) => -each / all);
@@ -241,8 +181,7 @@ class Column {
     const shares = this.beyond();
     padded.fill(dot(shares, weights), this.inside);
     const found = this.spread(padded, this.scales);
-    let rest = 0;
-    for (let i = this.inside; i < this.lattice; i += 1) rest += found[i];
+    const rest = sumOf(found.subarray(this.inside));
     return found.slice(0, this.inside).map((each, i) => each + shares[i] * rest);
   }
 
@@ -271,12 +210,10 @@ class Column {
 
   // The variance of a weighted sum of counts: of noise, and of details that were not believed.
   partsOfVariance(allWeights) {
-    const weights = this.of(allWeights);
+    const weights = this.codes === null ? allWeights : Float64Array.from(this.codes, (code) => allWeights[code]);
     let whole = dot(weights, this.covered(weights));
     if (this.lowered !== null) {
-      let taken = 0;
-      for (const row of this.lowered) taken += dot(row, weights) ** 2;
-      whole = whole - taken + dot(this.restored, weights) ** 2;
+      whole = whole - sumOf(this.lowered.map((row) => dot(row, weights) ** 2)) + dot(this.restored, weights) ** 2;
     }
     whole = Math.max(whole, 0);
     const padded = zeros(this.lattice);
@@ -293,20 +230,16 @@ const MOST_CUT = 2;
 const AFFINE = 1e-5;
 const MOST_DENSE = 1 << 20;
 
-class Cutter {
-  constructor(array) {
-    this.array = array;
-    this.at = 0;
-  }
-
-  take(n) {
-    this.at += n;
-    return this.array.subarray(this.at - n, this.at);
-  }
+// Gives an array part by part.
+function cutter(array) {
+  let at = 0;
+  return (n) => {
+    at += n;
+    return array.subarray(at - n, at);
+  };
 }
 
 // Weighted rows, and the coefficients of everything measured: see `ViewsModel`.
-//
 // Weights are a Map from axis to a vector of codes, ascending.
 export class Model {
   constructor(facts, arrays, shape) {
@@ -321,62 +254,47 @@ export class Model {
     this.names = new WeakMap();
     this.named = 0;
     this.possible = new Map();
-    const masks = new Cutter(arrays.possible || new Uint8Array(0));
+    const masks = cutter(arrays.possible || new Uint8Array(0));
     for (const axes of facts.possible) {
       const sizes = axes.map((axis) => shape[axis]);
-      this.possible.set(axes.join(), { axes, sizes, mask: masks.take(product(sizes)) });
+      this.possible.set(axes.join(), { axes, mask: table(sizes, masks(product(sizes))) });
     }
-    const cut = {};
-    for (const name of ["counts", "units", "finer", "finer_estimated", "margin_variances"]) {
-      cut[name] = new Cutter(arrays[name]);
-    }
+    const cutters = (names, before = "") =>
+      Object.fromEntries(names.map((name) => [name, cutter(arrays[before + name] || zeros(0))]));
+    const cut = cutters(["counts", "units", "finer", "finer_estimated", "margin_variances"]);
     this.columns = new Map();
     this.ladders = new Map();
     for (const each of facts.columns) {
       const size = shape[each.axis];
       const allowed = this.possible.get(`${each.axis}`);
-      const codes = allowed
-        ? Array.from({ length: size }, (_, code) => code).filter((code) => allowed.mask[code]) : null;
-      const ladder = { units: cut.units.take(size), sizes: each.groups };
+      const codes = allowed ? [...Array(size).keys()].filter((code) => allowed.mask.data[code]) : null;
+      const ladder = { units: cut.units(size), sizes: each.groups };
       ladder.n = ladder.sizes[ladder.sizes.length - 1];
-      const n = Column.numberOfFiner(each.blocks);
-      const column = new Column(
-        each,
-        cut.counts.take(size),
-        cut.finer.take(n),
-        cut.finer_estimated.take(n),
-        codes,
-      );
-      if (each.looks) column.join(ladder, cut.margin_variances.take(each.looks));
+      const n = sumOf(each.blocks.slice(1, -1));
+      const column = new Column(each, cut.counts(size), cut.finer(n), cut.finer_estimated(n), codes);
+      if (each.looks) column.join(ladder, cut.margin_variances(each.looks));
       this.columns.set(each.axis, column);
       this.ladders.set(each.axis, ladder);
     }
     this.looks = new Map();
     this.grids = new Map();
-    const values = new Cutter(arrays.look_values);
-    const precision = new Cutter(arrays.look_precision);
+    const values = cutter(arrays.look_values);
+    const precision = cutter(arrays.look_precision);
     for (const [axes, sizes, grid] of facts.looks) {
       const n = product(sizes);
-      const variances = precision.take(n).map((each) => (each > 0 ? 1 / each : 0));
-      this.looks.set(axes.join(), {
-        axes,
-        values: table(sizes, values.take(n)),
-        variances: table(sizes, variances),
-      });
+      const variances = precision(n).map((each) => (each > 0 ? 1 / each : 0));
+      this.looks.set(axes.join(), { axes, values: table(sizes, values(n)), variances: table(sizes, variances) });
       if (grid.length) this.grids.set(axes.join(), grid);
     }
     const all = this.looks.get("");
     this.total = all.values.data[0];
     this.totalVariance = all.variances.data[0];
     this.sums = new Map();
-    const parts = {};
-    for (const name of ["values", "has_value", "missing", "sums", "n_missing"]) {
-      parts[name] = new Cutter(arrays[`sums_${name}`] || zeros(0));
-    }
+    const parts = cutters(["values", "has_value", "missing", "sums", "n_missing"], "sums_");
     for (const [axis, by, ...variances] of facts.sums) {
       const each = { variances };
-      for (const name of ["values", "has_value", "missing"]) each[name] = parts[name].take(shape[axis]);
-      for (const name of ["sums", "n_missing"]) each[name] = parts[name].take(shape[by]);
+      for (const name of ["values", "has_value", "missing"]) each[name] = parts[name](shape[axis]);
+      for (const name of ["sums", "n_missing"]) each[name] = parts[name](shape[by]);
       this.sums.set(`${axis},${by}`, each);
     }
   }
@@ -386,29 +304,25 @@ export class Model {
     return this.caches.get(key);
   }
 
-  // ------------------------------------------------------------ parts of a question
-
   part(weights) {
     let factor = 1;
     let left = new Map();
     for (const [axis, vector] of weights) {
-      const allowed = this.possible.get(`${axis}`);
-      const inside = allowed ? vector.filter((_, code) => allowed.mask[code]) : vector;
-      if (!this.columns.has(axis) || inside.every((each) => each === inside[0])) {
-        factor *= inside[0];
-      } else {
-        left.set(axis, allowed ? this.masked(axis, vector, allowed.mask) : vector);
-      }
+      const { even, masked } = this.remembered(vector, `inside ${axis}`, () => this.inside(axis, vector));
+      if (masked === null) factor *= even;
+      else left.set(axis, masked);
     }
     if (!this.allowed(left)) factor = 0;
     if (!factor) left = new Map();
     return { factor, weights: left };
   }
 
-  // The same vector each time, so that what was computed from it is found again.
-  masked(axis, vector, mask) {
-    return this.remembered(vector, `masked ${axis}`, () => vector.map((each, code) => (mask[code] ? each : 0)),
-    );
+  // The number that all weights of possible codes are, or weights that are 0 at other codes.
+  inside(axis, vector) {
+    const allowed = this.possible.get(`${axis}`);
+    const kept = allowed ? vector.filter((_, code) => allowed.mask.data[code]) : vector;
+    if (!this.columns.has(axis) || kept.every((each) => each === kept[0])) return { even: kept[0], masked: null };
+    return { masked: allowed ? vector.map((each, code) => (allowed.mask.data[code] ? each : 0)) : vector };
   }
 
   squared(vector) {
@@ -432,29 +346,15 @@ export class Model {
   }
 
   allowed(weights) {
-    for (const { axes, sizes, mask } of this.possible.values()) {
+    for (const { axes, mask } of this.possible.values()) {
       if (axes.length > 1 && axes.every((axis) => weights.has(axis))) {
-        const any = (place, at) => {
-          if (place === axes.length) return mask[at] !== 0;
-          const vector = weights.get(axes[place]);
-          for (let code = 0; code < sizes[place]; code += 1) {
-            if (vector[code] !== 0 && any(place + 1, at * sizes[place] + code)) return true;
-          }
-          return false;
-        };
-        if (!any(0, 0)) return false;
+        const [first, ...rest] = axes.map((axis) => this.remembered(weights.get(axis), "chosen", () =>
+          weights.get(axis).map((each) => (each === 0 ? 0 : 1))));
+        const left = this.remembered(first, `allowed ${axes}`, () => along([first], mask, 0).data);
+        if (dot(rest.length > 1 ? outer(rest) : rest[0], left) === 0) return false;
       }
     }
     return true;
-  }
-
-  size(axis, axes) {
-    let found = 1;
-    for (const part of this.measured(axes)) {
-      const place = part.indexOf(axis);
-      if (place >= 0) found = Math.max(found, this.looks.get(part.join()).values.shape[place] + 1);
-    }
-    return found;
   }
 
   functions(axis, size) {
@@ -485,10 +385,9 @@ export class Model {
       const least = (1e-9 * Math.max(sumOf(mass), 1)) / mass.length;
       mass = mass.map((each) => each + least);
       const whole = this.sumsOf(axis, mass, size);
-      const filled = Array.from({ length: size }, (_, i) => {
-        const row = new Array(size).fill(0);
-        row[i] = whole[i] > 0 ? 1 : 0;
-        return row;
+      const filled = identity(size);
+      whole.forEach((each, i) => {
+        if (!(each > 0)) filled[i][i] = 0;
       });
       let full = whole.every((each) => each > 0);
       const levels = this.ladders.get(axis).sizes.filter((each) => each < size);
@@ -529,25 +428,24 @@ export class Model {
     });
   }
 
-  mean(axis, hat) {
-    return hat[0] / Math.sqrt(this.ladders.get(axis).n);
+  rowCellsOf(axes, sizes) {
+    const grouped = (axis, place) => [sizes[place], this.groups(axis, sizes[place])];
+    return table([...sizes], this.sumsOfRows(axes, grouped, this.masses).map((each) => this.total * each));
   }
 
-  // ------------------------------------------------------------ what rows get wrong
-
-  rowCellsOf(axes, sizes) {
-    const groups = axes.map((axis, place) => this.groups(axis, sizes[place]));
-    const found = table([...sizes]);
-    for (let row = 0; row < this.masses.length; row += 1) {
-      let cell = 0;
-      for (let p = 0; p < axes.length; p += 1) {
-        cell = cell * sizes[p] + groups[p][this.rows[axes[p]][row]];
-      }
-      found.data[cell] += this.masses[row];
-    }
-    found.data.forEach((each, i) => {
-      found.data[i] = this.total * each;
+  // Sums of masses of rows in each cell of some columns, of so many groups (null: of codes).
+  sumsOfRows(axes, grouped, masses) {
+    const cells = new Int32Array(masses.length);
+    let number = 1;
+    axes.forEach((axis, place) => {
+      const [size, group] = grouped(axis, place);
+      const codes = this.rows[axis];
+      number *= size;
+      if (group === null) for (let row = 0; row < cells.length; row += 1) cells[row] = cells[row] * size + codes[row];
+      else for (let row = 0; row < cells.length; row += 1) cells[row] = cells[row] * size + group[codes[row]];
     });
+    const found = zeros(number);
+    for (let row = 0; row < cells.length; row += 1) found[cells[row]] += masses[row];
     return found;
   }
 
@@ -565,8 +463,7 @@ export class Model {
       const rows = block(hat, sizes.map(() => 1), sizes);
       return table(
         look.values.shape,
-        look.values.data.map((each, i) => look.variances.data[i] > 0 ? each - rows.data[i] * scale : 0,
-        ),
+        look.values.data.map((each, i) => (look.variances.data[i] > 0 ? each - rows.data[i] * scale : 0)),
       );
     });
   }
@@ -587,16 +484,10 @@ export class Model {
       const variances = block(look.variances, starts, stops).data;
       const values = block(look.values, starts, stops).data;
       const noise = sumOf(variances);
-      let energy = 0;
-      let known = 0;
-      values.forEach((each, i) => {
-        if (variances[i] > 0) {
-          energy += each * each;
-          known += 1;
-        }
-      });
+      const known = values.filter((_, i) => variances[i] > 0);
+      const energy = dot(known, known);
       const trust = energy > 0 ? Math.max(1 - noise / energy, 0) : 0;
-      const number = Math.max(known, 1);
+      const number = Math.max(known.length, 1);
       const away = block(this.away(axes), starts, stops).data;
       const found = Math.max(dot(away, away) - noise, 0) + TUNING.surprise * noise * Math.sqrt(2 / number);
       return [trust, ((1 - trust) ** 2 * found) / number];
@@ -613,39 +504,26 @@ export class Model {
   }
 
   rowCounts(axis) {
-    return this.cached(`rows ${axis}`, () => {
-      const found = zeros(this.shape[axis]);
-      const codes = this.rows[axis];
-      for (let row = 0; row < codes.length; row += 1) found[codes[row]] += this.masses[row];
-      return found;
-    });
+    return this.cached(`rows ${axis}`, () => this.added([axis], [], null));
   }
 
   columnResidual(axis) {
-    return this.cached(`column ${axis}`, () => {
-      const rows = this.rowCounts(axis);
-      return this.columns.get(axis).counts.map((each, code) => each - this.total * rows[code]);
-    });
+    const rows = this.rowCounts(axis);
+    const { counts } = this.columns.get(axis);
+    return this.cached(`column ${axis}`, () => counts.map((each, code) => each - this.total * rows[code]));
   }
 
   measured(axes) {
-    return this.cached(`measured ${axes}`, () => {
-      const found = [];
-      for (let order = 2; order <= axes.length; order += 1) {
-        for (const part of combinations(axes, order)) {
-          if (this.looks.has(part.join())) found.push(part);
-        }
-      }
-      return found;
-    });
+    return this.cached(`measured ${axes}`, () =>
+      [...axes.keys()]
+        .flatMap((more) => (more ? combinations(axes, more + 1) : []))
+        .filter((part) => this.looks.has(part.join())),
+    );
   }
-
-  // ------------------------------------------------------------ answers
 
   answer(question) {
     const { factor, weights } = this.part(question);
-    if (!factor) return 0;
-    return factor * this.answered([...weights.keys()], weights);
+    return factor ? factor * this.answered([...weights.keys()], weights) : 0;
   }
 
   answered(axes, weights) {
@@ -678,64 +556,59 @@ export class Model {
     const average = (codes, of) => codes.reduce((a, c) => a + of[c], 0) / Math.max(codes.length, 1);
     const middle = average(inside, values);
     const level = average(inside, weights);
-    let square = 0;
-    let cross = 0;
-    let scale = 1e-300;
-    for (const code of inside) {
-      square += (values[code] - middle) ** 2;
-      cross += (values[code] - middle) * (weights[code] - level);
-      scale = Math.max(scale, Math.abs(values[code]));
-    }
+    const away = inside.map((code) => values[code] - middle);
+    const square = dot(away, away);
+    const cross = sumOf(inside.map((code, i) => away[i] * (weights[code] - level)));
     // Values that are all the same: of the many solutions the smallest.
-    let slope = square > 0 ? cross / square : 0;
-    let whole = level - slope * middle;
-    if (square === 0 && middle !== 0) {
-      whole = level / 2;
-      slope = level / 2 / middle;
-    }
+    const flat = square === 0 && middle !== 0;
+    const slope = flat ? level / 2 / middle : square > 0 ? cross / square : 0;
+    const whole = flat ? level / 2 : level - slope * middle;
     const none = average(at(missing), weights);
-    let away = 0;
-    let most = 0;
-    weights.forEach((each, code) => {
-      const told = has[code] * whole + values[code] * slope + missing[code] * none;
-      away = Math.max(away, Math.abs(told - each));
-      most = Math.max(most, Math.abs(each));
-    });
-    return { found: [whole, slope, none], fits: away <= AFFINE * most };
+    const off = weights.map((each, i) => has[i] * whole + values[i] * slope + missing[i] * none - each);
+    const most = (each) => each.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
+    return { found: [whole, slope, none], fits: most(off) <= AFFINE * most(weights) };
   }
 
-  hatsOf(axes, weights) {
-    const found = new Map();
-    for (const axis of axes) {
-      found.set(axis, this.hats(axis, weights.get(axis), this.sizesOf(axes).get(axis)));
+  // Coefficients of weights in each column, their means, and products of the means of other columns.
+  projected(axes, weights) {
+    const sizes = this.sizesOf(axes);
+    const hats = new Map(axes.map((axis) => [axis, this.hats(axis, weights.get(axis), sizes.get(axis))]));
+    const mean = new Map(axes.map((axis) => [axis, hats.get(axis)[0] / Math.sqrt(this.ladders.get(axis).n)]));
+    const others = (used) => product(axes.filter((a) => !used.includes(a)).map((a) => mean.get(a)));
+    return { hats, mean, others };
+  }
+
+  // The sum of a table of a look under coefficients; that over its first column is kept.
+  under(key, cells, hats) {
+    const inside = hats.map((hat, place) => hat.subarray(1, 1 + cells.shape[place]));
+    let { data } = this.remembered(hats[0], key, () => along([inside[0]], cells, 0));
+    for (let place = 1; place < hats.length - 1; place += 1) {
+      data = along([inside[place]], table([...cells.shape.slice(place)], data), 0).data;
     }
-    return found;
+    return dot(data, inside[hats.length - 1]);
   }
 
   sizesOf(axes) {
-    return this.cached(`sizes ${axes}`, () => new Map(axes.map((axis) => [axis, this.size(axis, axes)])));
+    const sizeIn = (axis, part) => 1 + (this.looks.get(part.join()).values.shape[part.indexOf(axis)] || 0);
+    const size = (axis) => Math.max(1, ...this.measured(axes).map((part) => sizeIn(axis, part)));
+    return this.cached(`sizes ${axes}`, () => new Map(axes.map((axis) => [axis, size(axis)])));
   }
 
   corrections(axes, weights) {
-    const hats = this.hatsOf(axes, weights);
-    const mean = new Map(axes.map((axis) => [axis, this.mean(axis, hats.get(axis))]));
-    const others = (used) => product(axes.filter((a) => !used.includes(a)).map((a) => mean.get(a)));
+    const { hats, mean, others } = this.projected(axes, weights);
     let found = 0;
     for (const axis of axes) {
       const residual = this.columnResidual(axis);
       const whole = this.cached(`residual sum ${axis}`, () => sumOf(residual));
-      found += (dot(residual, weights.get(axis)) - mean.get(axis) * whole) * others([axis]);
+      const vector = weights.get(axis);
+      const own = this.remembered(vector, `residual ${axis}`, () => dot(residual, vector));
+      found += (own - mean.get(axis) * whole) * others([axis]);
     }
     for (const part of this.measured(axes)) {
       const factor = others(part);
       if (factor !== 0) {
-        let told = this.residual(part);
-        for (const axis of part) {
-          const hat = hats.get(axis).subarray(1, 1 + told.shape[0]);
-          told = along([hat], told, 0);
-          told = table(told.shape.slice(1), told.data);
-        }
-        found += told.data[0] * factor;
+        const held = part.map((axis) => hats.get(axis));
+        found += this.under(`residual ${part}`, this.residual(part), held) * factor;
       }
     }
     return found;
@@ -756,34 +629,22 @@ export class Model {
     const left = this.left.get(key);
     const last = weights.get(kept[kept.length - 1]);
     if (kept.length === 1) return dot(left, last);
-    let found = 0;
-    weights.get(kept[0]).forEach((each, code) => {
-      if (each !== 0) found += each * dot(left.subarray(code * last.length, (code + 1) * last.length), last);
-    });
-    return found;
+    const first = weights.get(kept[0]);
+    const cells = table([first.length, last.length], left);
+    return dot(this.remembered(first, `rows ${key}`, () => along([first], cells, 0)).data, last);
   }
 
   added(kept, others, weights) {
-    const wide = kept.length === 2 ? this.shape[kept[1]] : 1;
-    const found = zeros(this.shape[kept[0]] * wide);
-    const first = this.rows[kept[0]];
-    const second = kept.length === 2 ? this.rows[kept[1]] : null;
     let masses = this.masses;
     for (const axis of others) {
       const codes = this.rows[axis];
       const vector = weights.get(axis);
-      const next = new Float64Array(masses.length);
+      const next = zeros(masses.length);
       for (let row = 0; row < next.length; row += 1) next[row] = masses[row] * vector[codes[row]];
       masses = next;
     }
-    if (second === null) for (let row = 0; row < masses.length; row += 1) found[first[row]] += masses[row];
-    else {
-      for (let row = 0; row < masses.length; row += 1) found[first[row] * wide + second[row]] += masses[row];
-    }
-    return found;
+    return this.sumsOfRows(kept, (axis) => [this.shape[axis], null], masses);
   }
-
-  // ------------------------------------------------------------ errors
 
   // Standard deviation of a sum of answers, and what the interval is for.
   error(parts, level) {
@@ -803,7 +664,7 @@ export class Model {
   }
 
   varianceOf(questions) {
-    let parts = merged(questions.map((each) => this.part(each)).filter((part) => part.factor));
+    const parts = merged(questions.map((each) => this.part(each)).filter((part) => part.factor));
     if (this.cells !== null && parts.some((part) => part.weights.size)) {
       const met = zeros(this.masses.length);
       for (const { factor, weights } of parts) {
@@ -827,50 +688,66 @@ export class Model {
     const single = new Map();
     const several = new Map();
     const [left, noiseOfSums] = this.withoutSums(parts);
-    parts = left;
     let estimated = 0;
-    for (const { factor, weights } of parts) {
+    for (const { factor, weights } of left) {
       const axes = [...weights.keys()];
-      const hats = this.hatsOf(axes, weights);
-      const mean = new Map(axes.map((axis) => [axis, this.mean(axis, hats.get(axis))]));
-      const others = (used) => product(axes.filter((a) => !used.includes(a)).map((a) => mean.get(a)));
+      const { hats, mean, others } = this.projected(axes, weights);
       constant += factor * others([]);
       for (const axis of axes) {
-        const scale = factor * others([axis]);
-        const before = single.get(axis);
-        const pure = weights
-          .get(axis)
-          .map((each, i) => (before ? before[i] : 0) + scale * (each - mean.get(axis)));
-        single.set(axis, pure);
+        const term = { scale: factor * others([axis]), vector: weights.get(axis), mean: mean.get(axis) };
+        single.set(axis, [...(single.get(axis) || []), term]);
       }
       for (const part of this.measured(axes)) {
-        const { shape } = this.looks.get(part.join()).values;
-        const scale = factor * others(part);
-        const told = outer(part.map((axis, place) => hats.get(axis).subarray(1, 1 + shape[place])));
-        const before = several.get(part.join());
-        several.set(part.join(), told.map((each, i) => (before ? before[i] : 0) + scale * each));
+        const term = { scale: factor * others(part), hats: part.map((axis) => hats.get(axis)) };
+        several.set(part.join(), [...(several.get(part.join()) || []), term]);
       }
       estimated += Math.sqrt(this.unmeasured(axes, weights)) * Math.abs(factor);
     }
     let noise = constant ** 2 * this.totalVariance + noiseOfSums;
     let lacking = 0;
-    for (const [axis, pure] of single) {
-      const [known, hidden] = this.columns.get(axis).partsOfVariance(pure);
+    for (const [axis, terms] of single) {
+      const [known, hidden] = this.varianceOfColumn(axis, terms);
       noise += known;
       lacking += hidden;
     }
-    for (const [key, told] of several) {
-      const look = this.looks.get(key);
-      const [trust, each] = this.trust(look.axes);
-      let weighted = 0;
-      for (let i = 0; i < told.length; i += 1) weighted += told[i] ** 2 * look.variances.data[i];
+    for (const [part, terms] of several) {
+      const [trust, each] = this.trust(this.looks.get(part).axes);
+      const [weighted, squares] = this.varianceOfLook(part, terms);
       noise += trust ** 2 * weighted;
-      lacking += each * dot(told, told);
+      lacking += each * squares;
     }
     return [noise, estimated ** 2 + lacking];
   }
 
+  // What one product of weights has is kept for the next question that has it.
+  varianceOfColumn(axis, terms) {
+    const column = this.columns.get(axis);
+    if (terms.length > 1) {
+      return column.partsOfVariance(added(terms, ({ vector, mean }) => vector.map((each) => each - mean)));
+    }
+    const [{ scale, vector, mean }] = terms;
+    return this.remembered(vector, `variance ${axis} ${mean}`, () =>
+      column.partsOfVariance(vector.map((each) => each - mean)),
+    ).map((each) => scale ** 2 * each);
+  }
+
+  varianceOfLook(part, terms) {
+    const { variances } = this.looks.get(part);
+    if (terms.length > 1) {
+      const inside = (hat, place) => hat.subarray(1, 1 + variances.shape[place]);
+      const told = added(terms, ({ hats }) => outer(hats.map(inside))).map((each) => each * each);
+      return [dot(told, variances.data), sumOf(told)];
+    }
+    const [{ scale, hats }] = terms;
+    const squares = hats.map((hat) => this.squared(hat));
+    const whole = squares.map((hat, place) =>
+      this.remembered(hat, `sum ${variances.shape[place]}`, () => sumOf(hat.subarray(1, 1 + variances.shape[place]))),
+    );
+    return [scale ** 2 * this.under(`variance ${part}`, variances, squares), scale ** 2 * product(whole)];
+  }
+
   withoutSums(parts) {
+    if (!this.sums.size) return [parts, 0];
     const summed = new Map();
     const left = parts.map((part) => {
       for (const [axis, by] of bothWays([...part.weights.keys()])) {
@@ -919,8 +796,7 @@ export class Model {
       found += this.cutCodes(axis, weights.get(axis), others);
     }
     if (axes.length > 2 && !this.looks.has(axes.join())) {
-      const thirds = axes.map((axis) => this.third(axis, whole, only(axes.filter((other) => other !== axis))),
-      );
+      const thirds = axes.map((axis) => this.third(axis, whole, only(axes.filter((other) => other !== axis))));
       found += TUNING.third * Math.min(...thirds);
     }
     return found;
@@ -929,9 +805,8 @@ export class Model {
   third(axis, whole, others) {
     const count = Math.max(this.counted(others), 1);
     const share = Math.min(whole / count, 1);
-    const strengths = [...others.keys()].map((other) =>
-      this.strength([Math.min(axis, other), Math.max(axis, other)]),
-    );
+    const pairs = [...others.keys()].map((other) => [Math.min(axis, other), Math.max(axis, other)]);
+    const strengths = pairs.map((pair) => this.strength(pair));
     return Math.max(...strengths) * count ** 2 * share * (1 - share);
   }
 
@@ -940,21 +815,16 @@ export class Model {
   }
 
   cutCodes(axis, vector, others) {
-    const cut = [];
-    for (let code = 0; code < vector.length; code += 1) {
-      if (vector[code] < 0 || vector[code] > 1) return 0;
-      if (vector[code] > 0 && vector[code] < 1) cut.push(code);
-    }
+    const cut = this.remembered(vector, "cut codes", () => {
+      const found = [...vector.keys()].filter((code) => vector[code] > 0 && vector[code] < 1);
+      return vector.every((each) => each >= 0 && each <= 1) ? found : [];
+    });
     if (!(cut.length > 0 && cut.length <= MOST_CUT)) return 0;
     let found = 0;
     for (const code of cut) {
-      const near = [];
-      for (let c = Math.max(code - 1, 0); c < Math.min(code + 2, vector.length); c += 1) near.push(c);
-      const counts = near.map((c) => Math.max(this.countOf(axis, c, others), 0));
-      const inside = counts[code - near[0]];
-      const rough = Math.max(
-        ...counts.map((each) => Math.abs(each - inside) / Math.max(each + inside, 1e-300)),
-      );
+      const near = [code, code - 1, code + 1].filter((c) => c >= 0 && c < vector.length);
+      const [inside, ...around] = near.map((c) => Math.max(this.countOf(axis, c, others), 0));
+      const rough = Math.max(0, ...around.map((each) => Math.abs(each - inside) / Math.max(each + inside, 1e-300)));
       found += (rough * inside) ** 2 * vector[code] * (1 - vector[code]);
     }
     return found;
@@ -962,8 +832,7 @@ export class Model {
 
   countOf(axis, code, others) {
     if (!others.size) return this.columns.get(axis).counts[code];
-    const only = zeros(this.shape[axis]);
-    only[code] = 1;
+    const only = this.cached(`only ${axis} ${code}`, () => zeros(this.shape[axis]).fill(1, code, code + 1));
     const weights = sorted(new Map(others).set(axis, only));
     return this.total * this.ofRows([...weights.keys()], weights);
   }
@@ -980,59 +849,59 @@ export class Model {
         }
       });
       if (this.looks.has(pair.join())) {
-        const residual = this.residual(pair);
-        let scale = 1;
-        pair.forEach((axis, place) => {
-          scale *= sizes[place] / this.ladders.get(axis).n;
-        });
-        let hat = table([...sizes]);
-        const [rows, columns] = residual.shape;
-        for (let i = 0; i < Math.min(rows, sizes[0] - 1); i += 1) {
-          for (let j = 0; j < Math.min(columns, sizes[1] - 1); j += 1) {
-            hat.data[(i + 1) * sizes[1] + j + 1] = residual.data[i * columns + j] / Math.sqrt(scale);
-          }
-        }
-        pair.forEach((axis, place) => {
-          hat = along(this.functions(axis, sizes[place]), hat, place);
-        });
-        cells = table(cells.shape, cells.data.map((each, i) => each + hat.data[i]));
+        const scale = product(pair.map((axis, place) => sizes[place] / this.ladders.get(axis).n));
+        const told = this.cellsOf(pair, this.residual(pair), sizes, 1 / Math.sqrt(scale));
+        cells = table(cells.shape, cells.data.map((each, i) => each + told.data[i]));
       }
       return cells.data.map((each) => Math.max(each, 0));
     });
   }
 
+  // Cells of a pair from coefficients of which no column is constant.
+  cellsOf(pair, { shape, data }, sizes, scale) {
+    let found = table([...sizes]);
+    for (let i = 0; i < Math.min(shape[0], sizes[0] - 1); i += 1) {
+      for (let j = 0; j < Math.min(shape[1], sizes[1] - 1); j += 1) {
+        found.data[(i + 1) * sizes[1] + j + 1] = data[i * shape[1] + j] * scale;
+      }
+    }
+    pair.forEach((axis, place) => {
+      found = along(this.functions(axis, sizes[place]), found, place);
+    });
+    return found;
+  }
+
   cut(pair, weights) {
+    const key = `cut ${pair} ${this.idOf(weights.get(pair[1]))}`;
+    return this.remembered(weights.get(pair[0]), key, () => this.cutBlocks(pair, weights));
+  }
+
+  cutBlocks(pair, weights) {
     const sizes = this.grids.get(pair.join()) || [1, 1];
-    const sides = pair.map((axis, place) =>
-      this.remembered(weights.get(axis), `cut ${axis} ${sizes[place]}`, () => {
-        const vector = weights.get(axis);
-        const group = this.groups(axis, sizes[place]);
-        const { counts } = this.columns.get(axis);
-        const whole = zeros(sizes[place]);
-        const mean = zeros(sizes[place]);
-        const square = zeros(sizes[place]);
-        for (let code = 0; code < vector.length; code += 1) {
-          const mass = Math.max(counts[code], 0) + 1e-9;
-          whole[group[code]] += mass;
-          mean[group[code]] += mass * vector[code];
-          square[group[code]] += mass * vector[code] ** 2;
-        }
-        const divided = (each, i) => each / (whole[i] > 0 ? whole[i] : 1);
-        return { mean: mean.map(divided), square: square.map(divided) };
-      }),
-    );
-    const mean = outer(sides.map((side) => side.mean));
-    const square = outer(sides.map((side) => side.square));
+    const [first, second] = pair.map((axis, place) => this.blockShares(axis, weights.get(axis), sizes[place]));
     let counts = null;
     let found = 0;
-    for (let i = 0; i < mean.length; i += 1) {
-      const spread = square[i] - mean[i] ** 2;
-      if (spread > 0) {
-        counts = counts || this.blockCounts(pair, sizes);
-        found += counts[i] ** 2 * spread;
+    for (let i = 0; i < sizes[0]; i += 1) {
+      for (let j = 0; j < sizes[1]; j += 1) {
+        const spread = first.square[i] * second.square[j] - (first.mean[i] * second.mean[j]) ** 2;
+        if (spread > 0) {
+          counts = counts || this.blockCounts(pair, sizes);
+          found += counts[i * sizes[1] + j] ** 2 * spread;
+        }
       }
     }
     return counts === null ? 0 : TUNING.cut * this.strength(pair) * found;
+  }
+
+  // Means of weights and of their squares in each block of codes.
+  blockShares(axis, vector, size) {
+    return this.remembered(vector, `shares ${axis} ${size}`, () => {
+      const mass = this.columns.get(axis).counts.map((each) => Math.max(each, 0) + 1e-9);
+      const whole = this.sumsOf(axis, mass, size);
+      const share = (values) =>
+        this.sumsOf(axis, values, size).map((each, i) => each / (whole[i] > 0 ? whole[i] : 1));
+      return { mean: share(mass.map((m, i) => m * vector[i])), square: share(mass.map((m, i) => m * vector[i] ** 2)) };
+    });
   }
 
   strength(pair) {
@@ -1047,26 +916,14 @@ export class Model {
     const stops = sizes.map((size) => size - 1);
     const values = block(look.values, [0, 0], stops);
     const variances = block(look.variances, [0, 0], stops).data;
-    let scale = 1;
-    pair.forEach((axis, place) => {
-      scale *= this.ladders.get(axis).n / sizes[place];
-    });
-    let pure = table([...sizes]);
-    const [rows, columns] = values.shape;
-    for (let i = 0; i < rows; i += 1) {
-      for (let j = 0; j < columns; j += 1) {
-        pure.data[(i + 1) * sizes[1] + j + 1] = values.data[i * columns + j] * Math.sqrt(scale);
-      }
-    }
+    const scale = product(pair.map((axis, place) => this.ladders.get(axis).n / sizes[place]));
+    const pure = this.cellsOf(pair, values, sizes, Math.sqrt(scale));
     const noise = (sumOf(variances) / variances.length) * scale;
     const margins = pair.map((axis, place) =>
       this.sumsOf(axis, this.columns.get(axis).counts, sizes[place]).map((each) =>
         Math.max(each, (0.02 * total) / sizes[place]),
       ),
     );
-    pair.forEach((axis, place) => {
-      pure = along(this.functions(axis, sizes[place]), pure, place);
-    });
     let told = 0;
     let chance = 0;
     let spread = 0;
@@ -1087,8 +944,7 @@ export class Model {
       const pairs = [...this.looks.values()].map((look) => look.axes).filter((axes) => axes.length === 2);
       if (!pairs.length) return 1;
       const found = pairs.map((pair) => this.strength(pair)).sort((a, b) => a - b);
-      const half = found.length >> 1;
-      return found.length % 2 ? found[half] : (found[half - 1] + found[half]) / 2;
+      return (found[(found.length - 1) >> 1] + found[found.length >> 1]) / 2;
     });
   }
 }
@@ -1096,6 +952,17 @@ export class Model {
 const sorted = (weights) => new Map([...weights].sort(([a], [b]) => a - b));
 
 const bothWays = (axes) => (axes.length === 2 ? [[axes[0], axes[1]], [axes[1], axes[0]]] : []);
+
+// The sum of vectors, each times the scale of its term.
+function added(terms, vectorOf) {
+  let found = null;
+  for (const term of terms) {
+    const vector = vectorOf(term);
+    found = found || zeros(vector.length);
+    for (let i = 0; i < vector.length; i += 1) found[i] += term.scale * vector[i];
+  }
+  return found;
+}
 
 // Parts that differ in one column only, as one.
 function merged(parts) {
@@ -1154,30 +1021,21 @@ export class Release {
     this.data = data;
     this.columns = data.columns;
     this.model = model;
-    this.masks = new Map();
   }
 
   // What a question cannot have, in words, or null.
   refuse(question) {
+    const { kind } = question;
     const column = this.columns[question.column];
-    if (question.kind === "mean" || question.kind === "means") {
-      if (!column || !column.numbers) return "Choose a column of numbers.";
-    }
-    if (question.kind === "quantile" && !(column && column.quantile)) {
-      return "Choose a column whose values have an order.";
-    }
-    if (question.kind === "means" || question.kind === "cross") {
-      const by = this.by(question);
-      if (by.some((each) => !this.columns[each])) return "Choose the columns of the groups.";
-      if (new Set(by).size < by.length) return "Choose two different columns.";
-      if (question.kind === "means" && by[0] === question.column) {
-        return "Choose groups by another column than that of the mean.";
-      }
-      if (product(by.map((each) => this.groupsOf(each).length)) > MOST_CELLS) {
-        return `This table has more than ${MOST_CELLS.toLocaleString("en")} cells. Ask for fewer, or use Python.`;
-      }
-    }
-    return null;
+    if ((kind === "mean" || kind === "means") && !column?.numbers) return "Choose a column of numbers.";
+    if (kind === "quantile" && !column?.quantile) return "Choose a column whose values have an order.";
+    if (kind !== "means" && kind !== "cross") return null;
+    const by = this.by(question);
+    if (by.some((each) => !this.columns[each])) return "Choose the columns of the groups.";
+    if (new Set(by).size < by.length) return "Choose two different columns.";
+    if (kind === "means" && by[0] === question.column) return "Choose groups by another column than that of the mean.";
+    if (product(by.map((each) => this.groupsOf(each).length)) <= MOST_CELLS) return null;
+    return `This table has more than ${english(MOST_CELLS)} cells. Ask for fewer, or use Python.`;
   }
 
   by(question) {
@@ -1186,21 +1044,18 @@ export class Release {
 
   // Which codes of a column a condition covers, as weights.
   mask(place, condition) {
-    const key = `${place} ${JSON.stringify(condition)}`;
-    if (!this.masks.has(key)) {
+    return this.model.cached(`mask ${place} ${JSON.stringify(condition)}`, () => {
       const column = this.columns[place];
       const found = zeros(column.size);
       for (const code of this.codesOf(column, condition)) found[code] = 1;
-      this.masks.set(key, found);
-    }
-    return this.masks.get(key);
+      return found;
+    });
   }
 
   codesOf(column, condition) {
     if (condition === null) return [...Array(column.size).keys()];
     if (condition.codes) return condition.codes;
-    const found = [];
-    for (let code = condition.from; code <= condition.to; code += 1) found.push(code);
+    const found = [...Array(column.bins).keys()].slice(condition.from, condition.to + 1);
     column.special.forEach((value, i) => {
       const inside = condition.below ? value < condition.below : value <= column.high[condition.to];
       if (inside && column.low[condition.from] <= value) found.push(column.bins + i);
@@ -1212,9 +1067,7 @@ export class Release {
   lifted(place, weights) {
     const { of } = this.columns[place];
     if (!of) return weights;
-    return this.model.remembered(weights, `lifted ${place}`, () =>
-      Float64Array.from(of, (code) => weights[code]),
-    );
+    return this.model.remembered(weights, `lifted ${place}`, () => Float64Array.from(of, (code) => weights[code]));
   }
 
   times(a, b) {
@@ -1225,68 +1078,60 @@ export class Release {
   // Weights of conditions; `more` multiplies weights of some columns.
   weights(conditions, more = []) {
     const found = new Map();
-    const each = [...conditions].map(([place, condition]) => [place, this.mask(place, condition)]);
-    for (const [place, mask] of [...each, ...more]) {
+    const masks = [...conditions].map(([place, condition]) => [place, this.mask(place, condition)]);
+    for (const [place, mask] of [...masks, ...more]) {
       const { axis } = this.columns[place];
       found.set(axis, this.times(found.get(axis), this.lifted(place, mask)));
     }
     return sorted(found);
   }
 
-  conditions(question, only = null) {
-    const found = new Map();
-    for (const [place, condition] of question.where) {
-      if (only === null || only(condition)) found.set(place, condition);
-    }
-    return found;
+  conditions(question, only = () => true) {
+    return new Map([...question.where].filter(([, condition]) => only(condition)));
   }
 
   // Conditions, and a value in a column.
   withValue(conditions, place) {
     const column = this.columns[place];
-    const present = this.model.remembered(this.mask(place, null), "present", () =>
-      ones(column.size).map((_, code) => (code < column.values ? 1 : 0)),
-    );
+    const present = this.model.cached(`present ${place}`, () => zeros(column.size).fill(1, 0, column.values));
     return this.weights(conditions, [[place, present]]);
   }
 
   answer(question) {
-    const { kind } = question;
-    const changing = { mean: [question.column], quantile: [question.column], cross: [question.rows, question.across] };
-    changing.means = [question.rows, question.column];
-    this.model.vary = (changing[kind] || []).map((place) => this.columns[place].axis);
-    if (kind === "share") return this.share(question);
-    if (kind === "mean") return this.mean(question);
-    if (kind === "quantile") return this.quantile(question);
-    if (kind === "cross" || kind === "means") return this.table(question);
-    return this.count(this.weights(this.conditions(question)), question.level);
+    const { kind, column, rows, across } = question;
+    const [changing, answer] = {
+      count: [[], this.count],
+      share: [[], this.share],
+      mean: [[column], this.mean],
+      quantile: [[column], this.quantile],
+      cross: [[rows, across], this.table],
+      means: [[rows, column], this.table],
+    }[kind];
+    this.model.vary = changing.map((place) => this.columns[place].axis);
+    return answer.call(this, question);
+  }
+
+  count(question) {
+    return this.counted(this.weights(this.conditions(question)), question.level);
   }
 
   reach(level) {
     return this.data.levels.find(([each]) => each === level)[1];
   }
 
-  count(weights, level) {
+  counted(weights, level) {
     const value = this.model.answer(weights);
     const { std, text } = this.model.error([weights], level);
     const reach = this.reach(level) * std;
-    return {
-      value,
-      std,
-      lower: Math.max(value - reach, 0),
-      upper: Math.max(value + reach, 0),
-      text,
-    };
+    return { value, std, lower: Math.max(value - reach, 0), upper: Math.max(value + reach, 0), text };
   }
 
   ratio(value, count, parts, bottom, bounds, level, reach = 0) {
     const quantile = this.reach(level);
     const error = this.model.error(parts, level);
-    const below = quantile * this.model.error(bottom, level).std;
-    const sure = count - below;
+    const sure = count - quantile * this.model.error(bottom, level).std;
     const known = sure > 0 && Number.isFinite(value);
-    const wide = quantile * error.std;
-    const away = known ? wide / sure + reach : 0;
+    const away = known ? (quantile * error.std) / sure + reach : 0;
     return {
       value,
       std: Math.min(known ? error.std / count : Infinity, (bounds[1] - bounds[0]) / 2),
@@ -1304,15 +1149,16 @@ export class Release {
     const both = this.model.answer(top);
     const share = count > 0 ? clip(both / count, 0, 1) : NaN;
     const at = Number.isNaN(share) ? 0 : share;
-    const differing = oneAxisLess(top, bottom, at);
-    const parts = differing ? [differing] : [top, this.scaled(bottom, -at)];
+    const differing = [...top.keys()].filter((each) => !bottom.has(each) || !same(top.get(each), bottom.get(each)));
+    // Scaled in the one column where they differ, they are one product of weights.
+    const axis = differing.length === 1 ? differing[0] : [...bottom.keys(), 0][0];
+    const parts = [top, this.scaled(bottom, axis, -at)];
     const found = this.ratio(share, count, parts, [bottom], [0, 1], question.level);
     found.text += found.known ? "" : NOTHING;
     return found;
   }
 
-  scaled(weights, factor) {
-    const axis = weights.size ? Math.min(...weights.keys()) : 0;
+  scaled(weights, axis, factor) {
     const vector = weights.get(axis) || ones(this.model.shape[axis]);
     return sorted(new Map(weights).set(axis, vector.map((each) => each * factor)));
   }
@@ -1325,17 +1171,18 @@ export class Release {
       this.model.remembered(held, `within ${place} ${this.model.idOf(values)}`, () =>
         values.map((each, code) => (held[code] > 0 ? each : 0)),
       );
-    return { axis: column.axis, mean: within(column.numbers.mean), reach: within(column.numbers.reach) };
+    const { mean, reach, range } = column.numbers;
+    return { axis: column.axis, mean: within(mean), reach: within(reach), range };
   }
 
-  meanOf(weights, numbers, range, level) {
+  meanOf(weights, numbers, level) {
     const times = (vector) => {
       const found = new Map(weights);
       found.set(numbers.axis, this.times(weights.get(numbers.axis), vector));
       return found;
     };
     const count = this.model.answer(weights);
-    const value = count > 0 ? clip(this.model.answer(times(numbers.mean)) / count, ...range) : NaN;
+    const value = count > 0 ? clip(this.model.answer(times(numbers.mean)) / count, ...numbers.range) : NaN;
     const middle = Number.isNaN(value) ? 0 : value;
     const centred = new Map(weights);
     const held = weights.get(numbers.axis);
@@ -1353,39 +1200,30 @@ export class Release {
         high = Math.max(high, each + numbers.reach[i]);
       }
     });
-    const found = this.ratio(value, count, [centred], [weights], [low, high], level, reach);
-    found.reach = reach;
-    return found;
+    return { ...this.ratio(value, count, [centred], [weights], [low, high], level, reach), reach };
   }
 
   mean(question) {
     const conditions = this.conditions(question);
     const weights = this.withValue(conditions, question.column);
     const numbers = this.numbers(question.column, conditions);
-    const { range } = this.columns[question.column].numbers;
-    const found = this.meanOf(weights, numbers, range, question.level);
+    const found = this.meanOf(weights, numbers, question.level);
     found.text += (found.known ? "" : NOTHING) + (found.reach ? BINS : "");
     return found;
   }
 
-  // ------------------------------------------------------------ groups
-
   // The groups of a column: its codes, or bands of about equally many bins.
   groupsOf(place) {
     const column = this.columns[place];
-    if (column.groups) return column.groups;
-    let found = [];
     if (column.kind === "category" || column.size <= MOST_GROUPS) {
-      found = column.labels.map((label, code) => ({ label, condition: { codes: [code] } }));
-    } else {
-      const width = Math.ceil(column.bins / BANDS);
-      for (let from = 0; from < column.bins; from += width) {
-        const to = Math.min(from + width, column.bins) - 1;
-        found.push({ label: spanLabel(column, from, to), condition: { from, to, below: nextOf(column, to) }, band: true });
-      }
+      return column.labels.map((label, code) => ({ label, condition: { codes: [code] } }));
     }
-    column.groups = found;
-    return found;
+    const width = Math.ceil(column.bins / BANDS);
+    return Array.from({ length: Math.ceil(column.bins / width) }, (_, band) => {
+      const from = band * width;
+      const to = Math.min(from + width, column.bins) - 1;
+      return { label: spanLabel(column, from, to), condition: { from, to, below: nextOf(column, to) }, band: true };
+    });
   }
 
   banded(place) {
@@ -1399,22 +1237,17 @@ export class Release {
     const mean = question.kind === "means";
     const base = mean ? this.withValue(conditions, question.column) : this.weights(conditions);
     const numbers = mean ? this.numbers(question.column, conditions) : null;
+    const vectorOf = (place, { condition }) => this.lifted(place, this.mask(place, condition));
+    const vectors = by.map((place, i) => groups[i].map((group) => vectorOf(place, group)));
     const cells = [];
     const visit = (place, weights) => {
       if (place === by.length) {
-        if (!mean) cells.push(this.count(weights, question.level));
-        else {
-          const { range } = this.columns[question.column].numbers;
-          cells.push(this.meanOf(weights, numbers, range, question.level));
-        }
+        cells.push(mean ? this.meanOf(weights, numbers, question.level) : this.counted(weights, question.level));
         return;
       }
       const { axis } = this.columns[by[place]];
-      for (const { condition } of groups[place]) {
-        const only = this.lifted(by[place], this.mask(by[place], condition));
-        const next = new Map(weights);
-        next.set(axis, this.times(weights.get(axis), only));
-        visit(place + 1, sorted(next));
+      for (const only of vectors[place]) {
+        visit(place + 1, sorted(new Map(weights).set(axis, this.times(weights.get(axis), only))));
       }
     };
     visit(0, base);
@@ -1424,8 +1257,6 @@ export class Release {
     return { cells, groups, text };
   }
 
-  // ------------------------------------------------------------ quantiles
-
   countsOf(place) {
     const column = this.columns[place];
     const { model } = this;
@@ -1434,7 +1265,7 @@ export class Release {
     if (!model.columns.has(axis)) {
       counts = zeros(model.shape[axis]);
       const allowed = model.possible.get(`${axis}`);
-      counts[allowed ? allowed.mask.indexOf(1) : 0] = model.total;
+      counts[allowed ? allowed.mask.data.indexOf(1) : 0] = model.total;
     } else if (model.cells !== null) {
       counts = model.rowCounts(axis).map((each) => model.total * each);
     } else ({ counts } = model.columns.get(axis));
@@ -1451,17 +1282,12 @@ export class Release {
     const column = this.columns[place];
     const share = question.q;
     const conditions = this.conditions(question);
-    let counts;
-    if (!conditions.size) counts = this.countsOf(place);
-    else {
-      const base = this.weights(conditions);
-      counts = Float64Array.from({ length: column.values }, (_, code) => {
-        const weights = new Map(base);
-        const only = this.lifted(place, this.mask(place, { codes: [code] }));
-        weights.set(column.axis, this.times(base.get(column.axis), only));
-        return this.model.answer(sorted(weights));
-      });
-    }
+    const base = this.weights(conditions);
+    const countOf = (_, code) => {
+      const only = this.lifted(place, this.mask(place, { codes: [code] }));
+      return this.model.answer(sorted(new Map(base).set(column.axis, this.times(base.get(column.axis), only))));
+    };
+    let counts = conditions.size ? Float64Array.from({ length: column.values }, countOf) : this.countsOf(place);
     counts = counts.subarray(0, column.values);
     const { order } = column.quantile;
     const rising = withoutNegatives(counts, order);
@@ -1489,11 +1315,10 @@ export class Release {
   balanceEnds(column, place, present, share, balance, rising, level) {
     const { order } = column.quantile;
     const n = order.length;
-    const below = zeros(n);
     let running = 0;
-    order.forEach((code, i) => {
+    const below = Float64Array.from(order, (code) => {
       running += rising[code];
-      below[i] = running;
+      return running;
     });
     const all = below[n - 1];
     const places = new Set();
@@ -1538,30 +1363,13 @@ export class Release {
 }
 
 function held(balance, reach) {
-  let first = -1;
-  let last = -1;
-  for (let k = 0; k < balance.length; k += 1) {
-    const possible = balance[k] + reach[k] >= 0 && (k === 0 || balance[k - 1] - reach[k - 1] <= 0);
-    if (possible) {
-      if (first < 0) first = k;
-      last = k;
-    }
-  }
-  return first < 0 ? [0, balance.length - 1] : [first, last];
-}
-
-// `top - share * bottom` as one product, where the two differ in one column at most.
-function oneAxisLess(top, bottom, share) {
-  const axes = [...top.keys()].filter((axis) => !bottom.has(axis) || !same(top.get(axis), bottom.get(axis)));
-  if (axes.length !== 1) return null;
-  const [axis] = axes;
-  const below = bottom.get(axis);
-  const vector = top.get(axis).map((each, i) => each - share * (below ? below[i] : 1));
-  return sorted(new Map(bottom).set(axis, vector));
+  const possible = (k) => balance[k] + reach[k] >= 0 && (k === 0 || balance[k - 1] - reach[k - 1] <= 0);
+  const found = [...balance.keys()].filter(possible);
+  return found.length ? [found[0], found[found.length - 1]] : [0, balance.length - 1];
 }
 
 // The first place whose number is at least this.
-function firstAtLeast(values, wanted) {
+export function firstAtLeast(values, wanted) {
   let low = 0;
   let high = values.length;
   while (low < high) {
@@ -1587,10 +1395,7 @@ function withoutNegatives(counts, order) {
       levels.splice(-2, 2, [(before * others + value * weight) / (others + weight), others + weight]);
     }
   }
-  const rising = [];
-  for (const [value, weight] of levels) {
-    for (let i = 0; i < weight; i += 1) rising.push(Math.max(value, 0));
-  }
+  const rising = levels.flatMap(([value, weight]) => Array(weight).fill(Math.max(value, 0)));
   if (!(rising[rising.length - 1] > 0)) return counts.map((each) => Math.max(each, 0));
   const found = zeros(counts.length);
   order.forEach((code, i) => {
@@ -1643,10 +1448,7 @@ const SCALES = {
     forward: (x) => Math.log1p(Math.max(x - origin, 0) / unit),
     inverse: (t) => origin + unit * Math.expm1(t),
   }),
-  sqrt: ({ origin }) => ({
-    forward: (x) => Math.sqrt(Math.max(x - origin, 0)),
-    inverse: (t) => origin + t * t,
-  }),
+  sqrt: ({ origin }) => ({ forward: (x) => Math.sqrt(Math.max(x - origin, 0)), inverse: (t) => origin + t * t }),
 };
 
 // The number of a bin below which a share of it lies: `Spread.values_at` and `Points.values_at`.
@@ -1701,17 +1503,13 @@ function bytesOf(base64) {
   return found;
 }
 
-async function inflated(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).arrayBuffer();
-}
-
 // The release of a page: its data as text, as Python wrote it.
 export async function read(text) {
   const data = JSON.parse(text);
   if (data.format !== "skdp page") throw new Error("This is not the data of a page.");
   if (data.version !== 1) throw new Error("A later version of skdp wrote this page.");
-  const buffer = await inflated(bytesOf(data.arrays.bytes));
+  const stream = new Blob([bytesOf(data.arrays.bytes)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const buffer = await new Response(stream).arrayBuffer();
   const arrays = {};
   let at = 0;
   for (const [name, kind, length] of data.arrays.manifest) {
@@ -1722,16 +1520,13 @@ export async function read(text) {
   }
   for (const column of data.columns) {
     const { numbers, quantile, contents } = column;
-    for (const [holder, names] of [
-      [column, ["of", "low", "high"]],
-      [numbers, ["mean", "reach"]],
-      [quantile, ["low", "high", "order"]],
-      [contents, ["edges", "firsts"]],
-    ]) {
-      for (const name of names) {
-        if (holder && typeof holder[name] === "string") holder[name] = arrays[holder[name]];
-      }
-    }
+    const named = (holder, names) => {
+      for (const name of names) if (typeof holder?.[name] === "string") holder[name] = arrays[holder[name]];
+    };
+    named(column, ["of", "low", "high"]);
+    named(numbers, ["mean", "reach"]);
+    named(quantile, ["low", "high", "order"]);
+    named(contents, ["edges", "firsts"]);
     if (contents) quantile.at = inBins(contents);
   }
   return new Release(data, data.model && new Model(data.model.facts, arrays, data.model.shape));
@@ -1751,8 +1546,7 @@ export function fingerprint(text) {
   padded.set(bytes);
   padded[bytes.length] = 128;
   const view = new DataView(padded.buffer);
-  view.setUint32(length - 8, Math.floor((bytes.length * 8) / 2 ** 32));
-  view.setUint32(length - 4, (bytes.length * 8) >>> 0);
+  view.setBigUint64(length - 8, BigInt(bytes.length * 8));
   const w = new Int32Array(64);
   for (let from = 0; from < length; from += 64) {
     for (let i = 0; i < 16; i += 1) w[i] = view.getInt32(from + 4 * i);
@@ -1789,9 +1583,21 @@ export function spanLabel(column, from, to) {
   return low === high ? low : `${low} to ${high}`;
 }
 
+// Formats are kept: making one takes longer than a cell of a table.
+const FORMATS = new Map();
+
+export function english(number, least = 0, most = least) {
+  const key = `${least} ${most}`;
+  if (!FORMATS.has(key)) {
+    const options = { minimumFractionDigits: least, maximumFractionDigits: most };
+    FORMATS.set(key, new Intl.NumberFormat("en", options));
+  }
+  return FORMATS.get(key).format(number);
+}
+
 const digits = (x) => {
   const short = Number(x.toPrecision(6));
-  return Math.abs(short) >= 10000 ? short.toLocaleString("en", { maximumFractionDigits: 6 }) : `${short}`;
+  return Math.abs(short) >= 10000 ? english(short, 0, 6) : `${short}`;
 };
 
 // ---------------------------------------------------------------- questions as Python, and in words
@@ -1811,10 +1617,8 @@ export const isoDay = (days) => {
 
 function codeLiteral(column, code) {
   if (code >= column.values) return "None";
-  if (column.kind !== "category") {
-    return column.texts && !column.unit
-      ? quoted(column.labels[code]) : literal(column, column.special[code - column.bins]);
-  }
+  const named = column.kind === "category" || (column.texts && !column.unit);
+  if (!named) return literal(column, column.special[code - column.bins]);
   return column.literals ? column.literals[code] : quoted(column.labels[code]);
 }
 
@@ -1829,23 +1633,20 @@ function conditionLiteral(column, condition) {
 }
 
 function queryLiteral(release, conditions) {
-  const each = [...conditions].map(
-    ([place, condition]) =>
-      `${quoted(release.columns[place].name)}: ${conditionLiteral(release.columns[place], condition)}`,
-  );
+  const each = [...conditions].map(([place, condition]) => {
+    const column = release.columns[place];
+    return `${quoted(column.name)}: ${conditionLiteral(column, condition)}`;
+  });
   return each.length ? `{${each.join(", ")}}` : "None";
 }
 
 function bandsLiteral(release, by) {
-  const each = by
-    .filter((place) => release.banded(place))
-    .map((place) => {
-      const column = release.columns[place];
-      const groups = release.groupsOf(place);
-      const edges = groups.map(({ condition }) => column.low[condition.from]);
-      edges.push(groups[groups.length - 1].condition.below);
-      return `${quoted(column.name)}: [${edges.map((edge) => literal(column, edge)).join(", ")}]`;
-    });
+  const each = by.filter((place) => release.banded(place)).map((place) => {
+    const column = release.columns[place];
+    const groups = release.groupsOf(place).map(({ condition }) => condition);
+    const edges = [...groups.map(({ from }) => column.low[from]), groups[groups.length - 1].below];
+    return `${quoted(column.name)}: [${edges.map((edge) => literal(column, edge)).join(", ")}]`;
+  });
   return each.length ? `bands={${each.join(", ")}}, right=False, ` : "";
 }
 
@@ -1854,40 +1655,25 @@ export function python(release, question) {
   const name = (place) => quoted(release.columns[place].name);
   const query = queryLiteral(release, release.conditions(question));
   const level = question.level === 95 ? "" : `, level=${question.level / 100}`;
-  const end = `return_interval=True${level})`;
-  switch (question.kind) {
-    case "share": {
-      const among = queryLiteral(release, release.conditions(question, (each) => each.among));
-      return `release.proportion(${query}, ${among}, ${end}`;
-    }
-    case "mean":
-      return `release.mean(${name(question.column)}, ${query}, ${end}`;
-    case "quantile":
-      return `release.quantile(${name(question.column)}, ${question.q}, ${query}, ${end}`;
-    case "cross": {
-      const bands = bandsLiteral(release, [question.rows, question.across]);
-      return `release.crosstab(${name(question.rows)}, ${name(question.across)}, ${query}, ${bands}${end}`;
-    }
-    case "means": {
-      const bands = bandsLiteral(release, [question.rows]);
-      return `release.aggregate(${name(question.rows)}, ${name(question.column)}, ${query}, ${bands}${end}`;
-    }
-    default:
-      return `release.count(${query}, ${end}`;
-  }
+  const bands = (by) => bandsLiteral(release, by);
+  const { column, rows, across } = question;
+  const call = {
+    count: () => `count(${query}, `,
+    share: () => `proportion(${query}, ${queryLiteral(release, release.conditions(question, (each) => each.among))}, `,
+    mean: () => `mean(${name(column)}, ${query}, `,
+    quantile: () => `quantile(${name(column)}, ${question.q}, ${query}, `,
+    cross: () => `crosstab(${name(rows)}, ${name(across)}, ${query}, ${bands([rows, across])}`,
+    means: () => `aggregate(${name(rows)}, ${name(column)}, ${query}, ${bands([rows])}`,
+  }[question.kind];
+  return `release.${call()}return_interval=True${level})`;
 }
 
 // A number in the digits that its error leaves.
 export function rounded(number, error) {
   if (!Number.isFinite(number)) return "unknown";
-  if (!(Number.isFinite(error) && error > 0)) {
-    return Number(number.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 });
-  }
+  if (!(Number.isFinite(error) && error > 0)) return english(Number(number.toPrecision(6)), 0, 6);
   const decimals = clip(2 - Math.floor(Math.log10(error)), 0, 12);
-  return (Number(number.toFixed(decimals)) + 0).toLocaleString("en", {
-    minimumFractionDigits: decimals,
-    maximumFractionDigits: decimals,
-  });
+  return english(Number(number.toFixed(decimals)) + 0, decimals);
 }
 
 // A text by itself: one that is written from right to left does not turn what follows it.
@@ -1900,22 +1686,16 @@ export const short = (text, most = 60) => alone(text.length > most ? `${text.sli
 export function shown(release, question, cell) {
   const column = release.columns[question.column];
   const { kind } = question;
+  const each = (text) => [cell.value, cell.lower, cell.upper].map(text);
   if (kind === "quantile" && column.kind === "category") {
-    const label = (code) => (code === null ? "unknown" : column.labels[code]);
-    return [label(cell.value), label(cell.lower), label(cell.upper)];
+    return each((code) => (code === null ? "unknown" : column.labels[code]));
   }
-  if ((kind === "quantile" || kind === "mean" || kind === "means") && column.kind === "date") {
-    return [cell.value, cell.lower, cell.upper].map((each) => isoDay(each) || "unknown");
-  }
-  if (kind === "quantile" && column.integer) {
-    return [cell.value, cell.lower, cell.upper].map((each) => (Number.isFinite(each) ? digits(each) : "unknown"));
-  }
-  const scale = kind === "share" ? 100 : 1;
-  const unit = kind === "share" ? "%" : "";
+  if (["quantile", "mean", "means"].includes(kind) && column.kind === "date") return each((x) => isoDay(x) || "unknown");
+  if (kind === "quantile" && column.integer) return each((x) => (Number.isFinite(x) ? digits(x) : "unknown"));
+  const [scale, unit] = kind === "share" ? [100, "%"] : [1, ""];
   let error = Math.max(cell.upper - cell.value, cell.value - cell.lower) * scale;
   if (Number.isNaN(error)) error = (cell.upper - cell.lower) * scale;
-  const text = (x) => (Number.isFinite(x) ? rounded(x * scale, error) + unit : "unknown");
-  return [cell.value, cell.lower, cell.upper].map(text);
+  return each((x) => (Number.isFinite(x) ? rounded(x * scale, error) + unit : "unknown"));
 }
 
 function conditionWords(column, condition) {
@@ -1985,7 +1765,9 @@ export function syntheticRows(release, random = Math.random) {
         const code = column.of ? column.of[base] : base;
         if (code >= column.values) return "";
         if (column.kind === "category") return column.labels[code];
-        if (code >= column.bins) return column.unit ? isoDay(column.special[code - column.bins]) : column.kind === "date" ? column.labels[code] : column.special[code - column.bins];
+        const special = column.special[code - column.bins];
+        if (code >= column.bins && column.unit) return isoDay(special);
+        if (code >= column.bins) return column.kind === "date" ? column.labels[code] : special;
         if (!column.contents) return column.texts[code][0];
         const value = column.quantile.at(code, random());
         return column.kind === "date" ? isoDay(value) : value;
