@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...domain import Categorical, Date, Datetime, Domain, Numeric
+from ...domain.queries.text import quoted
 from ...expected import bar_of
 from ..sources import no_records
 
@@ -23,22 +24,17 @@ def suggested(domain: Domain) -> list[str]:
     for name, attribute in domain.items():
         if isinstance(attribute, Categorical) and not attribute.nullable:
             first = attribute.categories[0]
-            found.append(f"proportion({_quoted(name)} == {first!r})")
+            found.append(f"proportion({quoted(name)} == {first!r})")
         elif isinstance(attribute, Categorical):
-            found.append(f"{_quoted(name)} == {attribute.categories[0]!r}")
+            found.append(f"{quoted(name)} == {attribute.categories[0]!r}")
         elif not isinstance(attribute, Date | Datetime) and name == name.strip(", "):
             found.append(f"mean({name})")
     return [each for each in found if len(each) < 200]
 
 
-def _quoted(name: str) -> str:
-    plain = name.isidentifier() and name.casefold() not in ("and", "or", "not", "in", "is", "null")
-    return name if plain and name != "between" else "`{}`".format(name.replace("`", "``"))
-
-
 def condition(column: str, sign: str, value: Any) -> str:
     """A condition in the language of queries."""
-    return f"{_quoted(column)} {sign} {value!r}"
+    return f"{quoted(column)} {sign} {value!r}"
 
 
 def composed(domain: Domain, form: Mapping[str, str]) -> str:

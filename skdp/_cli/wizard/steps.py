@@ -186,10 +186,8 @@ class Wizard:
     def source(self) -> Namespace:
         """The table and how it is written, as commands take it."""
         table = self.typed["table"]
-        path = (
-            self.options.data if not self.options.data.startswith("-") else f"./{self.options.data}"
-        )
-        return parsed(["domain", "check", path, "--quiet", *commands.source_options(table)])
+        path, options = commands.as_path(self.options.data), commands.source_options(table)
+        return parsed(["domain", "check", path, "--quiet", *options])
 
     @property
     def header(self) -> list[str]:

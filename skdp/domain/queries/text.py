@@ -24,7 +24,7 @@ from .regions import (
     region_of_values,
 )
 
-__all__ = ["NamedQuery", "Query", "parts_of", "read_query", "regions_of", "with_names"]
+__all__ = ["NamedQuery", "Query", "parts_of", "quoted", "read_query", "regions_of", "with_names"]
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -70,6 +70,12 @@ class _Column:
 
     name: str
     position: int
+
+
+def quoted(name: str) -> str:
+    """The name of a column as a query takes it: between backquotes, unless it is a plain word."""
+    plain = name.isidentifier() and name.casefold() not in _WORDS
+    return name if plain else "`{}`".format(name.replace("`", "``"))
 
 
 def read_query(text: str, schema: Schema, names: Mapping[str, Any] | None = None) -> Node:

@@ -434,14 +434,10 @@ def fit_forest(
     parts_of_records = _shared_out(records, n_trees, rows, random_state)
     # Privacy. Records go to the processes through pipes, never through files.
     models = Parallel(n_jobs, max_nbytes=None)(
-        delayed(_tree_of)(part, menu, n_classes, quality, epsilon, mine, depth, True, *each)
-        for part, *each in zip(
-            parts_of_records,
-            random_state.branches(n_trees),
-            drawn,
-            [n_trees] * n_trees,
-            strict=True,
+        delayed(_tree_of)(
+            part, menu, n_classes, quality, epsilon, mine, depth, True, *each, n_trees
         )
+        for part, *each in zip(parts_of_records, random_state.branches(n_trees), drawn, strict=True)
     )
     return models, total
 
