@@ -1496,6 +1496,7 @@ PARTS = {
     "kernels.linear.search.fit_local_search, selection": "model",
     "kernels.lines.ahp.ahp, discrete_laplace": "partition",
     "kernels.lines.dawa.dawa, buckets": "partition",
+    "kernels.views.candidates.Candidates.misfit, discrete_laplace": "views",
     "kernels.views.candidates._one_by_one, selection": "views",
     "kernels.views.joint.measure_joint, sparse_counts": "views",
     "kernels.views.measure._Views.__init__, discrete_laplace": "total",

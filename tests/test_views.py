@@ -17,11 +17,16 @@ from skdp import (
     PrivacyLedger,
     Synopsis,
 )
+from skdp._random import noise_source
 from skdp.domain import forbid
 from skdp.exceptions import DomainError
 from skdp.kernels.views import Asked, measure, measured_views
+from skdp.kernels.views.attributes import Attribute
+from skdp.kernels.views.candidates import Candidates
 from skdp.kernels.views.ladders import coarse_size, column_plan, ladder_of
-from skdp.release import Coefficients, ColumnEstimate, Ladder, basis_of
+from skdp.kernels.views.laws import Laws
+from skdp.kernels.views.population import Population
+from skdp.release import Coefficients, ColumnEstimate, EffectLaw, Ladder, basis_of
 from skdp.rows import CountTable
 
 LADDERS = {
@@ -544,6 +549,80 @@ def test_one_record_moves_sums_by_no_more_than_their_sensitivity(monkeypatch):
             (without, sensitivity), (with_one, _) = seen
             changes.append(np.abs(with_one - without).sum() / sensitivity)
     assert max(changes) == 1.0
+
+
+def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_most(monkeypatch):
+    """By brute force: every record that can be added to a few."""
+    shape, seen = (3, 2, 9), []
+    few = np.array([[0, 0, 0], [1, 1, 8], [2, 0, 4], [2, 1, 4], [0, 0, 0]])
+
+    def exact(values, epsilon, sensitivity=1, *, random_state=None):
+        seen.append((int(values), sensitivity))
+        return np.asarray(values)
+
+    monkeypatch.setattr("skdp.kernels.views.candidates.discrete_laplace", exact)
+    even = [
+        Attribute(np.ones(n) / n, np.arange(n), None, np.ones(n) / n, np.arange(n)) for n in shape
+    ]
+    rows = Population.of(even, Laws.of(None, even), 500, np.random.default_rng(0))
+
+    def distance(records):
+        table = CountTable.from_codes(np.array(records, dtype=np.int32), shape)
+        candidates = Candidates(table, even, range(3), 2, "all", None, 1000)
+        # The first pair is measured, and two are not.
+        return candidates.misfit(rows, 5.0, [(0, 1)], Fraction(1), noise_source(0)), seen[-1]
+
+    share, (before, sensitivity) = distance(few)
+    assert sensitivity == 2 and 0 < share
+    moved = [distance([*few, each])[1][0] - before for each in np.ndindex(shape)]
+    assert max(map(abs, moved)) == 2
+    # Nothing is left to be told, and the same is spent.
+    table = CountTable.from_codes(few.astype(np.int32), shape)
+    all_of_them = Candidates(table, even, range(3), 2, "all", None, 1000)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    assert all_of_them.misfit(rows, 5.0, pairs, Fraction(1), noise_source(0)) is None
+    assert seen[-1] == (0, 1)
+
+
+def test_bars_of_pairs_that_were_not_measured_follow_the_released_distance():
+    """Independent columns: bars are narrower than those of columns that may be copies."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.integers(0, 8, 20000) for name in "abcdefgh"})
+    domain = Domain({name: Categorical(range(8), ordered=True) for name in frame})
+    model = MarginalSynthesizer(0.1, domain=domain, random_state=0).fit(frame).synopsis_.model
+    known = {axes for axes in model.coefficients.looks if len(axes) == 2}
+    pair = next(each for each in itertools.combinations(range(8), 2) if each not in known)
+    half = np.arange(8) < 4
+    question = {axis: half.astype(float) for axis in pair}
+    _, found = model.variance_of([question])
+    again = pickle.loads(pickle.dumps(model))
+    assert again.variance_of([question])[1] == found
+    again.misfit = 1.0
+    again._caches.clear()
+    assert 0 < found < 0.3 * again.variance_of([question])[1]
+
+
+def test_answers_follow_rows_where_coarse_tables_say_no_more_than_their_noise():
+    """Of a hundred pairs some depend, and rows know those that were chosen."""
+    rng = np.random.default_rng(0)
+    groups = 40
+    # Rows are off by nothing in most groups, and by much in a tenth of them.
+    scale = np.where(np.arange(groups) % 10 == 0, 30.0, 0.0)
+    true = scale[:, None] * rng.normal(size=(groups, 9))
+    noisy = true + 5.0 * rng.normal(size=true.shape)
+    seen = (noisy**2).sum(axis=1), np.full(groups, 9), np.full(groups, 25.0)
+    shares, means, spreads = EffectLaw.fitted(*seen).told(*seen)
+    assert shares[scale > 0].min() > 0.9 and np.median(shares[scale == 0]) < 0.05
+    np.testing.assert_allclose(means[scale > 0].mean(), 900, rtol=0.5)
+    found = ((shares[:, None] * noisy - true) ** 2).mean()
+    alone = np.maximum(1 - 9 * 25.0 / (noisy**2).sum(axis=1), 0)  # a factor for each group
+    assert found < 0.8 * ((alone[:, None] * noisy - true) ** 2).mean()
+    assert (spreads >= 0).all()
+    # One group is judged by itself, and a group without noise is believed.
+    one = np.array([0.0]), np.array([9]), np.array([25.0])
+    assert EffectLaw.fitted(*one).told(*one)[0][0] < 0.2
+    sure = np.array([900.0]), np.array([9]), np.array([1e-9])
+    assert EffectLaw.fitted(*sure).told(*sure)[0][0] > 0.999
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ def inference(data, job, clock):
         for turn in range(1, int(data["rounds"].max()) + 1):
             for place in np.flatnonzero(data["rounds"] == turn):
                 axes, near = sets[place], total * population.smooth_margin(sets[place])
-                mean = posterior_mean(tables[place], variances[place], near, empty=True)
+                mean = posterior_mean(tables[place], variances[place], near)
                 mean /= max(mean.sum(), 1e-300)
                 found[axes] = with_margins(mean, axes, parts_of_set(axes, found))
             targets = [Target(axes, table) for axes, table in found.items()]

@@ -24,7 +24,7 @@ Everything here is post-processing. The package can reach neither rows nor exact
 from .combined import CombinedRelease, combine
 from .models.box_model import BoxModel
 from .models.boxes import Boxes
-from .models.coefficients import Coefficients, Ladder, basis_of
+from .models.coefficients import Coefficients, EffectLaw, Ladder, basis_of
 from .models.column_estimate import ColumnEstimate
 from .models.intervals import (
     AnySpread,
@@ -53,6 +53,7 @@ __all__ = [
     "BoxModel",
     "Boxes",
     "Coefficients",
+    "EffectLaw",
     "ColumnEstimate",
     "CombinedRelease",
     "Conditional",

@@ -213,7 +213,7 @@ class _Packed:
 def _model(model: ViewsModel, packed: _Packed) -> dict[str, Any]:
     """What answers are computed from: the file's facts and arrays, without the tables of rows."""
     facts, arrays = model.to_arrays()
-    kept = ("columns", "looks", "possible", "cells", "sums", "prior")
+    kept = ("columns", "looks", "possible", "cells", "sums", "prior", "misfit")
     rows = arrays.pop("rows")
     for axis in range(rows.shape[1]):
         packed.add(f"rows{axis}", rows[:, axis])
@@ -221,7 +221,10 @@ def _model(model: ViewsModel, packed: _Packed) -> dict[str, Any]:
         arrays.pop(name, None)
     for name, array in arrays.items():
         packed.add(name, array)
-    return {"shape": list(model.shape), "facts": {name: facts.get(name) for name in kept}}
+    found = {name: facts.get(name) for name in kept}
+    looks = model.coefficients.looks
+    found["trusts"] = [list(model.trust(axes)) if len(axes) > 1 else [1, 0] for axes in looks]
+    return {"shape": list(model.shape), "facts": found}
 
 
 def _finite(value: Any) -> Any:

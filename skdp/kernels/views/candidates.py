@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._random import NoiseSource
 from ..._types import FloatArray, IntArray
-from ...mechanisms import noisy_max
+from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 from ...rows import Counts
 from .attributes import Attribute, equal_mass_bins
 from .population import Population
@@ -31,6 +31,8 @@ MOST_CELLS = 200_000
 # A view's noise counts so much against its score, in expected absolute noise; a pair is about as
 # noisy as a table of so many cells.
 _NOISE, _PAIR = 0.6, 60
+# Most bins of an attribute by which pairs that are not measured are judged.
+_COARSE = 4
 # Weights of a workload are multiples of 1 / _PARTS; scores are sums of so many units for a record.
 _PARTS = 16
 
@@ -134,6 +136,37 @@ class Candidates:
         )
         return _one_by_one(sets, scores, n_views, epsilon / n_views, source, tree)
 
+    def misfit(
+        self,
+        population: Population,
+        total: float,
+        taken: Sequence[Axes],
+        epsilon: Fraction,
+        source: NoiseSource,
+    ) -> float | None:
+        """Mean distance from the rows of pairs that were not measured, as a share of the records.
+
+        Without what chance adds, and with one standard deviation of its noise; None if all pairs
+        were measured. Parameters are those of `best`.
+        """
+        # Privacy. Released: over all such pairs the sum of the absolute differences of exact counts
+        # and released integers. A record changes one count of each pair by one: the sensitivity is
+        # the number of pairs. Which these are, and their bins, follow from releases before.
+        pairs = [
+            axes
+            for axes in self._sets(taken)
+            if len(axes) == 2 and not any({*axes} <= {*each} for each in taken)
+        ]
+        self._count(pairs)
+        found = [self._distance(axes, population, total, _COARSE) for axes in pairs]
+        exact, most = np.array(sum(distance for distance, _ in found)), max(len(pairs), 1)
+        noisy = float(discrete_laplace(exact, epsilon, most, random_state=source))
+        if not pairs:
+            return None
+        deviation = math.sqrt(discrete_laplace_variance(epsilon, most))
+        apart = noisy - sum(by_chance for _, by_chance in found)
+        return (max(apart, 0.0) + deviation) / (len(pairs) * total)
+
     def number(self, taken: Sequence[Axes]) -> int:
         """How many sets can be chosen beside those that are measured already."""
         return len(self._sets(taken))
@@ -185,18 +218,32 @@ class Candidates:
         self, axes: Axes, population: Population, total: float, view_epsilon: Fraction
     ) -> int:
         """Distance from the model in records, less what chance and the noise of the view add."""
-        bins = self._binning(len(axes))
-        expected = total * _binned(population.margin(axes), [bins[axis] for axis in axes])
-        rounded = np.rint(expected).astype(np.int64)
         weight = self._weight(axes)
-        distance = int(np.abs(self._counts[axes] - rounded).sum())
-        by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.worth)).sum()
+        distance, by_chance = self._distance(axes, population, total)
         cells: float = math.prod(self._sizes[a] for a in axes)
         if not self._by_cells:
             most = total * float(view_epsilon) if len(axes) > 2 else _PAIR
             cells = min(cells, max(most, 2.0 ** len(axes)))
         noise = (1.0 if self._by_cells else _NOISE) * cells / float(view_epsilon)
         return weight * (distance - int(by_chance) - int(min(noise, 1e12)))
+
+    def _distance(
+        self, axes: Axes, population: Population, total: float, most: int = 0
+    ) -> tuple[int, float]:
+        """Distance of exact bins from those of the model, in records, and what chance adds.
+
+        With ``most``, of neighbouring bins together, so many of each attribute.
+        """
+        expected = total * population.margin(axes)
+        bins = self._binning(len(axes))
+        expected = _binned(expected, [bins[axis] for axis in axes])
+        counts = self._counts[axes].astype(np.float64)
+        if most:
+            wider = [np.arange(n) * min(n, most) // n for n in counts.shape]
+            expected, counts = _binned(expected, wider), _binned(counts, wider)
+        rounded = np.rint(expected).astype(np.int64)
+        by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.worth)).sum()
+        return int(np.abs(np.rint(counts) - rounded).sum()), float(by_chance)
 
     def _weight(self, axes: Axes) -> int:
         if isinstance(self._workload, Mapping):

@@ -36,7 +36,7 @@ from .joint import JointCounts, joint_share, measure_joint
 from .ladders import FEW, MANY, coarse_size, column_plan, ladder_of
 from .laws import Laws
 from .population import Population, Target
-from .posterior import mean_of_pair, parts_of_set, posterior_mean, with_margins
+from .posterior import parts_of_set, posterior_mean, with_margins
 from .prior import Prior, nearer_to
 from .rows import as_model
 from .rules import Rules
@@ -99,6 +99,8 @@ TUNING = Tuning()
 
 # Most cells by which the number of sets is decided: larger tables have coarser grids.
 _TYPICAL = 60
+# Noise of the mean distance of pairs that are not measured, as a share of the records.
+_NOISE_OF_MISFIT = 0.03
 # Rounds of choices after the first.
 _ROUNDS = 3
 # Standard deviations by which a block of codes stands out from the noise.
@@ -328,6 +330,8 @@ class _Views:
         self.wide: Grids = {}
         self.joint: JointCounts | None = None
         self.sums: dict[tuple[int, int], MeasuredSums] = {}
+        # How far from the rows the pairs are that were not measured.
+        self.misfit: float | None = None
         # Rows so far, and what the tables of sets told beside them.
         self.population: Population | None = None
         self.refined: dict[Axes, FloatArray] = {}
@@ -586,6 +590,8 @@ class _Views:
         rival = self._with_prior(attributes, population)
         each = (left - choice) / n_sets
         self.budget |= {"choice": choice, "sets": left - choice}
+        misfit = self._share_of_misfit(choice)
+        choice -= misfit
         first = min(n_sets, len(self.used) - 1)
         for number in (first, *_even(n_sets - first)):
             sets = candidates.best(
@@ -606,6 +612,24 @@ class _Views:
             self._compare(population, rival[1])
             population.fit(self._targets(attributes, population), _SWEEPS)
             rival = self._with_prior(attributes, population)
+        if misfit:
+            self.misfit = candidates.misfit(
+                rival[1] if self.prior_leads else population,
+                self.records,
+                list(self.grids),
+                misfit,
+                self.source,
+            )
+
+    def _share_of_misfit(self, choice: Fraction) -> Fraction:
+        """What of the budget of the choice tells how far off the pairs are that are not measured.
+
+        As much as that noise takes, and at most a fifth.
+        """
+        if "coarse" in self.budget or isinstance(self.asked.workload, Mapping):
+            return choice * 0
+        wanted = math.sqrt(2.0) / (_NOISE_OF_MISFIT * self.records)
+        return min(Fraction(math.ceil(1e6 * wanted), 10**6), choice / 5)
 
     def measure_as_papers(self, left: Fraction) -> None:
         """Choose and measure sets as MST or AIM do, every cell by itself."""
@@ -972,7 +996,7 @@ class _Views:
             near = near / near.sum() * self.records
             counts, variance = self._table(axes, sizes)
             within = tuple(slice(0, size) for size in near.shape)
-            mean = posterior_mean(counts[within], variance, near, empty=True)
+            mean = posterior_mean(counts[within], variance, near)
             mean = np.maximum(mean, _KEPT * near)
             targets.append(Target(axes, mean / mean.sum(), groups))
         return targets
@@ -1015,10 +1039,7 @@ class _Views:
         cell = np.ravel_multi_index(np.ix_(*lines), sizes).ravel()
         sums = np.bincount(cell, weights=model.ravel(), minlength=counts.size)
         near: FloatArray = (self.records * sums.reshape(sizes)).astype(np.float64, copy=False)
-        if len(axes) == 2:
-            mean = mean_of_pair(counts, variance, near)
-        else:
-            mean = posterior_mean(counts, variance, near, empty=True)
+        mean = posterior_mean(counts, variance, near)
         ratio = np.divide(mean, near, out=np.zeros_like(near), where=near > 0).ravel()
         # Blocks that the model leaves empty are spread evenly, over what rules allow.
         width = np.bincount(cell, weights=possible.ravel(), minlength=counts.size)
@@ -1078,6 +1099,8 @@ class _Views:
             cells=cells,
             sums=self.sums,
             prior="" if prior is None else prior.name,
+            followed=[each.axes for each in targets if len(each.axes) > 1],
+            misfit=self.misfit,
         )
 
 

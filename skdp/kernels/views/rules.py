@@ -177,6 +177,8 @@ class Rules(NamedTuple):
             cells=model.cells,
             sums={key: self._spread(key, each) for key, each in model.sums.items()},
             prior=model.prior,
+            followed=model.followed,
+            misfit=model.misfit,
         )
 
     def _spread(self, key: tuple[int, int], sums: MeasuredSums) -> MeasuredSums:

@@ -21,9 +21,15 @@ from numpy.typing import NDArray
 
 from ..._types import FloatArray, IntArray
 
-__all__ = ["Coefficients", "Ladder", "Look", "along", "basis_of"]
+__all__ = ["Coefficients", "EffectLaw", "Ladder", "Look", "along", "basis_of"]
 
 Axes = tuple[int, ...]
+
+# Variances of effects that are told apart: how many, and the least as a part of that of the noise.
+_EFFECTS, _LEAST_EFFECT = 60, 1e-3
+# Steps until their law hardly changes, and most groups that it is found from.
+_STEPS, _MOST_GROUPS = 50, 4000
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 class Ladder(NamedTuple):
@@ -245,3 +251,77 @@ def _subsets(n: int) -> Iterator[tuple[int, ...]]:
 def along(matrix: FloatArray, table: FloatArray, place: int) -> FloatArray:
     """Multiply along one axis of a table."""
     return np.moveaxis(np.tensordot(matrix, table, axes=(1, place)), 0, place)
+
+
+class EffectLaw(NamedTuple):
+    """The law of the variances of groups of effects that were seen with noise, all groups together.
+
+    Attributes
+    ----------
+    variances, shares : ndarray of float64, shape (n_variances,)
+        Variances that the effects of a group may have, and how many groups have them.
+    """
+
+    variances: FloatArray
+    shares: FloatArray
+
+    @classmethod
+    def fitted(cls, energies: FloatArray, numbers: IntArray, noises: FloatArray) -> EffectLaw:
+        """The likeliest law, where one more group would be of any order of size.
+
+        Maximum likelihood of a mixture, by expectation and maximization [1]_.
+
+        Parameters
+        ----------
+        energies : ndarray of float64, shape (n_groups,)
+            Sums of squares of noisy effects; at least one group.
+        numbers : ndarray of int, shape (n_groups,)
+            How many effects.
+        noises : ndarray of float64, shape (n_groups,)
+            Variance of the noise of an effect.
+
+        References
+        ----------
+        .. [1] N. Laird. Nonparametric maximum likelihood estimation of a mixing distribution.
+           Journal of the American Statistical Association 73(364), 1978.
+        """
+        most = float(np.maximum(energies / np.maximum(numbers, 1), noises).max())
+        tried = np.append(0.0, np.geomspace(_LEAST_EFFECT * float(noises.min()), most, _EFFECTS))
+        even = np.full(len(tried), 1.0 / len(tried))
+        law = cls(tried, even)
+        # Places of a low-discrepancy sequence: no pattern of a table has its period.
+        places = (np.arange(min(len(energies), _MOST_GROUPS)) * _GOLDEN % 1.0) * len(energies)
+        some = np.unique(places.astype(np.int64)) if len(energies) > _MOST_GROUPS else slice(None)
+        likely = law._likelihoods(energies[some], numbers[some], noises[some])
+        for _ in range(_STEPS):
+            found = likely * law.shares
+            found /= found.sum(axis=1, keepdims=True)
+            law = cls(tried, (found.sum(axis=0) + even) / (len(found) + 1))
+        return law
+
+    def told(
+        self, energies: FloatArray, numbers: IntArray, noises: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What is expected of groups, of any shape.
+
+        Returns
+        -------
+        shares, variances, deviations : ndarray of float64
+            Of a noisy effect what is true; of the true effects the variance, and the standard
+            deviation of that.
+        """
+        found = self._likelihoods(energies, numbers, noises) * self.shares
+        found /= found.sum(axis=-1, keepdims=True)
+        mean = found @ self.variances
+        spread = np.sqrt(np.maximum(found @ self.variances**2 - mean**2, 0.0))
+        true = self.variances / (self.variances + noises[..., None])
+        return (found * true).sum(axis=-1), mean, spread
+
+    def _likelihoods(
+        self, energies: FloatArray, numbers: IntArray, noises: FloatArray
+    ) -> FloatArray:
+        """Of each variance, up to a factor."""
+        whole = self.variances + noises[..., None]
+        logs = -0.5 * (numbers[..., None] * np.log(whole) + energies[..., None] / whole)
+        found: FloatArray = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return found

@@ -9,7 +9,7 @@ from the dependence that was measured at the next coarser level.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ..._types import BoolArray, FloatArray, IntArray
-from .coefficients import Coefficients, Ladder, Look, along
+from .coefficients import Coefficients, EffectLaw, Ladder, Look, along
 from .column_estimate import ColumnEstimate
 from .intervals import Error
 from .model import Weights, by_attributes
@@ -58,6 +58,8 @@ TUNING = Tuning()
 _DENSE_CELLS = 1 << 20
 # A condition cuts two codes; weights of more codes are not ones of a range.
 _MOST_CUT = 2
+# Sets of columns by which it is judged how far rows are off.
+_MOST_SETS = 200
 # Values in measured sums are rounded by up to a part in a million of their range.
 _AFFINE = 1e-5
 
@@ -125,6 +127,11 @@ class ViewsModel(TreeModel):
         Of a number, for each code of another column.
     prior : str, default=""
         Kind and fingerprint of the prior that the rows start from.
+    followed : collection of tuple of int, default=()
+        Sets of columns to whose tables the rows were fitted.
+    misfit : float, default=None
+        Mean absolute distance from the rows of pairs that were not measured, as a share of the
+        records; None if it was not released.
     """
 
     kind: ClassVar[str] = "views"
@@ -138,6 +145,8 @@ class ViewsModel(TreeModel):
         cells: tuple[float, float] | None = None,
         sums: Mapping[tuple[int, int], MeasuredSums] | None = None,
         prior: str = "",
+        followed: Collection[Axes] = (),
+        misfit: float | None = None,
     ) -> None:
         super().__init__(
             rows_model.density,
@@ -156,6 +165,8 @@ class ViewsModel(TreeModel):
         self.cells = cells
         self.sums = dict(sums or {})
         self.prior = prior
+        self.followed = sorted(followed)
+        self.misfit = misfit
         look = coefficients.looks[()]
         self._total = float(look.values)
         self.total_variance = float(look.variances)
@@ -261,29 +272,73 @@ class ViewsModel(TreeModel):
 
     def _residual(self, axes: Axes) -> FloatArray:
         """What answers add to the rows: all of the distance where columns clearly depend."""
-        return self._trust(axes)[0] * self._away(axes)
+        return self.trust(axes)[0] * self._away(axes)
 
-    def _trust(self, axes: Axes) -> tuple[float, float]:
+    def trust(self, axes: Axes) -> tuple[float, float]:
         """Share of the measured distance from the rows that answers add, and what they then lack.
 
-        If noise explains the measured dependence of the coarse groups, the rows answer; if it is
-        far above the noise, the measurement does: the estimator of James and Stein, with one
-        factor for a set of columns. What is lacking is the variance of a coefficient that was not
-        added, as far as the distances show it, and by chance no less.
+        What is lacking is the variance of a coefficient of which only the share was added.
         """
         key = "trust", axes
         if key not in self._caches:
-            look = self.coefficients.looks[axes]
-            block = tuple(slice(0, size - 1) for size in self._coarse_sizes(axes))
-            known = look.precision[block] > 0
-            noise = float(look.variances[block].sum())
-            energy = float((look.values[block][known] ** 2).sum())
-            trust = max(1.0 - noise / energy, 0.0) if energy > 0 else 0.0
-            number = max(int(known.sum()), 1)
-            away = float((self._away(axes)[block] ** 2).sum())
-            found = max(away - noise, 0.0) + TUNING.surprise * noise * math.sqrt(2.0 / number)
-            self._caches[key] = trust, (1.0 - trust) ** 2 * found / number
+            followed = self._is_followed(axes)
+            self._caches[key] = (self._trust_of_followed if followed else self._trust_of_other)(
+                axes
+            )
         return self._caches[key]
+
+    def _is_followed(self, axes: Axes) -> bool:
+        """Whether the rows were fitted to a table that holds these columns."""
+        return any({*axes} <= {*each} for each in self.followed)
+
+    def _trust_of_followed(self, axes: Axes) -> tuple[float, float]:
+        """Where rows have seen the noise: James and Stein's factor of the measured dependence.
+
+        If noise explains the measured dependence of the coarse groups, the rows answer; if it is
+        far above the noise, the measurement does. The variance that is lacking is what the
+        distances show, and by chance no less.
+        """
+        told, away, variance = self._coarse(axes)
+        noise, number = variance * len(told), max(len(told), 1)
+        energy = float(told @ told)
+        trust = max(1.0 - noise / energy, 0.0) if energy > 0 else 0.0
+        by_chance = TUNING.surprise * noise * math.sqrt(2.0 / number)
+        found = max(float(away @ away) - noise, 0.0) + by_chance
+        return trust, (1.0 - trust) ** 2 * found / number
+
+    def _trust_of_other(self, axes: Axes) -> tuple[float, float]:
+        """Where rows have not seen the noise: how far they are off follows from all such sets.
+
+        True coefficients are those of the rows and something whose variance has a common law over
+        the sets. A bar allows for one standard deviation of this variance more.
+        """
+        if "law" not in self._caches:
+            others = [
+                each
+                for each in self.coefficients.looks
+                if len(each) > 1 and not self._is_followed(each)
+            ]
+            some = others[:: -(-len(others) // _MOST_SETS)]
+            self._caches["law"] = EffectLaw.fitted(*self._effects(some))
+        [share], [mean], [spread] = self._caches["law"].told(*self._effects([axes]))
+        return float(share), float((1.0 - share) ** 2 * (mean + TUNING.surprise * spread))
+
+    def _effects(self, sets: Sequence[Axes]) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Of the distances of sets from the rows: sums of squares, numbers, and their noise."""
+        seen = [self._coarse(axes) for axes in sets]
+        return (
+            np.array([away @ away for _, away, _ in seen]),
+            np.array([len(away) for _, away, _ in seen]),
+            np.array([variance for _, _, variance in seen]),
+        )
+
+    def _coarse(self, axes: Axes) -> tuple[FloatArray, FloatArray, float]:
+        """Measured coefficients of coarse groups, without those of the rows, and mean variance."""
+        look = self.coefficients.looks[axes]
+        block = tuple(slice(0, size - 1) for size in self._coarse_sizes(axes))
+        known = look.precision[block] > 0
+        variance = float(look.variances[block][known].mean()) if known.any() else 1.0
+        return look.values[block][known], self._away(axes)[block][known], variance
 
     def _coarse_sizes(self, axes: Axes) -> list[int]:
         """Numbers of groups by which the dependence of measured columns is judged."""
@@ -464,7 +519,7 @@ class ViewsModel(TreeModel):
             known, hidden = map(float, self.columns[axis].parts_of_variance(pure))
             noise, lacking = noise + known, lacking + hidden
         for part, told in several.items():
-            trust, each = self._trust(part)
+            trust, each = self.trust(part)
             noise += trust**2 * float((told**2 * self.coefficients.looks[part].variances).sum())
             lacking += each * float((told**2).sum())
         return noise, estimated**2 + lacking
@@ -642,6 +697,12 @@ class ViewsModel(TreeModel):
         return min(found / TUNING.dependence, 1.0)
 
     def _typical_strength(self) -> float:
+        """Of pairs that were not measured."""
+        if self.misfit is not None:
+            # A distance that is a product of normal factors of each column has (pi / 2)**2 times
+            # the squared mean distance as its mean square; of distances that are spread as by an
+            # exponential law, the mean square is twice the square of the mean.
+            return min(2.0 * (math.pi / 2 * self.misfit) ** 2 / TUNING.cut, 1.0)
         measured = [axes for axes in self.coefficients.looks if len(axes) == 2]
         if not measured:
             return 1.0
@@ -738,6 +799,8 @@ class ViewsModel(TreeModel):
             for axes, look in looks.items()
         ]
         facts["possible"] = [list(axes) for axes in self.possible]
+        facts["followed"] = [list(axes) for axes in self.followed]
+        facts["misfit"] = self.misfit
         facts["cells"] = None if self.cells is None else list(self.cells)
         facts["sums"] = [[*key, *map(float, each.variances)] for key, each in self.sums.items()]
         for name in ("values", "has_value", "missing", "sums", "n_missing"):
@@ -847,7 +910,15 @@ class ViewsModel(TreeModel):
             raise ValueError("the variances of joint counts must be two, not negative")
         sums = _sums_of(facts["sums"], arrays, shape, several)
         prior = str(facts.get("prior", ""))
-        return cls(rows_model, columns, coefficients, possible, cells, sums, prior)
+        followed = [tuple(int(axis) for axis in axes) for axes in facts["followed"]]
+        if not all({*axes} <= {*columns} for axes in followed):
+            raise ValueError("the rows follow a table that is not of columns of the domain")
+        misfit = None if facts["misfit"] is None else float(facts["misfit"])
+        if misfit is not None and not 0 <= misfit < math.inf:
+            raise ValueError("a distance from the rows must not be negative")
+        return cls(
+            rows_model, columns, coefficients, possible, cells, sums, prior, followed, misfit
+        )
 
 
 def _sums_of(

@@ -280,15 +280,17 @@ export class Model {
     this.grids = new Map();
     const values = cutter(arrays.look_values);
     const precision = cutter(arrays.look_precision);
-    for (const [axes, sizes, grid] of facts.looks) {
+    facts.looks.forEach(([axes, sizes, grid], place) => {
       const n = product(sizes);
       const variances = precision(n).map((each) => (each > 0 ? 1 / each : 0));
-      this.looks.set(axes.join(), { axes, values: table(sizes, values(n)), variances: table(sizes, variances) });
+      const trust = facts.trusts[place];
+      this.looks.set(axes.join(), { axes, trust, values: table(sizes, values(n)), variances: table(sizes, variances) });
       if (grid.length) this.grids.set(axes.join(), grid);
-    }
+    });
     const all = this.looks.get("");
     this.total = all.values.data[0];
     this.totalVariance = all.variances.data[0];
+    this.misfit = facts.misfit;
     this.sums = new Map();
     const parts = cutters(["values", "has_value", "missing", "sums", "n_missing"], "sums_");
     for (const [axis, by, ...variances] of facts.sums) {
@@ -470,27 +472,9 @@ export class Model {
 
   residual(axes) {
     return this.cached(`residual ${axes}`, () => {
-      const [trust] = this.trust(axes);
+      const [trust] = this.looks.get(axes.join()).trust;
       const away = this.away(axes);
       return table(away.shape, away.data.map((each) => trust * each));
-    });
-  }
-
-  trust(axes) {
-    return this.cached(`trust ${axes}`, () => {
-      const look = this.looks.get(axes.join());
-      const stops = this.coarseSizes(axes).map((size) => size - 1);
-      const starts = stops.map(() => 0);
-      const variances = block(look.variances, starts, stops).data;
-      const values = block(look.values, starts, stops).data;
-      const noise = sumOf(variances);
-      const known = values.filter((_, i) => variances[i] > 0);
-      const energy = dot(known, known);
-      const trust = energy > 0 ? Math.max(1 - noise / energy, 0) : 0;
-      const number = Math.max(known.length, 1);
-      const away = block(this.away(axes), starts, stops).data;
-      const found = Math.max(dot(away, away) - noise, 0) + TUNING.surprise * noise * Math.sqrt(2 / number);
-      return [trust, ((1 - trust) ** 2 * found) / number];
     });
   }
 
@@ -711,7 +695,7 @@ export class Model {
       lacking += hidden;
     }
     for (const [part, terms] of several) {
-      const [trust, each] = this.trust(this.looks.get(part).axes);
+      const [trust, each] = this.looks.get(part).trust;
       const [weighted, squares] = this.varianceOfLook(part, terms);
       noise += trust ** 2 * weighted;
       lacking += each * squares;
@@ -941,6 +925,7 @@ export class Model {
 
   typicalStrength() {
     return this.cached("typical strength", () => {
+      if (this.misfit !== null) return Math.min((2 * ((Math.PI / 2) * this.misfit) ** 2) / TUNING.cut, 1);
       const pairs = [...this.looks.values()].map((look) => look.axes).filter((axes) => axes.length === 2);
       if (!pairs.length) return 1;
       const found = pairs.map((pair) => this.strength(pair)).sort((a, b) => a - b);
