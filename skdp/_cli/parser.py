@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-__all__ = ["parsed", "parser"]
-
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
     Run: TypeAlias = Callable[[Namespace], int]

@@ -14,8 +14,6 @@ from typing import Self
 
 from ..exceptions import BudgetExceededError, LedgerError, RecordsLostError
 
-__all__ = ["main"]
-
 # What messages say to those who write Python, and to those who write in a shell.
 _IN_A_SHELL = {
     "Domain.check(rows)": "`skdp domain check`",

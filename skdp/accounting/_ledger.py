@@ -33,8 +33,6 @@ from ._stores import (
     total_of,
 )
 
-__all__ = ["PrivacyLedger"]
-
 # --- the charges of a ledger as a table, as HTML for notebooks, and as a picture
 
 Entries = tuple[Entry, ...]

@@ -27,8 +27,6 @@ from ..quantiles import private_quantiles
 from ..release import BoxModel, Synopsis
 from ..selection import most_frequent_items
 
-__all__ = ["AUDITS", "AuditCase", "audited", "synopsis_features"]
-
 
 @dataclass(frozen=True)
 class AuditCase:

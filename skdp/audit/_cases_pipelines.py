@@ -33,8 +33,6 @@ from sklearn.preprocessing import (
 from ..rows import as_numbers, as_texts
 from ._cases import AuditCase, audited
 
-__all__ = ["SILENT_STEPS", "outcomes", "tables"]
-
 
 class _Odd:
     """Raises whatever is asked of it."""

@@ -39,8 +39,6 @@ from ._readings import (
 )
 from ._trials import SEEDED, ConstantOutputError, Outputs, Trials, Vocabulary, constant
 
-__all__ = ["BOUNDS", "Event", "choose", "clopper_pearson", "log_ratio_bound"]
-
 # --- confidence bounds on proportions, and on the ratio of two of them
 
 

@@ -16,19 +16,6 @@ from ..rows import as_frame, is_missing, object_array
 from ._events import choose
 from ._trials import ConstantOutputError, Trials
 
-__all__ = [
-    "CONTAINERS",
-    "NeighbourPair",
-    "ODD_VALUES",
-    "answer_pairs",
-    "check_neighbours",
-    "find_neighbours",
-    "odd_pair",
-    "record_pairs",
-    "score_pairs",
-]
-
-
 # Trials a side and pair in the first round. The best quarter of the pairs (at least three) goes on
 # to a round of four times as many, and so on up to those of the audit.
 _PILOT = 40_000

@@ -19,8 +19,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._types import IntArray
 from ..exceptions import InsecureSeedWarning
 
-__all__ = ["ConstantOutputError", "Outputs", "Raised", "Trials", "Vocabulary", "constant"]
-
 SEEDED = (
     "{what} With a seed every trial would be the same, and an audit of one repeated trial says "
     "nothing. Let the mechanism draw from the operating system's entropy (random_state=None), "

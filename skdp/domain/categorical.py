@@ -32,8 +32,6 @@ from .values import (
     with_types,
 )
 
-__all__ = ["Categorical"]
-
 # Without order or taxonomy, lists of at most this many categories are not halved, and lists of at
 # most `_MOST_AGAINST_REST` offer each category against the rest.
 _FEW_CATEGORIES = 10

@@ -21,8 +21,6 @@ from .values import MAX_INTEGER, as_int, is_missing, plain_category
 if TYPE_CHECKING:
     from .report import DomainDifference
 
-__all__ = ["Declaring"]
-
 
 class Declaring:
     """Methods of `Domain` that read other schemas, write YAML, compare and show.

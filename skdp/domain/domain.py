@@ -29,8 +29,6 @@ from .rules.declared import structure_from_data
 from .rules.structure import Structure, draw_columns
 from .values import as_flag, plain_text, refuse_placeholder, some
 
-__all__ = ["Columns", "Domain", "checked_columns"]
-
 # --- columns: names and declarations of the columns of a domain
 
 

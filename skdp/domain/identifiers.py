@@ -9,8 +9,6 @@ import pandas as pd
 from ..exceptions import DomainError
 from .values import plain_text
 
-__all__ = ["Identifier", "Text"]
-
 
 class Identifier:
     """A column that identifies records: a key, an account number, a name.

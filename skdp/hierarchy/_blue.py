@@ -14,8 +14,6 @@ from .._arrays import exclusive_cumsum, running_sums
 from .._types import BoolArray, FloatArray, IntArray
 from ._tree import Family, Tree, column
 
-__all__ = ["Blue", "non_negative", "project_to_simplex"]
-
 # Numbers held at once while many queries are computed on a tree.
 _CHUNK = 1 << 23
 

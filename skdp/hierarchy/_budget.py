@@ -22,21 +22,6 @@ from .._types import FloatArray, IntArray
 from ._blue import Blue
 from ._tree import Tree, as_n_bins
 
-__all__ = [
-    "LevelPlan",
-    "Workload",
-    "as_workload",
-    "cube_root_shares",
-    "geometric_shares",
-    "level_shares",
-    "optimal_shares",
-    "plan_levels",
-    "range_usage",
-    "share_variances",
-    "uniform_shares",
-    "workload_variances",
-]
-
 # Numbers held at once while a sampled workload is computed on a tree.
 _CHUNK = 1 << 23
 # Levels with a smaller share are not measured; the bins always get at least this share.

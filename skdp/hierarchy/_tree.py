@@ -17,8 +17,6 @@ from scipy.sparse.csgraph import breadth_first_order
 from .._arrays import exclusive_cumsum, running_sums
 from .._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Tree", "balanced_tree", "cover_weights", "level_tree", "perfect_tree", "with_extra_bin"]
-
 # A NumPy call on a level costs about as much as a plain loop over this many nodes.
 _LOOP_WIDTH = 16
 

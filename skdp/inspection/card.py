@@ -25,8 +25,6 @@ from ..release import QueryResult
 from ..release.page import document, element, listed
 from .privacy import PrivacyReport, privacy_report
 
-__all__ = ["ModelCard", "StudyReport", "model_card", "study_report"]
-
 _OWNER = "NOT PRIVATE: this card holds exact numbers about the records, for the data owner only."
 # Parameters that are shown elsewhere, or that nobody else may know.
 _HIDDEN = {"domain", "epsilon", "ledger", "random_state"}

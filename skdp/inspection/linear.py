@@ -17,8 +17,6 @@ from ..domain import Domain
 from ..release import BoxModel, Synopsis, ViewsModel
 from .moments import Column, Moments, as_synopsis, feature_columns, moments_of, number_column
 
-__all__ = ["LinearFit", "linear_regression", "regression_workload"]
-
 # --- how the noise and the model of a release move the coefficients of a linear model
 
 # Correlation between any function of one column and any of another that is not measured, in noise

@@ -17,17 +17,6 @@ from ..domain.queries.regions import everything
 from ..release import Synopsis, TreeModel
 from ..release.models.model import Model
 
-__all__ = [
-    "Column",
-    "Moments",
-    "PrincipalComponents",
-    "as_synopsis",
-    "covariance",
-    "moments_of",
-    "number_column",
-    "pca",
-]
-
 
 class Column(NamedTuple):
     """One column of the table, as one or more columns of numbers.

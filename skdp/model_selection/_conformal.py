@@ -24,8 +24,6 @@ from ._cross_val import one_ledger, own_step
 from ._guard import Take, check_model, draw_places, positions_of, predictions, true_rows
 from ._metrics import check_rate, range_of
 
-__all__ = ["PrivateConformalClassifier", "PrivateConformalRegressor"]
-
 
 class _TrueScores:
     """Stands for a model in `predictions`: gives the score of the true target of each row."""

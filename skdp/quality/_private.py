@@ -20,8 +20,6 @@ from ..mechanisms import discrete_laplace, discrete_laplace_quantile
 from ._marginals import chosen_axes, displacement, grouped, imbalance, is_ordered
 from ._report import Contest, training_rows
 
-__all__ = ["PrivateQualityReport", "PrivateScores"]
-
 # Shares of epsilon. Sums over all pairs need little; columns and learners divide theirs.
 _SHARES = {"rows": 1, "pairs": 1, "triples": 1, "columns": 4, "wasserstein": 4, "learners": 3}
 # More synthetic rows than this say nothing new.

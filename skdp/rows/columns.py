@@ -23,8 +23,6 @@ from .._types import BoolArray, FloatArray, IntArray
 from ..domain.clock import TICKS, Clock, micros_of, rescaled
 from ..domain.values import is_missing, number_written
 
-__all__ = ["Column", "narwhals_kind", "object_array", "type_name"]
-
 # --- dates and times of a column in memory, as numbers of a clock
 #
 # What one value is never depends on another, and no value raises: text that is no date, and a date
@@ -556,6 +554,7 @@ def type_name(dtype: Any) -> str:
 
 
 def pandas_kind(dtype: Any, data: Any, name: str) -> str:
+    """What kind of values a column of pandas has."""
     # The native type decides, not narwhals: for object columns narwhals looks at values, and a
     # schema error must not depend on one.
     if isinstance(dtype, pd.CategoricalDtype):
@@ -613,6 +612,7 @@ def _arrow_column(data: Any, name: str) -> Column:
 
 
 def numpy_column(data: NDArray, name: str) -> Column:
+    """A column of an array."""
     return _NumpyColumn(data, numpy_kind(data.dtype, name), str(data.dtype))
 
 

@@ -17,8 +17,6 @@ from ...domain.schemas.skeleton import entries
 from ...exceptions import DomainError
 from .questions import condition
 
-__all__ = ["KINDS", "PARTS", "RULES", "added_rule", "domain_of", "form_of_column", "form_of_rules"]
-
 KINDS = {
     "?": "choose ...",
     "numeric": "numbers",

@@ -14,8 +14,6 @@ from typing import Any
 from ...exceptions import LedgerError
 from ..outputs import Withheld
 
-__all__ = ["Job", "run_command"]
-
 
 class Job:
     """Work in a thread of its own, which ends with the process: a release that is paid for is kept.

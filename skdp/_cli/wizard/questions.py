@@ -11,8 +11,6 @@ from ...domain.queries.text import quoted
 from ...expected import bar_of
 from ..sources import no_records
 
-__all__ = ["ASKS", "bars", "composed", "condition", "suggested", "trial", "unread"]
-
 ASKS = {"count": "the number of records", "proportion": "the share of records"} | {
     name: f"the {name} of" for name in ("mean", "median", "sum")
 }

@@ -25,8 +25,6 @@ from ..._random import token
 from . import commands, declaration, questions
 from .steps import STEPS, Wizard
 
-__all__ = ["Pages", "application", "wizard"]
-
 _PAGES = Path(__file__).parent / "pages"
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "

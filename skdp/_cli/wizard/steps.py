@@ -39,8 +39,6 @@ from . import commands, declaration, questions
 from .commands import Files
 from .jobs import Job, run_command
 
-__all__ = ["STEPS", "Wizard"]
-
 STEPS = {
     "table": "Table",
     "columns": "Columns",

@@ -16,27 +16,6 @@ import numpy as np
 from ...exceptions import DomainError
 from ..values import plain_category, plain_text, some
 
-__all__ = [
-    "FORMS",
-    "AtMost",
-    "Condition",
-    "Derived",
-    "Forbid",
-    "MissingTogether",
-    "OnlyIf",
-    "Rule",
-    "TotalOf",
-    "at_most",
-    "derived",
-    "forbid",
-    "missing_together",
-    "only_if",
-    "query_of",
-    "structure_from_data",
-    "total_of",
-    "within",
-]
-
 # Text as a query, or (column, what is asked) pairs: see `_frozen`.
 Condition = str | tuple[tuple[str, tuple[Any, ...]], ...]
 

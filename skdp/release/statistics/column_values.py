@@ -17,8 +17,6 @@ from ...domain.rules.declared import TotalOf
 from ..models.model import Weights
 from ..queries import weights_of
 
-__all__ = ["Numbers", "Selected", "joined_parts", "scaled", "selected", "summands"]
-
 
 class Numbers(NamedTuple):
     """The numbers of a column, for each code of the measured column that decides it.

@@ -26,24 +26,6 @@ from ..models.model import Model, Weights
 from ..queries import QueryReader, moments, reach_of
 from ..result import QueryResult
 
-__all__ = [
-    "Confidence",
-    "Estimates",
-    "QueryResult",
-    "answer_all",
-    "answer_queries",
-    "answer_sums",
-    "error_of",
-    "errors_of",
-    "joined",
-    "linear",
-    "listed",
-    "means_of",
-    "ratios",
-    "sums_and_counts",
-    "telling_cuts",
-]
-
 # --- confidence: what an interval is meant to cover
 
 

@@ -21,16 +21,6 @@ from .column_values import Selected, selected, summands
 from .estimates import Confidence, Estimates, answer_queries, joined, means_of, sums_and_counts
 from .moments import correlation, counts_with_error, means_with_error, sums_with_error
 
-__all__ = [
-    "column_statistic",
-    "correlation_matrix",
-    "count_results",
-    "group_intervals",
-    "mean_results",
-    "sum_results",
-    "summable_columns",
-]
-
 # --- intervals of the counts, sums and means of many groups of records
 
 # Groups whose weights are held at once.
