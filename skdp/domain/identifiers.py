@@ -93,9 +93,6 @@ class Identifier:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("Identifier cannot be changed; declare a new one.")
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        object.__setattr__(self, "format", state["format"])
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Identifier) and self.format == other.format
 

@@ -5,7 +5,6 @@
 ``declaration``  columns and rules as the fields of a form
 ``questions``    questions as the fields of a form, and the bars to expect
 ``commands``     the commands of the shell that do the same, which are also those that are run
-``jobs``         work that takes longer than an answer to the browser
 ``server``       the loopback address: token, hosts, one wizard for each ledger
 ===============  ==================================================================================
 """

@@ -16,10 +16,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
+import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +36,10 @@ from ...domain.data import yaml_as_json
 from ...exceptions import LedgerError
 from ..domains import checked, proposed, read_domain
 from ..methods import estimator_of
-from ..outputs import SQLITE, Progress, output, refuse_inputs
-from ..parser import parsed
+from ..outputs import SQLITE, Progress, Withheld, output, refuse_inputs
 from ..sources import header_of
 from . import commands, declaration, questions
 from .commands import Files
-from .jobs import Job, run_command
 
 STEPS = {
     "table": "Table",
@@ -77,17 +79,89 @@ _CODES = {
 }
 
 
+# --- work that takes longer than an answer to the browser
+
+
+class Job:
+    """Work in a thread of its own, which ends with the process: a release that is paid for is kept.
+
+    Parameters
+    ----------
+    title : str
+        What is done, for the page that waits.
+    work : callable (say) -> object
+        Its argument is a function that shows a line; no line may depend on the records.
+    then : callable (result) -> str
+        What becomes of the result; gives the step to show. It is called by who waits.
+    """
+
+    def __init__(self, title: str, work: Callable[[Any], Any], then: Callable[[Any], str]) -> None:
+        self.title, self.then = title, then
+        self.lines: list[str] = []
+        self.result: Any = None
+        # A message of the library; of other errors the type alone, as they may quote values.
+        self.error: str | None = None
+        self._work = work
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.result = self._work(self.lines.append)
+        except (ValueError, TypeError, LedgerError, ImportError, OSError, Withheld) as error:
+            self.error = str(error)
+        except Exception as error:
+            self.error = str(Withheld(error, "Nothing was charged."))
+
+    def ended(self, seconds: float = 0.0) -> bool:
+        """Whether the work has ended, within so many seconds."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+
+def run_command(arguments: Sequence[str], log: Path, say: Callable[[str], None]) -> int:
+    """Run a command of skdp in a process of its own, show what it says, and return its exit code.
+
+    The process is the one that the command line would be, so that a release is charged, measured,
+    interrupted, kept and written exactly as there. It writes to a file, which a killed wizard
+    leaves, and goes on without it.
+    """
+    with open(log, "ab") as written, open(log, encoding="utf-8", errors="replace") as shown:
+        shown.seek(0, os.SEEK_END)
+        child = subprocess.Popen(
+            # Not the folder of the records: a file there could be named as a library.
+            [sys.executable, "-P", "-m", "skdp", *arguments],
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=written,
+            stderr=subprocess.STDOUT,
+        )
+        begun = ""
+        while True:
+            ended = child.poll() is not None
+            *lines, begun = (begun + shown.read()).split("\n")
+            for line in lines:
+                say(line)
+            if ended:
+                return child.returncode
+            time.sleep(0.1)
+
+
+# --- the wizard
+
+
 class Wizard:
     """One release in the making: what was typed, what is known, what is being done.
 
     Parameters
     ----------
     options : Namespace
-        Of the command: ``data``, ``domain``, ``ledger``, ``folder``.
+        Of the command: ``data``, ``domain``, ``ledger``, ``folder``; ``read`` reads a command line.
     """
 
     def __init__(self, options: Namespace) -> None:
         self.options = options
+        self._parsed: Callable[[Sequence[str]], Namespace] = options.read
         self.folder = Path(options.folder)
         stem = re.sub(r"\W+", "_", Path(options.data).name.split(".")[0]) or "release"
         ledger = options.ledger or f"{stem}.ledger"
@@ -185,7 +259,7 @@ class Wizard:
         """The table and how it is written, as commands take it."""
         table = self.typed["table"]
         path, options = commands.as_path(self.options.data), commands.source_options(table)
-        return parsed(["domain", "check", path, "--quiet", *options])
+        return self._parsed(["domain", "check", path, "--quiet", *options])
 
     @property
     def header(self) -> list[str]:
@@ -366,7 +440,7 @@ class Wizard:
     def _estimator(self, epsilon: str) -> Any:
         # The names of files play no part.
         command = self._command(Files.named(self.folder, "any"), {"epsilon": epsilon})
-        return estimator_of(parsed(command), self.domain)
+        return estimator_of(self._parsed(command), self.domain)
 
     # -- the number of records as it is stated, and epsilon
 
