@@ -282,12 +282,7 @@ def cube_root_shares(tree: Tree, costs: ArrayLike) -> FloatArray:
     # The optimum of a subtree with budget E is F / E^2, and F of a parent follows from those of
     # its children by minimising over the parent's own share.
     root = np.cbrt(c)
-    root_of = root.tolist() if tree.is_deep else []
-    F = tree.fold_up(
-        c,
-        lambda nodes, sums: (root[nodes] + np.cbrt(sums)) ** 3,
-        lambda node, sums: (root_of[node] + sums ** (1.0 / 3.0)) ** 3,
-    )
+    F = tree.fold_up(c, lambda nodes, sums: (root[nodes] + np.cbrt(sums)) ** 3)
     taken = np.divide(root, np.cbrt(F), out=np.zeros_like(root), where=F > 0)
     # Rounding may put a node that leaves nothing to its children a little above 1.
     taken = np.minimum(taken, 1.0)
