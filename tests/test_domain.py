@@ -1127,7 +1127,7 @@ def changed(path, value):
         ("[]", "not a domain"),
         ("null", "not a domain"),
         ('{"format": "other"}', "lacks the format"),
-        (changed(["version"], 2), "version 2, but only version 1"),
+        (changed(["version"], 3), "version 3, but only versions up to 2"),
         (changed(["inferred"], KeyError), "damaged"),
         (changed(["inferred"], "no"), "must be True or False"),
         (changed(["attributes"], {}), "no attributes"),

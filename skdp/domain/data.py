@@ -17,7 +17,14 @@ from .taxonomy import Taxonomy
 from .values import as_flag, refuse_placeholder
 
 _FORMAT = "skdp.domain"
-_VERSION = 1
+
+# Version 2 has rules, and attributes that version 1 does not know; it is written only for them.
+_VERSIONS = (1, 2)
+
+_FIRST = {
+    "numeric": {"name", "type", "lower", "upper", "bins", "integer", "nullable"},
+    "categorical": {"name", "type", "categories", "ordered", "taxonomy", "other", "nullable"},
+}
 
 
 def domain_to_text(
@@ -34,9 +41,13 @@ def domain_to_text(
     inferred : bool
     """
     attributes = [{"name": name, **attribute._to_data()} for name, attribute in pairs]
+    new = bool(rules) or not all(
+        set(data) <= _FIRST.get(data["type"], set()) and data.get("bins") != "auto"
+        for data in attributes
+    )
     data = {
         "format": _FORMAT,
-        "version": _VERSION,
+        "version": _VERSIONS[new],
         "inferred": inferred,
         "attributes": attributes,
     }
@@ -74,10 +85,10 @@ def parts_from_text(
         ) from error
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise DomainError("This JSON is not a domain: it lacks the format 'skdp.domain'.")
-    if data.get("version") != _VERSION:
+    if data.get("version") not in _VERSIONS:
         raise DomainError(
-            f"This domain has version {data.get('version')!r}, but only version {_VERSION} can be "
-            "read. Use the skdp that wrote it, or a newer one."
+            f"This domain has version {data.get('version')!r}, but only versions up to "
+            f"{_VERSIONS[-1]} can be read. Use the skdp that wrote it, or a newer one."
         )
     try:
         pairs, wrong = [], []

@@ -52,7 +52,7 @@ def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -
     """
     if style == "yaml":
         lines = [f"# {_ABOUT[0]}", f"# {_ABOUT[1]}`skdp domain check DATA --domain FILE`."]
-        lines += ["format: skdp.domain", "version: 1", "attributes:"]
+        lines += ["format: skdp.domain", "version: 2", "attributes:"]
         for name, data, note in drafts:
             hidden = "# " if data["type"] is None else ""
             found = {"name": name, **entries(data)}

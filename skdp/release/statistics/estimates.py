@@ -146,14 +146,8 @@ class Estimates(NamedTuple):
 
     def at(self, places: IntArray) -> Estimates:
         """Some of the estimates, in another order."""
-        return Estimates(
-            self.value[places],
-            self.std[places],
-            self.sampling_std[places],
-            self.lower[places],
-            self.upper[places],
-            self.guarantee,
-        )
+        *arrays, guarantee = self
+        return Estimates._make([*(array[places] for array in arrays), guarantee])
 
     def columns(self, shown: Callable[[FloatArray], Any] | None = None) -> dict[str, Any]:
         """Columns of a table; ``shown`` makes what users see of numbers."""
@@ -277,15 +271,9 @@ def telling_cuts(found: Estimates, queries: Iterable[Weights]) -> Estimates:
 
 def joined(each: Sequence[Estimates]) -> Estimates:
     """Several estimates as one."""
-    texts = {one.guarantee for one in each}
-    return Estimates(
-        np.concatenate([one.value for one in each]),
-        np.concatenate([one.std for one in each]),
-        np.concatenate([one.sampling_std for one in each]),
-        np.concatenate([one.lower for one in each]),
-        np.concatenate([one.upper for one in each]),
-        max(sorted(texts), key=len, default=""),
-    )
+    *arrays, texts = zip(*each, strict=True)
+    guarantee = max(sorted(set(texts)), key=len)
+    return Estimates._make([*map(np.concatenate, arrays), guarantee])
 
 
 # --- errors of linear questions: sums of answers under real weights

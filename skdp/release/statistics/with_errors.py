@@ -75,9 +75,9 @@ def _cases(groups: Groups, query: Any, column: str | None) -> Iterator[list[Sele
     """The records of each group: by bands, then by codes."""
     columns = () if column is None else summands(column, groups.domain)
     for parts in groups.banded(query):
-        each = [Selected(part, groups.domain, columns) for part in parts]
+        each = [Selected.of(part, groups.domain, columns) for part in parts]
         for weights in zip(*(groups.within(one.weights) for one in each), strict=True):
-            yield [one.within(own) for one, own in zip(each, weights, strict=True)]
+            yield [one._replace(weights=own) for one, own in zip(each, weights, strict=True)]
 
 
 # Of more queries the law of a sum of noise is approximated: the exact one takes up to half a second
