@@ -22,7 +22,7 @@ pytest.importorskip("jinja2")
 
 from skdp._cli.parser import parsed
 from skdp._cli.wizard import steps
-from skdp._cli.wizard.declaration import domain_of, form_of_column
+from skdp._cli.wizard.forms import domain_of, form_of_column
 from skdp._cli.wizard.server import Pages, application
 
 PORT = 8000

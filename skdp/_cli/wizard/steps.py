@@ -38,7 +38,7 @@ from ..domains import checked, proposed, read_domain
 from ..methods import estimator_of
 from ..outputs import SQLITE, Progress, Withheld, output, refuse_inputs
 from ..sources import header_of
-from . import commands, declaration, questions
+from . import commands, forms
 from .commands import Files
 
 STEPS = {
@@ -314,11 +314,11 @@ class Wizard:
             if start:
                 # Without what follows from the rest, so that the rest can be changed.
                 held = json.loads(yaml_as_json(start.to_yaml()))["attributes"]
-                known = {data["name"]: declaration.form_of_column(data) for data in held}
+                known = {data["name"]: forms.form_of_column(data) for data in held}
             known |= (
                 {}
                 if start
-                else {name: declaration.form_of_column(data) for name, data, _ in report.drafts}
+                else {name: forms.form_of_column(data) for name, data, _ in report.drafts}
             )
             self.names = [name for name in header if name != unit]
             self.typed["columns"] = {
@@ -327,7 +327,7 @@ class Wizard:
                 for key, text in known.get(name, {"kind": ""}).items()
             }
             if start:
-                self.typed["columns"]["rules"] = declaration.form_of_rules(start)
+                self.typed["columns"]["rules"] = forms.form_of_rules(start)
             self.findings = [*map(_on_a_page, report.findings)]
             self.report, self._read = None, (read, unit)
             return self._go("columns")
@@ -364,10 +364,10 @@ class Wizard:
     def take_columns(self, form: Mapping[str, str]) -> str | None:
         """Take the declaration; count what it does to the records, if that is asked."""
         if form.get("do") == "rule":
-            rules = [form.get("rules", "").rstrip(), declaration.added_rule(form)]
+            rules = [form.get("rules", "").rstrip(), forms.added_rule(form)]
             self.typed["columns"] |= {"rules": "\n".join(filter(None, rules)), "among": ""}
             return "columns"
-        self.domain, self.wrong = declaration.domain_of(self.names, form)
+        self.domain, self.wrong = forms.domain_of(self.names, form)
         domain = self.domain
         if domain is None:
             return None
@@ -387,7 +387,7 @@ class Wizard:
             self._refused("public", "Confirm that all of this is publicly known.")
             return None
         if not self.typed["questions"]:
-            first = questions.suggested(domain)[:3]
+            first = forms.suggested(domain)[:3]
             self.typed["questions"] = {f"ask.{question}": "on" for question in first}
         return self._go("questions")
 
@@ -396,7 +396,7 @@ class Wizard:
     @property
     def suggested(self) -> list[str]:
         """Questions to be chosen with a click."""
-        return [] if self.domain is None else questions.suggested(self.domain)
+        return [] if self.domain is None else forms.suggested(self.domain)
 
     @property
     def asked(self) -> list[str]:
@@ -412,7 +412,7 @@ class Wizard:
         domain, unit, asked = self.domain, self.unit, self.asked
         if form.get("do") == "add":
             try:
-                lines = [form.get("own", "").rstrip(), questions.composed(domain, form)]
+                lines = [form.get("own", "").rstrip(), forms.composed(domain, form)]
             except ValueError as error:
                 return self._refused("compose", str(error))
             self.typed["questions"]["own"] = "\n".join(filter(None, lines))
@@ -428,7 +428,7 @@ class Wizard:
 
         return self._start(
             "Reading the questions",
-            lambda say: questions.unread(questions.trial(estimator, domain, unit), asked),
+            lambda say: forms.unread(forms.trial(estimator, domain, unit), asked),
             then,
         )
 
@@ -466,7 +466,7 @@ class Wizard:
 
             return self._start(
                 "Working out the bars",
-                lambda say: questions.bars(estimator, int(n), at, asked, say),
+                lambda say: forms.bars(estimator, int(n), at, asked, say),
                 then,
             )
         try:
