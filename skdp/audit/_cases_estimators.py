@@ -56,7 +56,7 @@ from ..synthesis import (
     PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
-from ._cases import AuditCase, audited, synopsis_features
+from ._cases import AuditCase, audited, enter, synopsis_features
 
 # Estimators on data sets of a few records, where one record changes most.
 
@@ -94,12 +94,7 @@ def plane_case(estimator: Any, features: Any = synopsis_features, **trials: Any)
     return last_gone(estimator, _PLANE_ROWS, features, **trials)
 
 
-def _enter(cases: dict[str, Callable[[], AuditCase]]) -> None:
-    for name, make in cases.items():
-        audited(name)(make)
-
-
-_enter(
+enter(
     {
         "HDPViewSynthesizer": lambda: line_case(HDPViewSynthesizer(1.0, domain=_LINE)),
         "HDPViewSynthesizer, two columns": lambda: plane_case(
@@ -159,7 +154,7 @@ def _histogram_case(features: Any = _node_features, **parameters: Any) -> AuditC
     return line_case(RangeTreeHistogram(1.0, domain=_LINE, **parameters), features)
 
 
-_enter(
+enter(
     {
         "GridSynthesizer, persons": lambda: _person_case(
             GridSynthesizer(1.0, domain=_LINE, rule="identity")
@@ -251,7 +246,7 @@ def _aggregate_case(how: str, n_blocks: int | None = None) -> AuditCase:
     )
 
 
-_enter(
+enter(
     {
         "PrivPfCTransformer": lambda: _grid_case(PrivPfCTransformer),
         "PrivPfCTransformer, as in the paper": lambda: _grid_case(
@@ -370,7 +365,7 @@ def _network_case(score_function: str) -> AuditCase:
     return last_gone(estimator, rows, _edges, n_trials=10_000)
 
 
-_enter(
+enter(
     {
         # Two sources: the record in one cell of each shifts both, and both budgets must count.
         "DataCube": lambda: line_case(
@@ -455,7 +450,7 @@ def _() -> AuditCase:
 
 _STARTS = [[-0.5], [0.5]]
 
-_enter(
+enter(
     {
         "DPKMeans": lambda: _k_means_case("auto", n_init=2),
         # A round follows if many records are declared; the declared number need not be true.
@@ -519,7 +514,7 @@ def _conformal_case(make: Callable[..., Any], constant: Any, truth: list[Any]) -
     )
 
 
-_enter(
+enter(
     {
         "PrivateClassifier": lambda: last_gone(
             PrivateClassifier(
@@ -610,7 +605,7 @@ def _confused(truth: Any, guess: Any) -> Any:
     return table.to_numpy().ravel()
 
 
-_enter(
+enter(
     {
         "private_score, accuracy": lambda: _score_case("accuracy", 20_000),
         "private_confusion_matrix": lambda: _scores_case(_confused),
