@@ -6,7 +6,6 @@ import argparse
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -120,7 +119,7 @@ def _domain(commands: Commands) -> None:
     skeleton = _command(
         inside,
         "skeleton",
-        _from(".domains", "skeleton"),
+        _of_domains("skeleton"),
         "print YAML that declares the columns of a file, to be filled in",
         "Only names and types are read, never a value. A CSV file has names only; its first line "
         "must be\nthe header. Fill in the ranges and categories that are publicly known, and give "
@@ -133,7 +132,7 @@ def _domain(commands: Commands) -> None:
     schema = _command(
         inside,
         "from-schema",
-        _from(".domains", "from_schema"),
+        _of_domains("from_schema"),
         "make a domain from a schema: a code book, Table Schema, JSON Schema, ...",
     )
     schema.add_argument("schema", help="file of the schema")
@@ -144,7 +143,7 @@ def _domain(commands: Commands) -> None:
     check = _command(
         inside,
         "check",
-        _from(".domains", "check"),
+        _of_domains("check"),
         "count what a domain would clip or skip, and correct it: exact, for the data owner only",
         "NOT PRIVATE: the counts are exact. Do not pass them on, and do not choose a domain by "
         "them\nthat would tell what they are. At a terminal it also says what the domain misses, "
@@ -159,15 +158,13 @@ def _domain(commands: Commands) -> None:
         "--show", action="store_true", help="show the findings where the output is no terminal"
     )
 
-    describe = _command(
-        inside, "describe", _from(".domains", "describe"), "list the columns of a domain"
-    )
+    describe = _command(inside, "describe", _of_domains("describe"), "list the columns of a domain")
     describe.add_argument("domain", help=_DOMAIN)
 
     diff = _command(
         inside,
         "diff",
-        _from(".domains", "diff"),
+        _of_domains("diff"),
         "list the differences of two domains",
         "The exit code is 0 if they are equal and 1 if they differ.",
     )
@@ -256,7 +253,7 @@ def _plan(commands: Commands) -> None:
     plan = _command(
         commands,
         "plan",
-        _from(".plans", "plan"),
+        _run_plan,
         "show what a release would cost and measure, and its noise",
         "No data are read and nothing is spent.",
     )
@@ -286,7 +283,7 @@ def _release(commands: Commands) -> None:
     release = _command(
         commands,
         "release",
-        _from(".release", "release"),
+        _run_release,
         "release a private view of a file of records",
         _DATA,
     )
@@ -318,7 +315,7 @@ def _wizard(commands: Commands) -> None:
     wizard = _command(
         commands,
         "wizard",
-        _from(".wizard.server", "wizard"),
+        _run_wizard,
         "make a release by filling in pages in a browser, on this machine alone",
         "Needs `pip install 'skdp[wizard]'`. Nothing is charged before the last page is confirmed. "
         "The\ntable stays where it is: the browser is never given the records.\n\n" + _DATA,
@@ -355,7 +352,7 @@ def _info(commands: Commands) -> None:
         _command(
             commands,
             "info",
-            _from(".views", "info"),
+            _of_views("info"),
             "show what was released, at what cost, and how",
         )
     )
@@ -365,7 +362,7 @@ def _query(commands: Commands) -> None:
     query = _command(
         commands,
         "query",
-        _from(".views", "query"),
+        _of_views("query"),
         "counts, means, quantiles and correlations of a release",
     )
     _view(query)
@@ -415,7 +412,7 @@ def _group_by(commands: Commands) -> None:
     group_by = _command(
         commands,
         "group-by",
-        _from(".views", "group_by"),
+        _of_views("group_by"),
         "count the records of every group in a release, as a table",
     )
     _view(group_by)
@@ -444,9 +441,7 @@ def _group_by(commands: Commands) -> None:
 
 
 def _sample(commands: Commands) -> None:
-    sample = _command(
-        commands, "sample", _from(".views", "sample"), "draw synthetic rows from a release"
-    )
+    sample = _command(commands, "sample", _of_views("sample"), "draw synthetic rows from a release")
     _view(sample)
     sample.add_argument(
         "--rows", type=int, metavar="N", help="default: the noisy number of records"
@@ -469,7 +464,7 @@ def _page(commands: Commands) -> None:
     page = _command(
         commands,
         "page",
-        _from(".views", "page"),
+        _of_views("page"),
         "write a page that answers questions about a release: HTML, one file",
         "It shows what was released at what cost and every column with its error bars. In any\n"
         "browser it answers counts, shares, means, quantiles and tables, with intervals. It\n"
@@ -490,7 +485,7 @@ def _ledger(commands: Commands) -> None:
     text = "what has been spent, on what"
     group = commands.add_parser("ledger", help=text, description=f"{text.capitalize()}.")
     inside = group.add_subparsers(dest="action", required=True, metavar="ACTION")
-    show = _command(inside, "show", _from(".views", "ledger"), "list the charges of a ledger")
+    show = _command(inside, "show", _of_views("ledger"), "list the charges of a ledger")
     show.add_argument("ledger", help="file of a ledger")
     _out(show, "file for a page (HTML) of all charges, for a privacy officer")
 
@@ -499,7 +494,7 @@ def _verify(commands: Commands) -> None:
     verify = _command(
         commands,
         "verify",
-        _from(".views", "verify"),
+        _of_views("verify"),
         "check a release: format, epsilon, seed, skipped records, ledger, fingerprint, replay",
         "The replay runs the method of the release on neighbouring tables of its own and computes "
         "its\nprivacy loss. The exit code is 1 if anything is not as it should be.",
@@ -516,7 +511,7 @@ def _audit(commands: Commands) -> None:
     audit = _command(
         commands,
         "audit",
-        _from(".views", "audit"),
+        _of_views("audit"),
         "check the privacy of every mechanism and estimator",
     )
     audit.add_argument("--out", default="skdp_audit", help="folder for the report")
@@ -532,17 +527,44 @@ def _audit(commands: Commands) -> None:
 
 
 def _demo(commands: Commands) -> None:
-    demo = _command(
-        commands, "demo", _from(".views", "demo"), "release, query and train on real records"
-    )
+    demo = _command(commands, "demo", _of_views("demo"), "release, query and train on real records")
     demo.add_argument("folder", nargs="?", default="skdp_demo", help="folder for the pictures")
 
 
 # -- what runs them: loaded by the command that needs it, so that help and the ledger are quick ----
 
 
-def _from(module: str, name: str) -> Run:
+def _of_domains(name: str) -> Run:
     def run(options: Namespace) -> int:
-        return int(getattr(import_module(module, __package__), name)(options))
+        from . import domains
+
+        return int(getattr(domains, name)(options))
+
+    return run
+
+
+def _run_plan(options: Namespace) -> int:
+    from .plans import plan
+
+    return plan(options)
+
+
+def _run_release(options: Namespace) -> int:
+    from .release import release
+
+    return release(options)
+
+
+def _run_wizard(options: Namespace) -> int:
+    from .wizard.server import wizard
+
+    return wizard(options)
+
+
+def _of_views(name: str) -> Run:
+    def run(options: Namespace) -> int:
+        from . import views
+
+        return int(getattr(views, name)(options))
 
     return run
