@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ _SHARES = {"rows": 1, "pairs": 1, "triples": 1, "columns": 4, "wasserstein": 4, 
 _MOST_SYNTHETIC = 100_000
 
 
+@dataclass(eq=False, repr=False)
 class PrivateQualityReport:
     """Scores of synthetic rows, released with noise: differentially private, may be published.
 
@@ -48,21 +50,12 @@ class PrivateQualityReport:
         What the report cost.
     """
 
-    def __init__(
-        self,
-        columns: pd.DataFrame,
-        scores: pd.DataFrame,
-        learners: pd.DataFrame | None,
-        target: str | None,
-        level: float,
-        privacy_loss: PrivacyLoss,
-    ) -> None:
-        self.columns = columns
-        self.scores = scores
-        self.learners = learners
-        self.target = target
-        self.level = level
-        self.privacy_loss = privacy_loss
+    columns: pd.DataFrame
+    scores: pd.DataFrame
+    learners: pd.DataFrame | None
+    target: str | None
+    level: float
+    privacy_loss: PrivacyLoss
 
     @property
     def _facts(self) -> str:
