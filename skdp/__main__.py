@@ -1,12 +1,153 @@
-"""Command line: ``python -m skdp``, or ``skdp``; its commands are in ``skdp._cli``."""
+"""Command line: ``python -m skdp``, or ``skdp``; its commands are in ``skdp._cli``.
+
+Errors become messages on standard error, and exit codes.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Self
 
-from ._cli.program import main
+from .exceptions import BudgetExceededError, LedgerError, RecordsLostError
 
-__all__ = ["main"]
+# What messages say to those who write Python, and to those who write in a shell.
+_IN_A_SHELL = {
+    "Domain.check(rows)": "`skdp domain check`",
+    " With on_loss='stop' a release that loses more than a tenth of the records stops after the "
+    "first part of epsilon.": "",
+    "on_loss='warn'": "--accept-loss",
+    "fit again with epsilon=": "release again with --epsilon ",
+    "nullable=True": "nullable: true",
+    "or other=": "or other:",
+    "leave epsilon out": "leave --budget out",
+    "max_contributions= and unit=": "--max-contributions and --unit",
+    "max_json=": "--max-json ",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        None takes those of the process.
+    """
+    from ._cli.parser import parsed
+
+    options = parsed(arguments)
+    with _Stops() as stops, _warnings_as_messages():
+        try:
+            code = _run(options)
+        except KeyboardInterrupt as error:
+            code = _failed(128 + signal.SIGINT, str(error) or "Interrupted.")
+        # An engine may report another error when a signal interrupts it.
+        return 128 + stops.number if code and stops.number else code
+
+
+@contextmanager
+def _warnings_as_messages() -> Iterator[None]:
+    """Warnings are one line each, without the place in the code."""
+    usual = warnings.formatwarning
+    warnings.formatwarning = lambda message, *place, **more: f"Warning: {_in_a_shell(message)}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
+
+
+class _Stopped(KeyboardInterrupt):
+    """SIGTERM or SIGHUP came.
+
+    A class of its own: where KeyboardInterrupt itself is raised in text that is executed, as in
+    dataclasses, Python ends with the signal of Ctrl-C.
+    """
+
+
+class _Stops:
+    """While it is entered, SIGTERM and SIGHUP interrupt the work as Ctrl-C does.
+
+    Attributes
+    ----------
+    number : int
+        The signal that came, or 0.
+    """
+
+    number = 0
+
+    def __enter__(self) -> Self:
+        self._taken: list[int] = []
+        if threading.current_thread() is threading.main_thread():
+            for name in ("SIGTERM", "SIGHUP"):
+                number = getattr(signal, name, None)
+                # What is ignored stays so, as under nohup.
+                if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                    signal.signal(number, self._stop)
+                    self._taken.append(number)
+        return self
+
+    def _stop(self, number: int, frame: object) -> None:
+        # Nothing interrupts the removal.
+        for each in self._taken:
+            signal.signal(each, signal.SIG_IGN)
+        self.number = number
+        raise _Stopped
+
+    def __exit__(self, *error: object) -> None:
+        for each in self._taken:
+            signal.signal(each, signal.SIG_DFL)
+
+
+def _run(options: Namespace) -> int:
+    """Run the command of the options; KeyboardInterrupt passes."""
+    # Help and mistakes in typing are answered without pandas, which this imports.
+    from ._cli.outputs import Withheld
+
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except BudgetExceededError as error:
+        return _failed(3, f"Over budget: {error}")
+    except RecordsLostError as error:
+        # From released counts and the declaration alone.
+        return _failed(5, f"Stopped: {error}")
+    except BrokenPipeError:
+        # Whoever reads the output has seen enough, as in `... | head`. Python flushes once more
+        # when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        known = error.strerror is not None and error.filename is not None
+        return _failed(
+            2, f"Refused: {error.filename}: {error.strerror}." if known else f"Refused: {error}"
+        )
+    except (ValueError, TypeError, LedgerError, ImportError) as error:
+        return _failed(2, f"Refused: {error}")
+    except MemoryError:
+        return _failed(2, "Refused: this does not fit into memory. Ask for fewer rows or groups.")
+    except Withheld as error:
+        return _failed(4, str(error))
+
+
+def _in_a_shell(message: object) -> str:
+    text = str(message)
+    for python, shell in _IN_A_SHELL.items():
+        text = text.replace(python, shell)
+    return text
+
+
+def _failed(code: int, message: str) -> int:
+    print(_in_a_shell(message), file=sys.stderr)
+    return code
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,19 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._types import FloatArray, IntArray
 
-__all__ = [
-    "BATCH_ROWS",
-    "batches",
-    "exclusive_cumsum",
-    "integer_sums",
-    "places_by_group",
-    "ratio",
-    "run_starts",
-    "running_sums",
-    "snapped",
-    "used_attributes",
-]
-
 Number = TypeVar("Number", bound=np.number)
 
 # Positions closer than this (in bins) to an edge are on the edge: 0.3 is meant as the edge that

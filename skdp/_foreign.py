@@ -19,8 +19,6 @@ from sklearn import config_context
 
 from ._random import shared_generators_kept
 
-__all__ = ["attempt", "copied", "kept_apart", "quietly", "reraise_interrupts", "settings_kept"]
-
 T = TypeVar("T")
 D = TypeVar("D")
 

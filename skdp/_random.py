@@ -34,26 +34,6 @@ from ._arrays import batches
 from ._types import IntArray
 from .exceptions import InsecureSeedWarning
 
-__all__ = [
-    "WORKERS",
-    "Call",
-    "Journal",
-    "NoiseSource",
-    "Tape",
-    "caller_level",
-    "is_generator",
-    "kept",
-    "noise_source",
-    "process_mark",
-    "recording",
-    "report_draw",
-    "sampling_generator",
-    "seeded_bits",
-    "shared_generators_kept",
-    "token",
-    "warn_after_charge",
-]
-
 _BUFFER_WORDS = 1024
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 

@@ -11,24 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "MOST_VALUES_DRAWN",
-    "as_between",
-    "as_epsilon",
-    "as_fraction",
-    "as_integer",
-    "as_level",
-    "as_number",
-    "as_sample_size",
-    "as_share",
-    "check_choice",
-    "check_flag",
-    "dyadic_floor",
-    "free_name",
-    "is_word",
-    "split_epsilon",
-]
-
 # Largest number of values (rows times columns) drawn by default: 2 to 10 GB.
 MOST_VALUES_DRAWN = 500_000_000
 # Largest number that can be asked for: 4 TB of codes.

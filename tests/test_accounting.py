@@ -718,99 +718,14 @@ def test_a_database_of_other_software(tmp_path):
     refused_unchanged(path, "other software")
 
 
-def test_a_newer_format(tmp_path):
+@pytest.mark.parametrize("version", [2, 4])
+def test_another_format(tmp_path, version):
     path = tmp_path / "l.db"
     PrivacyLedger(1, path)
     other = sqlite3.connect(path)
-    other.execute("PRAGMA user_version = 4")
+    other.execute(f"PRAGMA user_version = {version}")
     other.close()
-    refused_unchanged(path, "format 4")
-
-
-def make_version_1(path, charges=()):
-    """A ledger file as skdp wrote it before it kept units."""
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA application_id = 1936417904")
-    connection.execute("PRAGMA user_version = 1")
-    connection.execute("CREATE TABLE ledger (identity TEXT, total TEXT, name TEXT, created TEXT)")
-    connection.execute(
-        "CREATE TABLE charges (id INTEGER PRIMARY KEY, time TEXT NOT NULL, name TEXT NOT NULL, "
-        "epsilon TEXT NOT NULL, parts TEXT NOT NULL, seeded INTEGER NOT NULL, "
-        "process INTEGER NOT NULL, spent TEXT NOT NULL)"
-    )
-    connection.execute("INSERT INTO ledger VALUES ('abc', '2', 'old', '2025-01-01T00:00:00+00:00')")
-    spent = Fraction(0)
-    for number, (name, epsilon) in enumerate(charges):
-        spent += Fraction(epsilon)
-        connection.execute(
-            "INSERT INTO charges (time, name, epsilon, parts, seeded, process, spent) "
-            "VALUES (?, ?, ?, ?, 0, 7, ?)",
-            (f"2025-01-0{number + 1}T00:00:00.000000+00:00", name, epsilon,
-             f'{{"counts": "{epsilon}"}}', str(spent)),
-        )  # fmt: skip
-    connection.commit()
-    connection.close()
-
-
-def test_a_file_of_version_1_is_read_as_it_is_and_migrated_by_a_charge(tmp_path):
-    path = tmp_path / "l.db"
-    make_version_1(path, [("DataCube, unit: person", "1/2"), ("DPKMeans, unit: person", "1/4")])
-    before = path.read_bytes()
-    ledger, other = PrivacyLedger(path=path), PrivacyLedger(path=path)
-    assert (ledger.spent, ledger.name) == (Fraction(3, 4), "old")
-    assert list(ledger.to_frame()["unit"]) == ["person", "person"]
-    assert ledger.to_frame()["max_contributions"].isna().all()
-    assert path.read_bytes() == before
-    ledger.charge("HDPView", PrivacyLoss(1, max_contributions=3))
-    frame = ledger.to_frame()
-    assert list(frame["unit"]) == ["person"] * 3
-    assert frame["max_contributions"].tolist()[2] == 3
-    assert list(frame["name"]) == ["DataCube, unit: person", "DPKMeans, unit: person", "HDPView"]
-    assert list(frame["exact"]) == ["1/2", "1/4", "1"]
-    assert list(frame["time"].dt.day[:2]) == [1, 2] and list(frame["process"][:2]) == [7, 7]
-    # Who had it open before the migration charges on.
-    other.charge("last", PrivacyLoss(0.25, max_contributions=1))
-    assert PrivacyLedger(2, path).remaining == 0
-
-
-def test_a_file_of_version_2_is_read_as_it_is_and_migrated_by_a_charge(tmp_path):
-    path = tmp_path / "l.db"
-    PrivacyLedger(2, path).charge("first", PrivacyLoss(1, max_contributions=3))
-    other = sqlite3.connect(path)
-    other.execute("ALTER TABLE charges DROP COLUMN about")
-    other.execute("PRAGMA user_version = 2")
-    other.commit()
-    other.close()
-    ledger = PrivacyLedger(path=path)
-    assert list(ledger.to_frame()["purpose"]) == [""]
-    loss = PrivacyLoss(1, max_contributions=3)
-    ledger.noted(purpose="a survey").charge("second", loss)
-    frame = PrivacyLedger(path=path).to_frame()
-    assert list(frame["purpose"]) == ["", "a survey"] and list(frame["unit"]) == ["person"] * 2
-
-
-def test_a_file_of_version_1_may_be_read_only(tmp_path):
-    path = tmp_path / "l.db"
-    make_version_1(path, [("DataCube", "1/2")])
-    path.chmod(0o444)
-    try:
-        ledger = PrivacyLedger(path=path)
-        assert ledger.spent == Fraction(1, 2) and list(ledger.to_frame()["unit"]) == ["record"]
-        with pytest.raises(LedgerError, match="read-only"):
-            ledger.charge("x", 1)
-    finally:
-        path.chmod(0o644)
-
-
-def test_a_pickle_of_a_file_ledger_of_an_earlier_version_loads(tmp_path):
-    ledger = PrivacyLedger(1, tmp_path / "l.db")
-    store = object.__new__(FileStore)
-    state = vars(ledger._store)
-    store.__dict__.update({key: state[key] for key in ("path", "total", "name", "_header")})
-    old = object.__new__(PrivacyLedger)
-    old.__setstate__({"_store": store})
-    old.charge("x", 0.5)
-    assert ledger.spent == Fraction(1, 2)
+    refused_unchanged(path, f"format {version}")
 
 
 # --- units of privacy
@@ -847,19 +762,6 @@ def test_the_loss_of_a_record_and_that_of_a_person_are_not_summed(make_ledger):
         people.charge("a number is of a record", 0.1)
 
 
-def test_a_file_that_mixes_units_shows_both_and_takes_no_more(tmp_path):
-    path = tmp_path / "l.db"
-    make_version_1(path, [("DataCube", "1/2"), ("DPKMeans, unit: person", "1/4")])
-    ledger = PrivacyLedger(path=path)
-    assert ledger.spent == Fraction(3, 4) and ledger.remaining == Fraction(5, 4)
-    shown = "0.5 per record and 0.25 per person, which do not add up"
-    assert shown in repr(ledger) and shown in ledger._repr_html_()
-    for loss in (PrivacyLoss(0.5), PrivacyLoss(0.5, max_contributions=2)):
-        with pytest.raises(LedgerError, match="do not add up"):
-            ledger.charge("x", loss)
-    assert len(ledger.to_frame()) == 2
-
-
 # --- older copies
 
 
@@ -867,15 +769,10 @@ def put_back(copy_of_file, path):
     path.write_bytes(copy_of_file)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_an_older_copy_under_an_open_ledger_is_noticed(tmp_path, version):
+def test_an_older_copy_under_an_open_ledger_is_noticed(tmp_path):
     path = tmp_path / "l.db"
-    if version == 1:
-        make_version_1(path, [("DataCube", "1/4")])
-        ledger = PrivacyLedger(path=path)
-    else:
-        ledger = PrivacyLedger(2, path, name="old")
-        ledger.charge("first", 0.25)
+    ledger = PrivacyLedger(2, path, name="old")
+    ledger.charge("first", 0.25)
     older = path.read_bytes()
     ledger.charge("lost", 1)
     travelled = pickle.dumps(ledger)

@@ -22,8 +22,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import cross_val_score
 
 import skdp
-from skdp._cli import methods, program
-from skdp._cli.program import main
+from skdp import __main__ as program
+from skdp.__main__ import main
+from skdp._cli import methods
 from skdp._random import noise_source
 from skdp.accounting import LedgerError, prepaid
 from skdp.audit import replay

@@ -20,8 +20,9 @@ from skdp.__main__ import main
 
 pytest.importorskip("jinja2")
 
+from skdp._cli.parser import parsed
 from skdp._cli.wizard import steps
-from skdp._cli.wizard.declaration import domain_of, form_of_column
+from skdp._cli.wizard.forms import domain_of, form_of_column
 from skdp._cli.wizard.server import Pages, application
 
 PORT = 8000
@@ -36,6 +37,7 @@ class Browser:
     def __init__(self, folder, lines=LINES, **more):
         (folder / "table.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         options = {"data": str(folder / "table.csv"), "domain": None, "ledger": None}
+        options["read"] = parsed
         self.wizard = steps.Wizard(Namespace(**{**options, "folder": str(folder), **more}))
         self.pages = Pages(self.wizard, PORT)
         self.status, self.text, self.headers, self.step = 0, "", {}, ""
@@ -435,7 +437,7 @@ def test_a_wizard_that_is_killed_leaves_what_says_what_happened(tmp_path, monkey
     # As in a process of its own, killed while the release runs: the release ends by itself.
     code = (
         "import sys, os, signal; from pathlib import Path\n"
-        "from skdp._cli.wizard.jobs import run_command\n"
+        "from skdp._cli.wizard.steps import run_command\n"
         "def say(line):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
         "run_command(sys.argv[2:], Path(sys.argv[1]), say)"
     )

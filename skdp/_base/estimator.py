@@ -36,18 +36,6 @@ from ..rows import (
     select_columns,
 )
 
-__all__ = [
-    "SKIPPED_SHARE",
-    "HidesSeed",
-    "PrivateEstimator",
-    "Published",
-    "Seed",
-    "ShowsPrivacy",
-    "as_seed",
-    "for_travel",
-    "warn_of_emptiness",
-]
-
 # --- seeds of private noise are hidden: anyone who knows one can subtract the noise
 
 

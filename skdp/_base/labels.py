@@ -14,8 +14,6 @@ from ..rows import Frame, LazyRows, as_array, as_frame, select_columns
 from .estimator import PrivateEstimator
 from .schema import declare_label, match_rows, require_y, without_unit
 
-__all__ = ["AnswersStatistics", "feature_rows", "label_classes", "match_labelled", "without_label"]
-
 
 def match_labelled(
     estimator: PrivateEstimator,

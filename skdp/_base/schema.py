@@ -16,19 +16,6 @@ from ..domain import Attribute, Categorical, Domain, Identifier
 from ..exceptions import DomainError
 from ..rows import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
 
-__all__ = [
-    "RefusesWeights",
-    "declare_label",
-    "feature_bounds",
-    "full_domain",
-    "match_rows",
-    "named_bounds",
-    "refuse_beside_rows",
-    "require_y",
-    "take_features",
-    "without_unit",
-]
-
 
 def require_y(estimator: Any, y: Any, hint: str = "") -> None:
     """Raise what scikit-learn expects where labels are needed and not given."""

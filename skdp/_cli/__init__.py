@@ -1,7 +1,6 @@
 """The commands of ``python -m skdp`` and of the script ``skdp``.
 
 ==============  ===================================================================================
-``program``     runs one command; errors become messages and exit codes
 ``parser``      commands and options, and which function runs each
 ``release``     ``release``, and what a killed one has measured
 ``views``       ``info``, ``query``, ``group-by``, ``sample``, ``page``, ``verify``, others

@@ -21,19 +21,6 @@ from ..rows import UNFIT, as_frame
 from .outputs import Progress, read, write_text
 from .sources import Declared, header_of, open_source, open_table
 
-__all__ = [
-    "check",
-    "checked",
-    "describe",
-    "diff",
-    "domain_text",
-    "from_schema",
-    "proposed",
-    "read_domain",
-    "skeleton",
-    "text_table",
-]
-
 # --- files of what is public: domains, code books and structure
 
 

@@ -18,8 +18,6 @@ from ..synthesis import (
     PrivTreeSynthesizer,
 )
 
-__all__ = ["METHODS", "class_of", "estimator_of", "number", "read_workload", "workload_file"]
-
 # --- ``--workload``: what a release of marginals should serve: a word, sets of columns, or a file
 
 # A set of columns as it was given, and its weight.

@@ -19,18 +19,6 @@ from .._files import write_text as write_file
 from ..release import Synopsis
 from ..rows import check_library, is_parquet_name, write_parquet
 
-__all__ = [
-    "SQLITE",
-    "Progress",
-    "Withheld",
-    "output",
-    "read",
-    "refuse_inputs",
-    "save",
-    "write_table",
-    "write_text",
-]
-
 try:
     import fcntl
 except ImportError:  # Windows

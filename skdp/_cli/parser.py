@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-__all__ = ["parsed", "parser"]
-
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
     Run: TypeAlias = Callable[[Namespace], int]
@@ -73,21 +71,9 @@ def parser() -> ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (
-        _domain,
-        _plan,
-        _release,
-        _wizard,
-        _info,
-        _query,
-        _group_by,
-        _sample,
-        _page,
-        _ledger,
-        _verify,
-        _audit,
-        _demo,
-    ):
+    releases = (_plan, _release, _wizard)
+    views = (_info, _query, _group_by, _sample, _page)
+    for add in (_domain, *releases, *views, _ledger, _verify, _audit, _demo):
         add(commands)
     return top
 
@@ -231,14 +217,7 @@ def _estimator_options(command: ArgumentParser) -> None:
     command.add_argument("--epsilon", required=True, help="privacy budget of the release")
     command.add_argument(
         "--method",
-        choices=[
-            "grid",
-            "hdpview",
-            "kdtree",
-            "marginals",
-            "privbayes",
-            "privtree",
-        ],
+        choices=["grid", "hdpview", "kdtree", "marginals", "privbayes", "privtree"],
         default="marginals",
         help="algorithm (default: marginals)",
     )
@@ -350,6 +329,7 @@ def _wizard(commands: Commands) -> None:
         "--folder", default=".", help="where the release and its files are written (default: here)"
     )
     wizard.add_argument("--port", type=int, default=0, help="default: any that is free")
+    wizard.set_defaults(read=parsed)
     wizard.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
@@ -370,7 +350,10 @@ def _view(command: ArgumentParser) -> None:
 def _info(commands: Commands) -> None:
     _view(
         _command(
-            commands, "info", _of_views("info"), "show what was released, at what cost, and how"
+            commands,
+            "info",
+            _of_views("info"),
+            "show what was released, at what cost, and how",
         )
     )
 
@@ -526,7 +509,10 @@ def _verify(commands: Commands) -> None:
 
 def _audit(commands: Commands) -> None:
     audit = _command(
-        commands, "audit", _of_views("audit"), "check the privacy of every mechanism and estimator"
+        commands,
+        "audit",
+        _of_views("audit"),
+        "check the privacy of every mechanism and estimator",
     )
     audit.add_argument("--out", default="skdp_audit", help="folder for the report")
     audit.add_argument("--quick", action="store_true", help="fewer trials, weaker bounds")

@@ -28,8 +28,6 @@ from .methods import estimator_of, number
 from .outputs import output
 from .sources import no_records
 
-__all__ = ["plan"]
-
 
 class Step(NamedTuple):
     """One measurement of a release.

@@ -26,8 +26,6 @@ from .methods import estimator_of, number, workload_file
 from .outputs import Progress, Withheld, read
 from .sources import Source, no_records, open_source
 
-__all__ = ["release"]
-
 # What a file of measurements is, by its metadata, and the most bytes that it unpacks to.
 _KIND, _VERSION, _MOST_BYTES = "skdp measurements", 1, 1 << 34
 

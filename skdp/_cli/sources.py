@@ -27,20 +27,6 @@ from ..domain.values import number_written
 from ..rows import UNFIT, ParquetFile, is_parquet_file, is_parquet_name
 from .outputs import Progress
 
-__all__ = [
-    "LONGEST_LINE",
-    "Declared",
-    "Form",
-    "Source",
-    "header_of",
-    "lines_of",
-    "no_records",
-    "open_source",
-    "open_table",
-    "read_records",
-    "records_of",
-]
-
 # --- records of a CSV file: one line is one record, and none can change how another is read
 
 # Longer lines are skipped.

@@ -23,8 +23,6 @@ from ..release.page import Page, document
 from .domains import domain_text, text_table
 from .outputs import SQLITE, write_table, write_text
 
-__all__ = ["audit", "demo", "group_by", "info", "ledger", "page", "query", "sample", "verify"]
-
 
 def _loaded(options: Namespace) -> Synopsis:
     return Synopsis.load(options.view, max_json=options.max_json)

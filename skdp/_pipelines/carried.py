@@ -30,8 +30,6 @@ from .._validation import is_word
 from .origin import TRUSTED, call_name, is_held, is_library, is_pure, kind_of, library, replaced
 from .steps import Lengths
 
-__all__ = ["carries", "shared_generators"]
-
 # --- what the code of a function refers to: globals, attributes, imports. It is not called
 
 # Names through which a function reads files, or finds objects that it does not name.

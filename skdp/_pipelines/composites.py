@@ -60,8 +60,6 @@ from .walk import (
     walk_all,
 )
 
-__all__ = ["brought_along", "brought_by", "foreign", "is_paid", "judged"]
-
 # --- verdicts on estimators of other libraries and of users
 #
 # Some treat each row independently (`row_by_row`); some hold private estimators and fit them

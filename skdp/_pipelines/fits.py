@@ -35,8 +35,6 @@ from ..domain import Attribute, Categorical, Domain
 from .origin import library, replaced
 from .walk import is_behind, n_candidates
 
-__all__ = ["has_secret_folds", "inner_of", "n_folds", "n_halving_fits", "wrapper_fits"]
-
 
 def n_folds(cv: Any) -> int | None:
     """Number of folds of a splitter, or None where it is not known or depends on the rows."""

@@ -10,17 +10,6 @@ import os
 import sys
 import sysconfig
 
-__all__ = [
-    "TRUSTED",
-    "call_name",
-    "is_held",
-    "is_library",
-    "is_pure",
-    "kind_of",
-    "library",
-    "replaced",
-]
-
 # Libraries whose functions and estimators hold no data of their own.
 TRUSTED = {
     "catboost",

@@ -42,8 +42,6 @@ from .carried import carries
 from .origin import call_name
 from .steps import FIXED, NUMBERS, TAME, TEXTS, Range, Refusal
 
-__all__ = ["AS_THEY_CAME", "is_number", "row_by_row"]
-
 _ANY = Range(kind=NUMBERS)
 # Zeros and ones of another type than float64.
 _BITS = Range(0, 1, False, FIXED)

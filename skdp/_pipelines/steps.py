@@ -8,25 +8,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-__all__ = [
-    "FIXED",
-    "LEAKS",
-    "Lengths",
-    "NUMBERS",
-    "PRIVATE",
-    "PUBLIC",
-    "RELEASE",
-    "UNKNOWN",
-    "Range",
-    "Refusal",
-    "Rows",
-    "Step",
-    "TAME",
-    "TEXTS",
-    "child",
-    "total_price",
-]
-
 PRIVATE, PUBLIC, RELEASE, LEAKS, UNKNOWN = (
     "private",
     "public",

@@ -20,17 +20,6 @@ from .carried import carries
 from .origin import is_held, is_library, kind_of
 from .steps import LEAKS, PRIVATE, RELEASE, UNKNOWN, Lengths, Range, Rows, Step
 
-__all__ = [
-    "is_inferred",
-    "of_private",
-    "of_records",
-    "of_strangers",
-    "released_by",
-    "seeded",
-    "step_of",
-    "unknown",
-]
-
 # Types that the module does not hold which they name.
 _BUILTINS = {
     value

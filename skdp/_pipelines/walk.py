@@ -23,22 +23,6 @@ from .origin import kind_of, library, replaced
 from .steps import FIXED, PRIVATE, PUBLIC, Range, Rows, Step, total_price
 from .verdicts import is_inferred, of_private, of_records, of_strangers, unknown
 
-__all__ = [
-    "Result",
-    "are_behind",
-    "are_numbers",
-    "is_behind",
-    "ledgers",
-    "n_candidates",
-    "price",
-    "space_of",
-    "variants_of",
-    "visit",
-    "visits",
-    "walk",
-    "walk_all",
-]
-
 # --- the candidates of scikit-learn's searches: how many there are, and what they change
 
 # Up to this many candidates of a search are priced, one by one.

@@ -14,10 +14,9 @@ import pandas as pd
 
 from .._validation import as_epsilon, as_fraction, check_choice
 from ..exceptions import LedgerError
-from ._loss import NEIGHBOURS, PrivacyLoss, neighbours, parts_text, short_text
+from ._loss import PrivacyLoss, neighbours, parts_text, short_text
 from ._stores import (
     ABOUT,
-    RECORD,
     DetachedStore,
     Entry,
     FileStore,
@@ -26,14 +25,11 @@ from ._stores import (
     PrepaidStore,
     Store,
     base_of,
-    by_unit,
     for_travel,
     new_entry,
-    subtotals,
     total_of,
+    unit_of,
 )
-
-__all__ = ["PrivacyLedger"]
 
 # --- the charges of a ledger as a table, as HTML for notebooks, and as a picture
 
@@ -110,14 +106,9 @@ def _bar(share: float) -> str:
 
 def _notes(entries: Entries, path: Path | None) -> list[str]:
     """What is protected, how many charges there are, and warnings."""
-    kinds = {(entry.unit, entry.loss.max_contributions) for entry in entries}
-    protects = "; ".join(
-        NEIGHBOURS.replace(RECORD, unit) if most is None else neighbours(most)
-        for unit, most in sorted(kinds, key=lambda kind: (kind[0] != RECORD, kind[1] or 0))
-    )
-    notes = [f"neighbours: {protects or NEIGHBOURS}", f"{len(entries)} charges"]
-    if len(by_unit(entries)) > 1:
-        notes.append(f"<b>{subtotals(entries)}</b>")
+    bounds = sorted({entry.loss.max_contributions or 0 for entry in entries} or {0})
+    protects = "; ".join(neighbours(most or None) for most in bounds)
+    notes = [f"neighbours: {protects}", f"{len(entries)} charges"]
     seeded = sum(entry.loss.seeded for entry in entries)
     if seeded:
         notes.append(f"<b>{seeded} seeded: no guarantee</b>")
@@ -171,7 +162,7 @@ def plot_budget(
         ax.set_xlim(0, float(total))
     ax.set_xlabel("epsilon")
     limit = "no limit" if total is None else f"of {short_text(total)}"
-    unit = subtotals(entries)
+    unit = unit_of(entries)
     title = f"{name or 'Privacy ledger'}: {short_text(total_of(entries))} spent ({limit})"
     ax.set_title(f"{title}\n{unit}" if unit else title, fontsize="medium")
     return ax
@@ -280,8 +271,7 @@ class PrivacyLedger:
     A ledger has one unit of privacy, set by its first charge: a record, or a person with a
     bounded number of records (losses of a person add up whatever the bound is). Charges of the
     other unit are refused, because epsilon for a record does not bound the loss of a person with
-    many records. A file of an earlier version may hold both. ``spent`` is then the sum, which
-    guarantees nothing for either unit; subtotals are shown, and further charges are refused.
+    many records.
 
     The pickle of a fitted estimator does not contain its ledger. The loaded estimator has a
     detached ledger, which has the name only and refuses every charge until the real one is attached
@@ -338,7 +328,7 @@ class PrivacyLedger:
 
     @property
     def spent(self) -> Fraction:
-        """Epsilon spent so far; if an older file mixes units of privacy, the sum over both."""
+        """Epsilon spent so far."""
         return self._store.spent()
 
     @property
@@ -429,9 +419,9 @@ class PrivacyLedger:
             Columns ``time`` (UTC), ``name``, ``epsilon`` (float), ``exact`` (the fraction as
             text), ``parts`` (text), ``seeded`` (no guarantee), ``process`` (its id), ``unit``
             ("record" or "person"), ``max_contributions`` (how many records of a person count;
-            missing for records, and where an earlier version did not store it), and texts that may
-            be empty: ``purpose``, ``source`` and ``assumes`` as they were given (see `noted`),
-            ``estimator`` (the class), ``domain`` (the first digits of the hash of its JSON).
+            missing for records), and texts that may be empty: ``purpose``, ``source`` and
+            ``assumes`` as they were given (see `noted`), ``estimator`` (the class), ``domain``
+            (the first digits of the hash of its JSON).
         """
         return ledger_frame(self._store.entries())
 
@@ -510,7 +500,7 @@ class PrivacyLedger:
             fields.append(f"unreadable: {error}")
         else:
             spent = total_of(entries)
-            units = subtotals(entries)
+            units = unit_of(entries)
             fields.append(f"spent={short_text(spent)}" + (f" ({units})" if units else ""))
             if self.epsilon is not None:
                 fields.append(f"remaining={short_text(self.epsilon - spent)}")

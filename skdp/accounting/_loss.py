@@ -10,8 +10,6 @@ from typing import Any, NoReturn
 
 from .._validation import as_epsilon, as_fraction
 
-__all__ = ["PrivacyLoss"]
-
 # What Python reads and writes.
 _MOST_DIGITS = 4_300
 NEIGHBOURS = "add or remove one record"

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from .._random import process_mark
 from .._validation import as_epsilon
 from ..exceptions import BudgetExceededError, LedgerError
-from ._loss import PrivacyLoss, exact_text, short_text
+from ._loss import PrivacyLoss, exact_text
 
 # --- one charge of a ledger, the unit of privacy it protects, and the rules for the next charge
 
@@ -29,8 +29,6 @@ RECORD, PERSON = "record", "person"
 # What a charge says of itself beside its name: free text; the source of the records as given; the
 # class that made the release; a hash of the domain; and what its guarantee assumes of the source.
 ABOUT = ("purpose", "source", "estimator", "domain", "assumes")
-# Suffix by which earlier versions marked the name of a charge that protects a person.
-OLD_MARK = ", unit: person"
 # Largest denominator of what was spent, and the part of a charge that rounding adds: less than
 # 1e-60.
 _FINEST = 10**60
@@ -43,17 +41,19 @@ class Entry:
 
     ``about`` says what it was for, in texts with the keys of `ABOUT`. ``reserve`` is the epsilon
     that must be left after it, for what the same release will charge next; it is not recorded.
-    ``unit`` is what the loss protects, a record or a person. It is the unit of ``loss``, except
-    in files of earlier versions, which did not store the bound on the records of a person.
     """
 
     time: str
     name: str
     loss: PrivacyLoss
     process: int
-    unit: str
     about: Mapping[str, str] = field(default_factory=dict)
     reserve: Fraction = Fraction(0)
+
+    @property
+    def unit(self) -> str:
+        """What the loss protects, a record or a person."""
+        return RECORD if self.loss.max_contributions is None else PERSON
 
 
 def new_entry(
@@ -71,8 +71,7 @@ def new_entry(
             f"about takes texts for {', '.join(ABOUT)}, got {wrong[0]!r}: {told[wrong[0]]!r}."
         )
     now = datetime.now(UTC).isoformat(timespec="microseconds")
-    unit = RECORD if loss.max_contributions is None else PERSON
-    return Entry(now, name, loss, os.getpid(), unit, told, reserve)
+    return Entry(now, name, loss, os.getpid(), told, reserve)
 
 
 def total_of(entries: tuple[Entry, ...]) -> Fraction:
@@ -80,21 +79,9 @@ def total_of(entries: tuple[Entry, ...]) -> Fraction:
     return sum((entry.loss.epsilon for entry in entries), Fraction(0))
 
 
-def by_unit(entries: tuple[Entry, ...]) -> dict[str, Fraction]:
-    """What was spent on each unit of privacy, in the order of the first charges."""
-    spent: dict[str, Fraction] = {}
-    for entry in entries:
-        spent[entry.unit] = spent.get(entry.unit, Fraction(0)) + entry.loss.epsilon
-    return spent
-
-
-def subtotals(entries: tuple[Entry, ...]) -> str:
+def unit_of(entries: tuple[Entry, ...]) -> str:
     """The unit of privacy of what was spent, if it is not a record."""
-    spent = by_unit(entries)
-    if len(spent) > 1:
-        parts = " and ".join(f"{short_text(value)} per {unit}" for unit, value in spent.items())
-        return f"{parts}, which do not add up"
-    return "per person" if PERSON in spent else ""
+    return "per person" if entries and entries[0].unit == PERSON else ""
 
 
 def refuse_other_unit(entry: Entry) -> NoReturn:
@@ -154,8 +141,6 @@ class FileStore:
 
     # "skdp" in ASCII; kept in the header of the file.
     APPLICATION_ID = 0x736B6470
-    # Version 1 had no unit, max_contributions and token, version 2 no about. They are read as they
-    # are, and become version 3 with their next charge.
     SCHEMA_VERSION = 3
     BUSY_SECONDS = 10.0
 
@@ -231,25 +216,6 @@ class FileStore:
                 "of a data set is decided once: leave epsilon out to use the ledger as it is."
             )
 
-    _NEW_COLUMNS = (
-        f"unit TEXT NOT NULL DEFAULT '{RECORD}'",
-        "max_contributions INTEGER",
-        "token TEXT NOT NULL DEFAULT ''",
-        "about TEXT NOT NULL DEFAULT '{}'",
-    )
-
-    def _migrate(self, connection: sqlite3.Connection) -> None:
-        """Bring a file of an earlier version to this one, within the transaction of a charge."""
-        first = self._version(connection) == 1
-        for column in self._NEW_COLUMNS if first else self._NEW_COLUMNS[-1:]:
-            connection.execute(f"ALTER TABLE charges ADD COLUMN {column}")
-        if first:
-            connection.execute(
-                "UPDATE charges SET unit = ? WHERE substr(name, -?) = ?",
-                (PERSON, len(OLD_MARK), OLD_MARK),
-            )
-        connection.execute(f"PRAGMA user_version = {self.SCHEMA_VERSION}")
-
     def _write_schema(
         self, connection: sqlite3.Connection, total: Fraction, name: str | None
     ) -> None:
@@ -264,7 +230,8 @@ class FileStore:
             "CREATE TABLE charges (id INTEGER PRIMARY KEY, time TEXT NOT NULL, "
             "name TEXT NOT NULL, epsilon TEXT NOT NULL, parts TEXT NOT NULL, "
             "seeded INTEGER NOT NULL, process INTEGER NOT NULL, spent TEXT NOT NULL, "
-            f"{', '.join(self._NEW_COLUMNS)})"
+            "unit TEXT NOT NULL, max_contributions INTEGER, token TEXT NOT NULL, "
+            "about TEXT NOT NULL)"
         )
         created = datetime.now(UTC).isoformat(timespec="seconds")
         connection.execute(
@@ -279,8 +246,6 @@ class FileStore:
             connection.execute("BEGIN IMMEDIATE")
             self._read_header(connection)
             self._refuse_older_copy(connection)
-            if self._version(connection) < self.SCHEMA_VERSION:
-                self._migrate(connection)
             differs = "SELECT 1 FROM charges WHERE unit != ? LIMIT 1"
             if connection.execute(differs, (entry.unit,)).fetchone():
                 refuse_other_unit(entry)
@@ -314,10 +279,8 @@ class FileStore:
             return [str(value) for value in values]
         except ValueError as error:
             raise LedgerError(
-                f"The ledger at {str(self.path)!r} cannot hold this charge: it, or the sum that "
-                "earlier versions of skdp left in the ledger, is a fraction of more digits than "
-                "Python writes. Nothing was spent. Round the charge up, or start a new ledger with "
-                "what is left of the budget, rounded down."
+                f"The ledger at {str(self.path)!r} cannot hold this charge: it is "
+                "a fraction of more digits than Python writes. Nothing was spent. Round it up."
             ) from error
 
     def spent(self) -> Fraction:
@@ -337,18 +300,13 @@ class FileStore:
             yield connection
             self._last = self._read_newest(connection)
 
-    def _version(self, connection: sqlite3.Connection) -> int:
-        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-        return version
-
     def _read_newest(
         self, connection: sqlite3.Connection, row: int | None = None
     ) -> tuple[Any, ...] | None:
         """The columns that identify the newest charge, or the charge of a row."""
-        token = "token" if self._version(connection) > 1 else "''"
         which = "ORDER BY id DESC LIMIT 1" if row is None else "WHERE id = ?"
         found: tuple[Any, ...] | None = connection.execute(
-            f"SELECT id, time, name, epsilon, process, spent, {token} FROM charges {which}",
+            f"SELECT id, time, name, epsilon, process, spent, token FROM charges {which}",
             () if row is None else (row,),
         ).fetchone()
         return found
@@ -366,12 +324,9 @@ class FileStore:
             )
 
     def _read_entries(self, connection: sqlite3.Connection) -> tuple[Entry, ...]:
-        version = self._version(connection)
-        units = "unit, max_contributions" if version > 1 else "NULL, NULL"
-        about = "about" if version > 2 else "'{}'"
         rows = connection.execute(
-            f"SELECT time, name, epsilon, parts, seeded, process, {units}, {about} FROM charges "
-            "ORDER BY id"
+            "SELECT time, name, epsilon, parts, seeded, process, max_contributions, about "
+            "FROM charges ORDER BY id"
         ).fetchall()
         try:
             return tuple(
@@ -385,10 +340,9 @@ class FileStore:
                         max_contributions=most,
                     ),
                     process,
-                    unit or (PERSON if name.endswith(OLD_MARK) else RECORD),
                     json.loads(told),
                 )
-                for time, name, epsilon, parts, seeded, process, unit, most, told in rows
+                for time, name, epsilon, parts, seeded, process, most, told in rows
             )
         except (ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
             raise self._damaged(error) from error
@@ -400,11 +354,12 @@ class FileStore:
                 f"{str(self.path)!r} is not a ledger of skdp: it is empty or belongs to other "
                 "software. It was left as it is and nothing was spent. Give another path."
             )
-        version = self._version(connection)
-        if not 1 <= version <= self.SCHEMA_VERSION:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version != self.SCHEMA_VERSION:
             raise LedgerError(
                 f"The ledger at {str(self.path)!r} has format {version}; this version of skdp "
-                f"knows formats up to {self.SCHEMA_VERSION}. Update skdp. Nothing was spent."
+                f"knows format {self.SCHEMA_VERSION}. Use the skdp that wrote it, or a newer one. "
+                "Nothing was spent."
             )
         rows = connection.execute("SELECT total, name, identity FROM ledger").fetchall()
         try:

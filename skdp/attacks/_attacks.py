@@ -17,24 +17,6 @@ from ..quality._frames import valid_codes
 from ..quality._marginals import grouped, is_ordered
 from ..release import Synopsis
 
-__all__ = [
-    "Guesses",
-    "Scene",
-    "Target",
-    "claim_of",
-    "confident_guesses",
-    "distances",
-    "epsilon_lower_bound",
-    "exact_matches",
-    "inferred",
-    "likelihood_ratio",
-    "nearest_neighbours",
-    "neighbours_among",
-    "rows_as_numbers",
-    "singled_out",
-    "synopsis_of",
-]
-
 # --- the rows that are attacked, which of them are members, and what an attacker knows besides
 
 # Nearest neighbours are looked for among at most this many rows.

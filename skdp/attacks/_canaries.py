@@ -22,8 +22,6 @@ from ..quality._frames import valid_codes
 from ._attacks import Guesses, Scene, Target, confident_guesses, epsilon_lower_bound
 from ._report import NOT_PRIVATE, SCORES, OwnerOnly
 
-__all__ = ["CanaryAudit", "canary_audit"]
-
 _DRAWN, _TRIES = 20_000, 100
 
 

@@ -35,15 +35,6 @@ from ._attacks import (
     synopsis_of,
 )
 
-__all__ = [
-    "NOT_PRIVATE",
-    "AttackReport",
-    "OwnerOnly",
-    "allowed_hits",
-    "allowed_right",
-    "attack_report",
-]
-
 NOT_PRIVATE = "NOT PRIVATE: computed from the exact records, for the data owner only"
 
 

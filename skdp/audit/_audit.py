@@ -17,8 +17,6 @@ from ._events import DIRECTIONS, Event, choose, clopper_pearson, log_ratio_bound
 from ._neighbours import check_neighbours, find_neighbours
 from ._trials import Trials
 
-__all__ = ["AuditResult", "assert_epsilon", "audit", "plot_audits", "reachable_epsilon"]
-
 # --- the common base of audit and replay results
 
 

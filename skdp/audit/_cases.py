@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,8 +26,6 @@ from ..mechanisms import (
 from ..quantiles import private_quantiles
 from ..release import BoxModel, Synopsis
 from ..selection import most_frequent_items
-
-__all__ = ["AUDITS", "AuditCase", "audited", "synopsis_features"]
 
 
 @dataclass(frozen=True)
@@ -182,62 +180,50 @@ def _() -> AuditCase:
     return AuditCase(mechanism, *data, 1.0, **_SINGLE, options=_ANSWERS)
 
 
-@audited("exponential")
-def _() -> AuditCase:
-    return AuditCase(
-        lambda scores: exponential(scores, 1.0, 1), _SCORES, _NEXT_SCORES, 1.0, **_SINGLE
-    )
+def enter(cases: dict[str, Callable[[], AuditCase]]) -> None:
+    """Register functions that make an `AuditCase`, by name; see `audited`."""
+    for name, make in cases.items():
+        audited(name)(make)
 
 
-@audited("permute_and_flip")
-def _() -> AuditCase:
-    return AuditCase(
-        lambda scores: permute_and_flip(scores, 1.0, 1), _SCORES, _NEXT_SCORES, 1.0, **_SINGLE
-    )
+_SETS: dict[str, Any] = {"n_trials": 30_000, "quick_trials": 3_000}
 
 
-@audited("select_on_line")
-def _() -> AuditCase:
-    return AuditCase(
-        lambda scores: select_on_line([0, 2], scores, 4, 1.0, 1),
-        _SCORES,
-        _NEXT_SCORES,
-        1.0,
-        **_SINGLE,
-    )
+def _selecting(
+    select: Callable[[list[int]], Any],
+    scores: Sequence[int] = _SCORES,
+    after: Sequence[int] = _NEXT_SCORES,
+    trials: Mapping[str, Any] = _SINGLE,
+) -> AuditCase:
+    return AuditCase(select, list(scores), list(after), 1.0, **trials)
 
 
-@audited("top_k")
-def _() -> AuditCase:
-    # The two best scores move, the others stay: their chance of selection changes by a factor e.
-    return AuditCase(
-        lambda scores: top_k(scores, 2, 1.0, 1), [4, 4, 0, 0], [5, 5, 0, 0], 1.0, **_SINGLE
-    )
-
-
-@audited("top_k, canonical")
-def _() -> AuditCase:
-    # The best score inside the true set falls behind one outside.
-    return AuditCase(
-        lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="canonical", ordered=False)),
-        [3, 3, 2, 2],
-        [4, 4, 2, 2],
-        1.0,
-        n_trials=30_000,
-        quick_trials=3_000,
-    )
-
-
-@audited("top_k, joint")
-def _() -> AuditCase:
-    return AuditCase(
-        lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="joint")),
-        [3, 3, 2, 2],
-        [4, 4, 2, 2],
-        1.0,
-        n_trials=30_000,
-        quick_trials=3_000,
-    )
+enter(
+    {
+        "exponential": lambda: _selecting(lambda scores: exponential(scores, 1.0, 1)),
+        "permute_and_flip": lambda: _selecting(lambda scores: permute_and_flip(scores, 1.0, 1)),
+        "select_on_line": lambda: _selecting(
+            lambda scores: select_on_line([0, 2], scores, 4, 1.0, 1)
+        ),
+        # The two best scores move, the others stay: their chance of selection changes by e.
+        "top_k": lambda: _selecting(
+            lambda scores: top_k(scores, 2, 1.0, 1), [4, 4, 0, 0], [5, 5, 0, 0]
+        ),
+        # The best score inside the true set falls behind one outside.
+        "top_k, canonical": lambda: _selecting(
+            lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="canonical", ordered=False)),
+            [3, 3, 2, 2],
+            [4, 4, 2, 2],
+            _SETS,
+        ),
+        "top_k, joint": lambda: _selecting(
+            lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="joint")),
+            [3, 3, 2, 2],
+            [4, 4, 2, 2],
+            _SETS,
+        ),
+    }
+)
 
 
 @audited("sparse_counts")
@@ -331,60 +317,48 @@ def _() -> AuditCase:
     return AuditCase(mechanism, [0] * 4 + [4], [1] * 4 + [4], 1.0, **_STREAM, options=_ANSWERS)
 
 
-@audited("most_frequent_items")
-def _() -> AuditCase:
-    # One person has the rare item c.
+def _frequent_items(k: int, bound: int, last: list[str], shown: Callable[[Any], Any]) -> AuditCase:
+    """Case in which one person more has the items of ``last``."""
+
     def mechanism(baskets: list[list[str]]) -> Any:
-        found = most_frequent_items(baskets, 2, ["a", "b", "c"], 1.0, max_items=2)
-        return tuple(found["item"]), tuple(found["count"])
+        return shown(most_frequent_items(baskets, k, ["a", "b", "c"], 1.0, max_items=bound))
 
     baskets = [["a"], ["a"], ["a", "b"], ["b"]]
     trials: dict[str, Any] = {"n_trials": 20_000, "quick_trials": 2_000}
     options = {"relation": "records"}
-    return AuditCase(mechanism, baskets, [*baskets, ["b", "c"]], 1.0, **trials, options=options)
+    return AuditCase(mechanism, baskets, [*baskets, last], 1.0, **trials, options=options)
 
 
-@audited("most_frequent_items, all counts")
-def _() -> AuditCase:
-    def mechanism(baskets: list[list[str]]) -> Any:
-        found = most_frequent_items(baskets, 3, ["a", "b", "c"], 1.0, max_items=1)
-        return tuple(found.sort_values("item")["count"])
+def _quantile_case(
+    last: int, quantiles: Any, bounds: Any, shown: Callable[[Any], Any]
+) -> AuditCase:
+    """Case of the only records, on a line of few integers, so that outputs are frequent."""
 
-    baskets = [["a"], ["a"], ["a", "b"], ["b"]]
-    trials: dict[str, Any] = {"n_trials": 20_000, "quick_trials": 2_000}
+    def mechanism(values: list[int]) -> Any:
+        return shown(private_quantiles(values, quantiles, 1.0, bounds))
+
+    trials: dict[str, Any] = {"n_trials": 50_000, "quick_trials": 5_000}
     options = {"relation": "records"}
-    return AuditCase(mechanism, baskets, [*baskets, ["b"]], 1.0, **trials, options=options)
+    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, last], 1.0, **trials, options=options)
 
 
-# The only records, on a line of few integers, so that single outputs are frequent.
-
-_COLUMN: dict[str, Any] = {
-    "n_trials": 50_000,
-    "quick_trials": 5_000,
-    "options": {"relation": "records"},
-}
-
-
-@audited("private_quantiles")
-def _() -> AuditCase:
-    def mechanism(values: list[int]) -> Any:
-        return int(private_quantiles(values, 0.5, 1.0, (0, 9)).values[0])
-
-    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, 9], 1.0, **_COLUMN)
-
-
-@audited("private_quantiles, recursive")
-def _() -> AuditCase:
-    def mechanism(values: list[int]) -> Any:
-        return private_quantiles(values, [0.25, 0.5, 0.75], 1.0, (0, 9)).values.tolist()
-
-    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, 9], 1.0, **_COLUMN)
-
-
-@audited("private_quantiles, no bounds")
-def _() -> AuditCase:
-    def mechanism(values: list[int]) -> Any:
-        found = private_quantiles(values, 0.5, 1.0)
-        return int(found.bounds[1]), int(found.values[0])
-
-    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, 999], 1.0, **_COLUMN)
+enter(
+    {
+        # One person has the rare item c.
+        "most_frequent_items": lambda: _frequent_items(
+            2, 2, ["b", "c"], lambda found: (tuple(found["item"]), tuple(found["count"]))
+        ),
+        "most_frequent_items, all counts": lambda: _frequent_items(
+            3, 1, ["b"], lambda found: tuple(found.sort_values("item")["count"])
+        ),
+        "private_quantiles": lambda: _quantile_case(
+            9, 0.5, (0, 9), lambda found: int(found.values[0])
+        ),
+        "private_quantiles, recursive": lambda: _quantile_case(
+            9, [0.25, 0.5, 0.75], (0, 9), lambda found: found.values.tolist()
+        ),
+        "private_quantiles, no bounds": lambda: _quantile_case(
+            999, 0.5, None, lambda found: (int(found.bounds[1]), int(found.values[0]))
+        ),
+    }
+)

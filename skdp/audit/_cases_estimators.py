@@ -56,7 +56,7 @@ from ..synthesis import (
     PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
-from ._cases import AuditCase, audited, synopsis_features
+from ._cases import AuditCase, audited, enter, synopsis_features
 
 # Estimators on data sets of a few records, where one record changes most.
 
@@ -70,70 +70,53 @@ _SPACE = _PLANE.with_attribute("z", Numeric(0, 1, integer=True))
 _LABEL = Categorical([0, 1])
 _LINE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5]})
 _PLANE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5], "s": ["a", "a", "b", "b"]})
+_NUMBERS_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5], "z": [0, 1, 0, 1]})
+# A fit takes a tenth of a second.
+_SLOW = {"n_trials": 2_000, "quick_trials": 180}
 
 
-def line_case(estimator: Any, **trials: Any) -> AuditCase:
-    """Case of a synthesizer on one column of four cells."""
-    options = {"features": synopsis_features}
-    return AuditCase(estimator, _LINE_ROWS, _LINE_ROWS.iloc[:-1], options=options, **trials)
+def last_gone(
+    mechanism: Any, data: Any, features: Any = None, epsilon: Any = None, **trials: Any
+) -> AuditCase:
+    """Case of a mechanism on rows, or on a pair of rows and labels, with and without the last."""
+    less = tuple(part[:-1] for part in data) if isinstance(data, tuple) else data[:-1]
+    options = {} if features is None else {"features": features}
+    return AuditCase(mechanism, data, less, epsilon, options=options, **trials)
 
 
-def plane_case(estimator: Any, **trials: Any) -> AuditCase:
-    """Case of a synthesizer on two columns of three and two cells."""
-    options = {"features": synopsis_features}
-    return AuditCase(estimator, _PLANE_ROWS, _PLANE_ROWS.iloc[:-1], options=options, **trials)
+def line_case(estimator: Any, features: Any = synopsis_features, **trials: Any) -> AuditCase:
+    """Case of an estimator on one column of four cells."""
+    return last_gone(estimator, _LINE_ROWS, features, **trials)
 
 
-def space_case(estimator: Any, copies: int, **trials: Any) -> AuditCase:
-    """Case of a synthesizer on three columns, between which there is something to choose."""
-    rows = pd.concat([_PLANE_ROWS.assign(z=[0, 0, 1, 1])] * copies, ignore_index=True)
-    options = {"features": synopsis_features}
-    return AuditCase(estimator, rows, rows.iloc[:-1], options=options, **trials)
+def plane_case(estimator: Any, features: Any = synopsis_features, **trials: Any) -> AuditCase:
+    """Case of an estimator on two columns of three and two cells."""
+    return last_gone(estimator, _PLANE_ROWS, features, **trials)
 
 
-@audited("HDPViewSynthesizer")
-def _() -> AuditCase:
-    return line_case(HDPViewSynthesizer(1.0, domain=_LINE))
-
-
-@audited("HDPViewSynthesizer, two columns")
-def _() -> AuditCase:
-    return plane_case(HDPViewSynthesizer(1.0, domain=_PLANE))
-
-
-@audited("PrivTreeSynthesizer")
-def _() -> AuditCase:
-    return line_case(PrivTreeSynthesizer(1.0, domain=_LINE))
-
-
-@audited("PrivTreeSynthesizer, two columns")
-def _() -> AuditCase:
-    return plane_case(PrivTreeSynthesizer(1.0, domain=_PLANE))
-
-
-@audited("KDTreeSynthesizer")
-def _() -> AuditCase:
-    return line_case(KDTreeSynthesizer(1.0, domain=_LINE, xi0=2, xi1=1))
-
-
-@audited("KDTreeSynthesizer, cells")
-def _() -> AuditCase:
-    return line_case(KDTreeSynthesizer(1.0, domain=_LINE, strategy="cell"))
-
-
-@audited("KDTreeSynthesizer, hierarchical")
-def _() -> AuditCase:
-    return plane_case(KDTreeSynthesizer(1.0, domain=_PLANE, strategy="hierarchical"))
-
-
-@audited("GridSynthesizer")
-def _() -> AuditCase:
-    return line_case(GridSynthesizer(1.0, domain=_LINE, rule="uniform"))
-
-
-@audited("GridSynthesizer, cells")
-def _() -> AuditCase:
-    return line_case(GridSynthesizer(1.0, domain=_LINE, rule="identity"))
+enter(
+    {
+        "HDPViewSynthesizer": lambda: line_case(HDPViewSynthesizer(1.0, domain=_LINE)),
+        "HDPViewSynthesizer, two columns": lambda: plane_case(
+            HDPViewSynthesizer(1.0, domain=_PLANE)
+        ),
+        "PrivTreeSynthesizer": lambda: line_case(PrivTreeSynthesizer(1.0, domain=_LINE)),
+        "PrivTreeSynthesizer, two columns": lambda: plane_case(
+            PrivTreeSynthesizer(1.0, domain=_PLANE)
+        ),
+        "KDTreeSynthesizer": lambda: line_case(KDTreeSynthesizer(1.0, domain=_LINE, xi0=2, xi1=1)),
+        "KDTreeSynthesizer, cells": lambda: line_case(
+            KDTreeSynthesizer(1.0, domain=_LINE, strategy="cell")
+        ),
+        "KDTreeSynthesizer, hierarchical": lambda: plane_case(
+            KDTreeSynthesizer(1.0, domain=_PLANE, strategy="hierarchical")
+        ),
+        "GridSynthesizer": lambda: line_case(GridSynthesizer(1.0, domain=_LINE, rule="uniform")),
+        "GridSynthesizer, cells": lambda: line_case(
+            GridSynthesizer(1.0, domain=_LINE, rule="identity")
+        ),
+    }
+)
 
 
 # One person with many more rows than are kept, of two kinds.
@@ -155,85 +138,48 @@ def _person_case(estimator: Any, **trials: Any) -> AuditCase:
     return AuditCase(estimator, _PERSONS, _PERSONS.iloc[:2], options=options, **trials)
 
 
-@audited("GridSynthesizer, persons")
-def _() -> AuditCase:
-    return _person_case(GridSynthesizer(1.0, domain=_LINE, rule="identity"))
-
-
-@audited("MarginalSynthesizer, persons")
-def _() -> AuditCase:
-    return _person_case(MarginalSynthesizer(1.0, domain=_LINE), n_trials=2_000, quick_trials=180)
-
-
 def _node_features(histogram: Any) -> Any:
     """All noisy counts of a histogram, without the estimates computed from them."""
     return "", histogram.noisy_counts_
 
 
 def _bucket_features(histogram: Any) -> Any:
-    """The buckets, and the counts of all nodes of the tree over them."""
+    """The buckets, which are released too, and the counts of all nodes of the tree over them."""
     tree = histogram.tree_
     shape = f"{histogram.codes_.tolist()} {tree.lower.tolist()} {tree.upper.tolist()}"
     return shape, histogram.noisy_counts_
 
 
 def _histogram_case(features: Any = _node_features, **parameters: Any) -> AuditCase:
-    histogram = RangeTreeHistogram(1.0, domain=_LINE, **parameters)
-    options = {"features": features}
-    return AuditCase(histogram, _LINE_ROWS, _LINE_ROWS.iloc[:-1], options=options)
+    return line_case(RangeTreeHistogram(1.0, domain=_LINE, **parameters), features)
 
 
-@audited("RangeTreeHistogram")
-def _() -> AuditCase:
-    return _histogram_case()
-
-
-@audited("RangeTreeHistogram, every level")
-def _() -> AuditCase:
-    # A record is in several nodes: only their counts together show its cost.
-    return _histogram_case(branching=2, budget="uniform")
-
-
-@audited("RangeTreeHistogram, adaptive")
-def _() -> AuditCase:
-    return _histogram_case(_bucket_features, partition="adaptive")
-
-
-@audited("RangeTreeHistogram, dawa")
-def _() -> AuditCase:
-    # The buckets are released too: which there are is compared first.
-    return _histogram_case(_bucket_features, partition="dawa")
-
-
-@audited("RangeTreeHistogram, ahp")
-def _() -> AuditCase:
-    return _histogram_case(_bucket_features, partition="ahp")
-
-
-@audited("PrivateStandardScaler")
-def _() -> AuditCase:
-    def features(scaler: Any) -> Any:
-        return np.array([scaler.mean_[0], scaler.scale_[0]])
-
-    return AuditCase(
-        PrivateStandardScaler(1.0, bounds=(0, 4)),
-        _LINE_ROWS,
-        _LINE_ROWS.iloc[:-1],
-        options={"features": features},
-    )
-
-
-@audited("PrivateQuantileClipper")
-def _() -> AuditCase:
-    def features(clipper: Any) -> Any:
-        return np.array([clipper.lower_[0], clipper.upper_[0]])
-
-    return AuditCase(
-        PrivateQuantileClipper(1.0, bounds=(0, 4), quantiles=(0.25, 0.75)),
-        _LINE_ROWS,
-        _LINE_ROWS.iloc[:-1],
-        options={"features": features},
-    )
+enter(
+    {
+        "GridSynthesizer, persons": lambda: _person_case(
+            GridSynthesizer(1.0, domain=_LINE, rule="identity")
+        ),
+        "MarginalSynthesizer, persons": lambda: _person_case(
+            MarginalSynthesizer(1.0, domain=_LINE), **_SLOW
+        ),
+        "RangeTreeHistogram": _histogram_case,
+        # A record is in several nodes: only their counts together show its cost.
+        "RangeTreeHistogram, every level": lambda: _histogram_case(branching=2, budget="uniform"),
+        "RangeTreeHistogram, adaptive": lambda: _histogram_case(
+            _bucket_features, partition="adaptive"
+        ),
+        "RangeTreeHistogram, dawa": lambda: _histogram_case(_bucket_features, partition="dawa"),
+        "RangeTreeHistogram, ahp": lambda: _histogram_case(_bucket_features, partition="ahp"),
+        "PrivateStandardScaler": lambda: line_case(
+            PrivateStandardScaler(1.0, bounds=(0, 4)),
+            lambda scaler: np.append(scaler.mean_, scaler.scale_),
+        ),
+        "PrivateQuantileClipper": lambda: line_case(
+            PrivateQuantileClipper(1.0, bounds=(0, 4), quantiles=(0.25, 0.75)),
+            lambda clipper: np.append(clipper.lower_, clipper.upper_),
+        ),
+    }
+)
 
 
 def _grid_features(release: Any) -> Any:
@@ -245,64 +191,13 @@ def _grid_case(estimator: Any, **options: Any) -> AuditCase:
     # Enough records for grids of several cells to be candidates. The last record is removed; its
     # label is rare in its cell.
     rows = pd.DataFrame({"x": [0.5] * 15 + [2.5] * 15, "s": ["a"] * 14 + ["b"] * 15 + ["a"]})
-    features = {"features": _grid_features}
-    return AuditCase(
-        estimator(1.0, domain=_PLANE, target="s", **options),
-        rows,
-        rows.iloc[:-1],
-        options=features,
-    )
-
-
-@audited("PrivPfCTransformer")
-def _() -> AuditCase:
-    return _grid_case(PrivPfCTransformer)
-
-
-@audited("PrivPfCTransformer, as in the paper")
-def _() -> AuditCase:
-    return _grid_case(PrivPfCTransformer, selection="paper")
-
-
-@audited("PrivPfCClassifier")
-def _() -> AuditCase:
-    return _grid_case(PrivPfCClassifier)
-
-
-@audited("DiffGenTransformer")
-def _() -> AuditCase:
-    return _grid_case(DiffGenTransformer, n_specializations=2)
-
-
-@audited("ProjectedHistogramTransformer")
-def _() -> AuditCase:
-    return _grid_case(ProjectedHistogramTransformer, n_attributes=1)
+    return last_gone(estimator(1.0, domain=_PLANE, target="s", **options), rows, _grid_features)
 
 
 def _additive_features(model: Any) -> Any:
     """All functions of a model."""
     scores = [shape.scores.ravel() for shape in model.shape_functions_.values()]
     return "", np.concatenate([np.atleast_1d(model.intercept_), *scores])
-
-
-@audited("PrivateAdditiveClassifier")
-def _() -> AuditCase:
-    return AuditCase(
-        PrivateAdditiveClassifier(1.0, domain=_PLANE, target="s"),
-        _PLANE_ROWS,
-        _PLANE_ROWS.iloc[:-1],
-        options={"features": _additive_features},
-    )
-
-
-@audited("PrivateAdditiveRegressor")
-def _() -> AuditCase:
-    return AuditCase(
-        PrivateAdditiveRegressor(1.0, domain=_SPACE.select(["x", "z"]), target="x"),
-        _PLANE_ROWS.assign(z=[0, 1, 0, 1])[["x", "z"]],
-        _PLANE_ROWS.assign(z=[0, 1, 0, 1])[["x", "z"]].iloc[:-1],
-        options={"features": _additive_features},
-    )
 
 
 def _tree_features(tree: Any) -> Any:
@@ -312,38 +207,14 @@ def _tree_features(tree: Any) -> Any:
     return str(shape), tree.model.class_counts.ravel()
 
 
-@audited("PrivateDecisionTreeClassifier")
-def _() -> AuditCase:
-    return AuditCase(
-        PrivateDecisionTreeClassifier(1.0, domain=_PLANE, target="s", max_depth=1, prune=False),
-        _PLANE_ROWS,
-        _PLANE_ROWS.iloc[:-1],
-        options={"features": lambda model: _tree_features(model.tree_)},
-    )
+def _tree_case(**options: Any) -> AuditCase:
+    tree = PrivateDecisionTreeClassifier(1.0, domain=_PLANE, target="s", max_depth=1, **options)
+    return plane_case(tree, lambda model: _tree_features(model.tree_))
 
 
-@audited("PrivateDecisionTreeClassifier, id3")
-def _() -> AuditCase:
-    return AuditCase(
-        PrivateDecisionTreeClassifier(1.0, domain=_PLANE, target="s", algorithm="id3", max_depth=1),
-        _PLANE_ROWS,
-        _PLANE_ROWS.iloc[:-1],
-        options={"features": lambda model: _tree_features(model.tree_)},
-    )
-
-
-@audited("PrivateRandomForestClassifier")
-def _() -> AuditCase:
-    def features(model: Any) -> Any:
-        found = [_tree_features(tree) for tree in model.trees_]
-        return "".join(text for text, _ in found), np.concatenate([each for _, each in found])
-
-    return AuditCase(
-        PrivateRandomForestClassifier(1.0, domain=_PLANE, target="s", rows="apart", max_depth=1),
-        _PLANE_ROWS,
-        _PLANE_ROWS.iloc[:-1],
-        options={"features": features},
-    )
+def _forest_features(model: Any) -> Any:
+    found = [_tree_features(tree) for tree in model.trees_]
+    return "".join(text for text, _ in found), np.concatenate([each for _, each in found])
 
 
 def _coefficients(model: Any) -> Any:
@@ -351,61 +222,12 @@ def _coefficients(model: Any) -> Any:
 
 
 def _linear_case(estimator: Any, target: str, **options: Any) -> AuditCase:
-    return AuditCase(
-        estimator(1.0, domain=_PLANE, target=target, **options),
-        _PLANE_ROWS,
-        _PLANE_ROWS.iloc[:-1],
-        options={"features": _coefficients},
-    )
+    return plane_case(estimator(1.0, domain=_PLANE, target=target, **options), _coefficients)
 
 
-@audited("PrivateLinearRegression")
-def _() -> AuditCase:
-    return _linear_case(PrivateLinearRegression, "x")
-
-
-@audited("PrivateLinearRegression, functional")
-def _() -> AuditCase:
-    return _linear_case(PrivateLinearRegression, "x", solver="functional")
-
-
-@audited("PrivateRidge")
-def _() -> AuditCase:
-    return _linear_case(PrivateRidge, "x", alpha=2)
-
-
-@audited("PrivateLogisticRegression")
-def _() -> AuditCase:
-    return _linear_case(PrivateLogisticRegression, "s")
-
-
-@audited("PrivateLogisticRegression, functional")
-def _() -> AuditCase:
-    return _linear_case(PrivateLogisticRegression, "s", solver="functional")
-
-
-@audited("PrivateLogisticRegression, local search")
-def _() -> AuditCase:
-    return _linear_case(PrivateLogisticRegression, "s", solver="local-search")
-
-
-@audited("PrivateLinearSVC")
-def _() -> AuditCase:
-    return _linear_case(PrivateLinearSVC, "s", solver="genetic")
-
-
-@audited("PrivateNaiveBayes")
-def _() -> AuditCase:
-    def features(model: Any) -> Any:
-        tables = [each.ravel() for each in model.feature_log_prob_.values()]
-        return "", np.concatenate([model.class_log_prior_, *tables])
-
-    return AuditCase(
-        PrivateNaiveBayes(1.0, domain=_PLANE, target="s"),
-        _PLANE_ROWS,
-        _PLANE_ROWS.iloc[:-1],
-        options={"features": features},
-    )
+def _bayes_features(model: Any) -> Any:
+    tables = [each.ravel() for each in model.feature_log_prob_.values()]
+    return "", np.concatenate([model.class_log_prior_, *tables])
 
 
 class _Largest(BaseEstimator):
@@ -416,36 +238,66 @@ class _Largest(BaseEstimator):
         return self
 
 
-def _aggregate_case(how: str) -> AuditCase:
-    rows = _PLANE_ROWS[["x"]]
-    return AuditCase(
-        SampleAggregate(
-            _Largest(), 1.0, (0, 1), None if how == "mean" else 2, output="found_", aggregate=how
+def _aggregate_case(how: str, n_blocks: int | None = None) -> AuditCase:
+    return last_gone(
+        SampleAggregate(_Largest(), 1.0, (0, 1), n_blocks, output="found_", aggregate=how),
+        _PLANE_ROWS[["x"]],
+        lambda model: (str(model.n_blocks_), np.atleast_1d(model.value_)),
+    )
+
+
+enter(
+    {
+        "PrivPfCTransformer": lambda: _grid_case(PrivPfCTransformer),
+        "PrivPfCTransformer, as in the paper": lambda: _grid_case(
+            PrivPfCTransformer, selection="paper"
         ),
-        rows,
-        rows.iloc[:-1],
-        options={"features": lambda model: (str(model.n_blocks_), np.atleast_1d(model.value_))},
-    )
-
-
-@audited("SampleAggregate")
-def _() -> AuditCase:
-    return _aggregate_case("mean")
-
-
-@audited("SampleAggregate, winsorised")
-def _() -> AuditCase:
-    return _aggregate_case("winsorised")
-
-
-@audited("PrivatePCA")
-def _() -> AuditCase:
-    return AuditCase(
-        PrivatePCA(epsilon=1.0, domain=_SPACE.select(["x", "z"])),
-        _PLANE_ROWS.assign(z=[0, 1, 0, 1])[["x", "z"]],
-        _PLANE_ROWS.assign(z=[0, 1, 0, 1])[["x", "z"]].iloc[:-1],
-        options={"features": lambda pca: ("", np.append(pca.mean_, pca.covariance_))},
-    )
+        "PrivPfCClassifier": lambda: _grid_case(PrivPfCClassifier),
+        "DiffGenTransformer": lambda: _grid_case(DiffGenTransformer, n_specializations=2),
+        "ProjectedHistogramTransformer": lambda: _grid_case(
+            ProjectedHistogramTransformer, n_attributes=1
+        ),
+        "PrivateAdditiveClassifier": lambda: plane_case(
+            PrivateAdditiveClassifier(1.0, domain=_PLANE, target="s"), _additive_features
+        ),
+        "PrivateAdditiveRegressor": lambda: last_gone(
+            PrivateAdditiveRegressor(1.0, domain=_SPACE.select(["x", "z"]), target="x"),
+            _NUMBERS_ROWS,
+            _additive_features,
+        ),
+        "PrivateDecisionTreeClassifier": lambda: _tree_case(prune=False),
+        "PrivateDecisionTreeClassifier, id3": lambda: _tree_case(algorithm="id3"),
+        "PrivateRandomForestClassifier": lambda: plane_case(
+            PrivateRandomForestClassifier(
+                1.0, domain=_PLANE, target="s", rows="apart", max_depth=1
+            ),
+            _forest_features,
+        ),
+        "PrivateLinearRegression": lambda: _linear_case(PrivateLinearRegression, "x"),
+        "PrivateLinearRegression, functional": lambda: _linear_case(
+            PrivateLinearRegression, "x", solver="functional"
+        ),
+        "PrivateRidge": lambda: _linear_case(PrivateRidge, "x", alpha=2),
+        "PrivateLogisticRegression": lambda: _linear_case(PrivateLogisticRegression, "s"),
+        "PrivateLogisticRegression, functional": lambda: _linear_case(
+            PrivateLogisticRegression, "s", solver="functional"
+        ),
+        "PrivateLogisticRegression, local search": lambda: _linear_case(
+            PrivateLogisticRegression, "s", solver="local-search"
+        ),
+        "PrivateLinearSVC": lambda: _linear_case(PrivateLinearSVC, "s", solver="genetic"),
+        "PrivateNaiveBayes": lambda: plane_case(
+            PrivateNaiveBayes(1.0, domain=_PLANE, target="s"), _bayes_features
+        ),
+        "SampleAggregate": lambda: _aggregate_case("mean"),
+        "SampleAggregate, winsorised": lambda: _aggregate_case("winsorised", 2),
+        "PrivatePCA": lambda: last_gone(
+            PrivatePCA(epsilon=1.0, domain=_SPACE.select(["x", "z"])),
+            _NUMBERS_ROWS,
+            lambda pca: ("", np.append(pca.mean_, pca.covariance_)),
+        ),
+    }
+)
 
 
 @audited("DPTopKSelector")
@@ -453,9 +305,11 @@ def _() -> AuditCase:
     # One column is right and one constant; without the last record the lead is smaller.
     rows = pd.DataFrame({"u": [0] * 4 + [1] * 4, "v": 0, "y": [0] * 4 + [1] * 4})
     domain = Domain({name: Numeric(0, 1, integer=True) for name in "uv"} | {"y": _LABEL})
-    estimator = DPTopKSelector(1, 1.0, domain=domain, target="y")
-    options = {"features": lambda fitted: (tuple(fitted.selected_), *fitted.label_counts_)}
-    return AuditCase(estimator, rows, rows.iloc[:-1], options=options)
+    return last_gone(
+        DPTopKSelector(1, 1.0, domain=domain, target="y"),
+        rows,
+        lambda fitted: (tuple(fitted.selected_), *fitted.label_counts_),
+    )
 
 
 def _cube_features(cube: DataCube) -> Any:
@@ -463,31 +317,10 @@ def _cube_features(cube: DataCube) -> Any:
     return "", np.concatenate([table.ravel() for table in cube.sources_.values()])
 
 
-@audited("DataCube")
-def _() -> AuditCase:
-    # Two sources: the record in one cell of each shifts both, and both budgets must count.
-    cube = DataCube(1.0, domain=_LINE, strategy={"x": 1, (): 1})
-    options = {"features": _cube_features}
-    return AuditCase(cube, _LINE_ROWS, _LINE_ROWS.iloc[:-1], options=options)
-
-
-@audited("DataCube, sums")
-def _() -> AuditCase:
-    return _summing_cube("sum", 3.0)
-
-
-@audited("DataCube, means")
-def _() -> AuditCase:
-    # A record between the ends adds to both tables.
-    return _summing_cube("mean", 1.0)
-
-
 def _summing_cube(measure: str, value: float) -> AuditCase:
     cube = DataCube(1.0, domain=_PLANE, strategy="base", measure=measure, value="x", resolution=1)
     # A record with the largest possible contribution.
-    rows = pd.DataFrame({"x": [1.0, value], "s": ["a", "b"]})
-    options = {"features": _cube_features}
-    return AuditCase(cube, rows, rows.iloc[:-1], options=options)
+    return last_gone(cube, pd.DataFrame({"x": [1.0, value], "s": ["a", "b"]}), _cube_features)
 
 
 def _view_features(estimator: Any) -> Any:
@@ -498,48 +331,10 @@ def _view_features(estimator: Any) -> Any:
 
 
 def _marginal_case(copies: int, **parameters: Any) -> AuditCase:
-    # A fit takes a tenth of a second.
+    """Case on three columns, between which there is something to choose."""
+    rows = pd.concat([_PLANE_ROWS.assign(z=[0, 0, 1, 1])] * copies, ignore_index=True)
     estimator = MarginalSynthesizer(1.0, domain=_SPACE, **parameters)
-    case = space_case(estimator, copies, n_trials=2_000, quick_trials=180)
-    return replace(case, options={"features": _view_features})
-
-
-@audited("MarginalSynthesizer")
-def _() -> AuditCase:
-    return _marginal_case(600)
-
-
-@audited("MarginalSynthesizer, few records")
-def _() -> AuditCase:
-    return _marginal_case(1)
-
-
-@audited("MarginalSynthesizer, one column")
-def _() -> AuditCase:
-    estimator = MarginalSynthesizer(1.0, domain=_LINE)
-    case = line_case(estimator, n_trials=2_000, quick_trials=180)
-    return replace(case, options={"features": _view_features})
-
-
-@audited("MarginalSynthesizer, two columns")
-def _() -> AuditCase:
-    estimator = MarginalSynthesizer(1.0, domain=_PLANE)
-    case = plane_case(estimator, n_trials=2_000, quick_trials=180)
-    return replace(case, options={"features": _view_features})
-
-
-@audited("MarginalSynthesizer, rules")
-def _() -> AuditCase:
-    # One cell is empty by a public rule.
-    domain = Domain(_PLANE_COLUMNS, structure=[forbid("x >= 2 and s == 'a'")])
-    estimator = MarginalSynthesizer(1.0, domain=domain)
-    case = plane_case(estimator, n_trials=2_000, quick_trials=180)
-    return replace(case, options={"features": _view_features})
-
-
-@audited("MarginalSynthesizer, coarse tables of pairs")
-def _() -> AuditCase:
-    return _marginal_case(600, max_order=2)
+    return last_gone(estimator, rows, _view_features, **_SLOW)
 
 
 @audited("MarginalSynthesizer, target")
@@ -549,118 +344,96 @@ def _() -> AuditCase:
     return replace(case, dataset=(X, y), neighbour=(X.iloc[:-1], y.iloc[:-1]))
 
 
-@audited("MarginalSynthesizer, MST")
-def _() -> AuditCase:
-    return _marginal_case(600, plan="mst")
-
-
-@audited("MarginalSynthesizer, AIM")
-def _() -> AuditCase:
-    return _marginal_case(600, plan="aim", max_order=2)
-
-
-@audited("PrivBayesSynthesizer")
-def _() -> AuditCase:
-    # A network without a choice: the total and two tables.
-    return plane_case(PrivBayesSynthesizer(1.0, domain=_PLANE), n_trials=10_000)
-
-
-@audited("PrivBayesSynthesizer, hierarchical")
-def _() -> AuditCase:
-    # So small tables that a parent is taken in groups.
-    estimator = PrivBayesSynthesizer(1.0, domain=_PLANE, encoding="hierarchical", theta=0.2)
-    return plane_case(estimator, n_trials=10_000)
-
-
-def _three_columns() -> pd.DataFrame:
-    """Records of three columns of two codes, of which two agree but in the last record."""
-    same = pd.DataFrame({"x": [0, 1] * 6, "y": [0, 1] * 6, "z": [0, 0, 1, 1] * 3})
-    return pd.concat([same, pd.DataFrame({"x": [0], "y": [1], "z": [0]})], ignore_index=True)
-
-
-def _network_case(score_function: str) -> AuditCase:
-    """Case in which the network is chosen; theta is so small that tables of two columns fit."""
-    domain = Domain(dict.fromkeys("xyz", _LABEL))
-    estimator = PrivBayesSynthesizer(
-        1.0, domain=domain, score_function=score_function, beta=0.9, theta=0.01, max_cells=4
-    )
-    rows = _three_columns()
-    return AuditCase(estimator, rows, rows.iloc[:-1], options={"features": _edges}, n_trials=10_000)
-
-
 def _edges(estimator: Any) -> Any:
     """The edges of the network, and the total."""
     model = estimator.synopsis_.model
     return tuple(sorted(model.pairs)), float(model.total)
 
 
-@audited("PrivBayesSynthesizer, network")
-def _() -> AuditCase:
-    return _network_case("R")
+def _network_case(score_function: str) -> AuditCase:
+    """Case in which the network is chosen; theta is so small that tables of two columns fit."""
+    estimator = PrivBayesSynthesizer(
+        1.0,
+        domain=Domain(dict.fromkeys("xyz", _LABEL)),
+        score_function=score_function,
+        beta=0.9,
+        theta=0.01,
+        max_cells=4,
+    )
+    # Two columns agree but in the last record.
+    rows = pd.DataFrame({"x": [0, 1] * 6 + [0], "y": [0, 1] * 6 + [1], "z": [0, 0, 1, 1] * 3 + [0]})
+    return last_gone(estimator, rows, _edges, n_trials=10_000)
 
 
-@audited("PrivBayesSynthesizer, network by F")
-def _() -> AuditCase:
-    return _network_case("F")
-
-
-@audited("PrivBayesSynthesizer, network by mutual information")
-def _() -> AuditCase:
-    return _network_case("mutual_information")
+enter(
+    {
+        # Two sources: the record in one cell of each shifts both, and both budgets must count.
+        "DataCube": lambda: line_case(
+            DataCube(1.0, domain=_LINE, strategy={"x": 1, (): 1}), _cube_features
+        ),
+        "DataCube, sums": lambda: _summing_cube("sum", 3.0),
+        # A record between the ends adds to both tables.
+        "DataCube, means": lambda: _summing_cube("mean", 1.0),
+        "MarginalSynthesizer": lambda: _marginal_case(600),
+        "MarginalSynthesizer, few records": lambda: _marginal_case(1),
+        "MarginalSynthesizer, one column": lambda: line_case(
+            MarginalSynthesizer(1.0, domain=_LINE), _view_features, **_SLOW
+        ),
+        "MarginalSynthesizer, two columns": lambda: plane_case(
+            MarginalSynthesizer(1.0, domain=_PLANE), _view_features, **_SLOW
+        ),
+        # One cell is empty by a public rule.
+        "MarginalSynthesizer, rules": lambda: plane_case(
+            MarginalSynthesizer(
+                1.0, domain=Domain(_PLANE_COLUMNS, structure=[forbid("x >= 2 and s == 'a'")])
+            ),
+            _view_features,
+            **_SLOW,
+        ),
+        "MarginalSynthesizer, coarse tables of pairs": lambda: _marginal_case(600, max_order=2),
+        "MarginalSynthesizer, MST": lambda: _marginal_case(600, plan="mst"),
+        "MarginalSynthesizer, AIM": lambda: _marginal_case(600, plan="aim", max_order=2),
+        # A network without a choice: the total and two tables.
+        "PrivBayesSynthesizer": lambda: plane_case(
+            PrivBayesSynthesizer(1.0, domain=_PLANE), n_trials=10_000
+        ),
+        # So small tables that a parent is taken in groups.
+        "PrivBayesSynthesizer, hierarchical": lambda: plane_case(
+            PrivBayesSynthesizer(1.0, domain=_PLANE, encoding="hierarchical", theta=0.2),
+            n_trials=10_000,
+        ),
+        "PrivBayesSynthesizer, network": lambda: _network_case("R"),
+        "PrivBayesSynthesizer, network by F": lambda: _network_case("F"),
+        "PrivBayesSynthesizer, network by mutual information": lambda: _network_case(
+            "mutual_information"
+        ),
+    }
+)
 
 
 def _centroid_features(estimator: Any) -> Any:
     """Centroids, their noisy counts, and the noisy grid, if there are any."""
-    counts, synopsis = estimator.cluster_counts_, estimator.synopsis_
-    return (
-        estimator.cluster_centers_.ravel(),
-        counts,
-        None if synopsis is None else synopsis_features(estimator),
-    )
+    grid = None if estimator.synopsis_ is None else synopsis_features(estimator)
+    return estimator.cluster_centers_.ravel(), estimator.cluster_counts_, grid
 
 
-def _k_means_case(algorithm: str, **parameters: Any) -> AuditCase:
+def _centres_and_counts(estimator: Any) -> Any:
+    """Centroids and their noisy counts only, where nearly every release has other boxes."""
+    return np.append(estimator.cluster_centers_.ravel(), estimator.cluster_counts_)
+
+
+def _k_means_case(
+    algorithm: str,
+    n_clusters: Any = 2,
+    *,
+    features: Any = _centroid_features,
+    n_trials: int = 5_000,
+    **parameters: Any,
+) -> AuditCase:
     # The record that is removed is alone in its cluster.
     rows = np.array([[-0.5]] * 4 + [[0.75]])
-    estimator = DPKMeans(2, 1.0, bounds=(-1, 1), algorithm=algorithm, **parameters)
-    options = {"features": _centroid_features}
-    return AuditCase(estimator, rows, rows[:-1], options=options)
-
-
-_STARTS = [[-0.5], [0.5]]
-
-
-@audited("DPKMeans")
-def _() -> AuditCase:
-    return _k_means_case("auto", n_init=2)
-
-
-@audited("DPKMeans, a grid and a round")
-def _() -> AuditCase:
-    # A round follows if many records are declared; the declared number need not be true.
-    return _k_means_case("auto", n_init=2, n_samples=200)
-
-
-@audited("DPKMeans, narrow ranges")
-def _() -> AuditCase:
-    # All records are in one bin, which is divided again.
-    rows = np.full((1_000, 1), 0.3)
-
-    def released(estimator: Any) -> Any:
-        return np.append(estimator.cluster_centers_.ravel(), estimator.cluster_counts_)
-
-    estimator = DPKMeans(1, 1.0, bounds=(-100, 100), n_init=2, n_samples=1_000)
-    return AuditCase(estimator, rows, rows[:-1], options={"features": released}, n_trials=1_000)
-
-
-@audited("DPKMeans, a tree and a round")
-def _() -> AuditCase:
-    # Nearly every release has different boxes, so only results computed from them are compared.
-    def released(estimator: Any) -> Any:
-        return np.append(estimator.cluster_centers_.ravel(), estimator.cluster_counts_)
-
-    case = _k_means_case("auto", n_init=2, n_samples=2_000)
-    return replace(case, options={"features": released})
+    estimator = DPKMeans(n_clusters, 1.0, bounds=(-1, 1), algorithm=algorithm, **parameters)
+    return last_gone(estimator, rows, features, n_trials=n_trials)
 
 
 @audited("DPKMeans, many columns")
@@ -672,94 +445,41 @@ def _() -> AuditCase:
         return np.append(estimator.cluster_centers_.mean(axis=1), estimator.cluster_counts_)
 
     estimator = DPKMeans(2, 1.0, bounds=(-1, 1), n_init=2, n_samples=100)
-    return AuditCase(estimator, rows, rows[:-1], options={"features": released}, n_trials=1_000)
+    return last_gone(estimator, rows, released, n_trials=1_000)
 
 
-@audited("DPKMeans, choice of k")
-def _() -> AuditCase:
-    case = _k_means_case("auto", n_init=2)
-    return replace(case, mechanism=case.mechanism.set_params(n_clusters=[2, 3]))
+_STARTS = [[-0.5], [0.5]]
 
-
-@audited("DPKMeans, lloyd")
-def _() -> AuditCase:
-    return _k_means_case("lloyd", init=_STARTS, n_rounds=2)
-
-
-@audited("DPKMeans, lloyd-improved")
-def _() -> AuditCase:
-    return _k_means_case("lloyd-improved", init=_STARTS)
-
-
-@audited("DPKMeans, uniform-grid")
-def _() -> AuditCase:
-    return _k_means_case("uniform-grid", n_init=2)
-
-
-@audited("DPKMeans, m-estimator")
-def _() -> AuditCase:
-    return _k_means_case("m-estimator", n_init=2)
-
-
-@audited("DPKMeans, extended-grid")
-def _() -> AuditCase:
-    return _k_means_case("extended-grid", n_init=2)
-
-
-@audited("DPKMeans, hybrid")
-def _() -> AuditCase:
-    return _k_means_case("hybrid", n_init=2)
-
-
-@audited("DPKMeans, sample-aggregate")
-def _() -> AuditCase:
-    return _k_means_case("sample-aggregate")
-
-
-@audited("DPKMeans, genetic")
-def _() -> AuditCase:
-    return replace(_k_means_case("genetic"), n_trials=3_000)
+enter(
+    {
+        "DPKMeans": lambda: _k_means_case("auto", n_init=2),
+        # A round follows if many records are declared; the declared number need not be true.
+        "DPKMeans, a grid and a round": lambda: _k_means_case("auto", n_init=2, n_samples=200),
+        # All records are in one bin, which is divided again.
+        "DPKMeans, narrow ranges": lambda: last_gone(
+            DPKMeans(1, 1.0, bounds=(-100, 100), n_init=2, n_samples=1_000),
+            np.full((1_000, 1), 0.3),
+            _centres_and_counts,
+            n_trials=1_000,
+        ),
+        "DPKMeans, a tree and a round": lambda: _k_means_case(
+            "auto", n_init=2, n_samples=2_000, features=_centres_and_counts
+        ),
+        "DPKMeans, choice of k": lambda: _k_means_case("auto", [2, 3], n_init=2),
+        "DPKMeans, lloyd": lambda: _k_means_case("lloyd", init=_STARTS, n_rounds=2),
+        "DPKMeans, lloyd-improved": lambda: _k_means_case("lloyd-improved", init=_STARTS),
+        "DPKMeans, uniform-grid": lambda: _k_means_case("uniform-grid", n_init=2),
+        "DPKMeans, m-estimator": lambda: _k_means_case("m-estimator", n_init=2),
+        "DPKMeans, extended-grid": lambda: _k_means_case("extended-grid", n_init=2),
+        "DPKMeans, hybrid": lambda: _k_means_case("hybrid", n_init=2),
+        "DPKMeans, sample-aggregate": lambda: _k_means_case("sample-aggregate"),
+        "DPKMeans, genetic": lambda: _k_means_case("genetic", n_trials=3_000),
+    }
+)
 
 
 def _probabilities(estimator: Any) -> Any:
     return estimator.predict_proba(pd.DataFrame({"x": [0.5, 1.5, 2.5]})).ravel()
-
-
-@audited("PrivateClassifier")
-def _() -> AuditCase:
-    release = HDPViewSynthesizer(1.0, domain=_PLANE, target="s")
-    return AuditCase(
-        PrivateClassifier(DecisionTreeClassifier(max_depth=2), release),
-        (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
-        (_PLANE_ROWS[["x"]].iloc[:-1], _PLANE_ROWS["s"].iloc[:-1]),
-        1.0,
-        n_trials=4_000,
-        options={"features": _probabilities},
-    )
-
-
-@audited("PrivateClassifier, default")
-def _() -> AuditCase:
-    return AuditCase(
-        PrivateClassifier(epsilon=1.0, domain=_PLANE, target="s"),
-        (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
-        (_PLANE_ROWS[["x"]].iloc[:-1], _PLANE_ROWS["s"].iloc[:-1]),
-        1.0,
-        n_trials=2_000,
-        options={"features": _probabilities},
-    )
-
-
-@audited("PrivateRegressor, default")
-def _() -> AuditCase:
-    return AuditCase(
-        PrivateRegressor(epsilon=1.0, domain=_PLANE, target="x"),
-        (_PLANE_ROWS[["s"]], _PLANE_ROWS["x"]),
-        (_PLANE_ROWS[["s"]].iloc[:-1], _PLANE_ROWS["x"].iloc[:-1]),
-        1.0,
-        n_trials=2_000,
-        options={"features": lambda model: model.predict(pd.DataFrame({"s": ["a", "b"]}))},
-    )
 
 
 def _search_case(strategy: str, choice: float, epsilon: float, **params: Any) -> AuditCase:
@@ -775,163 +495,130 @@ def _search_case(strategy: str, choice: float, epsilon: float, **params: Any) ->
         strategy=strategy,
         **params,
     )
-    rows = pd.DataFrame({"x": [1.5] * 78})
-    labels = pd.Series(["a"] * 37 + ["b"] * 41)
-    return AuditCase(
-        search,
-        (rows, labels),
-        (rows[:-1], labels[:-1]),
-        epsilon,
-        n_trials=1_500,
-        quick_trials=300,
-        options={"features": lambda search: search.best_index_},
-    )
+    data = pd.DataFrame({"x": [1.5] * 78}), pd.Series(["a"] * 37 + ["b"] * 41)
+    trials = {"n_trials": 1_500, "quick_trials": 300}
+    return last_gone(search, data, lambda search: search.best_index_, epsilon, **trials)
 
 
-@audited("PrivateGridSearchCV")
-def _() -> AuditCase:
-    return _search_case("noisy-max", 1.0, 1.2)
-
-
-@audited("PrivateGridSearchCV, random-stopping")
-def _() -> AuditCase:
-    # Three times the fit, of which every run makes one.
-    return _search_case("random-stopping", 0.5, 1.1, eta=1, runs=3)
-
-
-@audited("PrivateGridSearchCV, halving")
-def _() -> AuditCase:
-    # Two candidates at half their epsilon, and the winner.
-    return _search_case("halving", 0.5, 0.9)
-
-
-def _conformal_case(make: Callable[..., Any], X: Any, y: Any) -> AuditCase:
+def _conformal_case(make: Callable[..., Any], constant: Any, truth: list[Any]) -> AuditCase:
     # The row that is removed is the only one that the model does not predict.
-    return AuditCase(
-        lambda data: make(epsilon=1.0, confidence_level=[0.2, 0.5]).conformalize(*data).thresholds_,
-        (X, y),
-        (X[:-1], y[:-1]),
-        1.0,
+    model = constant.fit(np.zeros((2, 1)), [0, 1])
+    return last_gone(
+        lambda data: (
+            make(model, epsilon=1.0, confidence_level=[0.2, 0.5]).conformalize(*data).thresholds_
+        ),
+        (np.zeros((30, 1)), np.array(truth)),
+        epsilon=1.0,
         n_trials=2_000,
         quick_trials=200,
     )
 
 
-@audited("PrivateConformalClassifier")
-def _() -> AuditCase:
-    X, y = np.zeros((30, 1)), np.array([0] * 29 + [1])
-    model = DummyClassifier(strategy="constant", constant=0).fit(np.zeros((2, 1)), [0, 1])
-    return _conformal_case(partial(PrivateConformalClassifier, model), X, y)
+enter(
+    {
+        "PrivateClassifier": lambda: last_gone(
+            PrivateClassifier(
+                DecisionTreeClassifier(max_depth=2),
+                HDPViewSynthesizer(1.0, domain=_PLANE, target="s"),
+            ),
+            (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
+            _probabilities,
+            1.0,
+            n_trials=4_000,
+        ),
+        "PrivateClassifier, default": lambda: last_gone(
+            PrivateClassifier(epsilon=1.0, domain=_PLANE, target="s"),
+            (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
+            _probabilities,
+            1.0,
+            n_trials=2_000,
+        ),
+        "PrivateRegressor, default": lambda: last_gone(
+            PrivateRegressor(epsilon=1.0, domain=_PLANE, target="x"),
+            (_PLANE_ROWS[["s"]], _PLANE_ROWS["x"]),
+            lambda model: model.predict(pd.DataFrame({"s": ["a", "b"]})),
+            1.0,
+            n_trials=2_000,
+        ),
+        "PrivateGridSearchCV": lambda: _search_case("noisy-max", 1.0, 1.2),
+        # Three times the fit, of which every run makes one.
+        "PrivateGridSearchCV, random-stopping": lambda: _search_case(
+            "random-stopping", 0.5, 1.1, eta=1, runs=3
+        ),
+        # Two candidates at half their epsilon, and the winner.
+        "PrivateGridSearchCV, halving": lambda: _search_case("halving", 0.5, 0.9),
+        "PrivateConformalClassifier": lambda: _conformal_case(
+            PrivateConformalClassifier,
+            DummyClassifier(strategy="constant", constant=0),
+            [0] * 29 + [1],
+        ),
+        "PrivateConformalRegressor": lambda: _conformal_case(
+            partial(PrivateConformalRegressor, bounds=(0, 1)),
+            DummyRegressor(strategy="constant", constant=0.0),
+            [0.0] * 29 + [1.0],
+        ),
+    }
+)
 
 
-@audited("PrivateConformalRegressor")
-def _() -> AuditCase:
-    X, y = np.zeros((30, 1)), np.array([0.0] * 29 + [1.0])
-    model = DummyRegressor(strategy="constant", constant=0.0).fit(X, y)
-    return _conformal_case(partial(PrivateConformalRegressor, model, bounds=(0, 1)), X, y)
-
-
-def _score_case(score: Callable[..., Any], n_trials: int = 20_000) -> AuditCase:
+def _scores_case(score: Callable[..., Any], n_trials: int = 20_000) -> AuditCase:
     # The record that is removed was predicted wrongly, by the whole range.
-    truth, guess = np.array([0, 1, 0, 1, 0]), np.array([0, 1, 0, 1, 1])
-    return AuditCase(
+    return last_gone(
         lambda data: score(*data),
-        (truth, guess),
-        (truth[:-1], guess[:-1]),
-        1.0,
+        (np.array([0, 1, 0, 1, 0]), np.array([0, 1, 0, 1, 1])),
+        epsilon=1.0,
         n_trials=n_trials,
         quick_trials=n_trials // 10,
     )
 
 
-@audited("private_score, accuracy")
-def _() -> AuditCase:
+def _score_case(metric: str, n_trials: int = 5_000, **options: Any) -> AuditCase:
     def score(truth: Any, guess: Any) -> Any:
-        result = private_score(truth, guess, "accuracy", epsilon=1.0)
+        result = private_score(truth, guess, metric, epsilon=1.0, **options)
         return np.array([result.value, result.lower, result.upper])
 
-    return _score_case(score)
+    return _scores_case(score, n_trials)
 
 
-@audited("private_confusion_matrix")
-def _() -> AuditCase:
-    def score(truth: Any, guess: Any) -> Any:
-        table = private_confusion_matrix(truth, guess, labels=[0, 1], epsilon=1.0)
-        return table.to_numpy().ravel()
+class _Same(BaseEstimator):
+    """Predicts the only column."""
 
-    return _score_case(score)
+    def fit(self, X: Any, y: Any = None) -> Any:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> Any:
+        return X[:, 0]
 
 
-def _numbers_of(result: Any) -> Any:
-    return np.array([result.value, result.lower, result.upper])
+def _reported(truth: Any, guess: Any) -> Any:
+    report = private_score_report(
+        _Same(), guess[:, None], truth, bounds=(0, 1), epsilon=1.0, trained_elsewhere=True
+    )
+    return np.array([float(report[name]) for name in report.metrics])
 
 
-@audited("private_score, roc_auc")
-def _() -> AuditCase:
-    return _score_case(
-        lambda truth, guess: _numbers_of(
-            private_score(truth, guess, "roc_auc", epsilon=1.0, score_range=(-1, 2))
+def _confused(truth: Any, guess: Any) -> Any:
+    table = private_confusion_matrix(truth, guess, labels=[0, 1], epsilon=1.0)
+    return table.to_numpy().ravel()
+
+
+enter(
+    {
+        "private_score, accuracy": lambda: _score_case("accuracy", 20_000),
+        "private_confusion_matrix": lambda: _scores_case(_confused),
+        "private_score, roc_auc": lambda: _score_case("roc_auc", score_range=(-1, 2)),
+        "private_score, f1": lambda: _score_case("f1"),
+        "private_score, log_loss": lambda: _score_case("log_loss"),
+        "private_score, r2": lambda: _score_case("r2", bounds=(0, 1)),
+        "private_score_report": lambda: _scores_case(_reported, 5_000),
+        "private_score, mean_squared_error": lambda: _score_case(
+            "mean_squared_error", 20_000, bounds=(0, 1)
         ),
-        n_trials=5_000,
-    )
-
-
-@audited("private_score, f1")
-def _() -> AuditCase:
-    return _score_case(
-        lambda truth, guess: _numbers_of(private_score(truth, guess, "f1", epsilon=1.0)),
-        n_trials=5_000,
-    )
-
-
-@audited("private_score, log_loss")
-def _() -> AuditCase:
-    return _score_case(
-        lambda truth, guess: _numbers_of(private_score(truth, guess, "log_loss", epsilon=1.0)),
-        n_trials=5_000,
-    )
-
-
-@audited("private_score, r2")
-def _() -> AuditCase:
-    return _score_case(
-        lambda truth, guess: _numbers_of(
-            private_score(truth, guess, "r2", bounds=(0, 1), epsilon=1.0)
-        ),
-        n_trials=5_000,
-    )
-
-
-@audited("private_score_report")
-def _() -> AuditCase:
-    class Same(BaseEstimator):
-        """Predicts the only column."""
-
-        def fit(self, X: Any, y: Any = None) -> Any:
-            return self
-
-        def __sklearn_is_fitted__(self) -> bool:
-            return True
-
-        def predict(self, X: Any) -> Any:
-            return X[:, 0]
-
-    def score(truth: Any, guess: Any) -> Any:
-        report = private_score_report(
-            Same(), guess[:, None], truth, bounds=(0, 1), epsilon=1.0, trained_elsewhere=True
-        )
-        return np.array([float(report[name]) for name in report.metrics])
-
-    return _score_case(score, n_trials=5_000)
-
-
-@audited("private_score, mean_squared_error")
-def _() -> AuditCase:
-    def score(truth: Any, guess: Any) -> Any:
-        result = private_score(truth, guess, "mean_squared_error", bounds=(0, 1), epsilon=1.0)
-        return np.array([result.value, result.lower, result.upper])
-
-    return _score_case(score)
+    }
+)
 
 
 @audited("quality_report")
@@ -945,4 +632,4 @@ def _() -> AuditCase:
         tables = (found.scores, found.columns)
         return np.concatenate([table.iloc[:, 1:].to_numpy(float).ravel() for table in tables])
 
-    return AuditCase(report, rows, rows[:-1], 1.0, n_trials=3_000, quick_trials=300)
+    return last_gone(report, rows, epsilon=1.0, n_trials=3_000, quick_trials=300)

@@ -12,15 +12,6 @@ import numpy as np
 
 from .._types import FloatArray
 
-__all__ = [
-    "ExactEpsilon",
-    "enumerate_law",
-    "exact_epsilon",
-    "geometric_law",
-    "sparse_vector_law",
-    "sparse_vector_probability",
-]
-
 Law = Mapping[Hashable, Any]
 
 

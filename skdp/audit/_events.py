@@ -39,8 +39,6 @@ from ._readings import (
 )
 from ._trials import SEEDED, ConstantOutputError, Outputs, Trials, Vocabulary, constant
 
-__all__ = ["BOUNDS", "Event", "choose", "clopper_pearson", "log_ratio_bound"]
-
 # --- confidence bounds on proportions, and on the ratio of two of them
 
 
@@ -445,83 +443,35 @@ def choose(
             UserWarning,
             stacklevel=3,
         )
-    candidates = _search(
-        sides[0],
-        sides[1],
-        trials.vocabulary,
-        second,
-        alpha,
-        events,
-        trials.vectorised,
-        caution,
-        anchors(dataset, neighbour),
-        representation,
-    )
+    middle = len(sides[0]) // 2
+    ranking = tuple(side[:middle] for side in sides)
+    cutting = tuple(side[middle:] for side in sides)
+    fitting = tuple(side[:_FIT_ROWS] for side in ranking)
+    readings: list[Any] = [Given(event, trials.vectorised) for event in events]
+    columns = fit_columns(fitting)
+    readings += fit_readings(fitting, trials.vocabulary, columns)
+    readings += fit_written(fitting, columns, anchors(dataset, neighbour), representation)
+    if representation:
+        readings += recurrences(ranking, columns)
+    if len(ranking[0]) > _SCREEN_ROWS and len(readings) > _KEEP:
+        few = [tuple(side[:_SCREEN_ROWS] for side in part) for part in (ranking, cutting)]
+
+        def promise(reading: Any) -> float:
+            sets = _best_sets(reading, few[0], few[1], second, alpha, caution)
+            return max((each.predicted for each in sets), default=-np.inf)
+
+        # Rare tuples show little evidence in the screening but much in a long run.
+        readings.sort(key=promise, reverse=True)
+        readings = readings[:_KEEP] + [each for each in readings[_KEEP:] if isinstance(each, Tuple)]
+    candidates = [
+        candidate
+        for reading in readings
+        for candidate in _best_sets(reading, ranking, cutting, second, alpha, caution)
+    ]
     if not candidates:
         raise ConstantOutputError(
             "The outputs carry no information: they are all empty, or hardly any two differ."
         )
-    return candidates
-
-
-def _search(
-    dataset: Outputs,
-    neighbour: Outputs,
-    vocabulary: Vocabulary,
-    n: int,
-    alpha: float,
-    events: Sequence[Callable[[Any], Any]],
-    vectorised: bool,
-    caution: float,
-    numbers: Sequence[float],
-    representation: bool,
-) -> list[_Candidate]:
-    """Candidates for the event, the most promising first.
-
-    Parameters
-    ----------
-    dataset, neighbour : Outputs
-        The trials set aside for choosing.
-    vocabulary : Vocabulary
-    n, alpha : int, float
-        Trials on each side and error rate of the measurement that follows.
-    events : sequence of callables
-        The user's events, which are added to the search.
-    vectorised : bool
-    caution : float
-        Least number of standard errors subtracted from each predicted bound.
-    numbers : sequence of float
-        Numbers of the data sets that may have been used exactly.
-    representation : bool
-        Whether to include the bits of floating-point numbers.
-    """
-    middle = len(dataset) // 2
-    ranking = (dataset[:middle], neighbour[:middle])
-    cutting = (dataset[middle:], neighbour[middle:])
-    fitting = tuple(side[:_FIT_ROWS] for side in ranking)
-    readings = [Given(event, vectorised) for event in events]
-    columns = fit_columns(fitting)
-    readings += fit_readings(fitting, vocabulary, columns)
-    readings += fit_written(fitting, columns, numbers, representation)
-    if representation:
-        readings += recurrences(ranking, columns)
-    if len(ranking[0]) > _SCREEN_ROWS and len(readings) > _KEEP:
-        few_ranking = tuple(side[:_SCREEN_ROWS] for side in ranking)
-        few_cutting = tuple(side[:_SCREEN_ROWS] for side in cutting)
-        screened = []
-        for reading in readings:
-            sets = _best_sets(reading, few_ranking, few_cutting, n, alpha, caution)
-            screened.append((max((c.predicted for c in sets), default=-np.inf), reading))
-        order = sorted(range(len(screened)), key=lambda i: -screened[i][0])
-        # Rare tuples show little evidence in the screening but much in a long run.
-        readings = [
-            screened[i][1]
-            for place, i in enumerate(order)
-            if place < _KEEP or isinstance(screened[i][1], Tuple)
-        ]
-    candidates: list[_Candidate] = []
-    for reading in readings:
-        candidates += _best_sets(reading, ranking, cutting, n, alpha, caution)
     # An event that is visible in the output is preferred to a nearly equal one that is not.
     return sorted(
         candidates, key=lambda c: -c.predicted + (0.01 if _is_opaque(c.event.reading) else 0.0)

@@ -21,8 +21,6 @@ from ._cases import AUDITS, AuditCase
 from ._neighbours import CONTAINERS, ODD_VALUES, odd_pair
 from ._replay import ReplayResult, replay
 
-__all__ = ["replay_library", "run_library"]
-
 
 def run_entry(
     name: str, confidence: float, *, quick: bool = False, n_jobs: int = 1, verbose: int = 0

@@ -16,19 +16,6 @@ from ..rows import as_frame, is_missing, object_array
 from ._events import choose
 from ._trials import ConstantOutputError, Trials
 
-__all__ = [
-    "CONTAINERS",
-    "NeighbourPair",
-    "ODD_VALUES",
-    "answer_pairs",
-    "check_neighbours",
-    "find_neighbours",
-    "odd_pair",
-    "record_pairs",
-    "score_pairs",
-]
-
-
 # Trials a side and pair in the first round. The best quarter of the pairs (at least three) goes on
 # to a round of four times as many, and so on up to those of the audit.
 _PILOT = 40_000
@@ -295,13 +282,14 @@ def _without(data: Any, i: int) -> Any:
     return data.take(kept) if hasattr(data, "take") else data[kept]
 
 
-class _Unruly:
+class Unruly:
     """Raises whatever is asked of it, with a text that tells of it."""
 
-    def _refuse(self, *_: Any) -> Any:
+    def refuse(self, *_: Any) -> Any:
         raise RuntimeError("a value that raises was read")
 
-    __hash__ = __eq__ = __lt__ = __float__ = __len__ = _refuse  # type: ignore[assignment]
+    __eq__ = __lt__ = __float__ = __int__ = __str__ = __repr__ = __len__ = __iter__ = refuse
+    __hash__ = __bool__ = __array__ = __index__ = refuse
 
 
 #: Values of one record that libraries may take as a reason to read the others in another way.
@@ -333,7 +321,7 @@ ODD_VALUES: Mapping[str, Any] = {
     "an empty list": [],
     "text with NUL": "a\0b",
     "a duration": np.timedelta64(1, "s"),
-    "a value that raises": _Unruly(),
+    "a value that raises": Unruly(),
 }
 
 # A table, or one column of values, of a list for each column.

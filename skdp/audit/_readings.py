@@ -19,8 +19,6 @@ from scipy.special import chdtrc
 from .._types import BoolArray, FloatArray, IntArray
 from ._trials import Outputs, Raised, Vocabulary
 
-__all__ = ["anchors", "recurrences", "written_readings"]
-
 LARGEST = np.finfo(float).max
 
 

@@ -22,8 +22,6 @@ from pandas.arrays import NumpyExtensionArray
 
 from ..rows import as_frame
 
-__all__ = ["first_difference", "independent", "raised", "released"]
-
 # Exceptions shown of a chain of causes.
 _CHAIN = 8
 # Types of class attributes that a run may have set.

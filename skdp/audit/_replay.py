@@ -29,8 +29,6 @@ from ._audit import Result, labelled
 from ._released import first_difference, independent, raised, released
 from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
 
-__all__ = ["ReplayResult", "plot_replays", "replay"]
-
 # Rounding in sums of logarithms; a true excess is far larger.
 _TOLERANCE = 1e-9
 

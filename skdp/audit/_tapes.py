@@ -33,8 +33,6 @@ from ..mechanisms._buckets import least_cost_edges
 from ._neighbours import records
 from ._released import first_difference
 
-__all__ = ["OUTPUTS", "Alignment", "Diverged", "Follower", "Recorder"]
-
 #: How a tape makes up outputs: noise of this many times the usual scale, with both signs, or only
 #: below or above the true values; or zeros.
 OUTPUTS = {

@@ -19,8 +19,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._types import IntArray
 from ..exceptions import InsecureSeedWarning
 
-__all__ = ["ConstantOutputError", "Outputs", "Raised", "Trials", "Vocabulary", "constant"]
-
 SEEDED = (
     "{what} With a seed every trial would be the same, and an audit of one repeated trial says "
     "nothing. Let the mechanism draw from the operating system's entropy (random_state=None), "
@@ -92,15 +90,10 @@ class Outputs:
         """Join batches, padding the shorter ones with NaN."""
         width = max(part.numbers.shape[1] for part in parts)
         matrices = [_padded(part.numbers, width) for part in parts]
-        if all(isinstance(part.raw, np.ndarray) for part in parts):
-            shapes = {part.raw.shape[1:] for part in parts}
-            raw = (
-                np.concatenate([part.raw for part in parts])
-                if len(shapes) == 1
-                else [row for part in parts for row in part.raw]
-            )
-        else:
-            raw = [row for part in parts for row in part.raw]
+        raws = [part.raw for part in parts]
+        shapes = {raw.shape[1:] if isinstance(raw, np.ndarray) else None for raw in raws}
+        alike = len(shapes) == 1 and None not in shapes
+        raw = np.concatenate(raws) if alike else [row for each in raws for row in each]
         return Outputs(
             np.concatenate([part.structure for part in parts]), np.concatenate(matrices), raw
         )
@@ -356,6 +349,18 @@ def _refuse_repeats(outputs: Outputs, sizes: list[int]) -> None:
             )
 
 
+def _outcome(what: str, act: Callable[[], Any]) -> Any:
+    """What a trial gives, or that it raised; a seed is refused."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InsecureSeedWarning)
+        try:
+            return act()
+        except InsecureSeedWarning as warning:
+            raise ValueError(SEEDED.format(what=f"The {what} is seeded: {warning}.")) from warning
+        except Exception as error:
+            return Raised(type(error).__name__, str(error)[:200])
+
+
 class _Call:
     """One trial of a function."""
 
@@ -366,39 +371,23 @@ class _Call:
         self.features = features
         self.vectorised = vectorised
 
+    def _released(self, *arguments: Any) -> Any:
+        output = self.mechanism(*arguments)
+        return output if self.features is None else self.features(output)
+
     def single(self, data: Any) -> Any:
         """Output of one trial."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", InsecureSeedWarning)
-            try:
-                if self.vectorised:
-                    output = self.mechanism(data, 1)
-                    output = output if self.features is None else self.features(output)
-                    return output[0]
-                output = self.mechanism(data)
-                return output if self.features is None else self.features(output)
-            except InsecureSeedWarning as warning:
-                raise ValueError(
-                    SEEDED.format(what=f"The mechanism is seeded: {warning}.")
-                ) from warning
-            except Exception as error:
-                return Raised(type(error).__name__, str(error)[:200])
+        if self.vectorised:
+            return _outcome("mechanism", lambda: self._released(data, 1)[0])
+        return _outcome("mechanism", lambda: self._released(data))
 
     def batch(self, data: Any, n: int) -> Any:
         """Outputs of ``n`` trials; None if a vectorised mechanism raised."""
         if not self.vectorised:
             return [self.single(data) for _ in range(n)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", InsecureSeedWarning)
-            try:
-                raw = self.mechanism(data, n)
-                raw = raw if self.features is None else self.features(raw)
-            except InsecureSeedWarning as warning:
-                raise ValueError(
-                    SEEDED.format(what=f"The mechanism is seeded: {warning}.")
-                ) from warning
-            except Exception:
-                return None
+        raw = _outcome("mechanism", lambda: self._released(data, n))
+        if isinstance(raw, Raised):
+            return None
         if not isinstance(raw, np.ndarray | list) or len(raw) != n:
             size = f" of length {len(raw)}" if hasattr(raw, "__len__") else ""
             raise ValueError(
@@ -429,20 +418,14 @@ class _Fit:
         self.estimator = clone(estimator).set_params(**ledgers)
         self.features = features
 
+    def _released(self, data: Any) -> Any:
+        estimator = clone(self.estimator)
+        fitted = estimator.fit(*data) if isinstance(data, tuple) else estimator.fit(data)
+        return self.features(estimator if fitted is None else fitted)
+
     def single(self, data: Any) -> Any:
         """Features of one fit."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", InsecureSeedWarning)
-            try:
-                estimator = clone(self.estimator)
-                fitted = estimator.fit(*data) if isinstance(data, tuple) else estimator.fit(data)
-                return self.features(estimator if fitted is None else fitted)
-            except InsecureSeedWarning as warning:
-                raise ValueError(
-                    SEEDED.format(what=f"The estimator is seeded: {warning}.")
-                ) from warning
-            except Exception as error:
-                return Raised(type(error).__name__, str(error)[:200])
+        return _outcome("estimator", lambda: self._released(data))
 
     def batch(self, data: Any, n: int) -> Any:
         """Features of ``n`` fits."""

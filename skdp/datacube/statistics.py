@@ -272,7 +272,7 @@ def _cases(plan, query):
     zero = np.zeros(len(ends))
     axis = len(plan.domain)
     return [
-        Selected.of({**weights, axis: np.ones(len(ends))}, [Numbers(axis, ends, zero, zero)])
+        Selected({**weights, axis: np.ones(len(ends))}, [Numbers(axis, ends, zero, zero)])
         for weights in parse_parts(query, plan.domain)
     ]
 

@@ -22,7 +22,6 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``queries``      conditions on columns: parsed, as regions, joined by or and not
 ``values``       numbers, categories and flags as they are declared; gaps filled with values
 ``data``         domains as JSON and YAML hold them
-``declaring``    methods of `Domain` for schemas, YAML and notebooks; domains read from data
 ``schemas``      domains from schemas in other formats, and skeletons of domains
 ``report``       what a domain would do to the records of a frame; a domain as a table; what differs
 ``doctor``       what a declaration misses in the records: not private

@@ -14,8 +14,6 @@ from .._types import CodeArray, FloatArray, IntArray
 from .reading import Column, LazyColumn
 from .taxonomy import Taxonomy
 
-__all__ = ["Attribute", "Level"]
-
 MISSING_LABEL = "missing"
 
 # Kinds of columns among which readers of files choose by looking at the values: a column of numbers

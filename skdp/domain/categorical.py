@@ -7,7 +7,6 @@ import enum
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -31,8 +30,6 @@ from .values import (
     some,
     with_types,
 )
-
-__all__ = ["Categorical"]
 
 # Without order or taxonomy, lists of at most this many categories are not halved, and lists of at
 # most `_MOST_AGAINST_REST` offer each category against the rest.
@@ -151,9 +148,8 @@ class Categorical(Attribute):
         )
 
     _index: dict[Category, int]
-    # Codes of the numbers that text categories write, each where only one does. Pickles of earlier
-    # versions have none.
-    _written: Mapping[Any, int] = MappingProxyType({})
+    # Codes of the numbers that text categories write, each where only one does.
+    _written: Mapping[Any, int]
 
     @property
     def n_values(self) -> int:

@@ -26,19 +26,6 @@ from .._types import BoolArray, IntArray
 from ..exceptions import DomainError
 from .values import is_missing
 
-__all__ = [
-    "TICKS",
-    "UNITS",
-    "Clock",
-    "clock",
-    "date_form",
-    "micros_of",
-    "moment",
-    "rescaled",
-    "unit_start",
-    "zone_of",
-]
-
 DAY = 86_400_000_000
 
 # Units of fixed length, in microseconds.

@@ -16,15 +16,6 @@ from .numeric import Numeric
 from .taxonomy import Taxonomy
 from .values import as_flag, refuse_placeholder
 
-__all__ = [
-    "completed",
-    "domain_to_text",
-    "parts_from_text",
-    "read_yaml",
-    "write_yaml",
-    "yaml_as_json",
-]
-
 _FORMAT = "skdp.domain"
 
 # Version 2 has rules, and attributes that version 1 does not know; it is written only for them.

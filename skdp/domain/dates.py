@@ -20,8 +20,6 @@ from .numeric import AUTO, Numeric
 from .reading import Column, LazyColumn
 from .values import MAX_BINS, MAX_INTEGER, as_int, refuse_placeholder, some
 
-__all__ = ["Date", "Datetime"]
-
 # More units than this are divided into bins by default; a leap year has a bin for each day.
 _MOST_SINGLE = 366
 _DEFAULT_BINS = 128

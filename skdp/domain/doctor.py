@@ -27,9 +27,6 @@ from .rules.declared import AtMost, Derived, MissingTogether, OnlyIf
 from .schemas.skeleton import Draft
 from .values import is_missing, number_written, some
 
-__all__ = ["Findings", "examined"]
-
-
 # When something is worth a line. None of it protects anything: all numbers are exact.
 # Share of the values that must be numbers or dates for a column without a type, and alike.
 NUMBERS, KIND = 0.5, 0.95

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from ..exceptions import DomainError
 from .values import plain_text
 
-__all__ = ["Identifier", "Text"]
 
-
+@dataclass(frozen=True, repr=False)
 class Identifier:
     """A column that identifies records: a key, an account number, a name.
 
@@ -42,12 +42,13 @@ class Identifier:
     1  C002   40
     """
 
-    format: str | None
+    format: str | None = None
 
     # What a domain asks of every declaration.
-    inferred = False
+    inferred: ClassVar[bool] = False
 
-    def __init__(self, format: str | None = None) -> None:
+    def __post_init__(self) -> None:
+        format = self.format
         if format is not None:
             if not isinstance(format, str):
                 raise DomainError(
@@ -67,7 +68,6 @@ class Identifier:
                     f"format={format!r} gives several rows the same id. Give it a field for the "
                     "number, as in 'C{:05d}'."
                 )
-        object.__setattr__(self, "format", format)
 
     def fresh(self, n: int) -> pd.Series:
         """Ids of n synthetic rows.
@@ -91,18 +91,6 @@ class Identifier:
 
     def _to_data(self) -> dict[str, Any]:
         return {"type": "identifier", "format": self.format}
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("Identifier cannot be changed; declare a new one.")
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        object.__setattr__(self, "format", state["format"])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Identifier) and self.format == other.format
-
-    def __hash__(self) -> int:
-        return hash(("Identifier", self.format))
 
     def __repr__(self) -> str:
         return f"Identifier({'' if self.format is None else repr(self.format)})"

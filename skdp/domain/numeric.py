@@ -37,8 +37,6 @@ from .binning.scales import Grid, Linear, Scale, declared_grid, scale_of
 from .reading import Column, LazyColumn
 from .values import MAX_BINS, MAX_INTEGER, as_flag, as_int, digits
 
-__all__ = ["AUTO", "FEW_BINS", "MOST_SINGLE", "Numeric"]
-
 # Texts that say that nothing is there.
 _ABSENT = {"", "nan", "nat"}
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from .._types import FloatArray
 from .clock import Clock
 
-__all__ = ["Column", "LazyColumn", "LazyRows", "PublicTable", "Rows", "provide_reader", "read"]
-
 
 class Column(Protocol):
     """A column in memory."""

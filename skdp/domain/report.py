@@ -16,19 +16,6 @@ from .._validation import check_choice
 from .rules.declared import TotalOf
 from .values import digits, some, with_types
 
-__all__ = [
-    "DomainDifference",
-    "DomainReport",
-    "columns_table",
-    "cut",
-    "difference",
-    "html_page",
-    "html_table",
-    "report_of",
-    "rule_text",
-    "values_text",
-]
-
 # --- a domain as a table that a person can read, in notebooks and in terminals
 
 # Columns of a domain that a notebook shows.

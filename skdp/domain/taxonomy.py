@@ -12,8 +12,6 @@ from .._types import IntArray
 from ..exceptions import DomainError
 from .values import Category, as_int, plain_category, with_types
 
-__all__ = ["Taxonomy"]
-
 
 @runtime_checkable
 class Spans(Protocol):

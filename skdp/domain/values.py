@@ -17,25 +17,6 @@ from .._foreign import reraise_interrupts
 from .._types import BoolArray
 from ..exceptions import DomainError
 
-__all__ = [
-    "MAX_BINS",
-    "MAX_INTEGER",
-    "Category",
-    "as_flag",
-    "as_float",
-    "as_int",
-    "digits",
-    "fill_series",
-    "is_exact_float",
-    "is_missing",
-    "number_written",
-    "plain_category",
-    "plain_text",
-    "refuse_placeholder",
-    "some",
-    "with_types",
-]
-
 Category: TypeAlias = str | int | bool | float
 
 

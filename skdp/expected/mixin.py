@@ -21,20 +21,6 @@ from ..exceptions import DomainError, InsecureSeedWarning
 from ..release.models.model import Model
 from ..rows import as_array, as_frame, select_columns, take_rows
 
-__all__ = [
-    "ExpectedError",
-    "ExpectsErrors",
-    "ExpectsScores",
-    "TrialTable",
-    "bar_of",
-    "errors_of_answers",
-    "generated_codes",
-    "generated_points",
-    "generated_table",
-    "is_of_records",
-    "random_weights",
-]
-
 # --- public tables on which a release is tried out: given rows, or rows generated from a domain
 
 # Constants of generated tables, chosen on tables of benchmarks/expected_error.py.

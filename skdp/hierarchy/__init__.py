@@ -6,8 +6,8 @@ improves accuracy at no cost. Two passes over the tree do it exactly, in linear 
 and any variances; the same passes give the variance of every estimate and of every sum of leaves.
 
 Everything here works on arrays in *level order*: the root is node 0, each level is a consecutive
-block, and the children of a node are consecutive. Wide trees are processed a level at a time;
-trees with about as many levels as nodes (chains) by plain loops. Nothing is recursive.
+block, and the children of a node are consecutive. Trees are processed a level at a time; nothing is
+recursive.
 
 =================  =================================================================================
 ``_tree``          `Tree`: nodes as arrays, sums up and down; covers of a query; regular trees

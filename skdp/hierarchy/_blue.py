@@ -14,8 +14,6 @@ from .._arrays import exclusive_cumsum, running_sums
 from .._types import BoolArray, FloatArray, IntArray
 from ._tree import Family, Tree, column
 
-__all__ = ["Blue", "non_negative", "project_to_simplex"]
-
 # Numbers held at once while many queries are computed on a tree.
 _CHUNK = 1 << 23
 
@@ -69,12 +67,7 @@ class Blue:
         self.tree = tree
         self.noise_variances = v
         self.measured = np.isfinite(v)
-        noise = v.tolist() if tree.is_deep else []
-        s = tree.fold_up(
-            v,
-            lambda nodes, C: _combined(C, v[nodes]),
-            lambda node, C: _combined_one(C, noise[node]),
-        )
+        s = tree.fold_up(v, lambda nodes, C: _combined(C, v[nodes]))
         self._subtree = s
         self._infinite = np.isinf(s)
         some = bool(self._infinite.any())
@@ -160,10 +153,6 @@ class Blue:
         """
         tree = self.tree
         x, _ = self.subtree_estimate(values)
-        if tree.is_deep:
-            start = x - self._share * tree.child_sums(x)[tree.above]
-            start[0] = x[0]
-            return tree.spread_down(start, self._share)
         for family in tree.families:
             gap = x[family.parents] - np.add.reduceat(x[family.children], family.starts)
             x[family.children] += self._share[family.children] * np.repeat(gap, family.sizes)
@@ -304,7 +293,7 @@ class Blue:
         a, b = np.broadcast_arrays(*np.atleast_1d(start, stop))
         a = np.clip(a, 0, tree.n_bins).astype(np.float64)
         b = np.clip(b, a, tree.n_bins)
-        if tree.is_deep or np.isinf(self._subtree).any():
+        if np.isinf(self._subtree).any():
             return self._range_variances_densely(a, b)
         out = np.zeros(len(a))
         some = np.flatnonzero(b > a)
@@ -378,12 +367,6 @@ def _combined(C: FloatArray, v: FloatArray) -> FloatArray:
     if special.any():
         s[special] = np.where(np.isinf(C), v, C)[special]
     return s
-
-
-def _combined_one(C: float, v: float) -> float:
-    if math.isinf(v) or C == 0:
-        return C
-    return v if math.isinf(C) else v * (C / (C + v))
 
 
 class _RangeWalk:
@@ -519,9 +502,6 @@ def non_negative(blue: Blue, values: ArrayLike, *, even: bool = False) -> FloatA
     s = np.clip(s, 1e-9 * unit, 1e9 * unit)
     out = z.copy()
     out[0] = max(out[0], 0.0)
-    if tree.is_deep and not even:
-        _fill_deep(tree, out, z.tolist(), s.tolist())
-        return out
     width = (tree.upper - tree.lower).astype(np.float64)
     for level, family in enumerate(tree.families):
         children = family.children
@@ -579,24 +559,3 @@ def _project(z: FloatArray, s: FloatArray, totals: FloatArray, family: Family) -
         active = (active & ~negative)[rows]
         sizes = sizes[again]
         starts = exclusive_cumsum(sizes)
-
-
-def _fill_deep(tree: Tree, out: FloatArray, z: list[float], s: list[float]) -> None:
-    """The projections of `non_negative` in plain loops."""
-    first, number = tree.first_child.tolist(), tree.n_children.tolist()
-    x = out.tolist()
-    for node in range(tree.n_nodes):
-        active = list(range(first[node], first[node] + number[node]))
-        total = x[node]
-        while active:
-            weight = sum(s[child] for child in active)
-            shift = (total - sum(z[child] for child in active)) / weight
-            rest = []
-            for child in active:
-                x[child] = max(z[child] + s[child] * shift, 0.0)
-                if z[child] + s[child] * shift >= 0:
-                    rest.append(child)
-            if len(rest) == len(active):
-                break
-            active = rest
-    out[:] = x

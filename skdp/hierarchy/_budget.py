@@ -22,21 +22,6 @@ from .._types import FloatArray, IntArray
 from ._blue import Blue
 from ._tree import Tree, as_n_bins
 
-__all__ = [
-    "LevelPlan",
-    "Workload",
-    "as_workload",
-    "cube_root_shares",
-    "geometric_shares",
-    "level_shares",
-    "optimal_shares",
-    "plan_levels",
-    "range_usage",
-    "share_variances",
-    "uniform_shares",
-    "workload_variances",
-]
-
 # Numbers held at once while a sampled workload is computed on a tree.
 _CHUNK = 1 << 23
 # Levels with a smaller share are not measured; the bins always get at least this share.
@@ -297,12 +282,7 @@ def cube_root_shares(tree: Tree, costs: ArrayLike) -> FloatArray:
     # The optimum of a subtree with budget E is F / E^2, and F of a parent follows from those of
     # its children by minimising over the parent's own share.
     root = np.cbrt(c)
-    root_of = root.tolist() if tree.is_deep else []
-    F = tree.fold_up(
-        c,
-        lambda nodes, sums: (root[nodes] + np.cbrt(sums)) ** 3,
-        lambda node, sums: (root_of[node] + sums ** (1.0 / 3.0)) ** 3,
-    )
+    F = tree.fold_up(c, lambda nodes, sums: (root[nodes] + np.cbrt(sums)) ** 3)
     taken = np.divide(root, np.cbrt(F), out=np.zeros_like(root), where=F > 0)
     # Rounding may put a node that leaves nothing to its children a little above 1.
     taken = np.minimum(taken, 1.0)

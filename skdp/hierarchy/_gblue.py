@@ -13,8 +13,6 @@ from .._types import BoolArray, FloatArray, IntArray
 from ._blue import as_values, as_variances
 from ._tree import Tree, as_branching
 
-__all__ = ["boost", "gblue"]
-
 
 def gblue(
     tree: Tree,

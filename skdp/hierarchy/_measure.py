@@ -17,8 +17,6 @@ from .._validation import as_level
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ._tree import Tree
 
-__all__ = ["Measurement", "exact_shares", "measure", "measured_variances", "noise_quantile"]
-
 # Shares of epsilon are multiples of 1 / SHARE_UNIT, so that sums along a path are exact.
 SHARE_UNIT = 10**6
 # More distinct budgets than this are rounded down to a grid: each needs a table of noise.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import numbers
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,11 +15,6 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from .._arrays import exclusive_cumsum, running_sums
 from .._types import BoolArray, FloatArray, IntArray
-
-__all__ = ["Tree", "balanced_tree", "cover_weights", "level_tree", "perfect_tree", "with_extra_bin"]
-
-# A NumPy call on a level costs about as much as a plain loop over this many nodes.
-_LOOP_WIDTH = 16
 
 
 class Family(NamedTuple):
@@ -227,11 +221,6 @@ class Tree:
         return self.upper[self.leaves] - self.lower[self.leaves]
 
     @cached_property
-    def is_deep(self) -> bool:
-        """Whether plain loops over the nodes are faster than array calls for each level."""
-        return self.n_nodes < _LOOP_WIDTH * self.n_levels
-
-    @cached_property
     def families(self) -> list[Family]:
         """Parents and children of each level but the last, top down."""
         starts = self.level_starts
@@ -286,8 +275,6 @@ class Tree:
         """
         if out is None:
             out = np.array(start, dtype=np.float64)
-        if self.is_deep:
-            return _by_column(out, functools.partial(self._loop_up, weight, gain))
         for family in reversed(self.families):
             below = out[family.children]
             if weight is not None:
@@ -297,17 +284,6 @@ class Tree:
                 total *= column(gain[family.parents], out.ndim)
             out[family.parents] += total
         return out
-
-    def _loop_up(
-        self, weight: FloatArray | None, gain: FloatArray | None, out: list[float]
-    ) -> None:
-        parent = self.parent.tolist()
-        factor = np.ones(self.n_nodes) if weight is None else weight.copy()
-        if gain is not None:
-            factor[1:] *= gain[self.parent[1:]]
-        scale = factor.tolist()
-        for node in range(self.n_nodes - 1, 0, -1):
-            out[parent[node]] += scale[node] * out[node]
 
     def spread_down(self, start: FloatArray, weight: FloatArray | None = None) -> FloatArray:
         """Solve ``x[u] = start[u] + weight[u] * x[parent of u]``.
@@ -323,8 +299,6 @@ class Tree:
         ndarray of the shape of ``start``
         """
         out = np.array(start, dtype=np.float64)
-        if self.is_deep:
-            return _by_column(out, functools.partial(self._loop_down, weight))
         for family in self.families:
             above = np.repeat(out[family.parents], family.sizes, axis=0)
             if weight is not None:
@@ -332,21 +306,10 @@ class Tree:
             out[family.children] += above
         return out
 
-    def _loop_down(self, weight: FloatArray | None, out: list[float]) -> None:
-        parent = self.parent.tolist()
-        if weight is None:
-            for node in range(1, self.n_nodes):
-                out[node] += out[parent[node]]
-        else:
-            factor = weight.tolist()
-            for node in range(1, self.n_nodes):
-                out[node] += factor[node] * out[parent[node]]
-
     def fold_up(
         self,
         start: FloatArray,
         combine: Callable[[Any, FloatArray], FloatArray],
-        combine_one: Callable[[int, float], float],
     ) -> FloatArray:
         """Replace the start of every parent by a function of the sum over its children.
 
@@ -356,22 +319,12 @@ class Tree:
             Values of the leaves; those of parents are not used.
         combine : callable
             ``combine(nodes, sums)`` gives the values of several parents.
-        combine_one : callable
-            The same for a single one, in plain numbers.
 
         Returns
         -------
         ndarray of float64, shape (n_nodes,)
         """
         out = np.array(start, dtype=np.float64)
-        if self.is_deep:
-            values, parent = out.tolist(), self.parent.tolist()
-            inner, below = (~self.is_leaf).tolist(), [0.0] * self.n_nodes
-            for node in range(self.n_nodes - 1, -1, -1):
-                if inner[node]:
-                    values[node] = combine_one(node, below[node])
-                below[parent[node]] += values[node]
-            return np.array(values)
         for family in reversed(self.families):
             sums = np.add.reduceat(out[family.children], family.starts)
             out[family.parents] = combine(family.parents, sums)
@@ -452,16 +405,6 @@ def _check_tree(parent: IntArray, lower: IntArray, upper: IntArray, order: IntAr
 
 def column(values: NDArray[Any], ndim: int) -> NDArray[Any]:
     return values if ndim == 1 else values[:, None]
-
-
-def _by_column(out: FloatArray, loop: Any) -> FloatArray:
-    """Run a loop over nodes in place, for each column of a matrix."""
-    columns = out[:, None] if out.ndim == 1 else out
-    for j in range(columns.shape[1]):
-        values = columns[:, j].tolist()
-        loop(values)
-        columns[:, j] = values
-    return out
 
 
 def _level_order(parent: IntArray) -> NDArray[Any]:

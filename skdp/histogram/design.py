@@ -20,8 +20,6 @@ from ..hierarchy import Blue, Tree
 from ..kernels import lines
 from ..rows import list_entries
 
-__all__ = ["placement_variance", "range_errors", "simulated_errors"]
-
 # --- reading the column and the domain of a histogram
 
 

@@ -38,8 +38,6 @@ from .design import (
 )
 from .model import HistogramModel, as_condition, as_list
 
-__all__ = ["RangeTreeHistogram"]
-
 # A histogram with more bins is drawn in groups of bins.
 _MAX_BARS = 512
 

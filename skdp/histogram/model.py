@@ -25,8 +25,6 @@ from ..release.statistics.ranks import (
 )
 from .design import only_attribute, placement_variance, simulated_errors, sum_variance
 
-__all__ = ["HistogramModel", "as_condition", "as_list"]
-
 _LAW = (
     "at least {:g}% for a query fixed before looking at the release, by the exact law of the noise"
 )

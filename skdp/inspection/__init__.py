@@ -3,8 +3,7 @@
 ===========  ======================================================================================
 ``privacy``  `privacy_report` and `assert_private`: the steps of a composed estimator
 ``card``     `model_card`: a fitted estimator for its readers; `study_report`: a whole study
-``moments``  `covariance`, `pca`, and the moments that linear models need
-``linear``   `linear_regression`, with standard errors that include the noise of the release
+``linear``   `covariance`, `pca`, `linear_regression`, with standard errors that include the noise
 ``columns``  expected errors of the functions for one column
 ===========  ======================================================================================
 """
@@ -13,8 +12,14 @@ from ..expected import ExpectedError
 from ..kernels.dpcube.usefulness import sufficient_epsilon, usefulness
 from .card import ModelCard, StudyReport, model_card, study_report
 from .columns import expected_item_error, expected_quantile_error
-from .linear import LinearFit, linear_regression, regression_workload
-from .moments import PrincipalComponents, covariance, pca
+from .linear import (
+    LinearFit,
+    PrincipalComponents,
+    covariance,
+    linear_regression,
+    pca,
+    regression_workload,
+)
 from .privacy import PrivacyReport, assert_private, privacy_report
 
 __all__ = [

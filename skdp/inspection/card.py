@@ -20,12 +20,12 @@ from .._files import write_text
 from .._pipelines import total_price
 from ..accounting import PrivacyLedger, PrivacyLoss
 from ..domain import Domain
+from ..domain.report import html_table
+from ..domain.values import is_missing
 from ..model_selection import ScoreReport
 from ..release import QueryResult
 from ..release.page import document, element, listed
 from .privacy import PrivacyReport, privacy_report
-
-__all__ = ["ModelCard", "StudyReport", "model_card", "study_report"]
 
 _OWNER = "NOT PRIVATE: this card holds exact numbers about the records, for the data owner only."
 # Parameters that are shown elsewhere, or that nobody else may know.
@@ -132,7 +132,7 @@ class ModelCard:
             for text in section.text:
                 yield element("p", html.escape(text))
             for table in section.tables:
-                yield _html_table(table)
+                yield html_table(table.header, table.rows)
             if section.points:
                 yield listed(map(html.escape, section.points))
 
@@ -271,15 +271,11 @@ def _columns(steps: Sequence[Any]) -> _Section:
         described = domain.describe()
         header = ("column", *map(str, described.columns))
         rows = [
-            (str(name), *("" if _missing(one) else str(one) for one in row))
+            (str(name), *("" if is_missing(one) else str(one) for one in row))
             for name, *row in described.itertuples()
         ]
         section.tables.append(_Table(header, rows))
     return section
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _budget(estimator: Any, report: Any) -> _Section:
@@ -419,14 +415,6 @@ def _markdown_table(table: _Table) -> str:
     lines = [table.header, ["---"] * len(table.header)]
     body = [[_plain(cell) for cell in row] for row in table.rows]
     return "\n".join("| " + " | ".join(row) + " |" for row in [*lines, *body])
-
-
-def _html_table(table: _Table) -> str:
-    head = "".join(element("th", html.escape(name)) for name in table.header)
-    body = "".join(
-        element("tr", *(element("td", html.escape(cell)) for cell in row)) for row in table.rows
-    )
-    return element("table", f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>")
 
 
 # --- what a whole study spends: releases, models, searches, scores and attacks, beside the ledger

@@ -16,8 +16,6 @@ from ..expected import ExpectedError
 from ..quantiles import private_quantiles
 from ..selection import most_frequent_items
 
-__all__ = ["expected_item_error", "expected_quantile_error"]
-
 # Spread of generated values (lognormal), and the exponent of Zipf's law of generated items.
 _SPREAD = 0.7
 _EXPONENT = 1.0

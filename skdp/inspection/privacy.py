@@ -14,8 +14,6 @@ from .._pipelines import Step, has_secret_folds, n_folds, total_price, walk
 from ..accounting import neighbours
 from ..model_selection import PrivateKFold
 
-__all__ = ["PrivacyReport", "assert_private", "privacy_report"]
-
 # Colour-blind people can distinguish them too, and the verdict is always given in words as well.
 _COLOURS = {
     "private": "#009E73",

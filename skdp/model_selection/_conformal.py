@@ -22,9 +22,7 @@ from ..kernels.conformal import BINS, covered_bins, measure_scores
 from ..rows import as_column
 from ._cross_val import one_ledger, own_step
 from ._guard import Take, check_model, draw_places, positions_of, predictions, true_rows
-from ._metrics import check_rate, range_of
-
-__all__ = ["PrivateConformalClassifier", "PrivateConformalRegressor"]
+from ._metrics import check_rate, class_positions, range_of
 
 
 class _TrueScores:
@@ -307,8 +305,7 @@ class PrivateConformalClassifier(_Conformal):
             )
 
     def _targets(self, y: NDArray[Any]) -> tuple[NDArray[Any], BoolArray]:
-        places = {label: place for place, label in enumerate(self.classes_.tolist())}
-        codes = positions_of(y, places)
+        codes = positions_of(y, class_positions(self.classes_))
         return codes, codes >= 0
 
     def _score(self, X: Any, targets: NDArray[Any]) -> FloatArray:

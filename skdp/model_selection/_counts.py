@@ -21,21 +21,6 @@ from ..kernels.binned_scores import INTERVALS, BinnedScores, Scale, release_scor
 from ..release import QueryResult
 from ._intervals import Covers, Noisy, deviations, with_interval
 
-__all__ = [
-    "CLIP",
-    "OF_MATRIX",
-    "PROBABILITIES",
-    "Counts",
-    "calibration_curve",
-    "class_counts",
-    "confusion",
-    "largest_loss",
-    "one_against_others",
-    "ranking",
-    "roc_curve",
-    "row_mean",
-]
-
 PROBABILITIES = Scale()
 # Probabilities below count as this in log losses.
 CLIP = 0.001

@@ -41,16 +41,6 @@ from ._intervals import Covers
 from ._metrics import Metric, as_metric, class_positions
 from ._scores import _PrivateScorer
 
-__all__ = [
-    "PrivateKFold",
-    "one_ledger",
-    "own_step",
-    "prepaid_clones",
-    "price_of_fit",
-    "private_cross_val_score",
-    "rehearse",
-]
-
 # --- what a search or a cross-validation costs, and one ledger that pays for all of its fits
 
 

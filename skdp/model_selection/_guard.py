@@ -17,21 +17,6 @@ from .._random import noise_source, shared_generators_kept
 from .._types import BoolArray, FloatArray, IntArray
 from ..rows import as_column, as_labels, column_names, object_array, row_taker
 
-__all__ = [
-    "TABLE",
-    "Labels",
-    "Take",
-    "check_model",
-    "draw_places",
-    "equal",
-    "log_likelihoods",
-    "positions_of",
-    "predictions",
-    "probabilities",
-    "squared_errors",
-    "true_rows",
-]
-
 # Labels or predictions, one for each row.
 Labels: TypeAlias = NDArray[Any]
 # Takes rows of a container by position.

@@ -16,8 +16,6 @@ from .._validation import as_level, check_choice, dyadic_floor
 from ..mechanisms import discrete_laplace_variance
 from ..release import QueryResult
 
-__all__ = ["Covers", "Noisy", "Statistic", "deviations", "with_interval", "with_sampling"]
-
 # Draws behind each interval.
 _DRAWS = 1000
 _TAILS = (0.005, 0.995)

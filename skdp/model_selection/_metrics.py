@@ -49,21 +49,6 @@ from ._guard import (
 )
 from ._intervals import Covers, Noisy, with_interval, with_sampling
 
-__all__ = [
-    "NOISE",
-    "Metric",
-    "as_metric",
-    "charge_score",
-    "check_rate",
-    "class_positions",
-    "matrix_score",
-    "number_moments",
-    "number_score",
-    "numbers_between",
-    "predicted_counts",
-    "range_of",
-]
-
 # Both ends of the public range of a target.
 Bounds: TypeAlias = tuple[Fraction, Fraction]
 

@@ -41,8 +41,6 @@ from ._metrics import (
     range_of,
 )
 
-__all__ = ["ScoreReport", "private_score_report"]
-
 _OF_CLASSES = (
     "accuracy",
     "balanced_accuracy",

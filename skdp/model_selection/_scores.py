@@ -26,14 +26,6 @@ from ._guard import Labels, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers
 from ._metrics import as_metric, charge_score, class_positions
 
-__all__ = [
-    "make_private_scorer",
-    "private_calibration_curve",
-    "private_confusion_matrix",
-    "private_roc_curve",
-    "private_score",
-]
-
 
 def private_score(
     y_true: Any,

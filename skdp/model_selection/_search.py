@@ -39,16 +39,6 @@ from ._cross_val import one_ledger, own_step, prepaid_clones, price_of_fit, rehe
 from ._guard import Labels, Take, draw_places, true_rows
 from ._metrics import Metric, as_metric, check_rate, class_positions
 
-__all__ = [
-    "PrivateGridSearchCV",
-    "as_shape",
-    "draw_runs",
-    "mean_runs",
-    "price_of_runs",
-    "spread_of",
-    "unseen",
-]
-
 # --- a secret number of private runs, of which the best is released: its law, and what it costs
 #
 # Random stopping of Liu and Talwar [1]_ (a geometric number of runs), and the truncated negative

@@ -20,8 +20,6 @@ from ..release.pictures import plot_parts
 from ._private import PrivateQualityReport, PrivateScores
 from ._report import QualityReport, compare
 
-__all__ = ["plot_with_records", "quality_report", "report_on", "valid_codes"]
-
 
 def quality_report(
     records: Any,

@@ -12,18 +12,6 @@ from numpy.typing import NDArray
 from .._types import IntArray
 from ..domain import Categorical, Domain
 
-__all__ = [
-    "chosen_axes",
-    "displacement",
-    "grouped",
-    "imbalance",
-    "is_ordered",
-    "k_marginal",
-    "marginal_distance",
-    "total_variation",
-    "wasserstein",
-]
-
 # --- how far the values of a column would have to move to become those of another table
 
 

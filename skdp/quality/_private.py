@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -20,14 +21,13 @@ from ..mechanisms import discrete_laplace, discrete_laplace_quantile
 from ._marginals import chosen_axes, displacement, grouped, imbalance, is_ordered
 from ._report import Contest, training_rows
 
-__all__ = ["PrivateQualityReport", "PrivateScores"]
-
 # Shares of epsilon. Sums over all pairs need little; columns and learners divide theirs.
 _SHARES = {"rows": 1, "pairs": 1, "triples": 1, "columns": 4, "wasserstein": 4, "learners": 3}
 # More synthetic rows than this say nothing new.
 _MOST_SYNTHETIC = 100_000
 
 
+@dataclass(eq=False, repr=False)
 class PrivateQualityReport:
     """Scores of synthetic rows, released with noise: differentially private, may be published.
 
@@ -50,21 +50,12 @@ class PrivateQualityReport:
         What the report cost.
     """
 
-    def __init__(
-        self,
-        columns: pd.DataFrame,
-        scores: pd.DataFrame,
-        learners: pd.DataFrame | None,
-        target: str | None,
-        level: float,
-        privacy_loss: PrivacyLoss,
-    ) -> None:
-        self.columns = columns
-        self.scores = scores
-        self.learners = learners
-        self.target = target
-        self.level = level
-        self.privacy_loss = privacy_loss
+    columns: pd.DataFrame
+    scores: pd.DataFrame
+    learners: pd.DataFrame | None
+    target: str | None
+    level: float
+    privacy_loss: PrivacyLoss
 
     @property
     def _facts(self) -> str:

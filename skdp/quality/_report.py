@@ -25,16 +25,6 @@ from .._types import IntArray
 from ..domain import Categorical, Domain
 from ._marginals import chosen_axes, grouped, is_ordered, marginal_distance, wasserstein
 
-__all__ = [
-    "BASELINE",
-    "Contest",
-    "QualityReport",
-    "categorical_axes",
-    "compare",
-    "spearman_difference",
-    "training_rows",
-]
-
 # --- five learners that are trained on synthetic rows and tested on records
 
 _MOST_LABELS = 20

@@ -18,8 +18,6 @@ from .models.box_model import BoxModel
 from .result import QueryResult
 from .statistics.estimates import Confidence, listed
 
-__all__ = ["CombinedRelease", "combine"]
-
 # Privacy. Nothing is measured here: the combination is a function of what was released, and costs
 # nothing. All releases together cost the sum of their epsilons, because each was made from the same
 # records with noise of its own (sequential composition); `privacy_loss` is that sum, exactly. The

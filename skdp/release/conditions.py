@@ -21,8 +21,6 @@ from .models.model import Weights
 from .models.rounding import draw_in_ranges
 from .queries import weights_of
 
-__all__ = ["Bounds", "Condition", "Conjunction", "Known", "within_bounds"]
-
 # Smallest and largest number allowed, for each row.
 Bounds = tuple[FloatArray, FloatArray]
 # How often numbers of a grid are drawn again that are excluded.

@@ -18,8 +18,6 @@ from .statistics.moments import standard_deviation
 from .statistics.ranks import quantiles
 from .statistics.with_errors import mean_results
 
-__all__ = ["ColumnCounts", "describe", "told"]
-
 _QUANTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
 _STATISTICS = ["count", "unique", "top", "freq", "mean", "std", *_QUANTILES, "lower", "upper"]
 

@@ -21,16 +21,6 @@ import numpy as np
 from .._files import replacing
 from ..accounting import PrivacyLoss
 
-__all__ = [
-    "MOST_JSON",
-    "TupleKeys",
-    "fraction",
-    "loss_from_data",
-    "loss_to_data",
-    "read_archive",
-    "write_archive",
-]
-
 _METADATA = "metadata.json"
 # Bytes of the metadata that are parsed unless more are asked for: parsing takes up to 25 times as
 # much memory. A domain of 100,000 categories has about a third of this.

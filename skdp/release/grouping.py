@@ -22,8 +22,6 @@ from .models.model import Model, Weights
 from .queries import moments, parse, weights_of
 from .statistics.estimates import answer_all
 
-__all__ = ["Bands", "Groups", "group_table", "grouped_sums", "read_bands", "view_of"]
-
 # --- bands of a column: intervals that make groups, as ``pandas.cut`` makes them from edges
 
 _MAX_BANDS = 10_000

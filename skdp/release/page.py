@@ -43,8 +43,6 @@ from .statistics.estimates import Confidence
 from .statistics.ranks import position_of
 from .statistics.with_errors import summable_columns
 
-__all__ = ["Page", "document", "element", "listed"]
-
 # --- documents
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from .labels import plot_axis
 from .models.box_model import BoxModel
 
-__all__ = ["plot_correlation_parts", "plot_parts"]
-
 
 def plot_parts(synopsis: Any, columns: Sequence[str] | str | None, blocks: bool) -> dict[str, Any]:
     """Parameters of `skdp.plotting.plot_view` for one or two columns of a synopsis.

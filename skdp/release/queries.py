@@ -25,16 +25,6 @@ from ..domain.queries.regions import Region, attribute_of, everything
 from ..domain.queries.text import Query, parts_of, regions_of
 from ..domain.rules.declared import TotalOf
 
-__all__ = [
-    "QueryReader",
-    "first_moment",
-    "moments",
-    "parse",
-    "parse_parts",
-    "reach_of",
-    "weights_of",
-]
-
 # Conditions and texts that a reader of many queries keeps.
 _MAX_KNOWN = 10_000
 _PLAIN = frozenset([int, float, str, bool, type(None)])

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["QueryResult", "rounded_to"]
-
 
 @dataclass(frozen=True, repr=False)
 class QueryResult:

@@ -19,17 +19,6 @@ from .conditions import Bounds, Condition, Known, within_bounds
 from .models.model import Model
 from .models.rounding import round_line
 
-__all__ = [
-    "METHODS",
-    "Beside",
-    "Lawful",
-    "draw_codes",
-    "draw_frame",
-    "fill_columns",
-    "fill_frame",
-    "must_be_missing",
-]
-
 # --- numbers drawn beside known ones: rules of `at_most` hold for the values, not only for codes
 
 

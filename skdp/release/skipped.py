@@ -18,8 +18,6 @@ from ..mechanisms import discrete_laplace_quantile, discrete_laplace_variance
 from .files import fraction
 from .models.intervals import chernoff
 
-__all__ = ["SKIPPED", "SkippedRecords"]
-
 # The part of epsilon that pays for these counts.
 SKIPPED = "skipped"
 # A loss of more than this share of the records is a reason to stop.

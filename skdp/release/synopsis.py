@@ -35,7 +35,6 @@ from .models.network_model import NetworkModel
 from .models.views_model import ViewsModel
 from .page import Page
 from .pictures import plot_correlation_parts, plot_parts
-from .result import QueryResult
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
 from .statistics.estimates import Confidence, answer_queries, listed, means_of, sums_and_counts
@@ -50,8 +49,6 @@ from .statistics.with_errors import (
     sum_results,
     summable_columns,
 )
-
-__all__ = ["QueryResult", "Synopsis"]
 
 _MAX_VIEW_CELLS = 50_000_000
 

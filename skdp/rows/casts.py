@@ -18,8 +18,6 @@ from ..domain.values import MAX_INTEGER, is_missing
 from .columns import numpy_column
 from .holding import ColumnType, Held, scaled
 
-__all__ = ["ColumnPlan", "cast_column", "plain_column", "plain_objects"]
-
 
 @dataclass(frozen=True)
 class ColumnPlan:

@@ -28,8 +28,6 @@ from ..exceptions import EngineError
 from .expressions import part_between, part_of
 from .passes import Codes, Column, Marginal, Packing, Tallies, plan_pass, regroup, split
 
-__all__ = ["CodedRows", "LabelledSums", "first_unfit", "gives_batches", "read_batches"]
-
 # --- rows of a plan that an engine returns batch by batch while it computes them
 
 

@@ -32,20 +32,6 @@ from .passes import (
     split,
 )
 
-__all__ = [
-    "MOST_AT_ONCE",
-    "Coded",
-    "Contributions",
-    "Counts",
-    "EngineTables",
-    "ProjectedCounts",
-    "code_rows",
-    "count_rows",
-    "few_of_each",
-    "weighted_rows",
-    "weighted_tables",
-]
-
 # --- projectedCounts: counts of rows that stay in an engine, asked for a few attributes at a time
 
 # Cells of all tables that are remembered: 128 megabytes.

@@ -23,8 +23,6 @@ from .._types import BoolArray, FloatArray, IntArray
 from ..domain.clock import TICKS, Clock, micros_of, rescaled
 from ..domain.values import is_missing, number_written
 
-__all__ = ["Column", "narwhals_kind", "object_array", "type_name"]
-
 # --- dates and times of a column in memory, as numbers of a clock
 #
 # What one value is never depends on another, and no value raises: text that is no date, and a date
@@ -56,12 +54,6 @@ def _as_numbers(moments: _Moments, clock: Clock) -> FloatArray:
     return numbers
 
 
-def _numpy_moments(data: NDArray[Any]) -> _Moments:
-    """Moments of an array of datetime64, which may be masked."""
-    micros, missing = micros_of(np.asarray(data))
-    return micros, missing | np.ma.getmaskarray(data)
-
-
 def _pandas_moments(series: pd.Series) -> _Moments | None:
     """Moments of a column of pandas with a type of dates; None for other types."""
     dtype = series.dtype
@@ -83,19 +75,6 @@ def _pandas_moments(series: pd.Series) -> _Moments | None:
     return None
 
 
-def _polars_moments(series: Any) -> _Moments | None:
-    """Moments of a column of Polars with a type of dates; None for other types."""
-    dtype = nw.from_native(series, series_only=True).dtype
-    if dtype == nw.Date:
-        length = TICKS["D"]
-    elif isinstance(dtype, nw.Datetime):
-        length = TICKS[dtype.time_unit]
-    else:
-        return None
-    missing = series.is_null().to_numpy()
-    return rescaled(series.to_physical().fill_null(0).to_numpy().astype(np.int64), length), missing
-
-
 def _arrow_moments(data: Any) -> _Moments | None:
     """Moments of a column of Arrow with a type of dates; None for other types."""
     data = _without_dictionary(data)
@@ -112,32 +91,8 @@ def _arrow_moments(data: Any) -> _Moments | None:
     return rescaled(np.asarray(ticks.fill_null(0)), length), missing
 
 
-def _numpy_ticks(data: NDArray[Any]) -> _Moments:
-    """Integers that are equal for equal values, of an array of dates or durations."""
-    array = np.asarray(data)
-    return array.astype(np.int64), np.isnat(array) | np.ma.getmaskarray(data)
-
-
-def _pandas_ticks(series: pd.Series) -> _Moments:
-    """The same of a column of pandas."""
-    if isinstance(series.dtype, pd.ArrowDtype):
-        array: Any = series.array
-        return _arrow_ticks(array.__arrow_array__())
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        ticks = series.cat.codes.to_numpy().astype(np.int64)
-        return ticks, ticks < 0
-    stored: Any = series.array
-    return stored.asi8, series.isna().to_numpy()
-
-
-def _polars_ticks(series: Any) -> _Moments:
-    """The same of a column of Polars."""
-    ticks = series.to_physical().fill_null(0).to_numpy()
-    return ticks.astype(np.int64), series.is_null().to_numpy()
-
-
 def _arrow_ticks(data: Any) -> _Moments:
-    """The same of a column of Arrow."""
+    """Integers that are equal for equal values, of a column of dates or durations."""
     data = _without_dictionary(data)
     ticks = data.cast(f"int{data.type.bit_width}").cast("int64")
     return np.asarray(ticks.fill_null(0)), np.asarray(data.is_null())
@@ -314,10 +269,7 @@ class Column:
             exact = np.asarray(self.data)
             return (exact if exact.dtype != object else floats), missing
         codes, uniques = self.factorize()
-        table = np.empty(len(uniques) + 1, dtype=object)
-        for position, value in enumerate(uniques):
-            table[position] = value
-        return table[codes], codes < 0
+        return object_array([*uniques, None])[codes], codes < 0
 
     def _floats(self) -> FloatArray:
         raise NotImplementedError
@@ -385,10 +337,12 @@ class _NumpyColumn(Column):
         return self.data.astype(np.float64)
 
     def _moments(self) -> _Moments | None:
-        return _numpy_moments(self.data)
+        micros, missing = micros_of(np.asarray(self.data))
+        return micros, missing | np.ma.getmaskarray(self.data)
 
     def _ticks(self) -> _Moments:
-        return _numpy_ticks(self.data)
+        array = np.asarray(self.data)
+        return array.astype(np.int64), np.isnat(array) | np.ma.getmaskarray(self.data)
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         values = np.asarray(self.data)
@@ -420,7 +374,14 @@ class _PandasColumn(Column):
         return _pandas_moments(self.data)
 
     def _ticks(self) -> _Moments:
-        return _pandas_ticks(self.data)
+        if isinstance(self.data.dtype, pd.ArrowDtype):
+            array: Any = self.data.array
+            return _arrow_ticks(array.__arrow_array__())
+        if isinstance(self.data.dtype, pd.CategoricalDtype):
+            ticks = self.data.cat.codes.to_numpy().astype(np.int64)
+            return ticks, ticks < 0
+        stored: Any = self.data.array
+        return stored.asi8, self.data.isna().to_numpy()
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         if isinstance(self.data.dtype, pd.CategoricalDtype):
@@ -450,10 +411,21 @@ class _PolarsColumn(Column):
         return series.cast(nw.Float64).to_numpy()
 
     def _moments(self) -> _Moments | None:
-        return _polars_moments(self.data)
+        dtype = nw.from_native(self.data, series_only=True).dtype
+        if dtype == nw.Date:
+            length = TICKS["D"]
+        elif isinstance(dtype, nw.Datetime):
+            length = TICKS[dtype.time_unit]
+        else:
+            return None
+        missing = self.data.is_null().to_numpy()
+        return rescaled(
+            self.data.to_physical().fill_null(0).to_numpy().astype(np.int64), length
+        ), missing
 
     def _ticks(self) -> _Moments:
-        return _polars_ticks(self.data)
+        ticks = self.data.to_physical().fill_null(0).to_numpy()
+        return ticks.astype(np.int64), self.data.is_null().to_numpy()
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         series = nw.from_native(self.data, series_only=True)
@@ -556,6 +528,7 @@ def type_name(dtype: Any) -> str:
 
 
 def pandas_kind(dtype: Any, data: Any, name: str) -> str:
+    """What kind of values a column of pandas has."""
     # The native type decides, not narwhals: for object columns narwhals looks at values, and a
     # schema error must not depend on one.
     if isinstance(dtype, pd.CategoricalDtype):
@@ -613,6 +586,7 @@ def _arrow_column(data: Any, name: str) -> Column:
 
 
 def numpy_column(data: NDArray, name: str) -> Column:
+    """A column of an array."""
     return _NumpyColumn(data, numpy_kind(data.dtype, name), str(data.dtype))
 
 

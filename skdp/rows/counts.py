@@ -28,8 +28,6 @@ from .passes import (
     unpack,
 )
 
-__all__ = ["CountTable"]
-
 # Below this many cells a key is counted by position instead of sorted.
 _DENSE_CELLS = 2**16
 

@@ -17,8 +17,6 @@ from ..domain.binning.bins import bin_positions
 from ..domain.clock import Clock
 from ..domain.values import is_exact_float
 
-__all__ = ["LazyColumn", "floor_positive", "part_between", "part_of", "search_sorted"]
-
 # --- integer quotients that engines and NumPy compute alike
 
 

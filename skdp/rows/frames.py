@@ -23,19 +23,6 @@ from ..domain.values import some
 from ..exceptions import DomainError
 from .columns import COLUMN_MAKERS, Column, numpy_column, numpy_kind, object_array
 
-__all__ = [
-    "UNFIT",
-    "Frame",
-    "as_array",
-    "as_column",
-    "as_frame",
-    "as_labels",
-    "check_unique",
-    "is_dask",
-    "list_entries",
-]
-
-
 # Where a frame of pandas that was read from a file says, in its ``attrs``, which records fit no
 # domain: a byte for each. And the name of its index, which says which of them a row is.
 UNFIT = "skdp.unfit"

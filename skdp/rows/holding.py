@@ -18,8 +18,6 @@ import pandas as pd
 from .._random import sampling_generator
 from ..domain import Categorical, Date, Datetime, Identifier, Numeric
 
-__all__ = ["OWN", "ColumnType", "Held", "held_type", "own_type", "scaled", "type_of"]
-
 # --- ColumnType: the type of a column in words that NumPy, pandas, Polars and PyArrow share
 #
 # It is read from a type alone, never from a value. It holds no object of a library, so that a

@@ -35,8 +35,6 @@ from .expressions import LazyColumn, Lookups, text_as_bytes
 from .frames import Frame, as_frame, check_unique, is_dask
 from .passes import Tallies
 
-__all__ = ["LazyRows", "read_rows"]
-
 # --- bounding the rows of each person, inside an engine
 
 # Privacy of the bounds below. Whether a row is kept depends on the rows of the same person and on

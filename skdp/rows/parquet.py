@@ -21,8 +21,6 @@ import pandas as pd
 
 from .frames import check_unique
 
-__all__ = ["ParquetFile", "check_library", "is_parquet_file", "is_parquet_name", "write_parquet"]
-
 _MAGIC = b"PAR1"
 _SUFFIXES = {".parquet", ".pq"}
 # Files of at most this many bytes are loaded if PyArrow is installed: rows in memory are counted

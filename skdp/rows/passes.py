@@ -22,25 +22,6 @@ from numpy.typing import NDArray
 from .._arrays import batches
 from .._types import CodeArray, IntArray
 
-__all__ = [
-    "KEY_LIMIT",
-    "Codes",
-    "Column",
-    "Groups",
-    "Marginal",
-    "Packing",
-    "Tallies",
-    "check_axes",
-    "check_cells",
-    "marginals_of",
-    "pack",
-    "plan_blocks",
-    "plan_pass",
-    "regroup",
-    "split",
-    "unpack",
-]
-
 # --- rows of codes as integers: mixed-radix numbers, the first column most significant
 
 # Keys are int64; a group of columns is packed into one key while its cells stay below this.

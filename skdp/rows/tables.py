@@ -20,20 +20,6 @@ from .frames import Frame, as_array, as_column, as_frame
 from .holding import OWN, ColumnType, Held, held_type, own_type, type_of
 from .lazy import LazyRows
 
-__all__ = [
-    "Layout",
-    "as_numbers",
-    "as_texts",
-    "build_frame",
-    "column_names",
-    "complete_table",
-    "fill_table",
-    "labels_like",
-    "row_taker",
-    "select_columns",
-    "take_rows",
-]
-
 # --- layout: what drawn rows look like: container, order and names of columns, types
 #
 # The layout of rows follows from the kind of container, the names of its columns and the domain.

@@ -1,11 +1,9 @@
 """``wizard``: a release by filling in pages in a browser, on this machine alone.
 
-===============  ==================================================================================
-``steps``        what the pages ask, in order, and what is done; nothing is charged before the last
-``declaration``  columns and rules as the fields of a form
-``questions``    questions as the fields of a form, and the bars to expect
-``commands``     the commands of the shell that do the same, which are also those that are run
-``jobs``         work that takes longer than an answer to the browser
-``server``       the loopback address: token, hosts, one wizard for each ledger
-===============  ==================================================================================
+============  =====================================================================================
+``steps``     what the pages ask, in order, and what is done; nothing is charged before the last
+``forms``     columns, rules and questions as the fields of a form, and the bars to expect
+``commands``  the commands of the shell that do the same, which are also those that are run
+``server``    the loopback address: token, hosts, one wizard for each ledger
+============  =====================================================================================
 """

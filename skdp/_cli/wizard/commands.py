@@ -7,16 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = [
-    "Files",
-    "as_path",
-    "page_command",
-    "release_command",
-    "sample_command",
-    "script",
-    "source_options",
-]
-
 
 class Files(NamedTuple):
     """The files of one release: the same name with different ends."""

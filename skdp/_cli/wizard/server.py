@@ -22,10 +22,8 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote
 
 from ..._random import token
-from . import commands, declaration, questions
+from . import commands, forms
 from .steps import STEPS, Wizard
-
-__all__ = ["Pages", "application", "wizard"]
 
 _PAGES = Path(__file__).parent / "pages"
 _POLICY = (
@@ -176,9 +174,9 @@ def _templates() -> Any:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     made.globals.update(
-        kinds=_Blanks(declaration.KINDS), parts=declaration.PARTS, rules=declaration.RULES,
+        kinds=_Blanks(forms.KINDS), parts=forms.PARTS, rules=forms.RULES,
         blanks=_Blanks(),
-        asks=questions.ASKS, shell=commands.script, python=lambda value: repr(str(value)),
+        asks=forms.ASKS, shell=commands.script, python=lambda value: repr(str(value)),
         pairs=lambda names: [(name, name) for name in names],
         bar=lambda value: f"\u00b1 {value:,.3g}" if value < 1000 else f"\u00b1 {value:,.0f}",
     )  # fmt: skip

@@ -16,10 +16,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
+import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +36,10 @@ from ...domain.data import yaml_as_json
 from ...exceptions import LedgerError
 from ..domains import checked, proposed, read_domain
 from ..methods import estimator_of
-from ..outputs import SQLITE, Progress, output, refuse_inputs
-from ..parser import parsed
+from ..outputs import SQLITE, Progress, Withheld, output, refuse_inputs
 from ..sources import header_of
-from . import commands, declaration, questions
+from . import commands, forms
 from .commands import Files
-from .jobs import Job, run_command
-
-__all__ = ["STEPS", "Wizard"]
 
 STEPS = {
     "table": "Table",
@@ -79,17 +79,89 @@ _CODES = {
 }
 
 
+# --- work that takes longer than an answer to the browser
+
+
+class Job:
+    """Work in a thread of its own, which ends with the process: a release that is paid for is kept.
+
+    Parameters
+    ----------
+    title : str
+        What is done, for the page that waits.
+    work : callable (say) -> object
+        Its argument is a function that shows a line; no line may depend on the records.
+    then : callable (result) -> str
+        What becomes of the result; gives the step to show. It is called by who waits.
+    """
+
+    def __init__(self, title: str, work: Callable[[Any], Any], then: Callable[[Any], str]) -> None:
+        self.title, self.then = title, then
+        self.lines: list[str] = []
+        self.result: Any = None
+        # A message of the library; of other errors the type alone, as they may quote values.
+        self.error: str | None = None
+        self._work = work
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.result = self._work(self.lines.append)
+        except (ValueError, TypeError, LedgerError, ImportError, OSError, Withheld) as error:
+            self.error = str(error)
+        except Exception as error:
+            self.error = str(Withheld(error, "Nothing was charged."))
+
+    def ended(self, seconds: float = 0.0) -> bool:
+        """Whether the work has ended, within so many seconds."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+
+def run_command(arguments: Sequence[str], log: Path, say: Callable[[str], None]) -> int:
+    """Run a command of skdp in a process of its own, show what it says, and return its exit code.
+
+    The process is the one that the command line would be, so that a release is charged, measured,
+    interrupted, kept and written exactly as there. It writes to a file, which a killed wizard
+    leaves, and goes on without it.
+    """
+    with open(log, "ab") as written, open(log, encoding="utf-8", errors="replace") as shown:
+        shown.seek(0, os.SEEK_END)
+        child = subprocess.Popen(
+            # Not the folder of the records: a file there could be named as a library.
+            [sys.executable, "-P", "-m", "skdp", *arguments],
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=written,
+            stderr=subprocess.STDOUT,
+        )
+        begun = ""
+        while True:
+            ended = child.poll() is not None
+            *lines, begun = (begun + shown.read()).split("\n")
+            for line in lines:
+                say(line)
+            if ended:
+                return child.returncode
+            time.sleep(0.1)
+
+
+# --- the wizard
+
+
 class Wizard:
     """One release in the making: what was typed, what is known, what is being done.
 
     Parameters
     ----------
     options : Namespace
-        Of the command: ``data``, ``domain``, ``ledger``, ``folder``.
+        Of the command: ``data``, ``domain``, ``ledger``, ``folder``; ``read`` reads a command line.
     """
 
     def __init__(self, options: Namespace) -> None:
         self.options = options
+        self._parsed: Callable[[Sequence[str]], Namespace] = options.read
         self.folder = Path(options.folder)
         stem = re.sub(r"\W+", "_", Path(options.data).name.split(".")[0]) or "release"
         ledger = options.ledger or f"{stem}.ledger"
@@ -187,7 +259,7 @@ class Wizard:
         """The table and how it is written, as commands take it."""
         table = self.typed["table"]
         path, options = commands.as_path(self.options.data), commands.source_options(table)
-        return parsed(["domain", "check", path, "--quiet", *options])
+        return self._parsed(["domain", "check", path, "--quiet", *options])
 
     @property
     def header(self) -> list[str]:
@@ -242,11 +314,11 @@ class Wizard:
             if start:
                 # Without what follows from the rest, so that the rest can be changed.
                 held = json.loads(yaml_as_json(start.to_yaml()))["attributes"]
-                known = {data["name"]: declaration.form_of_column(data) for data in held}
+                known = {data["name"]: forms.form_of_column(data) for data in held}
             known |= (
                 {}
                 if start
-                else {name: declaration.form_of_column(data) for name, data, _ in report.drafts}
+                else {name: forms.form_of_column(data) for name, data, _ in report.drafts}
             )
             self.names = [name for name in header if name != unit]
             self.typed["columns"] = {
@@ -255,7 +327,7 @@ class Wizard:
                 for key, text in known.get(name, {"kind": ""}).items()
             }
             if start:
-                self.typed["columns"]["rules"] = declaration.form_of_rules(start)
+                self.typed["columns"]["rules"] = forms.form_of_rules(start)
             self.findings = [*map(_on_a_page, report.findings)]
             self.report, self._read = None, (read, unit)
             return self._go("columns")
@@ -292,10 +364,10 @@ class Wizard:
     def take_columns(self, form: Mapping[str, str]) -> str | None:
         """Take the declaration; count what it does to the records, if that is asked."""
         if form.get("do") == "rule":
-            rules = [form.get("rules", "").rstrip(), declaration.added_rule(form)]
+            rules = [form.get("rules", "").rstrip(), forms.added_rule(form)]
             self.typed["columns"] |= {"rules": "\n".join(filter(None, rules)), "among": ""}
             return "columns"
-        self.domain, self.wrong = declaration.domain_of(self.names, form)
+        self.domain, self.wrong = forms.domain_of(self.names, form)
         domain = self.domain
         if domain is None:
             return None
@@ -315,7 +387,7 @@ class Wizard:
             self._refused("public", "Confirm that all of this is publicly known.")
             return None
         if not self.typed["questions"]:
-            first = questions.suggested(domain)[:3]
+            first = forms.suggested(domain)[:3]
             self.typed["questions"] = {f"ask.{question}": "on" for question in first}
         return self._go("questions")
 
@@ -324,7 +396,7 @@ class Wizard:
     @property
     def suggested(self) -> list[str]:
         """Questions to be chosen with a click."""
-        return [] if self.domain is None else questions.suggested(self.domain)
+        return [] if self.domain is None else forms.suggested(self.domain)
 
     @property
     def asked(self) -> list[str]:
@@ -340,7 +412,7 @@ class Wizard:
         domain, unit, asked = self.domain, self.unit, self.asked
         if form.get("do") == "add":
             try:
-                lines = [form.get("own", "").rstrip(), questions.composed(domain, form)]
+                lines = [form.get("own", "").rstrip(), forms.composed(domain, form)]
             except ValueError as error:
                 return self._refused("compose", str(error))
             self.typed["questions"]["own"] = "\n".join(filter(None, lines))
@@ -356,7 +428,7 @@ class Wizard:
 
         return self._start(
             "Reading the questions",
-            lambda say: questions.unread(questions.trial(estimator, domain, unit), asked),
+            lambda say: forms.unread(forms.trial(estimator, domain, unit), asked),
             then,
         )
 
@@ -368,7 +440,7 @@ class Wizard:
     def _estimator(self, epsilon: str) -> Any:
         # The names of files play no part.
         command = self._command(Files.named(self.folder, "any"), {"epsilon": epsilon})
-        return estimator_of(parsed(command), self.domain)
+        return estimator_of(self._parsed(command), self.domain)
 
     # -- the number of records as it is stated, and epsilon
 
@@ -394,7 +466,7 @@ class Wizard:
 
             return self._start(
                 "Working out the bars",
-                lambda say: questions.bars(estimator, int(n), at, asked, say),
+                lambda say: forms.bars(estimator, int(n), at, asked, say),
                 then,
             )
         try:

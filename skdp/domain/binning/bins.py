@@ -20,24 +20,6 @@ from ..taxonomy import Taxonomy
 from ..values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits, some
 from .scales import Linear, Scale
 
-__all__ = [
-    "MOST_BINS",
-    "Binned",
-    "EvenBins",
-    "UnevenBins",
-    "bin_positions",
-    "check_even_integers",
-    "check_integer_bins",
-    "check_real_bins",
-    "declared_edges",
-    "declared_range",
-    "declared_special",
-    "exponent_edges",
-    "frozen",
-    "lattice_edges",
-    "scale_edges",
-]
-
 # Each is compared with every value.
 _MOST_SPECIAL = 256
 

@@ -18,8 +18,6 @@ from ..._types import FloatArray, IntArray
 from .bins import EvenBins, UnevenBins
 from .scales import Grid, Linear, Scale
 
-__all__ = ["Points", "Spread"]
-
 # Sums over a grid on a scale are exact for this many points, and by Euler and Maclaurin beyond.
 _EXACT_POINTS = 64
 # Bins whose points are added at once.

@@ -13,17 +13,6 @@ from ..._types import FloatArray, IntArray
 from ...exceptions import DomainError
 from ..values import MAX_INTEGER, as_float, as_int, digits
 
-__all__ = [
-    "SCALES",
-    "Grid",
-    "Linear",
-    "LogScale",
-    "Scale",
-    "SqrtScale",
-    "declared_grid",
-    "scale_of",
-]
-
 SCALES = ("linear", "log", "sqrt")
 
 # From 0 on, a log scale is linear up to about this share of the range.

@@ -24,8 +24,6 @@ from ..categorical import Categorical
 from ..numeric import Numeric
 from .regions import GridRegion, RealRegion, Region, RegionUnion, _Categories
 
-__all__ = ["Atom", "Node", "both", "conjunctions", "either", "negated"]
-
 # Largest number of columns that are joined, of conjunctions, and of steps on the way to them.
 _MAX_COLUMNS = 200
 _MAX_PARTS = 1000

@@ -24,8 +24,6 @@ from .regions import (
     region_of_values,
 )
 
-__all__ = ["NamedQuery", "Query", "parts_of", "quoted", "read_query", "regions_of", "with_names"]
-
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<number>(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])

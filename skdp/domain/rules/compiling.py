@@ -17,24 +17,6 @@ from ..values import some
 from .declared import AtMost, Derived, Rule, TotalOf
 from .numberline import spans
 
-__all__ = [
-    "MOST_CELLS",
-    "Tables",
-    "Zeros",
-    "as_rules",
-    "check_cells",
-    "check_total",
-    "check_whole",
-    "closure",
-    "columns_named",
-    "consistent",
-    "contradiction",
-    "one_row",
-    "satisfiable",
-    "shortest",
-    "zeros_of",
-]
-
 # --- tables of allowed cells, made consistent with each other; and which of them contradict
 
 # Axes (sorted) and which cells of them are allowed.

@@ -9,33 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...exceptions import DomainError
 from ..values import plain_category, plain_text, some
-
-__all__ = [
-    "FORMS",
-    "AtMost",
-    "Condition",
-    "Derived",
-    "Forbid",
-    "MissingTogether",
-    "OnlyIf",
-    "Rule",
-    "TotalOf",
-    "at_most",
-    "derived",
-    "forbid",
-    "missing_together",
-    "only_if",
-    "query_of",
-    "structure_from_data",
-    "total_of",
-    "within",
-]
 
 # Text as a query, or (column, what is asked) pairs: see `_frozen`.
 Condition = str | tuple[tuple[str, tuple[Any, ...]], ...]
@@ -427,15 +407,19 @@ def structure_from_data(data: Any) -> list[Rule]:
 
 
 def _rule_from_data(item: Any, number: int) -> Rule:
-    if not isinstance(item, Mapping) or item.get("rule") not in _READERS:
+    if not isinstance(item, Mapping) or item.get("rule") not in _MAKERS:
         got = item.get("rule") if isinstance(item, Mapping) else item
         raise DomainError(
             f"Entry {number} of the structure is no rule: {got!r}. A rule has the key 'rule' with "
-            f"one of {', '.join(sorted(_READERS))}."
+            f"one of {', '.join(sorted(_MAKERS))}."
         )
-    allowed, optional, read = _READERS[item["rule"]]
-    given = set(item) - {"rule"}
-    missing, extra = set(allowed) - optional - given, given - set(allowed)
+    make = _MAKERS[item["rule"]]
+    # A parameter that would be a word of Python has an underscore behind it.
+    parameters = {key.rstrip("_"): each for key, each in signature(make).parameters.items()}
+    missing = [
+        key for key, each in parameters.items() if key not in item and each.default is each.empty
+    ]
+    extra = set(item) - {"rule", *parameters}
     if missing or extra:
         raise DomainError(
             f"Entry {number} of the structure, {item['rule']!r}, "
@@ -445,7 +429,8 @@ def _rule_from_data(item: Any, number: int) -> Rule:
             + "."
         )
     try:
-        return read(item)
+        given = [_READ.get(key, _as_it_is)(item[key]) for key in parameters if key in item]
+        return make(*(given[0] if make is missing_together else given))
     except DomainError as error:
         raise DomainError(f"Entry {number} of the structure: {error}") from None
 
@@ -461,43 +446,6 @@ def _map_from_data(data: Any) -> Any:
     if len(found) < len(pairs):
         raise DomainError("a map has the same value twice.")
     return found
-
-
-_READERS: dict[str, Any] = {
-    "derived": (
-        ("column", "from", "map"),
-        set(),
-        lambda item: derived(item["column"], item["from"], _map_from_data(item["map"])),
-    ),
-    "within": (
-        ("column", "group", "map"),
-        set(),
-        lambda item: within(item["column"], item["group"], _map_from_data(item["map"])),
-    ),
-    "at_most": (("column", "bound"), set(), lambda item: at_most(item["column"], item["bound"])),
-    "only_if": (
-        ("column", "condition", "otherwise"),
-        {"otherwise"},
-        lambda item: only_if(
-            item["column"], _condition_from_data(item["condition"]), item.get("otherwise")
-        ),
-    ),
-    "forbid": (
-        ("condition",),
-        set(),
-        lambda item: forbid(_condition_from_data(item["condition"])),
-    ),
-    "missing_together": (
-        ("columns",),
-        set(),
-        lambda item: missing_together(*_listed(item["columns"])),
-    ),
-    "total_of": (
-        ("column", "parts"),
-        set(),
-        lambda item: total_of(item["column"], item["parts"]),
-    ),
-}
 
 
 def _listed(value: Any) -> list[Any]:
@@ -522,3 +470,15 @@ def _condition_from_data(data: Any) -> Any:
             )
         found[column] = FORMS[form](values)
     return found
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+# How values of some keys are read, and what makes each kind of rule of the values of its keys.
+_READ = {"map": _map_from_data, "condition": _condition_from_data, "columns": _listed}
+_MAKERS: dict[str, Any] = {
+    make.__name__: make
+    for make in (derived, within, at_most, only_if, forbid, missing_together, total_of)
+}

@@ -16,15 +16,6 @@ from ..numeric import Numeric
 from ..values import is_missing
 from .declared import AtMost, OnlyIf
 
-__all__ = [
-    "check_chains",
-    "check_same_line",
-    "code_of",
-    "fixed_code",
-    "number_of",
-    "spans",
-]
-
 
 def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest number of each code; nan for the missing cell.

@@ -40,8 +40,6 @@ from .compiling import (
 from .declared import AtMost, Derived, Forbid, MissingTogether, OnlyIf, Rule, TotalOf, query_of
 from .numberline import check_chains, check_same_line, code_of, fixed_code, number_of, spans
 
-__all__ = ["Structure", "Zeros", "derived_codes", "draw_columns"]
-
 # --- maps of derived columns: the code of the derived column for each code of its base
 
 

@@ -29,8 +29,6 @@ from .dtypes import is_listing, library, of_dtype
 from .field import KINDS, Field, with_names
 from .formats import READERS
 
-__all__ = ["from_schema", "load_text"]
-
 _MAPPINGS = ("frictionless", "json_schema", "sdv", "sdnist", "domain")
 _BOOKS = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 

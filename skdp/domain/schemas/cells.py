@@ -9,8 +9,6 @@ from typing import Any
 
 from ..values import number_written
 
-__all__ = ["as_span", "as_values", "as_yes_no", "is_date", "meaning", "number", "plain_list"]
-
 # Without digits: int64, varchar2. What starts like a date with a time is one.
 _WORDS = {
     "integer": """int integer uint i u bigint smallint tinyint mediumint hugeint ubigint uinteger

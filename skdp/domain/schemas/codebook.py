@@ -24,8 +24,6 @@ from ..values import digits, is_missing, some
 from .cells import as_span, as_values, as_yes_no, meaning, number, plain_list
 from .field import Field, same_text
 
-__all__ = ["HEADERS", "fields_of_codebook"]
-
 # What a column of a code book may be called: case, spaces and signs are ignored.
 HEADERS: dict[str, str] = {
     "name": """name variable variablename varname var column columnname col field fieldname

@@ -18,8 +18,6 @@ from ..values import is_missing
 from .cells import meaning
 from .field import Field
 
-__all__ = ["fields_of_dtypes", "is_listing", "library", "of_dtype"]
-
 # Dask's mark for categories that are not in the type.
 _UNKNOWN = "__UNKNOWN_CATEGORIES__"
 _UNITS = {"D": "day", "W": "week", "M": "month", "Q": "quarter", "Y": "year", "A": "year"}

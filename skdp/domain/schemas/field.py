@@ -12,8 +12,6 @@ from ...exceptions import DomainError
 from ..values import as_float, plain_text, some
 from .cells import is_date, number
 
-__all__ = ["KINDS", "Field", "same_text", "with_names"]
-
 # What `types=` may say, and what messages name.
 KINDS = ("integer", "number", "boolean", "category", "date", "datetime", "identifier", "text")
 _REMEDY = (

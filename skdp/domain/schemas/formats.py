@@ -14,8 +14,6 @@ from .codebook import fields_of_codebook
 from .dtypes import fields_of_dtypes, of_dtype
 from .field import Field, same_text
 
-__all__ = ["READERS"]
-
 # Checks of pandera, and the rule that each is; others do not say which values are possible.
 _CHECKS = {
     "greater_than_or_equal_to": {"min_value": "minimum"},

@@ -12,8 +12,6 @@ from ..domains import known_name
 from .dtypes import fields_of_dtypes
 from .field import Field, with_names
 
-__all__ = ["Code", "Draft", "draft_text", "entries", "skeleton"]
-
 # Name of a column, its declaration as JSON holds it with ``...`` for blanks, and a note. The type
 # "known" is a function of `skdp.domains`; None is no type that a column can have.
 Draft = tuple[str, Mapping[str, Any], str]

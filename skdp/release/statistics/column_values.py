@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,8 +15,6 @@ from ...domain.queries.text import parts_of
 from ...domain.rules.declared import TotalOf
 from ..models.model import Weights
 from ..queries import weights_of
-
-__all__ = ["Numbers", "Selected", "joined_parts", "scaled", "selected", "summands"]
 
 
 class Numbers(NamedTuple):
@@ -40,15 +37,8 @@ class Numbers(NamedTuple):
     reach: FloatArray
 
 
-class Selected:
+class Selected(NamedTuple):
     """Records of a conjunction that have a number in each of some columns.
-
-    Parameters
-    ----------
-    regions : mapping of str to Region
-    domain : Domain
-    columns : sequence of str
-        Columns with numbers: `Numeric`, or `Categorical` whose categories are numbers.
 
     Attributes
     ----------
@@ -58,22 +48,18 @@ class Selected:
         Of each column.
     """
 
-    def __init__(
-        self, regions: Mapping[str, Region], domain: Domain, columns: Sequence[str]
-    ) -> None:
+    weights: Weights
+    numbers: Sequence[Numbers]
+
+    @classmethod
+    def of(cls, regions: Mapping[str, Region], domain: Domain, columns: Sequence[str]) -> Selected:
+        """Records of a conjunction; columns are `Numeric`, or have categories that are numbers."""
         told = dict(regions)
         for column in columns:
             attribute = attribute_of(column, domain)
             told[column] = (told.get(column) or everything(column, attribute)).without_missing()
-        self.weights: Weights = weights_of(told, domain)
-        self.numbers = [_numbers(column, told[column], domain) for column in columns]
-
-    @classmethod
-    def of(cls, weights: Weights, numbers: Sequence[Numbers]) -> Selected:
-        """Records whose weights, and whose numbers by the code of some axis, are known."""
-        made = cls.__new__(cls)
-        made.weights, made.numbers = weights, list(numbers)
-        return made
+        numbers = [_numbers(column, told[column], domain) for column in columns]
+        return cls(weights_of(told, domain), numbers)
 
     def times(self, *factors: tuple[int, FloatArray]) -> dict[int, FloatArray]:
         """Weights of the records times functions of single columns."""
@@ -81,12 +67,6 @@ class Selected:
         for axis, vector in factors:
             result[axis] = result[axis] * vector
         return result
-
-    def within(self, weights: Weights) -> Selected:
-        """The same with other weights of the records."""
-        other = copy.copy(self)
-        other.weights = weights
-        return other
 
     def ends(self, place: int = 0) -> tuple[float, float]:
         """Smallest and largest number of a column that a record can have."""
@@ -99,7 +79,7 @@ class Selected:
 
 def selected(query: Any, domain: Domain, columns: Sequence[str]) -> list[Selected]:
     """Disjoint conjunctions of the records of a query with numbers in some columns."""
-    return [Selected(regions, domain, columns) for regions in parts_of(query, domain)]
+    return [Selected.of(regions, domain, columns) for regions in parts_of(query, domain)]
 
 
 def summands(column: str, domain: Domain) -> tuple[str, ...]:

@@ -26,24 +26,6 @@ from ..models.model import Model, Weights
 from ..queries import QueryReader, moments, reach_of
 from ..result import QueryResult
 
-__all__ = [
-    "Confidence",
-    "Estimates",
-    "QueryResult",
-    "answer_all",
-    "answer_queries",
-    "answer_sums",
-    "error_of",
-    "errors_of",
-    "joined",
-    "linear",
-    "listed",
-    "means_of",
-    "ratios",
-    "sums_and_counts",
-    "telling_cuts",
-]
-
 # --- confidence: what an interval is meant to cover
 
 
@@ -164,14 +146,8 @@ class Estimates(NamedTuple):
 
     def at(self, places: IntArray) -> Estimates:
         """Some of the estimates, in another order."""
-        return Estimates(
-            self.value[places],
-            self.std[places],
-            self.sampling_std[places],
-            self.lower[places],
-            self.upper[places],
-            self.guarantee,
-        )
+        *arrays, guarantee = self
+        return Estimates._make([*(array[places] for array in arrays), guarantee])
 
     def columns(self, shown: Callable[[FloatArray], Any] | None = None) -> dict[str, Any]:
         """Columns of a table; ``shown`` makes what users see of numbers."""
@@ -295,15 +271,9 @@ def telling_cuts(found: Estimates, queries: Iterable[Weights]) -> Estimates:
 
 def joined(each: Sequence[Estimates]) -> Estimates:
     """Several estimates as one."""
-    texts = {one.guarantee for one in each}
-    return Estimates(
-        np.concatenate([one.value for one in each]),
-        np.concatenate([one.std for one in each]),
-        np.concatenate([one.sampling_std for one in each]),
-        np.concatenate([one.lower for one in each]),
-        np.concatenate([one.upper for one in each]),
-        max(sorted(texts), key=len, default=""),
-    )
+    *arrays, texts = zip(*each, strict=True)
+    guarantee = max(sorted(set(texts)), key=len)
+    return Estimates._make([*map(np.concatenate, arrays), guarantee])
 
 
 # --- errors of linear questions: sums of answers under real weights

@@ -25,16 +25,6 @@ from ..queries import weights_of
 from .column_values import Numbers, Selected, joined_parts, scaled
 from .estimates import Confidence, Estimates, answer_sums, errors_of, linear, ratios, telling_cuts
 
-__all__ = [
-    "correlation",
-    "counts_with_error",
-    "covariance",
-    "means_with_error",
-    "proportion",
-    "standard_deviation",
-    "sums_with_error",
-]
-
 # --- counts, sums, means and shares with intervals: linear in the released counts, or ratios
 # of such
 #

@@ -30,16 +30,6 @@ from ..queries import weights_of
 from ..result import QueryResult
 from .estimates import Confidence, errors_of
 
-__all__ = [
-    "as_shares",
-    "categories_below",
-    "position_of",
-    "quantiles",
-    "share_below",
-    "values_below",
-    "without_negatives",
-]
-
 # --- distribution function and quantiles of a column, from counts of its codes
 
 

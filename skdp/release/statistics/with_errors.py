@@ -21,16 +21,6 @@ from .column_values import Selected, selected, summands
 from .estimates import Confidence, Estimates, answer_queries, joined, means_of, sums_and_counts
 from .moments import correlation, counts_with_error, means_with_error, sums_with_error
 
-__all__ = [
-    "column_statistic",
-    "correlation_matrix",
-    "count_results",
-    "group_intervals",
-    "mean_results",
-    "sum_results",
-    "summable_columns",
-]
-
 # --- intervals of the counts, sums and means of many groups of records
 
 # Groups whose weights are held at once.
@@ -85,9 +75,9 @@ def _cases(groups: Groups, query: Any, column: str | None) -> Iterator[list[Sele
     """The records of each group: by bands, then by codes."""
     columns = () if column is None else summands(column, groups.domain)
     for parts in groups.banded(query):
-        each = [Selected(part, groups.domain, columns) for part in parts]
+        each = [Selected.of(part, groups.domain, columns) for part in parts]
         for weights in zip(*(groups.within(one.weights) for one in each), strict=True):
-            yield [one.within(own) for one, own in zip(each, weights, strict=True)]
+            yield [one._replace(weights=own) for one, own in zip(each, weights, strict=True)]
 
 
 # Of more queries the law of a sum of noise is approximated: the exact one takes up to half a second
