@@ -126,3 +126,18 @@ def test_the_check_of_the_wheel_sees_an_undeclared_import(tmp_path, monkeypatch)
         "lazily.name",
         "import lazily.inside.deep",
     ]
+
+
+def test_a_strict_type_checker_knows_what_a_user_makes(tmp_path):
+    pytest.importorskip("mypy")
+    config = tmp_path / "mypy.ini"
+    # Only the types of scikit-learn are not there.
+    config.write_text("[mypy]\nstrict = True\n[mypy-sklearn.*]\nignore_missing_imports = True\n")
+    readme = tmp_path / "readme.py"
+    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    readme.write_text(code)
+    command = [sys.executable, "-m", "mypy", "--config-file", config, "--follow-imports=silent"]
+    command += ["--cache-dir", ROOT / ".mypy_cache" / "user", readme, ROOT / "tests" / "typed.py"]
+    path = {**os.environ, "MYPYPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
