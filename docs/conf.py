@@ -68,7 +68,8 @@ ALONE = ("start", "choose", "corrections", "glossary", "references")
 ALONE += ("results", "comparison", "reproduction", "auto_examples/index")
 html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
-    "logo": {"text": "skdp", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
+    # Versions are built apart: each page says of which it is.
+    "logo": {"text": f"skdp {release}", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,
     "pygments_light_style": "default",

@@ -84,7 +84,7 @@ __all__ = [
     "total_of", "within",
 ]  # fmt: skip
 
-__version__ = "0.2.0"
+__version__ = "1.0.0rc1"
 
 # A name is imported when it is first asked for, so that `import skdp` is quick and a script waits
 # only for what it uses. Type checkers read the imports above; `tests/test_layers.py` compares both.
