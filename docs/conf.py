@@ -101,6 +101,7 @@ def setup(app):
     app.connect("builder-inited", lambda app: _api.write(Path(app.srcdir) / "api"))
     # After sphinx-gallery, which has the usual priority of 500.
     app.connect("builder-inited", _gallery.arrange, priority=900)
+    app.add_directive("picture", _gallery.Picture)
     app.connect("doctree-read", _tables.arrange)
     app.connect("doctree-read", _gallery.wrap_pictures)
     app.connect("doctree-read", mark_long_names)

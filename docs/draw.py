@@ -366,7 +366,7 @@ def peers_by_epsilon(ink, faint, first, second, narrow=False):
 
 PICTURES = {
     "release": release,
-    "phone": phone,
+    "release-phone": phone,
     **{
         f"{name}{'-phone' * narrow}": functools.partial(draw, narrow=narrow)
         for name, draw in {
