@@ -69,7 +69,11 @@ ALONE += ("results", "comparison", "reproduction", "auto_examples/index")
 html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
     # Versions are built apart: each page says of which it is.
-    "logo": {"text": f"skdp {release}", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
+    "logo": {
+        "text": f"skdp {release}",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+    },
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,
     "pygments_light_style": "default",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib.util
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -364,6 +365,31 @@ def test_first_lines_of_code_run(find, tmp_path, monkeypatch):
     assert names["ledger"].spent == 1
     saved = next(tmp_path.glob("*.skdp"))
     assert skdp.Synopsis.load(saved).domain == names["domain"]
+
+
+def test_the_readme_shows_the_truth_and_a_bar_that_holds_it(tmp_path, monkeypatch):
+    (code,) = python_of_readme()
+    shown = re.search(r"^```text\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)[1]
+    low, high, truth = re.search(r"interval ([\d,.]+) to ([\d,.]+)\)\n(\d+)", shown).groups()
+    assert float(low.replace(",", "")) < int(truth) < float(high.replace(",", ""))
+    # The people are made with a seed, so that everybody sees this truth.
+    names = {}
+    exec(code[: code.index("# What is public")], names)
+    question = re.search(r'^question = "(.*)"$', code, re.M)[1]
+    assert len(names["people"].query(question)) == int(truth)
+
+
+@pytest.mark.parametrize("name", ["publish", "train", "officer"])
+def test_notebooks_are_run_small_and_linked(name):
+    file = DOCS / "notebooks" / f"{name}.ipynb"
+    cells = json.loads(file.read_text())["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    outputs = [output for cell in code for output in cell["outputs"]]
+    assert outputs and not [each for each in outputs if each["output_type"] == "error"]
+    assert file.stat().st_size < 30_000
+    assert f"(docs/notebooks/{name}.ipynb)" in (ROOT / "README.md").read_text()
+    assert f"<notebooks/{name}.ipynb>" in (DOCS / "index.rst").read_text()
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
