@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -511,7 +511,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         """Act as if fitted to public rows of the domain, so that a model can be tried out."""
         self._layout = layout
         self.domain_ = domain
-        self.synopsis_ = _PublicRows(domain, self.target)
+        self.synopsis_ = cast(Synopsis, _PublicRows(domain, self.target))
         return self
 
     def _sample_columns(self, n_samples, random_state, where=None, method="rounded"):

@@ -178,7 +178,8 @@ class PrivBayesSynthesizer(Synthesizer):
 
         check_is_fitted(self)
         title = loss_title("", self.privacy_loss_)
-        return plot_network(self.synopsis_.model.pairs, self.domain_.names, title=title, ax=ax)
+        model: Any = self.synopsis_.model
+        return plot_network(model.pairs, self.domain_.names, title=title, ax=ax)
 
     def _together(self, domain):
         return ()
