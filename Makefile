@@ -11,7 +11,7 @@ export MPLBACKEND ?= agg
 # On a busy machine, OpenMP threads spend most of their time waiting for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long test-page test-oldest test-newest audit mutants lint prose format docs site-check wizard-check dist clean
+.PHONY: help demo test test-long test-page test-oldest test-newest audit mutants lint prose format docs notebooks site-check wizard-check dist clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,10 +23,11 @@ help:
 	@echo 'make audit        replay and audit every mechanism and estimator, quickly'
 	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
 	@echo 'make docs         build the documentation; warnings and broken links are errors'
+	@echo 'make notebooks    run the notebooks; an error in one is an error'
 	@echo 'make site-check   open every page of it in Chromium, if installed'
 	@echo 'make test-page    ask the page of a release in Chromium, if installed'
 	@echo 'make wizard-check go through the wizard in Chromium, if installed'
-	@echo 'make dist         build wheel and sdist, check them, install and test the wheel'
+	@echo 'make dist         build wheel and sdist twice, check them, install and test the wheel'
 	@echo 'make lint         ruff, ruff format and mypy only'
 	@echo 'make prose        spelling and grammar of docs, README and docstrings'
 	@echo 'make format       apply ruff fixes and ruff format'
@@ -39,14 +40,14 @@ help:
 .venv-newest/complete: INSTALL = --editable '.[test]'
 .venv-docs/complete: INSTALL = --editable '.[docs]'
 .venv-site/complete: INSTALL = 'playwright>=1.45'
-.venv-dist/complete: INSTALL = 'build>=1.2' 'twine>=6' 'cffconvert>=2.0'
-.venv-wheel/complete: INSTALL = dist/*.whl
+.venv-dist/complete: INSTALL = 'build>=1.2' 'twine>=6' 'cffconvert>=2.0' 'hatchling>=1.27' 'hatch-fancy-pypi-readme>=24.1'
+.venv-wheel/complete .venv-wheel-newest/complete: INSTALL = dist/*.whl
 .venv-oldest/complete: requirements-oldest.txt
-.venv-newest/complete: PYTHON = $(NEWEST)
+.venv-newest/complete .venv-wheel-newest/complete: PYTHON = $(NEWEST)
 
 # Some systems ship Python and pip without the venv module; virtualenv does the same job there.
 .venv-demo/complete .venv/complete .venv-oldest/complete .venv-newest/complete .venv-docs/complete \
-.venv-site/complete .venv-dist/complete .venv-wheel/complete: pyproject.toml
+.venv-site/complete .venv-dist/complete .venv-wheel/complete .venv-wheel-newest/complete: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skdp needs Python 3.11 or newer: make PYTHON=...")'
 	@echo 'Creating the environment $(@D), once; this takes a minute or two.'
 	@rm -rf $(@D)
@@ -100,6 +101,11 @@ docs: .venv-docs/complete
 	.venv-docs/bin/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	.venv-docs/bin/python docs/check_site.py docs/_build/html
 
+notebooks: .venv-docs/complete
+	rm -rf build/notebooks
+	PATH=$(CURDIR)/.venv-docs/bin:$$PATH .venv-docs/bin/python -m nbconvert --log-level=WARN --execute --to notebook \
+	    --output-dir build/notebooks docs/notebooks/*.ipynb
+
 site-check: docs .venv-site/complete
 	.venv-site/bin/python docs/check_site.py docs/_build/html --browser
 
@@ -108,15 +114,25 @@ wizard-check: .venv/complete
 	    || echo 'Playwright cannot be installed: the wizard is not opened in a browser.'
 	.venv/bin/python tests/wizard_in_browser.py build/wizard-check
 
-# The wheel is built from the sdist, so a file missing from the sdist makes this fail. It is tested from
-# another folder and in isolated mode, so that nothing is imported from the checkout.
+# The wheel is built from the sdist, so a file missing from the sdist makes this fail. Both are built again
+# from the unpacked sdist and must be the same, byte by byte. The wheel is tested from another folder and in
+# isolated mode, so that nothing is imported from the checkout, and with the newest Python if it is there.
+dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 dist: .venv-dist/complete
-	rm -rf dist build .venv-wheel
+	rm -rf dist build/again .venv-wheel .venv-wheel-newest
+	mkdir -p build/again
 	.venv-dist/bin/cffconvert --validate
-	.venv-dist/bin/python -m build --outdir dist
+	.venv-dist/bin/python -m build --no-isolation --outdir dist
 	.venv-dist/bin/python -m twine check --strict dist/*
+	tar -xf dist/*.tar.gz -C build/again
+	.venv-dist/bin/python -m build --no-isolation --outdir build/again build/again/skdp-*/
+	for each in dist/*; do cmp $$each build/again/$$(basename $$each) || exit 1; done
 	@$(MAKE) --no-print-directory .venv-wheel/complete
-	cd / && $(CURDIR)/.venv-wheel/bin/python -I $(CURDIR)/.ci/check_wheel.py
+	cd / && $(CURDIR)/.venv-wheel/bin/python -I $(CURDIR)/.ci/check_wheel.py $(CURDIR)/dist
+	@if command -v $(NEWEST) >/dev/null; then \
+	    $(MAKE) --no-print-directory .venv-wheel-newest/complete \
+	    && cd / && $(CURDIR)/.venv-wheel-newest/bin/python -I $(CURDIR)/.ci/check_wheel.py $(CURDIR)/dist; \
+	fi
 
 clean:
 	rm -rf .venv .venv-* build dist *.egg-info docs/_build docs/api docs/auto_examples

@@ -1,5 +1,7 @@
 """Checks an installed wheel; run by the Python into which it was installed, without extras.
 
+The folder of the wheel and its sdist, if given, must hold no tests and no link that leads nowhere.
+
 Imports every module and every public name, so that a library which is imported and not declared
 fails here; makes a release, and measures the size of the package and the time to import a domain
 and a synthesizer compared with that of its dependencies.
@@ -12,6 +14,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tarfile
 from importlib import metadata
 from pathlib import Path
 
@@ -67,8 +70,20 @@ def failures(package):
     return found
 
 
+def misplaced(folder):
+    """What a package index would show or hold by mistake: relative links, files that are no use."""
+    text = metadata.metadata("skdp").get_payload()
+    text = text or metadata.metadata("skdp")["Description"]
+    links = re.findall(r"""\]\(([^)]+)\)|(?:src|srcset)="([^"]+)""", text)
+    found = [link for pair in links for link in pair if link and not link.startswith("https://")]
+    for sdist in Path(folder).glob("*.tar.gz"):
+        with tarfile.open(sdist) as archive:
+            inside = archive.getnames()
+        found += [name for name in inside if re.match("[^/]+/(tests|docs|benchmarks)(/|$)", name)]
+    return found if links else ["the README, which is not there"]
+
+
 def main():
-    """Run all checks."""
     """Run all checks."""
     import numpy as np
 
@@ -81,6 +96,8 @@ def main():
         sys.exit(f"This environment has libraries of the extras: {', '.join(extras)}.")
     if found := failures(skdp):
         sys.exit("Without extras these fail:\n" + "\n".join(found))
+    if sys.argv[1:] and (found := misplaced(sys.argv[1])):
+        sys.exit("A package index would show: " + ", ".join(found))
     rows = np.random.default_rng(0).uniform(0, 1, (5_000, 2))
     domain = skdp.Numeric(0, 1, bins=16)
     answer = skdp.MarginalSynthesizer(1.0, domain=domain).fit(rows).count("x0 < 0.5")

@@ -2,13 +2,15 @@
 
 Docs, README, the other Markdown files and the whole code are checked by codespell for misspelt
 words. Texts without their code, and docstrings, are also checked by proselint and by a few rules of
-this project. Prints a line for each finding, and exits with 1 if there is one.
+this project. Prints a line for each finding, and exits with 1 if there is one. Then comes how many
+words the documentation has and how long its sentences are, beside the bars of the project.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,8 @@ OFF = (
     "uncomparables",
     "weasel_words.very",
 )
+# The most words of the documentation, and of a sentence in the median and at the 90th percentile.
+MOST_WORDS, MEDIAN, LONG = 45_000, 12, 24
 # What this project writes in another way.
 RULES = {
     r"(?<![\w.\d/\]*-])\.\d": "write the zero: 0.05, not .05",
@@ -126,6 +130,26 @@ def found_by_proselint(texts: dict[Path, list[str]]) -> list[str]:
     ]
 
 
+def lengths(lines: list[str]) -> list[int]:
+    """Words of each sentence of a page; fewer than four make none."""
+    blocks = re.split(r"\n\s*\n|\n\s*[*\-]\s+-?\s*|\n\s*\d\.\s", "\n".join(lines))
+    ends = r"(?<=[.?:!;])\s+(?=[A-Z\"`*:0-9])|(?<=[:])\s"
+    sentences = [each for block in blocks for each in re.split(ends, " ".join(block.split()))]
+    return [n for each in sentences if (n := len(re.findall(r"\w[\w'./-]*", each))) > 3]
+
+
+def how_much() -> str:
+    """How long the documentation and its sentences are, without API reference and gallery."""
+    pages = sorted({*ROOT.glob("docs/*.rst"), *ROOT.glob("docs/[tu]*/*.rst")})
+    words = sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
+    found = sorted(length for page in pages for length in lengths(of_text(page)))
+    return (
+        f"{words:,} words of documentation, at most {MOST_WORDS:,}; words of a sentence: median "
+        f"{statistics.median(found):g} (at most {MEDIAN}), "
+        f"90th percentile {found[9 * len(found) // 10]} (at most {LONG})"
+    )
+
+
 def main() -> int:
     """Print every finding; return the exit code."""
     texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.rst"), *ROOT.glob("docs/user_guide/**/*.rst")]
@@ -141,7 +165,7 @@ def main() -> int:
         capture_output=True, text=True,
     )  # fmt: skip
     problems = [*spelling.stdout.splitlines(), *found_by_rules(prose), *found_by_proselint(prose)]
-    print("\n".join(problems))
+    print("\n".join([*problems, how_much()]))
     return int(bool(problems))
 
 

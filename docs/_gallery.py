@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from docutils.parsers.rst import Directive
 from PIL import Image
 
 SECTIONS = {
@@ -43,6 +44,28 @@ PANELS = {
 SIZE = (400, 280)
 # Pictures with more pixels than this are hard to read on a phone.
 WIDE = 650
+
+
+class Picture(Directive):
+    """A picture of ``_static``, light and dark; also for phones, if it was drawn for them."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self):
+        (name,) = self.arguments
+        folder = Path(self.state.document.settings.env.srcdir) / "_static"
+        phones = (folder / f"{name}-phone-light.png").exists()
+        parts = [("", "not-on-phones"), ("-phone", "only-on-phones")] if phones else [("", "")]
+        return [
+            nodes.image(
+                uri=f"/_static/{name}{part}-{ink}.png",
+                alt=" ".join(self.content),
+                classes=[f"only-{ink}", *([on] if on else [])],
+            )
+            for ink in ("light", "dark")
+            for part, on in parts
+        ]
 
 
 def in_order(filename):

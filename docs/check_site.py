@@ -3,7 +3,8 @@
 Checks that the targets of all links and pictures within the site exist, anchors included, and that
 every picture has an alternative text. With ``--browser``, headless Chromium also opens every page
 at the width of a phone: no page may be wider than the screen, break a word of a table, write an
-error to the console or request anything from another server, and the search must find pages.
+error to the console or request anything from another server, and the search must find pages. The
+contents of the guide must fit on one screen of a desk.
 Screenshots of some pages, light and dark, are left beside the site. Needs ``playwright`` and an
 installed Chromium; without Chromium it prints a message and skips this part.
 """
@@ -22,9 +23,11 @@ from urllib.parse import unquote, urlsplit
 
 PHONE, DESK = (400, 800), (1400, 900)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CONTENTS = "user_guide/index.html"
 # Pages of which screenshots are taken.
 SHOWN = [
     "index.html",
+    CONTENTS,
     "start.html",
     "choose.html",
     "corrections.html",
@@ -181,6 +184,12 @@ def check_in_browser(root, executable, shots):
                 problems.append(f"{name}: {width} pixels wide on a screen of {PHONE[0]}")
             if broken := phone.evaluate(BROKEN):
                 problems.append(f"{name}: on two lines or cut: {', '.join(broken[:5])}")
+        desk = open_page(DESK, "light")
+        desk.goto(home + CONTENTS)
+        ends = desk.evaluate("document.querySelector('.bd-article').getBoundingClientRect().bottom")
+        print(f"the contents of the guide end at {ends:.0f} of {DESK[1]} pixels")
+        if ends > DESK[1]:
+            problems.append(f"{CONTENTS} does not fit on one screen.")
         for kind, size in (("phone", PHONE), ("desk", DESK)):
             for scheme in ("light", "dark"):
                 page = open_page(size, scheme)

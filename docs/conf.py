@@ -68,7 +68,12 @@ ALONE = ("start", "choose", "corrections", "glossary", "references")
 ALONE += ("results", "comparison", "reproduction", "auto_examples/index")
 html_sidebars = {page: [] for page in ALONE}
 html_theme_options = {
-    "logo": {"text": "skdp", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
+    # Versions are built apart: each page says of which it is.
+    "logo": {
+        "text": f"skdp {release}",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+    },
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,
     "pygments_light_style": "default",
@@ -100,6 +105,7 @@ def setup(app):
     app.connect("builder-inited", lambda app: _api.write(Path(app.srcdir) / "api"))
     # After sphinx-gallery, which has the usual priority of 500.
     app.connect("builder-inited", _gallery.arrange, priority=900)
+    app.add_directive("picture", _gallery.Picture)
     app.connect("doctree-read", _tables.arrange)
     app.connect("doctree-read", _gallery.wrap_pictures)
     app.connect("doctree-read", mark_long_names)

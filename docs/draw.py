@@ -160,8 +160,8 @@ PEER_MARKS = {
 }
 
 
-def peers(ink, faint, first, second, narrow=False):
-    """Errors of other libraries as multiples of ours, from the table of all runs."""
+def peers(ink, faint, first, second, narrow=False, column="value"):
+    """Errors of other libraries as multiples of ours, or CPU time, from the table of all runs."""
     runs = runs_of_peers()
     chosen = {
         "RMSE of ranges": "ranges of one column",
@@ -174,9 +174,9 @@ def peers(ink, faint, first, second, narrow=False):
     rows = []
     for measure, title in chosen.items():
         part = runs[runs["measure"] == measure]
-        means = part.groupby(["setting", "epsilon", "peer", "method"])["value"].mean()
+        means = part.groupby(["setting", "epsilon", "peer", "method"])[["value", "cpu_s"]].mean()
         for (setting, eps), values in means.groupby(level=[0, 1]):
-            best = values.groupby(level="peer").min()
+            best = values.sort_values("value").groupby(level="peer")[column].first()
             if len(best) > 1 and best.get("skdp", 0) > 0:
                 rows.append((f"{title}, {setting.split(',')[0]}, {eps:g}", best / best["skdp"]))
     size = (4.2, 1.2 + 0.42 * len(rows)) if narrow else (8.6, 0.9 + 0.27 * len(rows))
@@ -202,7 +202,8 @@ def peers(ink, faint, first, second, narrow=False):
     else:
         ax.set_yticks(range(len(rows)), [label for label, _ in rows], fontsize=9)
     ax.invert_yaxis()
-    above = "error of its best method / error of our best"
+    what = "error" if column == "value" else "CPU time"
+    above = f"{what} of its best method / {what} of our best"
     ax.set_xlabel(f"{above}{chr(10) if narrow else ' '}(right of 1: ours is lower)", fontsize=9)
     if narrow:
         figure.legend(loc="outside upper center", ncols=2, fontsize=9)
@@ -366,12 +367,13 @@ def peers_by_epsilon(ink, faint, first, second, narrow=False):
 
 PICTURES = {
     "release": release,
-    "phone": phone,
+    "release-phone": phone,
     **{
         f"{name}{'-phone' * narrow}": functools.partial(draw, narrow=narrow)
         for name, draw in {
             "epsilon": epsilon,
             "peers": peers,
+            "speed": functools.partial(peers, column="cpu_s"),
             "peers-by-epsilon": peers_by_epsilon,
             "counting": counting,
             "scores": scores,

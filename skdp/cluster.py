@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -173,6 +174,8 @@ class DPKMeans(
     [-4, 0, 5]
     """
 
+    cluster_centers_: np.ndarray
+
     def __init__(
         self,
         n_clusters=8,
@@ -191,7 +194,7 @@ class DPKMeans(
         ledger=None,
         random_state=None,
         verbose=0,
-    ):
+    ) -> None:
         self.n_clusters = n_clusters
         self.epsilon = epsilon
         self.bounds = bounds
@@ -210,7 +213,7 @@ class DPKMeans(
 
     # -- the release
 
-    def fit(self, X, y=None, **fit_params):
+    def fit(self, X, y=None, **fit_params) -> Self:
         """Charge epsilon, then release centroids.
 
         Parameters
@@ -419,7 +422,7 @@ class DPKMeans(
         """Rows as floats, clipped to the bounds of float64; NaN where missing."""
         return np.clip(self._rows_as_fitted(X).numbers(), -_FARTHEST, _FARTHEST)
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Index of the nearest centroid of every row.
 
         Parameters
@@ -438,7 +441,7 @@ class DPKMeans(
         labels[missing] = -1
         return labels
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Distances to the centroids.
 
         Parameters
@@ -456,11 +459,11 @@ class DPKMeans(
             distances[:, j] = np.sqrt(((values - center) ** 2).sum(axis=1))
         return distances
 
-    def fit_predict(self, X, y=None, **fit_params):
+    def fit_predict(self, X, y=None, **fit_params) -> np.ndarray:
         """Fit, and return the labels of the rows themselves; these are not a private release."""
         return self.fit(X, **fit_params).predict(X)
 
-    def score(self, X, y=None):
+    def score(self, X, y=None) -> float:
         """Minus the sum of squared distances of the rows to their nearest centroids.
 
         It is computed from the rows, exactly: for the data owner only, not private. Rows with a
@@ -482,7 +485,7 @@ class DPKMeans(
     def _n_features_out(self):
         return self.n_clusters_
 
-    def plot(self, columns=None, *, ax=None, blocks=False, norm=None):
+    def plot(self, columns=None, *, ax=None, blocks=False, norm=None) -> Any:
         """Draw the centroids over two features, on the released grid if there is one.
 
         Parameters
@@ -522,7 +525,7 @@ class DPKMeans(
             ax.set_title(loss_title("", self.privacy_loss_), fontsize="medium")
         return ax
 
-    def plot_validity(self, *, ax=None):
+    def plot_validity(self, *, ax=None) -> Any:
         """Draw the validity of every number of clusters that was tried; the smallest was taken.
 
         Parameters

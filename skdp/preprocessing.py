@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
@@ -97,13 +98,13 @@ class PrivateStandardScaler(_ColumnTransformerBase):
     [[0.0], [1.0]]
     """
 
-    def __init__(self, epsilon=1.0, *, bounds=None, ledger=None, random_state=None):
+    def __init__(self, epsilon=1.0, *, bounds=None, ledger=None, random_state=None) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None) -> Self:
         """Charge, and release a mean and a standard deviation of each column.
 
         Parameters
@@ -156,7 +157,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         warn_of_emptiness(self, float(counts.min()), std)
         return self
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Subtract the means and divide by the standard deviations.
 
         Parameters
@@ -172,7 +173,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         with np.errstate(over="ignore"):
             return (self._rows_as_fitted(X).numbers() - self.mean_) / self.scale_
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X) -> np.ndarray:
         """Undo `transform`.
 
         Parameters
@@ -241,7 +242,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         quantiles=(0.01, 0.99),
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
         self.quantiles = quantiles
@@ -260,7 +261,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
             )
         return lower, upper
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None) -> Self:
         """Charge, and release two quantiles of each column.
 
         Parameters
@@ -298,7 +299,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         self.privacy_loss_ = loss
         return self
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Clip to the released quantiles.
 
         Parameters
@@ -312,7 +313,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         """
         return np.clip(self._rows_as_fitted(X).numbers(), self.lower_, self.upper_)
 
-    def make_domain(self, bins=None):
+    def make_domain(self, bins=None) -> Domain:
         """Declare the released range: a domain for a release of the same columns.
 
         Parameters

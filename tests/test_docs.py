@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib.util
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -156,14 +157,36 @@ def test_every_picture_of_a_page_has_a_text_for_those_who_cannot_see_it():
             alt = re.search(r"^   :alt: (.*)$", options, re.MULTILINE)
             assert alt and len(alt[1].split()) >= 4, f"{page.name}: {name}"
             seen += 1
-    assert seen >= 10
+        # Light and dark, and for phones: a picture of `docs/_gallery.py`.
+        for name, alt in re.findall(r"^\.\. picture:: (\S+)\n\n   (.*)", page.read_text(), re.M):
+            assert len(alt.split()) >= 4, f"{page.name}: {name}"
+            for ink in ("light", "dark"):
+                assert (DOCS / "_static" / f"{name}-{ink}.png").is_file(), name
+            seen += 1
+    assert seen >= 20
     readme = re.findall(r'<img[^>]*alt="([^"]*)"', (ROOT / "README.md").read_text())
     assert readme and all(len(alt.split()) >= 4 for alt in readme)
+
+
+@pytest.mark.parametrize(
+    "name",
+    "start user_guide/declaring user_guide/marginals user_guide/queries user_guide/pipeline_trap "
+    "user_guide/kmeans user_guide/cubes user_guide/range_trees user_guide/sparse_vector "
+    "user_guide/quality user_guide/private_pipelines user_guide/choosing_epsilon "
+    "user_guide/threat_model user_guide/error_bars user_guide/expected_error".split(),
+)
+def test_the_page_of_a_task_begins_with_code_and_a_picture(name):
+    text = (DOCS / f"{name}.rst").read_text()
+    picture = re.search(r"^\.\. (image|figure|picture)::", text, re.M)
+    assert 0 < text.index("\n>>> ") < 1_500
+    assert picture and picture.start() < 4_000
 
 
 def test_pictures_of_the_first_pages_can_be_drawn_again(tmp_path):
     script("draw").main(tmp_path)
     drawn = {picture.name for picture in tmp_path.iterdir()}
+    # Screenshots of the page that the first lines of the README write, after a few clicks.
+    drawn |= {"page-light.png", "page-dark.png"}
     assert drawn == {picture.name for picture in (DOCS / "_static").glob("*.png")}
     assert max(picture.stat().st_size for picture in (DOCS / "_static").glob("*.png")) < 150_000
 
@@ -364,6 +387,31 @@ def test_first_lines_of_code_run(find, tmp_path, monkeypatch):
     assert names["ledger"].spent == 1
     saved = next(tmp_path.glob("*.skdp"))
     assert skdp.Synopsis.load(saved).domain == names["domain"]
+
+
+def test_the_readme_shows_the_truth_and_a_bar_that_holds_it(tmp_path, monkeypatch):
+    (code,) = python_of_readme()
+    shown = re.search(r"^```text\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)[1]
+    low, high, truth = re.search(r"interval ([\d,.]+) to ([\d,.]+)\)\n(\d+)", shown).groups()
+    assert float(low.replace(",", "")) < int(truth) < float(high.replace(",", ""))
+    # The people are made with a seed, so that everybody sees this truth.
+    names = {}
+    exec(code[: code.index("# What is public")], names)
+    question = re.search(r'^question = "(.*)"$', code, re.M)[1]
+    assert len(names["people"].query(question)) == int(truth)
+
+
+@pytest.mark.parametrize("name", ["publish", "train", "officer"])
+def test_notebooks_are_run_small_and_linked(name):
+    file = DOCS / "notebooks" / f"{name}.ipynb"
+    cells = json.loads(file.read_text())["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    outputs = [output for cell in code for output in cell["outputs"]]
+    assert outputs and not [each for each in outputs if each["output_type"] == "error"]
+    assert file.stat().st_size < 30_000
+    assert f"(docs/notebooks/{name}.ipynb)" in (ROOT / "README.md").read_text()
+    assert f"<notebooks/{name}.ipynb>" in (DOCS / "index.rst").read_text()
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])

@@ -808,7 +808,7 @@ def test_hostile(name):
     report = privacy_report(HOSTILE[name])
     assert not report.private, report
     # For a reason of its own, not for the type of its columns.
-    own = [reason for reason in report.reasons if "its rows come from" not in reason]
+    own = [reason for reason in report.reasons if "gets its rows from" not in reason]
     assert "as they came" in name or not all("as they came" in reason for reason in own), report
     with pytest.raises(AssertionError, match="is not private"):
         assert_private(HOSTILE[name])

@@ -391,13 +391,14 @@ def test_the_top_level_gives_names_and_packages():
 def test_a_synthesizer_loads_no_other():
     statement = (
         "import sys, skdp.synthesis as s\n"
+        "home = lambda name: s._HOMES.get(name, 'boxes')\n"
         "s.MarginalSynthesizer\n"
-        "assert not {f'skdp.synthesis.{s._HOMES[name]}' for name in s.__all__\n"
+        "assert not {f'skdp.synthesis.{home(name)}' for name in s.__all__\n"
         "    if name != 'MarginalSynthesizer'} & set(sys.modules)\n"
         "import skdp\n"
         "assert s.__all__ == [name for name in skdp.__all__ if name.endswith('Synthesizer')]\n"
         "for name in s.__all__:\n"
-        "    assert getattr(s, name).__module__ == f'skdp.synthesis.{s._HOMES[name]}'\n"
+        "    assert getattr(s, name).__module__ == f'skdp.synthesis.{home(name)}'\n"
         "assert not hasattr(s, 'no_such_name')"
     )
     subprocess.run([sys.executable, "-c", statement], check=True, cwd=PACKAGE.parent)

@@ -8,6 +8,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 
@@ -62,7 +63,18 @@ def test_licence_is_the_declared_one():
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "test-oldest", "test-newest", "docs", "site-check", "dist", "lint"]
+    "target",
+    [
+        "demo",
+        "test",
+        "test-oldest",
+        "test-newest",
+        "docs",
+        "notebooks",
+        "site-check",
+        "dist",
+        "lint",
+    ],
 )
 def test_commands_of_the_readme_exist(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -126,3 +138,92 @@ def test_the_check_of_the_wheel_sees_an_undeclared_import(tmp_path, monkeypatch)
         "lazily.name",
         "import lazily.inside.deep",
     ]
+
+
+def test_a_strict_type_checker_knows_what_a_user_makes(tmp_path):
+    pytest.importorskip("mypy")
+    config = tmp_path / "mypy.ini"
+    # Only the types of scikit-learn are not there.
+    config.write_text("[mypy]\nstrict = True\n[mypy-sklearn.*]\nignore_missing_imports = True\n")
+    readme = tmp_path / "readme.py"
+    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    readme.write_text(code)
+    command = [sys.executable, "-m", "mypy", "--config-file", config, "--follow-imports=silent"]
+    command += ["--cache-dir", ROOT / ".mypy_cache" / "user", readme, ROOT / "tests" / "typed.py"]
+    path = {**os.environ, "MYPYPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def links_of_the_index():
+    """Links and pictures of the README as a package index shows them."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    hook = settings["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    text = (ROOT / "README.md").read_text()
+    for each in hook["substitutions"]:
+        text = re.sub(each["pattern"], each["replacement"], text)
+    found = re.findall(r"\]\(([^)]+)\)|(?:src|srcset)=\"([^\"]+)", text)
+    return {link for pair in found for link in pair if link}
+
+
+def test_links_and_pictures_of_the_readme_work_on_a_package_index():
+    base = PROJECT["urls"]["Homepage"]
+    assert all(url.startswith(base) for url in PROJECT["urls"].values())
+    links = links_of_the_index()
+    assert len(links) > 15
+    for link in links:
+        assert link.startswith(base + "/"), link
+        path = re.sub(r"^/(blob/main|raw/main)/", "", link.removeprefix(base))
+        page = re.fullmatch(r"/(docs/.*)\.html", path)
+        assert (ROOT / (f"{page[1]}.rst" if page else path)).is_file(), link
+
+
+def test_one_address_is_to_be_filled_in():
+    base = PROJECT["urls"]["Homepage"]
+    for name in ("pyproject.toml", "README.md", "SECURITY.md", "CITATION.cff", "docs/index.rst"):
+        rest = (ROOT / name).read_text().replace(base, "").replace("security@example.org", "")
+        assert "example.org" not in rest, name
+    security = (ROOT / "SECURITY.md").read_text()
+    assert "security@example.org" in security and "3 working days" in security
+
+
+def test_workflows_do_what_the_checks_of_a_commit_do():
+    yaml = pytest.importorskip("yaml")
+    folder = ROOT / ".github" / "workflows"
+    found = {file.stem: yaml.safe_load(file.read_text()) for file in folder.glob("*.yml")}
+    job = found["ci"]["jobs"]["make"]
+    passed = re.findall(r"^\s*pass ([\w-]+)$", (ROOT / ".ci" / "run").read_text(), re.M)
+    assert sorted(job["strategy"]["matrix"]["target"]) == sorted(passed)
+    kept = {step["with"]["name"] for step in job["steps"] if "upload" in step.get("uses", "")}
+    assert kept == {"docs", "notebooks", "dist"}
+    publish = found["release"]["jobs"]["publish"]
+    assert publish["needs"] == "build" and publish["permissions"]["id-token"] == "write"
+    assert found["release"][True] == {"push": {"tags": ["v*"]}}
+    assert publish["steps"][-1]["with"] == {"attestations": True}
+    # Nothing is uploaded with a token that somebody could steal.
+    assert "secrets." not in (folder / "release.yml").read_text()
+
+
+def test_an_sdist_holds_the_package_and_no_tests():
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"][
+        "targets"
+    ]
+    for path in build["sdist"]["include"]:
+        assert (ROOT / path.lstrip("/")).exists(), path
+    assert "/skdp" in build["sdist"]["include"] and "/tests" not in build["sdist"]["include"]
+
+
+def test_an_index_that_would_show_a_dead_link_is_noticed(tmp_path, monkeypatch):
+    check = runpy.run_path(str(ROOT / ".ci" / "check_wheel.py"))["misplaced"]
+    for name, text in {"a": "[x](docs/start.rst)", "b": "[x](https://example.org/x)"}.items():
+        shown = {"Description": text}
+        monkeypatch.setattr(
+            check.__globals__["metadata"],
+            "metadata",
+            lambda _, shown=shown: type("Shown", (dict,), {"get_payload": lambda self: ""})(shown),
+        )
+        assert check(tmp_path) == (["docs/start.rst"] if name == "a" else [])
+    (tmp_path / "skdp-1" / "tests").mkdir(parents=True)
+    with tarfile.open(tmp_path / "skdp-1.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "skdp-1", "skdp-1")
+    assert check(tmp_path) == ["skdp-1/tests"]

@@ -449,6 +449,19 @@ def test_a_release_without_a_ledger_warns_once(monkeypatch):
         skdp.GridSynthesizer(1, domain=PLANE).fit(plane(9))
 
 
+def test_a_model_with_a_ledger_is_not_said_to_have_none(monkeypatch):
+    monkeypatch.setattr("skdp._base.estimator._TOLD", [])
+    ledger, rows = skdp.PrivacyLedger(1), pd.DataFrame({"x": [1, 2] * 40})
+    columns = {"x": skdp.Numeric(1, 2, integer=True), "y": skdp.Categorical(["a", "b"])}
+    model = skdp.PrivateClassifier(
+        epsilon=1, domain=skdp.Domain(columns), target="y", ledger=ledger
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(rows, np.array(["a", "b"] * 40))
+    assert ledger.spent == 1
+
+
 # --- the command line
 
 

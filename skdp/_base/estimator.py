@@ -282,7 +282,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         )
         self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)
         untold = not (_TOLD or source.seeded or isinstance(source, Tape | Journal))
-        if self.ledger is None and untold:
+        # Noise that is handed down was paid for by the estimator around this one.
+        if self.ledger is None and untold and not isinstance(self.random_state, NoiseSource):
             _TOLD.append(True)
             warn_after_charge(
                 f"{type(self).__name__} has no ledger: what it spends is recorded nowhere, and has "

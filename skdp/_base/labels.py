@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._types import IntArray
 from ..domain import Categorical, Domain
 from ..exceptions import DomainError
+from ..release.result import of_a_column, of_records
 from ..rows import Frame, LazyRows, as_array, as_frame, select_columns
 from .estimator import PrivateEstimator
 from .schema import declare_label, match_rows, require_y, without_unit
@@ -127,6 +128,22 @@ class AnswersStatistics:
         """The synopsis; NotFittedError without a fit."""
         raise NotImplementedError
 
+    @of_records
+    def count(self, query: Any = None, **how: Any) -> Any:
+        """Expected number of records that satisfy a query; see :meth:`skdp.Synopsis.count`."""
+        return self._asked().count(query, **how)
+
+    @of_a_column
+    def sum(self, column: str, query: Any = None, **how: Any) -> Any:
+        """Sum of a numeric column over a query; see :meth:`skdp.Synopsis.sum`."""
+        return self._asked().sum(column, query, **how)
+
+    @of_a_column
+    def mean(self, column: str, query: Any = None, **how: Any) -> Any:
+        """Mean of a numeric column over a query; see :meth:`skdp.Synopsis.mean`."""
+        return self._asked().mean(column, query, **how)
+
+    @of_a_column
     def std(self, column: str, query: Any = None, **how: Any) -> Any:
         """Standard deviation of a column over a query; see :meth:`skdp.Synopsis.std`."""
         return self._asked().std(column, query, **how)

@@ -201,7 +201,7 @@ def _on_doubtful_rows(step: Step, rows: Rows) -> Step:
         return replace(
             step,
             verdict=LEAKS,
-            why=f"its rows come from {rows.mixed_by!r}, which was fitted to all of them: one "
+            why=f"gets its rows from {rows.mixed_by!r}, which was fitted to all of them: one "
             "record may change every row, and the noise only hides a change of one.",
             remedy=f"Remove {rows.mixed_by!r}, declare what it learns, or learn that privately.",
         )
@@ -209,7 +209,7 @@ def _on_doubtful_rows(step: Step, rows: Rows) -> Step:
         return replace(
             step,
             verdict=UNKNOWN,
-            why=f"its rows come from {rows.doubtful!r}: the noise is enough only if that "
+            why=f"gets its rows from {rows.doubtful!r}: the noise is enough only if that "
             "treats each row independently.",
             remedy=f"If you are sure that it does, apply {rows.doubtful!r} before the pipeline.",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -101,7 +102,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
     # Whether it counts by a few predictors and the label at a time, never by all predictors.
     _projects = True
 
-    def fit(self, X, y=None, **fit_params):
+    def fit(self, X, y=None, **fit_params) -> Self:
         """Charge epsilon, then release a grid and the noisy counts of its cells.
 
         Parameters
@@ -182,7 +183,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         warn_of_emptiness(self, *_noisy_total(noisy, n_records, noise))
         return self
 
-    def sample(self, n_samples=None, random_state=None, *, method="rounded", like=None):
+    def sample(self, n_samples=None, random_state=None, *, method="rounded", like=None) -> Any:
         """Draw synthetic rows: cell and label from the histogram, values uniformly in the cell.
 
         Predictors that the grid does not use are drawn uniformly from their whole domain, because
@@ -219,7 +220,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         layout = self._layout_like(like)
         return self._build_table(self._sample_columns(n_samples, random_state, method), layout)
 
-    def make_training_set(self, n_samples=None, random_state=None):
+    def make_training_set(self, n_samples=None, random_state=None) -> tuple[Any, ...]:
         """The cells of the grid as training rows, weighted by their counts.
 
         Parameters
@@ -249,7 +250,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
             coordinates = np.stack(np.unravel_index(cells, shape), axis=1)
         return one_hot(coordinates, shape), self.classes_[labels], weight
 
-    def prepare(self, X):
+    def prepare(self, X) -> np.ndarray:
         """Map test rows to the grid, one-hot, as in the training set.
 
         Parameters
@@ -263,7 +264,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         """
         return one_hot(self._coordinates(X), self.grid_.shape)
 
-    def fit_resample(self, X, y=None):
+    def fit_resample(self, X, y=None) -> Any:
         """Fit, and return synthetic rows instead of the records.
 
         Parameters
@@ -407,7 +408,7 @@ def _draw_codes(groups, drawn, rng):
 class GridTransformer(TransformerMixin, GridRelease):
     """Adds ``transform`` and the names of its columns."""
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Map rows to the grid.
 
         The rows are mapped without noise: the result is as private as ``X``. A step that is
@@ -432,7 +433,7 @@ class GridTransformer(TransformerMixin, GridRelease):
             return np.zeros((len(coordinates), 1), dtype=np.int64)
         return coordinates
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names of the columns that ``transform`` returns.
 
         Parameters

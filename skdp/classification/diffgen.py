@@ -100,7 +100,7 @@ class DiffGenTransformer(GridTransformer):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target

@@ -263,7 +263,7 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
@@ -350,7 +350,7 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
@@ -363,7 +363,7 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
         self.ledger = ledger
         self.random_state = random_state
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Predict the label of each row.
 
         Parameters
@@ -377,7 +377,7 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
         shares = self.predict_proba(X)
         return self.classes_[np.argmax(shares, axis=1)]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Share of each label in the row's cell.
 
         If the domain has no code for a value, the cells along that predictor are summed.

@@ -107,7 +107,7 @@ class ProjectedHistogramTransformer(GridTransformer):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target

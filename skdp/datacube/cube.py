@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any, Self
 
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import AnswersStatistics, PrivateEstimator, full_domain, match_rows, warn_of_emptiness
@@ -17,6 +19,7 @@ from ..kernels import cuboids
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import Synopsis, parse
 from ..release.files import MOST_JSON, TupleKeys
+from ..release.result import of_a_column, of_records
 from ..release.statistics.estimates import Confidence, listed
 from ..rows import LazyRows, count_rows
 from . import files, statistics, tables
@@ -176,7 +179,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         ledger=None,
         random_state=None,
         verbose=0,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.dimensions = dimensions
@@ -197,7 +200,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
 
     # -- the plan and the release
 
-    def plan(self):
+    def plan(self) -> CubePlan:
         """Plan what ``fit`` would measure and how accurate it would be; reads no data.
 
         Returns
@@ -238,13 +241,13 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             variances *= (planned["cells"] / n) ** 2
             variances = variances.clip(upper=((high - low) / 2) ** 2)
         means = variances.groupby(planned["order"]).mean()
-        words = {0: "total", 1: "cell, one column"}
+        words: dict[Any, str] = {0: "total", 1: "cell, one column"}
         return {
             words.get(order, f"cell, {order} columns"): math.sqrt(variance)
             for order, variance in means.items()
         }
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None) -> Self:
         """Charge epsilon, then release the noisy sources and compute all cuboids.
 
         Parameters
@@ -325,6 +328,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
 
     # -- questions
 
+    @of_records
     def count(
         self,
         query=None,
@@ -334,7 +338,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         interval="noise",
         population_size=None,
         names=None,
-    ):
+    ) -> Any:
         """Estimate how many records satisfy a query; of means, those with a value.
 
         Parameters
@@ -357,6 +361,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         confidence = Confidence.asked(return_interval, level, interval, population_size)
         return self._statistic(statistics.counts, query, names, confidence)
 
+    @of_a_column
     def sum(
         self,
         column=None,
@@ -367,7 +372,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         interval="noise",
         population_size=None,
         names=None,
-    ):
+    ) -> Any:
         """Estimate the sum of a column over the records that satisfy a query.
 
         Parameters
@@ -391,6 +396,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         confidence = Confidence.asked(return_interval, level, interval, population_size)
         return self._statistic(statistics.sums, query, names, confidence, column)
 
+    @of_a_column
     def mean(
         self,
         column=None,
@@ -402,7 +408,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         interval="noise",
         population_size=None,
         names=None,
-    ):
+    ) -> Any:
         """Estimate the mean of a column over the records that satisfy a query.
 
         Parameters
@@ -441,7 +447,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             return found[0] if isinstance(found, list) else found.tolist()[0]
         return found
 
-    def aggregate(self, by, column=None, query=None, **how):
+    def aggregate(self, by, column=None, query=None, **how) -> pd.DataFrame:
         """Counts, sums and means of groups, with intervals.
 
         Parameters
@@ -478,7 +484,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
 
     # -- tables
 
-    def cuboid(self, dimensions=()):
+    def cuboid(self, dimensions=()) -> pd.DataFrame:
         """One cuboid as a tidy table.
 
         Parameters
@@ -502,7 +508,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         check_is_fitted(self)
         return tables.tidy_table(self.plan_, self.tables_, as_names(dimensions))
 
-    def slice(self, query, dimensions=None):
+    def slice(self, query, dimensions=None) -> pd.DataFrame:
         """A cuboid of the records that satisfy a query.
 
         Parameters
@@ -532,7 +538,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             ]
         return tables.tidy_table(self.plan_, self.tables_, as_names(dimensions), weights)
 
-    def rollup(self, dimensions, levels):
+    def rollup(self, dimensions, levels) -> pd.DataFrame:
         """A cuboid with some dimensions left out, or coarser.
 
         Parameters
@@ -566,7 +572,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         finer = {name: level for name, level in levels.items() if level != 0}
         return tables.tidy_table(self.plan_, self.tables_, kept, levels=finer)
 
-    def drilldown(self, query, into):
+    def drilldown(self, query, into) -> pd.DataFrame:
         """Split cells into those of further dimensions.
 
         Parameters
@@ -599,7 +605,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         finer = {name: level for name, level in levels.items() if level != 0}
         return tables.tidy_table(self.plan_, self.tables_, fixed + kept, weights, finer)
 
-    def pivot(self, index, columns, query=None, values=None):
+    def pivot(self, index, columns, query=None, values=None) -> pd.DataFrame:
         """A cuboid as a cross table.
 
         Parameters
@@ -628,7 +634,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             self.plan_, self.tables_, as_names(index), as_names(columns), weights, values
         )
 
-    def to_frame(self, order=None, *, margin="*"):
+    def to_frame(self, order=None, *, margin="*") -> pd.DataFrame:
         """All cuboids in one tidy table, ready for a CSV file.
 
         Parameters
@@ -652,14 +658,14 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         check_is_fitted(self)
         return tables.all_cuboids(self.plan_, self.tables_, order, margin)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax=None) -> Any:
         """Draw the lattice of cuboids coloured by standard error; see :meth:`CubePlan.plot`."""
         check_is_fitted(self)
         return self.plan_.plot(ax=ax)
 
     # -- files
 
-    def save(self, path):
+    def save(self, path) -> None:
         """Write the release to one file; it is safe to publish.
 
         Parameters
@@ -683,7 +689,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         files.write(path, self)
 
     @classmethod
-    def load(cls, path, *, max_bytes=1 << 31, max_json=MOST_JSON):
+    def load(cls, path, *, max_bytes=1 << 31, max_json=MOST_JSON) -> DataCube:
         """Read a file written by :meth:`save`; nothing in it is executed.
 
         Parameters

@@ -7,6 +7,7 @@ import html
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -132,7 +133,7 @@ class CubePlan(TupleKeys):
         grid,
         simulated=None,
         origin=None,
-    ):
+    ) -> None:
         self.domain = domain
         self.epsilon = epsilon
         self.sources = sources
@@ -154,7 +155,7 @@ class CubePlan(TupleKeys):
 
     # -- facts
 
-    def std_error(self, dimensions):
+    def std_error(self, dimensions) -> float:
         """Standard error of every cell of one cuboid.
 
         Parameters
@@ -177,16 +178,16 @@ class CubePlan(TupleKeys):
         return math.sqrt(self._variances[self._lattice.position[self._published_mask(dimensions)]])
 
     @property
-    def max_std_error(self):
+    def max_std_error(self) -> float:
         """Largest standard error of a published cuboid."""
         return math.sqrt(max(self._variances[place] for place in self._available))
 
     @property
-    def mean_variance(self):
+    def mean_variance(self) -> float:
         """Cell variance, averaged over the published cuboids."""
         return float(np.mean([self._variances[place] for place in self._available]))
 
-    def to_frame(self):
+    def to_frame(self) -> pd.DataFrame:
         """The plan as a table, one row for each cuboid that is published or measured.
 
         Returns
@@ -217,7 +218,7 @@ class CubePlan(TupleKeys):
             )
         return pd.DataFrame(rows)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax=None) -> Any:
         """Draw the lattice of cuboids coloured by standard error; measured ones have a ring.
 
         Parameters

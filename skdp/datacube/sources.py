@@ -181,7 +181,7 @@ class SourceSearch:
     The result does not depend on epsilon or on how progress is shown.
     """
 
-    def __init__(self, lattice, strategy, weights, consistent, progress):
+    def __init__(self, lattice, strategy, weights, consistent, progress) -> None:
         self.lattice, self.strategy, self.weights = lattice, strategy, weights
         self.consistent, self.progress = consistent, progress
         listed = None if weights is None else tuple(weights.tolist())

@@ -47,26 +47,26 @@ class CubeModel:
         Published cuboids, as ``DataCube.tables_``.
     """
 
-    def __init__(self, plan, tables):
+    def __init__(self, plan, tables) -> None:
         self._plan = plan
         self._tables = tables
         self._d = len(plan.domain)
 
     @property
-    def total(self):
+    def total(self) -> float:
         """Estimated number of records; nan where the cube does not tell."""
         if () not in self._tables or self._plan._measure == "sum":
             return math.nan
         return float(self._tables[()].ravel()[0])
 
-    def view(self, axes):
+    def view(self, axes) -> np.ndarray:
         """Estimated numbers of records for every combination of the codes of some dimensions."""
         table = self._tables[self._plan._names(self._mask(dict.fromkeys(axes)))]
         if self._plan._measure == "mean":
             table = table[0]
         return np.transpose(table, np.argsort(np.argsort(axes)))
 
-    def answer(self, queries):
+    def answer(self, queries) -> np.ndarray:
         """Weighted sum of cells, one float for each query."""
         found = []
         for weights in queries:
@@ -82,11 +82,11 @@ class CubeModel:
             found.append(float(table))
         return np.array(found)
 
-    def error(self, weights, level):
+    def error(self, weights, level) -> Any:
         """Error of one answer."""
         return self.error_of_parts([weights], level)
 
-    def error_of_parts(self, parts, level):
+    def error_of_parts(self, parts, level) -> Any:
         """Error of a sum of answers, by the law of the noise."""
         plan = self._plan
         masks = [self._mask(part) for part in parts]

@@ -343,7 +343,7 @@ class Domain(Columns):
     def __init__(
         self,
         attributes: Domain
-        | Mapping[str, Numeric | Categorical | Identifier]
+        | Mapping[str, Any]
         | Iterable[tuple[str, Numeric | Categorical | Identifier]],
         *,
         structure: Iterable[Any] = (),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
@@ -118,7 +119,7 @@ class _Additive(ModelOfGroups):
             found.append(function.at(*(codes[:, places[column]] for column in columns)))
         return codes, found
 
-    def explain(self, X):
+    def explain(self, X) -> np.ndarray:
         """What each column, and each pair, adds to the score of each row; post-processing.
 
         Parameters
@@ -134,7 +135,7 @@ class _Additive(ModelOfGroups):
         """
         return np.stack(self._added(X)[1], axis=1)
 
-    def set_shape(self, column, scores):
+    def set_shape(self, column, scores) -> Self:
         """Replace the function of a column or pair; free, and the next ``fit`` forgets it.
 
         Parameters
@@ -161,7 +162,7 @@ class _Additive(ModelOfGroups):
         self._keep({**self.shape_functions_, column: replace(shape, scores=scores)})
         return self
 
-    def make_monotone(self, column, direction="increasing"):
+    def make_monotone(self, column, direction="increasing") -> Self:
         """Replace the function of an ordered column by the nearest monotone one; free.
 
         Parameters
@@ -194,7 +195,7 @@ class _Additive(ModelOfGroups):
                 self.set_shape(name, np.moveaxis(scores, 0, axis))
         return self
 
-    def plot(self, columns=None, *, level=0.95):
+    def plot(self, columns=None, *, level=0.95) -> Any:
         """Draw the functions of some columns, with bands of the privacy noise, and of pairs.
 
         Parameters
@@ -454,7 +455,7 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
@@ -478,7 +479,7 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     def _score_names(self):
         return [str(label) for label in self.classes_]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Probability of each class.
 
         Parameters
@@ -551,7 +552,7 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target

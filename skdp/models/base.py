@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -167,7 +167,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
     A subclass says which groups there are and what is learnt from the counts of distinct records.
     """
 
-    def fit(self, X, y=None, **fit_params):
+    def fit(self, X, y=None, **fit_params) -> Self:
         """Charge epsilon, then release a model.
 
         Parameters
@@ -335,7 +335,7 @@ class ModelOfClasses(ClassifierMixin, ModelOfLabels):
             shares[:, : len(self.classes_)] if len(self.classes_) > 1 else np.ones((len(scores), 1))
         )
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Most probable class of each row.
 
         Parameters
@@ -376,7 +376,7 @@ class ModelOfNumbers(RegressorMixin, ModelOfLabels):
         half, middle = self._units()
         return np.clip(scores, middle - half, middle + half)
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Expected target of each row, within the declared range.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -108,7 +108,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.domain = domain
@@ -117,7 +117,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None) -> Self:
         """Charge epsilon, then release means, covariances and their axes.
 
         Parameters
@@ -194,7 +194,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     def _n_features_out(self):
         return self.n_components_
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Coordinates of rows along the components.
 
         Parameters
@@ -220,7 +220,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             coordinates += np.multiply.outer(column, weights)
         return coordinates
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X) -> np.ndarray:
         """Rows at coordinates along the components.
 
         Parameters

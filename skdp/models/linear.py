@@ -111,7 +111,7 @@ class _LinearClassifier(_LinearEstimator, ModelOfClasses):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
@@ -132,7 +132,7 @@ class _LinearClassifier(_LinearEstimator, ModelOfClasses):
         self.classes_ = self._declared_classes()
         super()._publish(model, columns)
 
-    def decision_function(self, X):
+    def decision_function(self, X) -> np.ndarray:
         """Scores of rows: intercept plus coefficients times features.
 
         Parameters
@@ -146,7 +146,7 @@ class _LinearClassifier(_LinearEstimator, ModelOfClasses):
         """
         return self._scores(X)
 
-    def predict(self, X):
+    def predict(self, X) -> np.ndarray:
         """Most likely class of each row.
 
         Parameters
@@ -264,7 +264,7 @@ class PrivateLogisticRegression(_LinearClassifier):
 
     _loss = "logistic"
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Probability of each class.
 
         Parameters
@@ -448,7 +448,7 @@ class PrivateLinearRegression(_Regression):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
@@ -526,7 +526,7 @@ random_state
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target

@@ -103,7 +103,7 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
@@ -128,7 +128,7 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         self.calibration_ = model.calibration
         self._columns = {name: each.groups for name, each in groupings.items()}
 
-    def predict_joint_log_proba(self, X):
+    def predict_joint_log_proba(self, X) -> np.ndarray:
         """Logarithm of the probability of each row together with each class.
 
         Parameters
@@ -148,7 +148,7 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
             result[known] += self.feature_log_prob_[name].T[groups[codes[known, column]]]
         return result
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Probability of each class.
 
         Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -119,7 +120,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         aggregate="mean",
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
         self.output_range = output_range
@@ -129,7 +130,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None) -> Self:
         """Charge epsilon, then release the aggregate of the outputs of blocks.
 
         Parameters
@@ -191,7 +192,7 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
         self.std_ = _shaped(found.stds * width, low.shape)
         return self
 
-    def rehearse(self, X, y=None):
+    def rehearse(self, X, y=None) -> Any:
         """Fit the estimator once on PUBLIC rows and return its output, with errors shown.
 
         Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -151,7 +152,7 @@ class ReleasedTree:
             else:
                 yield from self._lines(child, level + 1, max_depth)
 
-    def plot(self, max_depth=3, *, ax=None, title=""):
+    def plot(self, max_depth=3, *, ax=None, title="") -> Any:
         """Draw the tree.
 
         Parameters
@@ -292,7 +293,7 @@ class _ModelOfTrees(ModelOfGroups, ModelOfClasses):
         """The trees whose shares are averaged."""
         raise NotImplementedError
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> np.ndarray:
         """Probability of each class.
 
         Parameters
@@ -433,7 +434,7 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
@@ -476,7 +477,7 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
     def _trees(self):
         return [self.tree_]
 
-    def plot(self, max_depth=3, *, ax=None):
+    def plot(self, max_depth=3, *, ax=None) -> Any:
         """Draw the tree.
 
         Parameters
@@ -628,7 +629,7 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target

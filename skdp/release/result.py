@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
+
+_Query = str | Mapping[Any, Any] | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,3 +74,38 @@ def rounded_to(number: float, error: float) -> str:
         return f"{number:,.6g}"
     decimals = 2 - math.floor(math.log10(error))
     return f"{round(number, decimals) + 0.0:,.{min(max(decimals, 0), 15)}f}"
+
+
+# --- what type checkers know of a statistic: one query has one answer, with its interval or without
+
+
+class _OfRecords(Protocol):
+    @overload
+    def __call__(
+        self, query: _Query = None, *, return_interval: Literal[True], **how: Any
+    ) -> QueryResult: ...
+    @overload
+    def __call__(
+        self, query: _Query = None, *, return_interval: Literal[False] = False, **how: Any
+    ) -> float: ...
+    @overload
+    def __call__(self, query: Any, **how: Any) -> Any: ...
+
+
+class _OfColumn(Protocol):
+    @overload
+    def __call__(
+        self, column: str, query: _Query = None, *, return_interval: Literal[True], **how: Any
+    ) -> QueryResult: ...
+    @overload
+    def __call__(self, column: Any = None, query: Any = None, **how: Any) -> Any: ...
+
+
+def of_records(method: Callable[..., Any]) -> _OfRecords:
+    """Mark a method that answers ``query``; it stays as it is."""
+    return method
+
+
+def of_a_column(method: Callable[..., Any]) -> _OfColumn:
+    """Mark a method that answers ``column, query``; it stays as it is."""
+    return method

@@ -35,6 +35,7 @@ from .models.network_model import NetworkModel
 from .models.views_model import ViewsModel
 from .page import Page
 from .pictures import plot_correlation_parts, plot_parts
+from .result import QueryResult, of_a_column, of_records
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
 from .statistics.estimates import Confidence, answer_queries, listed, means_of, sums_and_counts
@@ -213,6 +214,7 @@ class Synopsis:
         )
         return f"<table><caption>Synopsis</caption><tbody>{rows}</tbody></table>"
 
+    @of_records
     def count(
         self,
         query: Any = None,
@@ -275,6 +277,7 @@ class Synopsis:
         results = count_results(self.model, self.domain, queries, confidence)
         return results[0] if single else results
 
+    @of_a_column
     def sum(
         self,
         column: str,
@@ -321,6 +324,7 @@ class Synopsis:
         results = sum_results(self.model, self.domain, column, queries, confidence)
         return results[0] if single else results
 
+    @of_a_column
     def mean(
         self,
         column: str,
@@ -380,6 +384,7 @@ class Synopsis:
         shown = self.domain[column].shown(means)
         return shown.tolist()[0] if single else shown
 
+    @of_a_column
     def std(
         self,
         column: str,
@@ -564,6 +569,7 @@ class Synopsis:
         found = quantiles(self.model, self.domain, column, query, shares, confidence)
         return found[0] if single else found
 
+    @of_a_column
     def max(self, column: str, query: Any = None, *, level: float = 0.95, names: Any = None) -> Any:
         """Estimate the largest value of a column: the largest that shows above the noise.
 
@@ -586,6 +592,7 @@ class Synopsis:
         """
         return self._extreme(column, query, level, names, largest=True)
 
+    @of_a_column
     def min(self, column: str, query: Any = None, *, level: float = 0.95, names: Any = None) -> Any:
         """Estimate the smallest value of a column, as `max`."""
         return self._extreme(column, query, level, names, largest=False)

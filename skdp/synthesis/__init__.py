@@ -12,21 +12,22 @@ divides epsilon and wraps what was measured into a `Synopsis`.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-# Where each synthesizer is. Who asks for one does not load the kernels of all.
-_HOMES = {
-    "GridSynthesizer": "boxes",
-    "HDPViewSynthesizer": "boxes",
-    "KDTreeSynthesizer": "boxes",
-    "MarginalSynthesizer": "marginals",
-    "PrivBayesSynthesizer": "privbayes",
-    "PrivTreeSynthesizer": "boxes",
-}
-__all__ = list(_HOMES)
+if TYPE_CHECKING:
+    from .boxes import GridSynthesizer, HDPViewSynthesizer, KDTreeSynthesizer, PrivTreeSynthesizer
+    from .marginals import MarginalSynthesizer
+    from .privbayes import PrivBayesSynthesizer
+
+__all__ = [
+    "GridSynthesizer", "HDPViewSynthesizer", "KDTreeSynthesizer", "MarginalSynthesizer",
+    "PrivBayesSynthesizer", "PrivTreeSynthesizer",
+]  # fmt: skip
+# Who asks for one does not load the kernels of all.
+_HOMES = {"MarginalSynthesizer": "marginals", "PrivBayesSynthesizer": "privbayes"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    return getattr(import_module(f".{_HOMES.get(name, 'boxes')}", __name__), name)

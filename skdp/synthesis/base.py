@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -32,10 +33,11 @@ _ROWS_AT_ONCE = 256
 class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
     """A release with a queryable synopsis; subclasses define how it is measured."""
 
+    synopsis_: Synopsis
     # Whether records that public rules forbid have no count and are never drawn.
     _honours_zeros = False
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None) -> Self:
         """Charge epsilon, then release a synopsis of the rows.
 
         Parameters
@@ -116,29 +118,13 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         self._warn_of_skipped(skipped, synopsis.total, synopsis.total_std)
         return self
 
-    def count(self, query=None, **how):
-        """Expected number of records that satisfy a query; see :meth:`skdp.Synopsis.count`."""
-        check_is_fitted(self)
-        return self.synopsis_.count(query, **how)
-
-    def sum(self, column, query=None, **how):
-        """Sum of a numeric column over a query; see :meth:`skdp.Synopsis.sum`."""
-        check_is_fitted(self)
-        return self.synopsis_.sum(column, query, **how)
-
-    def mean(self, column, query=None, **how):
-        """Mean of a numeric column over a query; see :meth:`skdp.Synopsis.mean`."""
-        check_is_fitted(self)
-        return self.synopsis_.mean(column, query, **how)
-
     def _asked(self):
         check_is_fitted(self)
         return self.synopsis_
 
-    def page(self, path=None, **how):
+    def page(self, path=None, **how) -> Any:
         """Write or show a page that answers questions; see :meth:`skdp.Synopsis.page`."""
-        check_is_fitted(self)
-        return self.synopsis_.page(path, **how)
+        return self._asked().page(path, **how)
 
     def sample(
         self,
@@ -150,7 +136,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         method="rounded",
         names=None,
         like=None,
-    ):
+    ) -> Any:
         """Draw synthetic rows from the synopsis; all of a kind, or to complete given columns.
 
         Parameters
@@ -208,7 +194,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         fresh = {name: drawn[name] for name in drawn.columns if name not in as_frame(given).named}
         return complete_table(given, fresh, self._drawn_names(), like=self._layout)
 
-    def impute(self, X, *, columns=None, random_state=None):
+    def impute(self, X, *, columns=None, random_state=None) -> Any:
         """Fill missing values with draws from the synopsis, given the values that are there.
 
         Parameters
@@ -232,7 +218,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         )
         return fill_table(X, drawn, gaps, self.domain_)
 
-    def score_samples(self, X, y=None):
+    def score_samples(self, X, y=None) -> np.ndarray:
         """Logarithm of the probability of each row in the release, in nats.
 
         Of a number it is the probability of its bin. A result for private records is not private.
@@ -270,7 +256,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         logs = np.fromiter(map(math.log, shares), np.float64, len(shares))
         return np.maximum(logs, -math.log(total + 1.0) - math.log(domain.size))
 
-    def score(self, X, y=None):
+    def score(self, X, y=None) -> float:
         """Mean log-likelihood of rows, as of scikit-learn's density estimators: NOT private.
 
         To compare parameters by a private score give `PrivateGridSearchCV` the metric
@@ -300,7 +286,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         )
         return float(np.mean(self.score_samples(X, y)))
 
-    def make_training_set(self, n_samples=None, random_state=None):
+    def make_training_set(self, n_samples=None, random_state=None) -> tuple[Any, ...]:
         """Draw synthetic rows for training.
 
         Parameters
@@ -332,12 +318,12 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         names = [n for n in self._given_names(identifiers=identifiers) if n != self.target]
         return self._build_table({name: columns[name] for name in names}), y
 
-    def prepare(self, X):
+    def prepare(self, X) -> Any:
         """Columns of test rows that the training set has; values do not change."""
         check_is_fitted(self)
         return take_features(X, self.domain_, self._trained_on(), self.target)
 
-    def fit_resample(self, X, y=None):
+    def fit_resample(self, X, y=None) -> Any:
         """Fit, and return synthetic rows instead of the records.
 
         With it every synthesizer is a sampler for an imbalanced-learn ``Pipeline``: the steps
@@ -372,7 +358,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         X_resampled, drawn = self.fit(X, y)._labelled_rows(None, None, identifiers=True)
         return X_resampled, labels_like(drawn, _label_array(drawn), y, self.domain_, self.target)
 
-    def plot(self, columns=None, *, ax=None, blocks=False, norm=None, records=None):
+    def plot(self, columns=None, *, ax=None, blocks=False, norm=None, records=None) -> Any:
         """Draw the released counts over one or two columns. With ``records`` it is NOT private.
 
         Parameters
@@ -413,7 +399,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
 
     def quality_report(
         self, X, y=None, *, target="own", epsilon=None, level=0.95, random_state=None
-    ):
+    ) -> Any:
         """Compare synthetic rows with the records. Without ``epsilon`` it is NOT private.
 
         An exact report is for the data owner only; it is neither stored on the estimator nor
@@ -525,7 +511,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         """Act as if fitted to public rows of the domain, so that a model can be tried out."""
         self._layout = layout
         self.domain_ = domain
-        self.synopsis_ = _PublicRows(domain, self.target)
+        self.synopsis_ = cast(Synopsis, _PublicRows(domain, self.target))
         return self
 
     def _sample_columns(self, n_samples, random_state, where=None, method="rounded"):
@@ -554,13 +540,13 @@ class _PublicRows:
 
     total = 0.0
 
-    def __init__(self, domain, target):
+    def __init__(self, domain, target) -> None:
         self._shape = domain.shape
         self._structure = domain.structure
         self._label = None if target is None else domain.index(target)
         self._n_labels = 0 if target is None else domain[target].n_values
 
-    def sample_codes(self, n_samples, rng, method=None):
+    def sample_codes(self, n_samples, rng, method=None) -> np.ndarray:
         """Codes that are equally frequent, and labels that follow from the other columns."""
         positions = np.arange(n_samples)
         codes = np.stack([rng.permutation(positions % size) for size in self._shape], axis=1)

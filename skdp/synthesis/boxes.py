@@ -130,7 +130,7 @@ class HDPViewSynthesizer(Synthesizer):
         on_loss="warn",
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
@@ -258,7 +258,7 @@ class PrivTreeSynthesizer(Synthesizer):
         on_loss="warn",
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
@@ -415,7 +415,7 @@ class KDTreeSynthesizer(Synthesizer):
         on_loss="warn",
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
@@ -573,7 +573,7 @@ class GridSynthesizer(Synthesizer):
         on_loss="warn",
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target

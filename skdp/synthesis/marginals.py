@@ -513,7 +513,7 @@ class MarginalSynthesizer(Synthesizer):
         ledger=None,
         random_state=None,
         verbose=0,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target

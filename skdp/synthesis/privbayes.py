@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import used_attributes
@@ -138,7 +140,7 @@ class PrivBayesSynthesizer(Synthesizer):
         on_loss="warn",
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
@@ -155,7 +157,7 @@ class PrivBayesSynthesizer(Synthesizer):
         self.ledger = ledger
         self.random_state = random_state
 
-    def plot_network(self, *, ax=None):
+    def plot_network(self, *, ax=None) -> Any:
         """Draw the network: an arrow from every parent to its column.
 
         Parameters
@@ -176,7 +178,8 @@ class PrivBayesSynthesizer(Synthesizer):
 
         check_is_fitted(self)
         title = loss_title("", self.privacy_loss_)
-        return plot_network(self.synopsis_.model.pairs, self.domain_.names, title=title, ax=ax)
+        model: Any = self.synopsis_.model
+        return plot_network(model.pairs, self.domain_.names, title=title, ax=ax)
 
     def _together(self, domain):
         return ()
