@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from ..._random import NoiseSource
-from ..._types import FloatArray, IntArray
+from ..._types import IntArray
 from ...mechanisms import noisy_max
 from ...rows import Counts
 from .attributes import Attribute, equal_mass_bins
@@ -129,8 +129,11 @@ class Candidates:
         if not epsilon:
             return sets[:n_views]
         self._count(sets)
+        orders = {len(axes) for axes in sets}
+        binned = {order: population.grouped(self._binning(order)) for order in orders}
         scores = np.array(
-            [self._score(axes, population, total, view_epsilon) for axes in sets], dtype=np.int64
+            [self._score(axes, binned[len(axes)], total, view_epsilon) for axes in sets],
+            dtype=np.int64,
         )
         return _one_by_one(sets, scores, n_views, epsilon / n_views, source, tree)
 
@@ -185,8 +188,7 @@ class Candidates:
         self, axes: Axes, population: Population, total: float, view_epsilon: Fraction
     ) -> int:
         """Distance from the model in records, less what chance and the noise of the view add."""
-        bins = self._binning(len(axes))
-        expected = total * _binned(population.margin(axes), [bins[axis] for axis in axes])
+        expected = total * population.margin(axes)
         rounded = np.rint(expected).astype(np.int64)
         weight = self._weight(axes)
         distance = int(np.abs(self._counts[axes] - rounded).sum())
@@ -216,6 +218,9 @@ def _one_by_one(
     """Sets of the highest noisy scores, each for epsilon; none shares a pair if others do not."""
     left = np.ones(len(scores), dtype=bool)
     apart = left.copy()
+    holds = np.zeros((len(sets), 1 + max(map(max, sets))), dtype=bool)
+    for place, axes in enumerate(sets):
+        holds[place, list(axes)] = True
     joined: dict[int, int] = {axis: axis for axes in sets for axis in axes}
     chosen: list[Axes] = []
     for _ in range(n_views):
@@ -227,7 +232,7 @@ def _one_by_one(
         axes = sets[int(among[best])]
         chosen.append(axes)
         left[among[best]] = False
-        apart &= [len({*each} & {*axes}) < 2 for each in sets]
+        apart &= holds[:, list(axes)].sum(axis=1) < 2
         if tree:
             old, new = joined[axes[1]], joined[axes[0]]
             joined = {axis: new if part == old else part for axis, part in joined.items()}
@@ -251,12 +256,3 @@ def _grown(used: Sequence[int], pairs: set[Axes], order: int) -> Iterator[Axes]:
             if other not in axes
         }
     yield from sorted(found)
-
-
-def _binned(margin: FloatArray, bins: Sequence[IntArray]) -> FloatArray:
-    """A table over groups as one over bins of groups."""
-    for place, bin_of in enumerate(bins):
-        inside = np.zeros((int(bin_of.max()) + 1, len(bin_of)))
-        inside[bin_of, np.arange(len(bin_of))] = 1.0
-        margin = np.moveaxis(np.tensordot(inside, margin, axes=(1, place)), 0, place)
-    return margin
