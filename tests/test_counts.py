@@ -85,6 +85,15 @@ def test_many_wide_columns_never_overflow():
     assert listed(table) == oracle(rows)
 
 
+def test_columns_after_those_that_tell_all_rows_apart():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.permutation(40) for _ in range(9)])
+    counts = rng.integers(1, 9, 40)
+    table = CountTable.from_codes(rows, (2**30,) * 9, counts)
+    order = np.lexsort(rows.T[::-1])
+    assert (table.codes == rows[order]).all() and (table.counts == counts[order]).all()
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint16])
 def test_any_integer_array(order, dtype):

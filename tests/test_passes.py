@@ -91,7 +91,6 @@ def test_many_sets_are_counted_as_each_by_hand(case, cells, rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passes, "PASS_CELLS", cells)
         patch.setattr("skdp._arrays.BATCH_ROWS", rows)
-        patch.setattr("skdp.rows.counts._CELLS_AT_ONCE", cells)
         found = list(table.regrouped_many(sets))
     assert len(found) == len(sets)
     for counts, (axes, groups) in zip(found, sets, strict=True):

@@ -35,7 +35,7 @@ from .models.network_model import NetworkModel
 from .models.views_model import ViewsModel
 from .page import Page
 from .pictures import plot_correlation_parts, plot_parts
-from .result import QueryResult, of_a_column, of_records
+from .result import of_a_column, of_records
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
 from .statistics.estimates import Confidence, answer_queries, listed, means_of, sums_and_counts

@@ -35,9 +35,6 @@ _DENSE_CELLS = 2**16
 # over a block take time too.
 _BLOCK_CELLS = (2**10, 2**16)
 
-# Cells of all blocks that are counted at once: 32 megabytes.
-_CELLS_AT_ONCE = 2**22
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CountTable:
@@ -239,7 +236,7 @@ class CountTable:
         most = min(max(2 * self.n_rows, low), high)
         for some in split(marginals_of(self.shape, sets)):
             found: dict[int, IntArray] = {}
-            for blocks in split(plan_blocks(some, most), _CELLS_AT_ONCE):
+            for blocks in split(plan_blocks(some, most)):
                 tallies = Tallies(some, blocks)
                 self._fill(tallies)
                 found.update(tallies.tables())
@@ -315,12 +312,16 @@ def _group(
     key = np.zeros(n, dtype=np.int64)
     cells = 1
     members: list[int] = []
+    left = dict(enumerate(columns))
     for axis, size in enumerate(sizes):
         if cells * size > KEY_LIMIT:
             present, key = np.unique(key, return_inverse=True)
             stages.append((members, present))
             cells, members = max(1, len(present)), []
-        key = key * size + columns[axis]
+            if cells == n:
+                # No two rows are equal: the other columns only follow in this order.
+                break
+        key = key * size + left.pop(axis)
         cells *= size
         members.append(axis)
 
@@ -329,4 +330,8 @@ def _group(
     rest = unpack(distinct, members, sizes, codes)
     for axes, present in reversed(stages):
         rest = unpack(present[rest], axes, sizes, codes)
+    if left:
+        order = np.argsort(key)
+        for axis, column in left.items():
+            codes[:, axis] = column[order]
     return codes, counts.astype(np.int64, copy=False)

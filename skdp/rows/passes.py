@@ -146,7 +146,7 @@ class Marginal:
 
     columns: tuple[Column, ...]
 
-    @property
+    @functools.cached_property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the columns."""
         return tuple(column.size for column in self.columns)
@@ -486,9 +486,10 @@ def _joined(keys: Sequence[_Key], n_rows: int = 0) -> NDArray[np.integer]:
     if not keys:
         return np.zeros(n_rows, dtype=np.int64)
     cells = math.prod(number for _, number in keys)
-    joined: NDArray[Any] = keys[0][0].astype(np.int32 if cells < 2**31 else np.int64)
+    kind = np.int32 if cells < 2**31 else np.int64
+    joined: NDArray[Any] = keys[0][0].astype(kind, copy=False)
     for key, number in keys[1:]:
-        joined *= number
+        joined = joined * kind(number)
         joined += key
     return joined
 

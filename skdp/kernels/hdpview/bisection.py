@@ -120,7 +120,7 @@ def _sums_above(
 # within an attribute its cuts from left to right.
 
 # Number of scores held at once: arrays of this length stay in the cache.
-_CUTS_AT_ONCE = 2**18
+_CUTS_AT_ONCE = 2**16
 
 
 def _slots(blocks: Blocks, axis: int, column: CodeArray) -> tuple[IntArray, IntArray]:
@@ -131,30 +131,27 @@ def _slots(blocks: Blocks, axis: int, column: CodeArray) -> tuple[IntArray, IntA
 
 def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -> IntArray:
     """How many records a uniform block would put on the wrong side of each cut, rounded down."""
-    sides = blocks.sides
-    first = exclusive_cumsum((sides - 1).ravel()).reshape(sides.shape)
-    scores = np.zeros(int((sides - 1).sum()), dtype=np.int64)
+    sides, cuts = blocks.sides, blocks.sides - 1
+    ends = np.cumsum(cuts).reshape(sides.shape)
+    # With `left` of the n codes on the left, the score is |n S_left - S left| / n. The numerator
+    # rises by n records - S with each code, and ends at 0: what the last code adds, which has no
+    # cut, stands where the next attribute begins, and one running sum serves all. Quotients of
+    # floats below 2**52 round down as those of integers do.
+    small = GRID * int(blocks.total.max(initial=0)) * int(sides.max(initial=1)) < 2**52
+    rise = np.zeros(int(cuts.sum()) + 1, dtype=float if small else object)
+    total = GRID * blocks.total.astype(rise.dtype)
+    weight = GRID * sides.astype(rise.dtype)
     x = counts[blocks.row]
     for axis, column in enumerate(columns):
-        # The cut before a slot has the slots of its block up to there on its left. Numbers of a
-        # block are repeated: looking them up costs more for many codes.
-        side = sides[:, axis]
-        begin, slot = _slots(blocks, axis, column)
-        sums = running_sums(integer_sums(slot, int(begin[-1]), x))
-        left = np.arange(begin[-1]) - np.repeat(begin[:-1], side)
-        # S n_left / n = S left / side, in whole records and a remainder of part / side. Products of
-        # records and codes could overflow and are not formed; those of two codes fit.
-        quotient, remainder = np.divmod(blocks.total, side)
-        in_left = sums[:-1] - np.repeat(sums[begin[:-1]], side) - np.repeat(quotient, side) * left
-        part, n_codes = np.repeat(GRID * remainder, side) * left, np.repeat(side, side)
-        steps = part // n_codes
-        uneven = part > steps * n_codes
-        steps = GRID * in_left - steps
-        score = np.where(steps > 0, steps - uneven, -steps)
-        # The first slot of a block is no cut.
-        cut = left > 0
-        scores[(np.repeat(first[:, axis], side) + left - 1)[cut]] = score[cut]
-    return scores
+        slot = (ends - cuts - blocks.lower)[:, axis][blocks.block] + column[blocks.row]
+        np.add.at(rise, slot, weight[:, axis][blocks.block] * x)
+        np.subtract.at(rise, ends[:, axis], total)
+    rise[:-1] -= np.repeat(total, cuts.sum(axis=1))
+    score = rise[:-1]
+    np.abs(np.cumsum(score, out=score), out=score)
+    width = np.repeat(sides.ravel().astype(rise.dtype), cuts.ravel())
+    score = np.divide(score, width, out=score) if small else score // width
+    return score.astype(np.int64)
 
 
 def _imbalance_range(sides: IntArray) -> IntArray:
@@ -282,7 +279,7 @@ def choose_cuts(
     for value in np.unique(score_range[n_cuts > 1]):
         members = (score_range == value) & (n_cuts > 1)
         begin = exclusive_cumsum(n_cuts[members])
-        candidates = scores[np.repeat(members, n_cuts)]
+        candidates = scores if members.all() else scores[np.repeat(members, n_cuts)]
         winners = noisy_max(candidates, epsilon, int(value), starts=begin, random_state=noise)
         chosen[members] = winners - begin
     return chosen

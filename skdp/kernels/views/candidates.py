@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from ..._random import NoiseSource
-from ..._types import FloatArray, IntArray
+from ..._types import IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 from ...rows import Counts
 from .attributes import Attribute, equal_mass_bins
@@ -131,8 +131,11 @@ class Candidates:
         if not epsilon:
             return sets[:n_views]
         self._count(sets)
+        orders = {len(axes) for axes in sets}
+        binned = {order: population.grouped(self._binning(order)) for order in orders}
         scores = np.array(
-            [self._score(axes, population, total, view_epsilon) for axes in sets], dtype=np.int64
+            [self._score(axes, binned[len(axes)], total, view_epsilon) for axes in sets],
+            dtype=np.int64,
         )
         return _one_by_one(sets, scores, n_views, epsilon / n_views, source, tree)
 
@@ -158,7 +161,8 @@ class Candidates:
             if len(axes) == 2 and not any({*axes} <= {*each} for each in taken)
         ]
         self._count(pairs)
-        found = [self._distance(axes, population, total, _COARSE) for axes in pairs]
+        binned = population.grouped(self._binning(2))
+        found = [self._distance(axes, binned, total, _COARSE) for axes in pairs]
         exact, most = np.array(sum(distance for distance, _ in found)), max(len(pairs), 1)
         noisy = float(discrete_laplace(exact, epsilon, most, random_state=source))
         if not pairs:
@@ -230,20 +234,18 @@ class Candidates:
     def _distance(
         self, axes: Axes, population: Population, total: float, most: int = 0
     ) -> tuple[int, float]:
-        """Distance of exact bins from those of the model, in records, and what chance adds.
+        """Distance of exact bins from those of binned rows, in records, and what chance adds.
 
         With ``most``, of neighbouring bins together, so many of each attribute.
         """
-        expected = total * population.margin(axes)
-        bins = self._binning(len(axes))
-        expected = _binned(expected, [bins[axis] for axis in axes])
-        counts = self._counts[axes].astype(np.float64)
-        if most:
-            wider = [np.arange(n) * min(n, most) // n for n in counts.shape]
-            expected, counts = _binned(expected, wider), _binned(counts, wider)
+        expected, counts = total * population.margin(axes), self._counts[axes]
+        for place, n in enumerate(counts.shape if most else ()):
+            firsts = -(-np.arange(min(n, most)) * n // min(n, most))
+            expected = np.add.reduceat(expected, firsts, axis=place)
+            counts = np.add.reduceat(counts, firsts, axis=place)
         rounded = np.rint(expected).astype(np.int64)
         by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.worth)).sum()
-        return int(np.abs(np.rint(counts) - rounded).sum()), float(by_chance)
+        return int(np.abs(counts - rounded).sum()), float(by_chance)
 
     def _weight(self, axes: Axes) -> int:
         if isinstance(self._workload, Mapping):
@@ -263,6 +265,9 @@ def _one_by_one(
     """Sets of the highest noisy scores, each for epsilon; none shares a pair if others do not."""
     left = np.ones(len(scores), dtype=bool)
     apart = left.copy()
+    holds = np.zeros((len(sets), 1 + max(map(max, sets))), dtype=bool)
+    for place, axes in enumerate(sets):
+        holds[place, list(axes)] = True
     joined: dict[int, int] = {axis: axis for axes in sets for axis in axes}
     chosen: list[Axes] = []
     for _ in range(n_views):
@@ -274,7 +279,7 @@ def _one_by_one(
         axes = sets[int(among[best])]
         chosen.append(axes)
         left[among[best]] = False
-        apart &= [len({*each} & {*axes}) < 2 for each in sets]
+        apart &= holds[:, list(axes)].sum(axis=1) < 2
         if tree:
             old, new = joined[axes[1]], joined[axes[0]]
             joined = {axis: new if part == old else part for axis, part in joined.items()}
@@ -298,12 +303,3 @@ def _grown(used: Sequence[int], pairs: set[Axes], order: int) -> Iterator[Axes]:
             if other not in axes
         }
     yield from sorted(found)
-
-
-def _binned(margin: FloatArray, bins: Sequence[IntArray]) -> FloatArray:
-    """A table over groups as one over bins of groups."""
-    for place, bin_of in enumerate(bins):
-        inside = np.zeros((int(bin_of.max()) + 1, len(bin_of)))
-        inside[bin_of, np.arange(len(bin_of))] = 1.0
-        margin = np.moveaxis(np.tensordot(inside, margin, axes=(1, place)), 0, place)
-    return margin

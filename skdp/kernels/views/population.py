@@ -37,7 +37,7 @@ _NEVER = -80.0
 # Keeps ratios of shares finite.
 _TINY = 1e-9
 # Numbers held at once while a column is drawn.
-_CHUNK = 1 << 20
+_CHUNK = 1 << 17
 # Records that rows without a prior count for beside those of one.
 _OTHERS = 200.0
 
@@ -170,6 +170,14 @@ class Population:
         found = np.bincount(cells, weights=self.weights, minlength=math.prod(sizes))
         return found.astype(np.float64, copy=False).reshape(sizes)
 
+    def grouped(self, groups: Sequence[IntArray]) -> Population:
+        """The rows with groups in place of the codes of each column."""
+        found = copy.copy(self)
+        found.sizes = [int(each.max()) + 1 for each in groups]
+        pairs = zip(groups, self.columns, strict=True)
+        found.columns = [each.astype(np.int32)[own] for each, own in pairs]
+        return found
+
     def smooth_margin(self, axes: Sequence[int]) -> FloatArray:
         """The margin without the noise of drawn rows, as far as it is not told from independence.
 
@@ -258,11 +266,12 @@ class Population:
         blanket = sorted({other for each in own for other in each.axes if other != axis})
         patterns = math.prod(self.sizes[other] for other in blanket)
         u = self._generator.random(self.n_rows)
+        lines = [_lines(axis, each) for each in own]
         if patterns * 4 <= self.n_rows:
             sizes = [self.sizes[other] for other in blanket]
             grid = np.indices(sizes).reshape(len(blanket), patterns)
             columns = dict(zip(blanket, grid, strict=True))
-            table = _shares(self._logs(axis, own, columns, patterns))
+            table = _shares(self._logs(axis, lines, columns, patterns))
             rows = self._cells(blanket) if blanket else np.zeros(self.n_rows, dtype=np.int64)
             self.columns[axis] = inverse_rows(table, rows, u).astype(np.int32)
             return
@@ -272,33 +281,28 @@ class Population:
             part = slice(first, first + step)
             held = {other: self.columns[other][part] for other in blanket}
             n = len(u[part])
-            drawn[part] = _drawn(self._logs(axis, own, held, n), u[part])
+            drawn[part] = _drawn(self._logs(axis, lines, held, n), u[part])
         self.columns[axis] = drawn
 
     def _logs(
         self,
         axis: int,
-        own: Sequence[Factor],
+        lines: Sequence[tuple[Factor, Logs]],
         columns: Mapping[int, NDArray[np.integer]],
         n: int,
     ) -> Logs:
         """Sum of the logarithms of factors for each code of an attribute, (n, size)."""
         total = np.zeros((n, self.sizes[axis]), dtype=np.float32)
-        for axes, log, groups in own:
-            place = axes.index(axis)
-            lines = np.moveaxis(log, place, -1).reshape(-1, log.shape[place])
-            if groups is not None:
-                lines = lines[:, groups[place]]
-            lines = np.ascontiguousarray(lines, dtype=np.float32)
+        for (axes, log, groups), own in lines:
             if len(axes) == 1:
-                total += lines
+                total += own
                 continue
             cell = np.zeros(n, dtype=np.int64)
-            for other, size in enumerate(log.shape):
-                if other != place:
-                    codes = columns[axes[other]]
-                    cell = cell * size + (codes if groups is None else groups[other][codes])
-            total += np.take(lines, cell, axis=0)
+            for place, (other, size) in enumerate(zip(axes, log.shape, strict=True)):
+                if other != axis:
+                    codes = columns[other]
+                    cell = cell * size + (codes if groups is None else groups[place][codes])
+            total += np.take(own, cell, axis=0)
         return total
 
     def possible(self, axes: Sequence[int]) -> BoolArray:
@@ -317,6 +321,15 @@ class Population:
             cell *= self.sizes[axis] if groups is None else int(groups[place].max()) + 1
             cell += column if groups is None else groups[place][column]
         return cell
+
+
+def _lines(axis: int, factor: Factor) -> tuple[Factor, Logs]:
+    """A factor, and its lines along an attribute: one for each combination of the others."""
+    place = factor.axes.index(axis)
+    lines = np.moveaxis(factor.log, place, -1).reshape(-1, factor.log.shape[place])
+    if factor.groups is not None:
+        lines = lines[:, factor.groups[place]]
+    return factor, np.ascontiguousarray(lines, dtype=np.float32)
 
 
 def _absorbed(factors: Sequence[Factor]) -> list[Factor]:
