@@ -70,14 +70,14 @@ class Options:
 
 # --- the grids
 
-# Largest number of grids of one set of predictors, which share a table of counts, and of
-# predictors in a set.
-_GRIDS_PER_SET = 128
+# Largest number of predictors in a set.
 _LARGEST_SET = 8
+# Grids of one set, which share a table of counts: at least and at most. One for each of so many
+# records lies between, because reading these costs what scoring a grid does.
+_GRIDS_PER_SET, _READ_AS_FAST = (32, 128), 8_000
 # If a set has at most this many combinations of options, all are listed; options are dropped at
 # random while there are more.
 _ENUMERABLE = 4096
-_LARGEST_POOL_FACTOR = 8
 # Largest number of noisy counts in a release, over all cells and labels; of the dissertation's only
 # memory sets it.
 _MOST_COUNTS = 2**17
@@ -172,7 +172,12 @@ def _by_predictors(grids: list[tuple[int, ...]]) -> list[NDArray[np.int16]]:
 
 
 def candidate_grids(
-    options: Sequence[Options], limit: int, max_grids: int, *, random_state: Any = None
+    options: Sequence[Options],
+    limit: int,
+    max_grids: int,
+    *,
+    n_records: float = 0.0,
+    random_state: Any = None,
 ) -> list[NDArray[np.int16]]:
     """A pool of distinct candidates that does not depend on the order of columns.
 
@@ -187,6 +192,8 @@ def candidate_grids(
     limit : int
         Largest number of cells.
     max_grids : int
+    n_records : float, default=0.0
+        Noisy number of records, which decides how many grids belong to a family.
     random_state : None, int or NoiseSource
 
     Returns
@@ -199,7 +206,7 @@ def candidate_grids(
     n_axes = len(sizes)
     usable = [np.flatnonzero(each <= limit)[1:] for each in sizes]
     axes = [axis for axis in range(n_axes) if len(usable[axis])]
-    builder = _Builder(np.zeros(n_axes, dtype=np.int16), max_grids)
+    builder = _Builder(np.zeros(n_axes, dtype=np.int16), max_grids, n_records)
     for axis in _shuffled(axes, source):
         builder.add((axis,), usable[axis][:, None])
 
@@ -226,8 +233,9 @@ def candidate_grids(
 class _Builder:
     """Collects distinct grids that differ from one in some predictors, that one first."""
 
-    def __init__(self, start: NDArray[np.int16], max_grids: int) -> None:
+    def __init__(self, start: NDArray[np.int16], max_grids: int, n_records: float) -> None:
         self.start = start
+        self.each = int(np.clip(n_records / _READ_AS_FAST, *_GRIDS_PER_SET))
         self.families = [start[None]]
         self.seen = {start.tobytes()}
         self.room = max_grids - 1
@@ -301,7 +309,7 @@ def _add_random_sets(
     or have the option of the first grid.
     """
     sizes = [each.sizes for each in options]
-    n_draws = 2 * math.ceil(most / _GRIDS_PER_SET) + 8
+    n_draws = 2 * math.ceil(most / builder.each) + 8
     keys = source.words((n_draws, len(axes)))
     for drawn in np.argsort(keys, axis=1, kind="stable")[:, :order]:
         if most <= 0:
@@ -328,8 +336,8 @@ def _add_random_sets(
             below[longest] = below[longest][source.words(len(below[longest])) >> np.uint64(63) == 1]
         combos = _combinations(below)
         combos = combos[_cells(sizes, members, combos) <= room]
-        if len(combos) > _GRIDS_PER_SET:
-            chosen = np.argsort(source.words(len(combos)), kind="stable")[:_GRIDS_PER_SET]
+        if len(combos) > builder.each:
+            chosen = np.argsort(source.words(len(combos)), kind="stable")[: builder.each]
             combos = combos[chosen]
         most -= builder.add(members, combos[:most])
 
@@ -363,6 +371,7 @@ def neighbouring_grids(
     limit: int,
     max_grids: int,
     *,
+    n_records: float = 0.0,
     random_state: Any = None,
 ) -> list[NDArray[np.int16]]:
     """Distinct grids that differ from ``start`` in at most three predictors, itself included.
@@ -372,7 +381,7 @@ def neighbouring_grids(
     Parameters
     ----------
     start : ndarray of shape (n_predictors,)
-    options, limit, max_grids, random_state
+    options, limit, max_grids, n_records, random_state
         As for :func:`candidate_grids`.
 
     Returns
@@ -388,7 +397,7 @@ def neighbouring_grids(
         for size, option in zip(sizes, start, strict=True)
     ]
     axes = [axis for axis, each in enumerate(usable) if len(each) > 1]
-    builder = _Builder(start, max_grids)
+    builder = _Builder(start, max_grids, n_records)
     alone = [((axis,), usable[axis][:, None]) for axis in axes]
     for axis, combos in _thinned(_shuffled(alone, source), builder.room, source):
         builder.add(axis, combos)

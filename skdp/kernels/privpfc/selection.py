@@ -121,14 +121,16 @@ def select_grid(
     penalty = 2 * _PENALTY if merged else _PENALTY if further else 0.0
     quality = Quality.for_counts(parts["counts"], penalty)
     budget = parts["grid"] / (1 + further)
-    families = candidate_grids(first, limit, max_grids, random_state=source)
+    families = candidate_grids(first, limit, max_grids, n_records=n_records, random_state=source)
     for left in range(further, -1, -1):
         scores = grid_scores(table, options, families, quality)
         best = noisy_max(scores, budget, quality.score_range, random_state=source)
         grid = np.concatenate(families)[best]
         if left:
             most = max(1, max_grids // _NEAR)
-            families = neighbouring_grids(grid, options, limit, most, random_state=source)
+            families = neighbouring_grids(
+                grid, options, limit, most, n_records=n_records, random_state=source
+            )
     return grid
 
 
