@@ -288,11 +288,11 @@ def scoring() -> dict[str, float]:
         attributes = [problem.domain[name] for name in problem.predictors]
         most = max_useful_groups(limit, "auto")
         options = [options_of(attribute, most) for attribute in attributes]
-        grids = candidate_grids(options, limit, 10_000)
+        families = candidate_grids(options, limit, 10_000)
         quality = Quality.for_counts(counts)
         begin = time.process_time()
-        grid_scores(table, options, grids, quality)
-        result[str(epsilon)] = 1000 * (time.process_time() - begin) / len(grids)
+        scores = grid_scores(table, options, families, quality)
+        result[str(epsilon)] = 1000 * (time.process_time() - begin) / len(scores)
     return result
 
 
@@ -305,9 +305,10 @@ def pool_of_46() -> dict[str, Any]:
     ]
     options = [options_of(attribute, 64) for attribute in attributes]
     begin = time.process_time()
-    grids = candidate_grids(options, cell_limit(36_000, Fraction(3, 10), selection="auto"), 10_000)
+    limit = cell_limit(36_000, Fraction(3, 10), selection="auto")
+    families = candidate_grids(options, limit, 10_000)
     seconds = time.process_time() - begin
-    used = [tuple(np.flatnonzero(grid).tolist()) for grid in grids]
+    used = [tuple(np.flatnonzero(grid).tolist()) for grid in np.concatenate(families)]
     seen = set(used)
     return {
         "columns": len({members[0] for members in seen if len(members) == 1}),

@@ -233,8 +233,8 @@ def test_one_record_moves_all_grids_within_the_range(data, n_classes, epsilon):
         Quality.for_counts(epsilon, penalty=0.7),
         Quality.of_the_paper(epsilon),
     ):
-        before = grid_scores(table_of(rows, n_classes), OPTIONS, ALL_GRIDS, quality)
-        after = grid_scores(table_of([*rows, added], n_classes), OPTIONS, ALL_GRIDS, quality)
+        before = grid_scores(table_of(rows, n_classes), OPTIONS, [ALL_GRIDS], quality)
+        after = grid_scores(table_of([*rows, added], n_classes), OPTIONS, [ALL_GRIDS], quality)
         change = after - before
         assert change.max() - change.min() <= quality.score_range
 
@@ -260,7 +260,7 @@ def brute_force(rows, grid, n_classes, quality):
 def test_scores_are_exact(data, n_classes):
     rows = data.draw(st.lists(records(n_classes), max_size=40))
     quality = Quality.for_counts(Fraction(1, 2))
-    found = grid_scores(table_of(rows, n_classes), OPTIONS, ALL_GRIDS, quality)
+    found = grid_scores(table_of(rows, n_classes), OPTIONS, [ALL_GRIDS], quality)
     expected = [brute_force(rows, grid, n_classes, quality) for grid in ALL_GRIDS.tolist()]
     assert found.tolist() == expected
 
@@ -270,11 +270,13 @@ def test_scores_do_not_depend_on_how_they_are_counted(monkeypatch):
     rows = np.stack([rng.integers(0, a.size, 3000) for a in ATTRIBUTES], axis=1)
     table = table_of(np.column_stack([rows, rng.integers(0, 2, 3000)]), 2)
     quality = Quality.for_counts(Fraction(1, 2))
-    expected = grid_scores(table, OPTIONS, ALL_GRIDS, quality)
+    expected = grid_scores(table, OPTIONS, [ALL_GRIDS], quality)
     for cells, chunk in ((2**18, 1), (40, 2**20), (40, 1), (0, 2**20)):
         monkeypatch.setattr(scores_module, "_TABLE_CELLS", cells)
         monkeypatch.setattr(scores_module, "_CHUNK", chunk)
-        assert np.array_equal(grid_scores(table, OPTIONS, ALL_GRIDS, quality), expected)
+        for size in (1, 7, len(ALL_GRIDS)):
+            families = np.split(ALL_GRIDS, range(size, len(ALL_GRIDS), size))
+            assert np.array_equal(grid_scores(table, OPTIONS, families, quality), expected)
 
 
 def test_coarser_options_are_those_whose_groups_are_unions():
@@ -287,9 +289,14 @@ def test_coarser_options_are_those_whose_groups_are_unions():
 # ---------------------------------------------------------------------------------- candidates
 
 
+def pooled(pool, *arguments, **keywords):
+    """The grids of all families."""
+    return np.concatenate(pool(*arguments, **keywords))
+
+
 def test_pool_holds_every_grid_where_there_is_room():
     for options in (OPTIONS, FIRST):
-        grids = candidate_grids(options, 10**6, 10_000, random_state=0)
+        grids = pooled(candidate_grids, options, 10**6, 10_000, random_state=0)
         found = set(map(tuple, grids.tolist()))
         assert len(found) == len(grids)
         assert found == set(product(*(range(len(each.sizes)) for each in options)))
@@ -307,10 +314,11 @@ def test_pools_are_distinct_small_enough_and_hold_the_top(widths, limit, most, s
     sizes = [each.sizes for each in options]
     top = np.zeros(len(sizes), dtype=np.int16)
     pools = [
-        candidate_grids(options, limit, most, random_state=seed),
-        paper_grids(sizes, limit, most),
+        pooled(candidate_grids, options, limit, most, random_state=seed),
+        pooled(paper_grids, sizes, limit, most),
     ]
-    pools.append(neighbouring_grids(pools[0][-1], options, limit, most, random_state=seed))
+    start = pools[0][-1]
+    pools.append(pooled(neighbouring_grids, start, options, limit, most, random_state=seed))
     for pool in pools:
         assert 1 <= len(pool) <= most
         assert len(np.unique(pool, axis=0)) == len(pool)
@@ -324,7 +332,7 @@ def test_pools_are_distinct_small_enough_and_hold_the_top(widths, limit, most, s
 
 
 def test_wide_tables_keep_every_column_and_every_pair():
-    grids = candidate_grids([halves(6)] * 46, 2000, 10_000, random_state=0)
+    grids = pooled(candidate_grids, [halves(6)] * 46, 2000, 10_000, random_state=0)
     members = {tuple(np.flatnonzero(grid).tolist()) for grid in grids}
     assert {(i,) for i in range(46)} <= members
     assert {(i, j) for i in range(46) for j in range(i)} <= {m[::-1] for m in members}
@@ -336,22 +344,22 @@ def test_pool_prefers_no_column():
     options = [halves(3)] * 12
     used = np.zeros(12)
     for seed in range(20):
-        used += (candidate_grids(options, 500, 1000, random_state=seed) > 0).sum(axis=0)
+        used += (pooled(candidate_grids, options, 500, 1000, random_state=seed) > 0).sum(axis=0)
     # Each has a twelfth of about 57,000 uses, up to 16 of them drawn together: a standard
     # deviation of at most 2.3%.
     assert used.max() / used.min() < 1.35
-    first = (paper_grids([halves(3).sizes] * 36, 500, 1000) > 0).sum(axis=0)
+    first = (pooled(paper_grids, [halves(3).sizes] * 36, 500, 1000) > 0).sum(axis=0)
     assert first[0] > 3 * first[-1]
 
 
 def test_two_hundred_columns():
-    grids = candidate_grids([halves(4)] * 200, 1000, 10_000, random_state=0)
+    grids = pooled(candidate_grids, [halves(4)] * 200, 1000, 10_000, random_state=0)
     assert len(grids) == 10_000
     assert (grids > 0).any(axis=0).all()
 
 
 def test_paper_order_is_level_by_level():
-    grids = paper_grids([np.array([1, 2, 4]), np.array([1, 3])], 8, 100)
+    grids = pooled(paper_grids, [np.array([1, 2, 4]), np.array([1, 3])], 8, 100)
     # <4, 3> has twelve cells.
     assert grids.tolist() == [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1]]
 
@@ -447,8 +455,8 @@ def test_selection_law_is_that_of_its_range():
     parts = {"total": Fraction(1, 10), "grid": Fraction(2), "counts": Fraction(1)}
     quality = Quality.for_counts(parts["counts"])
     grids = np.array([[0, 0, 0], [1, 0, 0]])
-    low, high = sorted(grid_scores(table, options, grids, quality).tolist())
-    finer_wins = grid_scores(table, options, grids, quality)[1] == high
+    low, high = sorted(grid_scores(table, options, [grids], quality).tolist())
+    finer_wins = grid_scores(table, options, [grids], quality)[1] == high
     n = 2500
     wins = sum(
         bool(select_grid(table, options, 20, parts, random_state=seed)[0]) for seed in range(n)

@@ -109,9 +109,9 @@ def _figure_3_3(out_dir: Path, quick: bool) -> Finding:
     options = [tables.options_of(attribute, 8) for attribute in attributes]
     for epsilon in (0.05, 0.5) if quick else EPSILONS:
         share = Fraction(str(epsilon)) * Fraction(6, 10)
-        grids = paper_grids([each.sizes for each in options], 300, 3000)
+        grids = np.concatenate(paper_grids([each.sizes for each in options], 300, 3000))
         grids = grids[rng.choice(len(grids), 40 if quick else 150, replace=False)]
-        two = grid_scores(table, options, grids, Quality.of_the_paper(share)) / kernel.UNIT
+        two = grid_scores(table, options, [grids], Quality.of_the_paper(share)) / kernel.UNIT
         exact = [_exact_quality(table, options, grid, float(share), rng) for grid in grids]
         found.append(np.corrcoef(two, exact)[0, 1])
         rows += [(epsilon, a, b) for a, b in zip(two, exact, strict=True)]

@@ -38,6 +38,33 @@ _LEAST_EVIDENCE = 0.05
 class _PrivPfC(GridRelease):
     """Selection of the grid, for the transformer and the classifier."""
 
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        classes=None,
+        max_grids=10_000,
+        selection="auto",
+        shares=(0.03, 0.37, 0.60),
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.max_grids = max_grids
+        self.selection = selection
+        self.shares = shares
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
     def _check_parameters(self):
         super()._check_parameters()
         check_choice(self.selection, "selection", ("auto", "paper"))
@@ -335,33 +362,6 @@ class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
     >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
     ['high']
     """
-
-    def __init__(
-        self,
-        epsilon=1.0,
-        *,
-        domain=None,
-        target=None,
-        classes=None,
-        max_grids=10_000,
-        selection="auto",
-        shares=(0.03, 0.37, 0.60),
-        max_contributions=None,
-        unit=None,
-        ledger=None,
-        random_state=None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.max_grids = max_grids
-        self.selection = selection
-        self.shares = shares
-        self.max_contributions = max_contributions
-        self.unit = unit
-        self.ledger = ledger
-        self.random_state = random_state
 
     def predict(self, X) -> np.ndarray:
         """Predict the label of each row.

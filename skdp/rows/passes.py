@@ -468,7 +468,8 @@ class Tallies:
                 held = tuple(part)
                 if held not in known:
                     each = [(columns[column], column.width) for column in held]
-                    known[held] = _joined(each), math.prod(column.width for column in held)
+                    cells = math.prod(column.width for column in held)
+                    known[held] = each[0] if len(each) == 1 else (_joined(each), cells)
                 found[id(part)] = known[held]
         return found
 

@@ -97,7 +97,8 @@ class AdditiveModel:
         """Scores in whole units: those of a row depend on nothing but the row and the release."""
         result = np.tile(fixed(self.intercept), (len(groups), 1))
         for column, table in enumerate(self._tables):
-            result += table.take(groups[:, column], axis=0)
+            # No group is out of range, and the mode saves a copy.
+            result += table.take(groups[:, column], axis=0, mode="clip")
         for pair in self.pairs:
             first, second = pair.columns
             result += pair.exact(groups[:, first], groups[:, second])

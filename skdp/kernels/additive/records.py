@@ -25,7 +25,7 @@ class Records:
 
     Attributes
     ----------
-    groups : ndarray of shape (m, n_columns)
+    groups : ndarray of shape (m, n_columns), int32
         Group of each column; quickest in Fortran order.
     labels : ndarray of shape (m,)
         Code of the label.
@@ -34,7 +34,7 @@ class Records:
         Number of groups of each column: public.
     """
 
-    groups: IntArray
+    groups: NDArray[Any]
     labels: IntArray
     counts: IntArray
     n_groups: tuple[int, ...]
@@ -55,10 +55,12 @@ class Records:
         n_groups: Sequence[int],
     ) -> Records:
         """Records by the group of the code of each column."""
-        found = np.empty((len(codes), len(groups)), dtype=np.int64, order="F")
-        for column, group in enumerate(groups):
-            # Without a mode, NumPy copies; no code is out of range.
-            np.take(group, codes[:, column], out=found[:, column], mode="clip")
+        found = codes[:, : len(groups)]
+        if any((group != np.arange(len(group))).any() for group in groups):
+            found = np.empty(found.shape, dtype=np.int32, order="F")
+            for column, group in enumerate(groups):
+                # Without a mode, NumPy copies; no code is out of range.
+                group.astype(np.int32).take(codes[:, column], out=found[:, column], mode="clip")
         return cls(found, labels, counts, tuple(n_groups))
 
     def sums(self, n_values: int, values: Callable[[Records], IntArray]) -> list[IntArray]:
@@ -79,7 +81,8 @@ class Records:
         alone = bool((self.counts == 1).all())
         for block in self.blocks():
             for column, table in enumerate(found):
-                keys = block.groups[:, column] * n_labels + block.labels
+                keys = block.groups[:, column] * np.int64(n_labels)
+                keys += block.labels
                 table += integer_sums(keys, len(table), None if alone else block.counts)
         return [table.reshape(-1, n_labels) for table in found]
 

@@ -70,20 +70,22 @@ class Options:
 
 # --- the grids
 
-# Largest number of grids of one set of predictors, which share a table of counts, and of
-# predictors in a set.
-_GRIDS_PER_SET = 16
+# Largest number of predictors in a set.
 _LARGEST_SET = 8
+# Grids of one set, which share a table of counts: at least and at most. One for each of so many
+# records lies between, because reading these costs what scoring a grid does.
+_GRIDS_PER_SET, _READ_AS_FAST = (32, 128), 8_000
 # If a set has at most this many combinations of options, all are listed; options are dropped at
 # random while there are more.
 _ENUMERABLE = 4096
-_LARGEST_POOL_FACTOR = 8
-# Largest number of noisy counts in a release, over all cells and labels.
+# Largest number of noisy counts in a release, over all cells and labels; of the dissertation's only
+# memory sets it.
 _MOST_COUNTS = 2**17
+_MOST_OF_PAPER = 2**25
 # The grids of one set are coarser than a random grid, which may have this many times the limit of
 # cells, but no more than the second number.
 _FINER_BY = 8
-_SHARED_CELLS = 2**15
+_SHARED_CELLS = 2**14
 
 
 def cell_limit(
@@ -104,10 +106,10 @@ def cell_limit(
     n_classes : int, default=2
     selection : {"paper", "auto"}, default="paper"
     """
-    cells = max(float(n_records), 0.0) * float(epsilon)
-    if selection == "paper":
-        return max(1, math.floor(0.2 * cells))
-    return max(1, min(math.floor(cells), _MOST_COUNTS // max(n_classes, 2)))
+    paper = selection == "paper"
+    cells = max(float(n_records), 0.0) * float(epsilon) * (0.2 if paper else 1)
+    most = _MOST_OF_PAPER if paper else _MOST_COUNTS
+    return max(1, min(math.floor(cells), most // max(n_classes, 2)))
 
 
 def max_useful_groups(limit: int, selection: str = "paper") -> int:
@@ -120,7 +122,7 @@ def max_useful_groups(limit: int, selection: str = "paper") -> int:
     return max(1, min(limit, most))
 
 
-def paper_grids(sizes: Sequence[IntArray], limit: int, max_grids: int) -> NDArray[np.int16]:
+def paper_grids(sizes: Sequence[IntArray], limit: int, max_grids: int) -> list[NDArray[np.int16]]:
     """The candidates in the order of the dissertation: level by level, cut off at the maximum.
 
     Grids that go beyond the top in one predictor come first, then those in two, and so on; a grid
@@ -136,7 +138,8 @@ def paper_grids(sizes: Sequence[IntArray], limit: int, max_grids: int) -> NDArra
 
     Returns
     -------
-    grids : ndarray of shape (n_grids, n_predictors)
+    list of ndarray of shape (n_grids, n_predictors)
+        The grids of each set of predictors.
     """
     top = (0,) * len(sizes)
     found = {top: 1}
@@ -153,18 +156,29 @@ def paper_grids(sizes: Sequence[IntArray], limit: int, max_grids: int) -> NDArra
                     if size > limit:
                         continue
                     if generated >= max_grids - 1:
-                        found.update(following)
-                        return np.array(list(found), dtype=np.int16)
+                        return _by_predictors([*found, *following])
                     following[(*grid[:axis], option, *grid[axis + 1 :])] = size
                     generated += 1
         found.update(following)
         level = following
-    return np.array(list(found), dtype=np.int16)
+    return _by_predictors(list(found))
+
+
+def _by_predictors(grids: list[tuple[int, ...]]) -> list[NDArray[np.int16]]:
+    families: dict[tuple[bool, ...], list[tuple[int, ...]]] = {}
+    for grid in grids:
+        families.setdefault(tuple(map(bool, grid)), []).append(grid)
+    return [np.array(family, dtype=np.int16) for family in families.values()]
 
 
 def candidate_grids(
-    options: Sequence[Options], limit: int, max_grids: int, *, random_state: Any = None
-) -> NDArray[np.int16]:
+    options: Sequence[Options],
+    limit: int,
+    max_grids: int,
+    *,
+    n_records: float = 0.0,
+    random_state: Any = None,
+) -> list[NDArray[np.int16]]:
     """A pool of distinct candidates that does not depend on the order of columns.
 
     The all-top grid is always in it, then every option of every predictor, then every pair of
@@ -178,18 +192,21 @@ def candidate_grids(
     limit : int
         Largest number of cells.
     max_grids : int
+    n_records : float, default=0.0
+        Noisy number of records, which decides how many grids belong to a family.
     random_state : None, int or NoiseSource
 
     Returns
     -------
-    grids : ndarray of shape (n_grids, n_predictors)
+    list of ndarray of shape (n_grids, n_predictors)
+        Families of grids that can be counted together.
     """
     source = noise_source(random_state)
     sizes = [each.sizes for each in options]
     n_axes = len(sizes)
     usable = [np.flatnonzero(each <= limit)[1:] for each in sizes]
     axes = [axis for axis in range(n_axes) if len(usable[axis])]
-    builder = _Builder(n_axes, max_grids)
+    builder = _Builder(np.zeros(n_axes, dtype=np.int16), max_grids, n_records)
     for axis in _shuffled(axes, source):
         builder.add((axis,), usable[axis][:, None])
 
@@ -210,21 +227,22 @@ def candidate_grids(
     for order in orders:
         share = builder.room if order == orders[-1] else math.ceil(builder.room / 2)
         _add_random_sets(builder, options, axes, usable, order, limit, share, source)
-    return builder.grids()
+    return builder.families
 
 
 class _Builder:
-    """Collects distinct grids up to a maximum, the all-top grid first."""
+    """Collects distinct grids that differ from one in some predictors, that one first."""
 
-    def __init__(self, n_axes: int, max_grids: int) -> None:
-        self.blocks = [np.zeros((1, n_axes), dtype=np.int16)]
-        self.seen = {self.blocks[0].tobytes()}
+    def __init__(self, start: NDArray[np.int16], max_grids: int, n_records: float) -> None:
+        self.start = start
+        self.each = int(np.clip(n_records / _READ_AS_FAST, *_GRIDS_PER_SET))
+        self.families = [start[None]]
+        self.seen = {start.tobytes()}
         self.room = max_grids - 1
-        self.n_axes = n_axes
 
     def add(self, axes: Sequence[int], combos: IntArray) -> int:
         """Add combinations of options of some predictors if there is room; count the new ones."""
-        block = np.zeros((len(combos), self.n_axes), dtype=np.int16)
+        block = np.repeat(self.start[None], len(combos), axis=0)
         block[:, list(axes)] = combos
         new: list[int] = []
         for number, row in enumerate(block):
@@ -232,12 +250,10 @@ class _Builder:
             if key not in self.seen and len(new) < self.room:
                 self.seen.add(key)
                 new.append(number)
-        self.blocks.append(block[new])
+        if new:
+            self.families.append(block[new])
         self.room -= len(new)
         return len(new)
-
-    def grids(self) -> NDArray[np.int16]:
-        return np.unique(np.concatenate(self.blocks), axis=0)
 
 
 def _shuffled(items: Sequence[Any], source: NoiseSource) -> list[Any]:
@@ -287,32 +303,41 @@ def _add_random_sets(
     most: int,
     source: NoiseSource,
 ) -> None:
-    """Random sets of ``order`` predictors, a few grids of each, until ``most`` have been added.
+    """Random sets of ``order`` predictors, a family of each, until ``most`` have been added.
 
-    The grids of a set are coarser than one random grid, so that they can be counted together.
+    The grids of a family are coarser than one random grid, so that they can be counted together,
+    or have the option of the first grid.
     """
     sizes = [each.sizes for each in options]
-    n_draws = 2 * math.ceil(most / _GRIDS_PER_SET) + 8
+    n_draws = 2 * math.ceil(most / builder.each) + 8
     keys = source.words((n_draws, len(axes)))
     for drawn in np.argsort(keys, axis=1, kind="stable")[:, :order]:
         if most <= 0:
             break
-        members = [axes[place] for place in drawn.tolist()]
-        cells = max(limit, min(limit * _FINER_BY, _SHARED_CELLS))
+        members = sorted(axes[place] for place in drawn.tolist())
+        others = math.prod(
+            int(sizes[axis][option])
+            for axis, option in enumerate(builder.start.tolist())
+            if axis not in members
+        )
+        room = limit // others
+        cells = max(min(limit * _FINER_BY, _SHARED_CELLS) // others, 1)
         finest = _random_grid(sizes, members, usable, cells, source)
         if finest is None:
             continue
         below = [
-            np.intersect1d(options[axis].coarser[option], usable[axis])
+            np.union1d(
+                np.intersect1d(options[axis].coarser[option], usable[axis]), builder.start[axis]
+            )
             for axis, option in zip(members, finest, strict=True)
         ]
         while math.prod(map(len, below)) > _ENUMERABLE:
             longest = max(range(order), key=lambda position: len(below[position]))
             below[longest] = below[longest][source.words(len(below[longest])) >> np.uint64(63) == 1]
         combos = _combinations(below)
-        combos = combos[_cells(sizes, members, combos) <= limit]
-        if len(combos) > _GRIDS_PER_SET:
-            chosen = np.argsort(source.words(len(combos)), kind="stable")[:_GRIDS_PER_SET]
+        combos = combos[_cells(sizes, members, combos) <= room]
+        if len(combos) > builder.each:
+            chosen = np.argsort(source.words(len(combos)), kind="stable")[: builder.each]
             combos = combos[chosen]
         most -= builder.add(members, combos[:most])
 
@@ -346,82 +371,39 @@ def neighbouring_grids(
     limit: int,
     max_grids: int,
     *,
+    n_records: float = 0.0,
     random_state: Any = None,
-) -> NDArray[np.int16]:
+) -> list[NDArray[np.int16]]:
     """Distinct grids that differ from ``start`` in at most three predictors, itself included.
 
-    All that differ in one, then all that differ in two if half of the pool has room for them,
-    then random ones.
+    All that differ in one, then some that differ in up to three random predictors each.
 
     Parameters
     ----------
     start : ndarray of shape (n_predictors,)
-    options, limit, max_grids, random_state
+    options, limit, max_grids, n_records, random_state
         As for :func:`candidate_grids`.
+
+    Returns
+    -------
+    list of ndarray of shape (n_grids, n_predictors)
+        Families of grids that can be counted together.
     """
     source = noise_source(random_state)
     sizes = [each.sizes for each in options]
-    n_axes = len(sizes)
-    others = [
-        np.array(
-            [o for o in range(len(sizes[axis])) if o != start[axis] and sizes[axis][o] <= limit],
-            dtype=np.int64,
-        )
-        for axis in range(n_axes)
+    cells = math.prod(int(size[option]) for size, option in zip(sizes, start, strict=True))
+    usable = [
+        np.flatnonzero(size <= limit // (cells // int(size[option])))
+        for size, option in zip(sizes, start, strict=True)
     ]
-    axes = [axis for axis in range(n_axes) if len(others[axis])]
-    pool = start[None, :].astype(np.int16)
-    for order in (1, 2, 3):
-        room = max_grids - len(pool)
-        if room <= 0:
-            break
-        if order == 2:
-            room = max(1, room // 2)
-        pool = np.concatenate(
-            [pool, _changed(start, sizes, others, axes, order, limit, room, source)]
-        )
-    return np.unique(pool, axis=0)
-
-
-def _changed(
-    start: NDArray[np.int16],
-    sizes: Sequence[IntArray],
-    others: Sequence[IntArray],
-    axes: Sequence[int],
-    order: int,
-    limit: int,
-    room: int,
-    source: NoiseSource,
-) -> NDArray[np.int16]:
-    """Grids with exactly ``order`` changed predictors that fit, a random ``room`` of them."""
-    n_axes = len(start)
-    if len(axes) < order:
-        return np.zeros((0, n_axes), dtype=np.int16)
-    weights = [len(others[axis]) for axis in axes]
-    total = sum(math.prod(part) for part in combinations(weights, order))
-    if total <= _LARGEST_POOL_FACTOR * room:
-        blocks = []
-        for chosen_axes in combinations(axes, order):
-            combos = _combinations([others[axis] for axis in chosen_axes])
-            block = np.repeat(start[None, :], len(combos), axis=0).astype(np.int16)
-            block[:, list(chosen_axes)] = combos
-            blocks.append(block)
-        grids = np.concatenate(blocks)
-    else:
-        # Uniform: draw changes independently, and keep the draws with distinct predictors.
-        flat_axes = np.repeat(np.asarray(axes), weights)
-        flat_options = np.concatenate([others[axis] for axis in axes])
-        drawn = source.below(len(flat_axes), size=(_LARGEST_POOL_FACTOR * room, order))
-        members = flat_axes[drawn]
-        ordered = np.sort(members, axis=1)
-        drawn = drawn[(ordered[:, 1:] != ordered[:, :-1]).all(axis=1)]
-        grids = np.repeat(start[None, :], len(drawn), axis=0).astype(np.int16)
-        for position in range(order):
-            chosen = drawn[:, position]
-            grids[np.arange(len(drawn)), flat_axes[chosen]] = flat_options[chosen]
-        grids = np.unique(grids, axis=0)
-    everything = list(range(n_axes))
-    grids = grids[_cells(sizes, everything, grids.astype(np.int64)) <= limit]
-    if len(grids) > room:
-        grids = grids[np.argsort(source.words(len(grids)), kind="stable")[:room]]
-    return grids
+    axes = [axis for axis, each in enumerate(usable) if len(each) > 1]
+    builder = _Builder(start, max_grids, n_records)
+    alone = [((axis,), usable[axis][:, None]) for axis in axes]
+    for axis, combos in _thinned(_shuffled(alone, source), builder.room, source):
+        builder.add(axis, combos)
+    usable = [np.flatnonzero(size <= limit) for size in sizes]
+    axes = [axis for axis, each in enumerate(usable) if len(each) > 1]
+    if axes:
+        order = min(3, len(axes))
+        _add_random_sets(builder, options, axes, usable, order, limit, builder.room, source)
+    return builder.families

@@ -112,23 +112,26 @@ def select_grid(
     first = [each.first for each in options]
     limit = cell_limit(n_records, parts["counts"], table.shape[-1], selection)
     if selection == "paper":
-        grids = paper_grids([each.sizes for each in first], limit, max_grids)
-        scores = grid_scores(table, first, grids, Quality.of_the_paper(parts["counts"]))
-        return grids[exponential(scores, parts["grid"], _PAPER_RANGE, random_state=source)]
+        families = paper_grids([each.sizes for each in first], limit, max_grids)
+        scores = grid_scores(table, first, families, Quality.of_the_paper(parts["counts"]))
+        best = exponential(scores, parts["grid"], _PAPER_RANGE, random_state=source)
+        return np.concatenate(families)[best]
     signal = n_records * float(parts["grid"])
     further = min(max(int(signal / _EACH_FURTHER), int(signal >= _FURTHER_FROM)), _MOST_FURTHER)
     penalty = 2 * _PENALTY if merged else _PENALTY if further else 0.0
     quality = Quality.for_counts(parts["counts"], penalty)
     budget = parts["grid"] / (1 + further)
-    grids = candidate_grids(first, limit, max_grids, random_state=source)
-    scores = grid_scores(table, first, grids, quality)
-    best = grids[noisy_max(scores, budget, quality.score_range, random_state=source)]
-    most = max(1, max_grids // _NEAR)
-    for _ in range(further):
-        grids = neighbouring_grids(best, options, limit, most, random_state=source)
-        scores = grid_scores(table, options, grids, quality)
-        best = grids[noisy_max(scores, budget, quality.score_range, random_state=source)]
-    return best
+    families = candidate_grids(first, limit, max_grids, n_records=n_records, random_state=source)
+    for left in range(further, -1, -1):
+        scores = grid_scores(table, options, families, quality)
+        best = noisy_max(scores, budget, quality.score_range, random_state=source)
+        grid = np.concatenate(families)[best]
+        if left:
+            most = max(1, max_grids // _NEAR)
+            families = neighbouring_grids(
+                grid, options, limit, most, n_records=n_records, random_state=source
+            )
+    return grid
 
 
 # --- PrivPfC: the noisy counts of the selected grid
