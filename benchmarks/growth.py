@@ -1,51 +1,94 @@
 """How CPU seconds and memory of one fit grow with rows, columns and codes of a column.
 
-Each fit has a process of its own, so that the peak is its own; imports, and what a first fit on few
-rows prepares, count in the memory and not in the seconds. Tables are generated: columns that share
-one normal variable, in codes of equal width. An exponent is the slope of the logarithm of seconds:
-1 is in proportion. Polars' count of all pairs of columns stands beside.
+Every estimator of skdp, `private_quantiles`, and beside them the counts of all pairs of columns by
+Polars and DuckDB on one thread. Each fit has a process of its own, so that the peak is its own;
+imports, and what a first fit on few rows prepares, count in the memory and not in the seconds.
+Tables are generated: columns that share one normal variable, in codes of equal width. An exponent
+is the slope of the logarithm of seconds, for rows over the last step: 1 is in proportion.
 
-Run as ``python -m benchmarks.growth --out growth.csv``; ``--only NAME`` chooses, and ``--large``
-adds ten times the rows and a hundred times the codes.
+Run as ``python -m benchmarks.growth --out growth.csv``; ``--only NAME`` chooses, and ``--rows``
+takes other numbers of rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import itertools
 import math
+import multiprocessing
+import os
 import resource
-import subprocess
-import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp import Domain, Numeric
 
 Fit = Callable[[pd.DataFrame, Domain], Any]
+Size = tuple[int, int, int]
 
-# Rows, columns, codes: what grows, from the least to the most.
-SERIES = {
-    "rows": [(100_000, 10, 32), (1_000_000, 10, 32)],
-    "columns": [(100_000, 10, 32), (100_000, 40, 32)],
-    "codes": [(100_000, 10, 32), (100_000, 10, 1_000)],
-}
-LARGE = {"rows": (10_000_000, 10, 32), "columns": (100_000, 300, 32), "codes": (100_000, 10, 10**5)}
+ROWS = (10_000, 100_000, 1_000_000)
+# Rows, columns and codes of the middle, and what the last two grow to.
+MIDDLE, MOST_COLUMNS, MOST_CODES = (100_000, 10, 32), 40, 1_000
 # Those that are for few columns get so many.
-NARROW = {"PrivTreeSynthesizer": 3, "private_quantiles": 1, "RangeTreeHistogram": 1}
+NARROW = {
+    "DataCube": 4,
+    "GridSynthesizer": 3,
+    "KDTreeSynthesizer": 2,
+    "PrivTreeSynthesizer": 3,
+    "RangeTreeHistogram": 1,
+    "private_quantiles": 1,
+}
+# A fit is run again, up to three times, within so many seconds; the least counts.
+AGAIN = 2.0
 
 
-def _synthesizer(name: str) -> Fit:
-    return lambda rows, domain: getattr(skdp, name)(1.0, domain=domain).fit(rows)
+def _estimator(name: str) -> Fit:
+    kind = getattr(skdp, name)
+
+    def fit(rows: pd.DataFrame, domain: Domain) -> Any:
+        top = domain.shape[0] - 1
+        first = rows.iloc[:, 0]
+        taken = inspect.signature(kind).parameters
+        about = {
+            "domain": domain if len(domain) > 1 else domain[domain.names[0]],
+            "classes": [0, 1],
+            "epsilon": 1.0,
+            "target_range": (0, top),
+            "estimator": {
+                "SampleAggregate": LinearRegression(),
+                "PrivateClassifier": DecisionTreeClassifier(max_depth=6),
+                "PrivateRegressor": DecisionTreeRegressor(max_depth=6),
+            }.get(name),
+            "output_range": (np.full(len(domain), -1), np.full(len(domain), 1)),
+        }
+        if "domain" not in taken:
+            about["bounds"] = (0, top)
+        y = (first > top // 2).astype(int) if "classes" in taken else first
+        made = kind(**{key: value for key, value in about.items() if key in taken})
+        labelled = {"classes", "target_range", "estimator"} & {*taken}
+        return made.fit(rows, y) if labelled else made.fit(rows)
+
+    return fit
+
+
+def _quantiles(rows: pd.DataFrame, domain: Domain) -> Any:
+    bounds = (0, domain.shape[0] - 1)
+    return skdp.private_quantiles(rows.iloc[:, 0], [0.25, 0.5, 0.75], bounds=bounds)
 
 
 def _polars(rows: pd.DataFrame, domain: Domain) -> Any:
+    os.environ["POLARS_MAX_THREADS"] = "1"
     import polars as pl
 
     frame = pl.from_pandas(rows).lazy()
@@ -53,27 +96,25 @@ def _polars(rows: pd.DataFrame, domain: Domain) -> Any:
     return pl.collect_all([frame.group_by(pair).len() for pair in pairs])
 
 
+def _duckdb(rows: pd.DataFrame, domain: Domain) -> Any:
+    import duckdb
+
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("rows", rows)
+        pairs = itertools.combinations(rows.columns, 2)
+        questions = [f"select {a}, {b}, count(*) from rows group by all" for a, b in pairs]
+        return [connection.execute(question).fetchnumpy() for question in questions]
+
+
 FITS: dict[str, Fit] = {
     **{
-        name: _synthesizer(name)
-        for name in (
-            "MarginalSynthesizer",
-            "PrivBayesSynthesizer",
-            "HDPViewSynthesizer",
-            "PrivTreeSynthesizer",
-        )
+        name: _estimator(name)
+        for name in skdp.__all__
+        if isinstance(getattr(skdp, name), type) and issubclass(getattr(skdp, name), BaseEstimator)
     },
-    "RangeTreeHistogram": lambda rows, domain: skdp.RangeTreeHistogram(
-        1.0, domain=domain[domain.names[0]]
-    ).fit(rows),
-    "private_quantiles": lambda rows, domain: skdp.private_quantiles(
-        rows.iloc[:, 0], [0.25, 0.5, 0.75], bounds=(0, domain.shape[0] - 1)
-    ),
-    "DPKMeans": lambda rows, domain: skdp.DPKMeans(8, bounds=(0, domain.shape[0] - 1)).fit(rows),
-    "PrivateNaiveBayes": lambda rows, domain: skdp.PrivateNaiveBayes(
-        domain=domain, classes=[0, 1]
-    ).fit(rows, (rows.iloc[:, 0] > domain.shape[0] // 2).astype(int)),
+    "private_quantiles": _quantiles,
     "Polars, all pairs": _polars,
+    "DuckDB, all pairs": _duckdb,
 }
 
 
@@ -88,70 +129,74 @@ def table(n: int, d: int, codes: int) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def one(name: str, n: int, d: int, codes: int) -> None:
-    """Fit once, and print seconds and the peak in megabytes."""
+def one(name: str, size: Size) -> tuple[float, float]:
+    """Fit, and return the least CPU seconds and the peak in megabytes."""
+    warnings.simplefilter("ignore")
+    n, d, codes = size
     rows = table(n, min(d, NARROW.get(name, d)), codes)
     domain = Domain({column: Numeric(0, codes - 1, integer=True) for column in rows})
     # Imports are not counted.
     FITS[name](rows[:100], domain)
-    begin = time.process_time()
-    FITS[name](rows, domain)
-    seconds = time.process_time() - begin
-    print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    runs: list[float] = []
+    while len(runs) < 3 and sum(runs) < AGAIN:
+        begin = time.process_time()
+        FITS[name](rows, domain)
+        runs.append(time.process_time() - begin)
+    return min(runs), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure(name: str, size: tuple[int, int, int], limit: float) -> tuple[float, float]:
+def measure(name: str, size: Size, limit: float) -> tuple[float, float]:
     """Seconds and megabytes of a process of its own; infinite beyond the limit of its time."""
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.growth", "--one", name]
-    try:
-        run = subprocess.run(
-            [*command, *map(str, size)], capture_output=True, text=True, timeout=limit, check=True
-        )
-    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
-        return math.inf, math.inf
-    seconds, megabytes = map(float, run.stdout.split()[-2:])
-    return seconds, megabytes
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        try:
+            return pool.apply_async(one, (name, size)).get(limit)
+        except (multiprocessing.TimeoutError, ValueError) as error:
+            print(f"{name}, {size}: {error!r}"[:300], flush=True)
+            return math.inf, math.inf
+
+
+def _written(value: float, digits: int = 2) -> str:
+    """A number; nothing, where a fit was refused or not done in time."""
+    return f"{value:.{digits}f}" if math.isfinite(value) else ""
+
+
+def line(name: str, rows: list[int], limit: float) -> dict[str, str]:
+    """Seconds, exponents and the peak of one fit."""
+    n, d, codes = MIDDLE
+    found = {each: measure(name, (each, d, codes), limit) for each in rows}
+    entry = {"fit": name}
+    entry |= {f"{each:,} rows": _written(seconds) for each, (seconds, _) in found.items()}
+    (before, _), (last, peak) = found[rows[-2]], found[rows[-1]]
+    entry["exponent"] = _written(math.log(last / before) / math.log(rows[-1] / rows[-2]))
+    entry["peak MB"] = _written(peak, 0)
+    middle = (found.get(n) or measure(name, MIDDLE, limit))[0]
+    wider = {
+        "columns": ((n, MOST_COLUMNS, codes), MOST_COLUMNS, d),
+        "codes": ((n, d, MOST_CODES), MOST_CODES, codes),
+    }
+    for grows, (size, most, least) in wider.items():
+        narrow = grows == "columns" and name in NARROW
+        seconds = math.inf if narrow else measure(name, size, limit)[0]
+        slope = math.log(seconds / middle) / math.log(most / least)
+        entry[f"{most:,} {grows}"] = _written(seconds)
+        entry[f"exponent of {grows}"] = _written(slope)
+    return entry
 
 
 def main() -> None:
     """Print the table and write it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="*", choices=list(FITS), default=list(FITS))
-    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--rows", nargs="*", type=int, default=list(ROWS))
     parser.add_argument("--limit", type=float, default=600.0, help="seconds of one process")
-    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help="CSV file to write")
     arguments = parser.parse_args()
-    if arguments.one:
-        name, *size = arguments.one
-        one(name, *map(int, size))
-        return
-    known: dict[tuple[str, tuple[int, int, int]], tuple[float, float]] = {}
     lines = []
     for name in arguments.only:
-        for grows, sizes in SERIES.items():
-            if grows == "columns" and name in NARROW:
-                continue
-            ladder = [*sizes, LARGE[grows]] if arguments.large else sizes
-            for size in ladder:
-                if (name, size) not in known:
-                    known[name, size] = measure(name, size, arguments.limit)
-            first, last = known[name, ladder[0]], known[name, ladder[-1]]
-            place = list(SERIES).index(grows)
-            steps = math.log(ladder[-1][place] / ladder[0][place])
-            lines.append(
-                {
-                    "fit": name,
-                    "grows": grows,
-                    "from, to": f"{ladder[0][place]:,} to {ladder[-1][place]:,}",
-                    "CPU s": f"{first[0]:.2f} to {last[0]:.2f}",
-                    "exponent": round(math.log(last[0] / first[0]) / steps, 2),
-                    "peak MB": f"{first[1]:.0f} to {last[1]:.0f}",
-                }
-            )
-            print(*lines[-1].values(), sep="; ", flush=True)
-    if arguments.out is not None:
-        pd.DataFrame(lines).to_csv(arguments.out, index=False)
+        lines.append(line(name, arguments.rows, arguments.limit))
+        print(*lines[-1].values(), sep="; ", flush=True)
+        if arguments.out is not None:
+            pd.DataFrame(lines).to_csv(arguments.out, index=False)
 
 
 if __name__ == "__main__":

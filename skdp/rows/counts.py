@@ -20,9 +20,7 @@ from .passes import (
     Groups,
     Tallies,
     check_axes,
-    check_cells,
     marginals_of,
-    pack,
     plan_blocks,
     split,
     unpack,
@@ -263,15 +261,8 @@ class CountTable:
         ValueError
             If the array would have more than 2**27 cells.
         """
-        kept = check_axes(range(len(self.shape)) if axes is None else axes, len(self.shape))
-        sizes = tuple(self.shape[axis] for axis in kept)
-        cells = check_cells(sizes)
-        key = pack(
-            [self.codes[:, axis] for axis in kept],
-            sizes,
-            np.zeros(len(self.counts), dtype=np.int64),
-        )
-        return integer_sums(key, cells, self.counts).reshape(sizes)
+        kept = range(len(self.shape)) if axes is None else axes
+        return self.regrouped(kept, [None] * len(kept))
 
     def __repr__(self) -> str:
         # No counts and no number of rows: reprs end up in logs.

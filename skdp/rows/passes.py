@@ -487,10 +487,9 @@ def _joined(keys: Sequence[_Key], n_rows: int = 0) -> NDArray[np.integer]:
     if not keys:
         return np.zeros(n_rows, dtype=np.int64)
     cells = math.prod(number for _, number in keys)
-    kind = np.int32 if cells < 2**31 else np.int64
-    joined: NDArray[Any] = keys[0][0].astype(kind, copy=False)
+    joined: NDArray[Any] = keys[0][0].astype(np.int32 if cells < 2**31 else np.int64, copy=False)
     for key, number in keys[1:]:
-        joined = joined * kind(number)
+        joined = joined * joined.dtype.type(number)
         joined += key
     return joined
 

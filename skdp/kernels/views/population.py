@@ -368,11 +368,7 @@ def _drawn(logs: Logs, u: FloatArray) -> IntArray:
     return drawn
 
 
-def _weights(logs: Logs) -> Logs:
-    logs -= logs.max(axis=1, keepdims=True)
-    return np.exp(logs, out=logs)
-
-
 def _shares(logs: Logs) -> FloatArray:
-    found = _weights(logs).astype(np.float64)
+    logs -= logs.max(axis=1, keepdims=True)
+    found = np.exp(logs, out=logs).astype(np.float64)
     return found / found.sum(axis=1, keepdims=True)
