@@ -347,7 +347,7 @@ STRUCTURE = re.compile(
     r"law\._distinct|"
     r"columns\[\d+\]\.(n_codes|n_alone|variances|total_variance|_scales|_lacking|_lowered|_restored|looks)|"
     r"density\.edges|model\._tables|"
-    r"coefficients\.(ladders|grids|looks\[\(.*\)\]\[1\])|model\.total_variance"
+    r"model\.followed|coefficients\.(ladders|grids|looks\[\(.*\)\]\[1\])|model\.total_variance"
 )
 # A model of one class holds only that label, with certainty.
 CERTAIN = re.compile(r"models\[\d\]\.density\.(marginals|grouped)\[3\]")

@@ -76,13 +76,6 @@ def test_the_page_on_trees_quotes_the_page_on_additive_models():
     assert said.format(*wrong, *areas) in page("user_guide/trees")
 
 
-def test_selections_in_the_guide_are_those_of_the_file():
-    source = (DOCS / "user_guide" / "sparse_vector.rst").read_text(encoding="utf-8")
-    for c, line in FIGURES["selecting"]["figures"].items():
-        row = source.split(f"   * - retail, 0.5, {c}\n")[1].splitlines()[:4]
-        assert [float(cell.removeprefix("     - ")) for cell in row] == list(line.values())
-
-
 def test_plans_of_cubes_in_the_guide_are_those_of_the_file():
     source = (DOCS / "user_guide" / "cubes.rst").read_text(encoding="utf-8")
     for plan, error in FIGURES["cubes"]["figures"].items():
