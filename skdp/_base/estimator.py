@@ -288,8 +288,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             own = type(self).__name__
             name = "This estimator" if own.startswith("_") else own
             warn_after_charge(
-                f"{name} has no ledger: what it spends is recorded nowhere, and has to be added up by "
-                "hand with all other releases of these records. Give "
+                f"{name} has no ledger: what it spends is recorded nowhere, and has to be added up "
+                "by hand with all other releases of these records. Give "
                 "ledger=PrivacyLedger(epsilon, path=...). This is said once."
             )
         return loss, source
