@@ -255,8 +255,8 @@ def test_the_additive_model_decides_cells_full_of_noise():
     added = model.smoothed_ - model.histogram_
     # The same pseudo-count in every cell, divided among the labels by a model of all cells.
     weights = 4 * noise + np.array([0, 2, 4, 8, 16, 32, 64])
-    assert np.isclose(added.sum(axis=-1)[0, 0], weights, rtol=1e-6).sum() == 1
-    assert np.allclose(added.sum(axis=-1), added.sum(axis=-1)[0, 0], rtol=1e-6)
+    assert np.isclose(added.sum(axis=-1).flat[0], weights, rtol=1e-6).sum() == 1
+    assert np.allclose(added.sum(axis=-1), added.sum(axis=-1).flat[0], rtol=1e-6)
     shares = (added / added.sum(axis=-1, keepdims=True)).reshape(-1, 2)
     rows, labels, weight = PrivPfCTransformer(1.0, **GIVEN).fit(X, Y).make_training_set()
     fitted = LogisticRegression(max_iter=300).fit(rows, labels, sample_weight=weight)

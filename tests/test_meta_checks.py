@@ -156,6 +156,8 @@ for name, label in (("classifier", {"classes": [0, 1, 2]}), ("regressor", VALUES
         **METAS[f"Private{name.title()}"].expected_failures,
         **dict.fromkeys(COMPARES_FITS[name], "compares two fits, and noise without a seed differs"),
     }
+# These may pass by chance: predictions of labels can agree.
+MAY_PASS = {"check_classifier_data_not_an_array", "check_fit_idempotent"}
 
 
 @parametrize_with_checks(
@@ -163,6 +165,10 @@ for name, label in (("classifier", {"classes": [0, 1, 2]}), ("regressor", VALUES
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES[joblib.hash(estimator)],
 )
 def test_sklearn_checks(estimator, check):
+    reasons = EXPECTED_FAILURES[joblib.hash(estimator)]
+    name = check.func.__name__
+    if name in MAY_PASS and "without a seed" in reasons.get(name, ""):
+        pytest.skip(reasons[name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
         check(estimator)

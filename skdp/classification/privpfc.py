@@ -52,7 +52,7 @@ class _PrivPfC(GridRelease):
         unit=None,
         ledger=None,
         random_state=None,
-    ):
+    ) -> None:
         self.epsilon = epsilon
         self.domain = domain
         self.target = target
