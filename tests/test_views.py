@@ -584,6 +584,25 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
     assert seen[-1] == (0, 1)
 
 
+@pytest.mark.parametrize("epsilon", [3.0, 20.0])  # one table of all columns, and joint counts
+def test_rows_for_given_columns_follow_the_cells_of_one_table(epsilon):
+    """A cell of a table of all columns is many records, though it is one row."""
+    age = np.arange(4000) % 40
+    frame = pd.DataFrame({"age": age, "retired": age > 29, "sex": np.arange(4000) // 40 % 2})
+    domain = Domain(
+        {
+            "age": Numeric(0, 39, integer=True),
+            "retired": Categorical([False, True]),
+            "sex": Categorical([0, 1]),
+        }
+    )
+    view = MarginalSynthesizer(epsilon, domain=domain, random_state=0).fit(frame)
+    drawn = view.sample(given=pd.DataFrame({"age": np.repeat([5, 35], 200)}), random_state=0)
+    assert (drawn["retired"] == (drawn["age"] > 29)).mean() > 0.97
+    under = view.sample(300, where="age == 35 and sex == 1", random_state=0)
+    assert under["retired"].mean() > 0.97
+
+
 def test_bars_of_pairs_that_were_not_measured_follow_the_released_distance():
     """Independent columns: bars are narrower than those of columns that may be copies."""
     rng = np.random.default_rng(0)

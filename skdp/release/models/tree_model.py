@@ -205,12 +205,17 @@ class TreeModel:
         assert self.row_weights is not None
         return self.rows[inverse(self.row_weights, generator.random(n_samples))]
 
+    @property
+    def _enough(self) -> float:
+        """How many weighted records must agree with a condition."""
+        return ENOUGH
+
     def _sample_under(
         self, n_samples: int, generator: np.random.Generator, weights: Weights
     ) -> CodeArray:
         if self.rows is not None and self.row_weights is not None:
             agree = product_of_weights(self.rows, self.row_weights, weights)
-            if effective_number(agree.sum(), agree @ agree) >= ENOUGH:
+            if effective_number(agree.sum(), agree @ agree) >= self._enough:
                 return self.rows[inverse(agree, generator.random(n_samples))]
         unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
         codes, impossible = draw_given(self.density, unknown, generator, weights)
@@ -224,7 +229,7 @@ class TreeModel:
         """Records whose counts are the expected ones, rounded; see `Model` and `sample_codes`."""
         if self.rows is not None and self.row_weights is not None:
             agree = product_of_weights(self.rows, self.row_weights, weights or {})
-            if not weights or effective_number(agree.sum(), agree @ agree) >= ENOUGH:
+            if not weights or effective_number(agree.sum(), agree @ agree) >= self._enough:
                 return self._round_rows(agree, n_samples, generator)
         density = GivenTree(self.density, weights).posterior() if weights else self.density
         if density is None:
@@ -264,7 +269,7 @@ class TreeModel:
         codes = np.array(known, dtype=np.int32)
         left = np.arange(len(codes))
         if self.rows is not None and self.row_weights is not None:
-            among = GivenRows(self.rows, self.row_weights, weights)
+            among = GivenRows(self.rows, self.row_weights, weights, self._enough)
             at, _ = among.draw(codes, generator)
             codes[at >= 0] = np.where(codes[at >= 0] < 0, self.rows[at[at >= 0]], codes[at >= 0])
             left = np.flatnonzero(at < 0)
@@ -288,7 +293,7 @@ class TreeModel:
         weights = {} if weights is None else weights
         result = GivenTree(self.density, weights, soft=soft).log_likelihood(known)
         if not soft and self.rows is not None and self.row_weights is not None:
-            chance = GivenRows(self.rows, self.row_weights, weights).chance(known)
+            chance = GivenRows(self.rows, self.row_weights, weights, self._enough).chance(known)
             enough = chance > 0
             result[enough] = np.log(chance[enough])
         return result
@@ -673,12 +678,19 @@ class GivenRows:
         They sum to 1.
     weights : mapping of int to ndarray
         Weight of each code, for the attributes with a condition.
+    enough : float, default=`ENOUGH`
+        How many records must agree.
     """
 
     def __init__(
-        self, rows: CodeArray, row_weights: FloatArray, weights: Mapping[int, FloatArray]
+        self,
+        rows: CodeArray,
+        row_weights: FloatArray,
+        weights: Mapping[int, FloatArray],
+        enough: float = ENOUGH,
     ) -> None:
         self.rows = rows
+        self.enough = enough
         self.row_weights = row_weights
         self.weights = weights
         self._sorted: dict[int, tuple[IntArray, IntArray]] = {}
@@ -695,7 +707,7 @@ class GivenRows:
         Returns
         -------
         position : ndarray of int, shape (n_wanted,)
-            -1 where fewer than `ENOUGH` records agree, by their effective number.
+            -1 where fewer records than enough agree, by their effective number.
         chance : ndarray of float, shape (n_wanted,)
             Total weight of those that agree; 0 where the position is -1.
         """
@@ -725,7 +737,7 @@ class GivenRows:
             axes = np.flatnonzero(told)
             weights = {axis: each for axis, each in self.weights.items() if not told[axis]}
             live = self._candidates(known[wanted], axes)
-            if len(live) < ENOUGH:
+            if len(live) < self.enough:
                 continue
             mass = product_of_weights(self.rows[live], self.row_weights[live], weights)
             sizes = [int(self.rows[:, axis].max()) + 2 for axis in axes]
@@ -740,7 +752,9 @@ class GivenRows:
             mass = mass[order]
             total, squares = running_sums(mass), running_sums(mass**2)
             total, squares = total[stop] - total[first], squares[stop] - squares[first]
-            serves = (stop - first >= ENOUGH) & (effective_number(total, squares) >= ENOUGH)
+            serves = (stop - first >= self.enough) & (
+                effective_number(total, squares) >= self.enough
+            )
             if serves.any():
                 yield (
                     wanted[serves],
@@ -771,7 +785,7 @@ class GivenRows:
                 present = np.zeros(int(max(codes[-1], self.rows[live, axis].max())) + 1, bool)
                 present[codes] = True
                 live = live[present[self.rows[live, axis]]]
-            if len(live) < ENOUGH:
+            if len(live) < self.enough:
                 break
         return live
 

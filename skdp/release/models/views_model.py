@@ -172,6 +172,13 @@ class ViewsModel(TreeModel):
         self.total_variance = float(look.variances)
         self._caches: dict[Any, Any] = {}
 
+    @property
+    def _enough(self) -> float:
+        """Any, where the rows are the cells of a table of all columns: a cell is many records."""
+        whole = any({*axes} >= {*self.columns} for axes in self.followed)
+        listed = self.cells is not None or (whole and not self.density.groups)
+        return 0.5 if listed else super()._enough
+
     # ---------------------------------------------------------------- parts of a question
 
     def _part(self, weights: Weights) -> _Part:
