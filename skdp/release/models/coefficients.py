@@ -287,17 +287,16 @@ class EffectLaw(NamedTuple):
         """
         most = float(np.maximum(energies / np.maximum(numbers, 1), noises).max())
         tried = np.append(0.0, np.geomspace(_LEAST_EFFECT * float(noises.min()), most, _EFFECTS))
-        even = np.full(len(tried), 1.0 / len(tried))
-        law = cls(tried, even)
+        shares = even = np.full(len(tried), 1.0 / len(tried))
         # Places of a low-discrepancy sequence: no pattern of a table has its period.
         places = (np.arange(min(len(energies), _MOST_GROUPS)) * _GOLDEN % 1.0) * len(energies)
         some = np.unique(places.astype(np.int64)) if len(energies) > _MOST_GROUPS else slice(None)
-        likely = law._likelihoods(energies[some], numbers[some], noises[some])
+        likely = cls(tried, even)._likelihoods(energies[some], numbers[some], noises[some])
         for _ in range(_STEPS):
-            found = likely * law.shares
+            found = likely * shares
             found /= found.sum(axis=1, keepdims=True)
-            law = cls(tried, (found.sum(axis=0) + even) / (len(found) + 1))
-        return law
+            shares = (found.sum(axis=0) + even) / (len(found) + 1)
+        return cls(tried, shares)
 
     def told(
         self, energies: FloatArray, numbers: IntArray, noises: FloatArray
