@@ -344,11 +344,11 @@ def _object_series(values: list[Any]) -> pd.Series:
 
 
 def _inferred(values: Any) -> pd.Series:
-    """A column of the type that pandas chooses; older ones fail at integers beyond all floats."""
+    """A column of the type that pandas chooses; older ones fail at huge integers and unruly values."""
     try:
         return pd.Series(values)
-    except OverflowError:
-        return pd.Series(values, dtype=object)
+    except (OverflowError, RuntimeError):
+        return _object_series(values)
 
 
 #: Ways to hold a table, and a single column of labels or values.
