@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from scipy.stats import beta
 
 from ..._arrays import integer_sums
@@ -433,17 +433,39 @@ def fit_forest(
     drawn = [np.sort(coins.permutation(len(menu))[:n_columns]) for _ in range(n_trees)]
     parts_of_records = _shared_out(records, n_trees, rows, random_state)
     # Privacy. Records go to the processes through pipes, never through files.
-    models = Parallel(n_jobs, max_nbytes=None)(
-        delayed(_tree_of)(
-            part, menu, n_classes, quality, epsilon, mine, depth, True, *each, n_trees
-        )
-        for part, *each in zip(parts_of_records, random_state.branches(n_trees), drawn, strict=True)
+    settings = menu, n_classes, quality, epsilon, mine, depth, n_trees
+    each = list(zip(parts_of_records, random_state.branches(n_trees), drawn, strict=True))
+    # Some trees for each process, to which records that they share go once.
+    share = math.ceil(n_trees / effective_n_jobs(n_jobs))
+    grown = Parallel(n_jobs, max_nbytes=None)(
+        delayed(_trees_of)(each[first : first + share], *settings)
+        for first in range(0, n_trees, share)
     )
-    return models, total
+    return [model for models in grown for model in models], total
 
 
-def _tree_of(records: Records, menu: Sequence[Splits], n_classes: int, *settings: Any) -> TreeModel:
-    return grow_tree(Growth(records, menu, n_classes), *settings)
+def _trees_of(
+    each: Sequence[tuple[Records, Any, IntArray]],
+    menu: Sequence[Splits],
+    n_classes: int,
+    quality: str,
+    *settings: Any,
+) -> list[TreeModel]:
+    epsilon, mine, depth, n_trees = settings
+    return [
+        grow_tree(
+            Growth(records, menu, n_classes),
+            quality,
+            epsilon,
+            mine,
+            depth,
+            True,
+            source,
+            columns,
+            n_trees,
+        )
+        for records, source, columns in each
+    ]
 
 
 def _shared_out(records: Records, n_trees: int, rows: str, source: Any) -> Iterator[Records]:

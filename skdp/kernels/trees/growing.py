@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..._arrays import exclusive_cumsum, integer_sums
+from ..._arrays import batches, exclusive_cumsum, integer_sums
 from ..._types import BoolArray, FloatArray, IntArray
 from ..._validation import check_choice
 from ...mechanisms import noisy_max
@@ -193,6 +193,10 @@ class Growth:
     def __post_init__(self) -> None:
         self.active = np.zeros(1, dtype=np.int64)
         self.places = np.zeros(len(self.records.counts), dtype=np.int64)
+        # Group and class of each record, column by column.
+        widest = max(each.n_groups for each in self.menu) * self.n_classes
+        pairs = self.records.groups.T * self.n_classes + self.records.labels
+        self._pairs = np.ascontiguousarray(pairs, dtype=np.min_scalar_type(widest))
         self.possible: list[BoolArray] = [
             np.ones((1, splits.n_groups), dtype=bool) for splits in self.menu
         ]
@@ -247,12 +251,7 @@ class Growth:
     ) -> tuple[IntArray, BoolArray, IntArray, IntArray]:
         """Scores of all splits of some columns in each active node, and which can divide it."""
         n_active = len(self.active)
-        index = np.full(len(self.nodes), -1, dtype=np.int64)
-        index[self.active] = np.arange(n_active)
-        node = index[self.places]
-        mine = np.flatnonzero(node >= 0)
-        node, labels, counts = node[mine], self.records.labels[mine], self.records.counts[mine]
-        n_classes = self.n_classes
+        tables = self._tables(columns)
         scores, usable = [], []
         columns_of: list[int] = []
         splits_of: list[int] = []
@@ -260,10 +259,8 @@ class Growth:
             splits = self.menu[column]
             if not len(splits):
                 continue
-            n_groups = splits.n_groups
-            cells = (node * n_groups + self.records.groups[mine, column]) * n_classes + labels
-            table = integer_sums(cells, n_active * n_groups * n_classes, counts)
-            children = splits.divide(table.reshape(n_active, n_groups, n_classes))
+            table = tables.pop(column)
+            children = splits.divide(table.reshape(n_active, splits.n_groups, self.n_classes))
             scores.append(quality.of(children).sum(axis=-1))
             reachable = splits.divide(self.possible[column][:, :, None].astype(np.int64))
             usable.append((reachable[..., 0] > 0).sum(axis=-1) > 1)
@@ -278,6 +275,29 @@ class Growth:
             np.array(columns_of),
             np.array(splits_of),
         )
+
+    def _tables(self, columns: IntArray) -> dict[int, IntArray]:
+        """Exact counts by active node, group and class, for each column that can be split."""
+        n_active = len(self.active)
+        index = np.full(len(self.nodes), -1, dtype=np.int64)
+        index[self.active] = np.arange(n_active)
+        widths = {c: self.menu[c].n_groups * self.n_classes for c in columns.tolist()}
+        tables = {
+            column: np.zeros(n_active * width, dtype=np.int64)
+            for column, width in widths.items()
+            if len(self.menu[column])
+        }
+        # Batches of all columns, so that what is made of them stays in the cache.
+        for part in batches(len(self.places)):
+            node = index[self.places[part]]
+            mine = np.flatnonzero(node >= 0)
+            node, counts = node[mine], self.records.counts[part][mine]
+            weights = None if (counts == 1).all() else counts
+            for column, table in tables.items():
+                pairs = self._pairs[column, part]
+                cells = node * widths[column] + (pairs if len(mine) == len(pairs) else pairs[mine])
+                table += integer_sums(cells, len(table), weights)
+        return tables
 
     def _split(self, columns: IntArray, splits: IntArray) -> None:
         """Give every active node its children, and send the records to them."""
@@ -304,10 +324,13 @@ class Growth:
         """Send the records of the active nodes to their children."""
         index = np.full(len(self.nodes), -1, dtype=np.int64)
         index[self.active] = np.arange(len(self.active))
-        node = index[self.places]
-        mine = np.flatnonzero(node >= 0)
-        node = node[mine]
-        self.places[mine] = targets[node, self.records.groups[mine, columns[node]]]
+        for part in batches(len(self.places)):
+            places = self.places[part]
+            node = index[places]
+            mine = np.flatnonzero(node >= 0)
+            node = node[mine]
+            group = self._pairs[columns[node], mine + part.start] // self.n_classes
+            places[mine] = targets[node, group]
 
     def class_counts(self, nodes: IntArray) -> IntArray:
         """Exact counts of the classes in some nodes, (len(nodes), n_classes): private."""
