@@ -266,7 +266,7 @@ class EffectLaw(NamedTuple):
     shares: FloatArray
 
     @classmethod
-    def fitted(cls, energies: FloatArray, numbers: IntArray, noises: FloatArray) -> EffectLaw:
+    def fitted(cls, energies: FloatArray, numbers: IntArray, noises: FloatArray, most: float = math.inf) -> EffectLaw:
         """The likeliest law, where one more group would be of any order of size.
 
         Maximum likelihood of a mixture, by expectation and maximization [1]_.
@@ -285,8 +285,8 @@ class EffectLaw(NamedTuple):
         .. [1] N. Laird. Nonparametric maximum likelihood estimation of a mixing distribution.
            Journal of the American Statistical Association 73(364), 1978.
         """
-        most = float(np.maximum(energies / np.maximum(numbers, 1), noises).max())
-        tried = np.append(0.0, np.geomspace(_LEAST_EFFECT * float(noises.min()), most, _EFFECTS))
+        most = min(float(np.maximum(energies / np.maximum(numbers, 1), noises).max()), most)
+        tried = np.append(0.0, np.geomspace(min(_LEAST_EFFECT * float(noises.min()),most*_LEAST_EFFECT), most, _EFFECTS))
         shares = even = np.full(len(tried), 1.0 / len(tried))
         # Places of a low-discrepancy sequence: no pattern of a table has its period.
         places = (np.arange(min(len(energies), _MOST_GROUPS)) * _GOLDEN % 1.0) * len(energies)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..._types import FloatArray, IntArray
-from .coefficients import Ladder, basis_of
+from .coefficients import EffectLaw, Ladder, basis_of
 
 __all__ = ["ColumnEstimate"]
 
@@ -123,7 +123,7 @@ class ColumnEstimate:
         Halves of blocks are believed to differ as far as noise does not explain it (James and
         Stein), some neighbouring blocks together: fine codes cost little where counts are even.
         """
-        counts = np.zeros(1)
+        counts, unsure = np.zeros(1), np.zeros(1)
         before = np.zeros(1)
         for place, size in enumerate(self.sizes):
             precision, told = 0.0, np.zeros(size)
@@ -141,15 +141,18 @@ class ColumnEstimate:
             if place:
                 detail = told - np.repeat(_means(told, len(before)), size // len(before))
             if place > 1 and size == 2 * len(before):
-                detail = self._believed(place, detail, before, counts)
-            counts = np.repeat(counts, size // len(counts)) + detail / (self.lattice // size)
+                detail = self._believed(place, detail, counts, unsure)
+            ratio, width = size // len(counts), self.lattice // size
+            counts = np.repeat(counts, ratio) + detail / width
+            finer = (1.0 - 1.0 / ratio if place else 1.0) / width
+            unsure = np.repeat(unsure + finer * self._scales[place], ratio)
             before = told
         self.counts = counts[: self.n_codes]
         if self.lattice > self.n_codes:
             self.counts = self.counts + self._beyond() * counts[self.n_codes :].sum()
 
     def _believed(
-        self, place: int, detail: FloatArray, held: FloatArray, counts: FloatArray
+        self, place: int, detail: FloatArray, counts: FloatArray, unsure: FloatArray
     ) -> FloatArray:
         """Details of a level as far as they are believed; the variances have what is not.
 
@@ -159,12 +162,12 @@ class ColumnEstimate:
         those with codes that stand alone or beyond the last code, whose details are believed as
         they are.
         """
-        above, noise = (float(each[0]) for each in self._scale_variances()[place - 1 : place + 1])
-        width = self.lattice // len(held)
+        noise = float(self._scale_variances()[place][0])
+        width = self.lattice // len(counts)
         n_alike = (self.n_codes - self.n_alone) // width
         if not n_alike:
             return detail
-        square = (np.maximum(held[:n_alike], 0.0) ** 2 + width * above) / width
+        square = width * (np.maximum(counts[:n_alike], 0.0) ** 2 + unsure[:n_alike])
         halves = detail[: 2 * n_alike : 2]
         slopes = _slopes(np.maximum(counts[:n_alike], 0.0)) * (width / 8.0)
         # The share is 1, give or take 1, before a half with this variance is looked at.
@@ -174,17 +177,12 @@ class ColumnEstimate:
         expected = share * slopes
         # Orthonormal coefficients: one for each block that is halved.
         energy = 4.0 * (halves - expected) ** 2 / width
-        first = np.arange(0, n_alike, _POOLED)
-        number = np.diff(np.append(first, n_alike))
-        pooled = np.add.reduceat(square**2, first)
-        gained = np.add.reduceat(square * (energy - noise), first)
-        believed = np.repeat(np.maximum(gained / pooled, 0.0), number) * square
-        doubt = np.repeat(_DOUBT * noise * np.sqrt(2.0 / pooled), number) * square
-        trust = believed / (believed + noise)
-        lacking = (1.0 - trust) ** 2 * (believed + doubt)
-        self._scales[place] = np.full(len(held), noise)
+        seen = energy / square, np.ones(n_alike, dtype=np.int64), noise / square
+        trust, mean, spread = EffectLaw.fitted(*seen, 1.0).told(*seen)
+        lacking = (1.0 - trust) ** 2 * (mean + spread) * square
+        self._scales[place] = np.full(len(counts), noise)
         self._scales[place][:n_alike] = trust**2 * noise + lacking
-        self._lacking[place] = np.zeros(len(held))
+        self._lacking[place] = np.zeros(len(counts))
         self._lacking[place][:n_alike] = lacking
         found = detail.copy()
         found[: 2 * n_alike : 2] = expected + trust * (halves - expected)
