@@ -26,7 +26,7 @@ __all__ = ["Coefficients", "EffectLaw", "Ladder", "Look", "along", "basis_of"]
 Axes = tuple[int, ...]
 
 # Variances of effects that are told apart: how many, and the least as a part of that of the noise.
-_EFFECTS, _LEAST_EFFECT = 60, 1e-3
+_EFFECTS, _LEAST_EFFECT = 30, 0.1
 # Steps until their law hardly changes, and most groups that it is found from.
 _STEPS, _MOST_GROUPS = 50, 4000
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0

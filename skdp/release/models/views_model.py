@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -49,6 +49,7 @@ class Tuning(NamedTuple):
     cut: float = 0.5
     dependence: float = 0.25
     surprise: float = 1.0
+    alike: float = 4.0
     third: float = 0.05
 
 
@@ -98,6 +99,22 @@ class MeasuredSums(NamedTuple):
         found = np.linalg.lstsq(basis / scale, weights, rcond=None)[0] / scale[:, None]
         away = np.abs(basis @ found - weights).max(axis=0)
         return found, away <= _AFFINE * np.abs(weights).max(axis=0)
+
+
+class Trust(NamedTuple):
+    """How far answers follow the coefficients of one set, arrays of their shape.
+
+    Attributes
+    ----------
+    added : ndarray of float64
+        Share of the measured distance from the rows that answers add.
+    noise, lacking : ndarray of float64
+        Variances of what answers then hold of the noise, and of what they lack of the truth.
+    """
+
+    added: FloatArray
+    noise: FloatArray
+    lacking: FloatArray
 
 
 class _Part(NamedTuple):
@@ -278,74 +295,94 @@ class ViewsModel(TreeModel):
         return self._caches[key]
 
     def _residual(self, axes: Axes) -> FloatArray:
-        """What answers add to the rows: all of the distance where columns clearly depend."""
-        return self.trust(axes)[0] * self._away(axes)
+        """What answers add to the rows: the distance as far as it is believed."""
+        return self.trust(axes).added * self._away(axes)
 
-    def trust(self, axes: Axes) -> tuple[float, float]:
-        """Share of the measured distance from the rows that answers add, and what they then lack.
+    def trust(self, axes: Axes) -> Trust:
+        """How far answers follow the measured coefficients of a set, scale by scale.
 
-        What is lacking is the variance of a coefficient of which only the share was added.
+        Rows that were fitted to a table of the set hold some of its coefficients already, and of
+        their noise: the share that a regression finds. As much is added as is missing to the share
+        that is believed. That follows from one law of the true coefficients of a scale, over all
+        sets that rows were fitted to; for other sets, of their distances from the rows. A bar
+        allows for one standard deviation more of the variance of those.
         """
         key = "trust", axes
         if key not in self._caches:
+            look = self.coefficients.looks[axes]
+            found = Trust(*(np.zeros(look.values.shape) for _ in Trust._fields))
             followed = self._is_followed(axes)
-            self._caches[key] = (self._trust_of_followed if followed else self._trust_of_other)(
-                axes
+            for scale, block in self._scales(axes):
+                seen = self._effects(axes, block)
+                if not seen:
+                    continue
+                _, [mean], [spread] = self._law(len(axes), scale, followed).told(
+                    *map(np.atleast_1d, seen)
+                )
+                mean, spread = TUNING.alike * mean, TUNING.alike * spread
+                believed = mean / (mean + seen[2])
+                told, away = look.values[block], self._away(axes)[block]
+                energy = float((told**2).sum())
+                held = float(((told - away) * told).sum()) / energy if followed and energy else 0.0
+                held = min(max(held, 0.0), 1.0)
+                whole = max(held, float(believed))
+                found.added[block] = (whole - held) / (1.0 - held) if held < 1.0 else 0.0
+                found.noise[block] = whole**2 * look.variances[block]
+                lacking = (1.0 - whole) ** 2 * float(mean + TUNING.surprise * spread)
+                found.lacking[block] = lacking / self._n_units(axes)
+            self._caches[key] = found
+        return self._caches[key]
+
+    def _law(self, order: int, scale: Axes, followed: bool) -> EffectLaw:
+        """The law of the effects of a scale over all sets of an order."""
+        key = "law", order, scale, followed
+        if key not in self._caches:
+            alike = [
+                (axes, block)
+                for axes in self.coefficients.looks
+                if len(axes) == order and self._is_followed(axes) == followed
+                for other, block in self._scales(axes)
+                if other == scale
+            ]
+            some = alike[:: -(-len(alike) // _MOST_SETS)]
+            seen = [each for each in (self._effects(*one) for one in some) if each]
+            energies, numbers, noises = zip(*seen, strict=True)
+            self._caches[key] = EffectLaw.fitted(
+                np.array(energies), np.array(numbers), np.array(noises)
             )
         return self._caches[key]
+
+    def _scales(self, axes: Axes) -> Iterator[tuple[Axes, tuple[slice, ...]]]:
+        """The blocks of the coefficients of a set that belong to one level of each column."""
+        shape = self.coefficients.looks[axes].values.shape
+        levels = [
+            [
+                (level, slice(coarse - 1, fine - 1))
+                for level, (coarse, fine) in enumerate(pairwise(self.coefficients.ladders[a].sizes))
+                if fine - 1 <= size
+            ]
+            for a, size in zip(axes, shape, strict=True)
+        ]
+        for several in product(*levels):
+            yield tuple(sorted(level for level, _ in several)), tuple(cut for _, cut in several)
+
+    def _effects(self, axes: Axes, block: tuple[slice, ...]) -> tuple[float, int, float] | None:
+        """Sum of squares, number and noise of effects, as if each column had one unit."""
+        look = self.coefficients.looks[axes]
+        known = look.precision[block] > 0
+        if not known.any():
+            return None
+        seen = look.values[block] if self._is_followed(axes) else self._away(axes)[block]
+        scale = self._n_units(axes)
+        noise = float(look.variances[block][known].mean())
+        return scale * float((seen[known] ** 2).sum()), int(known.sum()), scale * noise
+
+    def _n_units(self, axes: Axes) -> int:
+        return math.prod(self.coefficients.ladders[axis].n_units for axis in axes)
 
     def _is_followed(self, axes: Axes) -> bool:
         """Whether the rows were fitted to a table that holds these columns."""
         return any({*axes} <= {*each} for each in self.followed)
-
-    def _trust_of_followed(self, axes: Axes) -> tuple[float, float]:
-        """Where rows have seen the noise: James and Stein's factor of the measured dependence.
-
-        If noise explains the measured dependence of the coarse groups, the rows answer; if it is
-        far above the noise, the measurement does. The variance that is lacking is what the
-        distances show, and by chance no less.
-        """
-        told, away, variance = self._coarse(axes)
-        noise, number = variance * len(told), max(len(told), 1)
-        energy = float(told @ told)
-        trust = max(1.0 - noise / energy, 0.0) if energy > 0 else 0.0
-        by_chance = TUNING.surprise * noise * math.sqrt(2.0 / number)
-        found = max(float(away @ away) - noise, 0.0) + by_chance
-        return trust, (1.0 - trust) ** 2 * found / number
-
-    def _trust_of_other(self, axes: Axes) -> tuple[float, float]:
-        """Where rows have not seen the noise: how far they are off follows from all such sets.
-
-        True coefficients are those of the rows and something whose variance has a common law over
-        the sets. A bar allows for one standard deviation of this variance more.
-        """
-        if "law" not in self._caches:
-            others = [
-                each
-                for each in self.coefficients.looks
-                if len(each) > 1 and not self._is_followed(each)
-            ]
-            some = others[:: -(-len(others) // _MOST_SETS)]
-            self._caches["law"] = EffectLaw.fitted(*self._effects(some))
-        [share], [mean], [spread] = self._caches["law"].told(*self._effects([axes]))
-        return float(share), float((1.0 - share) ** 2 * (mean + TUNING.surprise * spread))
-
-    def _effects(self, sets: Sequence[Axes]) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Of the distances of sets from the rows: sums of squares, numbers, and their noise."""
-        seen = [self._coarse(axes) for axes in sets]
-        return (
-            np.array([away @ away for _, away, _ in seen]),
-            np.array([len(away) for _, away, _ in seen]),
-            np.array([variance for _, _, variance in seen]),
-        )
-
-    def _coarse(self, axes: Axes) -> tuple[FloatArray, FloatArray, float]:
-        """Measured coefficients of coarse groups, without those of the rows, and mean variance."""
-        look = self.coefficients.looks[axes]
-        block = tuple(slice(0, size - 1) for size in self._coarse_sizes(axes))
-        known = look.precision[block] > 0
-        variance = float(look.variances[block][known].mean()) if known.any() else 1.0
-        return look.values[block][known], self._away(axes)[block][known], variance
 
     def _coarse_sizes(self, axes: Axes) -> list[int]:
         """Numbers of groups by which the dependence of measured columns is judged."""
@@ -526,9 +563,9 @@ class ViewsModel(TreeModel):
             known, hidden = map(float, self.columns[axis].parts_of_variance(pure))
             noise, lacking = noise + known, lacking + hidden
         for part, told in several.items():
-            trust, each = self.trust(part)
-            noise += trust**2 * float((told**2 * self.coefficients.looks[part].variances).sum())
-            lacking += each * float((told**2).sum())
+            trust, squares = self.trust(part), told**2
+            noise += float((squares * trust.noise).sum())
+            lacking += float((squares * trust.lacking).sum())
         return noise, estimated**2 + lacking
 
     def _without_sums(self, parts: Sequence[_Part]) -> tuple[list[_Part], float]:
