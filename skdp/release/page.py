@@ -35,7 +35,7 @@ from .labels import range_label
 from .models.box_model import BoxModel
 from .models.network_model import NetworkModel
 from .models.tree_model import TreeModel
-from .models.views_model import ViewsModel
+from .models.views_model import Trust, ViewsModel
 from .pictures import plot_correlation_parts
 from .skipped import SkippedRecords
 from .statistics.column_values import selected
@@ -221,7 +221,11 @@ def _model(model: ViewsModel, packed: _Packed) -> dict[str, Any]:
         packed.add(name, array)
     found = {name: facts.get(name) for name in kept}
     looks = model.coefficients.looks
-    found["trusts"] = [list(model.trust(axes)) if len(axes) > 1 else [1, 0] for axes in looks]
+    # Cut and given to the sets in the order of the looks.
+    trusts = [model.trust(axes) for axes in looks if len(axes) > 1]
+    for name in Trust._fields:
+        parts = [getattr(each, name).ravel() for each in trusts]
+        packed.add(f"trust_{name}", np.concatenate([np.zeros(0), *parts]))
     return {"shape": list(model.shape), "facts": found}
 
 

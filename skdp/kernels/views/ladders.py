@@ -32,7 +32,7 @@ _EVEN = 0.1
 _DIRECT = 24
 # Columns of more codes are measured in about so many blocks first, with this share of their budget,
 # and again after so many halvings.
-MANY, _BLOCKS, _OF_BLOCKS, _HALVINGS = 48, 16, Fraction(7, 10), 5
+MANY, _BLOCKS, _OF_BLOCKS, _HALVINGS = 48, 16, Fraction(7, 10), 6
 
 
 def ladder_of(

@@ -26,7 +26,7 @@ __all__ = ["Coefficients", "EffectLaw", "Ladder", "Look", "along", "basis_of"]
 Axes = tuple[int, ...]
 
 # Variances of effects that are told apart: how many, and the least as a part of that of the noise.
-_EFFECTS, _LEAST_EFFECT = 30, 0.1
+_EFFECTS, _LEAST_EFFECT = 60, 1e-3
 # Steps until their law hardly changes, and most groups that it is found from.
 _STEPS, _MOST_GROUPS = 50, 4000
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
@@ -266,7 +266,9 @@ class EffectLaw(NamedTuple):
     shares: FloatArray
 
     @classmethod
-    def fitted(cls, energies: FloatArray, numbers: IntArray, noises: FloatArray, most: float = math.inf) -> EffectLaw:
+    def fitted(
+        cls, energies: FloatArray, numbers: IntArray, noises: FloatArray, most: float = math.inf
+    ) -> EffectLaw:
         """The likeliest law, where one more group would be of any order of size.
 
         Maximum likelihood of a mixture, by expectation and maximization [1]_.
@@ -286,7 +288,12 @@ class EffectLaw(NamedTuple):
            Journal of the American Statistical Association 73(364), 1978.
         """
         most = min(float(np.maximum(energies / np.maximum(numbers, 1), noises).max()), most)
-        tried = np.append(0.0, np.geomspace(min(_LEAST_EFFECT * float(noises.min()),most*_LEAST_EFFECT), most, _EFFECTS))
+        tried = np.append(
+            0.0,
+            np.geomspace(
+                min(_LEAST_EFFECT * float(noises.min()), most * _LEAST_EFFECT), most, _EFFECTS
+            ),
+        )
         shares = even = np.full(len(tried), 1.0 / len(tried))
         # Places of a low-discrepancy sequence: no pattern of a table has its period.
         places = (np.arange(min(len(energies), _MOST_GROUPS)) * _GOLDEN % 1.0) * len(energies)

@@ -144,8 +144,9 @@ class ColumnEstimate:
                 detail = self._believed(place, detail, counts, unsure)
             ratio, width = size // len(counts), self.lattice // size
             counts = np.repeat(counts, ratio) + detail / width
-            finer = (1.0 - 1.0 / ratio if place else 1.0) / width
-            unsure = np.repeat(unsure + finer * self._scales[place], ratio)
+            # Of the mean of the codes of a block, its square adds up to this over the details.
+            part = (1.0 - 1.0 / ratio if place else 1.0) / width
+            unsure = np.repeat(unsure + part * self._scales[place], ratio)
             before = told
         self.counts = counts[: self.n_codes]
         if self.lattice > self.n_codes:

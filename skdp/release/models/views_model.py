@@ -42,6 +42,9 @@ class Tuning(NamedTuple):
         Mean square contingency from which on a pair counts as completely dependent.
     surprise : float
         Standard deviations that are added to a measured contingency.
+    alike : float
+        Scales on which a question bears with one sign: both high tells of coarse and finer groups.
+        As many times the variance of an effect is allowed for.
     third : float
         As ``cut``, for a third column given a measured pair.
     """
@@ -316,11 +319,12 @@ class ViewsModel(TreeModel):
                 seen = self._effects(axes, block)
                 if not seen:
                     continue
-                _, [mean], [spread] = self._law(len(axes), scale, followed).told(
+                [believed], [mean], [spread] = self._law(len(axes), scale, followed).told(
                     *map(np.atleast_1d, seen)
                 )
-                mean, spread = TUNING.alike * mean, TUNING.alike * spread
-                believed = mean / (mean + seen[2])
+                if followed:
+                    mean, spread = TUNING.alike * mean, TUNING.alike * spread
+                    believed = mean / (mean + seen[2])
                 told, away = look.values[block], self._away(axes)[block]
                 energy = float((told**2).sum())
                 held = float(((told - away) * told).sum()) / energy if followed and energy else 0.0

@@ -226,6 +226,7 @@ class Column {
 // ---------------------------------------------------------------- the model
 
 const TUNING = { cut: 0.5, dependence: 0.25, surprise: 1, third: 0.05 };
+const TRUST = ["added", "noise", "lacking"];
 const MOST_CUT = 2;
 const AFFINE = 1e-5;
 const MOST_DENSE = 1 << 20;
@@ -280,11 +281,13 @@ export class Model {
     this.grids = new Map();
     const values = cutter(arrays.look_values);
     const precision = cutter(arrays.look_precision);
-    facts.looks.forEach(([axes, sizes, grid], place) => {
+    const trusts = cutters(TRUST, "trust_");
+    facts.looks.forEach(([axes, sizes, grid]) => {
       const n = product(sizes);
       const variances = precision(n).map((each) => (each > 0 ? 1 / each : 0));
-      const trust = facts.trusts[place];
-      this.looks.set(axes.join(), { axes, trust, values: table(sizes, values(n)), variances: table(sizes, variances) });
+      const look = { axes, values: table(sizes, values(n)), variances: table(sizes, variances) };
+      if (axes.length > 1) for (const name of TRUST) look[name] = table(sizes, trusts[name](n));
+      this.looks.set(axes.join(), look);
       if (grid.length) this.grids.set(axes.join(), grid);
     });
     const all = this.looks.get("");
@@ -472,9 +475,9 @@ export class Model {
 
   residual(axes) {
     return this.cached(`residual ${axes}`, () => {
-      const [trust] = this.looks.get(axes.join()).trust;
+      const { added: share } = this.looks.get(axes.join());
       const away = this.away(axes);
-      return table(away.shape, away.data.map((each) => trust * each));
+      return table(away.shape, away.data.map((each, i) => share.data[i] * each));
     });
   }
 
@@ -695,10 +698,9 @@ export class Model {
       lacking += hidden;
     }
     for (const [part, terms] of several) {
-      const [trust, each] = this.looks.get(part).trust;
-      const [weighted, squares] = this.varianceOfLook(part, terms);
-      noise += trust ** 2 * weighted;
-      lacking += each * squares;
+      const [known, hidden] = this.varianceOfLook(part, terms);
+      noise += known;
+      lacking += hidden;
     }
     return [noise, estimated ** 2 + lacking];
   }
@@ -716,18 +718,18 @@ export class Model {
   }
 
   varianceOfLook(part, terms) {
-    const { variances } = this.looks.get(part);
+    const { noise, lacking } = this.looks.get(part);
     if (terms.length > 1) {
-      const inside = (hat, place) => hat.subarray(1, 1 + variances.shape[place]);
+      const inside = (hat, place) => hat.subarray(1, 1 + noise.shape[place]);
       const told = added(terms, ({ hats }) => outer(hats.map(inside))).map((each) => each * each);
-      return [dot(told, variances.data), sumOf(told)];
+      return [dot(told, noise.data), dot(told, lacking.data)];
     }
     const [{ scale, hats }] = terms;
     const squares = hats.map((hat) => this.squared(hat));
-    const whole = squares.map((hat, place) =>
-      this.remembered(hat, `sum ${variances.shape[place]}`, () => sumOf(hat.subarray(1, 1 + variances.shape[place]))),
-    );
-    return [scale ** 2 * this.under(`variance ${part}`, variances, squares), scale ** 2 * product(whole)];
+    return [
+      scale ** 2 * this.under(`noise ${part}`, noise, squares),
+      scale ** 2 * this.under(`lacking ${part}`, lacking, squares),
+    ];
   }
 
   withoutSums(parts) {
