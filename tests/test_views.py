@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtr
 
 from skdp import (
     Categorical,
@@ -251,6 +252,30 @@ def test_halves_of_blocks_follow_the_neighbouring_blocks():
             errors.append(cuts @ (column.counts - counts))
         # Noise alone shows 2; blocks shared out evenly are off by up to 66, here by 5 in the mean.
         assert np.abs(np.mean(errors, axis=0)).mean() < 4
+
+
+def test_fine_codes_of_an_even_column_cost_little_and_its_bars_are_narrow():
+    """5,000 records, evenly in 800 codes: ranges that cut blocks, at a budget of 0.03."""
+    rng, plan = np.random.default_rng(3), column_plan(800, True)
+    exact = np.zeros(plan.sizes[-1])
+    exact[:800] = 6.25
+    scales = {n: 1 / (0.03 * float(share)) for n, share in plan.shares.items()}
+    variances = {n: 2 * b * b for n, b in scales.items()}
+    ends = np.array([77, 203, 391, 555, 702])
+    below = (np.arange(800)[:, None] < ends).astype(float)
+    away, claimed = [], []
+    for _ in range(25):
+        column = ColumnEstimate(800, plan.sizes, variances, 100.0)
+        noisy = {
+            n: exact.reshape(n, -1).sum(axis=1) + rng.laplace(0, b, n) for n, b in scales.items()
+        }
+        column.fit(noisy, 5000.0)
+        away.append(column.counts @ below - 6.25 * ends)
+        claimed.append(np.sqrt(column.variance(below)))
+    rms = np.sqrt(np.mean(np.square(away)))
+    # Counts of codes alone would have a standard deviation of 900, blocks of 16 cut in two 190.
+    assert rms < 160
+    assert 0.9 * rms < np.median(claimed) < 2.5 * rms
 
 
 @pytest.mark.parametrize("n_bins", [1024, 1000])
@@ -582,6 +607,47 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
     pairs = [(0, 1), (0, 2), (1, 2)]
     assert all_of_them.misfit(rows, 5.0, pairs, Fraction(1), noise_source(0)) is None
     assert seen[-1] == (0, 1)
+
+
+@pytest.fixture(scope="module")
+def weak():
+    """5,000 records of three columns whose correlations are 0.1, and releases of them at 1."""
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        both = np.sqrt(0.1) * rng.normal(size=(5000, 1)) + np.sqrt(0.9) * rng.normal(size=(5000, 3))
+        rows = pd.DataFrame(100 * ndtr(both), columns=list("abc"))
+        domain = Domain({name: Numeric(0, 100, bins=20) for name in "abc"})
+        found.append((rows, fitted(rows=rows, domain=domain, seed=seed)))
+    return found
+
+
+def test_corners_of_weakly_dependent_columns_are_near_the_truth(weak):
+    holds, away = [], []
+    for rows, view in weak:
+        for a, b in itertools.combinations("abc", 2):
+            for first, second in [(">= 75", ">= 75"), ("< 25", "< 25"), (">= 75", "< 25")]:
+                query = f"{a} {first} and {b} {second}"
+                true, found = len(rows.query(query)), view.count(query, return_interval=True)
+                holds.append(found.lower <= true <= found.upper)
+                away.append((found.value - true) * (1 if first[0] == second[0] else -1))
+    # Of 36 bars at 95%, 28 or fewer hold with a probability below 1e-4; they are not independent.
+    assert sum(holds) >= 29
+    # Shrunk by one factor for a table, the mean of these is -15.
+    assert abs(np.mean(away)) < 10
+
+
+def test_answers_follow_a_scale_as_far_as_it_tells_more_than_noise(weak):
+    model = weak[0][1].synopsis_.model
+    for axes in itertools.combinations(range(3), 2):
+        trust, look = model.trust(axes), model.coefficients.looks[axes]
+        assert ((trust.added >= 0) & (trust.added <= 1)).all()
+        assert (trust.noise <= look.variances * (1 + 1e-12)).all()
+    pairs = list(itertools.combinations(range(3), 2))
+    kept = [model.trust(each).noise / model.coefficients.looks[each].variances for each in pairs]
+    # Of the noise: nearly all where halves tell of halves, half or so where they tell nothing.
+    assert np.mean([each[0, 0] for each in kept]) > 0.8
+    assert np.mean([each[8:, 8:].mean() for each in kept]) < 0.7
 
 
 @pytest.mark.parametrize("epsilon", [3.0, 20.0])  # one table of all columns, and joint counts

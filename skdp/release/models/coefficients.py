@@ -281,6 +281,8 @@ class EffectLaw(NamedTuple):
             How many effects.
         noises : ndarray of float64, shape (n_groups,)
             Variance of the noise of an effect.
+        most : float, default=inf
+            Largest variance that effects can have.
 
         References
         ----------
@@ -288,21 +290,16 @@ class EffectLaw(NamedTuple):
            Journal of the American Statistical Association 73(364), 1978.
         """
         most = min(float(np.maximum(energies / np.maximum(numbers, 1), noises).max()), most)
-        tried = np.append(
-            0.0,
-            np.geomspace(
-                min(_LEAST_EFFECT * float(noises.min()), most * _LEAST_EFFECT), most, _EFFECTS
-            ),
-        )
+        least = _LEAST_EFFECT * min(float(noises.min()), most)
+        tried = np.append(0.0, np.geomspace(least, most, _EFFECTS))
         shares = even = np.full(len(tried), 1.0 / len(tried))
         # Places of a low-discrepancy sequence: no pattern of a table has its period.
         places = (np.arange(min(len(energies), _MOST_GROUPS)) * _GOLDEN % 1.0) * len(energies)
         some = np.unique(places.astype(np.int64)) if len(energies) > _MOST_GROUPS else slice(None)
         likely = cls(tried, even)._likelihoods(energies[some], numbers[some], noises[some])
         for _ in range(_STEPS):
-            found = likely * shares
-            found /= found.sum(axis=1, keepdims=True)
-            shares = (found.sum(axis=0) + even) / (len(found) + 1)
+            expected = shares * (likely.T @ (1.0 / (likely @ shares)))
+            shares = (expected + even) / (len(likely) + 1)
         return cls(tried, shares)
 
     def told(

@@ -19,9 +19,6 @@ from .coefficients import EffectLaw, Ladder, basis_of
 
 __all__ = ["ColumnEstimate"]
 
-# Neighbouring blocks whose halves are believed to differ, or not, together; and by how many
-# standard deviations of what noise alone shows they may still differ.
-_POOLED, _DOUBT = 16, 2.0
 # Columns of more codes than this are estimated from their own tree alone.
 _MOST_JOINED = 1 << 16
 
@@ -120,8 +117,8 @@ class ColumnEstimate:
     def fit(self, tables: Mapping[int, FloatArray], total: float) -> None:
         """Estimate from noisy blocks of each level and from what else is known of the total.
 
-        Halves of blocks are believed to differ as far as noise does not explain it (James and
-        Stein), some neighbouring blocks together: fine codes cost little where counts are even.
+        Halves of blocks are believed to differ as far as noise does not explain it: fine codes cost
+        little where counts are even.
         """
         counts, unsure = np.zeros(1), np.zeros(1)
         before = np.zeros(1)
@@ -158,10 +155,19 @@ class ColumnEstimate:
         """Details of a level as far as they are believed; the variances have what is not.
 
         A block is expected to rise or fall as its neighbours do, by the share that the whole level
-        shows. From this its halves differ by about the same share of what a block holds as those of
-        its neighbours, as far as that is known: empty ones say nothing of the others, and nor do
-        those with codes that stand alone or beyond the last code, whose details are believed as
-        they are.
+        shows. From this its halves differ by a share of what the block holds, whose variance, at
+        most 1, has one law over the blocks of the level (`EffectLaw`). Blocks with codes that stand
+        alone or beyond the last code say nothing of the others: their details are believed as they
+        are.
+
+        Parameters
+        ----------
+        place : int
+            Which level.
+        detail : ndarray of float64
+            Counts of the halves, less half of those of their blocks.
+        counts, unsure : ndarray of float64
+            Estimated mean count of a code of each block, and its variance.
         """
         noise = float(self._scale_variances()[place][0])
         width = self.lattice // len(counts)
