@@ -158,10 +158,14 @@ def _offers_probabilities(self: Any) -> bool:
 class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
-    Without an estimator it fits PrivPfC, and where the released number of records times epsilon is
-    above 2,000, PrivPfC with three fifths of epsilon and an additive model with the rest, whose
-    probabilities are combined. With an estimator, the training data are released privately, and it
-    is trained on the release: by default that of `MarginalSynthesizer`.
+    Without an estimator, a fiftieth of epsilon first releases how many records each label has. This
+    decides what the rest pays for. Up to 2,000 records times epsilon it is PrivPfC. Above,
+    where one label has three quarters of the records, it is an additive model; otherwise PrivPfC
+    alone up to 20,000, and then PrivPfC with three fifths and an additive model with two fifths,
+    whose probabilities are combined. All of epsilon is charged beforehand.
+
+    With an estimator, the training data are released privately, and it is trained on the release:
+    by default that of `MarginalSynthesizer`.
 
     Then only the release reads the true rows and labels. ``estimator`` is trained on synthetic (or
     weighted) rows, so whatever it stores is post-processing of an epsilon-DP release and costs
@@ -391,8 +395,11 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
     """A private regressor: the best one known, or any, trained on a release.
 
     Like `PrivateClassifier`, for a number. Without an estimator it fits a
-    `PrivateAdditiveRegressor`. With one, only the release reads the true rows and targets, and
-    ``estimator`` is trained on synthetic (or weighted) rows.
+    `PrivateAdditiveRegressor`, which spends epsilon on, in this order: the number of records (a
+    fiftieth), the mean and the spread of the target (at most a fifth), functions of each column,
+    those of pairs of columns where they may pay (a quarter), and a calibration (at most 0.15). With
+    an estimator, only the release reads the true rows and targets, and ``estimator`` is trained on
+    synthetic (or weighted) rows.
 
     Parameters
     ----------
