@@ -80,11 +80,12 @@ def test_no_record_moves_the_moments_by_more_than_is_paid_for(link, size):
         most = _REACH * _GRAIN // 2
     for label in range(3 if link.n_outputs != 1 or isinstance(link, Identity) else 2):
         for i in range(0, n, 10):
-            one = Records(np.array([[i]]), np.array([label]), np.array([1]), (n,))
+            one = Records(
+                np.array([[i]]), np.array([label]), np.array([1]), (n,), scores[i : i + 1]
+            )
             gradient, hessian = _moments(
                 one,
                 link,
-                lambda g: scores[g[:, 0]],
                 lambda g: tables[g[:, 0]].swapaxes(0, 1),
                 n_functions,
                 most,
@@ -104,11 +105,11 @@ def test_a_step_has_noise_for_what_a_record_moves_at_most(link, monkeypatch):
         return values
 
     monkeypatch.setattr(calibration, "discrete_laplace", recorded)
-    records = Records(np.zeros((1, 1), dtype=np.int64), np.zeros(1, int), np.ones(1, int), (1,))
+    nothing = np.zeros((1, link.n_outputs), dtype=np.int64)
+    records = Records(nothing[:, :1], nothing[:, 0], np.ones(1, int), (1,), nothing)
     calibration.newton_step(
         records,
         link,
-        lambda groups: np.zeros((len(groups), link.n_outputs), dtype=np.int64),
         lambda groups: np.full((2, len(groups), link.n_outputs), UNIT),
         np.zeros(2),
         1.0,
@@ -128,11 +129,10 @@ def test_moments_are_those_of_the_loss_where_nothing_is_cut():
     tables = rng.normal(0, 0.3 * UNIT, (n, 3, 1)).astype(np.int64)
     scores = rng.normal(0, UNIT, (n, 1)).astype(np.int64)
     labels = rng.integers(0, 2, n)
-    records = Records(np.arange(n)[:, None], labels, np.ones(n, dtype=np.int64), (n,))
+    records = Records(np.arange(n)[:, None], labels, np.ones(n, dtype=np.int64), (n,), scores)
     gradient, hessian = _moments(
         records,
         link,
-        lambda g: scores[g[:, 0]],
         lambda g: tables[g[:, 0]].swapaxes(0, 1),
         3,
         _REACH * _GRAIN // 2,

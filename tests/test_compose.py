@@ -557,18 +557,24 @@ def test_numbers_that_were_numbered_again_warn_from_the_release():
 # ------------------------------------------------------------------------- without an estimator
 
 
-@pytest.mark.parametrize(("epsilon", "n_models"), [(0.1, 1), (2.0, 2)])
-def test_without_an_estimator_the_best_classifier_known_is_fitted(epsilon, n_models):
-    ledger = skdp.PrivacyLedger(3)
+@pytest.mark.parametrize(
+    ("epsilon", "kinds"),
+    [
+        (0.1, [skdp.PrivPfCClassifier]),
+        (20.0, [skdp.PrivPfCClassifier, skdp.PrivateAdditiveClassifier]),
+    ],
+)
+def test_without_an_estimator_the_best_classifier_known_is_fitted(epsilon, kinds):
+    ledger = skdp.PrivacyLedger(20)
     model = skdp.PrivateClassifier(epsilon=epsilon, domain=DOMAIN, target="income", ledger=ledger)
     model.fit(X, Y)
-    assert len(model.estimator_.models_) == n_models
+    assert [type(each) for each in model.estimator_.models_] == kinds
     # Charged once and beforehand, whatever is fitted; the models' own parts sum to the rest.
     assert len(ledger.to_frame()) == 1 and float(ledger.spent) == epsilon
     parts = model.privacy_loss_.parts
     inner = sum(each.privacy_loss_.epsilon for each in model.estimator_.models_)
     assert parts["models"] == inner and sum(parts.values()) == model.privacy_loss_.epsilon
-    assert model.score(X, Y) > (0.5 if n_models == 1 else 0.75)
+    assert model.score(X, Y) > (0.5 if len(kinds) == 1 else 0.75)
     shares = model.predict_proba(X)
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert model.classes_.tolist() == ["high", "low"]
@@ -577,8 +583,16 @@ def test_without_an_estimator_the_best_classifier_known_is_fitted(epsilon, n_mod
     assert alone.n_features_in_ == X.shape[1] and alone.predict(ROWS).shape == (3_000,)
 
 
+def test_the_default_for_a_rare_label_is_additive():
+    Y = np.where(X["age"] > 80, "high", "low")
+    model = skdp.PrivateClassifier(epsilon=5, domain=DOMAIN, target="income").fit(X, Y).estimator_
+    (additive,) = model.models_
+    assert isinstance(additive, skdp.PrivateAdditiveClassifier) and np.mean(Y == "high") < 0.2
+    np.testing.assert_allclose(model.predict_proba(X), additive.predict_proba(X))
+
+
 def test_the_default_leaves_to_the_additive_model_what_cells_do_not_tell():
-    model = skdp.PrivateClassifier(epsilon=2, domain=DOMAIN, target="income").fit(X, Y).estimator_
+    model = skdp.PrivateClassifier(epsilon=20, domain=DOMAIN, target="income").fit(X, Y).estimator_
     cells, additive = model.models_
     assert cells.privacy_loss_.epsilon * 2 == additive.privacy_loss_.epsilon * 3
     for evidence in (0.0, 0.5, 1.0):

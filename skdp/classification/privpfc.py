@@ -89,8 +89,8 @@ class _PrivPfC(GridRelease):
         if merging:
             merged = merged_groupings(table, lines, most, merging, random_state=source)
             offered = [
-                _offers_merged(attribute, most, line, groupings)
-                for attribute, line, groupings in zip(predictors, lines, merged, strict=True)
+                _offers_merged(attribute, most, groupings)
+                for attribute, groupings in zip(predictors, merged, strict=True)
             ]
             parts = {**parts, "grid": parts["grid"] - merging}
         else:
@@ -110,7 +110,11 @@ class _PrivPfC(GridRelease):
         )
         axes = np.flatnonzero(grid).tolist()
         levels = [offered[axis][0][grid[axis] - 1] for axis in axes]
-        return n_records, axes, [level.groups for level in levels], [lv.labels for lv in levels]
+        labels = [
+            level.labels or _texts(predictors[axis], level.groups, lines[axis].ordered)
+            for axis, level in zip(axes, levels, strict=True)
+        ]
+        return n_records, axes, [level.groups for level in levels], labels
 
     def _post_process(self, noisy, n_records, parts):
         if self.selection == "paper":
@@ -143,9 +147,9 @@ def _line(attribute):
     return Line(groups, int(groups.max()) + 1 - alone, attribute.order() is not None)
 
 
-def _offers_merged(attribute, most, line, merged):
-    """As `_offers`, with merged groupings instead of those that divide in two."""
-    levels = [Level(groups, _texts(attribute, groups, line.ordered)) for groups in merged]
+def _offers_merged(attribute, most, merged):
+    """As `_offers`, with merged groupings, yet without texts, instead of those in two."""
+    levels = [Level(groups, []) for groups in merged]
     seen = {level.groups.tobytes() for level in levels}
     families = attribute.groupings(most) if most >= 2 else ()
     for family in families:

@@ -30,22 +30,24 @@ __all__ = ["PrivateClassifier", "PrivateRegressor"]
 
 # --- the classifier of `PrivateClassifier` without an estimator
 
-# Below this number of records times epsilon PrivPfC gets all of epsilon: it had the lowest error in
-# the mean of eleven labels. Above, the blend had the lowest sum of the excesses of error and of the
-# area under the curve (``benchmarks/models.py``). In the blend PrivPfC has this share of epsilon,
+# PrivPfC counts correct predictions, which say little where one label has this share of the
+# records: there, above the first number of records times epsilon, an additive model alone had the
+# least excess on eight of fifteen labels (``benchmarks/models.py``). On the others PrivPfC alone
+# had it up to the second number, and then the blend of both, in which it has this share of epsilon,
 # and as much of the weight, as far as the differences of its cells are no chance.
-_BLENDS = 2_000.0
+_RARE = 0.75
+_ADDITIVE, _BLENDS = 2_000.0, 20_000.0
 _SHARE = Fraction(3, 5)
 # Less might not fit the noise of a model of two fifths of it into 64-bit integers.
 _LEAST = Fraction(1, 10**6)
 
 
 class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
-    """PrivPfC with few records times epsilon; otherwise its mean with an additive model.
+    """PrivPfC, or an additive model where one label is frequent, or with many records both.
 
     PrivPfC finds combinations of columns and is rarely worse than the most frequent label, but its
-    cells rank rows coarsely. The additive model ranks finely and misses combinations. Shares are
-    weighted geometric means of both, so that the one that is sure counts more.
+    cells rank rows coarsely. The additive model ranks finely and misses combinations. Shares of
+    both are weighted geometric means, so that the one that is sure counts more.
     """
 
     def __init__(
@@ -83,16 +85,20 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
             )
         parts = split_epsilon(self._record_epsilon(), {"rows": 1, "models": 49})
         loss, source = self._spend(parts)
-        # Privacy. Released: the number of records (sensitivity 1, part "rows") and, by sequential
-        # composition, models whose epsilons sum to the part "models". Which ones and with what
-        # follows from the released number; all of epsilon has been charged before, whatever they
-        # are. Each model of persons draws their rows by itself, and pays for as many.
+        # Privacy. Released: the number of records with each label (a record changes one by 1, part
+        # "rows") and, by sequential composition, models whose epsilons sum to the part "models".
+        # Which ones and with what follows from the released numbers; all of epsilon has been
+        # charged before, whatever they are. Each model of persons draws their rows by itself, and
+        # pays for as many.
         noise, most = loss.of_record.parts, self._max_contributions() or 1
         bound = self._contributions(loss, source, rows, domain)
         table = count_rows(rows, domain.select([target]), bound)
-        total = int(discrete_laplace(table.n, noise["rows"], random_state=source))
+        counts = discrete_laplace(table.dense(), noise["rows"], random_state=source)
+        signal = int(counts.sum()) * float(noise["models"])
         kinds: dict[Any, Fraction] = {PrivPfCClassifier: Fraction(1)}
-        if total * float(noise["models"]) > _BLENDS:
+        if signal > _ADDITIVE and counts.max() >= _RARE * counts.sum():
+            kinds = {PrivateAdditiveClassifier: Fraction(1)}
+        elif signal > _BLENDS:
             kinds = {PrivPfCClassifier: _SHARE, PrivateAdditiveClassifier: 1 - _SHARE}
         given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
         models = [
@@ -152,10 +158,14 @@ def _offers_probabilities(self: Any) -> bool:
 class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
-    Without an estimator it fits PrivPfC, and where the released number of records times epsilon is
-    above 2,000, PrivPfC with three fifths of epsilon and an additive model with the rest, whose
-    probabilities are combined. With an estimator, the training data are released privately, and it
-    is trained on the release: by default that of `MarginalSynthesizer`.
+    Without an estimator, a fiftieth of epsilon first releases how many records each label has. This
+    decides what the rest pays for. Up to 2,000 records times epsilon it is PrivPfC. Above,
+    where one label has three quarters of the records, it is an additive model; otherwise PrivPfC
+    alone up to 20,000, and then PrivPfC with three fifths and an additive model with two fifths,
+    whose probabilities are combined. All of epsilon is charged beforehand.
+
+    With an estimator, the training data are released privately, and it is trained on the release:
+    by default that of `MarginalSynthesizer`.
 
     Then only the release reads the true rows and labels. ``estimator`` is trained on synthetic (or
     weighted) rows, so whatever it stores is post-processing of an epsilon-DP release and costs
@@ -385,8 +395,11 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
     """A private regressor: the best one known, or any, trained on a release.
 
     Like `PrivateClassifier`, for a number. Without an estimator it fits a
-    `PrivateAdditiveRegressor`. With one, only the release reads the true rows and targets, and
-    ``estimator`` is trained on synthetic (or weighted) rows.
+    `PrivateAdditiveRegressor`, which spends epsilon on, in this order: the number of records (a
+    fiftieth), the mean and the spread of the target (at most a fifth), functions of each column,
+    those of pairs of columns where they may pay (a quarter), and a calibration (at most 0.15). With
+    an estimator, only the release reads the true rows and targets, and ``estimator`` is trained on
+    synthetic (or weighted) rows.
 
     Parameters
     ----------

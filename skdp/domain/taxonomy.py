@@ -202,7 +202,9 @@ class Taxonomy:
             Number of codes, or the attribute whose value bins they are. Leaves are labelled by
             code; groups by their range, of codes or of values.
         """
-        n = codes.bins if isinstance(codes, Spans) else as_int(codes, "The number of codes")
+        # Asked once: whether something follows a protocol takes long to find out.
+        spans = codes if isinstance(codes, Spans) else None
+        n = spans.bins if spans else as_int(codes, "The number of codes")
         if n < 1:
             raise DomainError(f"A taxonomy needs at least one code, got {n}.")
         height = (n - 1).bit_length()
@@ -215,12 +217,8 @@ class Taxonomy:
             for group in range(groups):
                 parents.append(offset - -(-n // (2 * step)) + group // 2 if level else -1)
                 low, high = group * step, min(n, (group + 1) * step)
-                if step == 1:
-                    labels.append(group)
-                elif isinstance(codes, Spans):
-                    labels.append(codes.span_label(low, high))
-                else:
-                    labels.append(f"[{low}, {high})")
+                text = spans.span_label if spans else "[{}, {})".format
+                labels.append(group if step == 1 else text(low, high))
             offset += groups
         return cls(labels, parents)
 

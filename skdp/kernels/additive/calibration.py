@@ -75,7 +75,6 @@ class _Weights:
 def newton_step(
     records: Records,
     link: Link,
-    scores: Callable[[IntArray], IntArray],
     functions: Callable[[IntArray], IntArray],
     start: FloatArray,
     centre: float,
@@ -88,9 +87,8 @@ def newton_step(
     Parameters
     ----------
     records : Records
+        With the scores so far.
     link : Link
-    scores : callable
-        Scores of records by their groups, in units, (n, n_outputs).
     functions : callable
         Values of the functions by groups, in units, (n_functions, n, n_outputs).
     start : ndarray of shape (n_functions,)
@@ -106,7 +104,7 @@ def newton_step(
     # products are its part of the curvature to squared L1 norms that sum to `most`**2: the absolute
     # entries of a triangle of t t' sum to at most |t|_1**2. Both are composed sequentially.
     most = _REACH * _GRAIN // 2 if link.n_outputs == 1 else _REACH * _GRAIN
-    gradient, hessian = _moments(records, link, scores, functions, len(start), most)
+    gradient, hessian = _moments(records, link, functions, len(start), most)
     rate, other = epsilon * _GRADIENT, epsilon * (1 - _GRADIENT)
     reach = _REACH * _GRAIN
     g = discrete_laplace(gradient, rate, reach, random_state=random_state) / _GRAIN
@@ -159,7 +157,6 @@ def _positive(matrix: FloatArray, least: float) -> FloatArray:
 def _moments(
     records: Records,
     link: Link,
-    scores: Callable[[IntArray], IntArray],
     functions: Callable[[IntArray], IntArray],
     n_functions: int,
     most: int,
@@ -168,8 +165,8 @@ def _moments(
     n_moments = link.n_outputs + n_functions
     gradient, hessian = np.zeros(n_moments), np.zeros((n_moments, n_moments))
     # Whole numbers below 2**53, and their sums, are exact in floating point, in any order.
-    for block in records.blocks():
-        scored, values = scores(block.groups), functions(block.groups).astype(np.float64)
+    for block in records.blocks(4096):
+        scored, values = block.scores, functions(block.groups).astype(np.float64)
         counts, weight = block.counts.astype(np.float64), _weights(values)
         g = _gradients(link.residuals(scored, block.labels), values, weight)
         gradient += _within(g, _REACH * _GRAIN) @ counts

@@ -177,9 +177,8 @@ def _weigh(
     curvature = np.zeros(link.n_outputs)
     for epsilon in epsilons:
         found = newton_step(
-            records,
+            records.at(draft.finished()),
             link,
-            draft.finished().exact_scores,
             lambda groups: np.stack([t.take(groups[:, j], axis=0) for j, t in enumerate(tables)]),
             factors,
             centre,
@@ -207,12 +206,9 @@ def _round(
     # Privacy. Released: for each column the sums of residuals over groups. The residuals of a
     # record, whole numbers, sum to at most `link.reach`: the sensitivity of one column for
     # `measure_columns`. The step is a `newton_step` of one function, composed sequentially.
-    model = draft.finished()
+    records = records.at(draft.finished())
     n_columns, total = len(records.n_groups), max(float(np.mean([s.sum() for s in draft.sizes])), 1)
-    exact = records.sums(
-        link.n_outputs,
-        lambda block: link.residuals(model.exact_scores(block.groups), block.labels),
-    )
+    exact = records.sums(link.n_outputs, lambda block: link.residuals(block.scores, block.labels))
     noisy, variances = measure_columns(exact, sums, link.reach, random_state)
     found = []
     for column, prior in enumerate(priors):
@@ -231,7 +227,6 @@ def _round(
     weights = newton_step(
         records,
         link,
-        model.exact_scores,
         lambda groups: sum(
             (t.take(groups[:, j], axis=0)[None] for j, t in enumerate(tables)), np.zeros(1, int)
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from ..._types import FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 from .links import UNIT, Link
-from .model import AdditiveModel, Axis, Draft, Prior, mean_size
+from .model import Axis, Draft, Prior, mean_size
 from .records import Records
 
 __all__ = ["PairPlan", "add_pairs", "coarse_axis"]
@@ -123,7 +123,10 @@ def add_pairs(
     each, left = epsilon / most, epsilon
     pairs = list(plan.pairs or ())
     candidates = _candidates(draft)
+    places, n_places = [axis.groups for axis in axes], [axis.n_groups for axis in axes]
+    coarse = Records.grouped(records.groups, records.labels, records.counts, places, n_places)
     for number in range(most):
+        coarse = replace(coarse, scores=records.at(draft.finished()).scores)
         paid = each
         if plan.pairs is None:
             choice = each * _CHOICE
@@ -136,12 +139,12 @@ def add_pairs(
             )
             scale = curvature * link.dispersion
             found = _choose(
-                records, link, draft, axes, candidates, scale, least, choice, random_state
+                coarse, link, draft, axes, candidates, scale, least, choice, random_state
             )
             if found is None:
                 break
             pairs.append(candidates.pop(found))
-        _measure(records, link, draft, axes, pairs[number], paid, random_state)
+        _measure(coarse, link, draft, axes, pairs[number], paid, random_state)
         left -= paid
     return left
 
@@ -170,14 +173,8 @@ def _choose(
     # and are in one cell of each pair: they move each score by at most as much, up or down: the
     # range is twice that. What is subtracted, and the score 0 of "none", follow from released
     # numbers.
-    model = draft.finished()
     exact = _sums(
-        records,
-        model,
-        axes,
-        pairs,
-        link.n_outputs,
-        lambda block, at: link.residuals(at, block.labels),
+        records, pairs, link.n_outputs, lambda each: link.residuals(each.scores, each.labels)
     )
     scores = []
     for pair, table in zip(pairs, exact, strict=True):
@@ -208,16 +205,14 @@ def _measure(
     random_state: Any,
 ) -> None:
     """Add the function of a pair to the draft."""
+
     # Privacy. Released: the sums of residuals and of weights of the cells of a pair. A record is
     # in one cell, where its residuals and its weight, whole numbers, sum to at most `link.joint`.
-    (exact,) = _sums(
-        records,
-        draft.finished(),
-        axes,
-        [pair],
-        link.n_outputs + 1,
-        lambda block, at: np.column_stack([link.residuals(at, block.labels), link.weights(at)]),
-    )
+    def values(block: Records) -> IntArray:
+        residuals = link.residuals(block.scores, block.labels)
+        return np.column_stack([residuals, link.weights(block.scores)])
+
+    (exact,) = _sums(records, [pair], link.n_outputs + 1, values)
     noisy = discrete_laplace(exact, epsilon, link.joint, random_state=random_state) / UNIT
     variance = discrete_laplace_variance(epsilon, link.joint) / UNIT**2
     both = _of(axes, pair)
@@ -236,31 +231,28 @@ def _measure(
 
 def _sums(
     records: Records,
-    model: AdditiveModel,
-    axes: Sequence[Axis],
     pairs: Sequence[tuple[int, int]],
     n_values: int,
-    values: Callable[[Records, IntArray], IntArray],
+    values: Callable[[Records], IntArray],
 ) -> list[IntArray]:
     """Exact sums of integers over the cells of each pair, (n_cells, n_values)."""
     # The sums of two columns at a time by two others hold those of four pairs.
     columns = sorted({column for pair in pairs for column in pair})
     parts = [columns[start : start + 2] for start in range(0, len(columns), 2)]
-    sizes = [tuple(axes[column].n_groups for column in part) for part in parts]
+    sizes = [tuple(records.n_groups[column] for column in part) for part in parts]
     every: list[tuple[int, ...]] = [*combinations(range(len(parts)), 2)] or [(0,)]
     found = [
         np.zeros((n_values, math.prod(math.prod(sizes[part]) for part in block))) for block in every
     ]
     for block in records.blocks():
-        seen = (values(block, model.exact_scores(block.groups)) * block.counts[:, None]).T
+        seen = (values(block) * block.counts[:, None]).T
         # Sums of integers below 2**53 are exact in floating point.
         seen = seen.astype(np.float64, order="C")
         places = []
         for part in parts:
             place = np.zeros(len(block.counts), dtype=np.int64)
             for column in part:
-                place = place * axes[column].n_groups
-                place += axes[column].groups.take(block.groups[:, column])
+                place = place * records.n_groups[column] + block.groups[:, column]
             places.append(place)
         for chosen, table in zip(every, found, strict=True):
             cells = places[chosen[0]]
@@ -271,7 +263,7 @@ def _sums(
     exact = {}
     for chosen, table in zip(every, found, strict=True):
         members = [column for part in chosen for column in parts[part]]
-        shaped = table.reshape(n_values, *(axes[column].n_groups for column in members))
+        shaped = table.reshape(n_values, *(records.n_groups[column] for column in members))
         for pair in combinations(members, 2):
             others = tuple(1 + members.index(column) for column in members if column not in pair)
             exact[pair] = shaped.sum(axis=others).reshape(n_values, -1).T.astype(np.int64)

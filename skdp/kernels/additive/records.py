@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..._arrays import integer_sums
 from ..._types import IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from .model import AdditiveModel
 
 __all__ = ["Records", "released_total"]
 
@@ -32,18 +33,30 @@ class Records:
     counts : ndarray of shape (m,), int64
     n_groups : tuple of int
         Number of groups of each column: public.
+    scores : ndarray of shape (m, n_outputs), int64
+        What a released model says of each record, see `at`.
     """
 
     groups: NDArray[Any]
     labels: IntArray
     counts: IntArray
     n_groups: tuple[int, ...]
+    scores: IntArray = field(default_factory=lambda: np.zeros((0, 1), dtype=np.int64))
+
+    def at(self, model: AdditiveModel) -> Records:
+        """The records with their scores, which several steps read."""
+        scores = np.empty((len(self.counts), len(model.intercept)), dtype=np.int64)
+        for start, block in enumerate(self.blocks()):
+            part = slice(start * _BLOCK, (start + 1) * _BLOCK)
+            scores[part] = model.exact_scores(block.groups)
+        return replace(self, scores=scores)
 
     def blocks(self, size: int = _BLOCK) -> Iterator[Records]:
         """The records, some at a time."""
         for start in range(0, len(self.counts), size):
             part = slice(start, start + size)
-            yield Records(self.groups[part], self.labels[part], self.counts[part], self.n_groups)
+            groups, labels, counts = self.groups[part], self.labels[part], self.counts[part]
+            yield Records(groups, labels, counts, self.n_groups, self.scores[part])
 
     @classmethod
     def grouped(
@@ -58,9 +71,13 @@ class Records:
         found = codes[:, : len(groups)]
         if any((group != np.arange(len(group))).any() for group in groups):
             found = np.empty(found.shape, dtype=np.int32, order="F")
-            for column, group in enumerate(groups):
-                # Without a mode, NumPy copies; no code is out of range.
-                group.astype(np.int32).take(codes[:, column], out=found[:, column], mode="clip")
+            maps = [group.astype(np.int32) for group in groups]
+            # Some rows at a time stay in the cache.
+            for start in range(0, len(codes), _BLOCK):
+                part = slice(start, start + _BLOCK)
+                for column, group in enumerate(maps):
+                    # Without a mode, NumPy copies; no code is out of range.
+                    group.take(codes[part, column], out=found[part, column], mode="clip")
         return cls(found, labels, counts, tuple(n_groups))
 
     def sums(self, n_values: int, values: Callable[[Records], IntArray]) -> list[IntArray]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any
 
@@ -309,6 +309,12 @@ def _add_random_sets(
     or have the option of the first grid.
     """
     sizes = [each.sizes for each in options]
+
+    @cache
+    def coarser(axis: int, option: int) -> IntArray:
+        found = np.intersect1d(options[axis].coarser[option], usable[axis])
+        return np.union1d(found, builder.start[axis])
+
     n_draws = 2 * math.ceil(most / builder.each) + 8
     keys = source.words((n_draws, len(axes)))
     for drawn in np.argsort(keys, axis=1, kind="stable")[:, :order]:
@@ -325,12 +331,7 @@ def _add_random_sets(
         finest = _random_grid(sizes, members, usable, cells, source)
         if finest is None:
             continue
-        below = [
-            np.union1d(
-                np.intersect1d(options[axis].coarser[option], usable[axis]), builder.start[axis]
-            )
-            for axis, option in zip(members, finest, strict=True)
-        ]
+        below = [coarser(axis, option) for axis, option in zip(members, finest, strict=True)]
         while math.prod(map(len, below)) > _ENUMERABLE:
             longest = max(range(order), key=lambda position: len(below[position]))
             below[longest] = below[longest][source.words(len(below[longest])) >> np.uint64(63) == 1]
