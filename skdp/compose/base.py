@@ -26,8 +26,6 @@ from ..expected import ExpectsErrors, ExpectsScores
 from ..rows import Frame, Layout, as_frame, select_columns, take_rows
 from ..synthesis import MarginalSynthesizer
 
-__all__ = ["TrainedOnRelease", "fit_clone", "usable_rows"]
-
 # --- training an estimator on the rows of a release, which may be weighted or without a label
 
 # Parameters of estimators that compare with a number of rows, whatever their weights.

@@ -26,8 +26,6 @@ from ..models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from ..rows import Frame, as_frame, count_rows, read_rows, select_columns
 from .base import TrainedOnRelease, fit_clone, usable_rows
 
-__all__ = ["PrivateClassifier", "PrivateRegressor"]
-
 # --- the classifier of `PrivateClassifier` without an estimator
 
 # Below this number of records times epsilon PrivPfC gets all of epsilon: it had the lowest error in

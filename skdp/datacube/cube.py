@@ -28,8 +28,6 @@ from .sources import STRATEGIES, cuboid_weights, find_sources, given_sources, va
 from .statistics import check_value, exact_sums, value_grid
 from .tables import CubeModel
 
-__all__ = ["DataCube"]
-
 
 class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
     """All cuboids of a table: counts, sums or means over every set of dimensions, with errors.

@@ -30,17 +30,6 @@ from ..release.statistics.moments import means_with_error, sums_with_error
 from ..release.statistics.with_errors import count_results, mean_results, sum_results
 from ..rows import code_rows, weighted_tables
 
-__all__ = [
-    "check_counted",
-    "check_value",
-    "counts",
-    "exact_sums",
-    "means",
-    "sums",
-    "value_grid",
-    "with_value",
-]
-
 # --- sums and means of a bounded column over the cells of cuboids, exact in integers
 #
 # Every value is rounded to a grid by itself, so that what a record adds depends on its own value

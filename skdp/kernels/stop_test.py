@@ -19,16 +19,6 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from .._validation import dyadic_floor
 
-__all__ = [
-    "GRID",
-    "InRecords",
-    "StopTest",
-    "certified_test",
-    "converge_loss",
-    "quiet_floor",
-    "split_gain",
-]
-
 # The numbers that are tested are rounded to multiples of 1/GRID records: a public step, small
 # against the noise.
 GRID = 4

@@ -21,16 +21,6 @@ from ._inversion import LIMIT, noise_rate
 from ._noise import as_integers, discrete_laplace, geometric
 from ._race import canonical_set, joint_sequence
 
-__all__ = [
-    "as_range",
-    "as_scores",
-    "check_method",
-    "exponential",
-    "noisy_max",
-    "permute_and_flip",
-    "top_k",
-]
-
 _METHODS = ("one-shot", "peeling", "canonical", "joint", "auto")
 # Those that select k candidates as one.
 _TOGETHER = {"canonical": canonical_set, "joint": joint_sequence}

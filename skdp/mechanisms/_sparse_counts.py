@@ -24,8 +24,6 @@ from .._validation import as_fraction, as_integer
 from ._inversion import draw_noise, exp_interval, noise_rate
 from ._noise import REACH, as_integers, clamped, discrete_laplace, least_reach
 
-__all__ = ["draw_cells", "draw_false_count", "least_threshold", "sparse_counts"]
-
 # --- the false cells of a huge table: how many, and which, reach a threshold by noise alone
 #
 # How many is a binomial number, drawn exactly like all noise (see `_inversion`): a uniform number

@@ -19,8 +19,6 @@ from ..kernels.privbayes import (
 from ..release import Synopsis
 from .base import Synthesizer
 
-__all__ = ["PrivBayesSynthesizer"]
-
 _ENCODINGS = ("vanilla", "hierarchical")
 
 

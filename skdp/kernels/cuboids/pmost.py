@@ -11,8 +11,6 @@ from ..._types import FloatArray
 from .lattices import Lattice
 from .plans import Covers, Plan, equal_shares
 
-__all__ = ["plan_pmost"]
-
 
 def plan_pmost(
     cube: Lattice,

@@ -18,8 +18,6 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CountTable
 from ..splitting import Blocks, Slots, medians, renumbered
 
-__all__ = ["MOST_CELLS", "KDTreeRelease", "kd_boxes", "two_step_kdtree", "two_step_parts"]
-
 # --- the release of either kd-tree of DPCube
 
 # Largest histogram of all cells: an array of 32 MB, and boxes of as many rows.

@@ -44,8 +44,6 @@ from ..splitting import Blocks, inner_cuts
 from ..stop_test import GRID
 from .parameters import SENSITIVITY, Calibration, HDPViewParameters, hdpview_parameters
 
-__all__ = ["MANY_CELLS", "SCORES", "HDPViewRelease", "bisect", "cells_of", "choose_cuts", "hdpview"]
-
 # --- HDPView: aggregation errors of many blocks at once, in exact integers
 
 # Numbers of cells are only compared with numbers of records, so they are capped here.
