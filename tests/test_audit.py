@@ -26,7 +26,10 @@ from broken import (
     bisections_law,
     exponential_mechanism,
     first_above,
+    geometric_law,
     on_grid,
+    sparse_vector_law,
+    sparse_vector_probability,
     two_sided,
 )
 from scipy import stats
@@ -45,14 +48,11 @@ from skdp.audit import (
     enumerate_law,
     exact_epsilon,
     find_neighbours,
-    geometric_law,
     plot_audits,
     reachable_epsilon,
     record_pairs,
     run_library,
     score_pairs,
-    sparse_vector_law,
-    sparse_vector_probability,
     synopsis_features,
 )
 from skdp.audit._events import BOUNDS, clopper_pearson, log_ratio_bound

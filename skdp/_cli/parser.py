@@ -196,11 +196,6 @@ def _data_options(command: ArgumentParser) -> None:
     command.add_argument("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
 
 
-def _domain_option(command: ArgumentParser) -> None:
-    command.add_argument("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
-    _structure_option(command)
-
-
 def _structure_option(command: ArgumentParser) -> None:
     command.add_argument(
         "--structure",
@@ -213,7 +208,8 @@ def _structure_option(command: ArgumentParser) -> None:
 
 
 def _estimator_options(command: ArgumentParser) -> None:
-    _domain_option(command)
+    command.add_argument("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
+    _structure_option(command)
     command.add_argument("--epsilon", required=True, help="privacy budget of the release")
     command.add_argument(
         "--method",

@@ -24,9 +24,6 @@ from ._enumerate import (
     ExactEpsilon,
     enumerate_law,
     exact_epsilon,
-    geometric_law,
-    sparse_vector_law,
-    sparse_vector_probability,
 )
 from ._library import replay_library, run_library
 from ._neighbours import NeighbourPair, answer_pairs, find_neighbours, record_pairs, score_pairs
@@ -47,7 +44,6 @@ __all__ = [
     "enumerate_law",
     "exact_epsilon",
     "find_neighbours",
-    "geometric_law",
     "plot_audits",
     "plot_replays",
     "reachable_epsilon",
@@ -56,7 +52,5 @@ __all__ = [
     "replay_library",
     "run_library",
     "score_pairs",
-    "sparse_vector_law",
-    "sparse_vector_probability",
     "synopsis_features",
 ]

@@ -135,6 +135,10 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         return np.asarray(self.classes_[np.argmax(shares, axis=1)])
 
 
+# What a user made, in ledgers and messages.
+_DefaultClassifier.__name__ = "PrivateClassifier"
+
+
 # --- the wrapper
 
 # Labels with less than this fraction of an equal share of the synthetic rows are nearly absent.
