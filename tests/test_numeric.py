@@ -399,7 +399,7 @@ def test_histograms_of_special_and_uneven_columns(attribute):
     rng = np.random.default_rng(0)
     rows = attribute.draw(rng.integers(0, attribute.n_values, 3000), rng)
     release = skdp.RangeTreeHistogram(1e6, domain=attribute, random_state=0).fit(rows)
-    shares = np.linspace(0, 1, 41)
+    shares = np.linspace(0, 1, 41)[1:-1]
     values = release.quantile(shares)
     assert (np.diff(values) >= 0).all()
     # A quantile is the first value up to which the share lies.

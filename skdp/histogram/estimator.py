@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..domain import Numeric
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors
 from ..hierarchy import Blue
-from ..release import QueryResult, Synopsis
+from ..release import Synopsis
 from ..release.labels import plot_axis
 from ..release.models.rounding import shuffled_line
 from ..release.sampling import METHODS
@@ -38,15 +37,6 @@ from .model import HistogramModel, as_conditions
 
 # A histogram with more bins is drawn in groups of bins.
 _MAX_BARS = 128
-
-
-def _around(value: Any, found: QueryResult) -> QueryResult:
-    """A result for another estimate of the same; its interval is widened to hold it."""
-    if not isinstance(found.lower, str) and found.value == found.value:
-        return replace(
-            found, value=value, lower=min(found.lower, value), upper=max(found.upper, value)
-        )
-    return replace(found, value=value)
 
 
 class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
@@ -464,39 +454,30 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         check_is_fitted(self)
         return Synopsis(self.domain_, self._model), self.domain_.names[0]  # type: ignore[arg-type]
 
-    def quantile(self, q: Any, *, return_interval: bool = False, **how: Any) -> Any:
+    def quantile(self, q: Any, **how: Any) -> Any:
         """Values below which given shares of the records lie.
 
         Parameters
         ----------
-        q : float or array-like of float
-            In [0, 1]; with intervals in (0, 1).
-        return_interval : bool, default=False
-            Whether to return a `QueryResult`, or a list of them.
+        q : float or sequence of float
+            In (0, 1).
         **how
-            ``level``, ``interval`` and ``population_size``, as for :meth:`skdp.Synopsis.quantile`.
+            As for :meth:`skdp.Synopsis.quantile`.
 
         Returns
         -------
-        float (int for an integer attribute, a Timestamp for dates, a category for ordered ones), \
-        array, QueryResult or list of QueryResult
-            From the non-negative estimates, records spread evenly inside bins, missing values
-            left out. Without any positive count, all values count as equally frequent.
+        float (a Timestamp for dates, a category for ordered ones), array, QueryResult or list
+            As from :meth:`skdp.Synopsis.quantile`: from the non-negative estimates, records spread
+            evenly inside bins, missing values left out; nan without any positive count.
 
         Raises
         ------
         ValueError
-            If q is outside [0, 1], or the values have no order.
+            If q is not between 0 and 1, or the values have no order.
         """
-        if return_interval:
-            asked, name = self._asked()
-            found = asked.quantile(name, q, return_interval=True, **how)
-            own = self.quantile(q)
-            if isinstance(found, list):
-                return [_around(value, each) for value, each in zip(own, found, strict=True)]
-            return _around(own, found)
         check_is_fitted(self)
-        return self._model.quantiles(q)
+        asked = Synopsis(self.domain_, self._model.positive)  # type: ignore[arg-type]
+        return asked.quantile(self.domain_.names[0], q, **how)
 
     def to_frame(self) -> pd.DataFrame:
         """The histogram as a table, one row for each bin.
@@ -551,7 +532,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         check_choice(method, "method", METHODS)
         n_rows = as_sample_size(n_samples, float(self.node_counts_[0]), 1)
         generator = sampling_generator(random_state)
-        weights = self._model.bin_counts(positive=True)
+        weights = self._model.positive.bin_counts()
         if not weights.sum() > 0:
             weights = np.ones(len(weights))
         if method == "rounded":

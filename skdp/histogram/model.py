@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -14,13 +14,9 @@ import pandas as pd
 
 from .. import hierarchy
 from .._types import FloatArray
-from ..domain import Categorical, Date, Datetime, Domain, Numeric
+from ..domain import Date, Datetime, Domain, Numeric
 from ..hierarchy import Blue, Tree
 from ..release import Error
-from ..release.statistics.ranks import (
-    categories_below,
-    values_below,
-)
 from .design import only_attribute, placement_variance, simulated_errors, sum_variance
 
 _LAW = (
@@ -73,7 +69,8 @@ class HistogramModel:
 
     def __getstate__(self) -> dict[str, Any]:
         # Computed again where it is needed.
-        return {name: value for name, value in vars(self).items() if name != "simulation"}
+        derived = ("simulation", "positive")
+        return {name: value for name, value in vars(self).items() if name not in derived}
 
     @property
     def tree(self) -> Tree:
@@ -99,6 +96,11 @@ class HistogramModel:
     def nodes(self) -> np.ndarray:
         """Estimates of all nodes."""
         return self._estimate(self.blue, self.noisy)
+
+    @cached_property
+    def positive(self) -> HistogramModel:
+        """The same release with estimates that are not negative, for quantiles and rows."""
+        return self if self.projected else replace(self, non_negative=True)
 
     @cached_property
     def simulation(self) -> np.ndarray:
@@ -203,13 +205,10 @@ class HistogramModel:
         centre = float(weights @ self.noisy)
         return centre - half, centre + half
 
-    def bin_counts(self, *, positive: bool = False) -> np.ndarray:
+    def bin_counts(self) -> np.ndarray:
         """Estimate for each position; a leaf of several bins is spread evenly."""
-        nodes = self.nodes
-        if positive and not self.projected:
-            nodes = hierarchy.non_negative(self.blue, self.noisy)
-        tree = self.tree
-        return np.repeat(nodes[tree.leaves] / tree.leaf_widths, tree.leaf_widths)
+        widths = self.tree.leaf_widths
+        return np.repeat(self.nodes[self.tree.leaves] / widths, widths)
 
     def bin_errors(self) -> np.ndarray:
         """Standard error of each code."""
@@ -240,43 +239,6 @@ class HistogramModel:
         errors = [self.error(group, level) for group in groups]
         below, above = np.array([(each.below, each.above) for each in errors]).T
         return counts, counts - below, counts + above
-
-    def ordered(self, what: str) -> Any:
-        """The attribute, which must have an order."""
-        attribute = self.attribute
-        if isinstance(attribute, Categorical) and not attribute.ordered:
-            raise ValueError(
-                f"The categories of {self.name!r} have no order, so there are no "
-                f"{what}. Declare them with ordered=True if they have one."
-            )
-        return attribute
-
-    def value_counts(self) -> np.ndarray:
-        """Non-negative estimates by code, the missing cell left out."""
-        attribute = self.attribute
-        counts = self.by_code(self.bin_counts(positive=True))[: attribute.n_values]
-        if not counts.sum() > 0:
-            counts = np.ones(len(counts))
-        return counts
-
-    # -- the distribution
-
-    def quantiles(self, q: Any) -> Any:
-        """As `RangeTreeHistogram.quantile`, without intervals."""
-        shares = np.asarray(q, dtype=np.float64)
-        if not ((shares >= 0) & (shares <= 1)).all():
-            raise ValueError(f"Quantiles are shares in [0, 1], got {q!r}.")
-        attribute, counts = self.ordered("quantiles"), self.value_counts()
-        values: Any
-        if isinstance(attribute, Categorical):
-            values = categories_below(attribute, counts, np.atleast_1d(shares))
-        else:
-            values = values_below(attribute, counts, np.atleast_1d(shares))
-            if attribute.integer:
-                values = values.astype(np.int64)
-            if not attribute.summable:
-                values = attribute.shown(values).array
-        return values.reshape(shares.shape) if shares.ndim else values[0]
 
     def table(self) -> pd.DataFrame:
         """As `RangeTreeHistogram.to_frame`."""
