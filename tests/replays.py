@@ -256,8 +256,7 @@ def synthesizers() -> list[Branch]:
                 {"strategy": "hierarchical"},
                 {"strategy": "hierarchical", "height": 3},
                 {"strategy": "range-tree", "height": 3},
-                {"unevenness": "entropy", "xi0": 2, "xi1": 1},
-                {"cell_share": 0.2, "noise_correction": False},
+                {"noise_correction": False},
             ],
         ),
         "Grid": (

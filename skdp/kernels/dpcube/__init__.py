@@ -23,7 +23,7 @@ Partitioning. SDM 2010.
 """
 
 from .hierarchical_kd import hierarchical_kdtree, hierarchical_parts
-from .two_step import MOST_CELLS, kd_boxes, two_step_kdtree, two_step_parts
+from .two_step import MOST_CELLS, kd_boxes, two_step_kdtree
 
 __all__ = [
     "MOST_CELLS",
@@ -31,5 +31,4 @@ __all__ = [
     "hierarchical_parts",
     "kd_boxes",
     "two_step_kdtree",
-    "two_step_parts",
 ]
