@@ -329,10 +329,6 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
     def _own_epsilon(self) -> Any:
         return getattr(self if self.synthesizer is None else self.synthesizer, "epsilon", None)
 
-    def _with_domain(self, domain: Any) -> Self:
-        name = "domain" if self.synthesizer is None else "synthesizer__domain"
-        return clone(self).set_params(**{name: domain})
-
     def _label_name(self) -> str | None:
         return getattr(self if self.synthesizer is None else self.synthesizer, "target", None)
 
