@@ -318,12 +318,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         return {SKIPPED: first, **parts(epsilon - first)}
 
     def _go_on(
-        self,
-        coded: Coded,
-        domain: Domain,
-        loss: PrivacyLoss,
-        source: NoiseSource,
-        stop: bool,
+        self, coded: Coded, domain: Domain, loss: PrivacyLoss, source: NoiseSource, stop: bool
     ) -> tuple[SkippedRecords, PrivacyLoss]:
         """Release how many records are skipped; with ``stop`` stop there, or charge the rest.
 

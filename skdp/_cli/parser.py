@@ -277,11 +277,7 @@ def _plan(commands: Commands) -> None:
 
 def _release(commands: Commands) -> None:
     release = _command(
-        commands,
-        "release",
-        _run_release,
-        "release a private view of a file of records",
-        _DATA,
+        commands, "release", _run_release, "release a private view of a file of records", _DATA
     )
     _data_options(release)
     _estimator_options(release)
@@ -346,10 +342,7 @@ def _view(command: ArgumentParser) -> None:
 def _info(commands: Commands) -> None:
     _view(
         _command(
-            commands,
-            "info",
-            _of_views("info"),
-            "show what was released, at what cost, and how",
+            commands, "info", _of_views("info"), "show what was released, at what cost, and how"
         )
     )
 
@@ -363,9 +356,7 @@ def _query(commands: Commands) -> None:
     )
     _view(query)
     query.add_argument(
-        "query",
-        nargs="*",
-        help="such as \"age >= 30 and sex == 'Female'\"; default: all records",
+        "query", nargs="*", help="such as \"age >= 30 and sex == 'Female'\"; default: all records"
     )
     what = query.add_mutually_exclusive_group()
     what.add_argument("--mean", metavar="COLUMN", help="the mean of this column, not the count")
@@ -505,10 +496,7 @@ def _verify(commands: Commands) -> None:
 
 def _audit(commands: Commands) -> None:
     audit = _command(
-        commands,
-        "audit",
-        _of_views("audit"),
-        "check the privacy of every mechanism and estimator",
+        commands, "audit", _of_views("audit"), "check the privacy of every mechanism and estimator"
     )
     audit.add_argument("--out", default="skdp_audit", help="folder for the report")
     audit.add_argument("--quick", action="store_true", help="fewer trials, weaker bounds")

@@ -69,11 +69,7 @@ def ledger_frame(entries: Entries) -> pd.DataFrame:
 
 
 def ledger_html(
-    entries: Entries,
-    name: str | None,
-    total: Fraction | None,
-    path: Path | None,
-    rows: int = 0,
+    entries: Entries, name: str | None, total: Fraction | None, path: Path | None, rows: int = 0
 ) -> str:
     """Balance, notes and the newest charges, or with 0 rows all of them."""
     spent = total_of(entries)
@@ -369,12 +365,7 @@ class PrivacyLedger:
         self._store.charge(new_entry(name, loss, about, as_fraction(reserve, "reserve")))
 
     def noted(
-        self,
-        name: str | None = None,
-        *,
-        purpose: str = "",
-        source: str = "",
-        assumes: str = "",
+        self, name: str | None = None, *, purpose: str = "", source: str = "", assumes: str = ""
     ) -> PrivacyLedger:
         """A second handle on this ledger, which writes to every charge what it is for.
 

@@ -20,11 +20,7 @@
 from ..exceptions import ReplayError
 from ._audit import AuditResult, assert_epsilon, audit, plot_audits, reachable_epsilon
 from ._cases import AUDITS, AuditCase, audited, synopsis_features
-from ._enumerate import (
-    ExactEpsilon,
-    enumerate_law,
-    exact_epsilon,
-)
+from ._enumerate import ExactEpsilon, enumerate_law, exact_epsilon
 from ._library import replay_library, run_library
 from ._neighbours import NeighbourPair, answer_pairs, find_neighbours, record_pairs, score_pairs
 from ._replay import ReplayResult, plot_replays, replay

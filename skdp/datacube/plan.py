@@ -380,10 +380,7 @@ class CubePlan(TupleKeys):
         low, high = self._range
         return {
             mask: np.stack(
-                [
-                    (table + lower[mask]) / width,
-                    (high * table + low * lower[mask]) / width,
-                ]
+                [(table + lower[mask]) / width, (high * table + low * lower[mask]) / width]
             )
             for mask, table in upper.items()
         }

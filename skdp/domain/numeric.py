@@ -495,12 +495,7 @@ class Numeric(Binned):
         return numbers
 
     def decode(
-        self,
-        codes: ArrayLike,
-        rng: np.random.Generator,
-        *,
-        lower: Any = None,
-        upper: Any = None,
+        self, codes: ArrayLike, rng: np.random.Generator, *, lower: Any = None, upper: Any = None
     ) -> pd.Series:
         """Values for codes, drawn from what each code stands for.
 

@@ -526,12 +526,7 @@ class ExpectsErrors:
         )
 
     def epsilon_for(
-        self,
-        error: float,
-        n: int,
-        *,
-        question: str | None = None,
-        **how: Any,
+        self, error: float, n: int, *, question: str | None = None, **how: Any
     ) -> float:
         """Smallest epsilon with an expected error of at most ``error``, before anything is spent.
 

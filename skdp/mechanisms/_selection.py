@@ -334,12 +334,7 @@ def _best_method(
 
 
 def _together(
-    scores: NDArray[np.integer],
-    k: int,
-    epsilon: Any,
-    width: int,
-    method: str,
-    source: NoiseSource,
+    scores: NDArray[np.integer], k: int, epsilon: Any, width: int, method: str, source: NoiseSource
 ) -> IntArray:
     """Select the set or the sequence of k candidates as one thing."""
     # Privacy. The exponential mechanism on all sets, with utility (least score inside - largest

@@ -6,12 +6,7 @@ import math
 import numbers
 
 from .._validation import as_between, check_choice, is_word, split_epsilon
-from ..kernels.dpcube import (
-    MOST_CELLS,
-    hierarchical_kdtree,
-    hierarchical_parts,
-    two_step_kdtree,
-)
+from ..kernels.dpcube import MOST_CELLS, hierarchical_kdtree, hierarchical_parts, two_step_kdtree
 from ..kernels.grid import GRID_RULES, as_theta, grid_sides, grid_size
 from ..kernels.hdpview import hdpview, hdpview_parts, published
 from ..kernels.privtree import privtree, privtree_parts

@@ -334,11 +334,7 @@ class Points:
         return total / share
 
     def covered(
-        self,
-        low: int,
-        high: int,
-        only: Iterable[int] | None = None,
-        never: Iterable[int] = (),
+        self, low: int, high: int, only: Iterable[int] | None = None, never: Iterable[int] = ()
     ) -> tuple[FloatArray, FloatArray]:
         """Share of each bin that is covered, and that share times the mean there.
 

@@ -13,10 +13,7 @@ from .plans import Covers, Plan, equal_shares
 
 
 def plan_pmost(
-    cube: Lattice,
-    limit: float,
-    noise_of: Callable[[int], float],
-    weights: FloatArray | None = None,
+    cube: Lattice, limit: float, noise_of: Callable[[int], float], weights: FloatArray | None = None
 ) -> Plan:
     """Sources with equal budgets that bring most cuboids within a bound on the variance.
 

@@ -125,12 +125,7 @@ def _fused(
 
 
 def kd_boxes(
-    cells: IntArray,
-    epsilon: Fraction,
-    *,
-    xi0: float,
-    xi1: float,
-    noise_correction: bool = True,
+    cells: IntArray, epsilon: Fraction, *, xi0: float, xi1: float, noise_correction: bool = True
 ) -> tuple[IntArray, IntArray, IntArray]:
     r"""Boxes of a kd-tree on a noisy histogram; free post-processing of it.
 

@@ -89,12 +89,7 @@ class _Level(NamedTuple):
 
 
 def adaptive_tree(
-    counts: IntArray,
-    n_values: int,
-    epsilon: Fraction,
-    plan: LevelPlan,
-    *,
-    random_state: Any = None,
+    counts: IntArray, n_values: int, epsilon: Fraction, plan: LevelPlan, *, random_state: Any = None
 ) -> LineRelease:
     """Release a tree of noisy counts that is finer where the counts are large.
 
