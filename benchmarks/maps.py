@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from benchmarks import _data
 from skdp._random import noise_source
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.dpcube import two_step_kdtree
+from skdp.kernels.dpcube import two_step_kdtree, two_step_parts
 from skdp.kernels.privtree import privtree, privtree_parts
 from skdp.kernels.views import Asked, measured_views
 from skdp.mechanisms import discrete_laplace
@@ -241,9 +241,7 @@ def privtree_map(counts: Counts, epsilon: Fraction, seed: int) -> Floats:
 
 def kdtree(counts: Counts, epsilon: Fraction, seed: int) -> Floats:
     """The two-step kd-tree of DPCube."""
-    release = two_step_kdtree(
-        _table(counts), {"cells": epsilon / 2, "boxes": epsilon / 2}, random_state=seed
-    )
+    release = two_step_kdtree(_table(counts), two_step_parts(epsilon), random_state=seed)
     return _boxes(counts.shape, release.lower, release.upper, release.counts)
 
 

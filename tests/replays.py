@@ -256,7 +256,8 @@ def synthesizers() -> list[Branch]:
                 {"strategy": "hierarchical"},
                 {"strategy": "hierarchical", "height": 3},
                 {"strategy": "range-tree", "height": 3},
-                {"noise_correction": False},
+                {"unevenness": "entropy", "xi0": 2, "xi1": 1},
+                {"cell_share": 0.2, "noise_correction": False},
             ],
         ),
         "Grid": (

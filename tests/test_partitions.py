@@ -24,8 +24,10 @@ from skdp.kernels.dpcube import (
     kd_boxes,
     two_step,
     two_step_kdtree,
+    two_step_parts,
 )
 from skdp.kernels.privtree import privtree, privtree_parameters, privtree_parts
+from skdp.kernels.splitting import Blocks
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
 from skdp.release import AnySpread, Boxes, BoxModel, KnownNoise
 from skdp.rows import CountTable
@@ -267,11 +269,17 @@ def test_privtree_refuses_an_unknown_calibration():
 # --- kd-tree: boxes of a noisy histogram
 
 
-def kd_by_recursion(cells, epsilon, xi0, xi1, corrected, lower, upper):
+def kd_by_recursion(cells, epsilon, xi0, xi1, corrected, measure, lower, upper):
     block = cells[slices(lower, upper)].astype(float)
     n = block.size
     r = math.exp(-float(dyadic_floor(epsilon)))
-    uneven = np.abs(block - block.sum() / n).sum() - corrected * n * 2 * r / (1 - r**2)
+    if measure == "deviation":
+        uneven = np.abs(block - block.sum() / n).sum() - corrected * n * 2 * r / (1 - r**2)
+    else:
+        kept = block[block > 0]
+        uneven = (kept * np.log(kept / (kept.sum() / n))).sum()
+        mean = max(block.sum() / n, 0)
+        uneven -= corrected * n * two_step._entropy_noise(np.array(mean), epsilon)
     heavy = block.sum()
     if n == 1 or not (uneven > xi1 or heavy > xi0):
         return [(tuple(lower), tuple(upper))]
@@ -284,7 +292,7 @@ def kd_by_recursion(cells, epsilon, xi0, xi1, corrected, lower, upper):
     )
     left, right = list(upper), list(lower)
     left[axis] = right[axis] = lower[axis] + width
-    rest = (cells, epsilon, xi0, xi1, corrected)
+    rest = (cells, epsilon, xi0, xi1, corrected, measure)
     return kd_by_recursion(*rest, lower, left) + kd_by_recursion(*rest, right, upper)
 
 
@@ -294,13 +302,16 @@ def kd_by_recursion(cells, epsilon, xi0, xi1, corrected, lower, upper):
     xi0=st.sampled_from([0, 5.5, 30, 1e9]),
     xi1=st.sampled_from([0.1, 7.3, 1e9]),
     corrected=st.booleans(),
+    measure=st.sampled_from(["deviation", "entropy"]),
 )
-def test_kd_boxes_equal_the_recursion(cells, xi0, xi1, corrected):
+def test_kd_boxes_equal_the_recursion(cells, xi0, xi1, corrected, measure):
     epsilon = Fraction(2)
-    lower, upper, box = kd_boxes(cells, epsilon, xi0=xi0, xi1=xi1, noise_correction=corrected)
+    lower, upper, box = kd_boxes(
+        cells, epsilon, xi0=xi0, xi1=xi1, noise_correction=corrected, unevenness=measure
+    )
     found = sorted(zip(map(tuple, lower.tolist()), map(tuple, upper.tolist()), strict=True))
     d = cells.ndim
-    rest = (epsilon, xi0, xi1, corrected)
+    rest = (epsilon, xi0, xi1, corrected, measure)
     expected = kd_by_recursion(cells, *rest, [0] * d, list(cells.shape))
     assert found == sorted(expected)
     for i, (a, b) in enumerate(zip(lower, upper, strict=True)):
@@ -317,18 +328,13 @@ def test_noise_alone_does_not_divide_a_large_empty_box():
 # --- kd-tree: two steps
 
 
-def halves(epsilon, share=Fraction(1, 2)):
-    """Budgets of the cells, which have this share, and of the boxes."""
-    return {"cells": epsilon * share, "boxes": epsilon * (1 - share)}
-
-
 @settings(max_examples=40)
 @given(cells=dense_tables())
 def test_two_step_without_noise_is_exact(cells):
     with pytest.MonkeyPatch.context() as patch:
         recorder = Recorder()
         patch.setattr(two_step, "discrete_laplace", recorder)
-        parts = halves(1, Fraction(1, 4))
+        parts = two_step_parts(Fraction(1), 0.25)
         view = two_step_kdtree(as_table(cells), parts, xi0=3, xi1=0.5)
     assert covered_once(view.lower, view.upper, cells.shape)
     exact = [cells[slices(a, b)].sum() for a, b in zip(view.lower, view.upper, strict=True)]
@@ -434,6 +440,12 @@ def test_heights_that_might_need_too_many_counts_are_refused():
         hierarchical_parts(Fraction(1), (10**8,), 1)
 
 
+@pytest.mark.parametrize(("share", "error"), [(0, ValueError), (1, ValueError), ("a", TypeError)])
+def test_wrong_cell_shares_are_refused(share, error):
+    with pytest.raises(error, match="cell_share"):
+        two_step_parts(Fraction(1), share)
+
+
 # --- fused counts and their errors
 
 
@@ -458,7 +470,9 @@ def test_boxes_are_fused_with_the_sums_of_their_cells():
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(two_step, "discrete_laplace", recording)
-            view = two_step_kdtree(as_table(cells), halves(20), xi0=10, xi1=1e9, random_state=1)
+            view = two_step_kdtree(
+                as_table(cells), two_step_parts(Fraction(20)), xi0=10, xi1=1e9, random_state=1
+            )
         noisy, again = calls
         sums = np.array(
             [noisy[slices(a, b)].sum() for a, b in zip(view.lower, view.upper, strict=True)]
@@ -477,7 +491,7 @@ def test_fusing_does_not_change_the_total():
     cells = np.zeros((32, 32), dtype=np.int64)
     cells[:16] = 4
     for share in (0.3, 0.5):
-        view = two_step_kdtree(as_table(cells), halves(1, Fraction(share)), random_state=2)
+        view = two_step_kdtree(as_table(cells), two_step_parts(Fraction(1), share), random_state=2)
         assert view.counts.sum() == pytest.approx(view.measured.sum())
         assert not np.allclose(view.counts, view.measured)
 
@@ -493,7 +507,7 @@ def test_fused_counts_are_covered(strategy):
     errors, squares, missed, missed_cutting = [], [], [], []
     for seed in range(300):
         if strategy == "two-step":
-            view = two_step_kdtree(table, halves(1), random_state=seed)
+            view = two_step_kdtree(table, two_step_parts(Fraction(1)), random_state=seed)
         else:
             parts = hierarchical_parts(Fraction(1), cells.shape, 3)
             view = hierarchical_kdtree(table, parts, random_state=seed)
@@ -715,9 +729,11 @@ def test_grids_of_wide_domains_stay_small(rule):
     [
         (skdp.KDTreeSynthesizer, {"strategy": "quad"}, ValueError, "strategy must be"),
         (skdp.KDTreeSynthesizer, {"xi0": -1}, ValueError, "xi0"),
+        (skdp.KDTreeSynthesizer, {"unevenness": "gini"}, ValueError, "unevenness must be"),
         (skdp.KDTreeSynthesizer, {"strategy": "range-tree", "height": 99}, ValueError, "height"),
         (skdp.KDTreeSynthesizer, {"xi1": math.inf}, ValueError, "xi1"),
         (skdp.KDTreeSynthesizer, {"xi1": "5"}, TypeError, "xi1"),
+        (skdp.KDTreeSynthesizer, {"cell_share": 1}, ValueError, "cell_share"),
         (skdp.KDTreeSynthesizer, {"strategy": "hierarchical", "height": 0}, ValueError, "height"),
         (skdp.PrivTreeSynthesizer, {"split_attributes": 0}, ValueError, "split_attributes"),
         (skdp.PrivTreeSynthesizer, {"calibration": "x"}, ValueError, "calibration"),
@@ -726,6 +742,7 @@ def test_grids_of_wide_domains_stay_small(rule):
         (skdp.GridSynthesizer, {"rule": True}, ValueError, "rule must be"),
         (skdp.GridSynthesizer, {"theta": 0}, ValueError, "theta must lie between"),
         (skdp.GridSynthesizer, {"rule": 2, "theta": "10"}, TypeError, "theta"),
+        (skdp.KDTreeSynthesizer, {"cell_share": 1e-30}, ValueError, "cell_share"),
     ],
 )
 def test_wrong_parameters_cost_nothing(estimator, params, error, message):
@@ -826,6 +843,18 @@ def test_too_many_groups_are_refused():
     release = skdp.Synopsis(domain, BoxModel(Boxes([[0]], [[10**6]]), [8], domain.shape))
     with pytest.raises(ValueError, match="100,000"):
         release.aggregate("x")
+
+
+@pytest.mark.parametrize("mean", [0, 1, 3, 10, 100])
+@pytest.mark.parametrize("epsilon", [0.02, 0.2, 1.0])
+def test_the_correction_of_the_entropy_is_what_noise_adds(mean, epsilon):
+    cells = np.full((1, 200_000), round(mean / epsilon))
+    noisy = discrete_laplace(cells, Fraction(epsilon), random_state=3).ravel()
+    blocks = Blocks.whole((len(noisy),), noisy)
+    size = np.array([len(noisy)])
+    lack = two_step._entropy_lack(blocks, size, noisy)[0]
+    corrected = lack - size[0] * two_step._entropy_noise(noisy.mean(), Fraction(epsilon))
+    assert abs(corrected) < 0.15 * lack
 
 
 @pytest.mark.parametrize("strategy", ["cell", "two-step", "range-tree"])

@@ -6,7 +6,13 @@ import math
 import numbers
 
 from .._validation import as_between, check_choice, is_word, split_epsilon
-from ..kernels.dpcube import MOST_CELLS, hierarchical_kdtree, hierarchical_parts, two_step_kdtree
+from ..kernels.dpcube import (
+    MOST_CELLS,
+    hierarchical_kdtree,
+    hierarchical_parts,
+    two_step_kdtree,
+    two_step_parts,
+)
 from ..kernels.grid import GRID_RULES, as_theta, grid_sides, grid_size
 from ..kernels.hdpview import hdpview, hdpview_parts, published
 from ..kernels.privtree import privtree, privtree_parts
@@ -315,6 +321,11 @@ class KDTreeSynthesizer(Synthesizer):
     noise_correction : bool, default=True
         For "two-step": subtract from H what the noise of the cells adds to it. False compares as
         published; then every box of many cells looks uneven.
+    unevenness : {"deviation", "entropy"}, default="deviation"
+        For "two-step": "entropy" makes H the sum of count log(count / mean count) over the cells,
+        the number of records times what the entropy of the box lacks to that of an even one.
+    cell_share : float, default=0.5
+        For "two-step": share of epsilon for the cells, from 0.001 to 0.999.
     height : int, default=None
         For "hierarchical" and "range-tree": number of levels, at most 16. None: 12, or fewer in a
         small domain.
@@ -394,6 +405,8 @@ class KDTreeSynthesizer(Synthesizer):
         xi0=None,
         xi1=None,
         noise_correction=True,
+        unevenness="deviation",
+        cell_share=0.5,
         height=None,
         max_contributions=None,
         unit=None,
@@ -408,6 +421,8 @@ class KDTreeSynthesizer(Synthesizer):
         self.xi0 = xi0
         self.xi1 = xi1
         self.noise_correction = noise_correction
+        self.unevenness = unevenness
+        self.cell_share = cell_share
         self.height = height
         self.max_contributions = max_contributions
         self.unit = unit
@@ -417,6 +432,7 @@ class KDTreeSynthesizer(Synthesizer):
 
     def _parts(self, epsilon, domain):
         check_choice(self.strategy, "strategy", ("two-step", "cell", *_LEVEL_BY_LEVEL))
+        check_choice(self.unevenness, "unevenness", ("deviation", "entropy"))
         if self.strategy in _LEVEL_BY_LEVEL:
             return hierarchical_parts(epsilon, domain.shape, self.height)
         check_n_cells(
@@ -430,7 +446,7 @@ class KDTreeSynthesizer(Synthesizer):
         for name in ("xi0", "xi1"):
             if getattr(self, name) is not None:
                 as_between(getattr(self, name), name, 0, 1e300)
-        return split_epsilon(epsilon, {"cells": 1, "boxes": 1})
+        return two_step_parts(epsilon, self.cell_share)
 
     def _release(self, table, domain, loss, source):
         mechanism = f"kd-tree, strategy={self.strategy!r}"
@@ -446,6 +462,7 @@ class KDTreeSynthesizer(Synthesizer):
                 xi0=self.xi0,
                 xi1=self.xi1,
                 noise_correction=bool(self.noise_correction),
+                unevenness=self.unevenness,
                 random_state=source,
             )
         boxes = Boxes(view.lower, view.upper)

@@ -23,6 +23,13 @@ Partitioning. SDM 2010.
 """
 
 from .hierarchical_kd import hierarchical_kdtree, hierarchical_parts
-from .two_step import MOST_CELLS, kd_boxes, two_step_kdtree
+from .two_step import MOST_CELLS, kd_boxes, two_step_kdtree, two_step_parts
 
-__all__ = ["MOST_CELLS", "hierarchical_kdtree", "hierarchical_parts", "kd_boxes", "two_step_kdtree"]
+__all__ = [
+    "MOST_CELLS",
+    "hierarchical_kdtree",
+    "hierarchical_parts",
+    "kd_boxes",
+    "two_step_kdtree",
+    "two_step_parts",
+]

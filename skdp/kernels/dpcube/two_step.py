@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 
 from ..._arrays import integer_sums
 from ..._random import noise_source
 from ..._types import FloatArray, IntArray
-from ..._validation import dyadic_floor
+from ..._validation import as_share, dyadic_floor, split_epsilon
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CountTable
 from ..splitting import Blocks, Slots, medians, renumbered
@@ -53,6 +54,29 @@ _XI0 = 10.0
 _XI1 = 5.0
 
 
+def two_step_parts(epsilon: Fraction, cell_share: float = 0.5) -> dict[str, Fraction]:
+    """Divide a budget among the cells and the boxes of a two-step kd-tree.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+    cell_share : float, default=0.5
+
+    Returns
+    -------
+    dict of str to Fraction
+        Parts "cells" and "boxes" that sum to ``epsilon``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `skdp._validation.as_share`.
+    """
+    told = "both cells and boxes need a part of epsilon. strategy='cell' counts cells alone."
+    share = as_share(cell_share, "cell_share", meaning=told)
+    return split_epsilon(epsilon, {"cells": share, "boxes": 1 - share})
+
+
 def two_step_kdtree(
     table: CountTable,
     parts: Mapping[str, Fraction],
@@ -60,6 +84,7 @@ def two_step_kdtree(
     xi0: float | None = None,
     xi1: float | None = None,
     noise_correction: bool = True,
+    unevenness: str = "deviation",
     random_state: Any = None,
 ) -> KDTreeRelease:
     """Boxes of a kd-tree on the noisy cells, counted again.
@@ -70,7 +95,7 @@ def two_step_kdtree(
         The private table, of at most `MOST_CELLS` cells.
     parts : mapping of str to Fraction
         Budget for "cells" and "boxes".
-    xi0, xi1, noise_correction
+    xi0, xi1, noise_correction, unevenness
         As in `kd_boxes`; by default xi0 and xi1 are 10 and 5 times the mean noise of a box,
         ``1 / parts["boxes"]``.
     random_state : None, int or NoiseSource, default=None
@@ -90,6 +115,7 @@ def two_step_kdtree(
         xi0=_XI0 * unit if xi0 is None else xi0,
         xi1=_XI1 * unit if xi1 is None else xi1,
         noise_correction=noise_correction,
+        unevenness=unevenness,
     )
     row = np.ravel_multi_index(tuple(table.codes.T), table.shape)
     exact = integer_sums(box[row], len(lower), table.counts)
@@ -125,7 +151,13 @@ def _fused(
 
 
 def kd_boxes(
-    cells: IntArray, epsilon: Fraction, *, xi0: float, xi1: float, noise_correction: bool = True
+    cells: IntArray,
+    epsilon: Fraction,
+    *,
+    xi0: float,
+    xi1: float,
+    noise_correction: bool = True,
+    unevenness: str = "deviation",
 ) -> tuple[IntArray, IntArray, IntArray]:
     r"""Boxes of a kd-tree on a noisy histogram; free post-processing of it.
 
@@ -146,6 +178,9 @@ def kd_boxes(
         Subtract from H what noise alone adds to it in n cells, n E\|Z\|. Without it, as published,
         H of any box of many cells exceeds the threshold, and empty boxes are divided down to a few
         cells.
+    unevenness : {"deviation", "entropy"}, default="deviation"
+        "entropy": H is the sum of the counts times what their entropy lacks to that of an even box,
+        the sum of count log(count / mean count), where negative counts are zero.
 
     Returns
     -------
@@ -164,11 +199,11 @@ def kd_boxes(
     n_leaves = 0
     while len(blocks):
         size = blocks.sides.prod(axis=1)
-        # Sum of the absolute deviations of the cells of each block from their mean.
-        far = np.abs(y[blocks.row] - (blocks.total / size)[blocks.block])
-        uneven = np.bincount(blocks.block, weights=far, minlength=len(blocks))
+        by_entropy = unevenness == "entropy"
+        uneven = (_entropy_lack if by_entropy else _unevenness)(blocks, size, y)
         if noise_correction:
-            uneven = uneven - size * deviation
+            noise = _entropy_noise(blocks.total / size, epsilon) if by_entropy else deviation
+            uneven = uneven - size * noise
         divided = (size > 1) & ((uneven > xi1) | (blocks.total > xi0))
 
         final = np.flatnonzero(~divided)
@@ -187,3 +222,30 @@ def kd_boxes(
         np.concatenate([part[1] for part in leaves]),
         label,
     )
+
+
+def _unevenness(blocks: Blocks, size: IntArray, y: IntArray) -> FloatArray:
+    """Sum of the absolute deviations of the cells of each block from their mean."""
+    deviation = np.abs(y[blocks.row] - (blocks.total / size)[blocks.block])
+    total = np.bincount(blocks.block, weights=deviation, minlength=len(blocks))
+    return total.astype(np.float64)
+
+
+def _entropy_lack(blocks: Blocks, size: IntArray, y: IntArray) -> FloatArray:
+    """Sum of x log(x / mean) over the cells of each block, x the counts that are positive."""
+    x = np.maximum(y[blocks.row], 0).astype(np.float64)
+    total = np.bincount(blocks.block, weights=x, minlength=len(blocks))
+    ratio = x * (size / np.maximum(total, 1))[blocks.block]
+    lack = np.bincount(blocks.block, weights=xlogy(x, ratio), minlength=len(blocks))
+    return lack.astype(np.float64)
+
+
+def _entropy_noise(mean: FloatArray, epsilon: Fraction) -> FloatArray:
+    """What Laplace noise of scale b adds to the lack of entropy of one cell, within a tenth.
+
+    Without records it is b (1 - 0.577 + log 2) / 2 = b / 1.79; with many, b**2 / mean.
+    """
+    b = math.sqrt(discrete_laplace_variance(epsilon) / 2)
+    mean = np.maximum(mean, 0)
+    noise: FloatArray = b**2 / (mean + 1.79 * b * np.exp(-0.7 * mean / b))
+    return noise
