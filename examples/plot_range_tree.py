@@ -71,7 +71,7 @@ for start, stop in [(480, 485), (420, 540), (0, 720)]:
         f"{start:>4} to {stop:>4}: {answer.value:>8.0f}, between {answer.lower:.0f} and "
         f"{answer.upper:.0f} (true, not private: {exact})"
     )
-print("Quartiles:", release.quantile([0.25, 0.5, 0.75]).round(1))
+print("Quartiles:", np.round(release.quantile([0.25, 0.5, 0.75]), 1))
 
 # %%
 # The histogram with its pointwise 95% band; then at a tenth of the epsilon, without and with the

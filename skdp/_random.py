@@ -218,10 +218,7 @@ class NoiseSource:
         return [self] * count
 
     def record_words(
-        self,
-        size: int,
-        records: NDArray[Any] | None = None,
-        owners: NDArray[Any] | None = None,
+        self, size: int, records: NDArray[Any] | None = None, owners: NDArray[Any] | None = None
     ) -> NDArray[np.uint64]:
         """Secret random words that belong to records: one for each, drawn independently.
 

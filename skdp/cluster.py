@@ -318,12 +318,6 @@ class DPKMeans(
     def _unit_of_errors(self):
         return "mean squared distance"
 
-    def _with_domain(self, domain):
-        raise ValueError(
-            "DPKMeans has bounds and no domain: leave domain out. To expect errors without like=, "
-            "give bounds as two arrays, which say how many features there are."
-        )
-
     def _public_table(self, n, like, seed):
         if like is not None:
             return TrialTable.of(like, n, seed)

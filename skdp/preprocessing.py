@@ -9,13 +9,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import (
-    PrivateEstimator,
-    feature_bounds,
-    match_rows,
-    named_bounds,
-    warn_of_emptiness,
-)
+from ._base import PrivateEstimator, feature_bounds, match_rows, named_bounds, warn_of_emptiness
 from .domain import Domain, Numeric
 from .kernels.quantiles import TreePlan
 from .mechanisms import discrete_laplace, discrete_laplace_variance
@@ -235,13 +229,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
     """
 
     def __init__(
-        self,
-        epsilon=1.0,
-        *,
-        bounds=None,
-        quantiles=(0.01, 0.99),
-        ledger=None,
-        random_state=None,
+        self, epsilon=1.0, *, bounds=None, quantiles=(0.01, 0.99), ledger=None, random_state=None
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds

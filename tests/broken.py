@@ -11,6 +11,9 @@ Data Analysis (Purdue, 2016), chapter 5; epsilon and the sensitivity are 1, the 
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -556,3 +559,71 @@ BROKEN = {
         ratio=np.inf,
     ),
 }
+
+
+# --- exact laws of noise and of sparse vectors
+
+
+def geometric_law(ratio, size):
+    """Geometric noise clamped at ``size``: comparisons with smaller numbers do not show it."""
+    return {k: (1 - ratio) * ratio**k for k in range(size)} | {size: ratio**size}
+
+
+def sparse_vector_probability(
+    pattern, answers, threshold_scale, query_scale, *, released_below=None
+):
+    """Probability that a sparse vector with Laplace noise answers with ``pattern``.
+
+    By Gauss-Legendre integration over the noise of the threshold, between the kinks of the
+    integrand; the error is about 1e-13 relative. With ``released_below`` the last answer, which is
+    above, must also be released with its noise and be at most this.
+    """
+    answers = [float(answer) for answer in answers[: len(pattern)]]
+    kinks = {0.0, *answers} | ({released_below} if released_below is not None else set())
+    nodes, weights = _pieces(sorted(kinks), threshold_scale, query_scale)
+    value = np.exp(-np.abs(nodes) / threshold_scale) / (2 * threshold_scale)
+    last = len(pattern) - 1 if released_below is not None else len(pattern)
+    groups = Counter(itertools.islice(zip(map(bool, pattern), answers, strict=True), last))
+    for (above, answer), times in groups.items():
+        value = value * _exceeds(nodes - answer, query_scale, above) ** times
+    if released_below is not None:
+        beyond = _exceeds(np.array([released_below - answers[-1]]), query_scale, True)
+        above = _exceeds(nodes - answers[-1], query_scale, True)
+        value = value * np.maximum(above - beyond, 0)
+    return float(weights @ value)
+
+
+def _exceeds(level, scale, above):
+    """P(noise >= level), or of the complement."""
+    if not scale:
+        return ((level <= 0) == above).astype(float)
+    level = level if above else -level
+    small = np.exp(-np.abs(level) / scale) / 2
+    return np.where(level > 0, small, 1 - small)
+
+
+def _pieces(kinks, *scales):
+    """Nodes and weights of Gauss-Legendre quadrature between the kinks and far beyond them."""
+    widest, finest = max(scales), min(scale for scale in scales if scale)
+    edges = [kinks[0] - 60 * widest, *kinks, kinks[-1] + 60 * widest]
+    x, w = np.polynomial.legendre.leggauss(40)
+    nodes, weights = [], []
+    for low, high in itertools.pairwise(edges):
+        cells = max(1, math.ceil((high - low) / (2 * finest)))
+        for left, right in itertools.pairwise(np.linspace(low, high, cells + 1)):
+            half = (right - left) / 2
+            nodes.append(left + half * (x + 1))
+            weights.append(half * w)
+    return np.concatenate(nodes), np.concatenate(weights)
+
+
+def sparse_vector_law(answers, *scales, cutoff=None):
+    """Distribution of all patterns of a sparse vector that stops after ``cutoff`` above."""
+    law, todo = {}, [()]
+    while todo:
+        pattern = todo.pop()
+        if len(pattern) == len(answers) or (cutoff is not None and sum(pattern) >= cutoff):
+            law[pattern] = sparse_vector_probability(pattern, answers, *scales)
+        else:
+            todo += [(*pattern, True), (*pattern, False)]
+    return law

@@ -26,7 +26,10 @@ from broken import (
     bisections_law,
     exponential_mechanism,
     first_above,
+    geometric_law,
     on_grid,
+    sparse_vector_law,
+    sparse_vector_probability,
     two_sided,
 )
 from scipy import stats
@@ -45,14 +48,11 @@ from skdp.audit import (
     enumerate_law,
     exact_epsilon,
     find_neighbours,
-    geometric_law,
     plot_audits,
     reachable_epsilon,
     record_pairs,
     run_library,
     score_pairs,
-    sparse_vector_law,
-    sparse_vector_probability,
     synopsis_features,
 )
 from skdp.audit._events import BOUNDS, clopper_pearson, log_ratio_bound
@@ -978,9 +978,8 @@ def test_report(tmp_path, capsys):
     assert all(result.epsilon_lower_bound > 0.6 for result in results)
     table = pd.read_csv(tmp_path / "report" / "audit.csv", index_col=0)
     assert list(table.index) == [r.name for r in results]
-    for name in ("audit.md", "audit.html"):
-        text = (tmp_path / "report" / name).read_text(encoding="utf-8")
-        assert "Nothing was convicted" in text and "geometric" in text and "0.001" in text
+    text = (tmp_path / "report" / "audit.md").read_text(encoding="utf-8")
+    assert "Nothing was convicted" in text and "geometric" in text and "0.001" in text
     assert "geometric" in capsys.readouterr().err
     pytest.importorskip("matplotlib")
     assert (tmp_path / "report" / "audit.png").stat().st_size > 5_000

@@ -459,7 +459,7 @@ def test_a_model_with_a_ledger_is_not_said_to_have_none(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(rows, np.array(["a", "b"] * 40))
-    assert ledger.spent == 1
+    assert ledger.spent == 1 and list(ledger.to_frame()["name"]) == ["PrivateClassifier"]
 
 
 # --- the command line

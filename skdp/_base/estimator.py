@@ -285,11 +285,9 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         # Noise that is handed down was paid for by the estimator around this one.
         if self.ledger is None and untold and not isinstance(self.random_state, NoiseSource):
             _TOLD.append(True)
-            own = type(self).__name__
-            name = "This estimator" if own.startswith("_") else own
             warn_after_charge(
-                f"{name} has no ledger: what it spends is recorded nowhere, and has to be added up "
-                "by hand with all other releases of these records. Give "
+                f"{type(self).__name__} has no ledger: what it spends is recorded nowhere, and has "
+                "to be added up by hand with all other releases of these records. Give "
                 "ledger=PrivacyLedger(epsilon, path=...). This is said once."
             )
         return loss, source
@@ -320,12 +318,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         return {SKIPPED: first, **parts(epsilon - first)}
 
     def _go_on(
-        self,
-        coded: Coded,
-        domain: Domain,
-        loss: PrivacyLoss,
-        source: NoiseSource,
-        stop: bool,
+        self, coded: Coded, domain: Domain, loss: PrivacyLoss, source: NoiseSource, stop: bool
     ) -> tuple[SkippedRecords, PrivacyLoss]:
         """Release how many records are skipped; with ``stop`` stop there, or charge the rest.
 

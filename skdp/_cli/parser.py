@@ -196,11 +196,6 @@ def _data_options(command: ArgumentParser) -> None:
     command.add_argument("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
 
 
-def _domain_option(command: ArgumentParser) -> None:
-    command.add_argument("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
-    _structure_option(command)
-
-
 def _structure_option(command: ArgumentParser) -> None:
     command.add_argument(
         "--structure",
@@ -213,7 +208,8 @@ def _structure_option(command: ArgumentParser) -> None:
 
 
 def _estimator_options(command: ArgumentParser) -> None:
-    _domain_option(command)
+    command.add_argument("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
+    _structure_option(command)
     command.add_argument("--epsilon", required=True, help="privacy budget of the release")
     command.add_argument(
         "--method",
@@ -281,11 +277,7 @@ def _plan(commands: Commands) -> None:
 
 def _release(commands: Commands) -> None:
     release = _command(
-        commands,
-        "release",
-        _run_release,
-        "release a private view of a file of records",
-        _DATA,
+        commands, "release", _run_release, "release a private view of a file of records", _DATA
     )
     _data_options(release)
     _estimator_options(release)
@@ -350,10 +342,7 @@ def _view(command: ArgumentParser) -> None:
 def _info(commands: Commands) -> None:
     _view(
         _command(
-            commands,
-            "info",
-            _of_views("info"),
-            "show what was released, at what cost, and how",
+            commands, "info", _of_views("info"), "show what was released, at what cost, and how"
         )
     )
 
@@ -367,9 +356,7 @@ def _query(commands: Commands) -> None:
     )
     _view(query)
     query.add_argument(
-        "query",
-        nargs="*",
-        help="such as \"age >= 30 and sex == 'Female'\"; default: all records",
+        "query", nargs="*", help="such as \"age >= 30 and sex == 'Female'\"; default: all records"
     )
     what = query.add_mutually_exclusive_group()
     what.add_argument("--mean", metavar="COLUMN", help="the mean of this column, not the count")
@@ -509,10 +496,7 @@ def _verify(commands: Commands) -> None:
 
 def _audit(commands: Commands) -> None:
     audit = _command(
-        commands,
-        "audit",
-        _of_views("audit"),
-        "check the privacy of every mechanism and estimator",
+        commands, "audit", _of_views("audit"), "check the privacy of every mechanism and estimator"
     )
     audit.add_argument("--out", default="skdp_audit", help="folder for the report")
     audit.add_argument("--quick", action="store_true", help="fewer trials, weaker bounds")

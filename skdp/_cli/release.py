@@ -207,13 +207,7 @@ def _finished(
             if options.method == "marginals"
             else "Only releases by --method marginals can be resumed."
         )
-    version, theirs, assumes, told = read_archive(
-        part,
-        _KIND,
-        _VERSION,
-        _held,
-        _MOST_BYTES,
-    )
+    version, theirs, assumes, told = read_archive(part, _KIND, _VERSION, _held, _MOST_BYTES)
     if version != __version__:
         raise ValueError(
             f"{part} was written by skdp {version}, and this is {__version__}: finish the release "

@@ -69,11 +69,7 @@ def ledger_frame(entries: Entries) -> pd.DataFrame:
 
 
 def ledger_html(
-    entries: Entries,
-    name: str | None,
-    total: Fraction | None,
-    path: Path | None,
-    rows: int = 0,
+    entries: Entries, name: str | None, total: Fraction | None, path: Path | None, rows: int = 0
 ) -> str:
     """Balance, notes and the newest charges, or with 0 rows all of them."""
     spent = total_of(entries)
@@ -87,7 +83,15 @@ def ledger_html(
         )
         bar = _bar(float(spent / total))
     shown = entries[-rows:]
-    notes = _notes(entries, path)
+    # What is protected, how many charges there are, and warnings.
+    bounds = sorted({entry.loss.max_contributions or 0 for entry in entries} or {0})
+    protects = "; ".join(neighbours(most or None) for most in bounds)
+    notes = [f"neighbours: {protects}", f"{len(entries)} charges"]
+    seeded = sum(entry.loss.seeded for entry in entries)
+    if seeded:
+        notes.append(f"<b>{seeded} seeded: no guarantee</b>")
+    if path is not None:
+        notes.append(html.escape(str(path)))
     if len(shown) < len(entries):
         notes.append(f"the last {len(shown)} are shown")
     return (
@@ -102,19 +106,6 @@ def _bar(share: float) -> str:
         f"<div style='width:{100 * share:.4g}%;height:100%;background:{_COLOURS[0]}'>"
         "</div></div>"
     )
-
-
-def _notes(entries: Entries, path: Path | None) -> list[str]:
-    """What is protected, how many charges there are, and warnings."""
-    bounds = sorted({entry.loss.max_contributions or 0 for entry in entries} or {0})
-    protects = "; ".join(neighbours(most or None) for most in bounds)
-    notes = [f"neighbours: {protects}", f"{len(entries)} charges"]
-    seeded = sum(entry.loss.seeded for entry in entries)
-    if seeded:
-        notes.append(f"<b>{seeded} seeded: no guarantee</b>")
-    if path is not None:
-        notes.append(html.escape(str(path)))
-    return notes
 
 
 def _table(entries: Entries) -> str:
@@ -374,12 +365,7 @@ class PrivacyLedger:
         self._store.charge(new_entry(name, loss, about, as_fraction(reserve, "reserve")))
 
     def noted(
-        self,
-        name: str | None = None,
-        *,
-        purpose: str = "",
-        source: str = "",
-        assumes: str = "",
+        self, name: str | None = None, *, purpose: str = "", source: str = "", assumes: str = ""
     ) -> PrivacyLedger:
         """A second handle on this ledger, which writes to every charge what it is for.
 

@@ -286,7 +286,9 @@ def attack_report(
     _check(max_rows, guessed, confidence)
     claim = claim_of(release, None if epsilon is None else as_epsilon(epsilon))
     found, rows = _tables(release, X_in, X_out, domain)
-    names = _secrets(found, secrets)
+    names = list(found.names if secrets is None else secrets)
+    for name in names:
+        found.index(name)
     warnings.warn(
         "attack_report reads the exact records: the report is not private and must stay with the "
         "data owner.",
@@ -320,13 +322,6 @@ def _tables(release: Any, X_in: Any, X_out: Any, domain: Any) -> tuple[Domain, l
     if synopsis is not None and found.shape != synopsis.domain.shape:
         raise ValueError("domain= differs from the domain of the release: leave it out.")
     return found, [rows, match_rows(X_out, None, found, None, structure=True)[0]]
-
-
-def _secrets(domain: Domain, secrets: Sequence[str] | None) -> list[str]:
-    names = list(domain.names if secrets is None else secrets)
-    for name in names:
-        domain.index(name)
-    return names
 
 
 def _scene(

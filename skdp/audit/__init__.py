@@ -20,14 +20,7 @@
 from ..exceptions import ReplayError
 from ._audit import AuditResult, assert_epsilon, audit, plot_audits, reachable_epsilon
 from ._cases import AUDITS, AuditCase, audited, synopsis_features
-from ._enumerate import (
-    ExactEpsilon,
-    enumerate_law,
-    exact_epsilon,
-    geometric_law,
-    sparse_vector_law,
-    sparse_vector_probability,
-)
+from ._enumerate import ExactEpsilon, enumerate_law, exact_epsilon
 from ._library import replay_library, run_library
 from ._neighbours import NeighbourPair, answer_pairs, find_neighbours, record_pairs, score_pairs
 from ._replay import ReplayResult, plot_replays, replay
@@ -47,7 +40,6 @@ __all__ = [
     "enumerate_law",
     "exact_epsilon",
     "find_neighbours",
-    "geometric_law",
     "plot_audits",
     "plot_replays",
     "reachable_epsilon",
@@ -56,7 +48,5 @@ __all__ = [
     "replay_library",
     "run_library",
     "score_pairs",
-    "sparse_vector_law",
-    "sparse_vector_probability",
     "synopsis_features",
 ]

@@ -386,14 +386,7 @@ def audit(
     first, second = n_trials // 2, n_trials - n_trials // 2
     trials.probe(dataset, neighbour)
     candidates = choose(
-        trials,
-        dataset,
-        neighbour,
-        first,
-        second,
-        alpha,
-        events,
-        representation=representation,
+        trials, dataset, neighbour, first, second, alpha, events, representation=representation
     )
     event = candidates[0].event
     counts, bound = _measured(trials, (dataset, neighbour), event, second, alpha)

@@ -487,8 +487,7 @@ def _search_case(strategy: str, choice: float, epsilon: float, **params: Any) ->
     # between them varies.
     search = PrivateGridSearchCV(
         PrivateClassifier(
-            DecisionTreeClassifier(max_depth=1),
-            HDPViewSynthesizer(0.2, domain=_PLANE, target="s"),
+            DecisionTreeClassifier(max_depth=1), HDPViewSynthesizer(0.2, domain=_PLANE, target="s")
         ),
         {"estimator__class_weight": [{"a": 1e9, "b": 1}, {"a": 1, "b": 1e9}]},
         epsilon=choice,

@@ -562,12 +562,7 @@ def _counts(parts: list[IntArray], ordered: int) -> tuple[IntArray, IntArray] | 
 
 
 def _predicted(
-    more: FloatArray,
-    less: FloatArray,
-    size: int,
-    n: int,
-    alpha: float,
-    caution: float,
+    more: FloatArray, less: FloatArray, size: int, n: int, alpha: float, caution: float
 ) -> FloatArray:
     """Approximate bounds that ``n`` new trials will give, from counts among ``size``.
 

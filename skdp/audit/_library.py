@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -55,7 +54,7 @@ def run_library(
     Parameters
     ----------
     out : path or None, default="skdp_audit"
-        Folder for ``audit.csv``, ``audit.md``, ``audit.html`` and, with matplotlib, ``audit.png``.
+        Folder for ``audit.csv``, ``audit.md`` and, with matplotlib, ``audit.png``.
         None writes nothing.
     names : iterable of str, optional
         Entries of `AUDITS`, or names of mechanisms and classes; default all.
@@ -200,7 +199,7 @@ def _chosen(names: Iterable[str] | None) -> Iterator[str]:
 
 
 def write_audits(folder: Path, results: list[AuditResult], false_alarm: float) -> None:
-    """Write ``audit.csv``, ``audit.md``, ``audit.html`` and, with matplotlib, ``audit.png``."""
+    """Write ``audit.csv``, ``audit.md`` and, with matplotlib, ``audit.png``."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_table(folder / "audit.csv", results)
     picture = plot_library(results, folder / "audit.png")
@@ -224,7 +223,6 @@ def write_audits(folder: Path, results: list[AuditResult], false_alarm: float) -
     shown = ["![lower bounds](audit.png)", ""] if picture else []
     markdown = ["# Audit of skdp", "", *lines, "", *shown, *_markdown_table(columns)]
     write_text(folder / "audit.md", "\n".join(markdown) + "\n")
-    write_text(folder / "audit.html", _page(lines, picture, columns))
 
 
 def write_replays(folder: Path, results: list[ReplayResult]) -> None:
@@ -268,18 +266,6 @@ def _markdown_table(columns: dict[str, list[str]]) -> list[str]:
         f"|{' --- |' * len(columns)}",
         *(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows),
     ]
-
-
-def _page(lines: list[str], picture: bool, columns: dict[str, list[str]]) -> str:
-    body = ["<h1>Audit of skdp</h1>", *(f"<p>{html.escape(line)}</p>" for line in lines)]
-    if picture:
-        body.append('<img src="audit.png" alt="lower bounds on epsilon" style="max-width:100%">')
-    body.append(pd.DataFrame(columns).to_html(index=False))
-    return (
-        "<!doctype html><html><head><meta charset='utf-8'><title>Audit of skdp</title>"
-        "<style>body{font-family:sans-serif;margin:2em}td,th{padding:.3em .6em;text-align:left}"
-        f"</style></head><body>{''.join(body)}</body></html>\n"
-    )
 
 
 def plot_library(results: list[AuditResult], path: Path) -> bool:

@@ -344,7 +344,7 @@ def _object_series(values: list[Any]) -> pd.Series:
 
 
 def _inferred(values: Any) -> pd.Series:
-    """A column of the type that pandas chooses; older ones fail at huge and at unruly values."""
+    """A column of the type that pandas chooses; older ones fail at huge or unruly values."""
     try:
         return pd.Series(values)
     except (OverflowError, RuntimeError):

@@ -609,10 +609,7 @@ def _of_laplace(column: Any, sides: Sequence[NDArray[Any]], numbers: Sequence[fl
                 continue
             text = f"{a:g} plus or minus log(u) {'*' if times else '/'} {b:g} of a uniform double u"
             readings.append(
-                _Marks(
-                    column,
-                    [(text, partial(_reachable, location=a, scale=b, times=times))],
-                )
+                _Marks(column, [(text, partial(_reachable, location=a, scale=b, times=times))])
             )
     return readings
 

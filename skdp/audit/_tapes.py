@@ -173,10 +173,7 @@ class _Tape(Tape):
         return self._bits.random_raw(count)
 
     def record_words(
-        self,
-        size: int,
-        records: NDArray[Any] | None = None,
-        owners: NDArray[Any] | None = None,
+        self, size: int, records: NDArray[Any] | None = None, owners: NDArray[Any] | None = None
     ) -> NDArray[np.uint64]:
         self._check()
         entry = _Entry("coins of records", (), (), _site())
@@ -347,10 +344,7 @@ class Follower(_Tape):
             width, starts = (
                 entry.public[1:]
                 if entry.mechanism == "selection"
-                else (
-                    entry.public[1],
-                    np.zeros(1, dtype=np.int64),
-                )
+                else (entry.public[1], np.zeros(1, dtype=np.int64))
             )
             spread = np.maximum.reduceat(change, starts) - np.minimum.reduceat(change, starts)
             self._compare_with_declared(int(spread.max()), width, entry, "scores move {} apart")

@@ -26,8 +26,6 @@ from ..expected import ExpectsErrors, ExpectsScores
 from ..rows import Frame, Layout, as_frame, select_columns, take_rows
 from ..synthesis import MarginalSynthesizer
 
-__all__ = ["TrainedOnRelease", "fit_clone", "usable_rows"]
-
 # --- training an estimator on the rows of a release, which may be weighted or without a label
 
 # Parameters of estimators that compare with a number of rows, whatever their weights.
@@ -330,10 +328,6 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
 
     def _own_epsilon(self) -> Any:
         return getattr(self if self.synthesizer is None else self.synthesizer, "epsilon", None)
-
-    def _with_domain(self, domain: Any) -> Self:
-        name = "domain" if self.synthesizer is None else "synthesizer__domain"
-        return clone(self).set_params(**{name: domain})
 
     def _label_name(self) -> str | None:
         return getattr(self if self.synthesizer is None else self.synthesizer, "target", None)

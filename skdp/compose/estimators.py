@@ -26,8 +26,6 @@ from ..models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from ..rows import Frame, as_frame, count_rows, read_rows, select_columns
 from .base import TrainedOnRelease, fit_clone, usable_rows
 
-__all__ = ["PrivateClassifier", "PrivateRegressor"]
-
 # --- the classifier of `PrivateClassifier` without an estimator
 
 # PrivPfC counts correct predictions, which say little where one label has this share of the
@@ -141,6 +139,10 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         """Most probable class of each row."""
         shares = self.predict_proba(X)
         return np.asarray(self.classes_[np.argmax(shares, axis=1)])
+
+
+# What a user made, in ledgers and messages.
+_DefaultClassifier.__name__ = "PrivateClassifier"
 
 
 # --- the wrapper

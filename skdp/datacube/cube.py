@@ -12,23 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import AnswersStatistics, PrivateEstimator, full_domain, match_rows, warn_of_emptiness
 from .._validation import check_choice, is_word
 from ..domain import Domain
-from ..domain.queries.text import with_names
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors
 from ..kernels import cuboids
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import Synopsis, parse
 from ..release.files import MOST_JSON, TupleKeys
-from ..release.result import of_a_column, of_records
-from ..release.statistics.estimates import Confidence, listed
+from ..release.result import of_a_column
 from ..rows import LazyRows, count_rows
 from . import files, statistics, tables
 from .plan import CONSISTENCIES, CubePlan, as_names, as_order, check_names, names_of
 from .sources import STRATEGIES, cuboid_weights, find_sources, given_sources, variance_limit
 from .statistics import check_value, exact_sums, value_grid
 from .tables import CubeModel
-
-__all__ = ["DataCube"]
 
 
 class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
@@ -328,92 +324,50 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
 
     # -- questions
 
-    @of_records
-    def count(
-        self,
-        query=None,
-        *,
-        return_interval=False,
-        level=0.95,
-        interval="noise",
-        population_size=None,
-        names=None,
-    ) -> Any:
-        """Estimate how many records satisfy a query; of means, those with a value.
-
-        Parameters
-        ----------
-        query, return_interval, level, interval, population_size, names
-            As for :meth:`skdp.Synopsis.count`. The dimensions of a query, or with ``or`` those of
-            each of its parts, must be those of a published cuboid.
-
-        Returns
-        -------
-        float, ndarray of float64, QueryResult or list of QueryResult
-            As :meth:`skdp.Synopsis.count`. An interval covers all of the noise, by its exact law;
-            with ``consistency`` "l1" or "linf" about, by a Gaussian law with simulated errors.
-
-        Raises
-        ------
-        ValueError
-            If a query cannot be understood or its cuboid is not published, or for a cube of sums.
-        """
-        confidence = Confidence.asked(return_interval, level, interval, population_size)
-        return self._statistic(statistics.counts, query, names, confidence)
-
     @of_a_column
-    def sum(
-        self,
-        column=None,
-        query=None,
-        *,
-        return_interval=False,
-        level=0.95,
-        interval="noise",
-        population_size=None,
-        names=None,
-    ) -> Any:
+    def sum(self, column=None, query=None, **how) -> Any:
         """Estimate the sum of a column over the records that satisfy a query.
 
         Parameters
         ----------
         column : str, default=None
             ``value``, the default; in a cube of counts a numeric dimension.
-        query, return_interval, level, interval, population_size, names
-            As for :meth:`count`.
+        query
+            As for :meth:`count`. The dimensions of a query, or with ``or`` those of each of its
+            parts, must be those of a published cuboid.
+        **how
+            As for :meth:`skdp.Synopsis.sum`.
 
         Returns
         -------
         float, ndarray of float64, QueryResult or list of QueryResult
             Of ``value`` without error but the noise. Of a dimension as for
-            :meth:`skdp.Synopsis.sum`, where numbers may lie anywhere in their bins.
+            :meth:`skdp.Synopsis.sum`, where numbers may lie anywhere in their bins. An interval
+            covers all of the noise, by its exact law; with ``consistency`` "l1" or "linf" about,
+            by a Gaussian law with simulated errors.
 
         Raises
         ------
         ValueError
-            As for `count`, or if the cube does not know the sums of the column.
+            If a query cannot be understood or its cuboid is not published, or if the cube does not
+            know the sums of the column.
         """
-        confidence = Confidence.asked(return_interval, level, interval, population_size)
-        return self._statistic(statistics.sums, query, names, confidence, column)
+        check_is_fitted(self)
+        plan = self.plan_
+        if not statistics.is_summed(plan, self.value, column):
+            return self._asked().sum(column, query, **how)
+        if plan._measure == "sum":
+            return statistics.plain_sums(CubeModel(plan, self.tables_), plan, query, **how)
+        asked, name = self._asked_of_value()
+        return asked.sum(name, query, **how)
 
     @of_a_column
-    def mean(
-        self,
-        column=None,
-        query=None,
-        *,
-        by=None,
-        return_interval=False,
-        level=0.95,
-        interval="noise",
-        population_size=None,
-        names=None,
-    ) -> Any:
+    def mean(self, column=None, query=None, *, by=None, **how) -> Any:
         """Estimate the mean of a column over the records that satisfy a query.
 
         Parameters
         ----------
-        column, query, return_interval, level, interval, population_size, names
+        column, query, **how
             As for :meth:`sum`.
         by : str or sequence of str, default=None
             Dimensions that make groups; the result is then that of :meth:`aggregate`.
@@ -431,21 +385,12 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             As for `sum`; a cube of sums knows no means.
         """
         if by is not None:
-            how = {"return_interval": return_interval, "level": level, "interval": interval}
-            how |= {"population_size": population_size, "names": names}
             return self.aggregate(by, column, query, **how)
-        confidence = Confidence.asked(return_interval, level, interval, population_size)
-        return self._statistic(statistics.means, query, names, confidence, column)
-
-    def _statistic(self, statistic, query, names, confidence, *column):
-        """Answers to one query or a list of queries."""
         check_is_fitted(self)
-        queries, single = listed(with_names(query, names))
-        model = CubeModel(self.plan_, self.tables_)
-        found = statistic(model, self.plan_, self.value, *column, queries, confidence)
-        if single:
-            return found[0] if isinstance(found, list) else found.tolist()[0]
-        return found
+        if not statistics.is_summed(self.plan_, self.value, column):
+            return self._asked().mean(column, query, **how)
+        asked, name = self._asked_of_value()
+        return asked.mean(name, query, **how)
 
     def aggregate(self, by, column=None, query=None, **how) -> pd.DataFrame:
         """Counts, sums and means of groups, with intervals.
@@ -471,16 +416,22 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             As there, if the cuboid of all dimensions that are named is not published, or for a cube
             of sums.
         """
-        asked = self._asked()
-        if column is not None and column == self.value and self.plan_._measure == "mean":
-            asked = Synopsis(statistics.with_value(self.plan_, column), asked.model)
-        return asked.aggregate(by, column, query, **how)
+        if column is None or column != self.value:
+            return self._asked().aggregate(by, column, query, **how)
+        asked, name = self._asked_of_value()
+        return asked.aggregate(by, name, query, **how)
 
     def _asked(self):
         """Counts of the dimensions as a synopsis."""
         check_is_fitted(self)
         statistics.check_counted(self.plan_)
         return Synopsis(self.plan_.domain, CubeModel(self.plan_, self.tables_))  # type: ignore[arg-type]
+
+    def _asked_of_value(self):
+        """A cube of means as a synopsis with the summed column, and the name of that."""
+        model = self._asked().model
+        domain, name = statistics.with_value(self.plan_, self.value)
+        return Synopsis(domain, model), name
 
     # -- tables
 

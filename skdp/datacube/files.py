@@ -17,8 +17,6 @@ from ..mechanisms._noise import BoundedGrid
 from ..release.files import fraction, loss_from_data, loss_to_data, read_archive, write_archive
 from .plan import CONSISTENCIES, CubePlan, as_order, mask_of
 
-__all__ = ["read", "write"]
-
 _FORMAT = "skdp cube"
 _VERSION = 1
 

@@ -17,17 +17,6 @@ from ..kernels import cuboids
 from ..mechanisms import discrete_laplace_variance
 from ..release.files import TupleKeys
 
-__all__ = [
-    "CONSISTENCIES",
-    "CubePlan",
-    "as_names",
-    "as_order",
-    "check_names",
-    "mask_of",
-    "names_of",
-    "titles",
-]
-
 # --- names of dimensions, and the bit masks that stand for sets of them
 
 
@@ -391,10 +380,7 @@ class CubePlan(TupleKeys):
         low, high = self._range
         return {
             mask: np.stack(
-                [
-                    (table + lower[mask]) / width,
-                    (high * table + low * lower[mask]) / width,
-                ]
+                [(table + lower[mask]) / width, (high * table + low * lower[mask]) / width]
             )
             for mask, table in upper.items()
         }

@@ -25,15 +25,6 @@ from ..kernels import cuboids
 from ..release.files import fraction
 from .plan import as_names, mask_of, names_of
 
-__all__ = [
-    "STRATEGIES",
-    "cuboid_weights",
-    "directory",
-    "find_sources",
-    "given_sources",
-    "variance_limit",
-]
-
 # --- plans kept on disk: a search for sources takes seconds, and depends on public facts alone
 #
 # A file holds the sources of one search and nothing else; its name is a hash of the question (sizes

@@ -23,8 +23,6 @@ from ..kernels import cuboids
 from ..release import Error
 from .plan import check_names, titles
 
-__all__ = ["CubeModel", "all_cuboids", "cross_table", "tidy_table"]
-
 # --- CubeModel: a released cube in the form in which synopses ask for counts, sums and means
 #
 # Weights are those of codes, by the number of the dimension. After the dimensions comes one more

@@ -138,13 +138,7 @@ _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+)([eE][-+]?\d+)?|[-+]?\.inf|\.nan"
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
 _NULL = re.compile(r"~|null|Null|NULL|")
 # Left out in YAML where an attribute has them; parameters of the same name have these defaults.
-_DEFAULTS = {
-    "integer": False,
-    "nullable": False,
-    "ordered": False,
-    "other": None,
-    "taxonomy": None,
-}
+_DEFAULTS = {"integer": False, "nullable": False, "ordered": False, "other": None, "taxonomy": None}
 _RULES = (
     ("bool", _BOOL, "tTfF"),
     ("null", _NULL, ("~", "n", "N", "")),

@@ -24,14 +24,7 @@ from .data import domain_to_text, parts_from_text, write_yaml, yaml_as_json
 from .identifiers import Identifier, Text
 from .numeric import FEW_BINS, MOST_SINGLE, Numeric
 from .reading import Column, LazyRows, Rows, read
-from .report import (
-    DomainDifference,
-    DomainReport,
-    columns_table,
-    difference,
-    html_page,
-    report_of,
-)
+from .report import DomainDifference, DomainReport, columns_table, difference, html_page, report_of
 from .rules.declared import structure_from_data
 from .rules.structure import Structure, draw_columns
 from .values import (

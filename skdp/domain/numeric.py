@@ -495,12 +495,7 @@ class Numeric(Binned):
         return numbers
 
     def decode(
-        self,
-        codes: ArrayLike,
-        rng: np.random.Generator,
-        *,
-        lower: Any = None,
-        upper: Any = None,
+        self, codes: ArrayLike, rng: np.random.Generator, *, lower: Any = None, upper: Any = None
     ) -> pd.Series:
         """Values for codes, drawn from what each code stands for.
 
@@ -618,7 +613,7 @@ class Numeric(Binned):
         """The parameters beyond range, bins, integer and nullable that are not the default."""
         extras: dict[str, Any] = {}
         if self._by_edges:
-            extras["edges"] = self._declared_edges()
+            extras["edges"] = [*self.edges[:-1].tolist(), self.upper]
         if self.scale != "linear":
             extras["scale"] = self.scale
         if self.special:
@@ -628,9 +623,6 @@ class Numeric(Binned):
         if self.decimals is not None:
             extras["decimals"] = self.decimals
         return extras
-
-    def _declared_edges(self) -> list[float]:
-        return [*self.edges[:-1].tolist(), self.upper]
 
     def _key(self) -> tuple[Any, ...]:
         own = (self.lower, self.upper, self._said_bins, self.integer, self._whole, self.nullable)

@@ -155,7 +155,7 @@ _WRITTEN = {
     mark: re.compile(
         rf"(?P<minus>[-\u2212(]|\+)?\s?{_MONEY}?\s?(?P<low>[-\u2212])?"
         rf"(?P<whole>\d{{1,3}}(?P<between>[{groups}'\u2019\s])\d{{3}}(?:(?P=between)\d{{3}})*|\d*)"
-        rf"(?:{re.escape(mark)}(?P<part>\d*))?(?P<power>[eE][-+]?\d+)?\s?(?:{_MONEY}|%)?\)?",
+        rf"(?:{re.escape(mark)}(?P<part>\d*))?(?P<power>[eE][-+]?\d+)?\s?(?:{_MONEY}|%)?\)?"
     )
     for mark, groups in ((".", ","), (",", "."))
 }

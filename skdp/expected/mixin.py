@@ -457,7 +457,6 @@ class ExpectsErrors:
         *,
         questions: Sequence[str] | None = None,
         level: float = 0.95,
-        domain: Any = None,
         like: Any = None,
         n_tables: int = 3,
         random_state: int = 0,
@@ -483,8 +482,6 @@ class ExpectsErrors:
             interval that the release will state. None: random questions of each kind.
         level : float, default=0.95
             Confidence of these intervals.
-        domain : Domain, default=None
-            None: that of the estimator.
         like : table, default=None
             PUBLIC rows that resemble the private ones, such as those of an earlier year that were
             published; never the private rows themselves, as errors that are computed from them are
@@ -511,34 +508,25 @@ class ExpectsErrors:
         number = as_integer(n_tables, "n_tables", 1)
         values = [self._own_epsilon()] if epsilon is None else _as_list(epsilon)
         wanted = [as_epsilon(value) for value in values]
-        estimator = self if domain is None else self._with_domain(domain)
         own = None
         if questions is not None:
             own = [questions] if isinstance(questions, str) else list(questions)
             level = as_level(level)
         runs = {
-            float(each): estimator._errors_at(each, records, like, number, random_state, own, level)
+            float(each): self._errors_at(each, records, like, number, random_state, own, level)
             for each in wanted
         }
         return ExpectedError(
             runs,
             n=records,
             unit=self._unit_of_errors() if own is None else "the unit of each question",
-            how=estimator._how(like),
+            how=self._how(like),
             estimator=type(self).__name__,
             what="error" if own is None else f"error bar (half the {level:.0%} interval)",
         )
 
     def epsilon_for(
-        self,
-        error: float,
-        n: int,
-        *,
-        question: str | None = None,
-        domain: Any = None,
-        like: Any = None,
-        n_tables: int = 3,
-        random_state: int = 0,
+        self, error: float, n: int, *, question: str | None = None, **how: Any
     ) -> float:
         """Smallest epsilon with an expected error of at most ``error``, before anything is spent.
 
@@ -546,8 +534,8 @@ class ExpectsErrors:
         ----------
         error : float
             In the unit of :meth:`expected_error`; positive.
-        n, domain, like, n_tables, random_state
-            As in :meth:`expected_error`.
+        n, **how
+            As in :meth:`expected_error`: ``like``, ``n_tables`` and ``random_state``.
         question : str, default=None
             Kind of question, a row of ``expected_error(...).errors``. None: the kind with the
             largest error.
@@ -567,14 +555,7 @@ class ExpectsErrors:
             raise ValueError(f"error must be positive, got {error!r}.")
 
         def expected(epsilon: float) -> float:
-            found = self.expected_error(
-                n,
-                epsilon,
-                domain=domain,
-                like=like,
-                n_tables=n_tables,
-                random_state=random_state,
-            ).errors[epsilon]
+            found = self.expected_error(n, epsilon, **how).errors[epsilon]
             if question is None:
                 return float(found.max())
             if question not in found.index:
@@ -593,9 +574,6 @@ class ExpectsErrors:
 
     def _own_epsilon(self) -> Any:
         return self.epsilon  # type: ignore[attr-defined]
-
-    def _with_domain(self, domain: Any) -> Any:
-        return clone(self).set_params(domain=domain)  # type: ignore[type-var]
 
     def _trial(self, epsilon: Fraction, seed: int) -> Any:
         """A copy of the estimator for public rows: no ledger, and epsilon for one row."""

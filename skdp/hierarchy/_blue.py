@@ -217,25 +217,6 @@ class Blue:
         variance = np.einsum("i...,i...->...", parts, parts)
         return float(variance) if variance.ndim == 0 else variance
 
-    def query_covariance(self, weights: ArrayLike) -> FloatArray:
-        """Exact covariance matrix, shape (m, m), of m weighted sums of leaves.
-
-        Parameters
-        ----------
-        weights : array-like of float, shape (n_leaves, m)
-
-        Raises
-        ------
-        ValueError
-            If the measurements do not determine one of the sums.
-        """
-        parts = self._scaled(
-            np.asarray(weights, dtype=np.float64).reshape(len(self.tree.leaves), -1)
-        )
-        if not np.isfinite(parts).all():
-            raise ValueError("The measurements do not determine all of these sums of leaves.")
-        return parts.T @ parts
-
     def noise_weights(self, weights: ArrayLike) -> FloatArray:
         """Weight of each node's noise in the estimate of weighted sums of leaves.
 

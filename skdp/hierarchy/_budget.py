@@ -559,6 +559,5 @@ def _rounded_plan(counts: IntArray, plan: tuple[int, ...], shares: FloatArray) -
     whole = np.round(share * 1000).astype(int)
     whole[np.argmax(whole)] += 1000 - whole.sum()
     return LevelPlan(
-        tuple(int(counts[plan[i]]) for i in kept),
-        tuple(Fraction(int(x), 1000) for x in whole),
+        tuple(int(counts[plan[i]]) for i in kept), tuple(Fraction(int(x), 1000) for x in whole)
     )

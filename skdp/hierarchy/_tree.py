@@ -307,9 +307,7 @@ class Tree:
         return out
 
     def fold_up(
-        self,
-        start: FloatArray,
-        combine: Callable[[Any, FloatArray], FloatArray],
+        self, start: FloatArray, combine: Callable[[Any, FloatArray], FloatArray]
     ) -> FloatArray:
         """Replace the start of every parent by a function of the sum over its children.
 

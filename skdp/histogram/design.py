@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from .. import hierarchy
-from .._arrays import running_sums
 from .._random import sampling_generator
 from .._validation import check_choice, check_flag, is_word
 from ..domain import Categorical, Domain, Numeric, Taxonomy
@@ -338,17 +337,6 @@ def simulated_errors(
         values[measured] = counts[measured] + noise
         errors_once[:] = (estimate(blue, values) - counts)[leaves]
     return errors
-
-
-def range_errors(errors: np.ndarray, tree: Tree, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-    """Root mean square errors of ranges of bins, from errors of the leaves."""
-    width = tree.leaf_widths
-    squares = np.zeros(len(start))
-    for leaf_errors in errors:
-        running = running_sums(np.repeat(leaf_errors / width, width))
-        at = np.arange(len(running))
-        squares += (np.interp(stop, at, running) - np.interp(start, at, running)) ** 2
-    return np.sqrt(squares / len(errors))
 
 
 def placement_variance(tree: Tree, counts: np.ndarray, of_record: np.ndarray) -> float:

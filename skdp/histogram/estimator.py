@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from .. import hierarchy
-from .._arrays import running_sums
 from .._base import PrivateEstimator, match_rows, warn_of_emptiness
 from .._random import sampling_generator
 from .._validation import as_level, as_sample_size, check_choice
@@ -20,7 +18,7 @@ from ..domain import Numeric
 from ..exceptions import DomainError
 from ..expected import ExpectsErrors
 from ..hierarchy import Blue
-from ..release import QueryResult, Synopsis
+from ..release import Synopsis
 from ..release.labels import plot_axis
 from ..release.models.rounding import shuffled_line
 from ..release.sampling import METHODS
@@ -34,21 +32,11 @@ from .design import (
     level_table,
     only_attribute,
     partition_parts,
-    range_errors,
 )
-from .model import HistogramModel, as_condition, as_list
+from .model import HistogramModel, as_conditions
 
 # A histogram with more bins is drawn in groups of bins.
-_MAX_BARS = 512
-
-
-def _around(value: Any, found: QueryResult) -> QueryResult:
-    """A result for another estimate of the same; its interval is widened to hold it."""
-    if not isinstance(found.lower, str) and found.value == found.value:
-        return replace(
-            found, value=value, lower=min(found.lower, value), upper=max(found.upper, value)
-        )
-    return replace(found, value=value)
+_MAX_BARS = 128
 
 
 class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
@@ -130,7 +118,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         Estimates for all nodes, made consistent as ``consistency`` says.
     blue_ : skdp.hierarchy.Blue
         Noise variances, and from them the exact error of every estimate: ``blue_.variances``,
-        ``blue_.query_covariance``.
+        ``blue_.query_variance``.
     privacy_loss_ : PrivacyLoss
         Epsilon and its parts, one for each measured level where levels have one budget.
     n_features_in_ : int
@@ -373,9 +361,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
 
     # -- queries
 
-    def count(
-        self, query: Any = None, *, return_interval: bool = False, level: float = 0.95
-    ) -> Any:
+    def count(self, query: Any = None, **how: Any) -> Any:
         """Estimate how many records have certain values.
 
         Parameters
@@ -386,10 +372,11 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             (a single category that is text goes into a dict or a set: a string is a condition).
             A list holds several queries, an array the ends of m ranges. Ranges are clipped to
             the domain; a bin that a range covers in part counts in proportion.
-        return_interval : bool, default=False
-            Whether to return a `QueryResult` with the standard error and an interval.
-        level : float, default=0.95
-            Confidence of the interval, for a query fixed before looking at the release.
+        **how
+            As for :meth:`skdp.Synopsis.count`: ``return_interval``, ``level`` and others. The
+            standard error is exact for unbiased estimates. Where negative counts are projected
+            away it is found by simulation from the released estimates. A group of bins that a
+            query covers in part adds the error of records that fall into its bins at random.
 
         Returns
         -------
@@ -401,19 +388,8 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         ValueError
             If a range is reversed, or a query does not fit the attribute.
         """
-        check_is_fitted(self)
-        level = as_level(level)
-        if not return_interval and self._model.has_shortcut(query):
-            start, stop = self._model.positions(query)
-            running = running_sums(self._model.bin_counts())
-            at = np.arange(len(running))
-            return np.interp(stop, at, running) - np.interp(start, at, running)
-        queries, several = as_list(query)
-        if return_interval:
-            results = [self._model.interval(self._model.leaf_weights(q), level) for q in queries]
-            return results if several else results[0]
-        values = [self._model.value(self._model.leaf_weights(q)) for q in queries]
-        return np.array(values, dtype=np.float64) if several else values[0]
+        asked, name = self._asked()
+        return asked.count(as_conditions(query, name), **how)
 
     def sum(self, query: Any = None, **how: Any) -> Any:
         """Sum of the values of the records of a query; see :meth:`skdp.Synopsis.sum`.
@@ -462,7 +438,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             ``return_interval``, ``level``, ``interval`` and ``population_size``.
         """
         asked, name = self._asked()
-        return asked.proportion(as_condition(query, name), as_condition(among, name), **how)
+        return asked.proportion(as_conditions(query, name), as_conditions(among, name), **how)
 
     def describe(self, *, level: float = 0.95, numbers: bool = False) -> pd.DataFrame:
         """Statistics of the values with margins; see :meth:`skdp.Synopsis.describe`."""
@@ -471,99 +447,37 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     def _statistic(self, statistic: str, query: Any, how: Mapping[str, Any]) -> Any:
         """A statistic of the attribute, of one query or several."""
         asked, name = self._asked()
-        queries, several = as_list(query)
-        conditions = [as_condition(each, name) for each in queries]
-        return getattr(asked, statistic)(name, conditions if several else conditions[0], **how)
+        return getattr(asked, statistic)(name, as_conditions(query, name), **how)
 
     def _asked(self) -> tuple[Synopsis, str]:
         """The histogram as a synopsis, and the name of its column."""
         check_is_fitted(self)
         return Synopsis(self.domain_, self._model), self.domain_.names[0]  # type: ignore[arg-type]
 
-    def standard_error(self, query: Any = None) -> Any:
-        """Standard error of :meth:`count`: the root mean square error of the returned estimate.
-
-        Exact and in closed form for unbiased estimates. Where negative counts are projected away
-        it is found by simulation: noise is added to the released estimates as if they were the
-        truth, and they are estimated again. A group of bins that a query covers in part adds the
-        error of records that fall into the bins of the group at random.
-
-        Parameters
-        ----------
-        query
-            As for :meth:`count`.
-
-        Returns
-        -------
-        float or ndarray of float64
-            Infinite where the measured nodes do not determine the count.
-        """
-        check_is_fitted(self)
-        if self._model.has_shortcut(query) and self._model.kind is None:
-            start, stop = self._model.positions(query)
-            if self._model.projected:
-                return range_errors(self._model.simulation, self.tree_, start, stop)
-            return np.sqrt(self.blue_.range_variances(start, stop))
-        queries, several = as_list(query)
-        errors = [self._model.std(self._model.leaf_weights(q)) for q in queries]
-        return np.array(errors, dtype=np.float64) if several else errors[0]
-
-    def quantile(self, q: Any, *, return_interval: bool = False, **how: Any) -> Any:
+    def quantile(self, q: Any, **how: Any) -> Any:
         """Values below which given shares of the records lie.
 
         Parameters
         ----------
-        q : float or array-like of float
-            In [0, 1]; with intervals in (0, 1).
-        return_interval : bool, default=False
-            Whether to return a `QueryResult`, or a list of them.
+        q : float or sequence of float
+            In (0, 1).
         **how
-            ``level``, ``interval`` and ``population_size``, as for :meth:`skdp.Synopsis.quantile`.
+            As for :meth:`skdp.Synopsis.quantile`.
 
         Returns
         -------
-        float (int for an integer attribute, a Timestamp for dates, a category for ordered ones), \
-        array, QueryResult or list of QueryResult
-            From the non-negative estimates, records spread evenly inside bins, missing values
-            left out. Without any positive count, all values count as equally frequent.
+        float (a Timestamp for dates, a category for ordered ones), array, QueryResult or list
+            As from :meth:`skdp.Synopsis.quantile`: from the non-negative estimates, records spread
+            evenly inside bins, missing values left out; nan without any positive count.
 
         Raises
         ------
         ValueError
-            If q is outside [0, 1], or the values have no order.
-        """
-        if return_interval:
-            asked, name = self._asked()
-            found = asked.quantile(name, q, return_interval=True, **how)
-            own = self.quantile(q)
-            if isinstance(found, list):
-                return [_around(value, each) for value, each in zip(own, found, strict=True)]
-            return _around(own, found)
-        check_is_fitted(self)
-        return self._model.quantiles(q)
-
-    def cdf(self, x: Any) -> Any:
-        """Share of the records with values up to x.
-
-        Parameters
-        ----------
-        x : value or array-like
-            Numbers; dates or ISO text for dates; categories for an ordered categorical
-            attribute.
-
-        Returns
-        -------
-        float or ndarray of float64
-            Between 0 and 1 and non-decreasing, from the non-negative estimates; missing values are
-            left out.
-
-        Raises
-        ------
-        ValueError
-            If a value is not a number (or not a category), or the values have no order.
+            If q is not between 0 and 1, or the values have no order.
         """
         check_is_fitted(self)
-        return self._model.shares_below(x)
+        asked = Synopsis(self.domain_, self._model.positive)  # type: ignore[arg-type]
+        return asked.quantile(self.domain_.names[0], q, **how)
 
     def to_frame(self) -> pd.DataFrame:
         """The histogram as a table, one row for each bin.
@@ -618,7 +532,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         check_choice(method, "method", METHODS)
         n_rows = as_sample_size(n_samples, float(self.node_counts_[0]), 1)
         generator = sampling_generator(random_state)
-        weights = self._model.bin_counts(positive=True)
+        weights = self._model.positive.bin_counts()
         if not weights.sum() > 0:
             weights = np.ones(len(weights))
         if method == "rounded":
@@ -638,7 +552,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             Where to draw; a new figure by default.
         level : float, default=0.95
             Confidence of the band, for each bar separately. Bars of many bins (there are at most
-            512) have the exact error of their sum.
+            128) have the exact error of their sum.
 
         Returns
         -------

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .. import hierarchy
-from .._arrays import running_sums
 from .._types import FloatArray
-from ..domain import Categorical, Date, Datetime, Domain, Numeric
+from ..domain import Date, Datetime, Domain, Numeric
 from ..hierarchy import Blue, Tree
-from ..release import Error, QueryResult, parse
-from ..release.statistics.ranks import (
-    categories_below,
-    position_of,
-    share_below,
-    values_below,
-)
+from ..release import Error
 from .design import only_attribute, placement_variance, simulated_errors, sum_variance
 
 _LAW = (
@@ -31,28 +25,18 @@ _LAW = (
 _UNDETERMINED = "the measured nodes do not determine this count."
 
 
-def as_condition(query: Any, name: str) -> Any:
-    """A query about the one column, as synopses understand it."""
-    if query is None or isinstance(query, str | Mapping):
-        return query
-    return {name: query}
-
-
-def as_list(query: Any) -> tuple[list[Any], bool]:
-    """The queries, and whether there may be several: a list, or an array of ranges."""
+def as_conditions(query: Any, name: str) -> Any:
+    """A query about the one column, or a list of them, as synopses understand it."""
     if isinstance(query, np.ndarray):
-        return [tuple(ends) for ends in query.tolist()], True
-    return (query, True) if isinstance(query, list) else ([query], False)
-
-
-def as_numbers(attribute: Numeric, values: Any) -> np.ndarray:
-    """Values on the number line of an attribute: numbers, or dates."""
-    if attribute.summable:
-        return np.asarray(values, dtype=np.float64)
-    # Entry by entry: text, dates and Timestamps have no common type.
-    given = np.asarray(values, dtype=object)
-    numbers = [attribute.number(value, "of the histogram") for value in given.ravel().tolist()]
-    return np.array(numbers, dtype=np.float64).reshape(given.shape)
+        if query.ndim != 2 or query.shape[1] != 2:
+            raise ValueError(
+                f"An array of ranges has the shape (m, 2), the ends of each, got {query.shape}. "
+                "Give other queries as a list."
+            )
+        query = [tuple(ends) for ends in query.tolist()]
+    if isinstance(query, list):
+        return [as_conditions(each, name) for each in query]
+    return query if query is None or isinstance(query, str | Mapping) else {name: query}
 
 
 @dataclass
@@ -85,7 +69,8 @@ class HistogramModel:
 
     def __getstate__(self) -> dict[str, Any]:
         # Computed again where it is needed.
-        return {name: value for name, value in vars(self).items() if name != "simulation"}
+        derived = ("simulation", "positive")
+        return {name: value for name, value in vars(self).items() if name not in derived}
 
     @property
     def tree(self) -> Tree:
@@ -111,6 +96,11 @@ class HistogramModel:
     def nodes(self) -> np.ndarray:
         """Estimates of all nodes."""
         return self._estimate(self.blue, self.noisy)
+
+    @cached_property
+    def positive(self) -> HistogramModel:
+        """The same release with estimates that are not negative, for quantiles and rows."""
+        return self if self.projected else replace(self, non_negative=True)
 
     @cached_property
     def simulation(self) -> np.ndarray:
@@ -161,6 +151,8 @@ class HistogramModel:
         if self.projected or self.kind is not None:
             low, high = min(low, value), max(high, value)
             guarantee += "; widened to hold the value"
+        if self.projected:
+            guarantee += "; the standard error is that of the value, by simulation"
         return Error(std, value - low, high - value, guarantee + ".")
 
     def view(self, axes: Sequence[int]) -> FloatArray:
@@ -173,12 +165,6 @@ class HistogramModel:
         return np.sum([part.get(0, ones) for part in parts], axis=0)
 
     # -- counts of bins and of weighted leaves
-
-    def leaf_weights(self, query: Any) -> np.ndarray:
-        """Share of each leaf that a query covers, from left to right."""
-        return self._weights_of_leaves(
-            self._codes([parse(as_condition(query, self.name), self.domain)])
-        )
 
     def _weights_of_leaves(self, code_weights: np.ndarray) -> np.ndarray:
         """Mean weight of the codes of each leaf."""
@@ -202,15 +188,13 @@ class HistogramModel:
             return math.sqrt(sum_variance(self._node_weights(leaf_weights), self.blue))
         return math.sqrt(self.blue.query_variance(leaf_weights))
 
-    def std(self, leaf_weights: np.ndarray, of_record: np.ndarray | None = None) -> float:
+    def std(self, leaf_weights: np.ndarray, of_record: np.ndarray) -> float:
         """Standard error of an answer; ``of_record`` as for `placement_variance`."""
         std = self.unbiased_std(leaf_weights)
         if self.projected and math.isfinite(std):
             std = math.sqrt(np.mean((self.simulation @ leaf_weights) ** 2))
         if self.kind is None:
             return std
-        if of_record is None:
-            of_record = leaf_weights * (1.0 - leaf_weights)
         placement = placement_variance(self.tree, self.nodes, of_record)
         return math.hypot(std, math.sqrt(placement))
 
@@ -221,76 +205,16 @@ class HistogramModel:
         centre = float(weights @ self.noisy)
         return centre - half, centre + half
 
-    def interval(self, leaf_weights: np.ndarray, level: float) -> QueryResult:
-        """A count with its interval."""
-        value, std = self.value(leaf_weights), self.std(leaf_weights)
-        if math.isinf(std):
-            return QueryResult(value, std, -math.inf, math.inf, _UNDETERMINED)
-        inner, outer = self._certain_weights(leaf_weights)
-        guarantee = _LAW.format(100 * level)
-        low, high = self._unbiased_bounds(inner, level)
-        if outer is not inner:
-            high = self._unbiased_bounds(outer, level)[1]
-            guarantee += (
-                "; of a group of bins that the query covers in part, none to all records count"
-            )
-        if self.projected or self.kind is not None:
-            low, high = min(max(low, 0.0), value), max(high, value)
-            guarantee += "; cut at 0 and widened to hold the value"
-        if self.projected:
-            guarantee += "; the standard error is that of the value, by simulation"
-        if ((inner > 0) & (inner < 1)).any():
-            guarantee += "; what is covered in part counts in proportion, which is taken as true"
-        return QueryResult(value, std, low, high, guarantee + ".")
-
-    def _certain_weights(self, leaf_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights without, and with all of, the groups of bins that a query covers in part."""
-        partly = (leaf_weights > 0) & (leaf_weights < 1) & (self.tree.leaf_widths > 1)
-        if self.kind is None or not partly.any():
-            return leaf_weights, leaf_weights
-        return np.where(partly, 0.0, leaf_weights), np.where(partly, 1.0, leaf_weights)
-
-    def has_shortcut(self, query: Any) -> bool:
-        """Whether many ranges can be answered together: consistent counts have running sums."""
-        if not isinstance(query, np.ndarray):
-            return False
-        if query.ndim != 2 or query.shape[1] != 2:
-            raise ValueError(
-                f"An array of ranges has the shape (m, 2), the ends of each, got {query.shape}. "
-                "Give other queries as a list."
-            )
-        plain = not getattr(self.attribute, "special", ())
-        plain = plain and self.kind != "ahp"
-        return query.dtype.kind in "iuf" and self.consistency is not None and plain
-
-    def positions(self, ranges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of closed ranges of values as positions in bins."""
-        attribute = self.ordered("ranges of numbers")
-        if isinstance(attribute, Categorical):
-            raise ValueError("Ranges of categories are given as a list of tuples.")
-        ends = np.asarray(ranges, dtype=np.float64)
-        if (ends[:, 0] > ends[:, 1]).any():
-            low, high = ends[np.argmax(ends[:, 0] > ends[:, 1])]
-            raise ValueError(
-                f"The range from {low:g} to {high:g} is reversed. Write the lower end first."
-            )
-        start = position_of(attribute, ends[:, 0], closed=False)
-        stop = position_of(attribute, ends[:, 1], closed=True)
-        return start, np.maximum(stop, start)
-
-    def bin_counts(self, *, positive: bool = False) -> np.ndarray:
+    def bin_counts(self) -> np.ndarray:
         """Estimate for each position; a leaf of several bins is spread evenly."""
-        nodes = self.nodes
-        if positive and not self.projected:
-            nodes = hierarchy.non_negative(self.blue, self.noisy)
-        tree = self.tree
-        return np.repeat(nodes[tree.leaves] / tree.leaf_widths, tree.leaf_widths)
+        widths = self.tree.leaf_widths
+        return np.repeat(self.nodes[self.tree.leaves] / widths, widths)
 
-    def bin_errors(self, *, unbiased: bool = False) -> np.ndarray:
+    def bin_errors(self) -> np.ndarray:
         """Standard error of each code."""
         tree = self.tree
         width = tree.leaf_widths
-        if self.projected and not unbiased:
+        if self.projected:
             variances = (self.simulation**2).mean(axis=0)
         elif self.consistency is None:
             variances = self.blue.noise_variances[tree.leaves]
@@ -309,115 +233,12 @@ class HistogramModel:
 
     def bars(self, edges: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Estimates of consecutive groups of codes, and the ends of their intervals."""
-        counts = np.add.reduceat(self.by_code(self.bin_counts()), edges[:-1])
-        start, stop = edges[:-1], edges[1:]
-        if self.kind is None:
-            low, high = self._unbiased_bars(start, stop, level)
-        elif self.kind == "ahp":
-            # Bins of a group are not neighbours: one bar at a time.
-            bounds = [
-                self.interval(self._codes_weights(*ends), level)
-                for ends in zip(start, stop, strict=True)
-            ]
-            low, high = np.array([[each.lower, each.upper] for each in bounds]).T
-        else:
-            # Whole groups of bins inside each bar, and all that it touches.
-            cuts = np.append(0, np.cumsum(self.tree.leaf_widths))
-            inner = (
-                cuts[np.searchsorted(cuts, start)],
-                cuts[np.searchsorted(cuts, stop, "right") - 1],
-            )
-            outer = (
-                cuts[np.searchsorted(cuts, start, "right") - 1],
-                cuts[np.searchsorted(cuts, stop)],
-            )
-            low = self._unbiased_bars(inner[0], np.maximum(*inner), level)[0]
-            high = self._unbiased_bars(*outer, level)[1]
-        if self.projected or self.kind is not None:
-            low, high = np.minimum(np.maximum(low, 0.0), counts), np.maximum(high, counts)
-        return counts, low, high
-
-    def _codes_weights(self, start: int, stop: int) -> np.ndarray:
-        weights = np.zeros(len(self.codes))
-        weights[start:stop] = 1.0
-        return self.tree.leaf_weights(weights[self.codes])
-
-    def _unbiased_bars(
-        self, start: np.ndarray, stop: np.ndarray, level: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Intervals of the unbiased counts of ranges of codes."""
-        if (stop - start == 1).all() and self.kind is None:
-            std = self.bin_errors(unbiased=True)
-        elif self.consistency is None:
-            bars = [self._codes_weights(*ends) for ends in zip(start, stop, strict=True)]
-            std = np.array([self.unbiased_std(bar) for bar in bars])
-        else:
-            std = np.sqrt(self.blue.range_variances(start, stop))
-        # One bar in the middle gives the shape for all: they differ mainly in scale.
-        middle = (len(start) - 1) // 2
-        weights = self._codes_weights(start[middle], stop[middle])
-        if weights.any():
-            one = self._node_weights(weights)
-            reference = hierarchy.noise_quantile(one, self.blue.noise_variances, level)
-            half = std * (reference / self.unbiased_std(weights))
-        else:
-            half = std * hierarchy.noise_quantile([1.0], [1e6], level) / 1e3
-        nodes = self.nodes
-        if self.projected:
-            nodes = self.blue.estimate(self.noisy)
-        tree = self.tree
-        each = np.repeat(nodes[tree.leaves] / tree.leaf_widths, tree.leaf_widths)
-        running = running_sums(self.by_code(each))
-        centre = running[stop] - running[start]
-        return centre - half, centre + half
-
-    def ordered(self, what: str) -> Any:
-        """The attribute, which must have an order."""
-        attribute = self.attribute
-        if isinstance(attribute, Categorical) and not attribute.ordered:
-            raise ValueError(
-                f"The categories of {self.name!r} have no order, so there are no "
-                f"{what}. Declare them with ordered=True if they have one."
-            )
-        return attribute
-
-    def value_counts(self) -> np.ndarray:
-        """Non-negative estimates by code, the missing cell left out."""
-        attribute = self.attribute
-        counts = self.by_code(self.bin_counts(positive=True))[: attribute.n_values]
-        if not counts.sum() > 0:
-            counts = np.ones(len(counts))
-        return counts
-
-    # -- the distribution
-
-    def quantiles(self, q: Any) -> Any:
-        """As `RangeTreeHistogram.quantile`, without intervals."""
-        shares = np.asarray(q, dtype=np.float64)
-        if not ((shares >= 0) & (shares <= 1)).all():
-            raise ValueError(f"Quantiles are shares in [0, 1], got {q!r}.")
-        attribute, counts = self.ordered("quantiles"), self.value_counts()
-        values: Any
-        if isinstance(attribute, Categorical):
-            values = categories_below(attribute, counts, np.atleast_1d(shares))
-        else:
-            values = values_below(attribute, counts, np.atleast_1d(shares))
-            if attribute.integer:
-                values = values.astype(np.int64)
-            if not attribute.summable:
-                values = attribute.shown(values).array
-        return values.reshape(shares.shape) if shares.ndim else values[0]
-
-    def shares_below(self, x: Any) -> Any:
-        """As `RangeTreeHistogram.cdf`."""
-        attribute, counts = self.ordered("a distribution function"), self.value_counts()
-        if isinstance(attribute, Categorical):
-            given = np.asarray(x, dtype=object)
-            codes = [attribute.index_of(value) + 1 for value in given.ravel().tolist()]
-            share = (running_sums(counts) / counts.sum())[codes].reshape(given.shape)
-        else:
-            share = share_below(attribute, counts, as_numbers(attribute, x))
-        return share if np.ndim(x) else float(share)
+        codes = np.arange(len(self.codes))
+        groups = [{0: ((a <= codes) & (codes < b)).astype(float)} for a, b in pairwise(edges)]
+        counts = self.answer(groups)
+        errors = [self.error(group, level) for group in groups]
+        below, above = np.array([(each.below, each.above) for each in errors]).T
+        return counts, counts - below, counts + above
 
     def table(self) -> pd.DataFrame:
         """As `RangeTreeHistogram.to_frame`."""

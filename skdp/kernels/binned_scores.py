@@ -19,16 +19,6 @@ from ..hierarchy import Blue
 from ..mechanisms import discrete_laplace
 from .quantiles import prefix_tree
 
-__all__ = [
-    "INTERVALS",
-    "STEPS",
-    "BinnedScores",
-    "Scale",
-    "on_grid",
-    "release_parts",
-    "release_scores",
-]
-
 # Public intervals of the scores.
 INTERVALS = 4096
 # Share of epsilon that finds the bins. Chosen with the number of bins on five generated tables.

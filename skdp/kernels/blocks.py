@@ -16,8 +16,6 @@ from .._types import FloatArray, IntArray
 from .._validation import split_epsilon
 from ..mechanisms import discrete_laplace, discrete_laplace_variance, select_on_line
 
-__all__ = ["AGGREGATES", "STEPS", "Aggregate", "aggregate", "aggregate_parts", "paid_blocks"]
-
 AGGREGATES = ("mean", "winsorised", "median")
 # Steps of the grid between the ends of the range of an output.
 STEPS = 2**20

@@ -27,8 +27,6 @@ from .._types import FloatArray, IntArray
 from ..mechanisms import discrete_laplace
 from ..mechanisms._inversion import noise_rate
 
-__all__ = ["BINS", "Margin", "ScoreCounts", "covered_bins", "margin_of", "measure_scores"]
-
 # Blocks, and bins of each block.
 _SIDE = 16
 BINS = _SIDE**2

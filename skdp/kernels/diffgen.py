@@ -16,8 +16,6 @@ from ..domain import Attribute, Level
 from ..mechanisms import noisy_max
 from ..rows import Counts
 
-__all__ = ["diffgen", "diffgen_parts"]
-
 # More counts than this are not released: the grid stops growing there.
 _MOST_COUNTS = 2**20
 # Finest groups that a number is specialised to.

@@ -24,17 +24,6 @@ from .._validation import as_between
 from ..mechanisms import discrete_laplace
 from ..rows import CountTable
 
-__all__ = [
-    "GRID_RULES",
-    "as_theta",
-    "even_edges",
-    "grid_boxes",
-    "grid_sides",
-    "grid_size",
-    "least_parts",
-    "measure_grid",
-]
-
 GRID_RULES = ("identity", "uniform", "extended", "m-estimator")
 
 

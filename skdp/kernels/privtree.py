@@ -39,14 +39,6 @@ from ..rows import CountTable
 from .splitting import Blocks
 from .stop_test import GRID, InRecords, certified_test, quiet_floor
 
-__all__ = [
-    "PrivTreeParameters",
-    "PrivTreeRelease",
-    "privtree",
-    "privtree_parameters",
-    "privtree_parts",
-]
-
 # A box is divided into at most 2**_MOST_SPLIT parts: all of them are tested, empty ones too.
 _MOST_SPLIT = 10
 # The paper halves all attributes. On the tables of the benchmark the error falls up to about this

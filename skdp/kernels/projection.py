@@ -17,8 +17,6 @@ from ..domain import Attribute, Level, Numeric
 from ..mechanisms import noisy_max
 from ..rows import CountTable
 
-__all__ = ["UNIT", "confusion_score", "projected_histogram", "projection_parts"]
-
 # Scores are in units of 1/4096.
 UNIT = 4096
 # More counts than this are not released: predictors that would need more are not candidates.

@@ -28,16 +28,6 @@ from ..hierarchy import Blue, Tree
 from ..mechanisms._inversion import noise_rate
 from ..mechanisms._line import MOST_INTEGERS, select_on_pieces
 
-__all__ = [
-    "UNIT",
-    "AnyPlan",
-    "Plan",
-    "TreePlan",
-    "plan_quantiles",
-    "prefix_tree",
-    "select_quantiles",
-]
-
 # --- quantiles of integers from noisy counts of ranges: for many quantiles on a short line
 #
 # The counts of a range tree, made consistent and non-negative, give all quantiles at once; their

@@ -14,8 +14,6 @@ from .._types import FloatArray, IntArray
 from .._validation import dyadic_floor
 from ..mechanisms import discrete_laplace
 
-__all__ = ["TUNING", "find_range"]
-
 
 @dataclass(frozen=True)
 class Tuning:

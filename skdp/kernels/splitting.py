@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from .._arrays import exclusive_cumsum, integer_sums, running_sums
 from .._types import CodeArray, FloatArray, IntArray
 
-__all__ = ["Blocks", "Slots", "inner_cuts", "medians", "renumbered"]
-
 
 def renumbered(kept: IntArray, size: int) -> IntArray:
     """New number of each of ``size`` items: 0, 1, ... for those kept, -1 for the others."""

@@ -19,16 +19,6 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from .._validation import dyadic_floor
 
-__all__ = [
-    "GRID",
-    "InRecords",
-    "StopTest",
-    "certified_test",
-    "converge_loss",
-    "quiet_floor",
-    "split_gain",
-]
-
 # The numbers that are tested are rounded to multiples of 1/GRID records: a public step, small
 # against the noise.
 GRID = 4
@@ -121,10 +111,7 @@ def converge_loss(rate: float, sensitivity: int, delta: int, floor: int) -> floa
 
 
 def _certified_rate(
-    epsilon: Fraction,
-    most: Fraction,
-    test: Callable[[float], tuple[int, int]],
-    sensitivity: int,
+    epsilon: Fraction, most: Fraction, test: Callable[[float], tuple[int, int]], sensitivity: int
 ) -> Fraction:
     """Largest rate of the noise for which the tests on a path lose at most epsilon, by bisection.
 
@@ -201,10 +188,7 @@ class InRecords:
 
 
 def certified_test(
-    epsilon: Fraction,
-    most: Fraction,
-    test: Callable[[float], tuple[int, int]],
-    sensitivity: int,
+    epsilon: Fraction, most: Fraction, test: Callable[[float], tuple[int, int]], sensitivity: int
 ) -> StopTest:
     """The test with the least noise that loses at most epsilon; parameters as `_certified_rate`."""
     rate = _certified_rate(epsilon, most, test, sensitivity)

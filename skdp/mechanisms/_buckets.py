@@ -15,8 +15,6 @@ from ._inversion import noise_rate
 from ._noise import as_integers, geometric
 from ._selection import as_range
 
-__all__ = ["choose_buckets", "least_cost_edges"]
-
 # Sums of costs and noise up to this fit into 64 bits.
 _SAFE = 2**60
 

@@ -93,11 +93,7 @@ class _Thresholds:
     """
 
     def __init__(
-        self,
-        rate: Fraction,
-        kind: str,
-        runs: Sequence[tuple[int, int, int, bool]],
-        span: int = 0,
+        self, rate: Fraction, kind: str, runs: Sequence[tuple[int, int, int, bool]], span: int = 0
     ) -> None:
         self.numerator, self.denominator = rate.as_integer_ratio()
         self.kind = kind
@@ -211,11 +207,7 @@ class _Table:
     """
 
     def __init__(
-        self,
-        thresholds: _Thresholds,
-        codes: IntArray,
-        tails: BoolArray | None,
-        limit: int,
+        self, thresholds: _Thresholds, codes: IntArray, tails: BoolArray | None, limit: int
     ) -> None:
         self.thresholds = thresholds
         self.codes = codes

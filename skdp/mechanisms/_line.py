@@ -21,8 +21,6 @@ from ._inversion import decimal_context, noise_rate
 from ._race import least_time
 from ._selection import as_range, as_scores
 
-__all__ = ["MOST_INTEGERS", "Pieces", "select_on_line", "select_on_pieces"]
-
 # Length of the longest line.
 MOST_INTEGERS = 2**62
 # Far above the rounding errors of the logarithms below, in units of 1 + rate * gap.

@@ -18,16 +18,6 @@ from .._types import BoolArray, IntArray
 from .._validation import as_fraction
 from ._inversion import decimal_context, draw_noise, noise_rate
 
-__all__ = [
-    "above_threshold",
-    "bounded_sum",
-    "discrete_laplace",
-    "discrete_laplace_quantile",
-    "discrete_laplace_variance",
-    "geometric",
-    "geometric_variance",
-]
-
 # --- answers of queries as integers: clamped integers, or rounded to a declared lattice
 
 # Values, noisy values, answers and thresholds are clamped to +-REACH: beyond it, noise of any

@@ -20,8 +20,6 @@ from .._random import NoiseSource
 from .._types import FloatArray, IntArray
 from ._inversion import decimal_context
 
-__all__ = ["Race", "canonical_set", "joint_sequence", "least_time", "logarithms_of"]
-
 # Gives bounds of one time for V between word and word + 1, over 2**bits: (word, bits).
 Bounds = Callable[[int, int], tuple[Any, Any]]
 # The exact log weight of an entry, in a context of decimals, to about its last digit.

@@ -21,16 +21,6 @@ from ._inversion import LIMIT, noise_rate
 from ._noise import as_integers, discrete_laplace, geometric
 from ._race import canonical_set, joint_sequence
 
-__all__ = [
-    "as_range",
-    "as_scores",
-    "check_method",
-    "exponential",
-    "noisy_max",
-    "permute_and_flip",
-    "top_k",
-]
-
 _METHODS = ("one-shot", "peeling", "canonical", "joint", "auto")
 # Those that select k candidates as one.
 _TOGETHER = {"canonical": canonical_set, "joint": joint_sequence}
@@ -344,12 +334,7 @@ def _best_method(
 
 
 def _together(
-    scores: NDArray[np.integer],
-    k: int,
-    epsilon: Any,
-    width: int,
-    method: str,
-    source: NoiseSource,
+    scores: NDArray[np.integer], k: int, epsilon: Any, width: int, method: str, source: NoiseSource
 ) -> IntArray:
     """Select the set or the sequence of k candidates as one thing."""
     # Privacy. The exponential mechanism on all sets, with utility (least score inside - largest

@@ -24,8 +24,6 @@ from .._validation import as_fraction, as_integer
 from ._inversion import draw_noise, exp_interval, noise_rate
 from ._noise import REACH, as_integers, clamped, discrete_laplace, least_reach
 
-__all__ = ["draw_cells", "draw_false_count", "least_threshold", "sparse_counts"]
-
 # --- the false cells of a huge table: how many, and which, reach a threshold by noise alone
 #
 # How many is a binomial number, drawn exactly like all noise (see `_inversion`): a uniform number
@@ -119,7 +117,15 @@ def _distribution(n_cells: int, rate: Fraction, threshold: int, bits: int) -> _D
     # Rounding errors add up to at most the square of the number of steps, and the weights left out
     # to about 2**32 times that number: far less than 2**96 units.
     unit = bits + _GUARD
-    low, high, precision = _odds(n_cells, rate, threshold, unit)
+    # Bounds of p / (1 - p), p = r**threshold / (1 + r), scaled by 2**precision; the precision.
+    # Relative to 1 / n_cells the bounds are as close as ``unit`` bits allow: odds far below that do
+    # not matter, however small they are.
+    precision = unit + n_cells.bit_length()
+    one = 1 << precision
+    r_low, r_high = exp_interval(rate.numerator, rate.denominator, precision)
+    x_low, x_high = exp_interval(rate.numerator * threshold, rate.denominator, precision)
+    low = (x_low << precision) // (one + r_high - x_low)
+    high = -((-x_high << precision) // (one + r_low - x_high))
     start = (n_cells + 1) * low // (low + (1 << precision))
     down, below = _weights(_downward(start, n_cells, low, high, precision), unit)
     up, above = _weights(_upward(start, n_cells, low, high, precision), unit)
@@ -132,21 +138,6 @@ def _distribution(n_cells: int, rate: Fraction, threshold: int, bits: int) -> _D
         ends[-1] = 1 << bits
     begins = [-(-(each << bits) // total_low) for each in tops[:-1]]
     return _Distribution(start - len(down), begins, ends)
-
-
-def _odds(n_cells: int, rate: Fraction, threshold: int, unit: int) -> tuple[int, int, int]:
-    """Bounds of p / (1 - p), p = r**threshold / (1 + r), scaled by 2**precision; the precision.
-
-    Relative to 1 / n_cells the bounds are as close as ``unit`` bits allow: odds far below that do
-    not matter, however small they are.
-    """
-    precision = unit + n_cells.bit_length()
-    one = 1 << precision
-    r_low, r_high = exp_interval(rate.numerator, rate.denominator, precision)
-    x_low, x_high = exp_interval(rate.numerator * threshold, rate.denominator, precision)
-    low = (x_low << precision) // (one + r_high - x_low)
-    high = -((-x_high << precision) // (one + r_low - x_high))
-    return low, high, precision
 
 
 def _upward(start: int, n_cells: int, low: int, high: int, precision: int) -> Iterator[_Step]:
@@ -272,10 +263,26 @@ def sparse_counts(
     level = as_integer(threshold, "threshold", 1, meaning="cells below it are not released.")
     if level > REACH:
         raise ValueError(f"threshold must be at most 2**60, the largest count, got {threshold!r}.")
-    sizes = _as_shape(shape)
+    sizes = tuple(
+        as_integer(size, "shape", 1, meaning="every column has a code.") for size in shape
+    )
+    if not sizes or max(sizes) > 2**31:
+        raise ValueError(
+            f"shape must give at least one column and at most 2**31 codes for each, got {shape!r}."
+        )
     n_cells = math.prod(sizes)
     _refuse_too_many(n_cells, epsilon, level, max_false)
-    rows, weights = _as_table(codes, counts, len(sizes))
+    # Codes and counts as integer arrays that fit together.
+    n_columns = len(sizes)
+    rows = as_integers(codes, "codes", "Encode values as positions in their column's domain.")
+    weights = as_integers(counts, "counts", "Count whole records.")
+    if rows.size == 0 and weights.size == 0:
+        rows = rows.reshape(0, n_columns)
+    if rows.ndim != 2 or rows.shape[1] != n_columns or weights.shape != rows.shape[:1]:
+        raise ValueError(
+            f"codes must have shape (n_rows, {n_columns}), as many columns as shape, and counts "
+            f"shape (n_rows,); got {rows.shape} and {weights.shape}."
+        )
     source = noise_source(random_state)
     occupied, exact = _joined(rows, weights, sizes)
     if isinstance(source, Tape):
@@ -342,17 +349,6 @@ def _as_expected(value: Any, name: str) -> Any:
     return expected
 
 
-def _as_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    sizes = tuple(
-        as_integer(size, "shape", 1, meaning="every column has a code.") for size in shape
-    )
-    if not sizes or max(sizes) > 2**31:
-        raise ValueError(
-            f"shape must give at least one column and at most 2**31 codes for each, got {shape!r}."
-        )
-    return sizes
-
-
 def _refuse_too_many(n_cells: int, epsilon: Any, threshold: int, max_false: Any) -> None:
     least = least_reach(_as_expected(max_false, "max_false") / n_cells, noise_rate(epsilon, 1))
     if threshold < least:
@@ -362,22 +358,6 @@ def _refuse_too_many(n_cells: int, epsilon: Any, threshold: int, max_false: Any)
             f"{float(epsilon):g}. Use a threshold of at least {least}, a larger epsilon, or raise "
             "max_false if that many rows fit into memory."
         )
-
-
-def _as_table(
-    codes: ArrayLike, counts: ArrayLike, n_columns: int
-) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    """Codes and counts as integer arrays that fit together."""
-    rows = as_integers(codes, "codes", "Encode values as positions in their column's domain.")
-    weights = as_integers(counts, "counts", "Count whole records.")
-    if rows.size == 0 and weights.size == 0:
-        rows = rows.reshape(0, n_columns)
-    if rows.ndim != 2 or rows.shape[1] != n_columns or weights.shape != rows.shape[:1]:
-        raise ValueError(
-            f"codes must have shape (n_rows, {n_columns}), as many columns as shape, and counts "
-            f"shape (n_rows,); got {rows.shape} and {weights.shape}."
-        )
-    return rows, weights
 
 
 def _joined(

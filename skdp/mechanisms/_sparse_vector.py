@@ -47,8 +47,6 @@ from ._noise import (
     round_to_lattice,
 )
 
-__all__ = ["SparseVector", "sparse_vector_top_k"]
-
 _CHUNK = 2**16
 
 

@@ -131,10 +131,7 @@ def class_positions(classes: Any) -> dict[Any, int]:
 
 
 def as_metric(
-    name: Any,
-    bounds: Any = None,
-    covers: Covers = NOISE,
-    score_range: Any = None,
+    name: Any, bounds: Any = None, covers: Covers = NOISE, score_range: Any = None
 ) -> Metric:
     """The metric of this name, with the public ranges that belong to it.
 
@@ -478,12 +475,7 @@ def _mean_loss(
         first, second = float(sums[:-1].sum()) / records, float(sums[0]) / records
         sampling = largest * float(np.sqrt(max(second - first**2, 0.0) / records))
     return with_interval(
-        mean,
-        [part],
-        covers,
-        span=(0.0, largest),
-        known=_many(part),
-        sampling_std=sampling,
+        mean, [part], covers, span=(0.0, largest), known=_many(part), sampling_std=sampling
     )
 
 

@@ -15,13 +15,7 @@ from ..accounting import PrivacyLedger
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import QueryResult
 from ..rows import Column, as_column, as_frame, as_labels
-from ._counts import (
-    Counts,
-    calibration_curve,
-    class_counts,
-    one_against_others,
-    roc_curve,
-)
+from ._counts import Counts, calibration_curve, class_counts, one_against_others, roc_curve
 from ._guard import Labels, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers
 from ._metrics import as_metric, charge_score, class_positions

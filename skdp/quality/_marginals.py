@@ -88,10 +88,7 @@ def chosen_axes(n_columns: int, order: int, rng: np.random.Generator) -> list[tu
 
 
 def _counts(
-    left: NDArray[np.integer],
-    right: NDArray[np.integer],
-    shape: Sequence[int],
-    axes: Sequence[int],
+    left: NDArray[np.integer], right: NDArray[np.integer], shape: Sequence[int], axes: Sequence[int]
 ) -> tuple[IntArray, IntArray]:
     """Counts of both tables in the cells of a marginal; cells empty in both may be left out."""
     cells = []
@@ -109,10 +106,7 @@ def _counts(
 
 
 def imbalance(
-    left: NDArray[np.integer],
-    right: NDArray[np.integer],
-    shape: Sequence[int],
-    axes: Sequence[int],
+    left: NDArray[np.integer], right: NDArray[np.integer], shape: Sequence[int], axes: Sequence[int]
 ) -> int:
     """The sum over the cells of ``abs(m c - n s)``, an integer.
 
@@ -124,10 +118,7 @@ def imbalance(
 
 
 def marginal_distance(
-    left: NDArray[np.integer],
-    right: NDArray[np.integer],
-    shape: Sequence[int],
-    axes: Sequence[int],
+    left: NDArray[np.integer], right: NDArray[np.integer], shape: Sequence[int], axes: Sequence[int]
 ) -> float:
     """Total variation distance of one marginal; 1 if one of the tables is empty, 0 if both are."""
     n, m = len(left), len(right)

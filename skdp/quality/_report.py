@@ -131,10 +131,7 @@ class Contest:
         return self._learners[name].fit(features[0], labels).predict(features[1])
 
     def compared(
-        self,
-        records: NDArray[np.integer],
-        synthetic: NDArray[np.integer],
-        rng: np.random.Generator,
+        self, records: NDArray[np.integer], synthetic: NDArray[np.integer], rng: np.random.Generator
     ) -> pd.DataFrame:
         """Exact accuracy on records of all learners, trained on synthetic rows and on records.
 

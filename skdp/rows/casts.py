@@ -326,12 +326,7 @@ def arrow_dtype(found: ColumnType, plan: ColumnPlan) -> Any:
     )()
 
 
-_MAKERS = {
-    "numpy": _to_numpy,
-    "pandas": _to_pandas,
-    "polars": _to_polars,
-    "pyarrow": _to_arrow,
-}
+_MAKERS = {"numpy": _to_numpy, "pandas": _to_pandas, "polars": _to_polars, "pyarrow": _to_arrow}
 
 
 def plain_objects(column: pd.Series) -> NDArray:

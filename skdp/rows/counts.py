@@ -15,16 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._arrays import batches, integer_sums, run_starts
 from .._types import BoolArray, CodeArray, IntArray
-from .passes import (
-    KEY_LIMIT,
-    Groups,
-    Tallies,
-    check_axes,
-    marginals_of,
-    plan_blocks,
-    split,
-    unpack,
-)
+from .passes import KEY_LIMIT, Groups, Tallies, check_axes, marginals_of, plan_blocks, split, unpack
 
 # Below this many cells a key is counted by position instead of sorted.
 _DENSE_CELLS = 2**16
@@ -288,10 +279,7 @@ def _unique(key: IntArray, cells: int, weights: IntArray | None) -> tuple[IntArr
 
 
 def _group(
-    columns: Sequence[NDArray],
-    n: int,
-    sizes: Sequence[int],
-    weights: IntArray | None,
+    columns: Sequence[NDArray], n: int, sizes: Sequence[int], weights: IntArray | None
 ) -> tuple[CodeArray, IntArray]:
     """Distinct rows in lexicographic order and their total weights.
 

@@ -397,12 +397,7 @@ class LazyRows:
         )
 
     def coded(
-        self,
-        domain: Domain,
-        *,
-        unit: str | None = None,
-        most: int = 1,
-        key: int = 0,
+        self, domain: Domain, *, unit: str | None = None, most: int = 1, key: int = 0
     ) -> CodedRows:
         """Turn every row into codes, in the engine; nothing is computed yet.
 

@@ -105,7 +105,13 @@ class Layout:
             What was read of it, with the names of the domain.
         domain : Domain
         """
-        types = _types_of(rows)
+        # Type of each column; and the categories of types that list them in a declared order.
+        columns = {name: rows.column(name) for name in rows.names}
+        types: dict[str, tuple[ColumnType, Sequence[Any] | None]] = {}
+        for name, column in columns.items():
+            # A label that was given separately may be of another library.
+            if column.library == rows.library:
+                types[name] = (type_of(column.data, rows.library), _declared(column.data))
         if rows.library == "numpy":
             types = _types_of_array(table, rows, types)
         return cls._of(table, rows, domain, types)
@@ -226,17 +232,6 @@ def labels_like(drawn: pd.Series, labels: NDArray[Any], y: Any, domain: Domain, 
     if column.library == "pandas":
         made.name, made.index.name = y.name, Layout.index_name(y)
     return made.alias(y.name) if column.library == "polars" else made
-
-
-def _types_of(rows: Frame) -> dict[str, tuple[ColumnType, Sequence[Any] | None]]:
-    """Type of each column; and the categories of types that list them in a declared order."""
-    columns = {name: rows.column(name) for name in rows.names}
-    types: dict[str, tuple[ColumnType, Sequence[Any] | None]] = {}
-    for name, column in columns.items():
-        # A label that was given separately may be of another library.
-        if column.library == rows.library:
-            types[name] = (type_of(column.data, rows.library), _declared(column.data))
-    return types
 
 
 def _types_of_array(X: Any, rows: Any, types: dict[str, Any]) -> dict[str, Any]:

@@ -24,8 +24,6 @@ from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from ..release.sampling import fill_columns
 from ..rows import Coded, Layout, as_frame, complete_table, count_rows, fill_table, labels_like
 
-__all__ = ["Synthesizer", "cells_synopsis", "check_n_cells"]
-
 # Rows whose probabilities are asked for together.
 _ROWS_AT_ONCE = 256
 

@@ -20,8 +20,6 @@ from ..mechanisms import discrete_laplace
 from ..release import AnySpread, BoundedSpread, Boxes, BoxModel, Synopsis
 from .base import Synthesizer, cells_synopsis, check_n_cells
 
-__all__ = ["GridSynthesizer", "HDPViewSynthesizer", "KDTreeSynthesizer", "PrivTreeSynthesizer"]
-
 
 class HDPViewSynthesizer(Synthesizer):
     """Private materialised view of a wide table by recursive bisection (HDPView).

@@ -9,17 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._arrays import used_attributes
 from .._validation import as_between, as_fraction, as_integer, check_choice
 from ..exceptions import DomainError
-from ..kernels.privbayes import (
-    NEGATIVES,
-    SCORES,
-    check_parts,
-    privbayes,
-    privbayes_parts,
-)
+from ..kernels.privbayes import NEGATIVES, SCORES, check_parts, privbayes, privbayes_parts
 from ..release import Synopsis
 from .base import Synthesizer
-
-__all__ = ["PrivBayesSynthesizer"]
 
 _ENCODINGS = ("vanilla", "hierarchical")
 

@@ -300,11 +300,7 @@ def unread(release: Any, questions: Sequence[str]) -> list[str]:
 
 
 def bars(
-    estimator: Any,
-    n: int,
-    at: Sequence[str],
-    questions: Sequence[str],
-    say: Callable[[str], None],
+    estimator: Any, n: int, at: Sequence[str], questions: Sequence[str], say: Callable[[str], None]
 ) -> dict[str, dict[str, float]]:
     """Half the 95% interval to expect of each question, at each epsilon."""
     found: dict[str, dict[str, float]] = {}

@@ -379,9 +379,7 @@ class Wizard:
                 return "columns"
 
             return self._start(
-                "Checking the declaration",
-                lambda say: checked(options, domain, _QUIET),
-                then,
+                "Checking the declaration", lambda say: checked(options, domain, _QUIET), then
             )
         if not form.get("public"):
             self._refused("public", "Confirm that all of this is publicly known.")

@@ -55,18 +55,15 @@ class EvenBins:
     def edges_at(self, positions: IntArray) -> NDArray[Any]:
         """Left ends of bins; at ``bins`` the end of the last (after ``upper`` for integers)."""
         if self.integer:
-            return self._first_integer(positions)
+            # Smallest integer in each bin: the formula solved for x, in exact arithmetic.
+            if self.one_each:
+                return int(self.lower) + positions
+            span = int(self.upper - self.lower)
+            first = int(self.lower) - (-positions * span) // self.bins
+            # The last bin is closed: it ends after `upper`.
+            return np.where(positions == self.bins, int(self.upper) + 1, first)
         edges = self.lower + positions * ((self.upper - self.lower) / self.bins)
         return np.where(positions == self.bins, self.upper, edges)
-
-    def _first_integer(self, positions: IntArray) -> IntArray:
-        """Smallest integer in each bin: the formula solved for x, in exact arithmetic."""
-        if self.one_each:
-            return int(self.lower) + positions
-        span = int(self.upper - self.lower)
-        first = int(self.lower) - (-positions * span) // self.bins
-        # The last bin is closed: it ends after `upper`.
-        return np.where(positions == self.bins, int(self.upper) + 1, first)
 
 
 @dataclass(frozen=True, eq=False)

@@ -218,7 +218,14 @@ class Points:
         """A point of each bin, within closed bounds where the bin meets them."""
         first, stop = self._ends(codes)
         if low is not None or high is not None:
-            first, stop = self._bounded(first, stop, low, high)
+            # Places within the bounds; the nearest of the bin where it has none there.
+            least, most = self._inner(first, stop)
+            start = least if low is None else np.clip(self.grid.at_least(low), least, most)
+            end = most if high is None else np.clip(self.grid.at_most(high), least, most)
+            start, end = self._inner(start, end + 1)
+            nearest = np.where(end >= least, end, np.minimum(start, most))
+            empty = start > end
+            first, stop = np.where(empty, nearest, start), np.where(empty, nearest, end) + 1
         draw = self._evenly if self.even else self._by_scale
         return self.grid.value(draw(first, stop, rng))
 
@@ -228,18 +235,6 @@ class Points:
             return self.first(codes), self.first(codes + 1)
         firsts = self.first(np.arange(self.bins.bins + 1))
         return firsts[codes], firsts[codes + 1]
-
-    def _bounded(
-        self, first: IntArray, stop: IntArray, low: FloatArray | None, high: FloatArray | None
-    ) -> tuple[IntArray, IntArray]:
-        """Places within the bounds; the nearest of the bin where it has none there."""
-        least, most = self._inner(first, stop)
-        start = least if low is None else np.clip(self.grid.at_least(low), least, most)
-        end = most if high is None else np.clip(self.grid.at_most(high), least, most)
-        start, end = self._inner(start, end + 1)
-        nearest = np.where(end >= least, end, np.minimum(start, most))
-        empty = start > end
-        return np.where(empty, nearest, start), np.where(empty, nearest, end) + 1
 
     def _inner(self, first: IntArray, stop: IntArray) -> tuple[IntArray, IntArray]:
         """Smallest and largest place without a cell of its own."""
@@ -339,11 +334,7 @@ class Points:
         return total / share
 
     def covered(
-        self,
-        low: int,
-        high: int,
-        only: Iterable[int] | None = None,
-        never: Iterable[int] = (),
+        self, low: int, high: int, only: Iterable[int] | None = None, never: Iterable[int] = ()
     ) -> tuple[FloatArray, FloatArray]:
         """Share of each bin that is covered, and that share times the mean there.
 

@@ -140,7 +140,9 @@ class _QueryText:
             elif kind == "quoted":
                 value = raw[1:-1].replace("``", "`")
             elif kind == "name":
-                value = self._as_word(raw)
+                # A word of the language in lower case; another name as it is.
+                word = raw.lower() if raw.isupper() else raw
+                value = word if word in _WORDS and self.domain.find(raw) is None else raw
             elif kind == "given":
                 value = raw[1:]
             elif kind == "symbol":
@@ -149,11 +151,6 @@ class _QueryText:
             position = match.end()
         tokens.append(("end", "", end))
         return tokens
-
-    def _as_word(self, raw: str) -> str:
-        """A word of the language in lower case; another name as it is."""
-        word = raw.lower() if raw.isupper() else raw
-        return word if word in _WORDS and self.domain.find(raw) is None else raw
 
     def _read_number(self, raw: str, start: int) -> int | float:
         try:

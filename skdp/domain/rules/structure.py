@@ -205,9 +205,7 @@ class Structure:
     zeros: tuple[Zeros, ...]
 
     def __init__(
-        self,
-        rules: Iterable[Rule] = (),
-        declared: Mapping[str, Any] | None = None,
+        self, rules: Iterable[Rule] = (), declared: Mapping[str, Any] | None = None
     ) -> None:
         self.rules = tuple(dict.fromkeys(self.read(rules)))
         self._declared = dict(declared or {})

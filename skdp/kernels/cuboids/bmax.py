@@ -12,8 +12,6 @@ from .lattices import Lattice
 from .plans import Covers, Plan, equal_shares
 from .variances import blue_variances
 
-__all__ = ["plan_bmax"]
-
 # Larger sets of sources are not pruned one by one: dropping one gains too little.
 _MAX_PRUNED = 128
 

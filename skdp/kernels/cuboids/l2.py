@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from ..._types import FloatArray
 from .lattices import Lattice, axis_of, dimensions_of
 
-__all__ = ["consistent_l2", "without_means"]
-
 
 def consistent_l2(
     cube: Lattice, tables: Mapping[int, NDArray], noise: FloatArray

@@ -14,18 +14,6 @@ from scipy import sparse
 
 from ..._types import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "MAX_CELLS",
-    "MAX_CUBOIDS",
-    "MAX_SOURCE_CELLS",
-    "Lattice",
-    "axis_of",
-    "check_extent",
-    "dimensions_of",
-    "format_bytes",
-    "lattice",
-]
-
 # --- how large a cube can be planned and held in memory
 
 # A cube of 12 dimensions has 4,096 cuboids; planning compares them pairwise.

@@ -22,8 +22,6 @@ from ..._types import FloatArray
 from .l2 import consistent_l2, without_means
 from .lattices import Lattice, dimensions_of
 
-__all__ = ["check_lp_size", "consistent_lp", "simulated_interactions"]
-
 # Larger linear programs take minutes.
 MAX_LP_CELLS = 100_000
 

@@ -22,8 +22,6 @@ from ..._types import FloatArray
 from .lattices import Lattice
 from .plans import Covers, Plan, equal_shares
 
-__all__ = ["Objective", "plan_optimized"]
-
 # --- what the optimized plan minimises: the largest or the mean variance after least squares
 #
 # The variances are smooth in the shares e = softmax(t) of the budget, but not convex: a source that

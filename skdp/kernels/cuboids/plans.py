@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from ..._types import FloatArray
 from .lattices import MAX_SOURCE_CELLS, Lattice, format_bytes
 
-__all__ = ["Covers", "Plan", "equal_shares", "plan_all", "plan_base"]
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -11,14 +11,9 @@ from ..._types import FloatArray
 from .lattices import Lattice
 from .plans import Covers, Plan, equal_shares
 
-__all__ = ["plan_pmost"]
-
 
 def plan_pmost(
-    cube: Lattice,
-    limit: float,
-    noise_of: Callable[[int], float],
-    weights: FloatArray | None = None,
+    cube: Lattice, limit: float, noise_of: Callable[[int], float], weights: FloatArray | None = None
 ) -> Plan:
     """Sources with equal budgets that bring most cuboids within a bound on the variance.
 

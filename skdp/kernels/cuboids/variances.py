@@ -17,17 +17,6 @@ from numpy.typing import NDArray
 from ..._types import FloatArray
 from .lattices import Lattice, dimensions_of
 
-__all__ = [
-    "Functional",
-    "Terms",
-    "best_sources",
-    "blue_variances",
-    "box_variances",
-    "cell_variances",
-    "derive",
-    "interaction_variances",
-]
-
 
 def interaction_variances(cube: Lattice, noise: FloatArray) -> FloatArray:
     """Variance of the interactions after weighted least squares.

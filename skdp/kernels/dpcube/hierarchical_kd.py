@@ -22,8 +22,6 @@ from ...rows import CountTable
 from ..splitting import Blocks, Slots, medians, renumbered
 from .two_step import KDTreeRelease
 
-__all__ = ["hierarchical_kdtree", "hierarchical_parts"]
-
 # Most counts of one level, and most levels.
 _MOST_VALUES = 2**24
 _MOST_LEVELS = 16

@@ -18,8 +18,6 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...rows import CountTable
 from ..splitting import Blocks, Slots, medians, renumbered
 
-__all__ = ["MOST_CELLS", "KDTreeRelease", "kd_boxes", "two_step_kdtree", "two_step_parts"]
-
 # --- the release of either kd-tree of DPCube
 
 # Largest histogram of all cells: an array of 32 MB, and boxes of as many rows.
@@ -194,7 +192,9 @@ def kd_boxes(
     codes = np.stack([axis.ravel() for axis in np.indices(cells.shape, dtype=np.int32)], axis=1)
     blocks = Blocks.whole(cells.shape, y)
     label = np.zeros(len(y), dtype=np.int64)
-    deviation = _mean_noise(epsilon)
+    # E |Z| of discrete Laplace noise Z.
+    ratio = math.exp(-float(dyadic_floor(epsilon)))
+    deviation = 2 * ratio / (1 - ratio**2)
     leaves: list[tuple[IntArray, IntArray]] = []
     n_leaves = 0
     while len(blocks):
@@ -249,9 +249,3 @@ def _entropy_noise(mean: FloatArray, epsilon: Fraction) -> FloatArray:
     mean = np.maximum(mean, 0)
     noise: FloatArray = b**2 / (mean + 1.79 * b * np.exp(-0.7 * mean / b))
     return noise
-
-
-def _mean_noise(epsilon: Fraction) -> float:
-    """E |Z| of discrete Laplace noise Z."""
-    ratio = math.exp(-float(dyadic_floor(epsilon)))
-    return 2 * ratio / (1 - ratio**2)

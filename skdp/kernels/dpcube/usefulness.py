@@ -11,8 +11,6 @@ from scipy.optimize import minimize_scalar
 from ..._validation import as_between, as_epsilon, as_integer, as_level, dyadic_floor
 from ...mechanisms import discrete_laplace_quantile
 
-__all__ = ["SufficientEpsilon", "Usefulness", "sufficient_epsilon", "usefulness"]
-
 
 class Usefulness(NamedTuple):
     """Error bounds of counts over noisy cells; each holds with probability 1 - delta.

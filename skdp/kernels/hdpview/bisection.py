@@ -44,8 +44,6 @@ from ..splitting import Blocks, inner_cuts
 from ..stop_test import GRID
 from .parameters import SENSITIVITY, Calibration, HDPViewParameters, hdpview_parameters
 
-__all__ = ["MANY_CELLS", "SCORES", "HDPViewRelease", "bisect", "cells_of", "choose_cuts", "hdpview"]
-
 # --- HDPView: aggregation errors of many blocks at once, in exact integers
 
 # Numbers of cells are only compared with numbers of records, so they are capped here.
@@ -123,12 +121,6 @@ def _sums_above(
 _CUTS_AT_ONCE = 2**16
 
 
-def _slots(blocks: Blocks, axis: int, column: CodeArray) -> tuple[IntArray, IntArray]:
-    """A slot for each code of each block: the ends of the blocks, and the slot of each row."""
-    ends = running_sums(blocks.sides[:, axis])
-    return ends, (ends[:-1] - blocks.lower[:, axis])[blocks.block] + column[blocks.row]
-
-
 def _imbalance(blocks: Blocks, columns: Sequence[CodeArray], counts: IntArray) -> IntArray:
     """How many records a uniform block would put on the wrong side of each cut, rounded down."""
     sides, cuts = blocks.sides, blocks.sides - 1
@@ -178,7 +170,9 @@ def _remaining_error(blocks: Blocks, columns: Sequence[CodeArray], counts: IntAr
     blocks, rest = blocks.select(uneven), rest[uneven]
     x = counts[blocks.row]
     for axis, column in enumerate(columns):
-        begin, slot = _slots(blocks, axis, column)
+        # A slot for each code of each block: the ends of the blocks, and the slot of each row.
+        ends = running_sums(blocks.sides[:, axis])
+        begin, slot = ends, (ends[:-1] - blocks.lower[:, axis])[blocks.block] + column[blocks.row]
         owner, left = inner_cuts(blocks.sides[:, axis])
         parts = _Parts(owner, slot, int(begin[-1]), blocks.block, x, rest[owner, axis])
         low, high = begin[owner], begin[owner + 1]

@@ -14,16 +14,6 @@ import numpy as np
 from ..._validation import as_between, as_share, check_choice, split_epsilon
 from ..stop_test import GRID, InRecords, StopTest, certified_test, quiet_floor, split_gain
 
-__all__ = [
-    "CALIBRATIONS",
-    "Calibration",
-    "HDPViewParameters",
-    "SENSITIVITY",
-    "hdpview_parameters",
-    "hdpview_parts",
-    "published",
-]
-
 # One record moves an aggregation error by less than 2, hence its rounding by at most this.
 SENSITIVITY = 2 * GRID
 # Largest domain that may be divided down to single cells.

@@ -20,8 +20,6 @@ from ..._types import IntArray
 from ...hierarchy import LevelPlan, Tree, Workload
 from ...mechanisms import discrete_laplace
 
-__all__ = ["SHARE_UNIT", "LineRelease", "adaptive_tree", "bucket_tree", "with_missing"]
-
 # --- what a data-dependent histogram of one column releases
 
 # Shares of epsilon are integers, in millionths.
@@ -91,12 +89,7 @@ class _Level(NamedTuple):
 
 
 def adaptive_tree(
-    counts: IntArray,
-    n_values: int,
-    epsilon: Fraction,
-    plan: LevelPlan,
-    *,
-    random_state: Any = None,
+    counts: IntArray, n_values: int, epsilon: Fraction, plan: LevelPlan, *, random_state: Any = None
 ) -> LineRelease:
     """Release a tree of noisy counts that is finer where the counts are large.
 

@@ -25,8 +25,6 @@ from ...hierarchy import Tree
 from ...mechanisms import discrete_laplace
 from .adaptive import SHARE_UNIT, LineRelease, with_missing
 
-__all__ = ["AHP_SHARES", "ahp", "similar_groups"]
-
 # Shares of epsilon as published.
 AHP_SHARES = {"partition": Fraction(1, 2), "counts": Fraction(1, 2)}
 # Published constant of the threshold below which a noisy count becomes zero.

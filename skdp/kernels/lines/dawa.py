@@ -26,8 +26,6 @@ from ...hierarchy import Workload
 from ...mechanisms import choose_buckets
 from .adaptive import LineRelease, bucket_tree, with_missing
 
-__all__ = ["DAWA_SHARES", "bucket_costs", "dawa"]
-
 # Shares of epsilon as published.
 DAWA_SHARES = {"partition": Fraction(1, 4), "counts": Fraction(3, 4)}
 # Up to this many bins buckets begin anywhere, as published. Beyond it a bucket of 2**k bins begins

@@ -5,20 +5,6 @@
 ================  ==================================================================================
 """
 
-from .measure import (
-    NEGATIVES,
-    SCORES,
-    check_parts,
-    largest_table,
-    privbayes,
-    privbayes_parts,
-)
+from .measure import NEGATIVES, SCORES, check_parts, largest_table, privbayes, privbayes_parts
 
-__all__ = [
-    "NEGATIVES",
-    "SCORES",
-    "check_parts",
-    "largest_table",
-    "privbayes",
-    "privbayes_parts",
-]
+__all__ = ["NEGATIVES", "SCORES", "check_parts", "largest_table", "privbayes", "privbayes_parts"]

@@ -22,22 +22,6 @@ from ...mechanisms import discrete_laplace, noisy_max
 from ...release import Conditional, NetworkDensity, NetworkModel
 from ...rows import Counts, ProjectedCounts
 
-__all__ = [
-    "NEGATIVES",
-    "SCORES",
-    "Candidates",
-    "Entropy",
-    "Independence",
-    "MaximumJoint",
-    "Score",
-    "check_parts",
-    "conditional",
-    "largest_table",
-    "learn_network",
-    "privbayes",
-    "privbayes_parts",
-]
-
 # --- scores of attribute-parent pairs as exact integers, and their ranges under one record
 #
 # A score is computed from the exact counts ``C[g, x]`` of an attribute's codes x and its parents'

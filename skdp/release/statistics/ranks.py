@@ -33,23 +33,6 @@ from .estimates import Confidence, errors_of
 # --- distribution function and quantiles of a column, from counts of its codes
 
 
-def share_below(attribute: Numeric, counts: FloatArray, x: FloatArray) -> FloatArray:
-    """Share of the counts with values up to x.
-
-    Parameters
-    ----------
-    attribute : Numeric
-    counts : ndarray of float64, shape (n_values,)
-        Not negative, with a positive sum.
-    x : ndarray of float64
-    """
-    running, special, weights = _split(attribute, counts)
-    position = position_of(attribute, x, closed=True)
-    share = np.interp(position, np.arange(len(running)), running)
-    share = share + running_sums(weights)[np.searchsorted(special, x, side="right")]
-    return share / counts.sum()
-
-
 def categories_below(attribute: Categorical, counts: FloatArray, shares: FloatArray) -> np.ndarray:
     """Categories up to which the shares of the counts lie, in their declared order."""
     running = running_sums(counts)
