@@ -329,8 +329,11 @@ class ViewsModel(TreeModel):
                 energy = float((told**2).sum())
                 held = float(((told - away) * told).sum()) / energy if followed and energy else 0.0
                 held = min(max(held, 0.0), 1.0)
-                whole = max(held, float(believed))
-                found.added[block] = (whole - held) / (1.0 - held) if held < 1.0 else 0.0
+                # Rows that hold all of it may still be off: where noise is nothing, all is added.
+                missing = (float(believed) - held) / (1.0 - held) if held < 1.0 else 0.0
+                added = max(missing, float(believed) ** 2)
+                found.added[block] = added
+                whole = held + added * (1.0 - held)
                 found.noise[block] = whole**2 * look.variances[block]
                 lacking = (1.0 - whole) ** 2 * float(mean + TUNING.surprise * spread)
                 found.lacking[block] = lacking / self._n_units(axes)
