@@ -342,22 +342,21 @@ class ViewsModel(TreeModel):
 
     def _law(self, order: int, scale: Axes, followed: bool) -> EffectLaw:
         """The law of the effects of a scale over all sets of an order."""
-        key = "law", order, scale, followed
-        if key not in self._caches:
-            alike = [
-                (axes, block)
-                for axes in self.coefficients.looks
-                if len(axes) == order and self._is_followed(axes) == followed
-                for other, block in self._scales(axes)
-                if other == scale
-            ]
+        key = order, scale, followed
+        if "blocks" not in self._caches:
+            blocks: dict[Any, list[Any]] = {}
+            for axes in self.coefficients.looks:
+                for other, block in self._scales(axes):
+                    each = len(axes), other, self._is_followed(axes)
+                    blocks.setdefault(each, []).append((axes, block))
+            self._caches["blocks"] = blocks
+        if ("law", key) not in self._caches:
+            alike = self._caches["blocks"][key]
             some = alike[:: -(-len(alike) // _MOST_SETS)]
             seen = [each for each in (self._effects(*one) for one in some) if each]
-            energies, numbers, noises = zip(*seen, strict=True)
-            self._caches[key] = EffectLaw.fitted(
-                np.array(energies), np.array(numbers), np.array(noises)
-            )
-        return self._caches[key]
+            energies, numbers, noises = map(np.array, zip(*seen, strict=True))
+            self._caches["law", key] = EffectLaw.fitted(energies, numbers, noises)
+        return self._caches["law", key]
 
     def _scales(self, axes: Axes) -> Iterator[tuple[Axes, tuple[slice, ...]]]:
         """The blocks of the coefficients of a set that belong to one level of each column."""
