@@ -1101,6 +1101,7 @@ class _Views:
             prior="" if prior is None else prior.name,
             followed=[each.axes for each in targets if len(each.axes) > 1],
             misfit=self.misfit,
+            unordered=[axis for axis in self.columns if self.orders[axis] is None],
         )
 
 

@@ -152,6 +152,8 @@ class ViewsModel(TreeModel):
     misfit : float, default=None
         Mean absolute distance from the rows of pairs that were not measured, as a share of the
         records; None if it was not released.
+    unordered : collection of int, default=()
+        Columns whose codes are categories without an order.
     """
 
     kind: ClassVar[str] = "views"
@@ -167,6 +169,7 @@ class ViewsModel(TreeModel):
         prior: str = "",
         followed: Collection[Axes] = (),
         misfit: float | None = None,
+        unordered: Collection[int] = (),
     ) -> None:
         super().__init__(
             rows_model.density,
@@ -187,6 +190,7 @@ class ViewsModel(TreeModel):
         self.prior = prior
         self.followed = sorted(followed)
         self.misfit = misfit
+        self.unordered = sorted(unordered)
         look = coefficients.looks[()]
         self._total = float(look.values)
         self.total_variance = float(look.variances)
@@ -247,7 +251,8 @@ class ViewsModel(TreeModel):
         if key not in self._caches:
             ladder = self.coefficients.ladders[axis]
             group = ladder.groups(size)
-            mass = np.maximum(self.columns[axis].counts, 0.0)
+            # Of the rows: noise of many codes would weigh as records do.
+            mass = max(self._total, 1.0) * self._row_counts(axis)
             mass = mass + 1e-9 * max(float(mass.sum()), 1.0) / len(mass)
             whole = ladder.sums(mass, size)
             filled = np.diag((whole > 0).astype(np.float64))
@@ -401,10 +406,14 @@ class ViewsModel(TreeModel):
 
     def _row_counts(self, axis: int) -> FloatArray:
         """Share of the rows with each code."""
-        assert self.rows is not None
-        codes, size = self.rows[:, axis], self.shape[axis]
-        found = np.bincount(codes, weights=self.row_weights, minlength=size)
-        return found.astype(np.float64, copy=False)
+        key = "rows", axis
+        if key not in self._caches:
+            assert self.rows is not None
+            codes, size = self.rows[:, axis], self.shape[axis]
+            found = np.bincount(codes, weights=self.row_weights, minlength=size)
+            self._caches[key] = found.astype(np.float64, copy=False)
+        known: FloatArray = self._caches[key]
+        return known
 
     def _column_residual(self, axis: int) -> FloatArray:
         key = "column", axis
@@ -461,26 +470,59 @@ class ViewsModel(TreeModel):
 
     def _corrections(self, axes: Axes, weights: dict[int, FloatArray], n: int) -> FloatArray:
         """What everything measured adds to the rows."""
-        found = np.zeros(n)
         sizes = {axis: self._size(axis, axes) for axis in axes}
         hats = {axis: self._hats(axis, weights[axis], sizes[axis]) for axis in axes}
         means = {axis: self._mean(axis, hats[axis]) for axis in axes}
+        pure: dict[Axes, FloatArray] = {}
         for axis in axes:
             residual = self._column_residual(axis)
-            pure = residual @ weights[axis] - means[axis] * residual.sum()
-            found += pure * _times([means[other] for other in axes if other != axis])
+            pure[axis,] = residual @ weights[axis] - means[axis] * residual.sum()
         for part in self._measured(axes):
             value = self._residual(part)
             told = np.broadcast_to(value[..., None], (*value.shape, n))
             for axis in part:
                 inside = hats[axis][1 : 1 + told.shape[0]]
                 told = (told * inside.reshape(len(inside), *[1] * (told.ndim - 2), n)).sum(axis=0)
+            pure[part] = told
+        if len(axes) > 2 and axes not in self.coefficients.looks:
+            return self._shared_out(pure, axes, weights, means)
+        found = np.zeros(n)
+        for part, told in pure.items():
             found += told * _times([means[other] for other in axes if other not in part])
         return found
 
+    def _shared_out(
+        self,
+        pure: Mapping[Axes, FloatArray],
+        axes: Axes,
+        weights: dict[int, FloatArray],
+        means: Mapping[int, FloatArray],
+    ) -> FloatArray:
+        """Corrections of parts of columns that no table holds together.
+
+        As much of each as of the rows that meet the conditions on its columns, and of one record
+        more, meet the others too. Where rows have nothing in common, nothing is corrected. Counts
+        that come from the rows so are not negative.
+        """
+        n = len(next(iter(pure.values())))
+        signed = {axis for axis in axes if (weights[axis] < 0).any()}
+        known: dict[Axes, FloatArray] = {(): np.full(n, self._total)}
+        found = np.zeros(n)
+        for part, told in pure.items():
+            others = _times([means[other] for other in axes if other not in part])
+            kept = tuple(axis for axis in part if axis not in signed)
+            both = tuple(axis for axis in axes if axis in kept or axis not in part)
+            for each in (kept, both):
+                if each not in known:
+                    known[each] = self._total * self._of_rows(each, weights, n)
+            found += told * (known[both] + others) / np.maximum(known[kept] + 1.0, 1.0)
+        return found if signed else np.maximum(found, -known[axes])
+
     def _of_rows(self, axes: Axes, weights: dict[int, FloatArray], n: int) -> FloatArray:
         """Share of the rows under queries on the same columns."""
-        assert self.rows is not None and self.row_weights is not None
+        if len(axes) == 1:
+            alone: FloatArray = self._row_counts(axes[0]) @ weights[axes[0]]
+            return alone
         if len(axes) == 2 and self.shape[axes[0]] * self.shape[axes[1]] <= _DENSE_CELLS:
             key = "rows", axes
             if key not in self._caches:
@@ -615,16 +657,18 @@ class ViewsModel(TreeModel):
             others = {other: weights[other] for other in axes if other != axis}
             found += self._cut_codes(axis, weights[axis], others)
         if len(axes) > 2 and axes not in self.coefficients.looks:
-            found += TUNING.third * min(
-                self._third(axis, whole, {other: squares[other] for other in axes if other != axis})
-                for axis in axes
-            )
+            found += TUNING.third * min(self._third(axis, whole, squares) for axis in axes)
         return found
 
-    def _third(self, axis: int, whole: float, others: Weights) -> float:
-        """Variance of the share of a column among records that meet the other conditions."""
+    def _third(self, axis: int, whole: float, squares: Mapping[int, FloatArray]) -> float:
+        """Variance of the share of a column among records that meet the other conditions.
+
+        The share lies between that of the rows and that among all records.
+        """
+        others = {other: each for other, each in squares.items() if other != axis}
         count = max(self._counted(others), 1.0)
-        share = min(whole / count, 1.0)
+        alone = self._counted({axis: squares[axis]}) / max(self._total, 1.0)
+        share = (min(whole / count, 1.0) + min(max(alone, 0.0), 1.0)) / 2
         strength = max(self.strength((min(axis, other), max(axis, other))) for other in others)
         return strength * count**2 * share * (1 - share)
 
@@ -702,7 +746,11 @@ class ViewsModel(TreeModel):
             vector = weights[axis]
             safe = np.where(block > 0, block, 1.0)
             means.append(ladder.sums(mass * vector, size) / safe)
-            squares.append(ladder.sums(mass * vector**2, size) / safe)
+            square = ladder.sums(mass * vector**2, size) / safe
+            if axis in self.unordered:
+                # Dependence is spread over categories: none has more of it than its share.
+                square = (ladder.sums(mass * np.abs(vector), size) / safe) ** 2
+            squares.append(square)
         mean = np.multiply.outer(*means)
         spread = np.maximum(np.multiply.outer(*squares) - mean**2, 0.0)
         if not spread.any():
@@ -851,6 +899,7 @@ class ViewsModel(TreeModel):
         facts["possible"] = [list(axes) for axes in self.possible]
         facts["followed"] = [list(axes) for axes in self.followed]
         facts["misfit"] = self.misfit
+        facts["unordered"] = self.unordered
         facts["cells"] = None if self.cells is None else list(self.cells)
         facts["sums"] = [[*key, *map(float, each.variances)] for key, each in self.sums.items()]
         for name in ("values", "has_value", "missing", "sums", "n_missing"):
@@ -966,9 +1015,13 @@ class ViewsModel(TreeModel):
         misfit = None if facts["misfit"] is None else float(facts["misfit"])
         if misfit is not None and not 0 <= misfit < math.inf:
             raise ValueError("a distance from the rows must not be negative")
+        unordered = [int(axis) for axis in facts["unordered"]]
+        if not {*unordered} <= {*columns}:
+            raise ValueError("a column without an order is not one of the domain")
         return cls(
-            rows_model, columns, coefficients, possible, cells, sums, prior, followed, misfit
-        )
+            rows_model, columns, coefficients, possible, cells, sums, prior, followed, misfit,
+            unordered,
+        )  # fmt: skip
 
 
 def _sums_of(

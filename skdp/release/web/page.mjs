@@ -294,6 +294,7 @@ export class Model {
     this.total = all.values.data[0];
     this.totalVariance = all.variances.data[0];
     this.misfit = facts.misfit;
+    this.unordered = new Set(facts.unordered);
     this.sums = new Map();
     const parts = cutters(["values", "has_value", "missing", "sums", "n_missing"], "sums_");
     for (const [axis, by, ...variances] of facts.sums) {
@@ -385,8 +386,7 @@ export class Model {
   mixing(axis, size) {
     return this.cached(`mixing ${axis} ${size}`, () => {
       const group = this.groups(axis, size);
-      const { counts } = this.columns.get(axis);
-      let mass = counts.map((each) => Math.max(each, 0));
+      let mass = this.rowCounts(axis).map((each) => Math.max(this.total, 1) * each);
       const least = (1e-9 * Math.max(sumOf(mass), 1)) / mass.length;
       mass = mass.map((each) => each + least);
       const whole = this.sumsOf(axis, mass, size);
@@ -583,22 +583,42 @@ export class Model {
 
   corrections(axes, weights) {
     const { hats, mean, others } = this.projected(axes, weights);
-    let found = 0;
+    const pure = [];
     for (const axis of axes) {
       const residual = this.columnResidual(axis);
       const whole = this.cached(`residual sum ${axis}`, () => sumOf(residual));
       const vector = weights.get(axis);
       const own = this.remembered(vector, `residual ${axis}`, () => dot(residual, vector));
-      found += (own - mean.get(axis) * whole) * others([axis]);
+      pure.push([[axis], own - mean.get(axis) * whole]);
     }
+    const shared = axes.length > 2 && !this.looks.has(axes.join());
     for (const part of this.measured(axes)) {
-      const factor = others(part);
-      if (factor !== 0) {
+      if (shared || others(part) !== 0) {
         const held = part.map((axis) => hats.get(axis));
-        found += this.under(`residual ${part}`, this.residual(part), held) * factor;
+        pure.push([part, this.under(`residual ${part}`, this.residual(part), held)]);
       }
     }
-    return found;
+    if (shared) return this.sharedOut(pure, axes, weights, others);
+    return sumOf(pure.map(([part, told]) => told * others(part)));
+  }
+
+  // Corrections of parts of columns that no table holds together, as the rows share them out.
+  sharedOut(pure, axes, weights, others) {
+    const least = (vector) => vector.reduce((a, b) => Math.min(a, b), 0);
+    const signed = axes.filter((axis) => this.remembered(weights.get(axis), "least", () => least(weights.get(axis))) < 0);
+    const known = new Map([["", this.total]]);
+    const meeting = (each) => {
+      const key = each.join();
+      if (!known.has(key)) known.set(key, this.total * this.ofRows(each, weights));
+      return known.get(key);
+    };
+    let found = 0;
+    for (const [part, told] of pure) {
+      const kept = part.filter((axis) => !signed.includes(axis));
+      const both = axes.filter((axis) => kept.includes(axis) || !part.includes(axis));
+      found += (told * (meeting(both) + others(part))) / Math.max(meeting(kept) + 1, 1);
+    }
+    return signed.length ? found : Math.max(found, -meeting(axes));
   }
 
   // Share of the rows under weights. The rows are added up over all axes but those whose weights
@@ -782,16 +802,17 @@ export class Model {
       found += this.cutCodes(axis, weights.get(axis), others);
     }
     if (axes.length > 2 && !this.looks.has(axes.join())) {
-      const thirds = axes.map((axis) => this.third(axis, whole, only(axes.filter((other) => other !== axis))));
-      found += TUNING.third * Math.min(...thirds);
+      found += TUNING.third * Math.min(...axes.map((axis) => this.third(axis, whole, axes, only)));
     }
     return found;
   }
 
-  third(axis, whole, others) {
-    const count = Math.max(this.counted(others), 1);
-    const share = Math.min(whole / count, 1);
-    const pairs = [...others.keys()].map((other) => [Math.min(axis, other), Math.max(axis, other)]);
+  third(axis, whole, axes, only) {
+    const others = axes.filter((other) => other !== axis);
+    const count = Math.max(this.counted(only(others)), 1);
+    const alone = this.counted(only([axis])) / Math.max(this.total, 1);
+    const share = (Math.min(whole / count, 1) + Math.min(Math.max(alone, 0), 1)) / 2;
+    const pairs = others.map((other) => [Math.min(axis, other), Math.max(axis, other)]);
     const strengths = pairs.map((pair) => this.strength(pair));
     return Math.max(...strengths) * count ** 2 * share * (1 - share);
   }
@@ -886,7 +907,10 @@ export class Model {
       const whole = this.sumsOf(axis, mass, size);
       const share = (values) =>
         this.sumsOf(axis, values, size).map((each, i) => each / (whole[i] > 0 ? whole[i] : 1));
-      return { mean: share(mass.map((m, i) => m * vector[i])), square: share(mass.map((m, i) => m * vector[i] ** 2)) };
+      const mean = share(mass.map((m, i) => m * vector[i]));
+      // Dependence is spread over categories: none has more of it than its share.
+      if (!this.unordered.has(axis)) return { mean, square: share(mass.map((m, i) => m * vector[i] ** 2)) };
+      return { mean, square: share(mass.map((m, i) => m * Math.abs(vector[i]))).map((each) => each * each) };
     });
   }
 
