@@ -650,6 +650,50 @@ def test_answers_follow_a_scale_as_far_as_it_tells_more_than_noise(weak):
     assert np.mean([each[8:, 8:].mean() for each in kept]) < 0.7
 
 
+def test_what_tables_tell_of_pairs_does_not_go_where_rows_say_that_nobody_is():
+    """Both are high, and the category is one of those who have low ones."""
+    away, holds = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        level = rng.random(20_000)
+        both = np.clip(level[:, None] + 0.15 * rng.normal(size=(20_000, 2)), 0, 1)
+        kind = np.where(level < 0.5, rng.integers(0, 4, 20_000), rng.integers(1, 5, 20_000))
+        rows = pd.DataFrame({"a": 100 * both[:, 0], "b": 100 * both[:, 1], "kind": kind})
+        ordered = {name: Numeric(0, 100, bins=40) for name in "ab"}
+        domain = Domain({**ordered, "kind": Categorical(range(5))})
+        view = fitted(4, rows=rows, domain=domain, seed=seed, max_order=2)
+        for query in (
+            "a >= 70 and b >= 70 and kind == 0",
+            "a >= 80 and b >= 60 and kind == 0",
+            "a < 30 and b < 30 and kind == 4",
+        ):
+            true, found = len(rows.query(query)), view.count(query, return_interval=True)
+            away.append(found.value - true)
+            holds.append(found.lower <= true <= found.upper)
+            assert found.value >= 0
+    # Spread by the columns alone, corrections leave 9 records more than there are, in the mean.
+    assert abs(np.mean(away)) < 6.5
+    # Of 12 bars at 95%, 8 or fewer hold with a probability below 1e-3.
+    assert sum(holds) >= 9
+
+
+def test_answers_to_several_questions_are_those_to_each(weak):
+    """Also where some weights have both signs."""
+    model = weak[0][1].synopsis_.model
+    codes = np.arange(20.0)
+    tails = [codes >= 15, codes < 5, codes >= 12]
+    queries = [{0: tails[0], 1: tails[0], 2: tails[0]}, {0: codes - 9, 1: tails[1], 2: tails[0]}]
+    queries += [{0: codes - 9, 1: tails[0], 2: codes - 12}, {0: tails[2], 1: tails[1], 2: tails[2]}]
+    queries = [{axis: np.asarray(w, float) for axis, w in each.items()} for each in queries]
+    looks = {key: each for key, each in model.coefficients.looks.items() if len(key) < 3}
+    before, model.coefficients.looks = model.coefficients.looks, looks
+    try:
+        alone = [float(model.answer([each])[0]) for each in queries]
+        np.testing.assert_allclose(model.answer(queries), alone, rtol=1e-9)
+    finally:
+        model.coefficients.looks = before
+
+
 @pytest.mark.parametrize("epsilon", [3.0, 20.0])  # one table of all columns, and joint counts
 def test_rows_for_given_columns_follow_the_cells_of_one_table(epsilon):
     """A cell of a table of all columns is many records, though it is one row."""

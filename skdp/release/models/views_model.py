@@ -498,25 +498,32 @@ class ViewsModel(TreeModel):
         weights: dict[int, FloatArray],
         means: Mapping[int, FloatArray],
     ) -> FloatArray:
-        """Corrections of parts of columns that no table holds together.
+        """Corrections of parts of columns that no table holds together, one for each query.
 
         As much of each as of the rows that meet the conditions on its columns, and of one record
-        more, meet the others too. Where rows have nothing in common, nothing is corrected. Counts
-        that come from the rows so are not negative.
+        more, meet the others too: where rows have nothing in common, nothing is corrected. Counts
+        are not negative then. They need not add up to those of fewer columns.
         """
-        n = len(next(iter(pure.values())))
-        signed = {axis for axis in axes if (weights[axis] < 0).any()}
-        known: dict[Axes, FloatArray] = {(): np.full(n, self._total)}
-        found = np.zeros(n)
-        for part, told in pure.items():
-            others = _times([means[other] for other in axes if other not in part])
-            kept = tuple(axis for axis in part if axis not in signed)
-            both = tuple(axis for axis in axes if axis in kept or axis not in part)
-            for each in (kept, both):
-                if each not in known:
-                    known[each] = self._total * self._of_rows(each, weights, n)
-            found += told * (known[both] + others) / np.maximum(known[kept] + 1.0, 1.0)
-        return found if signed else np.maximum(found, -known[axes])
+        found = np.zeros(len(means[axes[0]]))
+        # Weights of both signs are no condition: alike are queries that have them on the same axes.
+        signs = np.stack([(weights[axis] < 0).any(axis=0) for axis in axes])
+        for pattern in np.unique(signs, axis=1).T:
+            some = (signs.T == pattern).all(axis=1)
+            own, n = {axis: each[:, some] for axis, each in weights.items()}, int(some.sum())
+            signed = [axis for axis, sign in zip(axes, pattern, strict=True) if sign]
+            known: dict[Axes, FloatArray] = {(): np.full(n, self._total)}
+            for part, told in pure.items():
+                kept = tuple(axis for axis in part if axis not in signed)
+                both = tuple(axis for axis in axes if axis in kept or axis not in part)
+                for each in (kept, both, axes):
+                    if each not in known:
+                        known[each] = self._total * self._of_rows(each, own, n)
+                others = _times([means[other][some] for other in axes if other not in part])
+                share = (known[both] + others) / np.maximum(known[kept] + 1.0, 1.0)
+                found[some] += told[some] * share
+            if not signed:
+                found[some] = np.maximum(found[some], -known[axes])
+        return found
 
     def _of_rows(self, axes: Axes, weights: dict[int, FloatArray], n: int) -> FloatArray:
         """Share of the rows under queries on the same columns."""

@@ -604,21 +604,14 @@ export class Model {
 
   // Corrections of parts of columns that no table holds together, as the rows share them out.
   sharedOut(pure, axes, weights, others) {
-    const least = (vector) => vector.reduce((a, b) => Math.min(a, b), 0);
-    const signed = axes.filter((axis) => this.remembered(weights.get(axis), "least", () => least(weights.get(axis))) < 0);
-    const known = new Map([["", this.total]]);
-    const meeting = (each) => {
-      const key = each.join();
-      if (!known.has(key)) known.set(key, this.total * this.ofRows(each, weights));
-      return known.get(key);
-    };
-    let found = 0;
-    for (const [part, told] of pure) {
+    const signed = axes.filter((axis) => weights.get(axis).some((each) => each < 0));
+    const meeting = (each) => this.total * (each.length ? this.ofRows(each, weights) : 1);
+    const found = pure.map(([part, told]) => {
       const kept = part.filter((axis) => !signed.includes(axis));
       const both = axes.filter((axis) => kept.includes(axis) || !part.includes(axis));
-      found += (told * (meeting(both) + others(part))) / Math.max(meeting(kept) + 1, 1);
-    }
-    return signed.length ? found : Math.max(found, -meeting(axes));
+      return (told * (meeting(both) + others(part))) / Math.max(meeting(kept) + 1, 1);
+    });
+    return signed.length ? sumOf(found) : Math.max(sumOf(found), -meeting(axes));
   }
 
   // Share of the rows under weights. The rows are added up over all axes but those whose weights
@@ -812,8 +805,7 @@ export class Model {
     const count = Math.max(this.counted(only(others)), 1);
     const alone = this.counted(only([axis])) / Math.max(this.total, 1);
     const share = (Math.min(whole / count, 1) + Math.min(Math.max(alone, 0), 1)) / 2;
-    const pairs = others.map((other) => [Math.min(axis, other), Math.max(axis, other)]);
-    const strengths = pairs.map((pair) => this.strength(pair));
+    const strengths = others.map((other) => this.strength([Math.min(axis, other), Math.max(axis, other)]));
     return Math.max(...strengths) * count ** 2 * share * (1 - share);
   }
 
