@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from skdp.release import PairTable, TreeDensity, couple
+from skdp.release import PairTable, TreeDensity, TreeModel, couple
 
 
 def random_forest(rng, shape, *, grouped=(), zeros=False, joined=0.8):
@@ -43,3 +43,9 @@ def dense(forest):
             value *= edge.table[a, b] / bottom if bottom > 0 else 0.0
         table[codes] = value
     return table
+
+
+def by_tree(tree):
+    """A model whose one row is too few to be drawn from, so that the tree serves."""
+    row = np.zeros((1, len(tree.marginals)), dtype=np.int32)
+    return TreeModel(tree, 1.0, rows=row, row_weights=np.ones(1))
