@@ -1016,6 +1016,8 @@ class Flat:
     def sample_codes(self, n_samples, generator):
         return generator.integers(0, self.shape, (n_samples, len(self.shape)), dtype=np.int32)
 
+    round_codes = sample_codes
+
     def to_arrays(self):
         return {}, {"total": np.array([self.total])}
 
@@ -1025,7 +1027,7 @@ class Flat:
 
 
 def test_another_model_serves_behind_the_same_interface(monkeypatch, tmp_path):
-    synopsis = Synopsis.from_model(DOMAIN, Flat(600.0, DOMAIN.shape), mechanism="flat")
+    synopsis = Synopsis(DOMAIN, Flat(600.0, DOMAIN.shape), mechanism="flat")
     assert synopsis.count({"sex": "Male", "size": "S"}) == pytest.approx(100)
     assert synopsis.mean("age") == pytest.approx(24.5)
     assert len(synopsis.sample()) == 600
@@ -1042,4 +1044,4 @@ def test_another_model_serves_behind_the_same_interface(monkeypatch, tmp_path):
 
 def test_box_model_alone_is_enough_for_a_synopsis(small):
     model = BoxModel(small.model.boxes, small.model.counts, DOMAIN.shape)
-    assert Synopsis.from_model(DOMAIN, model).count() == small.count()
+    assert Synopsis(DOMAIN, model).count() == small.count()
