@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from densities import GaussianNoise
 
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, QueryResult, Synopsis, derived, total_of
@@ -14,7 +15,6 @@ from skdp.release import (
     BoundedSpread,
     Boxes,
     BoxModel,
-    GaussianNoise,
     KnownNoise,
     LeafErrorBound,
     NetworkModel,

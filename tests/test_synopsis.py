@@ -24,7 +24,6 @@ from skdp.release import (
     BoundedSpread,
     Boxes,
     BoxModel,
-    GaussianNoise,
     KnownNoise,
     LeafErrorBound,
     QueryResult,
@@ -163,7 +162,6 @@ def test_volume_is_checked_even_for_immense_domains():
         ([1, 2**60], KnownNoise, [], "2..53"),
         ([1, 2], KnownNoise, [[1, 1, 1]], "one for each of the 2 boxes"),
         ([1, 2], KnownNoise, [0], "positive"),
-        ([1, 2], GaussianNoise, [[1, -1]], "non-negative"),
         ([1, 2], BoundedSpread, [None, LeafErrorBound(1, 1, 1, [1], [1])], "bounds 1 boxes"),
     ],
 )
@@ -173,7 +171,7 @@ def test_box_model_is_checked(counts, kind, arguments, message):
 
 
 def test_the_release_is_frozen_and_does_not_freeze_the_input(small):
-    counts, variance = np.array([1.0, 2.0]), np.array([1.0, 1.0])
+    counts = np.array([1.0, 2.0])
     lower, upper = np.array([[0], [2]], dtype=np.int32), np.array([[2], [4]], dtype=np.int32)
     Synopsis(
         Domain({"x": Numeric(0, 4, bins=4)}),
@@ -181,10 +179,9 @@ def test_the_release_is_frozen_and_does_not_freeze_the_input(small):
             Boxes(lower, upper),
             counts,
             Domain({"x": Numeric(0, 4, bins=4)}).shape,
-            GaussianNoise(variance),
         ),
     )
-    for array in (counts, variance, lower, upper):
+    for array in (counts, lower, upper):
         assert array.flags.writeable
     for array in (small.model.counts, small.model.boxes.lower):
         with pytest.raises(ValueError, match="read-only"):
@@ -641,14 +638,6 @@ def test_boxes_may_have_their_own_noise():
     assert discrete_laplace_quantile(0.95, 0.1) <= both.upper < 40
 
 
-def test_known_variances_give_gaussian_intervals():
-    synopsis = line(3, GaussianNoise([4.0, 9.0, 1.0]))
-    result = synopsis.count({"x": (0, 6)}, return_interval=True)
-    assert result.std == pytest.approx(math.sqrt(4 + 9 * 0.4**2))
-    assert result.upper == pytest.approx(1.959964 * result.std, rel=1e-5)
-    assert "about 95%" in result.guarantee and "Gaussian" in result.guarantee
-
-
 def test_without_a_noise_law_there_are_no_intervals():
     with pytest.raises(ValueError, match="how its noise is distributed"):
         line(3).count(return_interval=True)
@@ -754,8 +743,7 @@ def same(first, second):
 
 def test_files_round_trip_exactly(small, tmp_path):
     one_third = line(3, KnownNoise([Fraction(1, 3), 1, Fraction(1, 3)]))
-    gauss = line(3, GaussianNoise([0.1, 1 / 3, 2.0]))
-    for synopsis in (small, one_third, gauss, line(2)):
+    for synopsis in (small, one_third, line(2)):
         path = tmp_path / "release"
         synopsis.save(path)
         loaded = Synopsis.load(str(path))
