@@ -447,10 +447,11 @@ def test_noise_intervals_cover_and_are_not_wider_than_needed(ends, epsilon, leve
 def test_four_blocks_have_the_published_half_width():
     # Weights 1, 1, .4, .2 at epsilon 1: exact 4.28, order statistic 4.54, Chernoff 7.28 for
     # continuous noise; the discrete noise has almost the same law.
-    from skdp.release.models.intervals import _simulated_quantile, chernoff
+    from skdp.mechanisms._noise import noise_bound
+    from skdp.release.models.intervals import _simulated_quantile
 
     w, e, n = np.array([1.0, 0.4, 0.2]), np.ones(3), np.array([2, 1, 1])
-    assert chernoff(w, w, e, n, 0.025) == pytest.approx(7.28, rel=0.03)
+    assert noise_bound(w, w, e, n, 0.025) == pytest.approx(7.28, rel=0.03)
     assert 4.1 < _simulated_quantile(w, w, e, n, 0.025) < 4.7
     assert _simulated_quantile(w, w, e, n, 1e-7) == math.inf
 
@@ -479,7 +480,8 @@ def test_equal_queries_have_equal_intervals_and_levels_are_nested(small):
 @pytest.mark.parametrize("n_boxes", [1, 3, 40])
 def test_quantiles_of_slanted_noise(low, high, n_boxes):
     # 100,000 fresh draws; each assertion fails with probability below 1e-6 for the right law.
-    from skdp.release.models.intervals import _simulated_quantile, chernoff, noise_quantile
+    from skdp.mechanisms._noise import noise_bound
+    from skdp.release.models.intervals import _simulated_quantile, noise_quantile
 
     alpha, epsilon, n_trials = 0.05, Fraction(1, 10), 100_000
     drawn = float(dyadic_floor(epsilon))
@@ -491,7 +493,7 @@ def test_quantiles_of_slanted_noise(low, high, n_boxes):
     margin = 5 * math.sqrt(alpha * (1 - alpha) / n_trials)
     assert (sums > quantile).mean() <= alpha + margin
     kinds = np.array([low]), np.array([high]), np.array([drawn]), np.array([n_boxes])
-    simulated, bound = _simulated_quantile(*kinds, alpha), chernoff(*kinds, alpha)
+    simulated, bound = _simulated_quantile(*kinds, alpha), noise_bound(*kinds, alpha)
     assert quantile == pytest.approx(min(simulated, bound)) or n_boxes == 1
     assert (sums > bound).mean() <= alpha + margin
     assert np.quantile(sums, 1 - alpha) * 1.2 + 1 >= simulated

@@ -43,7 +43,6 @@ from .models.views_model import MeasuredSums, ViewsModel
 from .queries import first_moment, parse, parse_parts
 from .result import QueryResult
 from .skipped import SKIPPED, SkippedRecords
-from .statistics.ranks import without_negatives
 from .synopsis import Synopsis
 
 __all__ = [
@@ -83,5 +82,4 @@ __all__ = [
     "parse",
     "parse_parts",
     "round_line",
-    "without_negatives",
 ]

@@ -16,13 +16,13 @@ from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
 from ..._random import sampling_generator
 from ..._types import FloatArray, IntArray
 from ..._validation import as_epsilon, dyadic_floor
 from ...mechanisms import discrete_laplace_quantile, discrete_laplace_variance
+from ...mechanisms._noise import noise_bound
 from ..files import fraction
 from .boxes import checked_counts, frozen
 
@@ -95,31 +95,11 @@ def noise_quantile(
     e = np.array([float(dyadic_floor(epsilon)) for epsilon in epsilons])[kinds[:, 2].astype(int)]
     felt = (a != 0) | (b != 0)
     a, b, e, number = (part[felt] for part in (a, b, e, number))
-    bound = scale * chernoff(a, b, e, number, alpha)
+    bound = scale * noise_bound(a, b, e, number, alpha)
     simulated = scale * _simulated_quantile(a, b, e, number, alpha)
     if simulated < bound:
         return simulated, "its exact law simulated, too narrow with probability 1e-6"
     return bound, "a bound on its exact law"
-
-
-def chernoff(
-    a: np.ndarray, b: np.ndarray, e: np.ndarray, number: np.ndarray, alpha: float
-) -> float:
-    """Chernoff bound on the upper quantile; ``number`` of each kind, any t gives a valid one."""
-    largest = float((e / np.maximum(np.abs(a), np.abs(b))).min())
-    base = float(number @ np.log(np.tanh(e / 2)))
-
-    def bound(u: float) -> float:
-        t = u * largest
-        # E exp(t max(a z, b z)) = tanh(e/2) (sum_{k>=0} exp((tb - e)k) + sum_{k>0} exp(-(ta + e)k))
-        moment = np.log(-1 / np.expm1(t * b - e) + 1 / np.expm1(e + t * a))
-        return (base + float(number @ moment) + math.log(1 / alpha)) / t
-
-    with np.errstate(over="ignore"):
-        found = minimize_scalar(
-            bound, bounds=(1e-6, 1 - 1e-9), method="bounded", options={"xatol": 1e-4}
-        )
-    return float(found.fun)
 
 
 def _simulated_quantile(
