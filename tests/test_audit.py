@@ -984,7 +984,6 @@ def test_report(tmp_path, capsys):
     assert "Nothing was convicted" in text and "geometric" in text and "0.001" in text
     assert "geometric" in capsys.readouterr().err
     pytest.importorskip("matplotlib")
-    assert (tmp_path / "report" / "audit.png").stat().st_size > 5_000
     with pytest.raises(ValueError, match="no audit of 'nothing'"):
         run_library(None, names="nothing")
 
