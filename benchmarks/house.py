@@ -127,9 +127,8 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 def numbers(module: Module) -> int:
     """Numbers in the constants of a module and in the defaults of its `Tuning`.
 
-    A fraction, a power and any other formula of numbers is one number. Limits on memory and sizes
-    change no release: constants whose names begin with MOST or MAX, or end in CELLS, CHUNK or
-    ONCE.
+    A fraction, a power and any other formula of numbers is one number. Limits on memory are not
+    counted: constants whose names end in CELLS, COUNTS, CHUNK or ONCE.
     """
     values: list[Any] = []
     for node in module.tree.body:
@@ -145,8 +144,7 @@ def numbers(module: Module) -> int:
 
 
 def _limits(name: str) -> bool:
-    parts = name.strip("_").split("_")
-    return parts[0] in ("MOST", "MAX") or parts[-1] in ("CELLS", "CHUNK", "ONCE")
+    return name.split("_")[-1] in ("CELLS", "COUNTS", "CHUNK", "ONCE")
 
 
 def _numbers_in(node: ast.AST) -> int:
