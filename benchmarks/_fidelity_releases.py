@@ -20,7 +20,7 @@ import skdp
 from benchmarks._fidelity_tables import Table
 from benchmarks.views import independence
 from skdp import Synopsis
-from skdp.release import TreeDensity, TreeModel
+from skdp.release import Conditional, NetworkDensity, NetworkModel
 from skdp.rows import CountTable
 
 __all__ = ["BASELINES", "Release", "Unsupported", "attempts", "parsed", "release"]
@@ -200,7 +200,9 @@ def _independent(table: Table, epsilon: float, seed: int) -> Release:
         shares = [np.full(len(view), 1 / len(view)) for view in views]
     else:
         shares = [view / view.sum() for view in views]
-    return Release(table, Synopsis(table.domain, TreeModel(TreeDensity(shares), total)))
+    nodes = [Conditional(axis, (), (), each[None]) for axis, each in enumerate(shares)]
+    density = NetworkDensity(table.domain.shape, nodes)
+    return Release(table, Synopsis(table.domain, NetworkModel(density, total)))
 
 
 def _uniform(table: Table, epsilon: float, seed: int) -> Release:

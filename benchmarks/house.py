@@ -125,7 +125,11 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def numbers(module: Module) -> int:
-    """Numbers in the constants of a module and in the defaults of its `Tuning`."""
+    """Numbers in the constants of a module and in the defaults of its `Tuning`.
+
+    A fraction, a power and any other formula of numbers is one number. Limits on memory are not
+    counted: constants whose names end in CELLS, COUNTS, CHUNK or ONCE.
+    """
     values: list[Any] = []
     for node in module.tree.body:
         if isinstance(node, ast.ClassDef) and node.name.endswith("Tuning"):
@@ -134,24 +138,44 @@ def numbers(module: Module) -> int:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             leaves = [leaf for target in targets for leaf in ast.walk(target)]
             names = [leaf.id for leaf in leaves if isinstance(leaf, ast.Name)]
-            if names and all(name.isupper() for name in names):
+            if names and all(name.isupper() for name in names) and not all(map(_limits, names)):
                 values.append(node.value)
-    return sum(
-        isinstance(leaf, ast.Constant) and type(leaf.value) in (int, float)
-        for value in values
-        if value is not None
-        for leaf in ast.walk(value)
+    return sum(_numbers_in(value) for value in values if value is not None)
+
+
+def _limits(name: str) -> bool:
+    return name.split("_")[-1] in ("CELLS", "COUNTS", "CHUNK", "ONCE")
+
+
+def _numbers_in(node: ast.AST) -> int:
+    """Numbers in an expression; a formula is one."""
+    if isinstance(node, ast.Constant):
+        return int(type(node.value) in (int, float))
+    if isinstance(node, ast.BinOp | ast.UnaryOp) or _is_fraction(node):
+        return min(sum(map(_numbers_in, ast.iter_child_nodes(node))), 1)
+    return sum(map(_numbers_in, ast.iter_child_nodes(node)))
+
+
+def _is_fraction(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "Fraction"
     )
 
 
 def entered(run: Any) -> tuple[int, int]:
-    """Files and functions of the package that a call enters."""
+    """Files and functions of the package that a call enters.
+
+    Comprehensions and lambdas are parts of the functions around them, as in Python 3.12.
+    """
     seen: set[tuple[str, str, int]] = set()
     home = str(PACKAGE)
 
     def note(frame: Any, event: str, _: Any) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(home):
+        own = code.co_filename.startswith(home) and not code.co_name.startswith("<")
+        if event == "call" and own:
             seen.add((code.co_filename, code.co_name, code.co_firstlineno))
 
     sys.setprofile(note)

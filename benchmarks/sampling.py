@@ -6,9 +6,7 @@ model itself, over all columns, all pairs and `TRIPLES` random triples; and the 
 drawing codes and of writing values for them.
 
 ``weighted rows``
-    Marginals as they come: more pairs than a tree can hold, and so weighted rows.
-``tree``
-    The tree of pairs in the same release.
+    Marginals as they come.
 ``boxes``
     HDPView. Its views of three columns are not computed.
 
@@ -32,8 +30,7 @@ from numpy.typing import NDArray
 from benchmarks import _data
 from skdp import Categorical, Domain, HDPViewSynthesizer, MarginalSynthesizer, Numeric, Synopsis
 from skdp.exceptions import InsecureSeedWarning
-from skdp.release import BoxModel, TreeDensity, TreeModel
-from skdp.release.models.tree_density import GivenTree
+from skdp.release import BoxModel, ViewsModel
 
 SIZES = (27_000, 1_000_000)
 METHODS = ("independent", "rounded")
@@ -63,14 +60,11 @@ def releases() -> dict[str, tuple[Synopsis, View]]:
         pairs = MarginalSynthesizer(1.0, domain=domain, random_state=0).fit(rows).synopsis_
         boxes = HDPViewSynthesizer(1.0, domain=domain, random_state=0).fit(rows).synopsis_
     model = pairs.model
-    assert isinstance(model, TreeModel) and isinstance(boxes.model, BoxModel)
-    tree = Synopsis.from_model(domain, TreeModel(model.density, model.total), mechanism="tree")
-    found = {
-        "tree": (tree, of_tree(model.density)),
+    assert isinstance(model, ViewsModel) and isinstance(boxes.model, BoxModel)
+    return {
+        "weighted rows": (pairs, of_rows(model)),
         "boxes": (boxes, of_boxes(boxes.model)),
     }
-    # A table of few records is released without pairs, and then without rows.
-    return found if model.rows is None else {"weighted rows": (pairs, of_rows(model)), **found}
 
 
 def tally(
@@ -84,31 +78,8 @@ def tally(
     return shares
 
 
-def of_rows(model: TreeModel) -> View:
-    assert model.rows is not None
+def of_rows(model: ViewsModel) -> View:
     return lambda axes: tally(model.rows, axes, model.shape, model.row_weights)
-
-
-def of_tree(density: TreeDensity) -> View:
-    def view(axes: Axes) -> NDArray[np.float64]:
-        if len(axes) == 1:
-            return density.marginals[axes[0]]
-        if len(axes) == 2:
-            return density.expand(
-                axes[1], density.expand(axes[0], density.pair(*axes), 0), 1
-            ).ravel()
-        sizes = [len(density.marginals[axis]) for axis in axes]
-        by = axes[int(np.argmin(sizes))]
-        others = tuple(axis for axis in axes if axis != by)
-        table = np.zeros((len(density.marginals[by]), *(len(density.marginals[a]) for a in others)))
-        for code, share in enumerate(density.marginals[by]):
-            only = (np.arange(len(table)) == code).astype(float)
-            given = GivenTree(density, {by: only}).posterior() if share else None
-            if given is not None:
-                table[code] = share * of_tree(given)(others).reshape(table.shape[1:])
-        return np.moveaxis(table, 0, axes.index(by)).ravel()
-
-    return view
 
 
 def of_boxes(model: BoxModel) -> View:

@@ -24,13 +24,11 @@ __all__ = [
     "axes_or_new",
     "current_inks",
     "loss_title",
-    "plot_beside",
     "plot_centroids",
     "plot_correlations",
     "plot_distances",
     "plot_errors",
     "plot_lattice",
-    "plot_network",
     "plot_shapes",
     "plot_tree",
     "plot_validity",
@@ -266,58 +264,6 @@ def plot_view(
         _ticks(side, axis, border)
     _wrap(ax, title)
     return ax
-
-
-def plot_beside(
-    exact: np.ndarray,
-    released: np.ndarray,
-    axes: Sequence[PlotAxis],
-    *,
-    ax: Any = None,
-    blocks: np.ndarray | None = None,
-    norm: Any = None,
-    title: str = "",
-) -> Any:
-    """Draw exact counts and, beside them on the same scale, released ones. NOT private.
-
-    Parameters
-    ----------
-    exact, released : ndarray of float with one or two axes
-        Of the same shape.
-    axes, blocks, norm, title
-        As in `plot_view`; blocks and the title are of the release.
-    ax : sequence of two matplotlib Axes, default=None
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    ndarray of two matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    ValueError
-        If ``ax`` is not a pair, or as in `plot_view`.
-    """
-    if ax is None:
-        first = axes_or_new(None, (11.0, 4.2))
-        figure = first.figure
-        first.remove()
-        ax = figure.subplots(1, 2, sharex=True, sharey=True)
-    pair = np.asarray(ax, dtype=object).ravel()
-    if len(pair) != 2:
-        raise ValueError(f"ax must hold two axes, for records and release; got {len(pair)}.")
-    if blocks is None:
-        # The same categories in both panels: those that are largest in the release.
-        (released, exact), axes = _pooled([released, exact], axes, pair[0])
-    if norm is None and len(axes) == 2:
-        # One scale for both panels.
-        norm = _colour_scale(_fewer_cells(_without_rest(exact, axes)))
-    warned = "NOT PRIVATE: the records, for the data owner only"
-    plot_view(exact, axes, ax=pair[0], norm=norm, title=warned, label="records")
-    plot_view(released, axes, ax=pair[1], blocks=blocks, norm=norm, title=title)
-    return pair
 
 
 def loss_title(what: str, loss: Any) -> str:
@@ -1164,51 +1110,6 @@ def plot_lattice(
     for side in ("top", "right", "bottom"):
         ax.spines[side].set_visible(False)
     ax.legend(loc="upper left", frameon=False, markerscale=0.4 if named else 1.0)
-    ax.set_title(title, fontsize="medium")
-    return ax
-
-
-def plot_network(
-    edges: Iterable[tuple[int, int]], names: Sequence[str], *, title: str = "", ax: Any = None
-) -> Any:
-    """Draw a Bayesian network, parents above their children.
-
-    Parameters
-    ----------
-    edges : iterable of (int, int)
-        Parent and child of every edge, by position; all edges into a node before those out of it.
-    names : sequence of str
-        Names of the nodes.
-    title : str, default=""
-        Above the picture.
-    ax : matplotlib Axes, default=None
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    edges = list(edges)
-    depth = np.zeros(len(names), dtype=int)
-    for parent, child in edges:
-        depth[child] = max(depth[child], depth[parent] + 1)
-    width = int(np.bincount(depth).max())
-    ax = axes_or_new(ax, (max(5.0, 1.6 * width), max(3.0, 0.9 * (int(depth.max()) + 1))))
-    place = np.zeros((len(names), 2))
-    for layer in range(int(depth.max()) + 1):
-        members = np.flatnonzero(depth == layer)
-        # Every second layer is shifted: an edge over two layers passes between the names.
-        place[members, 0] = (np.arange(len(members)) + 0.5) / len(members) + 0.04 * (layer % 2)
-        place[members, 1] = -layer
-    inks = current_inks()
-    for parent, child in edges:
-        style = {"arrowstyle": "->", "color": inks.main, "alpha": 0.6, "shrinkA": 8, "shrinkB": 8}
-        ax.annotate("", place[child], place[parent], arrowprops=style)
-    box = {"boxstyle": "round", "facecolor": inks.paper, "edgecolor": inks.main}
-    for name, (x, y) in zip(names, place, strict=True):
-        ax.text(x, y, _short(str(name)), ha="center", va="center", bbox=box)
-    ax.set_xlim(-0.05, 1.1)
-    ax.set_ylim(-depth.max() - 0.5, 0.5)
-    ax.axis("off")
     ax.set_title(title, fontsize="medium")
     return ax
 

@@ -187,8 +187,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
     """Clip columns to quantiles that are released with noise.
 
     Narrow bounds mean less noise in later steps. If only a wide range is known publicly (an income
-    between 0 and ten million), this finds a narrow one, and `make_domain` turns it into the domain
-    of a release.
+    between 0 and ten million), this finds a narrow one.
 
     Parameters
     ----------
@@ -224,8 +223,6 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
     >>> clipper = PrivateQuantileClipper(epsilon=1.0, bounds=(0, 1_000)).fit(X)
     >>> bool(30 < clipper.lower_[0] < 45 and 55 < clipper.upper_[0] < 70)
     True
-    >>> clipper.make_domain(bins=8).shape
-    (8,)
     """
 
     def __init__(
@@ -300,26 +297,6 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
             Missing values stay missing.
         """
         return np.clip(self._rows_as_fitted(X).numbers(), self.lower_, self.upper_)
-
-    def make_domain(self, bins=None) -> Domain:
-        """Declare the released range: a domain for a release of the same columns.
-
-        Parameters
-        ----------
-        bins : int, default=None
-            For every column; None means 32.
-
-        Returns
-        -------
-        Domain
-        """
-        check_is_fitted(self)
-        return Domain(
-            {
-                name: Numeric(float(a), float(b), bins=bins)
-                for name, a, b in zip(self._feature_names(), self.lower_, self.upper_, strict=True)
-            }
-        )
 
 
 def _narrowed(values, low, high, fractions, epsilon, source):

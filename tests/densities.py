@@ -4,8 +4,9 @@ import itertools
 import math
 
 import numpy as np
+from scipy.special import ndtri
 
-from skdp.release import PairTable, TreeDensity, couple
+from skdp.release import Intervals, PairTable, TreeDensity, TreeModel, couple
 
 
 def random_forest(rng, shape, *, grouped=(), zeros=False, joined=0.8):
@@ -43,3 +44,26 @@ def dense(forest):
             value *= edge.table[a, b] / bottom if bottom > 0 else 0.0
         table[codes] = value
     return table
+
+
+def by_tree(tree):
+    """A model whose one row is too few to be drawn from, so that the tree serves."""
+    row = np.zeros((1, len(tree.marginals)), dtype=np.int32)
+    return TreeModel(tree, 1.0, rows=row, row_weights=np.ones(1))
+
+
+class GaussianNoise(Intervals):
+    """Noise of known variances, its sum as Gaussian: intervals whose ends are easy to say."""
+
+    sure = "about"
+
+    def __init__(self, variance):
+        super().__init__()
+        self.variance = np.array(variance, dtype=float)
+
+    def variances(self, n_boxes):
+        return self.variance
+
+    def reach(self, cut, alpha):
+        width = -float(ndtri(alpha / 2)) * math.sqrt(float(cut.mean**2 @ self.variance))
+        return width, width, "known variances, their sum as Gaussian"

@@ -1068,18 +1068,10 @@ def test_plot(make_ledger):
     ledger = make_ledger(20, name="set")
     for number in range(12):
         ledger.charge(f"_step {number % 10}", PrivacyLoss(1, seeded=number == 3))
-    ax = ledger.plot(by="name")
-    widths = [patch.get_width() for patch in ax.patches]
-    assert sum(widths) == pytest.approx(20)
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert len(labels) == 9
-    assert labels[-1] == "left: 8"
-    assert "3 others: 3" in labels
+    ax = ledger.plot()
     assert "12 spent (of 20)" in ax.get_title()
     figure, given = plt.subplots()
     assert PrivacyLedger().plot(given) is given
-    with pytest.raises(ValueError, match="by must be"):
-        ledger.plot(by="day")
     ledger.plot(given)
     figure.canvas.draw()
     plt.close("all")

@@ -367,19 +367,6 @@ def test_intervals_of_unions_cover_noise_and_any_spread():
     assert min(covered.values()) >= 250
 
 
-def test_a_model_of_somebody_else_gets_the_sum_of_its_intervals():
-    class Plain:
-        def __init__(self, model):
-            self.answer, self.error, self.total = model.answer, model.error, model.total
-
-    release = Synopsis(DOMAIN, Plain(RELEASE.model))
-    answer = release.count("n < 2 or s == 'F'", return_interval=True)
-    best = RELEASE.count("n < 2 or s == 'F'", return_interval=True)
-    assert answer.value == best.value
-    assert answer.lower < best.lower < best.upper < answer.upper
-    assert "sum of 2 answers" in answer.guarantee
-
-
 @pytest.mark.parametrize("method", ["rounded", "independent"])
 def test_samples_of_a_union_follow_it(method):
     domain = Domain({"x": Numeric(0, 8, bins=4), "s": Categorical(["F", "M"])})

@@ -447,7 +447,7 @@ def test_exponential_of_the_library_is_reached():
 
 
 def test_pairs_are_neighbours():
-    for here, there in [*score_pairs(3, 2), *answer_pairs(4, 2)]:
+    for here, there in [*score_pairs(3, 2), *answer_pairs(2)]:
         change = np.subtract(there, here)
         assert 0 < np.abs(change).max() <= 2
     assert all(np.ptp([*np.subtract(there, here), 0]) <= 2 for here, there in score_pairs(3, 2))
@@ -475,7 +475,10 @@ def test_search_in_given_pairs_and_answers():
     )
     assert (found.dataset, found.neighbour) == (0, 1)
     broken = BROKEN["Algorithm 22, t=3"].make(np.random.default_rng(0))
-    pairs = answer_pairs(6, levels=(-1, 0), positives=[3])
+    pairs = [
+        ([below] * 3 + [above] * 3, [below + 1] * 3 + [above - 1] * 3)
+        for below, above in itertools.product((-1, 0), repeat=2)
+    ]
     result = audit(broken, epsilon=1.0, n_trials=20_000, vectorised=True, search=pairs)
     assert not result.passed
 
@@ -504,8 +507,7 @@ def test_record_pairs_of_all_containers():
     X, y = np.array([[1.0], [2.0]]), np.array([0, 1])
     (_, first), (_, second) = record_pairs((X, y))
     assert first[0].tolist() == [[2.0]] and second[1].tolist() == [0]
-    assert list(record_pairs([3], extremes=[7]))[-1] == ([3], [3, 7])
-    assert len(list(record_pairs(list(range(100)), limit=5))) == 5
+    assert len(list(record_pairs(list(range(100))))) == 50
 
 
 # What counts as neighbours
@@ -982,7 +984,6 @@ def test_report(tmp_path, capsys):
     assert "Nothing was convicted" in text and "geometric" in text and "0.001" in text
     assert "geometric" in capsys.readouterr().err
     pytest.importorskip("matplotlib")
-    assert (tmp_path / "report" / "audit.png").stat().st_size > 5_000
     with pytest.raises(ValueError, match="no audit of 'nothing'"):
         run_library(None, names="nothing")
 

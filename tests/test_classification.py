@@ -452,8 +452,8 @@ def test_a_predictor_missing_at_predict_time(release):
 
 
 def test_taxonomies_are_checked_against_the_domain():
-    with pytest.raises(ValueError, match="(?i)nested|parent|child|twice"):
-        Taxonomy.from_edges([("any", "a"), ("any", "b"), ("a", "x"), ("b", "x")])
+    with pytest.raises(ValueError, match="more than once"):
+        Taxonomy.from_tree({"any": {"a": ["x"], "b": ["x"]}})
     tree = Taxonomy.from_tree({"any": {"left": ["p", "q"], "right": ["r"]}})
     with pytest.raises(skdp.DomainError):
         Categorical(["p", "q", "s"], taxonomy=tree)

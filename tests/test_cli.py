@@ -277,11 +277,10 @@ def test_group_by_is_aggregate(view, capsys, tmp_path):
         assert message in capsys.readouterr().err
 
 
-def test_a_plan_tells_the_error_bars_of_questions(declared, tmp_path, capsys):
+def test_a_plan_tells_the_error_bars_of_questions(declared, capsys):
     arguments = ["--domain", declared, "--epsilon", 1]
-    picture = tmp_path / "bars.png"
     asked = ["--ask", "sex == 'Male'", "--ask", "mean(age) where sex == 'Male'"]
-    more = ["--rows", 2_000, "--at", "0.5,2", "--picture", picture]
+    more = ["--rows", 2_000, "--at", "0.5,2"]
     assert run("plan", *arguments, *asked, *more) == 0
     lines = capsys.readouterr().out.splitlines()
     place = next(i for i, line in enumerate(lines) if line.startswith("question"))
@@ -289,19 +288,17 @@ def test_a_plan_tells_the_error_bars_of_questions(declared, tmp_path, capsys):
     assert [line.split("  ")[0] for line in lines[place + 1 :]] == [asked[1], asked[3]]
     low, high = (float(each.strip(" ±")) for each in lines[place + 1].split("±")[1:])
     assert low > high > 0
-    assert picture.read_bytes().startswith(b"\x89PNG")
     for wrong, message in (
         (asked, "--ask needs --rows"),
-        (["--at", "1"], "need --ask"),
+        (["--at", "1"], "needs --ask"),
         ([*asked, "--rows", 100, "--at", "much"], "--at"),
-        ([*asked, *more], "exists already"),
         (["--ask", "height > 3", "--rows", 100], "height"),
     ):
         assert run("plan", *arguments, *wrong) == 2
         assert message in capsys.readouterr().err
 
 
-def test_queries_of_quantiles_groups_and_correlations(view, capsys):
+def test_queries_of_quantiles_and_correlations(view, capsys):
     release = skdp.Synopsis.load(view)
 
     def said(*words):
@@ -313,14 +310,8 @@ def test_queries_of_quantiles_groups_and_correlations(view, capsys):
     assert [float(line.split()[0]) for line in lines[:2]] == pytest.approx(exact, rel=1e-5)
     assert lines[1].endswith("0.5 quantile of age, all records")
     assert "0.5 quantile of age, sex == 'Male'" in said("sex == 'Male'", "--quantile", "age")
-    table = release.mean("age", by="sex")
-    shown = said("--mean", "age", "--by", "sex")
-    for group, mean in zip(table["sex"], table["mean"], strict=True):
-        assert re.search(rf"^{group} +{mean:.6g}  \[", shown, re.M)
-    assert len(said("age > 40", "--by", "sex", "--by", "work").splitlines()) > 6
     assert float(said().split()[0]) == pytest.approx(release.total, rel=1e-5)
     for wrong, message in (
-        (["--by", "sex", "--correlation"], "without the others"),
         (["--correlation"], "two columns of numbers"),
         (["--quantile", "age=2"], "between 0 and 1"),
         (["--quantile", "height"], "height"),
@@ -337,8 +328,6 @@ def test_words_may_stand_behind_options_and_columns_with_commas(view, capsys):
     usual = said("query", view, "age > 40", "sex == 'Male'", "--mean", "age")
     assert said("query", view, "--mean", "age", "age > 40", "sex == 'Male'") == usual
     assert said("query", view, "age > 40", "--mean", "age", "sex == 'Male'") == usual
-    usual = said("query", view, "age > 40", "--by", "sex", "--by", "work")
-    assert said("query", view, "--by", "sex,work", "age > 40") == usual
     usual = said("group-by", view, "sex", "work", "--where", "age > 40")
     assert said("group-by", view, "sex,work", "--where", "age > 40") == usual
     assert said("group-by", view, "sex", "--where", "age > 40", "work") == usual
@@ -346,35 +335,30 @@ def test_words_may_stand_behind_options_and_columns_with_commas(view, capsys):
         with pytest.raises(SystemExit):
             run(*wrong)
         assert "unrecognized arguments" in capsys.readouterr().err
-    assert run("query", view, "--by", "sex,height") == 2
+    assert run("group-by", view, "sex,height") == 2
     assert "no column 'height'" in capsys.readouterr().err
 
 
-def test_names_and_bands_in_a_shell(view, capsys):
+def test_means_and_bands_in_a_shell(view, capsys):
     release = skdp.Synopsis.load(view)
-    assert run("query", view, "age > @low or sex in @sexes", "--set", "low=60", "--set",
-               'sexes=["Female"]') == 0  # fmt: skip
-    shown = float(capsys.readouterr().out.split()[0])
-    assert shown == pytest.approx(release.count("age > 60 or sex == 'Female'"), rel=1e-5)
     assert run("query", view, "sex == 'Male'", "--mean", "age", "--level", 0.8) == 0
     value, low, high = capsys.readouterr().out.split()[:3]
     mean = release.mean("age", "sex == 'Male'", return_interval=True, level=0.8)
     shown = [float(value), float(low.strip("[,")), float(high.strip("]"))]
     assert shown == pytest.approx([mean.value, mean.lower, mean.upper], rel=1e-5)
     bands = ["--bands", "age=-inf,30,60"]
-    assert run("group-by", view, "sex", "age", *bands, "--left", "--where", "sex == @s", "--set",
-               "s=Male") == 0  # fmt: skip
+    assert run("group-by", view, "sex", "age", *bands, "--where", "sex == 'Male'") == 0
     table = pd.read_csv(io.StringIO(capsys.readouterr().out))
     expected = release.aggregate(
-        ["sex", "age"], query="sex == 'Male'", bands={"age": [-np.inf, 30, 60]}, right=False
+        ["sex", "age"], query="sex == 'Male'", bands={"age": [-np.inf, 30, 60]}
     )
     np.testing.assert_allclose(table["count"], expected["count"])
-    assert table["age"].iloc[0] == "[-inf, 30.0)"
-    assert run("sample", view, "--rows", 5, "--where", "sex == @s", "--set", "s=Male") == 0
+    assert table["age"].iloc[0] == "(-inf, 30.0]"
+    assert run("sample", view, "--rows", 5, "--where", "sex == 'Male'") == 0
     assert capsys.readouterr().out.count("Male") == 5
     for wrong, message in (
         (["query", view, "age > @low"], "nothing is given for @low"),
-        (["query", view, "age > @low", "--set", "low"], "--set needs NAME=VALUE"),
+        (["group-by", view, "age", "--bands", "age"], "--bands needs COLUMN=EDGES"),
         (["group-by", view, "age", "--bands", "age=3"], "ascending edges"),
         (["group-by", view, "age", "--bands", "sex=3,4"], "Categorical"),
     ):

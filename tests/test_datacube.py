@@ -518,7 +518,7 @@ def test_pmost_publishes_what_it_can():
 
 def test_plot(exact):
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    ax = exact.plot()
+    ax = exact.plan_.plot()
     texts = {text.get_text() for text in ax.texts}
     assert {"total", "age"} <= texts or any("age" in text for text in texts)
     assert f"{exact.plan_.std_error('age'):.3g}" in texts

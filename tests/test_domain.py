@@ -304,22 +304,8 @@ def test_refused_other_and_taxonomy():
 WORLD = {"World": {"Europe": ["DE", "FR"], "Asia": {"East": ["JP", "KR"], "South": ["IN"]}}}
 
 
-def test_taxonomy_from_tree_and_edges():
+def test_taxonomy_from_tree():
     tree = Taxonomy.from_tree(WORLD)
-    edges = [
-        ("World", "Europe"),
-        ("World", "Asia"),
-        ("Asia", "East"),
-        ("Asia", "South"),
-        ("Europe", "DE"),
-        ("Europe", "FR"),
-        ("East", "JP"),
-        ("East", "KR"),
-        ("South", "IN"),
-    ]
-    assert tree == Taxonomy.from_edges(edges)
-    assert hash(tree) == hash(Taxonomy.from_edges(edges))
-    assert tree != Taxonomy.from_edges(edges[:-1])
     assert tree.labels[:3] == ("World", "Europe", "Asia")
     assert tree.leaves == ("DE", "FR", "JP", "KR", "IN")
     assert (tree.height, tree.n_leaves) == (3, 5)
@@ -341,24 +327,6 @@ def test_taxonomy_shorthands():
     assert Taxonomy.from_tree({"all": {"a": None, "b": None}}).leaves == ("a", "b")
     # A group may be called like its only leaf.
     assert Taxonomy.from_tree({"all": {"other": ["other"], "x": ["a"]}}).leaves == ("other", "a")
-
-
-@pytest.mark.parametrize(
-    ("edges", "message"),
-    [
-        ([], "exactly one root, found \\[\\]"),
-        ([("a", "b"), ("c", "d")], "exactly one root, found \\['a', 'c'\\]"),
-        ([("a", "b"), ("c", "b")], "'b' has more than one parent: groups must be nested"),
-        ([("r", "a"), ("b", "c"), ("c", "b")], "'b', 'c' form a cycle"),
-        ([("a", "b"), ("b", "a")], "exactly one root"),
-        (["ab"], "must be a \\(parent, child\\) pair"),
-        ([("a",)], "must be a \\(parent, child\\) pair"),
-        ([("a", None)], "Taxonomy label None"),
-    ],
-)
-def test_refused_edges(edges, message):
-    with pytest.raises(DomainError, match=message):
-        Taxonomy.from_edges(edges)
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,6 @@ def test_bad_shapes():
     for call in (
         lambda: hierarchy.balanced_tree(0, 2),
         lambda: hierarchy.balanced_tree(5, 1),
-        lambda: hierarchy.balanced_tree(5, True),
         lambda: hierarchy.perfect_tree(2, -1),
         lambda: hierarchy.level_tree(100, [3, 10]),
         lambda: hierarchy.level_tree(100, [200]),
@@ -293,6 +292,8 @@ def test_bad_shapes():
     ):
         with pytest.raises(ValueError, match="must|has|one"):
             call()
+    with pytest.raises(TypeError, match="branching must be an integer"):
+        hierarchy.balanced_tree(5, True)
 
 
 # --- estimates

@@ -602,7 +602,7 @@ def test_the_default_plan_keeps_its_promises():
         ({"bounds": 3}, ValueError, "pair"),
         ({"bounds": (5, 5)}, ValueError, "lower|below|less|greater"),
         ({"branching": 1}, ValueError, "branching"),
-        ({"branching": 2.5}, ValueError, "branching"),
+        ({"branching": 2.5}, TypeError, "branching"),
         ({"branching": 3, "tree": NESTED}, ValueError, "branching"),
         ({"budget": "equal"}, ValueError, "budget"),
         ({"budget": [1, 2, 3, 4, 5, 6]}, ValueError, "budget"),

@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from densities import GaussianNoise
 
 import skdp
 from skdp import Categorical, Date, Domain, Identifier, Numeric, Synopsis, derived, forbid
 from skdp.accounting import PrivacyLoss
-from skdp.release import AnySpread, Boxes, BoxModel, GaussianNoise, KnownNoise
+from skdp.release import AnySpread, Boxes, BoxModel, KnownNoise
 
 DOMAIN = Domain(
     {

@@ -7,10 +7,7 @@ import pytest
 
 from skdp import (
     Date,
-    DomainError,
     GridSynthesizer,
-    HDPViewSynthesizer,
-    PrivacyLeakWarning,
     PrivacyLoss,
     PrivBayesSynthesizer,
 )
@@ -260,29 +257,6 @@ def test_pictures_follow_the_style(synopsis):
         bars = synopsis.plot("sex").patches
     assert (light.paper, dark.paper) == ("white", "black")
     assert bars[0].get_facecolor() == matplotlib.colors.to_rgba(dark.main)
-
-
-def test_records_are_drawn_beside_the_release_for_the_data_owner():
-    domain = DOMAIN.select(["age", "sex"])
-    rows = pd.DataFrame(
-        {"age": [20, 20, None, 40] * 50, "sex": ["Male", "Male", "Female", "?"] * 50}
-    )
-    model = GridSynthesizer(1.0, domain=domain).fit(rows)
-    with pytest.warns(PrivacyLeakWarning, match="not private"):
-        left, right = model.plot(["sex", "age"], records=rows)
-    exact = np.asarray(left.collections[0].get_array()).T
-    assert exact.sum() == 150 and exact[1, 3] == 100 and exact[0, -1] == 50
-    assert "NOT PRIVATE" in left.get_title() and "epsilon = 1" in right.get_title()
-    assert left.collections[0].norm is right.collections[0].norm
-    _, pair = pyplot.subplots(1, 2)
-    with pytest.warns(PrivacyLeakWarning):
-        assert list(model.plot("sex", records=rows, ax=pair)) == list(pair)
-    with pytest.warns(PrivacyLeakWarning), pytest.raises(ValueError, match="two axes"):
-        model.plot("sex", records=rows, ax=pair[0])
-    with pytest.raises(DomainError):
-        model.plot("sex", records=rows[["sex"]])
-    boxes = HDPViewSynthesizer(1.0, domain=domain).fit(rows).plot(["age", "sex"], blocks=True)
-    assert len(boxes.collections) == 2
 
 
 def test_distances_have_one_scale_and_numbers():

@@ -641,20 +641,6 @@ def test_facts_of_a_release(release):
     assert release.synopsis_.total_std == pytest.approx(math.sqrt(2) / 0.1584, rel=0.01)
 
 
-def test_the_network_is_drawn(release):
-    pytest.importorskip("matplotlib")
-    from matplotlib import pyplot
-
-    ax = release.plot_network()
-    drawn = {text.get_text(): text.get_position() for text in ax.texts if text.get_text()}
-    assert set(drawn) == set(DOMAIN.names)
-    # Parents are above their children.
-    for parent, child in release.synopsis_.model.pairs:
-        assert drawn[DOMAIN.names[parent]][1] > drawn[DOMAIN.names[child]][1]
-    assert release.plot_network(ax=ax) is ax
-    pyplot.close("all")
-
-
 def test_a_release_is_saved(release, tmp_path):
     path = tmp_path / "network.skdp"
     release.synopsis_.save(path)

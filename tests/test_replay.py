@@ -839,7 +839,7 @@ def test_pictures():
     axes = plot_replays([good, bad, leak])
     assert [label.get_text() for label in axes.get_yticklabels()] == ["good", "bad", "leak"]
     assert axes.get_title() == "2 of 3 convicted" and axes.get_xlim()[1] > 2
-    assert good.plot(axes) is axes
+    assert plot_replays([good], axes) is axes
 
 
 def test_the_library_is_replayed(tmp_path):

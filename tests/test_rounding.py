@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from densities import dense, random_forest
+from densities import by_tree, dense, random_forest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,7 +29,7 @@ from skdp.release.models.rounding import (
     sort_within,
 )
 from skdp.release.models.tree_density import GivenTree
-from skdp.release.models.tree_model import round_tree, swap_codes
+from skdp.release.models.tree_model import round_tree
 
 SLACK = 1e-6
 
@@ -157,26 +157,6 @@ def test_sorting_keeps_the_order_of_equal_keys():
         np.testing.assert_array_equal(sort_within(order, keys), expected)
 
 
-def test_swaps_stay_in_their_stratum_and_lower_the_errors():
-    rng = generator()
-    stratum = np.sort(rng.integers(0, 4, 4000)).astype(np.int32)
-    other = rng.integers(0, 5, 4000).astype(np.int32)
-    codes = rng.integers(0, 6, 4000).astype(np.int32)
-    expected = np.outer(np.bincount(other), np.bincount(codes)) / 4000
-    before = codes.copy()
-
-    def error():
-        return (
-            (tally(np.stack([other, codes], axis=1), (0, 1), (5, 6)) - expected.ravel()) ** 2
-        ).sum()
-
-    start = error()
-    swap_codes(codes, np.arange(4000), stratum, [other], [expected], 10_000)
-    assert error() < start / 10
-    both = [np.bincount(stratum * 6 + each, minlength=24) for each in (before, codes)]
-    np.testing.assert_array_equal(*both)
-
-
 # -- models ----------------------------------------------------------------------------------------
 
 
@@ -228,10 +208,9 @@ def distance(model, codes, order):
 
 def test_rounded_rows_are_nearer_to_a_tree_than_independent_ones():
     density = chain()
-    model = TreeModel(density, 1.0)
     for n in (500, 20_000):
-        rounded = model.round_codes(n, generator())
-        independent = model.sample_codes(n, generator())
+        rounded = round_tree(density, n, generator())
+        independent = density.sample(n, generator())
         for order, ratio in ((1, 0.25), (2, 0.5), (3, 0.8)):
             assert distance(density, rounded, order) < ratio * distance(density, independent, order)
 
@@ -259,7 +238,7 @@ def test_the_posterior_of_a_tree_is_the_conditional_law():
     np.testing.assert_allclose(dense(posterior), table / table.sum(), atol=1e-12)
     zero = TreeDensity([np.array([0.0, 1.0]), np.array([0.5, 0.5])])
     assert GivenTree(zero, {0: np.array([1.0, 0.0])}).posterior() is None
-    codes = TreeModel(forest, 1.0).round_codes(2000, rng, weights)
+    codes = by_tree(forest).round_codes(2000, rng, weights)
     for axis in range(4):
         rest = tuple(other for other in range(4) if other != axis)
         wanted = 2000 * table.sum(axis=rest) / table.sum()
@@ -267,7 +246,7 @@ def test_the_posterior_of_a_tree_is_the_conditional_law():
 
 
 def test_weights_of_probability_zero_are_drawn_as_by_independent_rows():
-    model = TreeModel(TreeDensity([np.array([0.0, 1.0]), np.array([0.5, 0.5])]), 10.0)
+    model = by_tree(TreeDensity([np.array([0.0, 1.0]), np.array([0.5, 0.5])]))
     with pytest.warns(UserWarning, match="probability zero"):
         codes = model.round_codes(20, generator(), {0: np.array([1.0, 0.0])})
     assert not codes[:, 0].any()

@@ -1179,9 +1179,7 @@ def test_domains_that_everybody_knows():
         assert gaps.size == plain.size + 1
         assert Domain.from_json(Domain({"a": plain}).to_json())["a"] == plain
     assert (len(domains.us_states().categories), len(domains.countries().categories)) == (51, 249)
-    assert (
-        domains.months(names=True).ordered and domains.weekdays(short=True).categories[0] == "Mon"
-    )
+    assert domains.weekdays().ordered and domains.weekdays().categories[0] == "Monday"
     assert domains.months().size == 12 and len(domains.icd_chapters().categories) == 22
     with pytest.raises(DomainError, match=r"domains\.age\(\)"):
         Domain.from_schema({"Age": "int64"})

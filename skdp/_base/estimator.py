@@ -232,10 +232,8 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     4. assigns the released attributes, ``privacy_loss_`` among them, last.
     """
 
-    # What the rows given to ``fit`` look like, in estimators that draw rows. Pickles of earlier
-    # versions know their library only, and the columns and the order of the domain.
-    _layout: Layout | None = None
-    _library: str
+    # What the rows given to ``fit`` look like, in estimators that draw rows.
+    _layout: Layout
     domain_: Domain
 
     @property
@@ -460,7 +458,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
 
     def _build_table(self, columns: Mapping[str, Any], layout: Layout | None = None) -> Any:
         """Drawn columns as a table of the layout of what ``fit`` was given, or of another."""
-        return build_frame(columns, like=layout or self._layout or self._library)
+        return build_frame(columns, like=layout or self._layout)
 
     def _layout_like(self, like: Any) -> Layout | None:
         """The layout of a public table without rows; None if there is none.
@@ -487,12 +485,10 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
 
     def _drawn_names(self) -> tuple[str, ...]:
         """Names of the columns of drawn rows, in their order."""
-        return self.domain_.names if self._layout is None else self._layout.names
+        return self._layout.names
 
     def _given_names(self, *, identifiers: bool = True) -> list[str]:
         """Columns of the domain that ``fit`` was given, in their order, and the label."""
-        if self._layout is None:
-            return list(self.domain_.names)
         return [
             name
             for name in self._layout.given

@@ -271,8 +271,6 @@ def _plan(commands: Commands) -> None:
     plan.add_argument(
         "--at", metavar="EPSILONS", help="with --ask: such as 0.5,1,2; default: from 1/4 to 4 times"
     )
-    plan.add_argument("--picture", metavar="FILE", help="with --ask: draw error bars by epsilon")
-    plan.add_argument("--force", action="store_true", help="replace the file of --picture")
 
 
 def _release(commands: Commands) -> None:
@@ -368,30 +366,12 @@ def _query(commands: Commands) -> None:
     what.add_argument(
         "--correlation", action="store_true", help="the correlations of all columns of numbers"
     )
-    query.add_argument(
-        "--by",
-        action="append",
-        default=[],
-        metavar="COLUMNS",
-        help="the count or mean of every group: a column, or several with commas",
-    )
-    _set(query)
     _level(query)
 
 
 def _level(command: ArgumentParser) -> None:
     command.add_argument(
         "--level", type=float, default=0.95, help="confidence of the intervals (default: 0.95)"
-    )
-
-
-def _set(command: ArgumentParser) -> None:
-    command.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="value of @NAME in a query: a number, a text or a JSON list; may be repeated",
     )
 
 
@@ -406,7 +386,6 @@ def _group_by(commands: Commands) -> None:
     group_by.add_argument("column", nargs="+", help="columns whose values make the groups")
     group_by.add_argument("--mean", metavar="COLUMN", help="add the sum and mean of this column")
     group_by.add_argument("--where", metavar="QUERY", help="count the records of a query only")
-    _set(group_by)
     group_by.add_argument(
         "--bands",
         action="append",
@@ -421,9 +400,6 @@ def _group_by(commands: Commands) -> None:
         help="add std_error, lower and upper: of the mean if there is one, else of the count",
     )
     _level(group_by)
-    group_by.add_argument(
-        "--left", action="store_true", help="bands contain their left edge instead of the right"
-    )
     _out(group_by, "CSV or .parquet file; default: CSV to standard output")
 
 
@@ -434,7 +410,6 @@ def _sample(commands: Commands) -> None:
         "--rows", type=int, metavar="N", help="default: the noisy number of records"
     )
     sample.add_argument("--where", metavar="QUERY", help="rows that satisfy a query only")
-    _set(sample)
     sample.add_argument(
         "--seed", type=int, help="seed of the draws, which are not noise: safe to set"
     )

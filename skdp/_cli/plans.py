@@ -6,9 +6,7 @@ import math
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
-from pathlib import Path
 from typing import NamedTuple
 
 from .._arrays import used_attributes
@@ -25,7 +23,6 @@ from ..release import SKIPPED
 from ..synthesis.marginals import as_workload, means_of, used_sets
 from .domains import read_domain, text_table
 from .methods import estimator_of, number
-from .outputs import output
 from .sources import no_records
 
 
@@ -57,8 +54,8 @@ def plan(options: Namespace) -> int:
         raise ValueError(f"--rows must not be negative, got {options.rows}.")
     if options.ask and not options.rows:
         raise ValueError("--ask needs --rows N, a public guess of the number of records.")
-    if (options.at or options.picture) and not options.ask:
-        raise ValueError("--at and --picture need --ask, a question.")
+    if options.at and not options.ask:
+        raise ValueError("--at needs --ask, a question.")
     if options.ask and domain.open:
         raise ValueError(
             f"--ask needs the range of every number, and {domain.open[0]!r} has none: give a guess "
@@ -98,14 +95,8 @@ def _print_bars(options: Namespace, domain: Domain, epsilon: Fraction) -> None:
     at = [epsilon * Fraction(2) ** power for power in (-2, -1, 0, 1, 2)]
     if options.at is not None:
         at = [as_epsilon(number(part.strip(), "--at"), "--at") for part in options.at.split(",")]
-    picture: AbstractContextManager[Path | None] = nullcontext()
-    if options.picture is not None:
-        picture = output(Path(options.picture), options.force, [options.domain])
-    with picture as path:
-        made = estimator_of(options, domain)
-        found = made.expected_error(options.rows, at, questions=options.ask)
-        if path is not None:
-            found.plot().figure.savefig(path, dpi=144, bbox_inches="tight")
+    made = estimator_of(options, domain)
+    found = made.expected_error(options.rows, at, questions=options.ask)
     rows = [
         (question, *(f"\u00b1 {bar:,.3g}" if bar < 1000 else f"\u00b1 {bar:,.0f}" for bar in bars))
         for question, *bars in found.errors.itertuples()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import html
-import json
 import re
 import runpy
 import sys
@@ -146,15 +146,12 @@ def _noise_of_total(synopsis: Synopsis) -> str:
 def query(options: Namespace) -> int:
     """Answer counts, means, quantiles or correlations of each query, with intervals."""
     synopsis = _loaded(options)
-    if options.by and (options.quantile or options.correlation):
-        raise ValueError("--by groups counts and, with --mean, means: give it without the others.")
     guarantee = ""
-    names = _names(options.set)
-    how: dict[str, Any] = {"return_interval": True, "level": options.level, "names": names}
+    how: dict[str, Any] = {"return_interval": True, "level": options.level}
     for text in options.query or [None]:
         asked = text or "all records"
-        if options.by or options.correlation:
-            rows, guarantee = _table(synopsis, text, options, how)
+        if options.correlation:
+            rows, guarantee = _correlations(synopsis, text, how)
             print(f"{asked}:\n{text_table(rows)}")
             continue
         for name, answer in _answers(synopsis, text, options, how):
@@ -180,24 +177,15 @@ def _answers(
     return [("", synopsis.count(text, **how))]
 
 
-def _table(
-    synopsis: Synopsis, text: str | None, options: Namespace, how: dict[str, Any]
+def _correlations(
+    synopsis: Synopsis, text: str | None, how: dict[str, Any]
 ) -> tuple[list[list[str]], str]:
-    """Counts or means of groups, or a matrix of correlations, as text, and what intervals cover."""
-    if options.correlation:
-        found = synopsis.correlation(query=text, **how)
-        names = list(found["value"])
-        ends = np.stack([found[part] for part in ("value", "lower", "upper")], axis=-1)
-        cells = [["{:.3f} [{:.3f}, {:.3f}]".format(*each) for each in row] for row in ends]
-        rows = [["", *names], *([name, *row] for name, row in zip(names, cells, strict=True))]
-        return rows, found.attrs["guarantee"]
-    kind = "count" if options.mean is None else "mean"
-    by = _columns(options.by, synopsis)
-    found = synopsis.aggregate(by, options.mean, text, **how)
-    rows = [[*by, kind, "interval"]]
-    for _, row in found.iterrows():
-        interval = f"[{_shown(row['lower'])}, {_shown(row['upper'])}]"
-        rows.append([*(str(row[name]) for name in by), _shown(row[kind]), interval])
+    """A matrix of correlations as text, and what intervals cover."""
+    found = synopsis.correlation(query=text, **how)
+    names = list(found["value"])
+    ends = np.stack([found[part] for part in ("value", "lower", "upper")], axis=-1)
+    cells = [["{:.3f} [{:.3f}, {:.3f}]".format(*each) for each in row] for row in ends]
+    rows = [["", *names], *([name, *row] for name, row in zip(names, cells, strict=True))]
     return rows, found.attrs["guarantee"]
 
 
@@ -211,15 +199,15 @@ def _shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _names(given: list[str]) -> dict[str, Any]:
-    """Values of ``--set NAME=VALUE``."""
-    return {name: _value(text) for name, text in _pairs(given, "--set", "NAME=VALUE")}
-
-
 def _bands(given: list[str]) -> dict[str, list[Any]]:
     """Edges of ``--bands COLUMN=EDGES``."""
-    pairs = _pairs(given, "--bands", "COLUMN=EDGES")
-    return {name: [_value(edge.strip()) for edge in text.split(",")] for name, text in pairs}
+    found = {}
+    for text in given:
+        name, sign, edges = text.partition("=")
+        if not sign:
+            raise ValueError(f"--bands needs COLUMN=EDGES, got {text!r}.")
+        found[name] = [_value(edge.strip()) for edge in edges.split(",")]
+    return found
 
 
 def _columns(given: list[str], synopsis: Synopsis) -> list[str]:
@@ -228,21 +216,12 @@ def _columns(given: list[str], synopsis: Synopsis) -> list[str]:
     return [n for text in given for n in ([text] if text in known else text.split(","))]
 
 
-def _pairs(given: list[str], option: str, form: str) -> list[tuple[str, str]]:
-    for text in given:
-        if "=" not in text:
-            raise ValueError(f"{option} needs {form}, got {text!r}.")
-    # The value begins after the first sign: names have none.
-    return [(name.lstrip("@"), value) for name, _, value in (text.partition("=") for text in given)]
-
-
-def _value(text: str) -> Any:
-    """A number or a list, if the text is one in JSON; else the text."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return float(text) if text.lower() in ("inf", "-inf") else text
-    return text if isinstance(value, dict) else value
+def _value(text: str) -> float | str:
+    """A number, if the text is one; else the text."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def group_by(options: Namespace) -> int:
@@ -256,10 +235,8 @@ def group_by(options: Namespace) -> int:
             options.mean,
             options.where,
             bands=_bands(options.bands),
-            right=not options.left,
             return_interval=options.intervals,
             level=options.level,
-            names=_names(options.set),
         )
         # Intervals and other labels as text.
         kinds = {n: object for n in columns if isinstance(table[n].dtype, pd.IntervalDtype)}
@@ -280,7 +257,6 @@ def sample(options: Namespace) -> int:
             options.seed,
             where=options.where,
             method=options.method,
-            names=_names(options.set),
         )
 
     write_table(rows, options.out, options.force, [options.view])

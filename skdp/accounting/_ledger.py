@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from .._validation import as_epsilon, as_fraction, check_choice
+from .._validation import as_epsilon, as_fraction
 from ..exceptions import LedgerError
 from ._loss import PrivacyLoss, neighbours, parts_text, short_text
 from ._stores import (
@@ -133,22 +133,16 @@ def _table(entries: Entries) -> str:
     )
 
 
-def plot_budget(
-    entries: Entries, name: str | None, total: Fraction | None, by: str, ax: Any = None
-) -> Any:
-    """Draw the budget: charge by charge as a staircase, or as one bar with a part for each name."""
+def plot_budget(entries: Entries, name: str | None, total: Fraction | None, ax: Any = None) -> Any:
+    """Draw the budget, charge by charge."""
     import matplotlib.pyplot as plt
 
-    check_choice(by, "by", ("charge", "name"))
-    steps = _by_charge(entries) if by == "charge" else list(_by_name(entries).items())
+    steps = _by_charge(entries)
     left = None if total is None else total - total_of(entries)
     if ax is None:
-        height = 1.9 if by == "name" else 1.1 + 0.27 * (len(steps) + 1)
+        height = 1.1 + 0.27 * (len(steps) + 1)
         _, ax = plt.subplots(figsize=(7, height), layout="constrained")
-    if by == "charge":
-        _plot_staircase(ax, steps, left)
-    else:
-        _plot_bar(ax, steps, left)
+    _plot_staircase(ax, steps, left)
     if total is not None:
         ax.set_xlim(0, float(total))
     ax.set_xlabel("epsilon")
@@ -157,24 +151,6 @@ def plot_budget(
     title = f"{name or 'Privacy ledger'}: {short_text(total_of(entries))} spent ({limit})"
     ax.set_title(f"{title}\n{unit}" if unit else title, fontsize="medium")
     return ax
-
-
-def _plot_bar(ax: Any, steps: Steps, left: Fraction | None) -> None:
-    """All names in one bar, with a legend."""
-    from matplotlib import rcParams
-
-    paper, spent = rcParams["axes.facecolor"], 0.0
-    for (label, value), colour in zip(steps, _COLOURS, strict=False):
-        # A leading underscore would hide the entry from the legend.
-        text = f"{label.lstrip('_')}: {short_text(value)}"
-        ax.barh(0, float(value), left=spent, color=colour, edgecolor=paper, label=text)
-        spent += float(value)
-    if left is not None:
-        text = f"left: {short_text(left)}"
-        ax.barh(0, float(left), left=spent, label=text, **_REST)
-    ax.set_yticks([])
-    if ax.containers:
-        ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
 
 
 def _plot_staircase(ax: Any, steps: Steps, left: Fraction | None) -> None:
@@ -207,21 +183,6 @@ def _by_charge(entries: Entries) -> Steps:
 
 def _label(entry: Entry) -> str:
     return f"{entry.name} (seeded)" if entry.loss.seeded else entry.name
-
-
-def _by_name(entries: Entries) -> dict[str, Fraction]:
-    """Epsilon spent under each name; the smallest together if there are more than colours."""
-    spent: dict[str, Fraction] = {}
-    for entry in entries:
-        label = _label(entry)
-        spent[label] = spent.get(label, Fraction(0)) + entry.loss.epsilon
-    if len(spent) <= len(_COLOURS):
-        return spent
-    largest = sorted(spent, key=lambda label: spent[label], reverse=True)
-    kept = set(largest[: len(_COLOURS) - 1])
-    rest = [value for label, value in spent.items() if label not in kept]
-    shown = {label: value for label, value in spent.items() if label in kept}
-    return shown | {f"{len(rest)} others": sum(rest, Fraction(0))}
 
 
 class PrivacyLedger:
@@ -455,23 +416,21 @@ class PrivacyLedger:
         """
         return ledger_html(self._store.entries(), self.name, self.epsilon, self.path, rows or 0)
 
-    def plot(self, ax: Any = None, *, by: str = "charge") -> Any:
-        """Draw what was spent, and what is left.
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what was spent, a row for each charge, and what is left.
+
+        A row begins where the one before ended. The oldest of more than 25 are one row.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
-        by : {"charge", "name"}, default="charge"
-            "charge": a row for each charge in the order in which they were made (the oldest of more
-            than 25 together), which begins where the one before ended. "name": one bar, with what
-            was spent under each name.
 
         Returns
         -------
         matplotlib Axes
         """
-        return plot_budget(self._store.entries(), self.name, self.epsilon, by, ax)
+        return plot_budget(self._store.entries(), self.name, self.epsilon, ax)
 
     def __repr__(self) -> str:
         fields: list[str] = []

@@ -15,7 +15,7 @@ from .._files import replacing, write_text
 
 # Imported because they register their cases in AUDITS.
 from . import _cases_estimators, _cases_pipelines  # noqa: F401
-from ._audit import AuditResult, Result, audit, plot_audits
+from ._audit import AuditResult, Result, audit
 from ._cases import AUDITS, AuditCase
 from ._neighbours import CONTAINERS, ODD_VALUES, odd_pair
 from ._replay import ReplayResult, replay
@@ -54,7 +54,7 @@ def run_library(
     Parameters
     ----------
     out : path or None, default="skdp_audit"
-        Folder for ``audit.csv``, ``audit.md`` and, with matplotlib, ``audit.png``.
+        Folder for ``audit.csv`` and ``audit.md``.
         None writes nothing.
     names : iterable of str, optional
         Entries of `AUDITS`, or names of mechanisms and classes; default all.
@@ -199,10 +199,9 @@ def _chosen(names: Iterable[str] | None) -> Iterator[str]:
 
 
 def write_audits(folder: Path, results: list[AuditResult], false_alarm: float) -> None:
-    """Write ``audit.csv``, ``audit.md`` and, with matplotlib, ``audit.png``."""
+    """Write ``audit.csv`` and ``audit.md``."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_table(folder / "audit.csv", results)
-    picture = plot_library(results, folder / "audit.png")
     lines = [
         f"{_verdict(results, 'Nothing was convicted.')} Each line is a lower bound on the privacy "
         "loss of one mechanism on one pair of neighbouring inputs, from two independent halves of "
@@ -220,8 +219,7 @@ def write_audits(folder: Path, results: list[AuditResult], false_alarm: float) -
         "verdict": [result.verdict for result in results],
         "event": [str(result.event) for result in results],
     }
-    shown = ["![lower bounds](audit.png)", ""] if picture else []
-    markdown = ["# Audit of skdp", "", *lines, "", *shown, *_markdown_table(columns)]
+    markdown = ["# Audit of skdp", "", *lines, "", *_markdown_table(columns)]
     write_text(folder / "audit.md", "\n".join(markdown) + "\n")
 
 
@@ -266,19 +264,3 @@ def _markdown_table(columns: dict[str, list[str]]) -> list[str]:
         f"|{' --- |' * len(columns)}",
         *(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows),
     ]
-
-
-def plot_library(results: list[AuditResult], path: Path) -> bool:
-    """Save the picture of all audits; False if there is no matplotlib."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        return False
-    # A figure of its own, so that a caller's pyplot state and backend stay as they are.
-    figure = Figure(figsize=(8.0, 1.2 + 0.32 * len(results)), layout="constrained", dpi=150)
-    FigureCanvasAgg(figure)
-    plot_audits(results, figure.add_subplot())
-    with replacing(path) as part:
-        figure.savefig(part, format="png")
-    return True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import numbers
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ _PILOT = 40_000
 # rare outcome makes one look revealing by chance.
 _CAUTION = 2.0
 _FINALISTS = 3  # pairs compared in the last round
+_MOST_RECORDS = 50  # records that are removed in turn
 
 
 class NeighbourPair(NamedTuple):
@@ -198,75 +200,42 @@ def score_pairs(
             yield [lead] * leaders + low, [lead + score_range] * leaders + low
 
 
-def answer_pairs(
-    n_queries: int = 6,
-    sensitivity: int = 1,
-    levels: Iterable[int] = (-3, -2, -1, 0, 1, 2, 3),
-    positives: Iterable[int] = (1, 2),
-    *,
-    threshold: int = 0,
-) -> Iterator[tuple[list[int], list[int]]]:
-    """Pairs of answer vectors for mechanisms that compare a stream of queries with a threshold.
+def answer_pairs(sensitivity: int = 1) -> Iterator[tuple[list[int], list[int]]]:
+    """Pairs of six answers for mechanisms that compare a stream of queries with a threshold of 0.
 
     The first answers rise by the sensitivity and the last ones fall (or all rise): the pattern
     "all first ones below, all last ones above" then loses most.
 
     Parameters
     ----------
-    n_queries : int, default=6
     sensitivity : int, default=1
-    levels : iterable of int
-        Where the answers lie, relative to `threshold`.
-    positives : iterable of int
-        How many of the last answers should be above.
-    threshold : int, default=0
 
     Yields
     ------
     answers, neighbouring answers : lists of int
     """
-    levels = [threshold + level for level in levels]
-    for count in positives:
-        first = n_queries - count
-        for below in levels:
-            for above in levels:
-                here = [below] * first + [above] * count
-                yield here, [below + sensitivity] * first + [above - sensitivity] * count
-                yield here, [below + sensitivity] * first + [above] * count
+    levels = range(-3, 4)
+    for count, below, above in itertools.product((1, 2), levels, levels):
+        first = 6 - count
+        here = [below] * first + [above] * count
+        yield here, [below + sensitivity] * first + [above - sensitivity] * count
+        yield here, [below + sensitivity] * first + [above] * count
 
 
-def record_pairs(
-    dataset: Any, extremes: Sequence[Any] = (), *, limit: int = 50
-) -> Iterator[tuple[Any, Any]]:
-    """Remove each distinct record of a data set in turn, or add each of `extremes`.
+def record_pairs(dataset: Any) -> Iterator[tuple[Any, Any]]:
+    """Remove each distinct record of a data set in turn, 50 at most.
 
     Parameters
     ----------
     dataset : frame, array, list, or pair of X and y
-    extremes : sequence of records
-        Records to add, for instance the corners of the domain. For lists and arrays only.
-    limit : int, default=50
-        Largest number of records to remove.
 
     Yields
     ------
     dataset, neighbour
     """
-    seen = set()
-    for i, record in enumerate(records(dataset)):
-        if record in seen:
-            continue
-        seen.add(record)
-        if len(seen) > limit:
-            break
+    firsts = {record: i for i, record in reversed([*enumerate(records(dataset))])}
+    for i in sorted(firsts.values())[:_MOST_RECORDS]:
         yield dataset, _without(dataset, i)
-    for record in extremes:
-        if isinstance(dataset, np.ndarray):
-            yield dataset, np.concatenate([dataset, np.asarray(record, dataset.dtype)[None]])
-        elif isinstance(dataset, list):
-            yield dataset, [*dataset, record]
-        else:
-            raise TypeError(f"Records can be added to lists and arrays, not to {type(dataset)}.")
 
 
 def _without(data: Any, i: int) -> Any:

@@ -122,19 +122,6 @@ class ReplayResult(Result):
         lines += [f"  {loss:10.6g}  {part}" for part, loss in self.by_part.items()]
         return "\n".join(lines)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the loss of each step beside the claim; see `plot_replays` for several results.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        return plot_replays([self], ax)
-
 
 def replay(
     estimator_factory: Any,

@@ -609,11 +609,6 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         check_is_fitted(self)
         return tables.all_cuboids(self.plan_, self.tables_, order, margin)
 
-    def plot(self, *, ax=None) -> Any:
-        """Draw the lattice of cuboids coloured by standard error; see :meth:`CubePlan.plot`."""
-        check_is_fitted(self)
-        return self.plan_.plot(ax=ax)
-
     # -- files
 
     def save(self, path) -> None:

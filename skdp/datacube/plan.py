@@ -107,10 +107,6 @@ class CubePlan(TupleKeys):
     1.92
     """
 
-    # Lower end of the range of a mean, None for counts and sums. On the class, for plans that were
-    # pickled before there were means.
-    _origin: Fraction | None = None
-
     def __init__(
         self,
         domain,
@@ -131,8 +127,8 @@ class CubePlan(TupleKeys):
         self.consistency = consistency
         # Of a bounded sum, or of distances to the origin of a mean; None for counts.
         self._grid = grid
-        if origin is not None:
-            self._origin = origin
+        # Lower end of the range of a mean, None for counts and sums.
+        self._origin = origin
         # Variances of interactions where there is no closed form.
         self._simulated = simulated
 

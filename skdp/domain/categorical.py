@@ -126,7 +126,7 @@ class Categorical(Attribute):
             if not isinstance(taxonomy, Taxonomy):
                 raise DomainError(
                     f"taxonomy must be a Taxonomy, got {type(taxonomy).__name__}. Make it with "
-                    "Taxonomy.from_tree or Taxonomy.from_edges."
+                    "Taxonomy.from_tree."
                 )
             if set(taxonomy.leaves) != set(values):
                 unknown = [leaf for leaf in taxonomy.leaves if leaf not in index]

@@ -47,8 +47,6 @@ KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR 
 NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP
 SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND
 VUV WST XAF XCD XOF XPF YER ZAR ZMW"""
-_MONTHS = """January February March April May June July August September October November
-December"""
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 _CHAPTERS = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI XXII"
 
@@ -68,17 +66,14 @@ def percent(*, nullable: bool = False) -> Numeric:
     return Numeric(0, 100, decimals=1, nullable=nullable)
 
 
-def months(*, names: bool = False, nullable: bool = False) -> Numeric | Categorical:
-    """Months, 1 to 12; with ``names``, January to December."""
-    if names:
-        return Categorical(_MONTHS.split(), ordered=True, nullable=nullable)
+def months(*, nullable: bool = False) -> Numeric:
+    """Months, 1 to 12."""
     return Numeric(1, 12, integer=True, nullable=nullable)
 
 
-def weekdays(*, short: bool = False, nullable: bool = False) -> Categorical:
-    """Monday to Sunday; with ``short``, Mon to Sun."""
-    days = [day[:3] if short else day for day in _DAYS.split()]
-    return Categorical(days, ordered=True, nullable=nullable)
+def weekdays(*, nullable: bool = False) -> Categorical:
+    """Monday to Sunday."""
+    return Categorical(_DAYS.split(), ordered=True, nullable=nullable)
 
 
 def yes_no(*, nullable: bool = False) -> Categorical:

@@ -28,7 +28,7 @@ class Spans(Protocol):
 class Taxonomy:
     """A tree of nested groups over an ordered list of leaves.
 
-    Made by :meth:`from_edges`, :meth:`from_tree` or :meth:`dyadic`. Nodes are numbered level by
+    Made by :meth:`from_tree` or :meth:`dyadic`. Nodes are numbered level by
     level, the root is node 0; leaves are ordered depth first, so that the leaves below any node
     are consecutive.
 
@@ -101,50 +101,6 @@ class Taxonomy:
             )
         for array in (self.parents, self.depths, self.first, self.last, self.leaf_nodes):
             array.flags.writeable = False
-
-    @classmethod
-    def from_edges(cls, edges: Iterable[tuple[Category, Category]]) -> Taxonomy:
-        """Build from (parent, child) pairs; children keep the order of the pairs.
-
-        Parameters
-        ----------
-        edges : iterable of pairs
-            A label names one node. For trees in which a group has the same name as one of its
-            leaves see :meth:`from_tree`.
-
-        Raises
-        ------
-        DomainError
-            If a node has two parents, or there is not exactly one root, or a cycle.
-        """
-        children: dict[Category, list[Category]] = {}
-        parents: dict[Category, Category] = {}
-        for edge in edges:
-            if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
-                raise DomainError(f"An edge must be a (parent, child) pair, got {edge!r}.")
-            parent, child = (plain_category(label, "Taxonomy label") for label in edge)
-            if child in parents:
-                raise DomainError(
-                    f"Taxonomy node {child!r} has more than one parent: groups must be nested."
-                )
-            parents[child] = parent
-            children.setdefault(parent, []).append(child)
-        roots = [label for label in children if label not in parents]
-        if len(roots) != 1:
-            raise DomainError(
-                f"A taxonomy needs exactly one root, found {roots!r}. Join the parts under one "
-                "common parent, and remove cycles."
-            )
-        labels: list[Category] = [roots[0]]
-        numbers_ = [-1]
-        for node, label in enumerate(labels):
-            for child in children.get(label, ()):
-                labels.append(child)
-                numbers_.append(node)
-        if len(labels) != len(parents) + 1:
-            unreached = sorted({repr(label) for label in parents} - {repr(x) for x in labels})
-            raise DomainError(f"Taxonomy nodes {', '.join(unreached)} form a cycle.")
-        return cls(labels, numbers_)
 
     @classmethod
     def from_tree(cls, tree: Mapping[Category, Any] | Sequence[Any]) -> Taxonomy:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
 from sklearn.base import clone, is_regressor
 
 from .._random import sampling_generator
@@ -663,38 +664,24 @@ def _rows_tried(n: int, epsilon: Fraction) -> int:
 
 def _smallest(expected: Callable[[float], float], wanted: float) -> float:
     """Smallest epsilon at which an error that falls with it is small enough."""
-    low, high, place, slope = _LEAST / 2, 2 * _LARGEST, 1.0, 1.0
-    last: tuple[float, float] | None = None
-    while high > _CLOSE * low:
-        error = expected(place)
-        if error <= wanted:
-            high = place
-        else:
-            low = place
-        if high <= _LEAST:
-            return _LEAST
-        if low >= _LARGEST:
-            raise ValueError(
-                f"No epsilon up to {_LARGEST:g} brings the expected error down to {wanted:g}: it "
-                f"is {error:.3g} there. Allow a larger error, declare fewer bins or columns, or "
-                "ask another kind of question."
-            )
-        if last is not None and error > 0 and last[1] > 0:
-            slope = math.log(error / last[1]) / math.log(last[0] / place)
-        last = place, error
-        place = _next(place, max(error, 1e-300) / wanted, slope, low, high)
+
+    def excess(place: float) -> float:
+        return math.log(max(expected(math.exp(place)), 1e-300) / wanted)
+
+    low, high = math.log(_LEAST), math.log(_LARGEST)
+    if excess(low) <= 0:
+        return _LEAST
+    if (most := excess(high)) > 0:
+        raise ValueError(
+            f"No epsilon up to {_LARGEST:g} brings the expected error down to {wanted:g}: it "
+            f"is {wanted * math.exp(most):.3g} there. Allow a larger error, declare fewer bins or "
+            "columns, or ask another kind of question."
+        )
+    near = math.log(_CLOSE) / 2
+    found = math.exp(brentq(excess, low, high, xtol=near) + near)
     # Rounded up: an epsilon that is a little larger is still enough.
-    scale = 10.0 ** (2 - math.floor(math.log10(high)))
-    return math.ceil(high * scale) / scale
-
-
-def _next(place: float, excess: float, slope: float, low: float, high: float) -> float:
-    """Where to look next: a little beyond where a power of epsilon through here would be right."""
-    beyond = _CLOSE**0.4 if excess > 1 else _CLOSE**-0.4
-    guess = place * excess ** (1 / min(max(slope, 0.25), 2.0)) * beyond
-    if not low < guess < high:
-        guess = math.sqrt(low * high)
-    return min(max(guess, _LEAST), _LARGEST)
+    scale = 10.0 ** (2 - math.floor(math.log10(found)))
+    return math.ceil(found * scale) / scale
 
 
 # --- expected errors of models that predict a label: scores on held-out public rows

@@ -24,7 +24,7 @@ through consistency, PVLDB 3 (2010). The iterative algorithm is from "An iterati
 differentially private histogram publication" (CLOUDCOM-ASIA 2013).
 """
 
-from ._blue import Blue, non_negative, project_to_simplex
+from ._blue import Blue, non_negative, project_to_simplex, without_negatives
 from ._budget import (
     LevelPlan,
     Workload,
@@ -71,5 +71,6 @@ __all__ = [
     "share_variances",
     "uniform_shares",
     "with_extra_bin",
+    "without_negatives",
     "workload_variances",
 ]

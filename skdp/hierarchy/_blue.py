@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.isotonic import isotonic_regression
 
 from .._arrays import exclusive_cumsum, running_sums
 from .._types import BoolArray, FloatArray, IntArray
@@ -447,6 +448,23 @@ def project_to_simplex(values: ArrayLike, total: float) -> FloatArray:
     shift = (np.cumsum(ordered) - total) / np.arange(1, v.size + 1)
     last = int(np.flatnonzero(ordered > shift)[-1])
     return np.maximum(v - shift[last], 0.0)
+
+
+def without_negatives(counts: FloatArray, order: IntArray) -> FloatArray:
+    """Counts whose running sums are the nearest to those of noisy ones that never fall.
+
+    Cutting negative counts off instead would add a record's worth of noise to every empty bin, and
+    move quantiles towards the middle of the range; taking the same from all would take most of a
+    value where it is spread over many bins.
+    """
+    if (counts >= 0).all():
+        return counts
+    running = isotonic_regression(np.cumsum(counts[order]), y_min=0.0)
+    if running[-1] <= 0:
+        return np.maximum(counts, 0.0)
+    result = np.empty(len(counts))
+    result[order] = np.diff(running, prepend=0.0)
+    return result
 
 
 # Fewer children than this are never pulled together.

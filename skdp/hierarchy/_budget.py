@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._arrays import running_sums
 from .._types import FloatArray, IntArray
+from .._validation import as_integer
 from ._blue import Blue
-from ._tree import Tree, as_n_bins
+from ._tree import Tree
 
 # Numbers held at once while a sampled workload is computed on a tree.
 _CHUNK = 1 << 23
@@ -439,7 +440,7 @@ def plan_levels(n_bins: int, workload: Workload) -> LevelPlan:
     -------
     LevelPlan
     """
-    powers = [2**i for i in range((as_n_bins(n_bins) // 2).bit_length())]
+    powers = [2**i for i in range((as_integer(n_bins, "n_bins", 1) // 2).bit_length())]
     return _search(n_bins, (*powers, n_bins), workload)
 
 

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from .._random import warn_after_charge
 from .._types import BoolArray, FloatArray, IntArray
+from .._validation import as_integer
 from ._blue import as_values, as_variances
-from ._tree import Tree, as_branching
+from ._tree import Tree
 
 
 def gblue(
@@ -143,7 +144,7 @@ def boost(values: ArrayLike, branching: int) -> FloatArray:
     ValueError
         If the number of nodes is not that of a perfect tree.
     """
-    k = as_branching(branching)
+    k = as_integer(branching, "branching", 2)
     y = np.asarray(values, dtype=np.float64)
     sizes = [1]
     while sum(sizes) < y.size:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from .._arrays import exclusive_cumsum, running_sums
 from .._types import BoolArray, FloatArray, IntArray
+from .._validation import as_integer
 
 
 class Family(NamedTuple):
@@ -543,7 +543,7 @@ def perfect_tree(branching: int, height: int) -> Tree:
     ValueError
         If ``branching < 2`` or ``height < 0``.
     """
-    k = as_branching(branching)
+    k = as_integer(branching, "branching", 2)
     if height < 0:
         raise ValueError(f"height must not be negative, got {height}.")
     parents, lowers, uppers = [], [], []
@@ -566,8 +566,9 @@ def balanced_tree(n_bins: int, branching: int) -> Tree:
     ValueError
         If ``n_bins < 1`` or ``branching < 2``.
     """
-    k = as_branching(branching)
-    lower, upper = np.zeros(1, dtype=np.int64), np.array([as_n_bins(n_bins)], dtype=np.int64)
+    k = as_integer(branching, "branching", 2)
+    n = as_integer(n_bins, "n_bins", 1)
+    lower, upper = np.zeros(1, dtype=np.int64), np.array([n], dtype=np.int64)
     parents, lowers, uppers = [np.zeros(1, dtype=np.int64)], [lower], [upper]
     while True:
         size = upper - lower
@@ -598,7 +599,7 @@ def level_tree(n_bins: int, counts: Sequence[int]) -> Tree:
     ValueError
         If the counts do not nest.
     """
-    n = as_n_bins(n_bins)
+    n = as_integer(n_bins, "n_bins", 1)
     levels = sorted({1, n, *(int(count) for count in counts)})
     inner = levels[:-1]
     if (
@@ -645,15 +646,3 @@ def with_extra_bin(tree: Tree, shares: FloatArray) -> tuple[Tree, FloatArray]:
     upper[0] = n + 1
     longer = Tree(parent, np.insert(tree.lower, at, n), upper, np.arange(tree.n_nodes + 1))
     return longer, np.insert(shares, at, 1.0 - shares[0])
-
-
-def as_branching(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 2:
-        raise ValueError(f"branching must be an integer of at least 2, got {value!r}.")
-    return int(value)
-
-
-def as_n_bins(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise ValueError(f"n_bins must be a positive integer, got {value!r}.")
-    return int(value)

@@ -19,7 +19,7 @@ from .._types import FloatArray
 from .._validation import as_level, check_choice
 from ..domain import Categorical, Domain
 from ..domain.queries.regions import everything
-from ..release import BoxModel, Synopsis, TreeModel, ViewsModel
+from ..release import BoxModel, Synopsis, ViewsModel
 from ..release.models.model import Model
 
 # --- second moments of columns: covariance matrices, and what linear models need
@@ -147,7 +147,7 @@ def moments_of(model: Model, columns: Sequence[Column]) -> Moments:
     """
     stops = np.cumsum([0, *(each.values.shape[1] for each in columns)])
     blocks = [slice(int(a), int(b)) for a, b in zip(stops[:-1], stops[1:], strict=True)]
-    if isinstance(model, TreeModel) and model.rows is not None and model.row_weights is not None:
+    if isinstance(model, ViewsModel):
         mean, covariance = _by_rows(model.rows, model.row_weights, columns)
     else:
         mean, covariance = _by_views(model, columns, blocks)

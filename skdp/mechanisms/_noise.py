@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
 
 from .._random import Call, Tape, kept, noise_source
-from .._types import BoolArray, IntArray
+from .._types import BoolArray, FloatArray, IntArray
 from .._validation import as_fraction
 from ._inversion import decimal_context, draw_noise, noise_rate
 
@@ -467,6 +468,31 @@ def least_reach(probability: Fraction, rate: Fraction) -> int:
         if low == high or high <= 1:
             return max(high, 1)
         digits *= 2
+
+
+def noise_bound(
+    low: FloatArray, high: FloatArray, epsilons: FloatArray, times: FloatArray, alpha: float
+) -> float:
+    """What ``sum max(low z, high z)`` exceeds with probability at most ``alpha`` (Chernoff).
+
+    The noises z are discrete Laplace, ``times`` of each kind; ``low <= high`` have any sign.
+    """
+    largest = float((epsilons / np.maximum(np.abs(low), np.abs(high))).min())
+    base = float(times @ np.log(np.tanh(epsilons / 2)))
+
+    def bound(u: float) -> float:
+        t = u * largest
+        # With a = low, b = high and e of a noise, E exp(t max(a z, b z)) is
+        # tanh(e/2) (sum_{k>=0} exp((tb - e)k) + sum_{k>0} exp(-(ta + e)k)).
+        moment = np.log(-1 / np.expm1(t * high - epsilons) + 1 / np.expm1(epsilons + t * low))
+        return (base + float(times @ moment) + math.log(1 / alpha)) / t
+
+    # Any t gives a valid bound.
+    with np.errstate(over="ignore"):
+        found = minimize_scalar(
+            bound, bounds=(1e-6, 1 - 1e-9), method="bounded", options={"xatol": 1e-4}
+        )
+    return float(found.fun)
 
 
 def bounded_sum(

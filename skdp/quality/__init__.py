@@ -8,7 +8,7 @@
 ================  ==================================================================================
 """
 
-from ._frames import plot_with_records, quality_report
+from ._frames import quality_report
 from ._marginals import k_marginal, total_variation
 from ._private import PrivateQualityReport
 from ._report import QualityReport, compare, spearman_difference
@@ -18,7 +18,6 @@ __all__ = [
     "QualityReport",
     "compare",
     "k_marginal",
-    "plot_with_records",
     "quality_report",
     "spearman_difference",
     "total_variation",

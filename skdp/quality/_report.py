@@ -263,8 +263,6 @@ class QualityReport:
         One row for each of five learners that predict the target, and the most frequent label:
         ``learner``, and accuracy on records ``trained on synthetic rows`` and ``trained on
         records`` (on one half, tested on the other, both ways). At most 20,000 rows train each.
-    training : dict of str to float, or None
-        The same accuracies of boosted trees, and ``most frequent label``. None without a target.
     target : str or None
         Column that was predicted.
 
@@ -282,7 +280,6 @@ class QualityReport:
         self,
         columns: pd.DataFrame,
         pairs: pd.DataFrame,
-        training: Mapping[str, float] | None = None,
         target: str | None = None,
         *,
         scores: Mapping[str, float] | None = None,
@@ -290,7 +287,6 @@ class QualityReport:
     ) -> None:
         self.columns = columns
         self.pairs = pairs
-        self.training = training
         self.target = target
         self.scores = scores or {}
         self.learners = learners
@@ -397,10 +393,9 @@ def compare(
     """
     rng = sampling_generator(random_state)
     contest = None if target is None else Contest(domain, target, int(rng.integers(2**31)))
-    learners, training = None, None
+    learners = None
     if contest is not None and len(records) >= _LEAST_ROWS:
         learners = contest.compared(records, synthetic, rng)
-        training = _of_trees(learners, records[:, contest.label])
     left, right = (grouped(codes, domain) for codes in (records, synthetic))
     pairs = _pairs(left[0], right[0], left[1], domain.names, rng)
     scores = _scores(left[0], right[0], left[1], pairs, rng)
@@ -409,7 +404,6 @@ def compare(
     return QualityReport(
         _columns(records, synthetic, domain),
         pairs,
-        training,
         target,
         scores={name: value for name, value in scores.items() if not np.isnan(value)},
         learners=learners,
@@ -483,10 +477,3 @@ def _correlation(
         }
         frames.append(pd.DataFrame(numbers))
     return spearman_difference(*frames)
-
-
-def _of_trees(learners: pd.DataFrame, labels: NDArray[np.integer]) -> dict[str, float]:
-    """The entry of boosted trees, as reports had it before there were other learners."""
-    trees = learners.set_index("learner").loc["boosted trees"]
-    shares = {str(name): float(value) for name, value in zip(trees.index, trees, strict=True)}
-    return {**shares, BASELINE: float(np.bincount(labels).max() / len(labels))}

@@ -30,7 +30,6 @@ from .models.intervals import (
     AnySpread,
     BoundedSpread,
     Error,
-    GaussianNoise,
     Intervals,
     KnownNoise,
     LeafErrorBound,
@@ -44,7 +43,6 @@ from .models.views_model import MeasuredSums, ViewsModel
 from .queries import first_moment, parse, parse_parts
 from .result import QueryResult
 from .skipped import SKIPPED, SkippedRecords
-from .statistics.ranks import without_negatives
 from .synopsis import Synopsis
 
 __all__ = [
@@ -58,7 +56,6 @@ __all__ = [
     "CombinedRelease",
     "Conditional",
     "Error",
-    "GaussianNoise",
     "Intervals",
     "KnownNoise",
     "Ladder",
@@ -85,5 +82,4 @@ __all__ = [
     "parse",
     "parse_parts",
     "round_line",
-    "without_negatives",
 ]

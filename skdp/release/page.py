@@ -34,7 +34,6 @@ from .description import ColumnCounts, told
 from .labels import range_label
 from .models.box_model import BoxModel
 from .models.network_model import NetworkModel
-from .models.tree_model import TreeModel
 from .models.views_model import Trust, ViewsModel
 from .pictures import plot_correlation_parts
 from .skipped import SkippedRecords
@@ -510,7 +509,7 @@ def _held(model: Any) -> str:
         return f"noisy counts of {len(model.boxes):,} groups of records"
     if isinstance(model, NetworkModel):
         return f"noisy tables of a network with {len(model.pairs):,} links between columns"
-    if isinstance(model, TreeModel):
+    if isinstance(model, ViewsModel):
         return f"noisy counts of each column and of {len(model.pairs):,} pairs of columns"
     return "a model of the records"
 
@@ -579,7 +578,7 @@ def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[
     else:
         points.append(f"How far answers are off. {html.escape(described.attrs['guarantee'])}")
     n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
-    if isinstance(model, TreeModel | NetworkModel) and n > 1:
+    if isinstance(model, ViewsModel | NetworkModel) and n > 1:
         points.append(
             f"Combinations that were not measured. {joined:,} of {n * (n - 1) // 2:,} pairs of "
             "columns were measured together; what is said about other pairs, and about three or "

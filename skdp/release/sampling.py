@@ -371,10 +371,7 @@ def _divided(
 def _drawing(model: Model, method: Any) -> Callable[..., CodeArray]:
     """How a model draws rows."""
     check_choice(method, "method", METHODS)
-    if method == "independent":
-        return model.sample_codes
-    # A model of somebody else may only draw one by one.
-    return getattr(model, "round_codes", model.sample_codes)
+    return model.sample_codes if method == "independent" else model.round_codes
 
 
 def draw_frame(

@@ -15,8 +15,8 @@ from .._types import FloatArray
 from .._validation import dyadic_floor
 from ..domain import Categorical, Domain, Numeric
 from ..mechanisms import discrete_laplace_quantile, discrete_laplace_variance
+from ..mechanisms._noise import noise_bound
 from .files import fraction
-from .models.intervals import chernoff
 
 # The part of epsilon that pays for these counts.
 SKIPPED = "skipped"
@@ -130,7 +130,7 @@ class SkippedRecords:
     def _bound(self, weights: FloatArray, alpha: float) -> float:
         """What a weighted sum of the noises exceeds with probability at most ``alpha``."""
         scales = np.full(len(weights), float(dyadic_floor(self.epsilon)))
-        return chernoff(weights, weights, scales, np.ones(len(weights)), alpha)
+        return noise_bound(weights, weights, scales, np.ones(len(weights)), alpha)
 
     def texts(self) -> list[str]:
         """What was skipped for which reason, most first, with remedies; empty below the noise."""

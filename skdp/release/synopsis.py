@@ -21,7 +21,7 @@ import pandas as pd
 from .._files import write_text
 from .._random import sampling_generator
 from .._types import FloatArray
-from .._validation import as_level, check_choice, check_flag
+from .._validation import as_level, check_flag
 from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..domain.queries.text import with_names
@@ -129,18 +129,6 @@ class Synopsis:
         self.privacy_loss = privacy_loss
         self.mechanism = mechanism
         self.skipped = skipped
-
-    @classmethod
-    def from_model(
-        cls,
-        domain: Domain,
-        model: Model,
-        *,
-        privacy_loss: PrivacyLoss | None = None,
-        mechanism: str = "",
-    ) -> Synopsis:
-        """Make a synopsis of a released model: the same as ``Synopsis(domain, model, ...)``."""
-        return cls(domain, model, privacy_loss=privacy_loss, mechanism=mechanism)
 
     @property
     def total(self) -> float:
@@ -655,7 +643,6 @@ class Synopsis:
         bands: Mapping[str, Any] | None = None,
         right: bool = True,
         return_interval: bool = False,
-        interval_of: str | None = None,
         level: float = 0.95,
         interval: str = "noise",
         population_size: float | None = None,
@@ -679,9 +666,8 @@ class Synopsis:
             Whether a band contains its right edge, as in ``pandas.cut``; else its left.
         return_interval : bool, default=False
             Whether to add the columns ``std_error``, ``lower`` and ``upper``: the standard
-            deviation of the error and the ends of an interval.
-        interval_of : {"count", "sum", "mean"}, default=None
-            What these columns are of. None: of the mean if ``column`` is given, else of the count.
+            deviation of the error and the ends of an interval. They are of the mean if ``column``
+            is given, else of the count.
         level, interval, population_size, names
             As in `count`.
 
@@ -722,7 +708,6 @@ class Synopsis:
         """
         groups = Groups(by, self.domain, read_bands(bands, self.domain, right))
         confidence = Confidence.asked(return_interval, level, interval, population_size)
-        check_choice(interval_of, "interval_of", (None, "count", "sum", "mean"))
         query = with_names(query, names)
         counts, sums = grouped_sums(self.model, groups, query, column)
         results: dict[str, Any] = {"count": counts}
@@ -734,9 +719,7 @@ class Synopsis:
             results["mean"] = attribute.shown(means)
         if confidence is None:
             return group_table(groups, results)
-        of = interval_of or ("count" if column is None else "mean")
-        if of not in results:
-            raise ValueError(f"interval_of={of!r} needs a column that has a {of}.")
+        of = "count" if column is None else "mean"
         values = means if of == "mean" else results[of]
         found = group_intervals(self.model, groups, query, column, of, values, counts, confidence)
         shown = attribute.shown if of == "mean" else None

@@ -222,20 +222,6 @@ class CodedRows:
 Keys = Callable[[Sequence[Any], Any], list[Any]]
 
 
-def first_unfit(codes: CodeArray) -> IntArray:
-    """Cell of each row: 0 if it is kept, 1 + the first attribute without a code, or that of rules.
-
-    Rows that break a rule have codes below -1, and come after the last attribute.
-    """
-    n, d = codes.shape
-    cells = np.zeros(n, dtype=np.int64)
-    for axis in range(d - 1, -1, -1):
-        cells[codes[:, axis] < 0] = axis + 1
-    if d:
-        cells[codes[:, 0] < -1] = d + 1
-    return cells
-
-
 class LabelledSums(Protocol):
     """Integers of each row, one for each attribute, to be added up by a label of the row.
 

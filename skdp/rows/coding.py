@@ -15,7 +15,7 @@ from .._arrays import batches
 from .._random import NoiseSource
 from .._types import CodeArray, IntArray
 from ..domain import Domain
-from .coded import CodedRows, first_unfit
+from .coded import CodedRows
 from .counts import CountTable
 from .frames import Frame
 from .lazy import LazyRows
@@ -26,6 +26,7 @@ from .passes import (
     Marginal,
     Tallies,
     check_axes,
+    first_unfit,
     marginals_of,
     plan_pass,
     regroup,

@@ -590,16 +590,5 @@ def part_between(column: Any, edges: Sequence[int]) -> Any:
     edges : list of int
     """
     if isinstance(column, nw.Expr):
-        return _reached(column, edges, 0)
+        return _between(column, edges, 0)
     return np.searchsorted(edges, column, side="right")
-
-
-def _reached(column: Any, edges: Sequence[int], below: int) -> Any:
-    """Binary search as a tree of conditions; ``below`` edges are known to be reached."""
-    if not edges:
-        # Keys of many cells are products of such positions: 32 bits are too few.
-        return nw.lit(below, nw.Int64)
-    middle = len(edges) // 2
-    left = _reached(column, edges[:middle], below)
-    right = _reached(column, edges[middle + 1 :], below + middle + 1)
-    return nw.when(column < nw.lit(edges[middle])).then(left).otherwise(right)

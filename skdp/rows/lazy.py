@@ -26,14 +26,13 @@ from .coded import (
     EngineCodes,
     Keys,
     LabelledSums,
-    first_unfit,
     gives_batches,
     guarded,
 )
 from .columns import narwhals_kind, type_name
 from .expressions import LazyColumn, Lookups, text_as_bytes
 from .frames import Frame, as_frame, check_unique, is_dask
-from .passes import Tallies
+from .passes import Tallies, first_unfit
 
 # --- bounding the rows of each person, inside an engine
 

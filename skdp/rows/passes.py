@@ -197,6 +197,20 @@ def marginals_of(
     return found
 
 
+def first_unfit(codes: CodeArray) -> IntArray:
+    """Cell of each row: 0 if it is kept, 1 + the first attribute without a code, or that of rules.
+
+    Rows that break a rule have codes below -1, and come after the last attribute.
+    """
+    n, d = codes.shape
+    cells = np.zeros(n, dtype=np.int64)
+    for axis in range(d - 1, -1, -1):
+        cells[codes[:, axis] < 0] = axis + 1
+    if d:
+        cells[codes[:, 0] < -1] = d + 1
+    return cells
+
+
 def check_axes(axes: Sequence[int], n_attributes: int) -> list[int]:
     """Distinct numbers of attributes as a list of integers; ValueError for others."""
     kept = [int(axis) for axis in axes]

@@ -18,7 +18,6 @@ from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, gen
 from ..kernels.dpcube import MOST_CELLS
 from ..kernels.grid import grid_boxes, measure_grid
 from ..kernels.ranges import TUNING, find_range
-from ..quality import plot_with_records
 from ..quality._frames import report_on, valid_codes
 from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from ..release.sampling import fill_columns
@@ -356,44 +355,29 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         X_resampled, drawn = self.fit(X, y)._labelled_rows(None, None, identifiers=True)
         return X_resampled, labels_like(drawn, _label_array(drawn), y, self.domain_, self.target)
 
-    def plot(self, columns=None, *, ax=None, blocks=False, norm=None, records=None) -> Any:
-        """Draw the released counts over one or two columns. With ``records`` it is NOT private.
+    def plot(self, columns=None, *, ax=None, blocks=False, norm=None) -> Any:
+        """Draw the released counts over one or two columns.
 
         Parameters
         ----------
         columns, blocks, norm
             As in :meth:`skdp.Synopsis.plot`.
         ax : matplotlib Axes, default=None
-            Where to draw, with ``records`` a pair of axes; a new figure by default.
-        records : array-like or frame of shape (n_rows, n_features), default=None
-            The records, with the column ``target`` if there is one: their exact counts are drawn
-            beside the release, on the same scale, for the data owner only.
+            Where to draw; a new figure by default.
 
         Returns
         -------
-        matplotlib Axes, or with ``records`` ndarray of two Axes
+        matplotlib Axes
 
         Raises
         ------
-        DomainError
-            If the columns of ``records`` do not fit the domain.
         ImportError
             If matplotlib is missing; it comes with the extra ``skdp[plot]``.
         ValueError
             As in :meth:`skdp.Synopsis.plot`.
-
-        Warns
-        -----
-        PrivacyLeakWarning
-            With ``records``.
         """
         check_is_fitted(self)
-        if records is None:
-            return self.synopsis_.plot(columns, ax=ax, blocks=blocks, norm=norm)
-        rows, domain = match_rows(records, None, self.domain_, self.target, structure=True)
-        return plot_with_records(
-            self.synopsis_, rows, domain, columns, ax=ax, blocks=blocks, norm=norm
-        )
+        return self.synopsis_.plot(columns, ax=ax, blocks=blocks, norm=norm)
 
     def quality_report(
         self, X, y=None, *, target="own", epsilon=None, level=0.95, random_state=None

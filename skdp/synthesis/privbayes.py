@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sklearn.utils.validation import check_is_fitted
-
 from .._arrays import used_attributes
 from .._validation import as_between, as_fraction, as_integer, check_choice
 from ..exceptions import DomainError
@@ -148,30 +144,6 @@ class PrivBayesSynthesizer(Synthesizer):
         self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state
-
-    def plot_network(self, *, ax=None) -> Any:
-        """Draw the network: an arrow from every parent to its column.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is missing; it comes with the extra ``skdp[plot]``.
-        """
-        from ..plotting import loss_title, plot_network
-
-        check_is_fitted(self)
-        title = loss_title("", self.privacy_loss_)
-        model: Any = self.synopsis_.model
-        return plot_network(model.pairs, self.domain_.names, title=title, ax=ax)
 
     def _together(self, domain):
         return ()

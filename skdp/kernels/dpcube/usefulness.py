@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
-from scipy.optimize import minimize_scalar
+import numpy as np
 
 from ..._validation import as_between, as_epsilon, as_integer, as_level, dyadic_floor
 from ...mechanisms import discrete_laplace_quantile
+from ...mechanisms._noise import noise_bound
 
 
 class Usefulness(NamedTuple):
@@ -98,8 +98,9 @@ def usefulness(
     rate = float(dyadic_floor(exact))
     # A union bound over the cells, as published but with this noise, is better for few cells.
     apart = n_cells * discrete_laplace_quantile(1 - delta / n_cells, exact)
-    every = min(_chernoff(_log_moment_of_positive_part, n_cells, rate, delta / 2), float(apart))
-    single = _chernoff(_log_moment, n_cells, rate, delta / (2 * n_queries))
+    one, rates, number = np.ones(1), np.full(1, rate), np.full(1, float(n_cells))
+    every = min(noise_bound(0 * one, one, rates, number, delta / 2), float(apart))
+    single = noise_bound(one, one, rates, number, delta / (2 * n_queries))
     published = n_cells * math.log(n_cells / delta) / float(exact)
     return Usefulness(published / unit, min(single, every) / unit, every / unit)
 
@@ -167,40 +168,3 @@ def sufficient_epsilon(before: float, after: float, *, n_releases: int = 1) -> S
     number = as_integer(n_releases, "n_releases", 1)
     odds = math.log(last / first) + math.log1p(-first) - math.log1p(-last)
     return SufficientEpsilon(math.log(last / first) / number, odds / number, odds / 2 / number)
-
-
-def _chernoff(
-    log_moment: Callable[[float, float], float], n_cells: int, rate: float, failure: float
-) -> float:
-    """Bound that a sum of ``n_cells`` independent noises exceeds with probability <= ``failure``.
-
-    Parameters
-    ----------
-    log_moment : callable (u, rate) -> float
-        Logarithm of the moment-generating function of one noise at u, for u < rate.
-    n_cells : int
-    rate : float
-        Epsilon of the noise.
-    failure : float
-    """
-
-    def bound(share: float) -> float:
-        u = share * rate
-        return (n_cells * log_moment(u, rate) + math.log(1 / failure)) / u
-
-    found = minimize_scalar(
-        bound, bounds=(1e-6, 1 - 1e-9), method="bounded", options={"xatol": 1e-6}
-    )
-    return float(found.fun)
-
-
-def _log_moment(u: float, rate: float) -> float:
-    """Log moment-generating function of discrete Laplace noise Z."""
-    # E exp(uZ) = (cosh(rate) - 1) / (cosh(rate) - cosh(u)), in a form that does not cancel.
-    return -math.log(-math.expm1(u - rate) * -math.expm1(-u - rate) / math.expm1(-rate) ** 2)
-
-
-def _log_moment_of_positive_part(u: float, rate: float) -> float:
-    """Log moment-generating function of max(Z, 0)."""
-    # E exp(u max(Z, 0)) = tanh(rate/2) (1 / (1 - exp(u - rate)) + 1 / (exp(rate) - 1)).
-    return math.log(math.tanh(rate / 2) * (-1 / math.expm1(u - rate) + 1 / math.expm1(rate)))

@@ -19,7 +19,7 @@ from ..._arrays import used_attributes
 from ..._random import NoiseSource, noise_source, sampling_generator
 from ..._types import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
-from ...hierarchy import project_to_simplex
+from ...hierarchy import project_to_simplex, without_negatives
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ...release import (
     Coefficients,
@@ -27,7 +27,6 @@ from ...release import (
     Ladder,
     MeasuredSums,
     ViewsModel,
-    without_negatives,
 )
 from ...rows import Counts, CountTable
 from .attributes import Attribute

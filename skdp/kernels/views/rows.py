@@ -88,8 +88,6 @@ def as_model(
         rows=rows,
         row_weights=weights / weights.sum(),
         budget=budget,
-        # Joint counts know single codes, tables of groups do not.
-        fine_rows=joint is not None and any(each.groups is not None for each in views),
     )
 
 

@@ -159,7 +159,6 @@ class Rules(NamedTuple):
             rows=np.stack(columns, axis=1).astype(np.int32),
             row_weights=model.row_weights,
             budget=model.budget,
-            fine_rows=model.fine_rows,
         )
         ladders = {
             axis: Ladder(_of_next(each.units, self.codes[axis], self.shape[axis]), each.sizes)

@@ -16,13 +16,13 @@ from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import ndtri
 
 from ..._random import sampling_generator
 from ..._types import FloatArray, IntArray
 from ..._validation import as_epsilon, dyadic_floor
 from ...mechanisms import discrete_laplace_quantile, discrete_laplace_variance
+from ...mechanisms._noise import noise_bound
 from ..files import fraction
 from .boxes import checked_counts, frozen
 
@@ -33,7 +33,6 @@ __all__ = [
     "Cut",
     "Error",
     "Errors",
-    "GaussianNoise",
     "Intervals",
     "KnownNoise",
     "LeafErrorBound",
@@ -96,31 +95,11 @@ def noise_quantile(
     e = np.array([float(dyadic_floor(epsilon)) for epsilon in epsilons])[kinds[:, 2].astype(int)]
     felt = (a != 0) | (b != 0)
     a, b, e, number = (part[felt] for part in (a, b, e, number))
-    bound = scale * chernoff(a, b, e, number, alpha)
+    bound = scale * noise_bound(a, b, e, number, alpha)
     simulated = scale * _simulated_quantile(a, b, e, number, alpha)
     if simulated < bound:
         return simulated, "its exact law simulated, too narrow with probability 1e-6"
     return bound, "a bound on its exact law"
-
-
-def chernoff(
-    a: np.ndarray, b: np.ndarray, e: np.ndarray, number: np.ndarray, alpha: float
-) -> float:
-    """Chernoff bound on the upper quantile; ``number`` of each kind, any t gives a valid one."""
-    largest = float((e / np.maximum(np.abs(a), np.abs(b))).min())
-    base = float(number @ np.log(np.tanh(e / 2)))
-
-    def bound(u: float) -> float:
-        t = u * largest
-        # E exp(t max(a z, b z)) = tanh(e/2) (sum_{k>=0} exp((tb - e)k) + sum_{k>0} exp(-(ta + e)k))
-        moment = np.log(-1 / np.expm1(t * b - e) + 1 / np.expm1(e + t * a))
-        return (base + float(number @ moment) + math.log(1 / alpha)) / t
-
-    with np.errstate(over="ignore"):
-        found = minimize_scalar(
-            bound, bounds=(1e-6, 1 - 1e-9), method="bounded", options={"xatol": 1e-4}
-        )
-    return float(found.fun)
 
 
 def _simulated_quantile(
@@ -346,45 +325,6 @@ class KnownNoise(Intervals):
     """The noise alone, exactly: ``sum(w_i c_i)`` and a quantile of ``sum(w_i z_i)``."""
 
 
-class GaussianNoise(Intervals):
-    """The noise alone, as Gaussian: for counts combined from several measurements.
-
-    Parameters
-    ----------
-    variance : array-like, shape (n_boxes,)
-        Variance of the noise in each box; boxes are treated as independent.
-    """
-
-    sure = "about"
-
-    def __init__(self, variance: Any) -> None:
-        super().__init__()
-        self.variance = frozen(variance, np.float64)
-
-    def check(self, n_boxes: int) -> None:
-        """Raise ValueError if this does not fit the number of boxes."""
-        valid = np.isfinite(self.variance) & (self.variance >= 0)
-        if self.variance.shape != (n_boxes,) or not valid.all():
-            raise ValueError(
-                f"noise_variance must hold a finite non-negative number for each of the "
-                f"{n_boxes} boxes."
-            )
-
-    def variances(self, n_boxes: int) -> FloatArray:
-        """Variance of the noise in each box."""
-        return self.variance
-
-    def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
-        """Reach of an interval below and above the answer, and how the noise was bounded."""
-        width = -float(ndtri(alpha / 2)) * math.sqrt(float(cut.mean**2 @ self.variance))
-        law = "known variances, taken as independent between boxes, their sum as Gaussian"
-        return width, width, law
-
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What a file keeps: JSON values, and numeric arrays."""
-        return {}, {"noise_variance": self.variance}
-
-
 @dataclass(frozen=True)
 class LeafErrorBound:
     r"""Upper bounds on the aggregation errors of all boxes at once, free with a noisy stop test.
@@ -567,35 +507,6 @@ class AnySpread(Intervals):
         return {**facts, "uneven": True}, {**arrays, **kept}
 
 
-def _of_keywords(
-    noise_epsilon: Any = None,
-    noise_variance: Any = None,
-    leaf_errors: LeafErrorBound | None = None,
-    uneven: bool = False,
-    measured: Any = None,
-) -> Intervals:
-    """Intervals from the keywords of files.
-
-    Raises
-    ------
-    ValueError
-        If the keywords exclude each other.
-    """
-    if measured is not None and not uneven:
-        raise ValueError("measured needs uneven=True: other intervals are built on counts.")
-    if noise_epsilon is not None and noise_variance is not None:
-        raise ValueError("Give noise_epsilon or noise_variance, not both.")
-    if uneven and (leaf_errors is not None or noise_variance is not None):
-        raise ValueError("Give one of uneven, leaf_errors and noise_variance, not more.")
-    if noise_variance is not None:
-        return GaussianNoise(noise_variance)
-    if uneven:
-        return AnySpread(noise_epsilon, measured)
-    if leaf_errors is not None:
-        return BoundedSpread(noise_epsilon, leaf_errors)
-    return KnownNoise(noise_epsilon)
-
-
 def intervals_from_arrays(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Intervals:
     """The inverse of `Intervals.to_arrays`; ValueError for what does not fit together."""
     epsilon: Any = None
@@ -608,15 +519,16 @@ def intervals_from_arrays(facts: Mapping[str, Any], arrays: Mapping[str, np.ndar
             epsilon = [distinct[i] for i in index.tolist()]
         else:
             (epsilon,) = distinct
-    leaf_errors = None
-    if "leaf_errors" in facts:
-        leaf_errors = LeafErrorBound(
-            **facts["leaf_errors"], depth=arrays["depth"], test_number=arrays["test_number"]
-        )
-    return _of_keywords(
-        noise_epsilon=epsilon,
-        noise_variance=arrays.get("noise_variance"),
-        leaf_errors=leaf_errors,
-        uneven=facts.get("uneven") is True,
-        measured=arrays.get("measured"),
+    measured = arrays.get("measured")
+    if facts.get("uneven") is True:
+        if "leaf_errors" in facts:
+            raise ValueError("leaf_errors and uneven exclude each other")
+        return AnySpread(epsilon, measured)
+    if measured is not None:
+        raise ValueError("measured needs uneven")
+    if "leaf_errors" not in facts:
+        return KnownNoise(epsilon)
+    bound = LeafErrorBound(
+        **facts["leaf_errors"], depth=arrays["depth"], test_number=arrays["test_number"]
     )
+    return BoundedSpread(epsilon, bound)

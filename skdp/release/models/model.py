@@ -57,17 +57,14 @@ class Model(Protocol):
         ...
 
     def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
-        """Error of a sum of answers: to disjoint conjunctions, or under any real weights.
-
-        It may be left out: then the sum of the errors of the answers stands for it.
-        """
+        """Error of a sum of answers: to disjoint conjunctions, or under any real weights."""
         ...
 
     def column_errors(self, axis: int, weights: np.ndarray, level: float) -> tuple[np.ndarray, str]:
         """Half widths of the intervals of many counts of one attribute, and what they cover.
 
         ``weights`` has a row of real weights for each count. ValueError where there are no
-        intervals. It may be left out: then each count is asked for by itself.
+        intervals.
         """
         ...
 

@@ -802,7 +802,12 @@ def round_network(
     """
     codes = np.zeros((n_samples, len(density.shape)), dtype=np.int32, order="F")
     rows: IntArray = generator.permutation(n_samples)
+    last: Conditional | None = None
     for number, (axis, node) in enumerate(density.nodes.items()):
+        if last is not None and last.parents == node.parents:
+            # Nor may the children of an attribute be dealt along the same order.
+            rows = sort_within(rows, codes[:, last.axis])
+        last = node
         if node.parents:
             drawn, stratum = np.unique(density.rows_of(node, codes), return_inverse=True)
             rows = sort_within(rows, stratum)

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from ..._arrays import ratio, running_sums
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
@@ -146,7 +144,6 @@ class TreeDensity:
             group_sums(mu, self.groups.get(axis), size)
             for axis, (mu, size) in enumerate(zip(self.marginals, self.sizes, strict=True))
         ]
-        self._means: dict[int, csr_matrix] = {}
         neighbours: list[list[tuple[int, FloatArray]]] = [[] for _ in self.marginals]
         for edge in self.edges:
             a, b = edge.axes
@@ -184,57 +181,11 @@ class TreeDensity:
                     queue.append(other)
             self.order += queue
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_means": {}}
-
-    def lift(self, axis: int, weights: FloatArray) -> FloatArray:
-        """Mean weight of the codes in each group, (n_groups, n_queries)."""
-        groups = self.groups.get(axis)
-        if groups is None:
-            return weights
-        if axis not in self._means:
-            mass = self.grouped[axis]
-            inside = np.where(mass[groups] > 0, self.marginals[axis], 1.0)
-            inside /= np.bincount(groups, weights=inside)[groups]
-            self._means[axis] = csr_matrix((inside, (groups, np.arange(len(groups)))))
-        return self._means[axis] @ weights
-
-    def expectation(self, axes: Sequence[int], weights: Mapping[int, FloatArray]) -> FloatArray:
-        """Expected product of weights of the given attributes.
-
-        Parameters
-        ----------
-        axes : sequence of int
-        weights : mapping of int to ndarray of shape (size, n_queries)
-
-        Returns
-        -------
-        ndarray of float64, shape (n_queries,)
-        """
-        n_queries = next(iter(weights.values())).shape[1]
-        result = np.ones(n_queries)
-        message: dict[int, FloatArray] = {}
-        gathered: dict[int, int] = {}
-        wanted: dict[int, int] = {}
-        for axis in axes:
-            message[axis] = self.lift(axis, weights[axis])
-            gathered[axis] = 1
-            root = int(self.root[axis])
-            wanted[root] = wanted.get(root, 0) + 1
-        # From the leaves upward, to the node where the conditions of a component meet.
-        for node in reversed(self.order):
-            if node not in message:
-                continue
-            if gathered[node] == wanted[int(self.root[node])]:
-                result *= self.grouped[node] @ message[node]
-                continue
-            conditional = self.conditional[node]
-            assert conditional is not None  # a root has gathered everything below it
-            above = int(self.parent[node])
-            passed = conditional @ message.pop(node)
-            message[above] = message[above] * passed if above in message else passed
-            gathered[above] = gathered.get(above, 0) + gathered[node]
-        return result
+    def inside(self, axis: int) -> FloatArray:
+        """Probability of each code given its group."""
+        groups = self.groups[axis]
+        share: FloatArray = np.where(self.grouped[axis][groups] > 0, self.marginals[axis], 1.0)
+        return share / np.bincount(groups, weights=share)[groups]
 
     def pair(self, a: int, b: int) -> FloatArray:
         """Joint probabilities of the groups of two attributes, (n_groups_a, n_groups_b)."""
@@ -259,22 +210,6 @@ class TreeDensity:
         (left, meeting), (right, _) = down
         joint = np.diag(self.grouped[meeting]) if left is None else left.T * self.grouped[meeting]
         return joint if right is None else joint @ right
-
-    def expand(self, axis: int, table: FloatArray, position: int) -> FloatArray:
-        """Spread the groups of one axis of a table over their codes."""
-        groups = self.groups.get(axis)
-        if groups is None:
-            return table
-        mass = self.grouped[axis]
-        size = np.bincount(groups, minlength=self.sizes[axis])
-        share = np.where(
-            mass[groups] > 0,
-            self.marginals[axis] / np.where(mass > 0, mass, 1.0)[groups],
-            1.0 / size[groups],
-        )
-        shape = [1] * table.ndim
-        shape[position] = len(share)
-        return np.take(table, groups, axis=position) * share.reshape(shape)
 
     def sample(self, n_samples: int, generator: np.random.Generator) -> CodeArray:
         """Draw records, each attribute given its parent; (n_samples, n_attributes) codes."""
@@ -413,11 +348,9 @@ class GivenTree:
 
     def _code_shares(self, axis: int, soft: bool) -> FloatArray:
         """Probability of each code given its group."""
-        density = self.density
-        groups, mass = density.groups[axis], density.grouped[axis]
-        inside: FloatArray = np.where(mass[groups] > 0, density.marginals[axis], 1.0)
-        inside = inside / np.bincount(groups, weights=inside)[groups]
+        inside = self.density.inside(axis)
         if soft:
+            groups = self.density.groups[axis]
             inside = (1 - SOFT) * inside + SOFT / np.bincount(groups)[groups]
         return inside
 
@@ -595,41 +528,6 @@ class GivenTree:
         found = np.bincount(groups, weights=mass)
         share: FloatArray = mass / np.where(found > 0, found, 1.0)[groups]
         return share
-
-    def log_likelihood(self, known: CodeArray) -> FloatArray:
-        """Logarithm of the probability of the known values and the condition, for each row."""
-        step = max(1, _HELD // sum(self.density.sizes))
-        with np.errstate(divide="ignore"):
-            parts = [
-                self._log_part(known[start : start + step]) for start in range(0, len(known), step)
-            ]
-        return np.concatenate([np.zeros(0), *parts])
-
-    def _log_part(self, known: CodeArray) -> FloatArray:
-        group = self._groups_of(known)
-        held = self._upward(group)
-        total = np.zeros(len(known))
-        for node in self.density.order:
-            told = group[node] >= 0
-            if node in self._shares:
-                total[told] += np.log(self._shares[node][known[told, node]])
-            conditional = self.conditional[node]
-            if conditional is None:
-                on_top = np.ones(len(known), dtype=bool)
-            else:
-                # Below an unknown value, the message to it holds everything.
-                on_top = group[self.density.parent[node]] >= 0
-            rows = np.flatnonzero(on_top & told)
-            if conditional is None:
-                total[rows] += np.log(self.top[node][group[node, rows]])
-            else:
-                above = group[self.density.parent[node], rows]
-                total[rows] += np.log(conditional[above, group[node, rows]])
-            rows = np.flatnonzero(on_top & ~told)
-            if len(rows):
-                table, at = self._law(node, held[node], group, rows)
-                total[rows] += np.log(table.sum(axis=1))[at] + held[node].log[held[node].row[rows]]
-        return total
 
 
 def draw_given(

@@ -133,7 +133,6 @@ class ViewsModel(TreeModel):
     Parameters
     ----------
     rows_model : TreeModel
-        With rows.
     columns : mapping of int to ColumnEstimate
         Of every column of more than one code.
     coefficients : Coefficients
@@ -178,10 +177,7 @@ class ViewsModel(TreeModel):
             rows=rows_model.rows,
             row_weights=rows_model.row_weights,
             budget=rows_model.budget,
-            fine_rows=rows_model.fine_rows,
         )
-        if self.rows is None:
-            raise ValueError("A model of views needs rows.")
         self.columns = dict(columns)
         self.coefficients = coefficients
         self.possible = dict(possible or {})

@@ -21,7 +21,7 @@ from ..._validation import as_level, as_number, check_choice
 from ...domain import Domain
 from ...domain.queries.text import parts_of
 from ...domain.rules.declared import TotalOf
-from ..models.intervals import IN_PROPORTION, Error, Errors
+from ..models.intervals import IN_PROPORTION, Errors
 from ..models.model import Model, Weights
 from ..queries import QueryReader, moments, reach_of
 from ..result import QueryResult
@@ -279,25 +279,6 @@ def joined(each: Sequence[Estimates]) -> Estimates:
 # --- errors of linear questions: sums of answers under real weights
 
 
-def error_of(model: Model, parts: Sequence[Weights], level: float) -> Error:
-    """Error of a sum of answers."""
-    if len(parts) == 1:
-        return model.error(parts[0], level)
-    if hasattr(model, "error_of_parts"):
-        error: Error = model.error_of_parts(parts, level)
-        return error
-    # A model of somebody else: all intervals hold at once with the level that was asked for.
-    each = [model.error(part, 1.0 - (1.0 - level) / len(parts)) for part in parts]
-    std, below, above = np.sum([error[:3] for error in each], axis=0).tolist()
-    return Error(
-        std,
-        below,
-        above,
-        f"The answer is a sum of {len(parts)} answers to disjoint conjunctions, and its interval "
-        f"the sum of theirs. Each of them: {each[0].guarantee}",
-    )
-
-
 def errors_of(
     model: Model, questions: Sequence[Sequence[Weights]], confidence: Confidence
 ) -> Errors:
@@ -311,7 +292,7 @@ def errors_of(
     if many is not None and (len(questions) > 1 or confidence.quick):
         errors: Errors = many(questions, level)
         return errors
-    each = [error_of(model, parts, level) for parts in questions]
+    each = [model.error_of_parts(parts, level) for parts in questions]
     std, below, above = np.array([error[:3] for error in each]).reshape(-1, 3).T
     return Errors(std, below, above, each[0].guarantee if each else "")
 

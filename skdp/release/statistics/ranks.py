@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from ..._arrays import running_sums, snapped
 from ..._types import BoolArray, FloatArray, IntArray
@@ -23,6 +22,7 @@ from ...domain import Categorical, Domain, Numeric
 from ...domain.binning.contents import Spread
 from ...domain.queries.regions import Region, attribute_of, everything
 from ...domain.queries.text import parts_of
+from ...hierarchy import without_negatives
 from ..grouping import Groups, grouped_sums, view_of
 from ..models.intervals import Errors
 from ..models.model import Model, Weights
@@ -276,23 +276,6 @@ class _Ranked:
         assert self.spans is not None
         low, high = float(self.spans[0][codes[0]]), float(self.spans[1][codes[1]])
         return (low, high) if math.isnan(value) else (min(low, value), max(high, value))
-
-
-def without_negatives(counts: FloatArray, order: IntArray) -> FloatArray:
-    """Counts whose running sums are the nearest to those of noisy ones that never fall.
-
-    Cutting negative counts off instead would add a record's worth of noise to every empty bin, and
-    move quantiles towards the middle of the range; taking the same from all would take most of a
-    value where it is spread over many bins.
-    """
-    if (counts >= 0).all():
-        return counts
-    running = isotonic_regression(np.cumsum(counts[order]), y_min=0.0)
-    if running[-1] <= 0:
-        return np.maximum(counts, 0.0)
-    result = np.empty(len(counts))
-    result[order] = np.diff(running, prepend=0.0)
-    return result
 
 
 def _by_value(attribute: Any, spans: tuple[FloatArray, FloatArray] | None) -> IntArray:
