@@ -32,6 +32,8 @@ class Tuning:
     ----------
     theta : float
         Records per unit of noise that a cell of the grid should have.
+    loose : float
+        Length of a range, where it is not the whole axis, in those of the records.
     most_cells : int
         Most cells of the grid: memory.
     alone, among : float
@@ -77,6 +79,7 @@ class Tuning:
     """
 
     theta: float = 4.0
+    loose: float = 1.6
     most_cells: int = 2**15
     alone: float = 1.6
     among: float = 0.3
@@ -90,7 +93,7 @@ class Tuning:
     tells: int = 50
     ranges: Fraction = Fraction(3, 5)
     most_ranges: Fraction = Fraction(2, 5)
-    surely: float = 5.0
+    surely: float = 2.0
     cloud: int = 4096
     cloud_each: int = 100
     rounds_pay_flat: int = 40
@@ -242,7 +245,8 @@ def _grid_sketch(
 ) -> _Sketch:
     """A noisy grid; cells that stand out, and blocks of the others that do so together."""
     size = grid_size("extended", n, epsilon, task.n_axes, TUNING.theta)
-    size = min(max(size, 4.0), TUNING.most_cells)
+    narrowed = np.count_nonzero(ranges[:, 1] - ranges[:, 0] < task.shape)
+    size = min(max(size, 4.0) * TUNING.loose**narrowed, TUNING.most_cells)
     low, high = ranges.T
     inner = grid_edges((high - low).tolist(), size)
     edges = [

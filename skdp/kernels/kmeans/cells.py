@@ -16,7 +16,15 @@ from ...rows import CodedRows
 from ..grid import even_edges, least_parts
 from .rows import Points
 
-__all__ = ["Cells", "count_cells", "cover", "even_edges", "full_grid_edges", "grid_edges", "measure_cells"]
+__all__ = [
+    "Cells",
+    "count_cells",
+    "cover",
+    "even_edges",
+    "full_grid_edges",
+    "grid_edges",
+    "measure_cells",
+]
 
 # Cells whose noise is drawn at once.
 _CELLS_AT_ONCE = 1 << 18

@@ -50,8 +50,8 @@ class Tuning:
     halving : float
         Records, in units of noise, that a range of half the width may lose.
     wide : float
-        The same for the first range of an axis in multiples, for halvings after the second: bounds
-        that are not that wide stay, so that no cluster is cut off.
+        Part of all records that the first range of an axis may lose for each halving after the
+        second.
     narrow : float
         Part of an axis that a range has at most if it is searched again.
     certain : float
@@ -75,7 +75,7 @@ class Tuning:
     most_bins: int = 128
     filled: float = 1.25
     halving: float = 1.6
-    wide: float = 1.5
+    wide: float = 1 / 25
     narrow: float = 0.4
     certain: float = 8.0
     narrowest: int = 5
@@ -114,14 +114,15 @@ def find_ranges(
     """
     share, spent = epsilon / len(shape), Fraction(0)
     found = np.array([[0, size] for size in shape])
-    certain = (n * float(share) - TUNING.certain) / (TUNING.halving + math.log(2))
+    units = n * float(share)
+    certain = (units - TUNING.certain) / (TUNING.halving + math.log(2))
     parts = 4 * 2 ** min(int(certain), TUNING.narrowest) if certain >= 1 else 0
     unclear = list(range(len(shape))) if parts else []
     while unclear and spent + share * len(unclear) <= most:
         spent += share * len(unclear)
         for axis in unclear.copy():
             low, high = found[axis].tolist()
-            start, stop = _selected(points, shape, axis, (low, high), parts, share, source)
+            start, stop = _selected(points, shape, axis, (low, high), (parts, units), share, source)
             if stop - start > TUNING.narrow * (high - low):
                 unclear.remove(axis)
             more = round(TUNING.margin * (stop - start))
@@ -134,12 +135,13 @@ def _selected(
     shape: Sequence[int],
     axis: int,
     within: tuple[int, int],
-    parts: int,
+    fineness: tuple[int, float],
     epsilon: Fraction,
     source: NoiseSource,
 ) -> tuple[int, int]:
     """An interval of an axis that holds nearly all records; costs ``epsilon``."""
     low, high = within
+    parts, units = fineness
     if parts > high - low:
         return within
     edges = low + even_edges(high - low, parts)
@@ -152,7 +154,8 @@ def _selected(
     first, last = _intervals(parts)
     halved = np.log2(parts / (last - first))
     if high - low == shape[axis]:
-        halved = TUNING.wide * np.maximum(halved - 2, 0)
+        # Bounds that are not that wide stay, so that no cluster is cut off.
+        halved = max(TUNING.wide * units / TUNING.halving, 1.5) * np.maximum(halved - 2, 0)
     worth = np.rint(halved * (TUNING.halving / float(epsilon)))
     # Privacy. One more record is in some intervals and not in others: the score of those that it
     # is beyond falls by 1 relative to the others.
