@@ -14,7 +14,7 @@ from ...mechanisms import discrete_laplace_variance
 from ..grid import grid_size
 from .cells import Cells, grid_edges, measure_cells
 from .lloyd import best_kmeans, lloyd_on_cells, nearest, swapped
-from .ranges import MOST_FLAT, Binned, Margins, find_ranges, measure_margins
+from .ranges import MOST_FLAT, Binned, Margins, edges_around, find_ranges, measure_margins
 from .rows import Round, noisy_round
 from .task import Clustering, Task, cluster_masses, cluster_released
 from .tree import measure_tree
@@ -39,12 +39,16 @@ class Tuning:
     alone, among : float
         Parts of the threshold that a cell must reach to be kept: by itself, and where its
         neighbourhood stands out.
+    octave : int
+        Cells beyond the ranges before their width doubles; the first have this part of a range.
+    far : float
+        Multiple of the threshold that a cell beyond the ranges must reach.
     crowded : float
         Noise by which a neighbourhood must stand out.
     blocks : tuple of int
         Cells along every axis of the blocks in which the other cells are added up.
-    block_stands_out : float
-        Noise that such a block must exceed to be kept.
+    block_stands_out, far_block : float
+        Noise that such a block must exceed to be kept: in the ranges, and beyond.
     share_flat, share : Fraction
         Share of the grid, and of the tree, in the budget if rounds follow.
     place, most_place : Fraction
@@ -83,9 +87,12 @@ class Tuning:
     most_cells: int = 2**15
     alone: float = 1.6
     among: float = 0.3
+    octave: int = 4
+    far: float = 2.5
     crowded: float = 2.0
     blocks: tuple[int, ...] = (2, 4, 8)
     block_stands_out: float = 5.0
+    far_block: float = 8.0
     share_flat: Fraction = Fraction(4, 5)
     share: Fraction = Fraction(9, 20)
     place: Fraction = Fraction(2, 25)
@@ -250,23 +257,24 @@ def _grid_sketch(
     low, high = ranges.T
     inner = grid_edges((high - low).tolist(), size)
     edges = [
-        np.unique(np.concatenate([[0], first + edge, [last]]))
-        for first, edge, last in zip(low, inner, task.shape, strict=True)
+        edges_around(first + edge, each, TUNING.octave)
+        for first, edge, each in zip(low, inner, task.shape, strict=True)
     ]
     n_cells = math.prod(len(edge) - 1 for edge in edges)
     # Of a larger grid only the cells above the threshold are released.
-    dense = n_cells <= TUNING.most_cells
+    dense = n_cells <= 8 * TUNING.most_cells
     threshold = _threshold(n_cells, epsilon)
     cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
     within = ((cells.lower >= low) & (cells.upper <= high)).all(axis=1)
-    out = within & _standing_out(cells.counts, edges, threshold, epsilon)
+    # A cell of noise would do harm far from the others.
+    far = cells.counts >= TUNING.far * threshold
+    out = np.where(within, _standing_out(cells.counts, edges, threshold, epsilon), far)
     kept = cells.select(out)
-    lower, upper, masses = kept.lower, kept.upper, kept.counts.astype(np.float64)
+    boxes = [(kept.lower, kept.upper, kept.counts.astype(np.float64))]
     if dense:
-        blocks = _standing_blocks(cells.select(~out & within), edges, epsilon)
-        lower = np.concatenate([lower, blocks[0]])
-        upper = np.concatenate([upper, blocks[1]])
-        masses = np.concatenate([masses, blocks[2]])
+        parts = (within, TUNING.block_stands_out), (~within, TUNING.far_block)
+        boxes += [_standing_blocks(cells.select(~out & at), edges, epsilon, z) for at, z in parts]
+    lower, upper, masses = (np.concatenate(each) for each in zip(*boxes, strict=True))
     release = Clustering(np.empty(0), None, cells, edges, epsilon)
     return _Sketch.of(task, n, release, (lower, upper, masses), None, ranges, left)
 
@@ -314,11 +322,12 @@ def _standing_out(
 
 
 def _standing_blocks(
-    cells: Cells, edges: list[IntArray], epsilon: Fraction
+    cells: Cells, edges: list[IntArray], epsilon: Fraction, stands_out: float
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Blocks of cells whose counts stand out together: sparse records far from the others.
 
-    Small blocks first; cells of blocks that do not stand out are added to larger blocks.
+    ``stands_out`` is in standard deviations of the noise. Small blocks first; cells of blocks that
+    do not stand out are added to larger blocks.
     """
     noise = discrete_laplace_variance(epsilon)
     sides = np.array([len(edge) - 1 for edge in edges])
@@ -331,7 +340,7 @@ def _standing_blocks(
             key, return_index=True, return_inverse=True, return_counts=True
         )
         total = np.bincount(block, cells.counts, minlength=len(first))
-        out = total > TUNING.block_stands_out * np.sqrt(number * noise)
+        out = total > stands_out * np.sqrt(number * noise)
         chosen = places[first[out]] * length
         for ends, place in ((lower, chosen), (upper, np.minimum(chosen + length, sides))):
             ends.append(np.stack([edge[at] for edge, at in zip(edges, place.T, strict=True)], 1))

@@ -31,7 +31,7 @@ from ..grid import even_edges
 from .cells import count_cells
 from .rows import Points
 
-__all__ = ["MOST_FLAT", "Binned", "Margins", "find_ranges", "measure_margins"]
+__all__ = ["MOST_FLAT", "Binned", "Margins", "edges_around", "find_ranges", "measure_margins"]
 
 # Up to this many dimensions data are flat: cells are small, and one round is enough.
 MOST_FLAT = 3
@@ -155,7 +155,7 @@ def _selected(
     halved = np.log2(parts / (last - first))
     if high - low == shape[axis]:
         # Bounds that are not that wide stay, so that no cluster is cut off.
-        halved = max(TUNING.wide * units / TUNING.halving, 1.5) * np.maximum(halved - 2, 0)
+        halved = max(TUNING.wide * units / TUNING.halving, 2.0) * np.maximum(halved - 2, 0)
     worth = np.rint(halved * (TUNING.halving / float(epsilon)))
     # Privacy. One more record is in some intervals and not in others: the score of those that it
     # is beyond falls by 1 relative to the others.
@@ -252,7 +252,7 @@ class Margins:
         edges, cores, masses = [], [], []
         for size, (low, high) in zip(shape, ranges.tolist(), strict=True):
             inner = low + even_edges(high - low, min(high - low, bins))
-            edges.append(_edges_around(inner, size))
+            edges.append(edges_around(inner, size, TUNING.octave))
             first = int(np.searchsorted(edges[-1], low))
             cores.append([first, first + len(inner) - 1])
             masses.append(_masses_around(np.diff(inner) / (high - low), edges[-1], first))
@@ -267,11 +267,11 @@ class Margins:
         return found
 
 
-def _edges_around(inner: IntArray, size: int) -> IntArray:
-    """Edges of all bins of an axis: beyond the range bins grow with the distance."""
+def edges_around(inner: IntArray, size: int, octave: int) -> IntArray:
+    """Edges of all bins of an axis: beyond the range they grow, ``octave`` before they double."""
     low, high = int(inner[0]), int(inner[-1])
-    width = max((high - low) // TUNING.octave, 1)
-    growing = width * np.cumsum(np.repeat(2 ** np.arange(size.bit_length()), TUNING.octave))
+    width = max((high - low) // octave, 1)
+    growing = width * np.cumsum(np.repeat(2 ** np.arange(size.bit_length()), octave))
     before, after = (low - growing)[::-1], high + growing
     parts = [[0] * (low > 0), before[before > 0], inner, after[after < size]]
     return np.concatenate([*parts, [size] * (high < size)]).astype(np.int64)
