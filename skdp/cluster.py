@@ -80,8 +80,8 @@ class DPKMeans(
         records for each feature, "auto" finds their range first, and bounds up to 100 times too
         wide cost little accuracy.
     algorithm : str, default="auto"
-        - "auto": a noisy tree of boxes, or with few rows in up to three dimensions a noisy grid
-          that keeps its filled cells; k-means with many starts on it; and rounds over the rows in
+        - "auto": a noisy tree of boxes, or in up to three dimensions a noisy grid that keeps its
+          filled cells; k-means with many starts on it; and rounds over the rows in
           which distances to the centroids are clipped. With more than 50 columns clusters are found
           in a random projection of the columns. The most accurate.
         - "lloyd": Lloyd's algorithm, each of ``n_rounds`` rounds under noise (DPLloyd).
@@ -133,9 +133,9 @@ class DPKMeans(
         negative.
     n_clusters_ : int
     validity_ : dict of int to float, or None
-        Validity of every number of clusters tried, the smaller the better: with "auto" the
-        reciprocal of the ratio of Calinski and Harabasz, with up to 50 columns, else the validity
-        of Ray and Turi. None where ``n_clusters`` is one number.
+        Validity of every number of clusters tried, the smaller the better: with "auto" and up to 50
+        columns the share of the squared distances that is left, times k^(2/d + 0.15), else the
+        validity of Ray and Turi. None where ``n_clusters`` is one number.
     synopsis_ : Synopsis or None
         The noisy grid or tree, where the algorithm has one: query it or draw rows from it. None
         for more than 50 columns with "auto". There are no intervals for a tree, nor for a large

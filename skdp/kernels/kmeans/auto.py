@@ -14,7 +14,7 @@ from ...mechanisms import discrete_laplace_variance
 from ..grid import grid_size
 from .cells import Cells, grid_edges, measure_cells
 from .lloyd import best_kmeans, lloyd_on_cells, nearest, swapped
-from .ranges import DIM, MOST_FLAT, Binned, Margins, measure_margins
+from .ranges import MOST_FLAT, Binned, Margins, edges_around, find_ranges, measure_margins
 from .rows import Round, noisy_round
 from .task import Clustering, Task, cluster_masses, cluster_released
 from .tree import measure_tree
@@ -32,35 +32,36 @@ class Tuning:
     ----------
     theta : float
         Records per unit of noise that a cell of the grid should have.
+    loose : float
+        Length of a range, where it is not the whole axis, in those of the records.
     most_cells : int
         Most cells of the grid: memory.
     alone, among : float
         Parts of the threshold that a cell must reach to be kept: by itself, and where its
         neighbourhood stands out.
+    octave : int
+        Cells beyond the ranges before their width doubles; the first have this part of a range.
+    far : float
+        Multiple of the threshold that a cell beyond the ranges must reach.
     crowded : float
         Noise by which a neighbourhood must stand out.
     blocks : tuple of int
         Cells along every axis of the blocks in which the other cells are added up.
-    block_stands_out : float
-        Noise that such a block must exceed to be kept.
+    block_stands_out, far_block : float
+        Noise that such a block must exceed to be kept: in the ranges, and beyond.
     share_flat, share : Fraction
         Share of the grid, and of the tree, in the budget if rounds follow.
-    margins, most_margins : Fraction
-        Share of the margins: at least and at most.
-    margins_tell : int
-        Records per unit of noise in each margin for which the share grows.
-    margins_flat, margins_tell_flat : Fraction, int
-        The same in flat data with few records, where a grid needs less.
-    filled : float
-        Part of the ranges, in the geometric mean, that must be filled for a grid: if less is, its
-        cells are too wide for the clusters or for the bulk before a long tail.
-    ranges : Fraction
-        Most that is spent on margins where ranges seem narrow.
+    place, most_place : Fraction
+        Share of ranges and margins together: at least and at most.
+    tells : int
+        Records per unit of noise in each axis for which the share grows.
+    ranges, most_ranges : Fraction
+        Part of it for ranges; and most of the budget that they take where bounds are wide.
+    surely : float
+        Units of noise by which the released number of records is at most too large.
     cloud, cloud_each : int
         Points of a cloud, at least one for each box; and points for each requested cluster, where
         these are more, but no more than records.
-    grid_pays : int
-        A grid is used in flat data if N epsilon / k is at most this.
     rounds_pay_flat, rounds_pay : int
         Rounds follow if N epsilon / k^2 is larger.
     reaches : tuple of float
@@ -81,25 +82,27 @@ class Tuning:
         Best sets on the means that are tried on the cloud.
     """
 
-    theta: float = 5.0
+    theta: float = 4.0
+    loose: float = 1.6
     most_cells: int = 2**15
-    alone: float = 1.2
-    among: float = 0.4
+    alone: float = 1.6
+    among: float = 0.3
+    octave: int = 4
+    far: float = 2.5
     crowded: float = 2.0
     blocks: tuple[int, ...] = (2, 4, 8)
-    block_stands_out: float = 4.0
+    block_stands_out: float = 5.0
+    far_block: float = 8.0
     share_flat: Fraction = Fraction(4, 5)
     share: Fraction = Fraction(9, 20)
-    margins: Fraction = Fraction(2, 25)
-    most_margins: Fraction = Fraction(3, 10)
-    margins_tell: int = 30
-    margins_flat: Fraction = Fraction(1, 20)
-    margins_tell_flat: int = 20
-    filled: float = 0.3
+    place: Fraction = Fraction(2, 25)
+    most_place: Fraction = Fraction(3, 10)
+    tells: int = 50
     ranges: Fraction = Fraction(3, 5)
+    most_ranges: Fraction = Fraction(2, 5)
+    surely: float = 2.0
     cloud: int = 4096
     cloud_each: int = 100
-    grid_pays: int = 400
     rounds_pay_flat: int = 40
     rounds_pay: int = 10
     reaches: tuple[float, ...] = (2.0, 1.5, 1.0)
@@ -204,12 +207,12 @@ def _weighted_sums(
     return np.stack(columns, axis=1)
 
 
-def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, few: bool) -> _Sketch:
-    """Margins, if they stand out from their noise, and a grid or a tree.
+def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> _Sketch:
+    """Ranges, then a grid in flat data, else margins and a tree.
 
-    Privacy. The margins return what they spent, and the grid or tree, with the rounds that follow,
-    gets the rest. Which of both it is depends on public facts and on released numbers: that of the
-    records and the margins.
+    Privacy. The ranges return what they spent, the margins spend their share, and the grid or tree,
+    with the rounds that follow, gets the rest. All shares depend on public facts and on released
+    numbers: that of the records and the ranges.
 
     Parameters
     ----------
@@ -219,74 +222,59 @@ def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, few: bool) 
     budget : Fraction
     rounds : bool
         Whether a part of the budget is left for rounds.
-    few : bool
-        Whether there are so few records that a grid may be better in flat data.
     """
-    binned = Binned.of(task.points, task.shape)
-    margins, d = Margins.even(binned.edges), task.n_axes
-    flat = d <= MOST_FLAT
-    least, tell = (
-        (TUNING.margins_flat, TUNING.margins_tell_flat)
-        if flat and few
-        else (TUNING.margins, TUNING.margins_tell)
-    )
-    share = min(max(least, Fraction(tell * d, n) / budget), TUNING.most_margins)
-    if n * share * budget >= DIM * d:
-        margins, binned, spent = measure_margins(
-            task.points,
-            binned,
-            n,
-            share * budget,
-            budget * TUNING.ranges,
-            flat and few,
-            task.source,
-        )
-        budget -= spent
-    epsilon = budget * (TUNING.share_flat if flat else TUNING.share) if rounds else budget
-    cells = _n_cells(n, epsilon, d)
-    if flat and few and margins.filled.prod() >= TUNING.filled**d and margins.near:
-        # Cells as small as in ranges without empty ends.
-        cells = max(cells, min(cells * margins.loose, TUNING.most_cells / 2))
-        return _grid_sketch(task, n, margins.ranges, cells, epsilon, budget - epsilon)
+    d = task.n_axes
+    share = min(max(TUNING.place, Fraction(TUNING.tells * d, n) / budget), TUNING.most_place)
+    place, margin = share * TUNING.ranges * budget, share * (1 - TUNING.ranges) * budget
+    most = TUNING.most_ranges * budget
+    least = n - TUNING.surely / float(task.parts["records"]) if "records" in task.parts else n
+    ranges, spent = find_ranges(task.points, task.shape, least, place, most, task.source)
+    budget -= spent
+    if d <= MOST_FLAT:
+        epsilon = budget * TUNING.share_flat if rounds else budget
+        return _grid_sketch(task, n, ranges, epsilon, budget - epsilon)
+    margins = Margins.even(task.shape, ranges, n * float(margin) / d)
+    binned = Binned.of(task.points, margins.edges)
+    margins = measure_margins(binned, margins, n, margin, task.source)
+    budget -= margin
+    epsilon = budget * TUNING.share if rounds else budget
     return _tree_sketch(task, n, binned, margins, epsilon, budget - epsilon)
 
 
 def grid_sketch(task: Task, n: int, epsilon: Fraction) -> _Sketch:
     """A grid of the whole box, for all of epsilon, where records are known to fill the box."""
     whole = np.array([[0, size] for size in task.shape])
-    cells = _n_cells(n, epsilon, task.n_axes)
-    return _grid_sketch(task, n, whole, cells, epsilon, Fraction(0))
-
-
-def _n_cells(n: int, epsilon: Fraction, n_axes: int) -> float:
-    """Cells that so many records pay for."""
-    return min(max(grid_size("extended", n, epsilon, n_axes, TUNING.theta), 4.0), TUNING.most_cells)
+    return _grid_sketch(task, n, whole, epsilon, Fraction(0))
 
 
 def _grid_sketch(
-    task: Task, n: int, ranges: IntArray, size: float, epsilon: Fraction, left: Fraction
+    task: Task, n: int, ranges: IntArray, epsilon: Fraction, left: Fraction
 ) -> _Sketch:
     """A noisy grid; cells that stand out, and blocks of the others that do so together."""
+    size = grid_size("extended", n, epsilon, task.n_axes, TUNING.theta)
+    narrowed = np.count_nonzero(ranges[:, 1] - ranges[:, 0] < task.shape)
+    size = min(max(size, 4.0) * TUNING.loose**narrowed, TUNING.most_cells)
     low, high = ranges.T
     inner = grid_edges((high - low).tolist(), size)
     edges = [
-        np.unique(np.concatenate([[0], first + edge, [last]]))
-        for first, edge, last in zip(low, inner, task.shape, strict=True)
+        edges_around(first + edge, each, TUNING.octave)
+        for first, edge, each in zip(low, inner, task.shape, strict=True)
     ]
     n_cells = math.prod(len(edge) - 1 for edge in edges)
     # Of a larger grid only the cells above the threshold are released.
-    dense = n_cells <= TUNING.most_cells
+    dense = n_cells <= 8 * TUNING.most_cells
     threshold = _threshold(n_cells, epsilon)
     cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
     within = ((cells.lower >= low) & (cells.upper <= high)).all(axis=1)
-    out = within & _standing_out(cells.counts, edges, threshold, epsilon)
+    # A cell of noise would do harm far from the others.
+    far = cells.counts >= TUNING.far * threshold
+    out = np.where(within, _standing_out(cells.counts, edges, threshold, epsilon), far)
     kept = cells.select(out)
-    lower, upper, masses = kept.lower, kept.upper, kept.counts.astype(np.float64)
+    boxes = [(kept.lower, kept.upper, kept.counts.astype(np.float64))]
     if dense:
-        blocks = _standing_blocks(cells.select(~out & within), edges, epsilon)
-        lower = np.concatenate([lower, blocks[0]])
-        upper = np.concatenate([upper, blocks[1]])
-        masses = np.concatenate([masses, blocks[2]])
+        parts = (within, TUNING.block_stands_out), (~within, TUNING.far_block)
+        boxes += [_standing_blocks(cells.select(~out & at), edges, epsilon, z) for at, z in parts]
+    lower, upper, masses = (np.concatenate(each) for each in zip(*boxes, strict=True))
     release = Clustering(np.empty(0), None, cells, edges, epsilon)
     return _Sketch.of(task, n, release, (lower, upper, masses), None, ranges, left)
 
@@ -334,11 +322,12 @@ def _standing_out(
 
 
 def _standing_blocks(
-    cells: Cells, edges: list[IntArray], epsilon: Fraction
+    cells: Cells, edges: list[IntArray], epsilon: Fraction, stands_out: float
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Blocks of cells whose counts stand out together: sparse records far from the others.
 
-    Small blocks first; cells of blocks that do not stand out are added to larger blocks.
+    ``stands_out`` is in standard deviations of the noise. Small blocks first; cells of blocks that
+    do not stand out are added to larger blocks.
     """
     noise = discrete_laplace_variance(epsilon)
     sides = np.array([len(edge) - 1 for edge in edges])
@@ -351,7 +340,7 @@ def _standing_blocks(
             key, return_index=True, return_inverse=True, return_counts=True
         )
         total = np.bincount(block, cells.counts, minlength=len(first))
-        out = total > TUNING.block_stands_out * np.sqrt(number * noise)
+        out = total > stands_out * np.sqrt(number * noise)
         chosen = places[first[out]] * length
         for ends, place in ((lower, chosen), (upper, np.minimum(chosen + length, sides))):
             ends.append(np.stack([edge[at] for edge, at in zip(edges, place.T, strict=True)], 1))
@@ -376,9 +365,8 @@ def auto(task: Task) -> Clustering:
     budget = task.parts["clustering"]
     k = max(task.clusters)
     rounds = n * float(budget) / k**2 > (TUNING.rounds_pay_flat if flat else TUNING.rounds_pay)
-    few = n * float(budget) <= TUNING.grid_pays * k
     task.progress("boxes")
-    sketch = first_sketch(task, n, budget, rounds, few)
+    sketch = first_sketch(task, n, budget, rounds)
     release = sketch.release
     task.progress("clusters of the boxes")
     cloud = sketch.cloud

@@ -16,7 +16,15 @@ from ...rows import CodedRows
 from ..grid import even_edges, least_parts
 from .rows import Points
 
-__all__ = ["Cells", "cover", "even_edges", "full_grid_edges", "grid_edges", "measure_cells"]
+__all__ = [
+    "Cells",
+    "count_cells",
+    "cover",
+    "even_edges",
+    "full_grid_edges",
+    "grid_edges",
+    "measure_cells",
+]
 
 # Cells whose noise is drawn at once.
 _CELLS_AT_ONCE = 1 << 18
@@ -87,7 +95,7 @@ def full_grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
     return edges
 
 
-def _count_cells(points: Points, edges: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+def count_cells(points: Points, edges: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     """Numbers of the occupied cells of a grid, ascending, and their exact counts."""
     sides = [len(edge) - 1 for edge in edges]
     if isinstance(points, CodedRows):
@@ -136,7 +144,7 @@ def measure_cells(
     source : NoiseSource
     """
     sides = [len(edge) - 1 for edge in edges]
-    present, occupied = _count_cells(points, edges)
+    present, occupied = count_cells(points, edges)
     kept_blocks, count_blocks = [], []
     total = math.prod(sides)
     for first in range(0, total, _CELLS_AT_ONCE):

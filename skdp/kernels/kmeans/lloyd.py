@@ -13,7 +13,6 @@ from ..._types import CodeArray, FloatArray, IntArray
 __all__ = [
     "BLOCK",
     "best_kmeans",
-    "calinski_harabasz",
     "kmeans_plus_plus",
     "lloyd_on_cells",
     "nearest",
@@ -21,6 +20,7 @@ __all__ = [
     "ray_turi",
     "sphere_packing",
     "swapped",
+    "validity",
 ]
 
 # --- nearest centroids of points, in blocks that fit into a cache
@@ -378,11 +378,16 @@ def _swaps(
     return np.array(removed, dtype=np.int64), np.array(halved, dtype=np.int64), halves[halved]
 
 
-def calinski_harabasz(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> float:
-    """Reciprocal of the ratio of Calinski and Harabasz, but for the number of points.
+# A further cluster must lower the squared distances by more than it does in evenly spread points,
+# where they fall with k to the power of -2/d: by this much in the exponent.
+_CLUSTERED = 0.15
 
-    The squared distances to the centroids times k - 1, over those from the centroids to the mean.
-    Smaller is better; infinite without positive weight, or without distances of either kind.
+
+def validity(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> float:
+    """Mean squared distance to the nearest centroid, times k to the power of 2/d + 0.15.
+
+    In units of that to the mean; smaller is better; infinite without positive weight, or without
+    distances.
     """
     total = weights.sum()
     if total <= 0:
@@ -395,7 +400,8 @@ def calinski_harabasz(points: FloatArray, weights: FloatArray, centroids: FloatA
     )
     if not 0 < within < all_of_them:
         return math.inf
-    return (len(centroids) - 1) * within / (all_of_them - within)
+    k, d = centroids.shape
+    return within / all_of_them * float(k ** (2 / d + _CLUSTERED))
 
 
 def ray_turi(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> float:

@@ -14,11 +14,11 @@ from ...mechanisms import discrete_laplace
 from .cells import Cells
 from .lloyd import (
     best_kmeans,
-    calinski_harabasz,
     kmeans_plus_plus,
     nearest,
     ray_turi,
     sphere_packing,
+    validity,
 )
 from .rows import Points, count_points
 from .tree import Leaves
@@ -172,9 +172,8 @@ def cluster_released(
         Start by k-means++ on the points as well, and by sphere packing in these ranges of codes.
         None: by sphere packing in the whole box.
     cloud : tuple of ndarray, default=None
-        Points and positive weights on which numbers of clusters are compared, by the ratio of
-        Calinski and Harabasz. None: on the released points, by the validity of Ray and Turi, as the
-        dissertation does.
+        Points and positive weights on which numbers of clusters are compared, by `validity`. None:
+        on the released points, by the validity of Ray and Turi, as the dissertation does.
 
     Returns
     -------
@@ -199,11 +198,10 @@ def cluster_released(
         found[k] = best_kmeans(points, weights, starts, task.shape)[0]
     if len(found) == 1:
         return found[task.clusters[0]], None
-    validity = {
-        k: calinski_harabasz(*cloud, c) if cloud else ray_turi(points, weights, c)
-        for k, c in found.items()
+    valid = {
+        k: validity(*cloud, c) if cloud else ray_turi(points, weights, c) for k, c in found.items()
     }
-    return found[min(validity, key=lambda k: validity[k])], validity
+    return found[min(valid, key=lambda k: valid[k])], valid
 
 
 def cluster_masses(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> FloatArray:
