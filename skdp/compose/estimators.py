@@ -28,24 +28,30 @@ from .base import TrainedOnRelease, fit_clone, usable_rows
 
 # --- the classifier of `PrivateClassifier` without an estimator
 
-# PrivPfC counts correct predictions, which say little where one label has this share of the
-# records: there, above the first number of records times epsilon, an additive model alone had the
-# least excess on eight of fifteen labels (``benchmarks/models.py``). On the others PrivPfC alone
-# had it up to the second number, and then the blend of both, in which it has this share of epsilon,
-# and as much of the weight, as far as the differences of its cells are no chance.
-_RARE = 0.75
-_ADDITIVE, _BLENDS = 2_000.0, 20_000.0
-_SHARE = Fraction(3, 5)
-# Less might not fit the noise of a model of two fifths of it into 64-bit integers.
-_LEAST = Fraction(1, 10**6)
+# PrivPfC counts correct predictions, which say little where one label has the first share of the
+# records: above the second number of records times epsilon an additive model alone is better there.
+# Otherwise it is both. Of each blend, below that number and above: the share of epsilon of the
+# additive model, and the weights of PrivPfC and of it in a sum of logarithms, of which each was
+# pulled to the overall shares (``benchmarks/models.py --default``).
+_RARE, _ADDITIVE = 0.75, 2_000.0
+FEW, MANY = (Fraction(1, 5), 1.0, 0.1), (Fraction(2, 5), 0.7, 0.5)
+# Less might not fit the noise of a model of a fifth of it into 64-bit integers.
+_LEAST = Fraction(2, 10**6)
+
+
+def combined(counts: Any, cells: Any, additive: Any, blend: tuple[Any, float, float]) -> FloatArray:
+    """Probabilities of PrivPfC and an additive model together, about the shares of ``counts``."""
+    base = np.log((counts + 1e-9) / (counts + 1e-9).sum())
+    first, second = (np.log(np.maximum(each, 1e-9)) - base for each in (cells, additive))
+    parts = np.exp(base + blend[1] * first + blend[2] * second)
+    return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
 
 class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
-    """PrivPfC, or an additive model where one label is frequent, or with many records both.
+    """PrivPfC and an additive model, or this alone where one label is frequent.
 
     PrivPfC finds combinations of columns and is rarely worse than the most frequent label, but its
-    cells rank rows coarsely. The additive model ranks finely and misses combinations. Shares of
-    both are weighted geometric means, so that the one that is sure counts more.
+    cells rank rows coarsely. The additive model ranks finely and misses combinations.
     """
 
     def __init__(
@@ -93,11 +99,10 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         table = count_rows(rows, domain.select([target]), bound)
         counts = discrete_laplace(table.dense(), noise["rows"], random_state=source)
         signal = int(counts.sum()) * float(noise["models"])
-        kinds: dict[Any, Fraction] = {PrivPfCClassifier: Fraction(1)}
+        blend = MANY if signal > _ADDITIVE else FEW
+        kinds: Any = {PrivPfCClassifier: 1 - blend[0], PrivateAdditiveClassifier: blend[0]}
         if signal > _ADDITIVE and counts.max() >= _RARE * counts.sum():
             kinds = {PrivateAdditiveClassifier: Fraction(1)}
-        elif signal > _BLENDS:
-            kinds = {PrivPfCClassifier: _SHARE, PrivateAdditiveClassifier: 1 - _SHARE}
         given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
         models = [
             kind(**given | {"epsilon": noise["models"] * most * share}).fit(X, y)
@@ -113,6 +118,7 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         self.domain_ = domain
         self.target_ = target
         self.models_ = models
+        self._blend = blend
         self.privacy_loss_ = loss
         return self
 
@@ -122,18 +128,11 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         names = as_frame(X).named
         if self.unit in names:
             X = select_columns(X, [name for name in names if name != self.unit])
-        parts = self.models_[0].predict_proba(X)
-        if len(self.models_) > 1:
-            # What PrivPfC's cells do not tell is left to the additive model.
-            cells, share = self.models_[0], float(_SHARE)
-            overall = cells.histogram_.reshape(-1, parts.shape[1]).sum(axis=0) + 1e-9
-            first, second, base = (
-                np.log(np.maximum(each, 1e-9))
-                for each in (parts, self.models_[1].predict_proba(X), overall / overall.sum())
-            )
-            left = 1 - share * cells.evidence_
-            parts = np.exp(share * first + left * second + (1 - share - left) * base)
-        return np.asarray(parts / parts.sum(axis=1, keepdims=True))
+        parts = [model.predict_proba(X) for model in self.models_]
+        if len(parts) == 1:
+            return np.asarray(parts[0])
+        counts = self.models_[0].histogram_.reshape(-1, len(self.classes_)).sum(axis=0)
+        return combined(counts, parts[0], parts[1], self._blend)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class of each row."""
@@ -161,10 +160,10 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
     Without an estimator, a fiftieth of epsilon first releases how many records each label has. This
-    decides what the rest pays for. Up to 2,000 records times epsilon it is PrivPfC. Above,
-    where one label has three quarters of the records, it is an additive model; otherwise PrivPfC
-    alone up to 20,000, and then PrivPfC with three fifths and an additive model with two fifths,
-    whose probabilities are combined. All of epsilon is charged beforehand.
+    decides what the rest pays for. Above 2,000 records times epsilon, where one label has three
+    quarters of the records, it is an additive model; otherwise PrivPfC together with an additive
+    model, which has a fifth of the rest, or above 2,000 two fifths. All of epsilon is charged
+    beforehand.
 
     With an estimator, the training data are released privately, and it is trained on the release:
     by default that of `MarginalSynthesizer`.

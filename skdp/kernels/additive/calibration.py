@@ -232,9 +232,9 @@ _MIDDLES = np.concatenate([[-11.0], (_BORDERS[1:] + _BORDERS[:-1]) / 2, [11.0]])
 # what is expected of so many columns; the factor is never below the last.
 _SHIFT, _FACTOR, _LEAST = 0.15, 0.15, 0.05
 _STEPS = 30
-# The same for numbers, and what the mean square of the scores is expected to be, after they are cut
-# to twice their size and divided by it.
-_OF_MEAN, _OF_FACTOR, _SQUARE, _OF_SQUARE = 0.3, 0.3, 0.25, 0.1
+# The same of the factor for numbers, and what the mean square of the scores is expected to be,
+# after they are cut to twice their size and divided by it.
+_OF_FACTOR, _SQUARE, _OF_SQUARE = 0.6, 0.25, 0.1
 
 
 def calibrate(
@@ -307,9 +307,10 @@ def _of_numbers(
     score, square = 2 * noisy[2] / most, 4 * noisy[3] / most
     trust = _OF_SQUARE**2 / (_OF_SQUARE**2 + 16 * noise / most**2)
     square = max(_SQUARE + trust * (square - _SQUARE), 0.01 + score**2)
-    # By how much the intercept and the functions change residuals, and what is expected of both.
+    # By how much the intercept and the functions change residuals, and what is expected of both:
+    # the intercept is as far off as the noise of the released centre makes it.
     moved = np.array([[1.0, score], [score, square]]) @ np.diag([UNIT, reach])
-    pull = noise * np.diag([1 / _OF_MEAN**2, 1 / _OF_FACTOR**2])
+    pull = noise * np.diag([1 / link.std**2, 1 / _OF_FACTOR**2])
     gain = np.linalg.solve(moved.T @ moved + pull, moved.T)
     shift, more = gain @ noisy[:2]
     return shift, max(1.0 + more, 0.0), float((gain[1] ** 2).sum() * noise)

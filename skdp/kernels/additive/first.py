@@ -76,7 +76,7 @@ _OF_MEAN = 0.4
 # Residuals of numbers are cut to so many of their mean absolute values, at least to the second, and
 # to as many more as records times epsilon are of the third; cutting trades a bias for noise.
 _CUT, _LEAST, _WHOLE = 3.0, 0.05, 5_000.0
-# Scales of the prior that are tried for functions of numbers.
+# Scales of the prior that are tried for functions of numbers, the first three also for classes.
 _SCALES = (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
 
 
@@ -136,9 +136,8 @@ def _of_classes(
                 h = curvature[:, output]
                 before = draft.shapes[column][:, output]
                 # The records themselves vary as much as the curvature says.
-                update = prior.update(
-                    seen[:, output] + h * before, h, noise[:, output] + np.maximum(h, 1e-9)
-                )
+                sums = seen[:, output] + h * before
+                update = prior.update(sums, h, noise[:, output] + np.maximum(h, 1e-9), _SCALES[:3])
                 draft.replace(
                     column, output, prior.within(update.mean, _MOST), update, noise[:, output]
                 )
@@ -167,14 +166,15 @@ def located(
     noise = float(np.sqrt(discrete_laplace_variance(each, UNIT))) / UNIT / total
     found = discrete_laplace(int(outcomes @ counts), each, UNIT, random_state=random_state)
     # As far as it is no noise.
-    centre = np.clip(float(found) / UNIT / total, -1.0, 1.0) * _OF_MEAN**2
-    centre /= _OF_MEAN**2 + noise**2
+    known = _OF_MEAN**2 / (_OF_MEAN**2 + noise**2)
+    centre = known * np.clip(float(found) / UNIT / total, -1.0, 1.0)
     apart = np.minimum(np.abs(outcomes - round(centre * UNIT)), UNIT)
     found = discrete_laplace(int(apart @ counts), each, UNIT, random_state=random_state)
     spread = np.clip(float(found) / UNIT / total, _LEAST / _CUT, 1.0)
     more = max(1.0, total * float(epsilon) / _WHOLE)
     cut = min(1.0, _CUT * spread * more + noise)
-    return Identity(link.outcomes, centre, round(cut * UNIT), max(1.5 * spread**2, 1e-4))
+    dispersion = max(1.5 * spread**2, 1e-4)
+    return Identity(link.outcomes, centre, round(cut * UNIT), dispersion, noise * known**0.5)
 
 
 def _of_numbers(

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._types import FloatArray
 from ..._validation import split_epsilon
+from ...mechanisms import discrete_laplace_variance
 from .calibration import Spread, calibrate, newton_step
 from .first import first_round, located, measure_columns
 from .links import UNIT, Identity, Link, Logit, fixed
@@ -136,6 +137,10 @@ def fit_additive(
     plan = _Plan.of(epsilon - for_pairs, total, sum(records.n_groups), link)
     if isinstance(link, Identity):
         link = located(records, link, plan.location, total, random_state)
+        # The released number that the sum was divided by has noise too.
+        parts = additive_parts(Fraction(1))
+        noise = discrete_laplace_variance(epsilon * parts["total"] / parts["model"]) ** 0.5
+        link.std = math.hypot(link.std, link.centre * min(noise / max(total, 1.0), 1.0))
     draft = first_round(records, link, priors, plan.first, total, random_state)
     centre = 1.0
     if plan.weights:

@@ -169,8 +169,8 @@ class Identity:
     ----------
     outcomes : ndarray of shape (n_codes,), int64
         Outcome of each code of the target in units, in -UNIT..UNIT.
-    centre : float, default=0.0
-        About the mean outcome.
+    centre, std : float
+        About the mean outcome, and its standard error.
     reach : int, default=UNIT
         Residuals are cut to so many units.
     dispersion : float, default=0.1
@@ -178,10 +178,16 @@ class Identity:
     """
 
     def __init__(
-        self, outcomes: IntArray, centre: float = 0.0, reach: int = UNIT, dispersion: float = 0.1
+        self,
+        outcomes: IntArray,
+        centre: float = 0.0,
+        reach: int = UNIT,
+        dispersion: float = 0.1,
+        std: float = 0.4,
     ) -> None:
         self.outcomes = outcomes
         self.centre = centre
+        self.std = std
         self.n_outputs = 1
         self.reach = reach
         self.joint = reach + reach // 4

@@ -14,9 +14,9 @@ from .moments import most_products
 
 __all__ = ["fit_auto", "fit_smooth"]
 
-# Least ratio of signal to noise at which second moments are better, see `_clear`. Chosen on
-# generated tables of 3 to 30 numbers, and of numbers and categories, of 5,000 and 50,000 rows.
-_CLEAR = 15.0
+# Least ratio of signal to noise at which second moments are better, see `_clear`: they are worse up
+# to ratios of 20 to 40, and with many categories to 100 (``benchmarks/models.py --regression``).
+_CLEAR = 40.0
 # Bins of a number in histograms: the noise of a slope grows with their number. Where there are many
 # records times epsilon, each column has more bins, one for so many, up to a limit.
 _BINS, _SIGNAL, _MOST_BINS = 16, 1_000.0, 256
