@@ -364,6 +364,8 @@ def released_cells(estimator):
     for path, array in released_arrays(estimator).items():
         if any(known.search(path) for known in (STRUCTURE, CERTAIN, DRAWN)):
             continue
+        if path == "cluster_counts_" and estimator.algorithm == "auto":
+            continue  # sums of cells, which are looked at, that stand out from the noise
         if re.search(r"model\.(counts|measured)$", path):
             boxes = estimator.synopsis_.model.boxes
             edges = zip(boxes.lower.tolist(), boxes.upper.tolist(), strict=True)
@@ -413,23 +415,19 @@ def test_each_cell_of_an_empty_table_is_noised(case, changes):
 def test_margins_and_boxes_of_the_tree_of_kmeans_are_noised():
     # Of more than three columns k-means makes a tree, whose margins are not kept and whose boxes
     # follow them. Without records, equal numbers could only be numbers without noise.
-    edges = [np.arange(0, 40, 8)] * 4
-    nothing = np.zeros((0, 4), dtype=np.int32)
-    empty = kmeans_ranges.Binned(nothing, None, edges)
+    nothing, whole = np.zeros((0, 4), dtype=np.int32), np.array([[0, 32]] * 4)
+    even = kmeans_ranges.Margins.even((32,) * 4, whole, 20.0)
+    empty = kmeans_ranges.Binned(nothing, None, even.edges)
     source = noise_source(0)
     margins = [
-        kmeans_ranges.measure_margins(
-            nothing, empty, 1000, Fraction(1, 100), Fraction(1, 100), False, source
-        )[0]
+        kmeans_ranges.measure_margins(empty, even, 1000, Fraction(1, 100), source)
         for _ in range(N_RELEASES)
     ]
     for axis in range(4):
         masses = np.array([margin.masses[axis] for margin in margins])
         assert (np.ptp(masses, axis=0) > 0).all()
     leaves = [
-        kmeans_tree.measure_tree(
-            empty, kmeans_ranges.Margins.even(edges), n, 4, Fraction(1, 100), source
-        )
+        kmeans_tree.measure_tree(empty, even, n, 4, Fraction(1, 100), source)
         for n in [20_000] * N_RELEASES
     ]
     for box in range(min(len(leaf.counts) for leaf in leaves)):

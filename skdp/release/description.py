@@ -67,7 +67,7 @@ class ColumnCounts:
         axis = self.domain.index(structure.base_of(self.name))
         lifted = np.stack([structure.lifted(self.name, row) for row in weights])
         try:
-            half, self.guarantee = self.model.column_errors(axis, lifted, self.level)
+            half, self.guarantee = self._errors(axis, lifted)
         except ValueError as error:
             self.guarantee = str(error)
             return np.full(len(weights), np.nan)
@@ -78,6 +78,13 @@ class ColumnCounts:
         weights = np.zeros((1, self.attribute.size))
         weights[0, code] = 1.0
         return float(self.margins(weights)[0])
+
+    def _errors(self, axis: int, weights: FloatArray) -> tuple[FloatArray, str]:
+        if hasattr(self.model, "column_errors"):
+            return self.model.column_errors(axis, weights, self.level)
+        # Models that answer few counts at once: cubes and range trees.
+        each = [self.model.error({axis: row}, self.level) for row in weights]
+        return np.array([max(one.below, one.above) for one in each]), each[0].guarantee
 
 
 def describe(model: Model, domain: Domain, level: float, numbers: bool = False) -> pd.DataFrame:

@@ -64,7 +64,7 @@ class Model(Protocol):
         """Half widths of the intervals of many counts of one attribute, and what they cover.
 
         ``weights`` has a row of real weights for each count. ValueError where there are no
-        intervals.
+        intervals. It may be left out: then each count is asked for by itself.
         """
         ...
 
