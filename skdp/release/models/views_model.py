@@ -501,15 +501,17 @@ class ViewsModel(TreeModel):
         are not negative then. They need not add up to those of fewer columns.
         """
         found = np.zeros(len(means[axes[0]]))
-        # Weights of both signs are no condition: alike are queries that have them on the same axes.
-        signs = np.stack([(weights[axis] < 0).any(axis=0) for axis in axes])
-        for pattern in np.unique(signs, axis=1).T:
-            some = (signs.T == pattern).all(axis=1)
+        # Values are no condition: alike are queries that have them on the same axes.
+        values = np.stack(
+            [((weights[axis] < 0) | (weights[axis] > 1)).any(axis=0) for axis in axes]
+        )
+        for pattern in np.unique(values, axis=1).T:
+            some = (values.T == pattern).all(axis=1)
             own, n = {axis: each[:, some] for axis, each in weights.items()}, int(some.sum())
-            signed = [axis for axis, sign in zip(axes, pattern, strict=True) if sign]
+            valued = [axis for axis, has in zip(axes, pattern, strict=True) if has]
             known: dict[Axes, FloatArray] = {(): np.full(n, self._total)}
             for part, told in pure.items():
-                kept = tuple(axis for axis in part if axis not in signed)
+                kept = tuple(axis for axis in part if axis not in valued)
                 both = tuple(axis for axis in axes if axis in kept or axis not in part)
                 for each in (kept, both, axes):
                     if each not in known:
@@ -517,7 +519,7 @@ class ViewsModel(TreeModel):
                 others = _times([means[other][some] for other in axes if other not in part])
                 share = (known[both] + others) / np.maximum(known[kept] + 1.0, 1.0)
                 found[some] += told[some] * share
-            if not signed:
+            if not valued:
                 found[some] = np.maximum(found[some], -known[axes])
         return found
 

@@ -604,14 +604,14 @@ export class Model {
 
   // Corrections of parts of columns that no table holds together, as the rows share them out.
   sharedOut(pure, axes, weights, others) {
-    const signed = axes.filter((axis) => weights.get(axis).some((each) => each < 0));
+    const valued = axes.filter((axis) => weights.get(axis).some((each) => each < 0 || each > 1));
     const meeting = (each) => this.total * (each.length ? this.ofRows(each, weights) : 1);
     const found = pure.map(([part, told]) => {
-      const kept = part.filter((axis) => !signed.includes(axis));
+      const kept = part.filter((axis) => !valued.includes(axis));
       const both = axes.filter((axis) => kept.includes(axis) || !part.includes(axis));
       return (told * (meeting(both) + others(part))) / Math.max(meeting(kept) + 1, 1);
     });
-    return signed.length ? sumOf(found) : Math.max(sumOf(found), -meeting(axes));
+    return valued.length ? sumOf(found) : Math.max(sumOf(found), -meeting(axes));
   }
 
   // Share of the rows under weights. The rows are added up over all axes but those whose weights
