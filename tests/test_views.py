@@ -690,6 +690,12 @@ def test_answers_to_several_questions_are_those_to_each(weak):
     try:
         alone = [float(model.answer([each])[0]) for each in queries]
         np.testing.assert_allclose(model.answer(queries), alone, rtol=1e-9)
+        # Values under a condition are answered as the number of records is: means agree with both.
+        told = {axis: tails[0].astype(float) for axis in range(3)}
+        for lowest in (-30.0, -1.0, 0.5, 1000.0):
+            values = {**told, 0: told[0] * (codes + lowest)}
+            summed, first, count = model.answer([values, {**told, 0: told[0] * (codes + 5)}, told])
+            assert summed == pytest.approx(first + (lowest - 5) * count, rel=1e-9)
     finally:
         model.coefficients.looks = before
 

@@ -54,8 +54,8 @@ class BoxModel:
     shape : sequence of int
         Sizes of the attributes.
     intervals : Intervals, default=None
-        What is known about the errors: :class:`KnownNoise`, :class:`GaussianNoise`,
-        :class:`BoundedSpread` or :class:`AnySpread`. None: nothing, and there are no intervals.
+        What is known about the errors: :class:`KnownNoise`, :class:`BoundedSpread`
+        or :class:`AnySpread`. None: nothing, and there are no intervals.
     """
 
     kind: ClassVar[str] = "boxes"

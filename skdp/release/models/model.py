@@ -38,7 +38,8 @@ def by_attributes(queries: Sequence[Weights]) -> dict[tuple[int, ...], list[int]
 class Model(Protocol):
     """The interface of a released model over a domain that a `Synopsis` uses.
 
-    ``answer`` is linear in each weight vector: weights outside [0, 1] give weighted sums.
+    ``answer`` is linear in the values of each weight vector, where these are not 0: weights outside
+    [0, 1] give weighted sums.
     """
 
     kind: ClassVar[str]

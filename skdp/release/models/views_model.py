@@ -496,32 +496,29 @@ class ViewsModel(TreeModel):
     ) -> FloatArray:
         """Corrections of parts of columns that no table holds together, one for each query.
 
-        As much of each as of the rows that meet the conditions on its columns, and of one record
-        more, meet the others too: where rows have nothing in common, nothing is corrected. Counts
-        are not negative then. They need not add up to those of fewer columns.
+        As much of each as of the rows with weight on its columns, and of one record more, meets the
+        conditions on the others: where rows have nothing in common, nothing is corrected. So sums
+        and counts under one condition are shared out alike, and means agree with both. Counts are
+        not negative then. They need not add up to those of fewer columns.
         """
-        found = np.zeros(len(means[axes[0]]))
-        # Values are no condition: alike are queries that have them on the same axes.
-        values = np.stack(
-            [((weights[axis] < 0) | (weights[axis] > 1)).any(axis=0) for axis in axes]
-        )
-        for pattern in np.unique(values, axis=1).T:
-            some = (values.T == pattern).all(axis=1)
-            own, n = {axis: each[:, some] for axis, each in weights.items()}, int(some.sum())
-            valued = [axis for axis, has in zip(axes, pattern, strict=True) if has]
-            known: dict[Axes, FloatArray] = {(): np.full(n, self._total)}
-            for part, told in pure.items():
-                kept = tuple(axis for axis in part if axis not in valued)
-                both = tuple(axis for axis in axes if axis in kept or axis not in part)
-                for each in (kept, both, axes):
-                    if each not in known:
-                        known[each] = self._total * self._of_rows(each, own, n)
-                others = _times([means[other][some] for other in axes if other not in part])
-                share = (known[both] + others) / np.maximum(known[kept] + 1.0, 1.0)
-                found[some] += told[some] * share
-            if not valued:
-                found[some] = np.maximum(found[some], -known[axes])
-        return found
+        n = len(means[axes[0]])
+        found = np.zeros(n)
+        on = {axis: (each != 0).astype(np.float64) for axis, each in weights.items()}
+        # Conditions are their own; only values are replaced.
+        valued = {axis for axis in axes if not np.array_equal(on[axis], weights[axis])}
+        rows = max(self._total, 1.0)
+        shares: dict[frozenset[int], FloatArray] = {}
+        for part, told in pure.items():
+            kept = {axis: on[axis] for axis in part}
+            key = frozenset(valued & kept.keys())
+            if key not in shares:
+                shares[key] = self._of_rows(axes, weights | kept, n)
+            others = _times([means[other] for other in axes if other not in part])
+            meeting = rows * self._of_rows(part, kept, n)
+            found += told * (rows * shares[key] + others) / (meeting + 1.0)
+        plain = np.all([(each >= 0).all(axis=0) for each in weights.values()], axis=0)
+        least = -self._total * self._of_rows(axes, weights, n)
+        return np.where(plain, np.maximum(found, least), found)
 
     def _of_rows(self, axes: Axes, weights: dict[int, FloatArray], n: int) -> FloatArray:
         """Share of the rows under queries on the same columns."""

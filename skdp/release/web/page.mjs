@@ -604,14 +604,17 @@ export class Model {
 
   // Corrections of parts of columns that no table holds together, as the rows share them out.
   sharedOut(pure, axes, weights, others) {
-    const valued = axes.filter((axis) => weights.get(axis).some((each) => each < 0 || each > 1));
-    const meeting = (each) => this.total * (each.length ? this.ofRows(each, weights) : 1);
+    const where = (each) => (each.every((w) => w === 0 || w === 1) ? each : each.map((w) => Number(w !== 0)));
+    const on = (axis) => this.remembered(weights.get(axis), "on", () => where(weights.get(axis)));
+    const rows = Math.max(this.total, 1);
     const found = pure.map(([part, told]) => {
-      const kept = part.filter((axis) => !valued.includes(axis));
-      const both = axes.filter((axis) => kept.includes(axis) || !part.includes(axis));
-      return (told * (meeting(both) + others(part))) / Math.max(meeting(kept) + 1, 1);
+      const kept = new Map(axes.map((axis) => [axis, part.includes(axis) ? on(axis) : weights.get(axis)]));
+      const both = rows * this.ofRows(axes, kept);
+      return (told * (both + others(part))) / (rows * this.ofRows(part, kept) + 1);
     });
-    return valued.length ? sumOf(found) : Math.max(sumOf(found), -meeting(axes));
+    const least = -this.total * this.ofRows(axes, weights);
+    const plain = axes.every((axis) => weights.get(axis).every((each) => each >= 0));
+    return plain ? Math.max(sumOf(found), least) : sumOf(found);
   }
 
   // Share of the rows under weights. The rows are added up over all axes but those whose weights
