@@ -505,7 +505,7 @@ def _noise_scales(synopsis: Synopsis, axes: Sequence[int]) -> _Noise | None:
     found: dict[tuple[int, ...], float] = {}
     for a, b in itertools.combinations(sorted(axes), 2):
         cells = model.shape[a] * model.shape[b]
-        if model.cells is not None and model.rows is not None:
+        if model.cells is not None:
             found[a, b] = math.sqrt(model.cells[0] * len(model.rows) / cells)
         elif (a, b) in model.coefficients.looks:
             # Coefficients of an orthonormal basis: together they have the noise of all cells.

@@ -34,8 +34,8 @@ class Tuning:
         Records per unit of noise that a cell of the grid should have.
     loose : float
         Length of a range, where it is not the whole axis, in those of the records.
-    most_cells : int
-        Most cells of the grid: memory.
+    most_cells, most_dense : int
+        Most cells of the grid in the ranges, and of one that is released whole: memory.
     alone, among : float
         Parts of the threshold that a cell must reach to be kept: by itself, and where its
         neighbourhood stands out.
@@ -85,6 +85,7 @@ class Tuning:
     theta: float = 4.0
     loose: float = 1.6
     most_cells: int = 2**15
+    most_dense: int = 2**18
     alone: float = 1.6
     among: float = 0.3
     octave: int = 4
@@ -262,7 +263,7 @@ def _grid_sketch(
     ]
     n_cells = math.prod(len(edge) - 1 for edge in edges)
     # Of a larger grid only the cells above the threshold are released.
-    dense = n_cells <= 8 * TUNING.most_cells
+    dense = n_cells <= TUNING.most_dense
     threshold = _threshold(n_cells, epsilon)
     cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
     within = ((cells.lower >= low) & (cells.upper <= high)).all(axis=1)

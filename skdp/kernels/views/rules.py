@@ -150,7 +150,6 @@ class Rules(NamedTuple):
                 found.append(PairTable((a, b), table))
             return found
 
-        assert model.rows is not None
         columns = [codes[model.rows[:, axis]] for axis, codes in enumerate(self.codes)]
         rows = TreeModel(
             TreeDensity(marginals, spread(density.edges), groups),

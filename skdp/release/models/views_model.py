@@ -248,8 +248,7 @@ class ViewsModel(TreeModel):
             ladder = self.coefficients.ladders[axis]
             group = ladder.groups(size)
             # Of the rows: noise of many codes would weigh as records do.
-            mass = max(self._total, 1.0) * self._row_counts(axis)
-            mass = mass + 1e-9 * max(float(mass.sum()), 1.0) / len(mass)
+            mass = self._row_counts(axis) + 1e-9 / self.shape[axis]
             whole = ladder.sums(mass, size)
             filled = np.diag((whole > 0).astype(np.float64))
             for level in reversed([each for each in ladder.sizes if each < size]):
@@ -279,7 +278,6 @@ class ViewsModel(TreeModel):
 
     def _row_cells_of(self, axes: Axes, sizes: Sequence[int]) -> FloatArray:
         """Counts of groups among the rows."""
-        assert self.rows is not None
         cell = np.zeros(len(self.rows), dtype=np.int64)
         for axis, size in zip(axes, sizes, strict=True):
             groups = self.coefficients.ladders[axis].groups(size)
@@ -404,7 +402,6 @@ class ViewsModel(TreeModel):
         """Share of the rows with each code."""
         key = "rows", axis
         if key not in self._caches:
-            assert self.rows is not None
             codes, size = self.rows[:, axis], self.shape[axis]
             found = np.bincount(codes, weights=self.row_weights, minlength=size)
             self._caches[key] = found.astype(np.float64, copy=False)
@@ -447,8 +444,8 @@ class ViewsModel(TreeModel):
         if len(axes) == 1:
             [axis] = axes
             return self.columns[axis].counts @ weights[axis]
-        found = self._total * self._of_rows(axes, weights, n)
-        found += self._corrections(axes, weights, n)
+        share = self._of_rows(axes, weights, n)
+        found = self._total * share + self._corrections(axes, weights, share)
         for key in _both_ways(axes):
             if key in self.sums:
                 found = self._summed(key, weights, found)
@@ -464,8 +461,11 @@ class ViewsModel(TreeModel):
         told = whole * (counts @ w) + of_value * (known.sums @ w)
         return np.where(fits, told + (none - whole) * (known.n_missing @ w), others)
 
-    def _corrections(self, axes: Axes, weights: dict[int, FloatArray], n: int) -> FloatArray:
-        """What everything measured adds to the rows."""
+    def _corrections(
+        self, axes: Axes, weights: dict[int, FloatArray], share: FloatArray
+    ) -> FloatArray:
+        """What everything measured adds to the rows, of which this share answers each query."""
+        n = len(share)
         sizes = {axis: self._size(axis, axes) for axis in axes}
         hats = {axis: self._hats(axis, weights[axis], sizes[axis]) for axis in axes}
         means = {axis: self._mean(axis, hats[axis]) for axis in axes}
@@ -481,7 +481,7 @@ class ViewsModel(TreeModel):
                 told = (told * inside.reshape(len(inside), *[1] * (told.ndim - 2), n)).sum(axis=0)
             pure[part] = told
         if len(axes) > 2 and axes not in self.coefficients.looks:
-            return self._shared_out(pure, axes, weights, means)
+            return self._shared_out(pure, axes, weights, means, share)
         found = np.zeros(n)
         for part, told in pure.items():
             found += told * _times([means[other] for other in axes if other not in part])
@@ -493,6 +493,7 @@ class ViewsModel(TreeModel):
         axes: Axes,
         weights: dict[int, FloatArray],
         means: Mapping[int, FloatArray],
+        share: FloatArray,
     ) -> FloatArray:
         """Corrections of parts of columns that no table holds together, one for each query.
 
@@ -501,13 +502,13 @@ class ViewsModel(TreeModel):
         and counts under one condition are shared out alike, and means agree with both. Counts are
         not negative then. They need not add up to those of fewer columns.
         """
-        n = len(means[axes[0]])
+        n = len(share)
         found = np.zeros(n)
         on = {axis: (each != 0).astype(np.float64) for axis, each in weights.items()}
         # Conditions are their own; only values are replaced.
         valued = {axis for axis in axes if not np.array_equal(on[axis], weights[axis])}
         rows = max(self._total, 1.0)
-        shares: dict[frozenset[int], FloatArray] = {}
+        shares = {frozenset[int](): share}
         for part, told in pure.items():
             kept = {axis: on[axis] for axis in part}
             key = frozenset(valued & kept.keys())
@@ -517,8 +518,7 @@ class ViewsModel(TreeModel):
             meeting = rows * self._of_rows(part, kept, n)
             found += told * (rows * shares[key] + others) / (meeting + 1.0)
         plain = np.all([(each >= 0).all(axis=0) for each in weights.values()], axis=0)
-        least = -self._total * self._of_rows(axes, weights, n)
-        return np.where(plain, np.maximum(found, least), found)
+        return np.where(plain, np.maximum(found, -self._total * share), found)
 
     def _of_rows(self, axes: Axes, weights: dict[int, FloatArray], n: int) -> FloatArray:
         """Share of the rows under queries on the same columns."""
@@ -571,7 +571,6 @@ class ViewsModel(TreeModel):
         parts = [part for part in map(self._part, questions) if part.factor]
         parts = _merged(parts)
         if self.cells is not None and any(part.weights for part in parts):
-            assert self.rows is not None
             met = np.zeros(len(self.rows))
             for factor, weights in parts:
                 met += factor * product_of_weights(self.rows, np.ones(len(met)), weights)

@@ -386,9 +386,7 @@ export class Model {
   mixing(axis, size) {
     return this.cached(`mixing ${axis} ${size}`, () => {
       const group = this.groups(axis, size);
-      let mass = this.rowCounts(axis).map((each) => Math.max(this.total, 1) * each);
-      const least = (1e-9 * Math.max(sumOf(mass), 1)) / mass.length;
-      mass = mass.map((each) => each + least);
+      const mass = this.rowCounts(axis).map((each) => each + 1e-9 / this.shape[axis]);
       const whole = this.sumsOf(axis, mass, size);
       const filled = identity(size);
       whole.forEach((each, i) => {
