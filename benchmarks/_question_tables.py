@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks import _data
+from benchmarks import _data, _unseen_tables
 from benchmarks import _fidelity_tables as tables
 from skdp import Categorical, Domain, Numeric
 
@@ -32,7 +32,8 @@ UNDECLARED = {
 def edges_of(table: tables.Table, column: str) -> Floats:
     """Edges of the bins of a number."""
     attribute: Any = table.domain[column]
-    if column in UNDECLARED.get(table.name, ()):
+    unseen = table.name in _unseen_tables.TABLES
+    if unseen or column in UNDECLARED.get(table.name, ()):
         return np.linspace(attribute.lower, attribute.upper, 33)
     return np.asarray(attribute.edges, dtype=np.float64)
 
@@ -239,5 +240,6 @@ TABLES: dict[str, Callable[[], tables.Table]] = {
     "twelve": twelve,
     "nist": nist,
     "adult-default": adult_default,
+    **_unseen_tables.TABLES,
     **{name: _shared(name) for name in ("adult", "acs", "electricity", "phoneme", *tables.RANGES)},
 }

@@ -20,7 +20,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from benchmarks import _fidelity_tables
+from benchmarks import _fidelity_tables, _unseen_tables
 from benchmarks.additive import Task
 from benchmarks.peers import _environments
 from benchmarks.peers._calling import ask
@@ -293,6 +293,8 @@ def drawn(seed: int) -> Task:
 def rare(name: str) -> Task:
     """A table with another label, given as "table: column"."""
     source, target = name.split(": ")
+    if source == "unseen":
+        return unseen(target)
     if source in ("generated", "drawn"):
         return generated(target) if source == "generated" else drawn(int(target))
     table = _fidelity_tables.subsample(_fidelity_tables.load(source), _FEW, 0)
@@ -304,6 +306,16 @@ def rare(name: str) -> Task:
     return Task(table.rows[names].reset_index(drop=True), y.to_numpy(), table.domain.select(names))
 
 
+def unseen(name: str) -> Task:
+    """A label of a table on which nothing was chosen."""
+    source, target, value = _unseen_tables.LABELS[name]
+    table = _fidelity_tables.subsample(_unseen_tables.TABLES[f"unseen/{source}"](), _FEW, 0)
+    label = table.rows[target]
+    y = label > value if isinstance(table.domain[target], Numeric) else label == str(value)
+    names = [each for each in table.domain.names if each != target]
+    return Task(table.rows[names].reset_index(drop=True), y.to_numpy(), table.domain.select(names))
+
+
 def measured(y: np.ndarray, shares: np.ndarray) -> tuple[float, ...]:
     """Error, what the area under the curve lacks to 1, and log loss."""
     share = np.clip(shares[:, 1], 1e-6, 1 - 1e-6)
@@ -311,11 +323,13 @@ def measured(y: np.ndarray, shares: np.ndarray) -> tuple[float, ...]:
     return wrong, 1 - float(roc_auc_score(y, share)), float(log_loss(y, share))
 
 
-def default_results(path: Path | None, runs: int) -> pd.DataFrame:
+def default_results(
+    path: Path | None, runs: int, names: Sequence[str], blends: Mapping[str, Any]
+) -> pd.DataFrame:
     """Measures of each model and blend by table, run and signal; what the file has is kept."""
     found = pd.read_csv(path) if path and path.exists() else pd.DataFrame()
     have = set(zip(found["table"], found["run"], strict=True)) if len(found) else set()
-    for run, name in itertools.product(range(runs), (*LABELS, *MORE)):
+    for run, name in itertools.product(range(runs), names):
         if (name, run) in have:
             continue
         task = rare(name)
@@ -329,7 +343,8 @@ def default_results(path: Path | None, runs: int) -> pd.DataFrame:
                 each: METHODS[each](task, epsilon, run).fit(X, y).predict_proba(new)
                 for each in (*FIVE, "default")
             }
-            for name_of, blend in BLENDS.items():
+            kinds["base rate"] = np.tile([1 - y.mean(), y.mean()], (len(test), 1))
+            for name_of, blend in blends.items():
                 # A fiftieth is for the labels.
                 share = float(blend[0])
                 parts = {"PrivPfC": 0.98 * (1 - share), "additive": 0.98 * share}
@@ -378,18 +393,41 @@ def fitted_rule(costs: pd.DataFrame) -> Callable[[pd.DataFrame], pd.Series]:
     return chosen
 
 
+_KEYS = ["table", "run", "signal", "label"]
+
+
+def excess_of(found: pd.DataFrame) -> pd.DataFrame:
+    """How much more than the best of five models each has, by measure and kind."""
+    every = found.pivot_table(list(BARS), _KEYS, "kind")
+    best = every.loc[:, (slice(None), list(FIVE))].T.groupby(level=0, sort=False).min().T
+    return every.sub(best.reindex(columns=every.columns, level=0))
+
+
+def print_means(title: str, excess: pd.DataFrame) -> None:
+    """Mean excess by kind and signal."""
+    means = excess.stack("kind", future_stack=True).groupby(["kind", "signal"]).mean()
+    print(title, means.unstack("signal").round(4).to_string(), sep="\n")
+
+
+def compare_unseen(path: Path | None, runs: int) -> None:
+    """Excess over the best of five models, of each and the default, where nothing was chosen."""
+    names = [f"unseen: {each}" for each in _unseen_tables.LABELS]
+    excess = excess_of(default_results(path, runs, names, {}))
+    print_means("unseen", excess)
+    print("default by table:")
+    for measure in BARS:
+        one = excess[measure, "default"].groupby(["table", "signal"]).mean().unstack("signal")
+        print(measure, one.round(4).to_string(), sep="\n")
+
+
 def compare_default(path: Path | None, runs: int) -> None:
     """Excess over the best of five models, of each, of the default, and of rules without a table.
 
     A rule chooses PrivPfC, additive or a blend by the largest share of a label and the signal. It
     is fitted to all tables but one, on which it is then measured.
     """
-    found = default_results(path, runs)
-    keys = ["table", "run", "signal", "label"]
-    every = found.pivot_table(list(BARS), keys, "kind")
-    best = every.loc[:, (slice(None), list(FIVE))].T.groupby(level=0, sort=False).min().T
-    excess = every.sub(best.reindex(columns=every.columns, level=0))
-    bars = pd.DataFrame(BARS, index=SIGNALS).reindex(every.index.get_level_values("signal"))
+    excess = excess_of(default_results(path, runs, (*LABELS, *MORE), BLENDS))
+    bars = pd.DataFrame(BARS, index=SIGNALS).reindex(excess.index.get_level_values("signal"))
     kinds = ["PrivPfC", "additive", *BLENDS]
     costs = sum(excess[m][kinds] / bars[[m]].to_numpy() for m in ("error", "area"))
     costs = costs.reset_index()
@@ -397,12 +435,10 @@ def compare_default(path: Path | None, runs: int) -> None:
     for name, part in costs.groupby("table"):
         chosen = fitted_rule(costs.loc[costs["table"] != name, [*kinds, "signal", "label"]])(part)
         for (at, kind), m in itertools.product(chosen.items(), BARS):
-            row = tuple(part.loc[at, keys])
+            row = tuple(part.loc[at, _KEYS])
             excess.loc[row, (m, "without it")] = excess.loc[row, (m, kind)]
     for title, names in (("all", (*LABELS, *MORE)), ("more", MORE)):
-        means = excess[excess.index.isin(names, "table")].stack("kind", future_stack=True)
-        print(title)
-        print(means.groupby(["kind", "signal"]).mean().unstack("signal").round(4).to_string())
+        print_means(title, excess[excess.index.isin(names, "table")])
 
 
 def compare_regressions() -> None:
@@ -482,14 +518,17 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--default", action="store_true")
+    parser.add_argument("--unseen", action="store_true")
     parser.add_argument("--regression", action="store_true")
     parser.add_argument("--out", type=Path, default=None)
     parser.add_argument("--draw", type=Path, default=None)
     options = parser.parse_args()
     warnings.simplefilter("ignore", InsecureSeedWarning)
-    if options.default or options.regression:
+    if options.default or options.unseen or options.regression:
         if options.default:
             compare_default(options.out, options.runs)
+        if options.unseen:
+            compare_unseen(options.out, options.runs)
         if options.regression:
             compare_regressions()
         return
