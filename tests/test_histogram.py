@@ -308,8 +308,8 @@ def test_intervals_widen_with_the_level_and_say_what_they_promise():
     widths = [answer.upper - answer.lower for answer in answers]
     assert widths == sorted(widths) and widths[0] < 0.9 * widths[2]
     assert "at least 99%" in answers[2].guarantee and "before looking" in answers[2].guarantee
-    assert "in proportion" not in answers[0].guarantee
-    assert "in proportion" in estimator.count((5, 9.5), return_interval=True).guarantee
+    assert "in part" not in answers[0].guarantee
+    assert "in part" in estimator.count((5, 9.5), return_interval=True).guarantee
 
 
 def test_what_is_not_measured_is_not_known():

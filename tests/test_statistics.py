@@ -341,6 +341,27 @@ def test_bins_covered_in_part_are_told():
         assert told not in ask("x >= 4").guarantee
 
 
+@pytest.mark.parametrize("at", [0.01, 0.5, 3.99, 4.0])
+def test_counts_cover_what_a_bin_may_hold_that_a_query_cuts(at):
+    # All records of a bin lie at one number, wherever a threshold cuts the bin.
+    domain = Domain({"x": Numeric(0, 12, bins=3), "y": Numeric(0, 3, integer=True)})
+    rows = pd.DataFrame({"x": np.repeat([at, 5.0], 4_000), "y": np.arange(8_000) % 4})
+    made = [
+        skdp.GridSynthesizer(1.0, domain=domain, random_state=0),
+        skdp.HDPViewSynthesizer(1.0, domain=domain, random_state=0),
+        skdp.DataCube(1.0, domain=domain, random_state=0),
+    ]
+    for release in [each.fit(rows) for each in made]:
+        release = getattr(release, "synopsis_", release)
+        for query in ("x < 1", "x >= 1 and y == 2", "x < 1 or y == 3", "0.4 < x <= 0.6"):
+            true = len(rows.query(query))
+            answer = release.count(query, return_interval=True, level=0.99)
+            assert answer.lower <= true <= answer.upper
+            assert "may hold their records anywhere" in answer.guarantee
+    # Not wider than that: the other bin is known up to its noise.
+    assert answer.upper - answer.lower < 4_200
+
+
 def test_the_interval_of_a_correlation_that_says_nothing_keeps_its_value():
     release = gaussian(np.full(DOMAIN.shape, 2), 100.0)
     found = release.correlation("n", "m", return_interval=True)

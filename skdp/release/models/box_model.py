@@ -17,7 +17,6 @@ from ...domain import Domain
 from ..labels import range_label
 from .boxes import Boxes, checked_counts
 from .intervals import (
-    IN_PROPORTION,
     Cut,
     Error,
     Errors,
@@ -178,10 +177,6 @@ class BoxModel:
             text += self.intervals.covers
         else:
             text += ", the only error: the query cuts through no box."
-        if _are_shares(parts) and any(
-            ((v > 0) & (v < 1)).any() for weights in parts for v in weights.values()
-        ):
-            text += IN_PROPORTION
         return Error(std, below, above, text)
 
     def column_errors(self, axis: int, weights: np.ndarray, level: float) -> tuple[np.ndarray, str]:

@@ -27,7 +27,6 @@ from ..files import fraction
 from .boxes import checked_counts, frozen
 
 __all__ = [
-    "IN_PROPORTION",
     "AnySpread",
     "BoundedSpread",
     "Cut",
@@ -136,9 +135,6 @@ def _simulated_quantile(
         total = np.abs(total)
     rank = math.ceil(draws * (1 - alpha) + 4.8 * math.sqrt(draws * alpha))
     return float(np.partition(total, rank - 1)[rank - 1])
-
-
-IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
 
 
 class Error(NamedTuple):

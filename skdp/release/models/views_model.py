@@ -156,6 +156,8 @@ class ViewsModel(TreeModel):
     """
 
     kind: ClassVar[str] = "views"
+    # Variances have a part for bins that a question covers in part.
+    knows_cuts: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from ..._validation import as_level, as_number, check_choice
 from ...domain import Domain
 from ...domain.queries.text import parts_of
 from ...domain.rules.declared import TotalOf
-from ..models.intervals import IN_PROPORTION, Errors
+from ..models.intervals import Errors
 from ..models.model import Model, Weights
 from ..queries import QueryReader, moments, reach_of
 from ..result import QueryResult
@@ -253,6 +253,9 @@ def ratios(
     return Estimates(value, std, sampling, lower, upper, text)
 
 
+IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
+
+
 def telling_cuts(found: Estimates, queries: Iterable[Weights]) -> Estimates:
     """The same, with a guarantee that says so if a query covers a bin in part.
 
@@ -262,11 +265,16 @@ def telling_cuts(found: Estimates, queries: Iterable[Weights]) -> Estimates:
     queries : iterable of mapping of int to ndarray
         Weights of conjunctions.
     """
-    if IN_PROPORTION in found.guarantee or not any(
-        ((vector > 0) & (vector < 1)).any() for weights in queries for vector in weights.values()
-    ):
+    if not covers_in_part(queries):
         return found
     return found._replace(guarantee=found.guarantee + IN_PROPORTION)
+
+
+def covers_in_part(queries: Iterable[Weights]) -> bool:
+    """Whether conjunctions cover a bin in part."""
+    return any(
+        ((vector > 0) & (vector < 1)).any() for weights in queries for vector in weights.values()
+    )
 
 
 def joined(each: Sequence[Estimates]) -> Estimates:

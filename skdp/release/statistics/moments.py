@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,21 @@ import numpy as np
 from ..._types import FloatArray
 from ...domain import Domain
 from ...domain.queries.text import parts_of
+from ..models.intervals import Errors
 from ..models.model import Model, Weights
 from ..queries import weights_of
 from .column_values import Numbers, Selected, joined_parts, scaled
-from .estimates import Confidence, Estimates, answer_sums, errors_of, linear, ratios, telling_cuts
+from .estimates import (
+    IN_PROPORTION,
+    Confidence,
+    Estimates,
+    answer_sums,
+    covers_in_part,
+    errors_of,
+    linear,
+    ratios,
+    telling_cuts,
+)
 
 # --- counts, sums, means and shares with intervals: linear in the released counts, or ratios
 # of such
@@ -47,10 +57,45 @@ def counts_with_error(
     """
     total = max(model.total, 1.0)
     share = np.clip(value / total, 0.0, 1.0)
-    errors = errors_of(model, questions, confidence)
+    errors = _anywhere_in_bins(
+        model, questions, value, errors_of(model, questions, confidence), confidence
+    )
     variance = total * share * (1.0 - share)
-    found = linear(value, errors, variance, (0.0, np.inf), confidence, model.total)
-    return telling_cuts(found, chain.from_iterable(questions))
+    return linear(value, errors, variance, (0.0, np.inf), confidence, model.total)
+
+
+def _anywhere_in_bins(
+    model: Model,
+    questions: Sequence[Sequence[Weights]],
+    value: FloatArray,
+    errors: Errors,
+    confidence: Confidence,
+) -> Errors:
+    """Errors that cover what bins covered in part may hold, unless those of the model do.
+
+    The true count is at least that without such bins, and at most that with all of them. So the
+    interval goes from the lower end of the one to the upper end of the other.
+    """
+    cut = [place for place, parts in enumerate(questions) if covers_in_part(parts)]
+    if not cut:
+        return errors
+    if getattr(model, "knows_cuts", False):
+        return errors._replace(guarantee=errors.guarantee + IN_PROPORTION)
+
+    def rounded(to: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, Errors]:
+        asked = [
+            [{axis: to(vector) for axis, vector in part.items()} for part in questions[place]]
+            for place in cut
+        ]
+        return answer_sums(model, asked), errors_of(model, asked, confidence)
+
+    below, above = errors.below.copy(), errors.above.copy()
+    without, of_least = rounded(np.floor)
+    entire, of_most = rounded(np.ceil)
+    below[cut] = value[cut] - without + of_least.below
+    above[cut] = entire - value[cut] + of_most.above
+    text = errors.guarantee + " Bins covered in part may hold their records anywhere."
+    return Errors(errors.std, below, above, text)
 
 
 def sums_with_error(
