@@ -52,7 +52,7 @@ from skdp import (
     PrivateRandomForestClassifier,
     PrivPfCClassifier,
 )
-from skdp.compose.estimators import FEW, MANY, combined
+from skdp.compose.estimators import BLENDS, combined
 from skdp.exceptions import InsecureSeedWarning
 
 EPSILONS = (0.05, 0.1, 0.5, 1.0, 8.0)
@@ -86,7 +86,7 @@ MORE = (
 # Models whose best is the measure of the default; how it may blend two of them, and largest shares
 # of a label from which it may do otherwise; and what it may exceed the best by.
 FIVE = ("PrivPfC", "additive", "logistic regression", "naive Bayes", "tree")
-BLENDS, _MOST_OF_LABEL = {"few": FEW, "many": MANY}, (0.65, 0.7, 0.75, 0.8, 0.85)
+_MOST_OF_LABEL = (0.65, 0.7, 0.75, 0.8, 0.85)
 BARS = {
     "error": (0.006, 0.004, 0.004, 0.003, 0.003, 0.002, 0.001),
     "area": (0.04, 0.025, 0.012, 0.01, 0.005, 0.004, 0.003),

@@ -1000,6 +1000,7 @@ def composed() -> list[Branch]:
             "PrivateClassifier, default",
             lambda epsilon: skdp.PrivateClassifier(epsilon=epsilon, domain=SPACE, target="s"),
             labelled,
+            epsilons=(0.05, 1.0, 200.0, 10_000.0),
             runs=1,
         ),
         Branch(

@@ -589,7 +589,11 @@ def test_the_default_for_a_rare_label_is_additive():
 
 @pytest.mark.parametrize(
     ("epsilon", "share", "weights"),
-    [(0.2, Fraction(1, 5), (1.0, 0.1)), (20, Fraction(2, 5), (0.7, 0.5))],
+    [
+        (0.2, Fraction(1, 5), (1.0, 0.1)),
+        (5, Fraction(2, 5), (0.7, 0.5)),
+        (200, Fraction(4, 5), (0.3, 0.8)),
+    ],
 )
 def test_the_default_adds_what_both_models_say_beyond_the_overall_shares(epsilon, share, weights):
     model = skdp.PrivateClassifier(epsilon=epsilon, domain=DOMAIN, target="income").fit(X, Y)

@@ -28,13 +28,17 @@ from .base import TrainedOnRelease, fit_clone, usable_rows
 
 # --- the classifier of `PrivateClassifier` without an estimator
 
-# PrivPfC counts correct predictions, which say little where one label has the first share of the
-# records: above the second number of records times epsilon an additive model alone is better there.
-# Otherwise it is both. Of each blend, below that number and above: the share of epsilon of the
-# additive model, and the weights of PrivPfC and of it in a sum of logarithms, of which each was
-# pulled to the overall shares (``benchmarks/models.py --default``).
-_RARE, _ADDITIVE = 0.75, 2_000.0
-FEW, MANY = (Fraction(1, 5), 1.0, 0.1), (Fraction(2, 5), 0.7, 0.5)
+# It is a blend of PrivPfC and an additive model: the latter's share of epsilon, and the weights of
+# both in a sum of logarithms, of which each was pulled to the overall shares. The first blend is
+# for up to 2,000 records times epsilon, the second up to 50,000, the third beyond. PrivPfC counts
+# correct predictions, which say little where one label has three quarters of the records: there the
+# additive model alone takes the place of the second (``benchmarks/models.py --default``).
+_FEW, _MOST, _RARE = 2_000.0, 50_000.0, 0.75
+BLENDS = {
+    "few": (Fraction(1, 5), 1.0, 0.1),
+    "many": (Fraction(2, 5), 0.7, 0.5),
+    "most": (Fraction(4, 5), 0.3, 0.8),
+}
 # Less might not fit the noise of a model of a fifth of it into 64-bit integers.
 _LEAST = Fraction(2, 10**6)
 
@@ -48,7 +52,7 @@ def combined(counts: Any, cells: Any, additive: Any, blend: tuple[Any, float, fl
 
 
 class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
-    """PrivPfC and an additive model, or this alone where one label is frequent.
+    """PrivPfC and an additive model, which is sometimes alone where one label is frequent.
 
     PrivPfC finds combinations of columns and is rarely worse than the most frequent label, but its
     cells rank rows coarsely. The additive model ranks finely and misses combinations.
@@ -99,9 +103,10 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         table = count_rows(rows, domain.select([target]), bound)
         counts = discrete_laplace(table.dense(), noise["rows"], random_state=source)
         signal = int(counts.sum()) * float(noise["models"])
-        blend = MANY if signal > _ADDITIVE else FEW
+        level = "few" if signal <= _FEW else "many" if signal <= _MOST else "most"
+        blend = BLENDS[level]
         kinds: Any = {PrivPfCClassifier: 1 - blend[0], PrivateAdditiveClassifier: blend[0]}
-        if signal > _ADDITIVE and counts.max() >= _RARE * counts.sum():
+        if level == "many" and counts.max() >= _RARE * counts.sum():
             kinds = {PrivateAdditiveClassifier: Fraction(1)}
         given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
         models = [
@@ -160,9 +165,9 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
     Without an estimator, a fiftieth of epsilon first releases how many records each label has. This
-    decides what the rest pays for. Above 2,000 records times epsilon, where one label has three
-    quarters of the records, it is an additive model; otherwise PrivPfC together with an additive
-    model, which has a fifth of the rest, or above 2,000 two fifths. All of epsilon is charged
+    decides what the rest pays for: PrivPfC together with an additive model. The latter has a fifth
+    of the rest up to 2,000 records times epsilon, two fifths up to 50,000, then four fifths; in the
+    middle all, where one label has three quarters of the records. All of epsilon is charged
     beforehand.
 
     With an estimator, the training data are released privately, and it is trained on the release:
