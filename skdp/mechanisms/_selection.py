@@ -18,7 +18,7 @@ from .._random import Call, NoiseSource, Tape, kept, noise_source
 from .._types import IntArray
 from .._validation import as_epsilon, as_integer, check_choice
 from ._inversion import LIMIT, noise_rate
-from ._noise import as_integers, discrete_laplace, geometric
+from ._noise import as_integers, geometric
 from ._race import canonical_set, joint_sequence
 
 _METHODS = ("one-shot", "peeling", "canonical", "joint", "auto")
@@ -27,13 +27,9 @@ _TOGETHER = {"canonical": canonical_set, "joint": joint_sequence}
 # At this rate nothing but the best is ever selected, and its product with any difference of 64-bit
 # scores fits into a floating-point number.
 _MOST_RATE = Fraction(2**30)
-# What "auto" spends on its choice; below this k it takes one round of noise and spends nothing.
-_AUTO_SHARE = Fraction(1, 10)
-_FEW = 10
-# One round of noise is better where the scores between the (k/2)-th and the (2k)-th fall by a
-# number in this range, in units of its scale k R / epsilon. Chosen on generated lists of scores:
-# power laws, exponential, linear, lognormal and stepped ones.
-_AUTO_BETWEEN = (0.3, 4.0)
+# "auto" selects a set from this k on. In mean score error over lists, a choice by released falls of
+# the scores cost more than it gained, at shares of 1% to 10% (`benchmarks.top_k`).
+_A_SET_FROM = 4
 # "joint" holds the losses of all candidates at all places at once.
 _MOST_LOSSES = 2**24
 
@@ -202,7 +198,7 @@ def top_k(
     epsilon: Any,
     score_range: int,
     *,
-    method: str = "one-shot",
+    method: str = "auto",
     ordered: bool = True,
     random_state: Any = None,
 ) -> IntArray:
@@ -218,17 +214,16 @@ def top_k(
         Privacy parameter of the whole selection. The noise is drawn at its dyadic floor.
     score_range : int
         The range R, as in `noisy_max`.
-    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="one-shot"
-        "one-shot": one round of geometric noise of rate epsilon / (k R) on all scores. "peeling": k
-        rounds of the `exponential` mechanism at epsilon / k among the remaining candidates, the
-        usual baseline in the literature; slower and less accurate. "canonical": the canonical
-        Lipschitz mechanism, which selects the set of k as one; much more accurate where
+    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="auto"
+        "auto": "one-shot" if ``ordered`` or ``k`` is below 4, "canonical" else. "one-shot": one
+        round of geometric noise of rate epsilon / (k R) on all scores. "peeling": k rounds of the
+        `exponential` mechanism at epsilon / k among the remaining candidates, the usual baseline in
+        the literature; slower and less accurate. "canonical": the canonical Lipschitz mechanism,
+        which selects the set of k as one; much more accurate where
         neighbouring scores around the k-th are more than a few R / epsilon apart, and where the
         noise of one round would drown all but the few largest scores; less accurate between. In
         time proportional to k n. "joint": the joint exponential mechanism, which selects the
-        sequence of k as one; rarely the best. "auto": a tenth of epsilon measures how fast the
-        scores fall around the k-th, and decides between "one-shot" and "canonical"; "one-shot"
-        where ``k`` is below 10 or the order is asked for.
+        sequence of k as one; rarely the best.
     ordered : bool, default=True
         Whether the winners are best first. "canonical" selects a set and needs ``ordered=False``.
     random_state : None, int or NoiseSource, default=None
@@ -284,7 +279,7 @@ def top_k(
         )
     source = noise_source(random_state)
     if method == "auto":
-        method, epsilon = _best_method(array, count, epsilon, width, ordered, source)
+        method = "one-shot" if ordered or count < _A_SET_FROM else "canonical"
     if method == "peeling":
         chosen = _peel(array, count, epsilon, width, source)
     elif method == "one-shot":
@@ -306,31 +301,6 @@ def _one_shot(
     # Sorting the negated values stably leaves equal ones in order of index.
     order = np.argsort(_deficits(scores, scores.max()) - noise, kind="stable")
     return order[:k].astype(np.int64)
-
-
-def _best_method(
-    scores: NDArray[np.integer],
-    k: int,
-    epsilon: Any,
-    width: int,
-    ordered: bool,
-    source: NoiseSource,
-) -> tuple[str, Any]:
-    """The method that "auto" stands for, and what is left of epsilon."""
-    # Privacy. How far it is from the (k/2)-th largest score down to the (2k)-th. If all changes of
-    # scores lie in [lo, lo + R], so do those of both order statistics, and the distance changes by
-    # at most R: discrete Laplace noise of that sensitivity at its share. What follows spends the
-    # rest. That no share is spent where the order is asked for or k is small is public.
-    if ordered or k < _FEW:
-        return "one-shot", epsilon
-    whole = as_epsilon(epsilon)
-    ranked = np.sort(_deficits(scores, scores.max()))
-    fall = int(ranked[min(2 * k, scores.size) - 1] - ranked[(k + 1) // 2 - 1])
-    noisy = discrete_laplace(fall, _AUTO_SHARE * whole, width, random_state=source)
-    drowned, apart = _AUTO_BETWEEN
-    steps = int(noisy) * whole / (k * width)
-    between = drowned <= steps < apart
-    return "one-shot" if between else "canonical", (1 - _AUTO_SHARE) * whole
 
 
 def _together(
