@@ -155,6 +155,20 @@ def test_a_penalised_quality_moves_up_and_another_down():
 # --- prices
 
 
+def test_the_choice_of_a_method_and_the_selection_cost_epsilon_together():
+    # One basket holds just the items that win: all move up together against all others.
+    items = [f"i{i}" for i in range(40)]
+    baskets = [items[:10]] * 300 + [items[10:20]] * 280
+
+    def frequent(data):
+        found = skdp.most_frequent_items(
+            data, 10, items, 1.0, max_items=10, method="auto", count_share=0
+        )
+        return found.values.tolist()
+
+    assert certified(frequent, baskets, baskets[1:], 1.0, n=2) > 0.9
+
+
 def constant(epsilon):
     """A model whose release shows every record in full."""
     domain = skdp.Domain({"x": BIT, "s": YES_NO})

@@ -359,23 +359,51 @@ def test_ties_everywhere_and_all_of_them(method, k):
         assert stats.chi2.sf(((counts - 150 * k / 40) ** 2).sum() / variance, 40) > ALARM
 
 
-@pytest.mark.parametrize(
-    ("k", "ordered", "method"),
-    [
-        (4, False, "canonical"),
-        (3, False, "one-shot"),
-        (4, True, "one-shot"),
-        (30, True, "one-shot"),
-    ],
-)
-def test_auto_is_a_set_of_four_or_more_at_all_of_epsilon(k, ordered, method):
-    scores = np.arange(60) ** 2 % 97
-    found = [
-        top_k(scores, k, 0.3, 1, ordered=ordered, random_state=seed, **keywords).tolist()
-        for keywords in ({}, {"method": method})
-        for seed in range(5)
-    ]
-    assert found[:5] == found[5:]
+def test_auto_takes_one_round_where_scores_are_close_and_a_set_where_they_are_apart(monkeypatch):
+    taken = []
+    for name in ("_one_shot", "_together"):
+        real = getattr(_selection, name)
+        monkeypatch.setattr(
+            _selection,
+            name,
+            lambda scores, k, epsilon, *rest, name=name, real=real: (
+                taken.append((name, epsilon)) or real(scores, k, epsilon, *rest)
+            ),
+        )
+    for gap, expected in ((1000, "_together"), (10, "_one_shot")):
+        top_k(gap * np.arange(500), 200, 0.1, 1, ordered=False, random_state=3)
+        assert taken.pop() == (expected, Fraction(94, 1000))
+    # Public: few winners, all of them, in order, or too many sets.
+    top_k(1000 * np.arange(200), 3, 0.1, 1, ordered=False)
+    top_k(1000 * np.arange(200), 200, 0.1, 1, ordered=False)
+    top_k(1000 * np.arange(200), 20, 0.1, 1)
+    monkeypatch.setattr(_selection, "_MOST_CLASSES", 3999)
+    top_k(1000 * np.arange(200), 20, 0.1, 1, ordered=False)
+    assert taken == [("_one_shot", 0.1)] * 4
+
+
+@pytest.mark.parametrize("falls", [(900, 100), (200, 800), (60, 40), (20, 3000)])
+@pytest.mark.parametrize("k", [4, 30])
+def test_losses_that_auto_compares_are_those_of_the_methods(k, falls):
+    n, epsilon = 150, Fraction(1, 5)
+    ranks = np.log(np.arange(1, n + 1))
+    drop = np.interp(ranks, ranks[[0, k - 1, -1]], [0, falls[0], sum(falls)])
+    scores = -np.rint(drop).astype(np.int64)
+    source, runs = noise_source(1), 400
+    for method, loss in zip(
+        ("one-shot", "canonical"),
+        _selection._losses(np.array(falls, float), k, n, 0.2),
+        strict=True,
+    ):
+        missed = [
+            scores[:k].sum()
+            - scores[
+                top_k(scores, k, epsilon, 1, method=method, ordered=False, random_state=source)
+            ].sum()
+            for _ in range(runs)
+        ]
+        error = np.std(missed) / runs**0.5
+        assert abs(np.mean(missed) - loss) < 5 * error + 0.1 * loss + 1, method
 
 
 def test_unordered_winners_are_those_of_the_order():

@@ -56,7 +56,7 @@ _MOST_STEPS = 10**14
 
 # The largest whole number that is a float.
 _LARGEST = int(sys.float_info.max)
-# Rows that are encoded at once.
+# Rows that are encoded at once, so that they stay in the cache.
 _BLOCK = 2**15
 
 
@@ -432,10 +432,8 @@ class Numeric(Binned):
     def encode(self, column: Column) -> CodeArray:  # noqa: D102
         values = self._numbers(column)
         codes = np.empty(len(values), dtype=np.int32)
-        # Some rows at a time stay in the cache.
         for start in range(0, len(values), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            codes[part] = self._encode(values[part])
+            codes[start : start + _BLOCK] = self._encode(values[start : start + _BLOCK])
         return codes
 
     def expression(self, column: LazyColumn) -> Any:  # noqa: D102

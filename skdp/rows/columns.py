@@ -315,11 +315,6 @@ def _list_factorize(values: Iterable[Any]) -> tuple[NDArray[np.intp], list[Any]]
     return np.array(codes, dtype=np.intp), uniques
 
 
-# Integers are their own positions where so many times fewer values than rows are possible, and at
-# most so many.
-_FEWER, _CLOSE = 64, 2**12
-
-
 def _array_factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Positions and distinct values of an array, each value by itself.
 
@@ -328,10 +323,11 @@ def _array_factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[An
     after the others, prevents this.
     """
     if values.dtype.kind in "iu" and values.size:
-        # A column of a table is read once from afar; unsigned differences are right in any type.
+        # Close together, they are their own positions. Unsigned differences are right in any type,
+        # and a column of a table is read from afar only once.
         values = np.ascontiguousarray(values)
         low, high = values.min(), values.max()
-        if int(high) - int(low) < min(values.size // _FEWER, _CLOSE):
+        if int(high) - int(low) < values.size // 64:
             first = np.asarray(low).astype(np.uint64)
             every = first + np.arange(int(high) - int(low) + 1, dtype=np.uint64)
             return (values.astype(np.uint64) - first).view(np.int64), every.astype(values.dtype)
