@@ -282,7 +282,10 @@ def top_k(
         )
     source = noise_source(random_state)
     if method == "auto":
-        method, epsilon = _best_method(array, count, epsilon, width, ordered, source)
+        method = "one-shot"
+        few = array.size * count <= _MOST_CLASSES
+        if few and not ordered and _A_SET_FROM <= count < array.size:
+            method, epsilon = _best_method(array, count, as_epsilon(epsilon), width, source)
     if method == "peeling":
         chosen = _peel(array, count, epsilon, width, source)
     elif method == "one-shot":
@@ -307,26 +310,18 @@ def _one_shot(
 
 
 def _best_method(
-    scores: NDArray[np.integer],
-    k: int,
-    epsilon: Any,
-    width: int,
-    ordered: bool,
-    source: NoiseSource,
-) -> tuple[str, Any]:
+    scores: NDArray[np.integer], k: int, epsilon: Fraction, width: int, source: NoiseSource
+) -> tuple[str, Fraction]:
     """The method that "auto" stands for, and what is left of epsilon."""
     # Privacy. Released: how far the scores fall from the first to the k-th, and from there to the
     # last. If all changes of scores lie in [lo, lo + R], so do those of the three, and each fall
     # changes by at most R; where only the k-th moves, both do: sensitivity 2 R at the share. The
-    # losses are computed from that, and what follows spends the rest. When no share is spent is
-    # public.
-    if ordered or not _A_SET_FROM <= k < scores.size or k * scores.size > _MOST_CLASSES:
-        return "one-shot", epsilon
-    whole = as_epsilon(epsilon)
+    # losses are computed from that, and what follows spends the rest. Where none of it is asked
+    # is public.
     ranked = np.sort(_deficits(scores, scores.max()))
     falls = np.array([ranked[k - 1], ranked[-1] - ranked[k - 1]])
-    noisy = discrete_laplace(falls, _AUTO_SHARE * whole, 2 * width, random_state=source)
-    left = (1 - _AUTO_SHARE) * whole
+    noisy = discrete_laplace(falls, _AUTO_SHARE * epsilon, 2 * width, random_state=source)
+    left = (1 - _AUTO_SHARE) * epsilon
     rate = float(min(left / width, _MOST_RATE))
     one_round, a_set = _losses(np.maximum(noisy, 0).astype(np.float64), k, scores.size, rate)
     return "one-shot" if one_round <= a_set else "canonical", left
@@ -356,9 +351,9 @@ def _losses(falls: FloatArray, k: int, n: int, rate: float) -> tuple[float, floa
     scale = k / rate
     low, high = scores[-1], scores[0] + scale * np.log(n)
     for _ in range(50):
-        shares = np.exp(np.minimum(0.0, (scores - (low + high) / 2) / scale))
-        enough = sizes @ shares > k
-        low, high = ((low + high) / 2, high) if enough else (low, (low + high) / 2)
+        middle = (low + high) / 2
+        shares = np.exp(np.minimum(0.0, (scores - middle) / scale))
+        low, high = (middle, high) if sizes @ shares > k else (low, middle)
     # A set: classes by the best rank outside and the worst inside, as in `canonical_set`.
     outside = np.arange(k)[:, None]
     inside, between = k - outside - 1, starts - outside - 1
