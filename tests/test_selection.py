@@ -389,7 +389,7 @@ def test_losses_that_auto_compares_are_those_of_the_methods(k, falls):
     ranks = np.log(np.arange(1, n + 1))
     drop = np.interp(ranks, ranks[[0, k - 1, -1]], [0, falls[0], sum(falls)])
     scores = -np.rint(drop).astype(np.int64)
-    source, runs = noise_source(1), 400
+    source, runs = noise_source(1), 200
     for method, loss in zip(
         ("one-shot", "canonical"),
         _selection._losses(np.array(falls, float), k, n, 0.2),
