@@ -62,7 +62,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         A Categorical is a class, a Numeric a number.
     classes : sequence, default=None
         Shorthand for a categorical label that the domain lacks.
-    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="one-shot"
+    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="auto"
         How the names are selected; see `skdp.mechanisms.top_k`. "canonical" and "auto" give no
         order.
     ledger : PrivacyLedger, default=None
@@ -74,8 +74,8 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     Attributes
     ----------
     selected_ : list of str
-        Columns of the domain that were selected: best first, or in the order of the domain for the
-        methods without an order.
+        Columns of the domain that were selected, in its order; best first with a method that gives
+        an order.
     label_counts_ : ndarray of int64, shape (n_labels,)
         Noisy number of records for each code of the target.
     domain_ : Domain
@@ -89,7 +89,8 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     Notes
     -----
     *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain,
-    target, k. *Released*: which features, in which order, and the noisy histogram of the target.
+    target, k. *Released*: which features, in order where the method gives one, and the noisy
+    histogram of the target.
     *Sensitivity*: one record raises every score for classes by 0 to 1 and changes every score for a
     numeric target by at most 1 up or down, in units of the largest weight.
 
@@ -132,7 +133,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         domain: Any = None,
         target: Any = None,
         classes: Any = None,
-        method: Any = "one-shot",
+        method: Any = "auto",
         ledger: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -310,7 +311,7 @@ def most_frequent_items(
     max_items: int,
     persons: Any = None,
     count_share: Any = 0.2,
-    method: str = "one-shot",
+    method: str = "auto",
     ledger: Any = None,
     random_state: Any = None,
 ) -> pd.DataFrame:
@@ -336,7 +337,7 @@ def most_frequent_items(
     count_share : number, default=0.2
         Part of epsilon for noisy counts of the items found, if counts are not free. 0 gives no
         counts.
-    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="one-shot"
+    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="auto"
         How the items are selected; see `skdp.mechanisms.top_k`. "canonical" and "auto" give no
         order: the items are then ordered by their noisy counts, if there are any.
     ledger : PrivacyLedger, default=None
@@ -348,9 +349,9 @@ def most_frequent_items(
     Returns
     -------
     DataFrame
-        Columns "item", best first if that is known, and "count": the noisy number of persons with
-        it, where each person counts for ``max_items`` items at most. ``attrs["privacy_loss"]`` says
-        what it cost, by part, and whether it was seeded.
+        Columns "item", best first where that is known, and "count": the noisy number of persons
+        with it, where each person counts for ``max_items`` items at most.
+        ``attrs["privacy_loss"]`` says what it cost, by part, and whether it was seeded.
 
     Raises
     ------

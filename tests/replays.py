@@ -1266,11 +1266,18 @@ def scores() -> list[Branch]:
 
     def many_baskets() -> dict:
         lists = [[f"i{j}" for j in range(i)] for i in range(12)]
-        return {"all items": (lists, lists[:-1]), "one item": (lists, lists[:1] + lists[2:])}
+        # Where only the tenth count moves, both falls of the choice do.
+        return {"all items": (lists, lists[:-1]), "tenth": ([*lists, ["i9"]], lists)}
 
     def ten_items(epsilon: float) -> Any:
         return lambda data: skdp.most_frequent_items(
-            data, 10, [f"i{j}" for j in range(12)], epsilon, max_items=12, method="auto"
+            data,
+            10,
+            [f"i{j}" for j in range(12)],
+            epsilon,
+            max_items=12,
+            method="auto",
+            count_share=0,
         )
 
     return [
@@ -1476,6 +1483,7 @@ PARTS = {
     "model_selection._search.Judge.best, selection": "choice",
     "model_selection._search.Judge.better, top_k": "choice",
     "model_selection._search.Judge.noisy_score, discrete_laplace": "choice",
+    "kernels.additive.calibration._seen, discrete_laplace": "model",
     "kernels.additive.calibration.calibrate, discrete_laplace": "model",
     "kernels.additive.first.measure_columns, discrete_laplace": "model",
     "kernels.additive.pairs._choose, selection": "model",

@@ -28,7 +28,7 @@ from skdp.kernels.additive import (
     located,
     pairs,
 )
-from skdp.kernels.additive.calibration import _GRAIN, _REACH, _moments, calibrate
+from skdp.kernels.additive.calibration import _GRAIN, _REACH, _moments, calibrate, monotone
 from skdp.kernels.additive.first import agreed, column_shares, measure_columns
 from skdp.kernels.additive.model import Draft, Prior
 from skdp.kernels.additive.pairs import coarse_axis
@@ -264,7 +264,48 @@ def test_calibration_under_noise_keeps_what_is_expected():
     np.testing.assert_allclose(draft.intercept, [-0.5], atol=0.25)
 
 
-def test_a_record_is_in_one_cell_of_the_calibration():
+# Each in the middle of an interval.
+MIDDLES = np.array([-2.75, -1.75, -0.75, -0.25, 0.25, 0.75, 1.75, 2.75])
+
+
+def bent_records(n, seed=0):
+    """Records whose class has a logit of twice the score below 0 and of a third of it above."""
+    rng = np.random.default_rng(seed)
+    draft = Draft.empty(np.array([0.0]), (8,))
+    draft.shapes = [MIDDLES[:, None]]
+    draft.sizes = [np.full(8, n / 8.0)]
+    groups = rng.integers(0, 8, (n, 1))
+    score = MIDDLES[groups[:, 0]]
+    logit = np.where(score < 0, 2 * score, score / 3)
+    labels = (rng.random(n) < 1 / (1 + np.exp(-logit))).astype(np.int64)
+    return Records(groups, labels, np.ones(n, dtype=np.int64), (8,)), draft
+
+
+def test_a_rising_line_finds_a_bend_that_no_factor_has():
+    records, draft = bent_records(40_000)
+    scores, logits = monotone(records, draft, Fraction(1), noise_source(0))
+    assert (np.diff(scores) > 0).all() and (np.diff(logits) > 0).all()
+    found = np.interp(MIDDLES, scores, logits)
+    np.testing.assert_allclose(found, np.where(MIDDLES < 0, 2 * MIDDLES, MIDDLES / 3), atol=0.35)
+    # Far from all records it goes on with one slope.
+    assert logits[-1] > 100 and logits[0] < -100
+
+
+def test_a_rising_line_is_what_is_expected_where_all_is_noise():
+    records, draft = bent_records(50)
+    scores, logits = monotone(records, draft, Fraction(1, 10_000), noise_source(0))
+    np.testing.assert_allclose(np.interp([-2, 2], scores, logits), [-2, 2], atol=0.6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lines_rise_under_any_noise(seed):
+    records, draft = bent_records(300, seed)
+    scores, logits = monotone(records, draft, Fraction(1, 20), noise_source(seed))
+    assert (np.diff(scores) > 0).all() and (np.diff(logits) > 0).all()
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_record_is_in_one_cell_of_the_calibration(alone):
     records, _ = scored_records(400, 1.0, 0.0)
     tables = []
 
@@ -277,7 +318,11 @@ def test_a_record_is_in_one_cell_of_the_calibration():
         for left_out in (None, 0, 17, 399):
             kept = np.arange(400) != (-1 if left_out is None else left_out)
             some = Records(records.groups[kept], records.labels[kept], records.counts[kept], (2, 2))
-            calibrate(some, Logit(2), scored_records(4, 1, 0)[1], 1.0, Fraction(1), 4e2, None)
+            draft = scored_records(4, 1, 0)[1]
+            if alone:
+                monotone(some, draft, Fraction(1), None)
+            else:
+                calibrate(some, Logit(2), draft, 1.0, Fraction(1), 4e2, None)
     assert tables[0].sum() == 400
     for table in tables[1:]:
         assert np.abs(tables[0] - table).sum() == 1

@@ -11,7 +11,15 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from skdp.exceptions import DomainError
-from skdp.rows import as_frame, build_frame, is_missing, row_taker, select_columns, take_rows
+from skdp.rows import (
+    as_column,
+    as_frame,
+    build_frame,
+    is_missing,
+    row_taker,
+    select_columns,
+    take_rows,
+)
 
 TABLES = {
     "pandas": pd.DataFrame,
@@ -445,3 +453,18 @@ def test_rows_of_a_frame_with_one_complex_number_are_real_but_for_that():
     assert n_rows == 3 and list(taken.columns) == ["a", "b"]
     assert taken["a"].astype(float).tolist()[0] == 1.0 and taken["a"].isna().tolist()[1]
     assert take(np.array([1]))["a"].tolist() == [2 + 1j]
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", "i2", "i4", "i8", "u8"])
+@pytest.mark.parametrize("end", ["least", "zero", "most"])
+def test_close_integers_are_their_own_positions(kind, end):
+    limits = np.iinfo(kind)
+    first = {"least": limits.min, "zero": 0, "most": limits.max - 19}[end]
+    steps = np.random.default_rng(0).integers(0, 20, 5000)
+    values = (np.uint64(first % 2**64) + steps.astype(np.uint64)).astype(kind)
+    codes, uniques = as_column(values, "a").factorize()
+    assert uniques == list(range(first, first + 20)) and codes.tolist() == steps.tolist()
+    # Few rows, or values far apart, are looked up one by one.
+    for other in (values[:50], np.append(values, np.array([limits.max // 2], kind))):
+        codes, uniques = as_column(other, "a").factorize()
+        assert np.array(uniques, dtype=kind)[codes].tolist() == other.tolist()

@@ -370,14 +370,40 @@ def test_auto_takes_one_round_where_scores_are_close_and_a_set_where_they_are_ap
                 taken.append((name, epsilon)) or real(scores, k, epsilon, *rest)
             ),
         )
-    for gap, expected in ((1000, "_together"), (10, "_one_shot"), (0, "_together")):
-        scores = gap * np.arange(500)
-        top_k(scores, 200, 0.1, 1, method="auto", ordered=False, random_state=3)
-        assert taken.pop() == (expected, Fraction(9, 100))
-    # Public: few winners, or in order.
-    top_k(1000 * np.arange(200), 9, 0.1, 1, method="auto", ordered=False)
-    top_k(1000 * np.arange(200), 20, 0.1, 1, method="auto")
-    assert taken == [("_one_shot", 0.1)] * 2
+    for gap, expected in ((1000, "_together"), (10, "_one_shot")):
+        top_k(gap * np.arange(500), 200, 0.1, 1, ordered=False, random_state=3)
+        assert taken.pop() == (expected, Fraction(94, 1000))
+    # Public: few winners, all of them, in order, or too many sets.
+    top_k(1000 * np.arange(200), 3, 0.1, 1, ordered=False)
+    top_k(1000 * np.arange(200), 200, 0.1, 1, ordered=False)
+    top_k(1000 * np.arange(200), 20, 0.1, 1)
+    monkeypatch.setattr(_selection, "_MOST_CLASSES", 3999)
+    top_k(1000 * np.arange(200), 20, 0.1, 1, ordered=False)
+    assert taken == [("_one_shot", 0.1)] * 4
+
+
+@pytest.mark.parametrize("falls", [(900, 100), (200, 800), (60, 40), (20, 3000)])
+@pytest.mark.parametrize("k", [4, 30])
+def test_losses_that_auto_compares_are_those_of_the_methods(k, falls):
+    n, epsilon = 150, Fraction(1, 5)
+    ranks = np.log(np.arange(1, n + 1))
+    drop = np.interp(ranks, ranks[[0, k - 1, -1]], [0, falls[0], sum(falls)])
+    scores = -np.rint(drop).astype(np.int64)
+    source, runs = noise_source(1), 200
+    for method, loss in zip(
+        ("one-shot", "canonical"),
+        _selection._losses(np.array(falls, float), k, n, 0.2),
+        strict=True,
+    ):
+        missed = [
+            scores[:k].sum()
+            - scores[
+                top_k(scores, k, epsilon, 1, method=method, ordered=False, random_state=source)
+            ].sum()
+            for _ in range(runs)
+        ]
+        error = np.std(missed) / runs**0.5
+        assert abs(np.mean(missed) - loss) < 5 * error + 0.1 * loss + 1, method
 
 
 def test_unordered_winners_are_those_of_the_order():

@@ -46,7 +46,6 @@ METHODS = (
     Method("diffprivlib", "ranges", "histogram", note="bins alone; counts below 0 become 0"),
     Method("skdp", "top-k", "top_k", note="ten selections; in order"),
     Method("skdp", "top-k", "top_k, canonical", note="ten selections; a set"),
-    Method("skdp", "top-k", "top_k, auto", note="ten selections; a set"),
     Method("OpenDP", "top-k", "noisy_top_k", note="ten selections; in order"),
     Method("skdp", "marginals", "MarginalSynthesizer"),
     Method("OpenDP", "marginals", "MST", note="pure, unlike the published MST"),

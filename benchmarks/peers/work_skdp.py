@@ -236,7 +236,6 @@ if __name__ == "__main__":
             "ranges/RangeTreeHistogram": ranges,
             "top-k/top_k": most_frequent("one-shot"),
             "top-k/top_k, canonical": most_frequent("canonical"),
-            "top-k/top_k, auto": most_frequent("auto"),
             "k-means/DPKMeans": kmeans,
             "regress/PrivateLinearRegression": regress,
             "marginals/MarginalSynthesizer": marginals,

@@ -56,6 +56,8 @@ _MOST_STEPS = 10**14
 
 # The largest whole number that is a float.
 _LARGEST = int(sys.float_info.max)
+# Rows that are encoded at once, so that they stay in the cache.
+_BLOCK = 2**15
 
 
 class Numeric(Binned):
@@ -428,7 +430,11 @@ class Numeric(Binned):
         return np.lexsort((ties, keys))
 
     def encode(self, column: Column) -> CodeArray:  # noqa: D102
-        return self._encode(self._numbers(column))
+        values = self._numbers(column)
+        codes = np.empty(len(values), dtype=np.int32)
+        for start in range(0, len(values), _BLOCK):
+            codes[start : start + _BLOCK] = self._encode(values[start : start + _BLOCK])
+        return codes
 
     def expression(self, column: LazyColumn) -> Any:  # noqa: D102
         missing = self.n_values if self.nullable else -1

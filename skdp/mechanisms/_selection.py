@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
 
 from .._random import Call, NoiseSource, Tape, kept, noise_source
-from .._types import IntArray
+from .._types import FloatArray, IntArray
 from .._validation import as_epsilon, as_integer, check_choice
 from ._inversion import LIMIT, noise_rate
 from ._noise import as_integers, discrete_laplace, geometric
@@ -27,13 +28,9 @@ _TOGETHER = {"canonical": canonical_set, "joint": joint_sequence}
 # At this rate nothing but the best is ever selected, and its product with any difference of 64-bit
 # scores fits into a floating-point number.
 _MOST_RATE = Fraction(2**30)
-# What "auto" spends on its choice; below this k it takes one round of noise and spends nothing.
-_AUTO_SHARE = Fraction(1, 10)
-_FEW = 10
-# One round of noise is better where the scores between the (k/2)-th and the (2k)-th fall by a
-# number in this range, in units of its scale k R / epsilon. Chosen on generated lists of scores:
-# power laws, exponential, linear, lognormal and stepped ones.
-_AUTO_BETWEEN = (0.3, 4.0)
+# What "auto" spends on its choice; below this k, and with more classes of sets than this, it takes
+# one round of noise and spends nothing (`benchmarks.top_k`).
+_AUTO_SHARE, _A_SET_FROM, _MOST_CLASSES = Fraction(6, 100), 4, 2**27
 # "joint" holds the losses of all candidates at all places at once.
 _MOST_LOSSES = 2**24
 
@@ -202,7 +199,7 @@ def top_k(
     epsilon: Any,
     score_range: int,
     *,
-    method: str = "one-shot",
+    method: str = "auto",
     ordered: bool = True,
     random_state: Any = None,
 ) -> IntArray:
@@ -218,17 +215,18 @@ def top_k(
         Privacy parameter of the whole selection. The noise is drawn at its dyadic floor.
     score_range : int
         The range R, as in `noisy_max`.
-    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="one-shot"
-        "one-shot": one round of geometric noise of rate epsilon / (k R) on all scores. "peeling": k
-        rounds of the `exponential` mechanism at epsilon / k among the remaining candidates, the
-        usual baseline in the literature; slower and less accurate. "canonical": the canonical
-        Lipschitz mechanism, which selects the set of k as one; much more accurate where
-        neighbouring scores around the k-th are more than a few R / epsilon apart, and where the
-        noise of one round would drown all but the few largest scores; less accurate between. In
-        time proportional to k n. "joint": the joint exponential mechanism, which selects the
-        sequence of k as one; rarely the best. "auto": a tenth of epsilon measures how fast the
-        scores fall around the k-th, and decides between "one-shot" and "canonical"; "one-shot"
-        where ``k`` is below 10 or the order is asked for.
+    method : {"one-shot", "peeling", "canonical", "joint", "auto"}, default="auto"
+        "auto": "one-shot" if ``ordered``, if ``k`` is below 4, or if k times the number of scores
+        exceeds 2**27. Else 6% of epsilon measure how far the scores fall from the first to the k-th
+        and on to the last; of "one-shot" and "canonical" the one is taken that would lose less on a
+        smooth list with these falls. "one-shot": one round of geometric noise of rate
+        epsilon / (k R) on all scores. "peeling": k rounds of the `exponential` mechanism at
+        epsilon / k among the remaining candidates, the usual baseline in the literature; slower and
+        less accurate. "canonical": the canonical Lipschitz mechanism, which selects the set of k as
+        one; much more accurate where neighbouring scores around the k-th are more than a few
+        R / epsilon apart, and where the noise of one round would drown all but the few largest
+        scores; less accurate between. In time proportional to k n. "joint": the joint exponential
+        mechanism, which selects the sequence of k as one; rarely the best.
     ordered : bool, default=True
         Whether the winners are best first. "canonical" selects a set and needs ``ordered=False``.
     random_state : None, int or NoiseSource, default=None
@@ -284,7 +282,10 @@ def top_k(
         )
     source = noise_source(random_state)
     if method == "auto":
-        method, epsilon = _best_method(array, count, epsilon, width, ordered, source)
+        method = "one-shot"
+        few = array.size * count <= _MOST_CLASSES
+        if few and not ordered and _A_SET_FROM <= count < array.size:
+            method, epsilon = _best_method(array, count, as_epsilon(epsilon), width, source)
     if method == "peeling":
         chosen = _peel(array, count, epsilon, width, source)
     elif method == "one-shot":
@@ -309,28 +310,63 @@ def _one_shot(
 
 
 def _best_method(
-    scores: NDArray[np.integer],
-    k: int,
-    epsilon: Any,
-    width: int,
-    ordered: bool,
-    source: NoiseSource,
-) -> tuple[str, Any]:
+    scores: NDArray[np.integer], k: int, epsilon: Fraction, width: int, source: NoiseSource
+) -> tuple[str, Fraction]:
     """The method that "auto" stands for, and what is left of epsilon."""
-    # Privacy. How far it is from the (k/2)-th largest score down to the (2k)-th. If all changes of
-    # scores lie in [lo, lo + R], so do those of both order statistics, and the distance changes by
-    # at most R: discrete Laplace noise of that sensitivity at its share. What follows spends the
-    # rest. That no share is spent where the order is asked for or k is small is public.
-    if ordered or k < _FEW:
-        return "one-shot", epsilon
-    whole = as_epsilon(epsilon)
+    # Privacy. Released: how far the scores fall from the first to the k-th, and from there to the
+    # last. If all changes of scores lie in [lo, lo + R], so do those of the three, and each fall
+    # changes by at most R; where only the k-th moves, both do: sensitivity 2 R at the share. The
+    # losses are computed from that, and what follows spends the rest. Where none of it is asked
+    # is public.
     ranked = np.sort(_deficits(scores, scores.max()))
-    fall = int(ranked[min(2 * k, scores.size) - 1] - ranked[(k + 1) // 2 - 1])
-    noisy = discrete_laplace(fall, _AUTO_SHARE * whole, width, random_state=source)
-    drowned, apart = _AUTO_BETWEEN
-    steps = int(noisy) * whole / (k * width)
-    between = drowned <= steps < apart
-    return "one-shot" if between else "canonical", (1 - _AUTO_SHARE) * whole
+    falls = np.array([ranked[k - 1], ranked[-1] - ranked[k - 1]])
+    noisy = discrete_laplace(falls, _AUTO_SHARE * epsilon, 2 * width, random_state=source)
+    left = (1 - _AUTO_SHARE) * epsilon
+    rate = float(min(left / width, _MOST_RATE))
+    one_round, a_set = _losses(np.maximum(noisy, 0).astype(np.float64), k, scores.size, rate)
+    return "one-shot" if one_round <= a_set else "canonical", left
+
+
+def _losses(falls: FloatArray, k: int, n: int, rate: float) -> tuple[float, float]:
+    """Expected total score that one round of noise and a set miss on a smooth list.
+
+    Parameters
+    ----------
+    falls : ndarray of shape (2,)
+        From the first of n scores to the k-th, and on to the last; in between in proportion to the
+        logarithm of the rank.
+    k, n : int
+    rate : float
+        Epsilon over the range of the scores.
+    """
+    # Beyond the k-th in runs, more and more ranks together.
+    runs = np.append(np.arange(k, min(k + 8, n)), np.rint(np.geomspace(k, n - 1, 64)))
+    starts = np.unique(runs.astype(np.int64))
+    lengths = np.diff(starts, append=n)
+    ranks = np.append(np.arange(1, k + 1), starts + (lengths + 1) / 2)
+    scores = np.interp(np.log(ranks), np.log([1, k, n]), [0.0, -falls[0], -falls.sum()])
+    sizes = np.append(np.ones(k), lengths)
+    best = scores[:k].sum()
+    # One round: whatever is above a threshold, and the rest by how far it is below.
+    scale = k / rate
+    low, high = scores[-1], scores[0] + scale * np.log(n)
+    for _ in range(50):
+        middle = (low + high) / 2
+        shares = np.exp(np.minimum(0.0, (scores - middle) / scale))
+        low, high = (middle, high) if sizes @ shares > k else (low, middle)
+    # A set: classes by the best rank outside and the worst inside, as in `canonical_set`.
+    outside = np.arange(k)[:, None]
+    inside, between = k - outside - 1, starts - outside - 1
+    numbers = gammaln(between + 1) - gammaln(inside + 1) - gammaln(between - inside + 1)
+    weights = numbers + np.log(lengths) - rate / 2 * (scores[:k, None] - scores[k:])
+    sums = np.append(0.0, np.cumsum(sizes * scores))
+    mixed = inside / np.maximum(between, 1) * (sums[k:-1] - sums[1 : k + 1, None])
+    found = sums[:k, None] + scores[k:] + mixed
+    lead = rate / 2 * (scores[k - 1] - scores[k])
+    most = max(weights.max(), lead)
+    weights = np.exp(weights - most)
+    missed = (weights * (best - found)).sum() / (weights.sum() + np.exp(lead - most))
+    return float(best - sizes * shares @ scores), float(missed)
 
 
 def _together(

@@ -18,7 +18,7 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     One noisy histogram of each column and the label is measured. Probabilities of
     groups are smooth along ordered values, and pulled towards those of all classes together where
     the noise is large. Columns that say the same count twice; with two classes, a histogram of the
-    model's score and the class corrects that on average. As a model to predict with,
+    model's score and the class corrects that by a rising line. As a model to predict with,
     `PrivateAdditiveClassifier` is better.
 
     Parameters
@@ -56,9 +56,9 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
     feature_log_prob_std_ : dict of str to ndarray of shape (1, n_groups) or (n_classes, n_groups)
         Standard errors that the noise gives: with two classes the difference of both, with more
         each class.
-    calibration_ : (float, float) or None
-        With two classes, ``predict_proba`` multiplies the logit of the second by the first number
-        and adds the second. None with more.
+    calibration_ : (ndarray of shape (n_points,), ndarray of shape (n_points,)) or None
+        With two classes, ``predict_proba`` reads the logit of the second off the line through these
+        points, from that of `predict_joint_log_proba`. None with more.
     feature_labels_ : dict of str to list of str
         Of each column the names of its groups.
     classes_ : ndarray of shape (n_classes,)
@@ -161,7 +161,7 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
             Columns as in ``classes_``.
         """
         joint = self.predict_joint_log_proba(X)
-        factor, shift = self.calibration_ or (1.0, 0.0)
-        joint = factor * joint + shift * np.arange(joint.shape[1])
+        if self.calibration_ is not None:
+            joint = np.interp(joint[:, 1] - joint[:, 0], *self.calibration_)[:, None] * [0.0, 1.0]
         parts = np.exp(joint - joint.max(axis=1, keepdims=True))
         return parts / parts.sum(axis=1, keepdims=True)

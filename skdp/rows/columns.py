@@ -322,6 +322,15 @@ def _array_factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[An
     that one record without text would change which others are equal. A missing value, appended
     after the others, prevents this.
     """
+    if values.dtype.kind in "iu" and values.size:
+        # Close together, they are their own positions. Unsigned differences are right in any type,
+        # and a column of a table is read from afar only once.
+        values = np.ascontiguousarray(values)
+        low, high = values.min(), values.max()
+        if int(high) - int(low) < values.size // 64:
+            first = np.asarray(low).astype(np.uint64)
+            every = first + np.arange(int(high) - int(low) + 1, dtype=np.uint64)
+            return (values.astype(np.uint64) - first).view(np.int64), every.astype(values.dtype)
     if values.dtype != object:
         # A long double beyond the range of doubles becomes infinite; a warning would tell of it.
         with np.errstate(all="ignore"):

@@ -3,7 +3,7 @@
 ===============  =================================================================================
 ``fitting``      `fit_additive`: the plan of the budget, and the steps one after the other
 ``first``        the first round: histograms of each column and the label, and what each may spend
-``calibration``  how much known functions count: a Newton step, one shift and factor for all
+``calibration``  how much known functions count: a Newton step; one factor or one line for all
 ``pairs``        functions of two columns: the choice of pairs, and what residuals say of them
 ``model``        `AdditiveModel`; priors and posteriors of functions, the model while it is fitted
 ``links``        classes and numbers: what a record tells about scores, in integers
@@ -11,9 +11,9 @@
 ===============  =================================================================================
 """
 
-from .calibration import calibrate
+from .calibration import monotone
 from .first import first_round, located
-from .fitting import additive_parts, calibration_share, fit_additive, location_share, shared_weight
+from .fitting import additive_parts, calibration_share, fit_additive, location_share
 from .links import UNIT, Identity, Logit, fixed
 from .model import Prior, mean_size
 from .pairs import PairPlan
@@ -27,7 +27,6 @@ __all__ = [
     "Prior",
     "Records",
     "additive_parts",
-    "calibrate",
     "calibration_share",
     "fit_additive",
     "first_round",
@@ -35,6 +34,6 @@ __all__ = [
     "located",
     "location_share",
     "mean_size",
+    "monotone",
     "released_total",
-    "shared_weight",
 ]

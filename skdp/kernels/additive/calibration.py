@@ -8,20 +8,22 @@ for numbers in three sums: far less noise than in a gradient of the loss.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
 from ..._types import FloatArray, IntArray
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .links import UNIT, Identity, Link, Logit, fixed
-from .model import Draft
+from .model import Draft, Prior
 from .records import Records
 
-__all__ = ["Spread", "calibrate", "newton_step"]
+__all__ = ["Spread", "calibrate", "monotone", "newton_step", "shared_weight"]
 
 # --- how much each of several known functions counts: a step of Newton's method on noisy moments
 #
@@ -228,13 +230,21 @@ def _all_within(parts: list[FloatArray], most: int) -> list[FloatArray]:
 _HALF = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0])
 _BORDERS = np.concatenate([-_HALF[::-1], [0.0], _HALF])
 _MIDDLES = np.concatenate([[-11.0], (_BORDERS[1:] + _BORDERS[:-1]) / 2, [11.0]])
+_N = len(_MIDDLES)
 # Prior standard deviation of what is added to the intercept, and of the factor about 1 or about
 # what is expected of so many columns; the factor is never below the last.
 _SHIFT, _FACTOR, _LEAST = 0.15, 0.15, 0.05
 _STEPS = 30
+# Steps of the bend of a line, its largest size, the scales of its prior, and where the line ends.
+_BENDS, _MOST_BEND, _ROUGHNESS, _FAR = 8, 4.0, (1.0, 0.1, 0.01, 1e-3, 1e-4), 1_000.0
 # The same of the factor for numbers, and what the mean square of the scores is expected to be,
 # after they are cut to twice their size and divided by it.
 _OF_FACTOR, _SQUARE, _OF_SQUARE = 0.6, 0.25, 0.1
+
+
+def shared_weight(n_columns: int) -> float:
+    """Weight that is expected of a column: the more there are, the more others said before it."""
+    return 1.0 / math.sqrt(1.0 + 0.25 * (n_columns - 1))
 
 
 def calibrate(
@@ -245,7 +255,7 @@ def calibrate(
     epsilon: Fraction,
     total: float,
     random_state: Any,
-) -> float:
+) -> None:
     """Shift the intercept and scale all functions of a model of a number or of two classes.
 
     Parameters
@@ -260,20 +270,16 @@ def calibrate(
     total : float
         Released number of records.
     random_state : NoiseSource
-
-    Returns
-    -------
-    float
-        The factor, of a number that of what was expected.
     """
     if isinstance(link, Logit):
-        found = _of_classes(records, draft, centre, epsilon, random_state)
+        noise = discrete_laplace_variance(epsilon)
+        seen = _seen(records, draft, 1.0, epsilon, random_state)
+        found = _line(seen, _MIDDLES, draft.intercept[0], centre, noise)
     else:
         found = _of_numbers(records, link, draft, centre, epsilon, total, random_state)
     shift, factor, variance = found
     draft.scale(factor, variance)
     draft.intercept = draft.intercept + shift
-    return factor
 
 
 def _of_numbers(
@@ -316,33 +322,67 @@ def _of_numbers(
     return shift, max(1.0 + more, 0.0), float((gain[1] ** 2).sum() * noise)
 
 
-def _of_classes(
-    records: Records, draft: Draft, centre: float, epsilon: Fraction, random_state: Any
-) -> tuple[float, float, float]:
+def monotone(
+    records: Records, draft: Draft, epsilon: Fraction, random_state: Any
+) -> tuple[FloatArray, FloatArray]:
+    """What scores of a model of two classes mean: points of a rising line, scores and logits.
+
+    Scores of columns that depend on each other are too large, and not everywhere by one factor. The
+    logit is a straight line in the score and a smooth function, as far as the records show one.
+
+    Parameters
+    ----------
+    records : Records
+    draft : Draft
+        With functions of columns alone.
+    epsilon : Fraction
+    random_state : NoiseSource
+    """
+    centre, noise = shared_weight(len(draft.shapes)), discrete_laplace_variance(epsilon)
+    scores, start = _MIDDLES / centre, draft.intercept[0]
+    seen = _seen(records, draft, centre, epsilon, random_state)
+    shift, factor, _ = _line(seen, scores, start, centre, noise)
+    line = start + shift + factor * (scores - start)
+    total, bend, prior = seen.sum(axis=0), np.zeros(_N), Prior(_N, range(_N))
+    for _ in range(_BENDS):
+        share = Logit(2).probabilities((line + bend)[:, None])[:, 1]
+        curvature = np.maximum(total * share * (1.0 - share), 1e-9)
+        own = noise * (share**2 + (1.0 - share) ** 2) + curvature
+        sums = seen[1] - share * total + curvature * bend
+        bend = prior.within(prior.update(sums, curvature, own, _ROUGHNESS).mean, _MOST_BEND)
+    # Pooled where it would fall, but never quite flat: what was ordered stays so.
+    least = _LEAST * factor * scores
+    bend = isotonic_regression(line + bend - least, sample_weight=curvature) + least - line
+    points = np.array([-_FAR, *scores, _FAR])
+    return points, start + shift + factor * (points - start) + np.interp(points, scores, bend)
+
+
+def _seen(
+    records: Records, draft: Draft, scale: float, epsilon: Fraction, random_state: Any
+) -> IntArray:
+    """Noisy number of records of each class by intervals of the score, borders over ``scale``."""
     # Privacy. Released: the number of records of each class in each of public intervals of the
     # score of the released model, an integer that depends on nothing but the record and the
-    # release. A record is in one cell: sensitivity 1. The rest is computed from that.
-    model, n_cells = draft.finished(), len(_MIDDLES)
-    exact = np.zeros(2 * n_cells)
-    borders = np.rint(_BORDERS * UNIT).astype(np.int64)
+    # release. A record is in one cell: sensitivity 1. Shifts, factors and lines follow from that.
+    model, exact = draft.finished(), np.zeros(2 * _N)
+    borders = np.rint(_BORDERS / scale * UNIT).astype(np.int64)
     for block in records.blocks():
         scores = model.exact_scores(block.groups)[:, 0]
-        cells = np.searchsorted(borders, scores) + n_cells * block.labels
+        cells = np.searchsorted(borders, scores) + _N * block.labels
         exact += np.bincount(cells, weights=block.counts, minlength=len(exact))
-    noisy = discrete_laplace(exact.astype(np.int64), epsilon, random_state=random_state)
-    first, second = noisy.astype(np.float64).reshape(2, n_cells)
-    return _line(first, second, draft.intercept[0], centre, discrete_laplace_variance(epsilon))
+    table = exact.reshape(2, _N).astype(np.int64)
+    return discrete_laplace(table, epsilon, random_state=random_state)
 
 
 def _line(
-    first: FloatArray, second: FloatArray, intercept: float, centre: float, noise: float
+    seen: IntArray, scores: FloatArray, intercept: float, centre: float, noise: float
 ) -> tuple[float, float, float]:
     """Shift, factor, and the variance that the noise gives the factor."""
     # The score of an interval without what belongs to the intercept.
-    features = np.stack([np.ones(len(_MIDDLES)), _MIDDLES - intercept], axis=1)
+    features = np.stack([np.ones(_N), scores - intercept], axis=1)
     expected, pull = np.array([0.0, centre]), 1.0 / np.array([_SHIFT, _FACTOR]) ** 2
     found = expected.copy()
-    total = first + second
+    total = seen.sum(axis=0)
     size = np.maximum(total, 0.0)
     for step in range(_STEPS):
         share = Logit(2).probabilities((intercept + features @ found)[:, None])[:, 1]
@@ -351,7 +391,7 @@ def _line(
         # The records vary as much as the curvature says.
         weight = curvature / (curvature + own)
         precision = features.T @ (features * (weight * curvature)[:, None]) + np.diag(pull)
-        gradient = features.T @ (weight * (second - share * total)) + pull * (expected - found)
+        gradient = features.T @ (weight * (seen[1] - share * total)) + pull * (expected - found)
         # Shorter and shorter steps: where scores are far too large, whole ones overshoot for ever.
         most = 0.8**step
         found = found + np.clip(np.linalg.solve(precision, gradient), -most, most)

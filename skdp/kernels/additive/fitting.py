@@ -13,14 +13,14 @@ import numpy as np
 from ..._types import FloatArray
 from ..._validation import split_epsilon
 from ...mechanisms import discrete_laplace_variance
-from .calibration import Spread, calibrate, newton_step
+from .calibration import Spread, calibrate, newton_step, shared_weight
 from .first import first_round, located, measure_columns
 from .links import UNIT, Identity, Link, Logit, fixed
 from .model import AdditiveModel, Draft, Prior
 from .pairs import PairPlan, add_pairs
 from .records import Records
 
-__all__ = ["additive_parts", "calibration_share", "fit_additive", "location_share", "shared_weight"]
+__all__ = ["additive_parts", "calibration_share", "fit_additive", "location_share"]
 
 # Scales of the prior that are tried for functions of residuals.
 _SCALES = tuple(np.geomspace(1e-5, 0.3, 12).tolist())
@@ -158,11 +158,6 @@ def fit_additive(
     if plan.calibration:
         calibrate(records, link, draft, centre, plan.calibration, total, random_state)
     return draft.finished()
-
-
-def shared_weight(n_columns: int) -> float:
-    """Weight that is expected of a column: the more there are, the more others said before it."""
-    return 1.0 / math.sqrt(1.0 + 0.25 * (n_columns - 1))
 
 
 def _weigh(

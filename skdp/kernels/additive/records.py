@@ -98,8 +98,7 @@ class Records:
         alone = bool((self.counts == 1).all())
         for block in self.blocks():
             for column, table in enumerate(found):
-                keys = block.groups[:, column] * np.int64(n_labels)
-                keys += block.labels
+                keys = block.groups[:, column] * np.int64(n_labels) + block.labels
                 table += integer_sums(keys, len(table), None if alone else block.counts)
         return [table.reshape(-1, n_labels) for table in found]
 
@@ -107,6 +106,5 @@ class Records:
 def released_total(records: Records, epsilon: Fraction, random_state: Any) -> tuple[float, float]:
     """Noisy number of records, and the standard deviation of its noise."""
     # Privacy. Released: the number of records, which one record changes by 1.
-    exact = int(records.counts.sum())
-    total = discrete_laplace(exact, epsilon, random_state=random_state)
+    total = discrete_laplace(int(records.counts.sum()), epsilon, random_state=random_state)
     return float(total), float(np.sqrt(discrete_laplace_variance(epsilon)))

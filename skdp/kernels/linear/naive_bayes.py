@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray
-from ..additive import (
-    Logit,
-    Prior,
-    Records,
-    calibrate,
-    calibration_share,
-    first_round,
-    shared_weight,
-)
+from ..additive import Logit, Prior, Records, calibration_share, first_round, monotone
 
 __all__ = ["NaiveBayesModel", "fit_naive_bayes"]
 
@@ -39,15 +31,15 @@ class NaiveBayesModel:
     std : tuple of ndarray of shape (n_outputs, n_groups)
         Standard errors from the noise: with two classes of the difference of both, with more of
         each class.
-    calibration : (float, float) or None
-        With two classes what the logit of the second is multiplied by, and what is added to it, so
-        that probabilities are calibrated.
+    calibration : (ndarray, ndarray) or None
+        With two classes points of a rising line that calibrates: logits of the second class by the
+        probabilities above, and what they mean.
     """
 
     prior: FloatArray
     groups: tuple[FloatArray, ...]
     std: tuple[FloatArray, ...]
-    calibration: tuple[float, float] | None
+    calibration: tuple[FloatArray, FloatArray] | None
 
 
 def fit_naive_bayes(
@@ -86,13 +78,10 @@ def fit_naive_bayes(
         found.append(np.log(joint / joint.sum(axis=0)).T.copy())
     calibration = None
     if part:
-        factor = calibrate(
-            records, link, draft, shared_weight(len(priors)), part, total, random_state
-        )
-        # The score of a row beside its probabilities: they differ by a constant in each column.
-        alone = prior[1] - prior[0]
+        scores, logits = monotone(records, draft, part, random_state)
+        # Scores and probabilities of a row differ by a constant in each column.
         for shape, table in zip(model.shapes, found, strict=True):
-            alone += table[1, 0] - table[0, 0] - shape[0, 0]
-        calibration = (factor, float(draft.intercept[0] - factor * alone))
+            scores = scores + (table[1, 0] - table[0, 0] - shape[0, 0])
+        calibration = scores, logits
     errors = tuple(each.T.copy() for each in model.std_errors)
     return NaiveBayesModel(prior, tuple(found), errors, calibration)
