@@ -86,13 +86,13 @@ class Tuning:
     loose: float = 1.6
     most_cells: int = 2**15
     most_dense: int = 2**18
-    alone: float = 2.2
+    alone: float = 1.6
     among: float = 0.3
     octave: int = 4
     far: float = 2.5
     crowded: float = 2.0
     blocks: tuple[int, ...] = (2, 4, 8)
-    block_stands_out: float = 6.0
+    block_stands_out: float = 5.0
     far_block: float = 8.0
     share_flat: Fraction = Fraction(4, 5)
     share: Fraction = Fraction(9, 20)
