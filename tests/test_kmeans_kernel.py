@@ -523,12 +523,15 @@ def test_ranges_of_wide_axes_are_found_for_what_is_said_to_be_spent(monkeypatch)
     points[:, 1] = size // 3 + generator.integers(0, size // 10, n)
     points[:, 2] = size // 5 + generator.integers(0, size // 1000, n)
     points[:, 3] = 777
-    spec = (size,) * 4, n, Fraction(1, 100), Fraction(3, 10)
-    best = _Best()
+    spec = (size,) * 4, n, Fraction(1, 2)
+    best, look = _Best(), _Exact()
     monkeypatch.setattr(kmeans_ranges, "noisy_max", best)
+    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", look)
     found, spent = kmeans_ranges.find_ranges(points, *spec, None)
-    # An axis that cannot be divided further is paid for too.
-    assert sum(epsilon for _, epsilon, _ in best.calls) <= spent <= Fraction(3, 10)
+    ((largest, price, sensitivity),) = look.calls
+    # A single value: all records are in a short interval.
+    assert largest.tolist() == [n] and sensitivity == 1 and price == Fraction(20, n)
+    assert price + sum(epsilon for _, epsilon, _ in best.calls) == spent <= Fraction(3, 10)
     widths = found[:, 1] - found[:, 0]
     assert widths[0] == size
     assert ((found[1:, 0] <= points[:, 1:]) & (points[:, 1:] < found[1:, 1])).all()
@@ -537,6 +540,7 @@ def test_ranges_of_wide_axes_are_found_for_what_is_said_to_be_spent(monkeypatch)
     fewer = _Best()
     monkeypatch.setattr(kmeans_ranges, "noisy_max", fewer)
     kmeans_ranges.find_ranges(points[:-1], *spec, None)
+    assert look.calls[1][0].tolist() == [n - 1]
     assert len(fewer.calls) == len(best.calls) > 6
     for (scores, _, reach), (others, _, _) in zip(best.calls, fewer.calls, strict=True):
         assert reach == 1 and np.ptp(scores - others) == 1
@@ -547,10 +551,33 @@ def test_ranges_cost_nothing_where_noise_would_decide(monkeypatch):
     monkeypatch.setattr(kmeans_ranges, "noisy_max", best)
     points = np.full((200, 2), 5, dtype=np.int32)
     for n in (-40.0, 1, 200):
-        found, spent = kmeans_ranges.find_ranges(
-            points, (2**20,) * 2, n, Fraction(1, 50), Fraction(1), None
-        )
+        found, spent = kmeans_ranges.find_ranges(points, (2**20,) * 2, n, Fraction(1, 6), None)
         assert found.tolist() == [[0, 2**20]] * 2 and spent == 0 and not best.calls
+
+
+def test_tight_bounds_cost_one_look(monkeypatch):
+    best = _Best()
+    monkeypatch.setattr(kmeans_ranges, "noisy_max", best)
+    size, n = 2**20, 20_000
+    points = np.random.default_rng(6).integers(0, size, (n, 10)).astype(np.int32)
+    spec = (size,) * 10, n, Fraction(1, 2)
+    found, spent = kmeans_ranges.find_ranges(points, *spec, seeded(4))
+    assert found.tolist() == [[0, size]] * 10 and spent == Fraction(20, n) and not best.calls
+
+
+def test_clipping_moves_no_mean_of_a_grid():
+    """A round corrects a cloud that is right already by no more than the noise."""
+    generator = np.random.default_rng(12)
+    # Most records are near a centre, and some far away on one side, where they are clipped.
+    values = np.concatenate([generator.normal(300, 5, (9_000, 2)), np.full((1_000, 2), 800.0)])
+    points = np.rint(values).astype(np.int32)
+    task = make_task(points, (1_000, 1_000), 1)
+    center = points.mean(axis=0)[None]
+    for fine, near in ((True, 2.0), (False, 1_000.0)):
+        cloud = kmeans_sketch._Cloud(points.astype(np.float64), np.ones(len(points)), fine)
+        moved = np.abs(kmeans_sketch._round(task, cloud, center, Fraction(1_000)).means - center)
+        assert moved.max() < near
+        assert fine or moved.max() > 10
 
 
 def test_ranges_seldom_lose_records():
@@ -565,9 +592,9 @@ def test_ranges_seldom_lose_records():
             values = middles[generator.integers(0, 5, n)] + generator.normal(0, 0.03, n)
             start = generator.uniform(0, 1 - 1 / factor)
             points = np.clip((values / factor + start) * size, 0, size - 1).astype(np.int32)
-            found, _ = kmeans_ranges.find_ranges(
-                points[:, None], (size,), n, Fraction(40, n), Fraction(1), source
-            )
+            # A selection gets 40 units of noise.
+            budget = Fraction(800, n)
+            found, _ = kmeans_ranges.find_ranges(points[:, None], (size,), n, budget, source)
             low, high = found[0]
             lost[factor].append(1 - ((points >= low) & (points < high)).mean())
             wide[factor].append((high - low) / (points.max() - points.min()))

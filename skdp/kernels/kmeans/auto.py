@@ -51,17 +51,17 @@ class Tuning:
         Noise that such a block must exceed to be kept: in the ranges, and beyond.
     share_flat, share : Fraction
         Share of the grid, and of the tree, in the budget if rounds follow.
-    place, most_place : Fraction
-        Share of ranges and margins together: at least and at most.
+    margins, most_margins : Fraction
+        Share of margins: at least and at most.
     tells : int
         Records per unit of noise in each axis for which the share grows.
-    ranges, most_ranges : Fraction
-        Part of it for ranges; and most of the budget that they take where bounds are wide.
     surely : float
         Units of noise by which the released number of records is at most too large.
     cloud, cloud_each : int
         Points of a cloud, at least one for each box; and points for each requested cluster, where
         these are more, but no more than records.
+    grid_pays : int
+        In three dimensions a grid is used if N epsilon / k is at most this.
     rounds_pay_flat, rounds_pay : int
         Rounds follow if N epsilon / k^2 is larger.
     reaches : tuple of float
@@ -96,14 +96,13 @@ class Tuning:
     far_block: float = 8.0
     share_flat: Fraction = Fraction(4, 5)
     share: Fraction = Fraction(9, 20)
-    place: Fraction = Fraction(2, 25)
-    most_place: Fraction = Fraction(3, 10)
-    tells: int = 50
-    ranges: Fraction = Fraction(3, 5)
-    most_ranges: Fraction = Fraction(2, 5)
+    margins: Fraction = Fraction(2, 25)
+    most_margins: Fraction = Fraction(3, 25)
+    tells: int = 20
     surely: float = 2.0
     cloud: int = 4096
     cloud_each: int = 100
+    grid_pays: int = 400
     rounds_pay_flat: int = 40
     rounds_pay: int = 10
     reaches: tuple[float, ...] = (2.0, 1.5, 1.0)
@@ -133,10 +132,13 @@ class _Cloud:
         In codes.
     weights : ndarray of float64, shape (m,)
         Positive, with the number of records as their sum.
+    fine : bool
+        Whether they are from a grid, and as close as its cells to the records.
     """
 
     points: FloatArray
     weights: FloatArray
+    fine: bool
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ class _Sketch:
                 points[:, axis] = margins.quantiles(axis, low, high, u)
         centers = _weighted_sums(points, np.ones(len(box)), box, len(each)) / each[:, None]
         weights = (n * masses / max(masses.sum(), 1.0) / each)[box]
-        return cls(release, centers, masses, _Cloud(points, weights), ranges, left)
+        return cls(release, centers, masses, _Cloud(points, weights, margins is None), ranges, left)
 
 
 def _weighted_sums(
@@ -208,8 +210,8 @@ def _weighted_sums(
     return np.stack(columns, axis=1)
 
 
-def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> _Sketch:
-    """Ranges, then a grid in flat data, else margins and a tree.
+def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, flat: bool) -> _Sketch:
+    """Ranges, then a grid, or margins and a tree.
 
     Privacy. The ranges return what they spent, the margins spend their share, and the grid or tree,
     with the rounds that follow, gets the rest. All shares depend on public facts and on released
@@ -223,15 +225,17 @@ def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool) -> _Sketch:
     budget : Fraction
     rounds : bool
         Whether a part of the budget is left for rounds.
+    flat : bool
+        Whether it is a grid.
     """
     d = task.n_axes
-    share = min(max(TUNING.place, Fraction(TUNING.tells * d, n) / budget), TUNING.most_place)
-    place, margin = share * TUNING.ranges * budget, share * (1 - TUNING.ranges) * budget
-    most = TUNING.most_ranges * budget
     least = n - TUNING.surely / float(task.parts["records"]) if "records" in task.parts else n
-    ranges, spent = find_ranges(task.points, task.shape, least, place, most, task.source)
+    margin = min(
+        max(TUNING.margins * budget, Fraction(TUNING.tells * d, n)), TUNING.most_margins * budget
+    )
+    ranges, spent = find_ranges(task.points, task.shape, least, budget, task.source)
     budget -= spent
-    if d <= MOST_FLAT:
+    if flat:
         epsilon = budget * TUNING.share_flat if rounds else budget
         return _grid_sketch(task, n, ranges, epsilon, budget - epsilon)
     margins = Margins.even(task.shape, ranges, n * float(margin) / d)
@@ -361,13 +365,14 @@ def auto(task: Task) -> Clustering:
     facts. The radii to which residuals are clipped, the starts and the number of clusters are
     read from releases.
     """
-    flat = task.n_axes <= MOST_FLAT
     n = task.measure_total()
     budget = task.parts["clustering"]
     k = max(task.clusters)
+    few = n * budget <= TUNING.grid_pays * k
+    flat = task.n_axes < MOST_FLAT or (task.n_axes == MOST_FLAT and few)
     rounds = n * float(budget) / k**2 > (TUNING.rounds_pay_flat if flat else TUNING.rounds_pay)
     task.progress("boxes")
-    sketch = first_sketch(task, n, budget, rounds)
+    sketch = first_sketch(task, n, budget, rounds, flat)
     release = sketch.release
     task.progress("clusters of the boxes")
     cloud = sketch.cloud
@@ -471,8 +476,14 @@ def _round(task: Task, cloud: _Cloud, centroids: FloatArray, budget: Fraction) -
 
     counts, sure = averaged_counts(released, mass, n)
     size = np.maximum(counts, 1.0)
-    expected = _weighted_sums(residual, cloud.weights, labels, k) / np.maximum(mass, 1e-9)[:, None]
-    steps = np.where(sure[:, None], released.sums / size[:, None] - expected, 0.0)
+    per = 1 / np.maximum(mass, 1e-9)[:, None]
+    like = expected = _weighted_sums(residual, cloud.weights, labels, k) * per
+    if cloud.fine:
+        # Cells are small: the points of the cloud are clipped as the records in them.
+        length = np.maximum(np.abs(residual).sum(axis=1), 1.0)
+        weights = cloud.weights * np.minimum(reach[labels] / length, 1.0)
+        like = _weighted_sums(residual, weights, labels, k) * per
+    steps = np.where(sure[:, None], released.sums / size[:, None] - like, 0.0)
     steps = _pooled(steps, released.sum_variances / size**2, sure)
 
     top = np.array(task.shape) - 1.0
@@ -480,7 +491,9 @@ def _round(task: Task, cloud: _Cloud, centroids: FloatArray, budget: Fraction) -
     points = np.clip(cloud.points + steps[labels], 0.0, top)
     scale = np.where(sure, counts / np.maximum(mass, 1e-9), 1.0)[labels]
     means = np.clip(moved, 0.0, top)
-    return _Measured(_Cloud(points, cloud.weights * scale), means, counts, sure)
+    return _Measured(
+        replace(cloud, points=points, weights=cloud.weights * scale), means, counts, sure
+    )
 
 
 def _spread(

@@ -1,15 +1,18 @@
 """Where the records are along each axis: a range of each, then a noisy histogram of it.
 
-Declared bounds are often far wider than the data. Of intervals of many widths, one is selected on
+Declared bounds are often far wider than the data. Whether they are is one cheap question for all
+axes together. Only then is epsilon spent on ranges: of intervals of many widths, one is selected on
 every axis that holds nearly all records and is narrow: each halving of the width is worth some of
 the records. Beyond a range bins grow with the distance: records there are counted in boxes of their
 own, so nothing is clipped.
 
-Privacy (neighbours add or remove one record). *Ranges*: the score of an interval is minus the
-number of records beyond it, plus a number that depends on its width, the budget, and the number of
-records, which are public or released. One record more lowers scores by 0 or 1: a range of 1.
-Selections on d axes at ``epsilon / d`` each add up. *Histograms*: a record is in at most one bin of
-the range of each axis, so those of d axes at ``epsilon / d`` each cost ``epsilon``.
+Privacy (neighbours add or remove one record). *Question*: the largest number of records in any
+short interval of any axis changes by at most 1: Laplace noise of sensitivity 1. *Ranges*: the score
+of an interval is minus the number of records beyond it, plus a number that depends on its width,
+the budget, and the number of records, which are public or released. One record more lowers scores
+by 0 or 1: a range of 1. Selections on d axes at ``epsilon / d`` each add up. *Histograms*: a record
+is in at most one bin of the range of each axis, so those of d axes at ``epsilon / d`` each cost
+``epsilon``.
 """
 
 from __future__ import annotations
@@ -49,15 +52,25 @@ class Tuning:
         Records per unit of noise that a bin should have on average.
     halving : float
         Records, in units of noise, that a range of half the width may lose.
-    wide : float
-        Part of all records that the first range of an axis may lose for each halving after the
-        second.
+    tight : float
+        Length of an axis, in ranges, from which on the first range of an axis is narrower.
+    wide, clearly : float
+        Part of all records, and records in units of noise, that it may lose for each halving of
+        this length: the larger of both.
     narrow : float
         Part of an axis that a range has at most if it is searched again.
     certain : float
         Units of noise by which all records outweigh the narrowest interval that is tried.
     narrowest : int
         Most halvings at once: more intervals make the selection less certain.
+    look, units : int
+        Records, in units of noise, of a look whether any range is narrow, and of a selection on
+        an axis: at least.
+    share, most_spent : Fraction
+        Parts of the budget for a selection on all axes, at least, and for all that is spent.
+    short, most : int, float
+        An axis is narrow if an interval that is so many times shorter holds this part of the
+        records.
     margin : float
         Part of the width that is added to a range on both sides.
     clear : float
@@ -75,10 +88,18 @@ class Tuning:
     most_bins: int = 128
     filled: float = 1.25
     halving: float = 1.6
+    tight: float = 4.0
     wide: float = 1 / 25
+    clearly: float = 5.0
     narrow: float = 0.4
     certain: float = 8.0
     narrowest: int = 5
+    look: int = 20
+    units: int = 30
+    share: Fraction = Fraction(1, 20)
+    most_spent: Fraction = Fraction(3, 5)
+    short: int = 8
+    most: float = 0.8
     margin: float = 0.15
     clear: float = 1.0
     even: float = 0.02
@@ -90,14 +111,14 @@ TUNING = Tuning()
 
 
 def find_ranges(
-    points: Points,
-    shape: Sequence[int],
-    n: float,
-    epsilon: Fraction,
-    most: Fraction,
-    source: NoiseSource,
+    points: Points, shape: Sequence[int], n: float, budget: Fraction, source: NoiseSource
 ) -> tuple[IntArray, Fraction]:
     """Codes that nearly all records are between, (d, 2), and what was spent.
+
+    One look tells whether any axis is narrow. If so, a range is selected on every axis, and again
+    within those that are narrow.
+
+    Privacy. The look and every selection are charged; the ranges depend on what they release.
 
     Parameters
     ----------
@@ -106,62 +127,89 @@ def find_ranges(
     shape : sequence of int
     n : float
         Number of records, public or released; at most the true one, almost surely.
-    epsilon : Fraction
-        Of one selection on every axis. It is repeated on the axes whose range is narrow.
-    most : Fraction
-        Bound of all that is spent.
+    budget : Fraction
+        Of all that follows too.
     source : NoiseSource
     """
-    share, spent = epsilon / len(shape), Fraction(0)
-    found = np.array([[0, size] for size in shape])
-    units = n * float(share)
+    found, most = np.array([[0, size] for size in shape]), TUNING.most_spent * budget
+    known = max(Fraction(n), Fraction(1))
+    look = TUNING.look / known
+    least = TUNING.share * budget / len(shape)
+    share = min(max(TUNING.units / known, least), (most - look) / len(shape))
+    units = float(known * share)
     certain = (units - TUNING.certain) / (TUNING.halving + math.log(2))
-    parts = 4 * 2 ** min(int(certain), TUNING.narrowest) if certain >= 1 else 0
-    unclear = list(range(len(shape))) if parts else []
+    if certain < 1:
+        return found, Fraction(0)
+    parts = 4 * 2 ** min(int(certain), TUNING.narrowest)
+    unclear = [axis for axis, size in enumerate(shape) if size >= parts]
+    counts = {axis: _counts(points, shape, axis, found[axis], parts) for axis in unclear}
+    spent = look
+    if not _any_narrow(list(counts.values()), n, look, source):
+        return found, spent
     while unclear and spent + share * len(unclear) <= most:
         spent += share * len(unclear)
         for axis in unclear.copy():
             low, high = found[axis].tolist()
-            start, stop = _selected(points, shape, axis, (low, high), (parts, units), share, source)
-            if stop - start > TUNING.narrow * (high - low):
-                unclear.remove(axis)
+            first = high - low == shape[axis]
+            ends = _selected(counts[axis], units, share, first, source)
+            start, stop = (low + even_edges(high - low, parts)[ends]).tolist()
             more = round(TUNING.margin * (stop - start))
             found[axis] = max(start - more, low), min(stop + more, high)
+            if stop - start > TUNING.narrow * (high - low) or np.diff(found[axis])[0] < parts:
+                unclear.remove(axis)
+        counts = {axis: _counts(points, shape, axis, found[axis], parts) for axis in unclear}
     return found, spent
 
 
-def _selected(
-    points: Points,
-    shape: Sequence[int],
-    axis: int,
-    within: tuple[int, int],
-    fineness: tuple[int, float],
-    epsilon: Fraction,
-    source: NoiseSource,
-) -> tuple[int, int]:
-    """An interval of an axis that holds nearly all records; costs ``epsilon``."""
-    low, high = within
-    parts, units = fineness
-    if parts > high - low:
-        return within
-    edges = low + even_edges(high - low, parts)
+def _counts(
+    points: Points, shape: Sequence[int], axis: int, ends: IntArray, parts: int
+) -> IntArray:
+    """Exact number of records in each part of an axis between two codes: private."""
+    low, high = ends.tolist()
     grid = [np.array([0, size]) for size in shape]
+    edges = low + even_edges(high - low, parts)
     grid[axis] = np.unique(np.concatenate([[0], edges, [shape[axis]]]))
     place, occupied = count_cells(points, grid)
     counts = np.zeros(len(grid[axis]) - 1, dtype=np.int64)
     counts[place] = occupied
-    below = exclusive_cumsum(np.append(counts[int(low > 0) :][:parts], 0))
-    first, last = _intervals(parts)
-    halved = np.log2(parts / (last - first))
-    if high - low == shape[axis]:
+    return counts[int(low > 0) :][:parts]
+
+
+def _any_narrow(counts: list[IntArray], n: float, epsilon: Fraction, source: NoiseSource) -> bool:
+    """Whether a short interval of any axis holds most records; costs ``epsilon``.
+
+    Privacy. A record changes the count of an interval by 0 or 1, and so the largest count of all
+    intervals of all axes by at most 1.
+    """
+    most = 0
+    for each in counts:
+        length = len(each) // TUNING.short
+        below = exclusive_cumsum(np.append(each, 0))
+        most = max(most, int((below[length:] - below[:-length]).max()))
+    noisy = discrete_laplace(np.array([most]), epsilon, random_state=source)
+    return bool(noisy[0] >= TUNING.most * n)
+
+
+def _selected(
+    counts: IntArray, units: float, epsilon: Fraction, first: bool, source: NoiseSource
+) -> list[int]:
+    """First part and end of an interval of nearly all records; costs ``epsilon``.
+
+    ``first``: the parts are those of a whole axis.
+    """
+    parts = len(counts)
+    below = exclusive_cumsum(np.append(counts, 0))
+    start, stop = _intervals(parts)
+    worth = TUNING.halving * np.log2(parts / (stop - start))
+    if first:
         # Bounds that are not that wide stay, so that no cluster is cut off.
-        halved = max(TUNING.wide * units / TUNING.halving, 2.0) * np.maximum(halved - 2, 0)
-    worth = np.rint(halved * (TUNING.halving / float(epsilon)))
+        wider = np.maximum(np.log2(parts / (stop - start) / TUNING.tight), 0.0)
+        worth = max(TUNING.wide * units, TUNING.clearly) * wider
     # Privacy. One more record is in some intervals and not in others: the score of those that it
     # is beyond falls by 1 relative to the others.
-    scores = below[last] - below[first] + worth.astype(np.int64)
+    scores = below[stop] - below[start] + np.rint(worth / float(epsilon)).astype(np.int64)
     best = int(noisy_max(scores, epsilon, 1, random_state=source))
-    return int(edges[first[best]]), int(edges[last[best]])
+    return [int(start[best]), int(stop[best])]
 
 
 def _intervals(parts: int) -> tuple[IntArray, IntArray]:
