@@ -229,8 +229,8 @@ _HALF = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0])
 _BORDERS = np.concatenate([-_HALF[::-1], [0.0], _HALF])
 _MIDDLES = np.concatenate([[-11.0], (_BORDERS[1:] + _BORDERS[:-1]) / 2, [11.0]])
 # Prior standard deviation of what is added to the intercept, and of the factor about 1 or about
-# what is expected of so many columns; the factor is never below the last.
-_SHIFT, _FACTOR, _LEAST = 0.15, 0.15, 0.05
+# what is expected of so many columns; the factor is never below the second.
+_OF_CLASSES, _LEAST = 0.15, 0.05
 _STEPS = 30
 # The same of the factor for numbers, and what the mean square of the scores is expected to be,
 # after they are cut to twice their size and divided by it.
@@ -340,7 +340,7 @@ def _line(
     """Shift, factor, and the variance that the noise gives the factor."""
     # The score of an interval without what belongs to the intercept.
     features = np.stack([np.ones(len(_MIDDLES)), _MIDDLES - intercept], axis=1)
-    expected, pull = np.array([0.0, centre]), 1.0 / np.array([_SHIFT, _FACTOR]) ** 2
+    expected, pull = np.array([0.0, centre]), 1.0 / _OF_CLASSES**2
     found = expected.copy()
     total = first + second
     size = np.maximum(total, 0.0)
@@ -350,7 +350,7 @@ def _line(
         own = noise * (share**2 + (1.0 - share) ** 2)
         # The records vary as much as the curvature says.
         weight = curvature / (curvature + own)
-        precision = features.T @ (features * (weight * curvature)[:, None]) + np.diag(pull)
+        precision = features.T @ (features * (weight * curvature)[:, None]) + pull * np.eye(2)
         gradient = features.T @ (weight * (second - share * total)) + pull * (expected - found)
         # Shorter and shorter steps: where scores are far too large, whole ones overshoot for ever.
         most = 0.8**step
