@@ -127,8 +127,9 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 def numbers(module: Module) -> int:
     """Numbers in the constants of a module and in the defaults of its `Tuning`.
 
-    A fraction, a power and any other formula of numbers is one number. Limits on memory are not
-    counted: constants whose names end in CELLS, COUNTS, CHUNK or ONCE.
+    A fraction, a power and any other formula of numbers is one number. Not counted are limits on
+    memory, whose names end in CELLS, COUNTS, CHUNK or ONCE, and numbers that only keep others
+    finite, whose names end in TINY or NEVER.
     """
     values: list[Any] = []
     for node in module.tree.body:
@@ -144,7 +145,7 @@ def numbers(module: Module) -> int:
 
 
 def _limits(name: str) -> bool:
-    return name.split("_")[-1] in ("CELLS", "COUNTS", "CHUNK", "ONCE")
+    return name.split("_")[-1] in ("CELLS", "COUNTS", "CHUNK", "ONCE", "TINY", "NEVER")
 
 
 def _numbers_in(node: ast.AST) -> int:

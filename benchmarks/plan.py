@@ -1,6 +1,6 @@
 """Numbers of the plan of views, leave one table out: does another value err less elsewhere too?
 
-Each number of `skdp.kernels.views.measure.Tuning` is made smaller and larger, all others as they
+Each number of `skdp.kernels.views.tuning.Tuning` is made smaller and larger, all others as they
 are. The error of a value on a table is the geometric mean, over epsilons and kinds of questions of
 `benchmarks.questions`, of its root mean square error as a ratio to that of the present value.
 ``ratio`` is its mean over tables with its standard error. ``left out`` is the mean ratio on each
@@ -16,6 +16,7 @@ import argparse
 import functools
 import json
 import warnings
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ from numpy.typing import NDArray
 
 from benchmarks._question_tables import TABLES
 from benchmarks.questions import measured
-from skdp.kernels.views import measure
+from skdp.kernels.views.ladders import column_plan
+from skdp.kernels.views.tuning import TUNING, Tuning
 
 NAMES = ("skewed", "delays", "twelve", "nist", "adult-default", "phoneme", "electricity")
 EPSILONS = (0.1, 1.0, 8.0)
@@ -39,10 +41,11 @@ LEAST = 1e-3
 Floats = NDArray[np.float64]
 
 
-def errors(tuning: measure.Tuning, name: str, fits: int) -> Floats:
+def errors(tuning: Tuning, name: str, fits: int) -> Floats:
     """Root mean square error for each epsilon and kind of question; NaN where there is none."""
-    # Estimators take the tuning that the kernel has.
-    measure.measured_views.__kwdefaults__["tuning"] = tuning
+    # All modules of the kernel have the one object.
+    vars(TUNING).update(vars(tuning))
+    column_plan.cache_clear()
     table, found = TABLES[name](), []
     for epsilon in EPSILONS:
         rows = measured(table, epsilon, KINDS, range(fits), MOST)
@@ -69,13 +72,13 @@ def left_out(ratios: pd.DataFrame) -> pd.Series:
 def main() -> None:
     """Print a line for each number."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fields", nargs="+", default=list(measure.Tuning._fields))
+    parser.add_argument("--fields", nargs="+", default=[each.name for each in fields(Tuning)])
     parser.add_argument("--tables", nargs="+", default=list(NAMES), choices=sorted(TABLES))
     parser.add_argument("--fits", type=int, default=2)
     parser.add_argument("--out", type=Path, help="JSON file for the ratios")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    now = measure.Tuning()
+    now = Tuning()
     of_now = functools.cache(lambda name: errors(now, name, options.fits))
     kept: dict[str, Any] = {}
     print(
@@ -87,7 +90,7 @@ def main() -> None:
         ratios = pd.DataFrame(1.0, index=options.tables, columns=list(map(float, tried)))
         for other in tried[1:]:
             for name in options.tables:
-                new = errors(now._replace(**{field: other}), name, options.fits)
+                new = errors(replace(now, **{field: other}), name, options.fits)
                 ratios.loc[name, float(other)] = ratio_of(new, of_now(name))
         out = left_out(ratios)
         for other in tried[1:]:

@@ -21,8 +21,7 @@ from skdp.kernels.views import measure as measure_module
 from skdp.kernels.views.attributes import Attribute
 from skdp.kernels.views.candidates import Candidates
 from skdp.kernels.views.laws import Laws
-from skdp.kernels.views.population import Population
-from skdp.kernels.views.posterior import posterior_mean
+from skdp.kernels.views.population import Population, posterior_mean
 from skdp.release import TreeDensity
 from skdp.rows import CountTable
 from skdp.synthesis.marginals import as_workload
@@ -420,7 +419,7 @@ def kernel(shape, **given):
     asked = measure_module.Asked([np.arange(size) for size in shape], **given)
     table = CountTable.from_codes(np.zeros((0, len(shape)), dtype=np.int32), shape)
     parts = {"total": Fraction(1, 50), "views": Fraction(49, 50)}
-    return measure_module._Views(table, parts, asked, None, measure_module.TUNING, noise_source(0))
+    return measure_module._Views(table, parts, asked, None, noise_source(0))
 
 
 def test_sets_of_aim_have_the_weight_of_what_they_share_with_the_workload():

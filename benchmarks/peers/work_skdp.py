@@ -172,8 +172,13 @@ def inference(data, job, clock):
     from skdp.hierarchy import project_to_simplex
     from skdp.kernels.views.attributes import Attribute
     from skdp.kernels.views.laws import Laws
-    from skdp.kernels.views.population import Population, Target
-    from skdp.kernels.views.posterior import parts_of_set, posterior_mean, with_margins
+    from skdp.kernels.views.population import (
+        Population,
+        Target,
+        parts_of_set,
+        posterior_mean,
+        with_margins,
+    )
     from skdp.kernels.views.rows import as_model
 
     d, sets, tables = len(data["shape"]), sets_of(data["sets"]), noisy_tables(data)

@@ -12,7 +12,7 @@
 """
 
 from .calibration import monotone
-from .first import first_round, located
+from .first import OF_MEAN, first_round, located
 from .fitting import additive_parts, calibration_share, fit_additive, location_share
 from .links import UNIT, Identity, Logit, fixed
 from .model import Prior, mean_size
@@ -20,6 +20,7 @@ from .pairs import PairPlan
 from .records import Records, released_total
 
 __all__ = [
+    "OF_MEAN",
     "UNIT",
     "Identity",
     "Logit",

@@ -232,8 +232,8 @@ _BORDERS = np.concatenate([-_HALF[::-1], [0.0], _HALF])
 _MIDDLES = np.concatenate([[-11.0], (_BORDERS[1:] + _BORDERS[:-1]) / 2, [11.0]])
 _N = len(_MIDDLES)
 # Prior standard deviation of what is added to the intercept, and of the factor about 1 or about
-# what is expected of so many columns; the factor is never below the last.
-_SHIFT, _FACTOR, _LEAST = 0.15, 0.15, 0.05
+# what is expected of so many columns; the factor is never below the second.
+_OF_CLASSES, _LEAST = 0.15, 0.05
 _STEPS = 30
 # Steps of the bend of a line, its largest size, the scales of its prior, and where the line ends.
 _BENDS, _MOST_BEND, _ROUGHNESS, _FAR = 8, 4.0, (1.0, 0.1, 0.01, 1e-3, 1e-4), 1_000.0
@@ -380,7 +380,7 @@ def _line(
     """Shift, factor, and the variance that the noise gives the factor."""
     # The score of an interval without what belongs to the intercept.
     features = np.stack([np.ones(_N), scores - intercept], axis=1)
-    expected, pull = np.array([0.0, centre]), 1.0 / np.array([_SHIFT, _FACTOR]) ** 2
+    expected, pull = np.array([0.0, centre]), 1.0 / _OF_CLASSES**2
     found = expected.copy()
     total = seen.sum(axis=0)
     size = np.maximum(total, 0.0)
@@ -390,7 +390,7 @@ def _line(
         own = noise * (share**2 + (1.0 - share) ** 2)
         # The records vary as much as the curvature says.
         weight = curvature / (curvature + own)
-        precision = features.T @ (features * (weight * curvature)[:, None]) + np.diag(pull)
+        precision = features.T @ (features * (weight * curvature)[:, None]) + pull * np.eye(2)
         gradient = features.T @ (weight * (seen[1] - share * total)) + pull * (expected - found)
         # Shorter and shorter steps: where scores are far too large, whole ones overshoot for ever.
         most = 0.8**step

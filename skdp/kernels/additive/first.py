@@ -14,7 +14,7 @@ from .links import UNIT, Identity, Logit, fixed
 from .model import Draft, Prior
 from .records import Records
 
-__all__ = ["agreed", "column_shares", "first_round", "located", "measure_columns"]
+__all__ = ["OF_MEAN", "agreed", "column_shares", "first_round", "located", "measure_columns"]
 
 # --- noisy sums over the groups of all columns: what each column may spend, and totals that agree
 
@@ -72,12 +72,12 @@ def agreed(tables: Sequence[FloatArray], variances: Sequence[float]) -> list[Flo
 # Steps of Newton's method for one column; shapes stay within this of the mean.
 _STEPS, _MOST = 8, 4.0
 # What the mean of outcomes is expected to be, either way.
-_OF_MEAN = 0.4
+OF_MEAN = 0.4
 # Residuals of numbers are cut to so many of their mean absolute values, at least to the second, and
 # to as many more as records times epsilon are of the third; cutting trades a bias for noise.
 _CUT, _LEAST, _WHOLE = 3.0, 0.05, 5_000.0
 # Scales of the prior that are tried for functions of numbers, the first three also for classes.
-_SCALES = (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)
+_SCALES = tuple((10.0 ** -np.arange(6)).tolist())
 
 
 def first_round(
@@ -166,7 +166,7 @@ def located(
     noise = float(np.sqrt(discrete_laplace_variance(each, UNIT))) / UNIT / total
     found = discrete_laplace(int(outcomes @ counts), each, UNIT, random_state=random_state)
     # As far as it is no noise.
-    known = _OF_MEAN**2 / (_OF_MEAN**2 + noise**2)
+    known = OF_MEAN**2 / (OF_MEAN**2 + noise**2)
     centre = known * np.clip(float(found) / UNIT / total, -1.0, 1.0)
     apart = np.minimum(np.abs(outcomes - round(centre * UNIT)), UNIT)
     found = discrete_laplace(int(apart @ counts), each, UNIT, random_state=random_state)

@@ -18,13 +18,19 @@ __all__ = ["UNIT", "Identity", "Link", "Logit", "fixed"]
 
 # Scores, residuals and shares are in units of 1/1024.
 UNIT = 1024
-# exp(-i / UNIT) in units of 2**-24, down to exp(-16).
-_EXPONENTIALS = np.floor(np.exp(-np.arange(16 * UNIT) / UNIT) * 2**24).astype(np.int64)
 
-# Share of the second of two classes for each of its scores from -_ENDS to _ENDS, rounded down.
-_ENDS = len(_EXPONENTIALS) - 1
-_OF_TWO = np.concatenate([_EXPONENTIALS[:0:-1], np.full(_ENDS + 1, _EXPONENTIALS[0])])
-_OF_TWO = _OF_TWO * UNIT // (_OF_TWO + _OF_TWO[::-1])
+
+def _tables() -> tuple[IntArray, IntArray]:
+    """exp(-i / UNIT) in units of 2**-24, down to exp(-16); and shares of the second of two classes.
+
+    The shares are those for each of its scores from -16 to 16, rounded down.
+    """
+    falling = np.floor(np.exp(-np.arange(16 * UNIT) / UNIT) * 2**24).astype(np.int64)
+    both = np.concatenate([falling[:0:-1], np.full_like(falling, falling[0])])
+    return falling, both * UNIT // (both + both[::-1])
+
+
+_EXPONENTIALS, _OF_TWO = _tables()
 
 # Curvature of a record of two classes is taken as at least a tenth: where scores are too large,
 # true curvatures vanish and steps of Newton's method would leave all bounds.
@@ -156,7 +162,8 @@ class Logit:
 
     def _second(self, scores: IntArray) -> IntArray:
         """Share of the second of two classes in units, rounded down, (n, 1)."""
-        return _OF_TWO[np.clip(scores, -_ENDS, _ENDS) + _ENDS]
+        end = len(_EXPONENTIALS) - 1
+        return _OF_TWO[np.clip(scores, -end, end) + end]
 
     def _all(self, scores: Any) -> Any:
         return np.insert(scores, 0, 0, axis=1) if self.n_outputs == 1 else scores

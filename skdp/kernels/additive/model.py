@@ -253,9 +253,9 @@ def _walk(n: int) -> FloatArray:
 
 # --- a model while it is being fitted, with the covariance that noise gives its functions
 
-# What is released are multiples of one over this: further digits depend on the order in which a
-# machine adds, and are all that is left of noise that later rounds have corrected.
-_STEPS = 2.0**26
+# What is released are multiples of this: further digits depend on the order in which a machine
+# adds, and are all that is left of noise that later rounds have corrected.
+_TINY = 2.0**-26
 
 
 @dataclass(eq=False)
@@ -431,7 +431,7 @@ class Draft:
 def _settled(values: FloatArray) -> FloatArray:
     """Without the digits that rounding decides."""
     # Adding 0 makes -0 positive.
-    return np.asarray(np.rint(values * _STEPS) / _STEPS + 0.0)
+    return np.asarray(np.rint(values / _TINY) * _TINY + 0.0)
 
 
 def _spread(gain: FloatArray, noise: FloatArray) -> FloatArray:

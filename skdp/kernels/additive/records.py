@@ -17,7 +17,7 @@ from .model import AdditiveModel
 
 __all__ = ["Records", "released_total"]
 
-_BLOCK = 2**15
+_CHUNK = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +47,11 @@ class Records:
         """The records with their scores, which several steps read."""
         scores = np.empty((len(self.counts), len(model.intercept)), dtype=np.int64)
         for start, block in enumerate(self.blocks()):
-            part = slice(start * _BLOCK, (start + 1) * _BLOCK)
+            part = slice(start * _CHUNK, (start + 1) * _CHUNK)
             scores[part] = model.exact_scores(block.groups)
         return replace(self, scores=scores)
 
-    def blocks(self, size: int = _BLOCK) -> Iterator[Records]:
+    def blocks(self, size: int = _CHUNK) -> Iterator[Records]:
         """The records, some at a time."""
         for start in range(0, len(self.counts), size):
             part = slice(start, start + size)
@@ -73,8 +73,8 @@ class Records:
             found = np.empty(found.shape, dtype=np.int32, order="F")
             maps = [group.astype(np.int32) for group in groups]
             # Some rows at a time stay in the cache.
-            for start in range(0, len(codes), _BLOCK):
-                part = slice(start, start + _BLOCK)
+            for start in range(0, len(codes), _CHUNK):
+                part = slice(start, start + _CHUNK)
                 for column, group in enumerate(maps):
                     # Without a mode, NumPy copies; no code is out of range.
                     group.take(codes[part, column], out=found[part, column], mode="clip")

@@ -20,8 +20,8 @@ _CLEAR = 40.0
 # Bins of a number in histograms: the noise of a slope grows with their number. Where there are many
 # records times epsilon, each column has more bins, one for so many, up to a limit.
 _BINS, _SIGNAL, _MOST_BINS = 16, 1_000.0, 256
-# Features whose table of all products is too large for memory and time.
-_MOST = 1024
+# Features whose table of all products is too large for memory and time are more than this.
+_FEATURES_ONCE = 1024
 
 
 def fit_auto(
@@ -52,7 +52,7 @@ def fit_auto(
 def _clear(design: Design, signal: float) -> bool:
     """Whether second moments, whose noise grows with the pairs of columns, stand out from it."""
     m, p = len(design.columns), design.n_features
-    if p > _MOST:
+    if p > _FEATURES_ONCE:
         return False
     # Records of a feature of average size, against the largest eigenvalue of noise alone.
     return signal * m / p > _CLEAR * most_products(design, 2) * p**0.5

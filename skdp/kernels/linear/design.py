@@ -153,14 +153,21 @@ class LinearModel:
 
 # --- what a search minimises: sums of integer losses, and how far one record can spread them
 
-_BITS = UNIT.bit_length() - 1
+
+def _logistic(margin: FloatArray) -> FloatArray:
+    return np.logaddexp(0.0, -margin)
+
+
+def _hinge(margin: FloatArray) -> FloatArray:
+    return np.maximum(1.0 - margin, 0.0)
+
 
 # Each loss, and where its table ends: beyond, losses are those of the end. Targets and scores lie
 # within -1 to 1, so that no residual is larger than 2.
 LOSSES: dict[str, tuple[Callable[[FloatArray], FloatArray], int]] = {
-    "logistic": (lambda margin: np.logaddexp(0.0, -margin), 8 * UNIT),
-    "hinge": (lambda margin: np.maximum(1.0 - margin, 0.0), 8 * UNIT),
-    "squares": (lambda residual: residual**2, 2 * UNIT),
+    "logistic": (_logistic, 8 * UNIT),
+    "hinge": (_hinge, 8 * UNIT),
+    "squares": (np.square, 2 * UNIT),
 }
 
 
@@ -190,7 +197,7 @@ class Objective:
         labels : ndarray of shape (n,)
         """
         shape = (len(labels),) + (1,) * (scores.ndim - 1)
-        margins = scores >> _BITS
+        margins = scores >> (UNIT.bit_length() - 1)
         margins *= self.signs[labels].reshape(shape)
         margins += (self.offsets[labels] + LOSSES[self.loss][1]).reshape(shape)
         return np.take(_table(self.loss), margins, mode="clip")

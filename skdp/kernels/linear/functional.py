@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray
-from ..additive import UNIT, Identity, Logit, Records, fixed
+from ..additive import OF_MEAN, UNIT, Identity, Logit, Records, fixed
 from .design import Design, LinearModel
 from .moments import Moments, check_products, noisy_moments
 
 __all__ = ["check_moments", "fit_functional"]
-
-# What the means of features and outcomes are expected to be, either way.
-_OF_MEANS = 0.4
 
 
 def check_moments(design: Design, link: Logit | Identity, epsilon: Fraction) -> None:
@@ -93,7 +90,7 @@ def _minimum(
     """Intercepts, coefficients and their errors of least squares by noisy moments."""
     total = max(total, 1.0)
     # Means that are lost in noise are taken to be 0.
-    kept = _OF_MEANS**2 / (_OF_MEANS**2 + (moments.std / total) ** 2)
+    kept = OF_MEAN**2 / (OF_MEAN**2 + (moments.std / total) ** 2)
     mean = np.clip(kept * moments.products[0, 1:] / total, -1.0, 1.0)
     outcome = np.clip(kept * cross[0] / total, -1.0, 1.0)
     products = moments.products[1:, 1:] - total * np.outer(mean, mean)

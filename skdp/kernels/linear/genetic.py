@@ -17,11 +17,11 @@ __all__ = ["fit_genetic"]
 
 _POPULATION, _SURVIVORS = 200, 10
 # Records whose losses of all candidates fit into a cache.
-_BLOCK = 2**11
+_CHUNK = 2**11
 # Records times epsilon for each round, as published; the least and the most rounds.
 _SIGNAL, _LEAST, _MOST = 800.0 * _SURVIVORS, 4, 12
-# Weights of the first population, and the largest mutation of a weight, which shrinks each round.
-_START, _MUTATION, _DECAY = 1.0, 1.0, 0.9
+# Largest weight of the first population, and largest mutation of a weight, which shrinks.
+_START, _DECAY = 1.0, 0.9
 
 
 def fit_genetic(
@@ -66,7 +66,7 @@ def fit_genetic(
         for number in range(rounds - 1):
             scores, reach = _scores(records, design, goal, population)
             chosen = top_k(scores, _SURVIVORS, each / rounds, reach, random_state=random_state)
-            mutation = _MUTATION * _DECAY**number
+            mutation = _START * _DECAY**number
             population = _offspring(population[chosen], crossover, mutation, generator)
         scores, reach = _scores(records, design, goal, population)
         found.append(population[noisy_max(scores, each / rounds, reach, random_state=random_state)])
@@ -85,7 +85,7 @@ def _scores(
     """Minus the sum of losses of each candidate, and how far one record can spread them."""
     result = np.zeros(len(population))
     weights = population[:, 1:].T.astype(np.float64)
-    for block in records.blocks(_BLOCK):
+    for block in records.blocks(_CHUNK):
         # Products of matrices of integers are exact in floating point below 2**53, in any order.
         scores = design.sparse_rows(block.groups) @ weights
         scores += population[:, 0].astype(np.float64) * UNIT

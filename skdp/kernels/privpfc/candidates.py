@@ -77,11 +77,11 @@ _LARGEST_SET = 8
 _GRIDS_PER_SET, _READ_AS_FAST = (32, 128), 8_000
 # If a set has at most this many combinations of options, all are listed; options are dropped at
 # random while there are more.
-_ENUMERABLE = 4096
+_LISTED_ONCE = 4096
 # Largest number of noisy counts in a release, over all cells and labels; of the dissertation's only
 # memory sets it.
 _MOST_COUNTS = 2**17
-_MOST_OF_PAPER = 2**25
+_PAPER_COUNTS = 2**25
 # The grids of one set are coarser than a random grid, which may have this many times the limit of
 # cells, but no more than the second number.
 _FINER_BY = 8
@@ -108,7 +108,7 @@ def cell_limit(
     """
     paper = selection == "paper"
     cells = max(float(n_records), 0.0) * float(epsilon) * (0.2 if paper else 1)
-    most = _MOST_OF_PAPER if paper else _MOST_COUNTS
+    most = _PAPER_COUNTS if paper else _MOST_COUNTS
     return max(1, min(math.floor(cells), most // max(n_classes, 2)))
 
 
@@ -332,7 +332,7 @@ def _add_random_sets(
         if finest is None:
             continue
         below = [coarser(axis, option) for axis, option in zip(members, finest, strict=True)]
-        while math.prod(map(len, below)) > _ENUMERABLE:
+        while math.prod(map(len, below)) > _LISTED_ONCE:
             longest = max(range(order), key=lambda position: len(below[position]))
             below[longest] = below[longest][source.words(len(below[longest])) >> np.uint64(63) == 1]
         combos = _combinations(below)

@@ -34,9 +34,9 @@ __all__ = ["UNIT", "Quality", "grid_scores", "two_largest"]
 # Scores are in units of 1/4096 of a record.
 UNIT = 4096
 # Longest quality table; differences beyond it count as certain wins.
-_LONGEST_TABLE = 2**20
+_QUALITY_CELLS = 2**20
 # Scores of cells with a largest count below this are looked up.
-_SMALL = 256
+_LOOKED_UP_COUNTS = 256
 # Density of the standard normal law at 0.
 _NORMAL = 1 / math.sqrt(2 * math.pi)
 # Most that rounding to units adds to the length of the interval of changes.
@@ -117,15 +117,15 @@ class Quality:
 
     def score(self, largest: IntArray, second: IntArray) -> IntArray:
         """Score of each cell from its two largest class counts."""
-        large = np.flatnonzero(largest >= _SMALL)
-        scores = self._small.take(largest * _SMALL + second, mode="clip")
+        large = np.flatnonzero(largest >= _LOOKED_UP_COUNTS)
+        scores = self._small.take(largest * _LOOKED_UP_COUNTS + second, mode="clip")
         scores[large] = self._score(largest[large], second[large])
         return scores
 
     @cached_property
     def _small(self) -> IntArray:
         """Scores of cells of small counts, which are most."""
-        return self._score(*np.divmod(np.arange(_SMALL**2), _SMALL))
+        return self._score(*np.divmod(np.arange(_LOOKED_UP_COUNTS**2), _LOOKED_UP_COUNTS))
 
     def _score(self, largest: IntArray, second: IntArray) -> IntArray:
         difference = np.maximum(largest - second, 0)
@@ -156,7 +156,7 @@ def _scaled(x: FloatArray, below: FloatArray) -> IntArray:
 
 def _table_length(rate: float) -> int:
     # Beyond 45 / rate the smaller count wins with a probability below 1e-17.
-    return min(_LONGEST_TABLE, math.ceil(45 / rate) + 2)
+    return min(_QUALITY_CELLS, math.ceil(45 / rate) + 2)
 
 
 # --- scores of many grids, counted together

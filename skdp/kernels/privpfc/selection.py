@@ -30,9 +30,10 @@ __all__ = [
 
 # Its bound on the change of the quality, 1.1 in either direction.
 _PAPER_RANGE = math.ceil(2.2 * UNIT)
-# A second selection, near the first choice, is made if the number of records times the budget of
-# selection is at least this; then one in all for each of the next number, up to the third number.
-_FURTHER_FROM = 3_000
+# Records times the budget of selection from which on groupings follow the labels, and a second
+# selection, near the first choice, is made; then one in all for each of the next number, up to the
+# third number.
+_FROM = 3_000
 _EACH_FURTHER = 10_000
 _MOST_FURTHER = 6
 # Their pools are smaller by this factor.
@@ -117,7 +118,7 @@ def select_grid(
         best = exponential(scores, parts["grid"], _PAPER_RANGE, random_state=source)
         return np.concatenate(families)[best]
     signal = n_records * float(parts["grid"])
-    further = min(max(int(signal / _EACH_FURTHER), int(signal >= _FURTHER_FROM)), _MOST_FURTHER)
+    further = min(max(int(signal / _EACH_FURTHER), int(signal >= _FROM)), _MOST_FURTHER)
     penalty = 2 * _PENALTY if merged else _PENALTY if further else 0.0
     quality = Quality.for_counts(parts["counts"], penalty)
     budget = parts["grid"] / (1 + further)
@@ -183,9 +184,8 @@ FINEST = 256
 # Numbers of groups that are offered.
 _SIZES = (2, 3, 4, 5, 6, 8, 12, 16, 24, 32)
 # Share of the budget of the grid, and the least product of that budget and the noisy number of
-# records: in all, and for each predictor that is counted.
+# records for each predictor that is counted.
 _SHARE = Fraction(2, 5)
-_FROM = 3_000
 _FROM_EACH = 600
 # A predictor of many groups gets more budget: in proportion to this power of their number.
 _POWER = 1 / 3

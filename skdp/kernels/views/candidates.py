@@ -15,24 +15,16 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 from ...rows import Counts
 from .attributes import Attribute, equal_mass_bins
 from .population import Population
+from .tuning import MOST_CELLS, TUNING
 
-__all__ = ["MOST_CELLS", "Candidates", "Workload"]
+__all__ = ["Candidates", "Workload"]
 
 Axes = tuple[int, ...]
 # "all", "ranges", "cells", or sets of attributes with weights in (0, 1].
 Workload = str | Mapping[Axes, float | Fraction]
 
-# Bins of an attribute in the scores of sets of two, three and four attributes.
-_BINS = {2: 8, 3: 6, 4: 4}
 # Wider sets are candidates only if there are at most so many, or they hold pairs that were chosen.
-_MOST_WIDE = 600
-# Largest table of a view of more than two attributes, whatever the plan allows.
-MOST_CELLS = 200_000
-# A view's noise counts so much against its score, in expected absolute noise; a pair is about as
-# noisy as a table of so many cells.
-_NOISE, _PAIR = 0.6, 60
-# Most bins of an attribute by which pairs that are not measured are judged.
-_COARSE = 4
+_WIDE_COUNTS = 600
 # Weights of a workload are multiples of 1 / _PARTS; scores are sums of so many units for a record.
 _PARTS = 16
 
@@ -162,7 +154,7 @@ class Candidates:
         ]
         self._count(pairs)
         binned = population.grouped(self._binning(2))
-        found = [self._distance(axes, binned, total, _COARSE) for axes in pairs]
+        found = [self._distance(axes, binned, total, TUNING.judged) for axes in pairs]
         exact, most = np.array(sum(distance for distance, _ in found)), max(len(pairs), 1)
         noisy = float(discrete_laplace(exact, epsilon, most, random_state=source))
         if not pairs:
@@ -183,10 +175,10 @@ class Candidates:
         found: list[Axes] = list(combinations(self._used, 2))
         pairs: set[Axes] = {axes for axes in taken if len(axes) == 2}
         for order in range(3, self._max_order + 1):
-            if math.comb(len(self._used), order) <= _MOST_WIDE:
+            if math.comb(len(self._used), order) <= _WIDE_COUNTS:
                 found += combinations(self._used, order)
             else:
-                found += list(_grown(self._used, pairs, order))[:_MOST_WIDE]
+                found += list(_grown(self._used, pairs, order))[:_WIDE_COUNTS]
         return [
             axes
             for axes in found
@@ -212,7 +204,7 @@ class Candidates:
     def _binning(self, order: int) -> list[IntArray]:
         """Bin of each group of each attribute."""
         if order not in self._bins:
-            n_bins = _BINS.get(order, min(_BINS.values()))
+            n_bins = TUNING.bins - TUNING.fewer_bins * (min(order, 4) - 2)
             self._bins[order] = [
                 equal_mass_bins(each.grouped, each.group_order, n_bins) for each in self._attributes
             ]
@@ -226,9 +218,9 @@ class Candidates:
         distance, by_chance = self._distance(axes, population, total)
         cells: float = math.prod(self._sizes[a] for a in axes)
         if not self._by_cells:
-            most = total * float(view_epsilon) if len(axes) > 2 else _PAIR
+            most = total * float(view_epsilon) if len(axes) > 2 else TUNING.typical
             cells = min(cells, max(most, 2.0 ** len(axes)))
-        noise = (1.0 if self._by_cells else _NOISE) * cells / float(view_epsilon)
+        noise = (1.0 if self._by_cells else TUNING.noise) * cells / float(view_epsilon)
         return weight * (distance - int(by_chance) - int(min(noise, 1e12)))
 
     def _distance(

@@ -20,22 +20,17 @@ from ...mechanisms import (
 from ...rows import Counts, CountTable
 from .attributes import Attribute
 from .candidates import Workload
+from .tuning import TINY, TUNING
 
 __all__ = ["JointCounts", "joint_share", "measure_joint"]
 
-# Share of the views that the joint counts take where they are measured.
-_SHARE = Fraction(19, 20)
-# Empty cells that are expected to pass the threshold, per record; with a smaller budget single
-# counts would be lost in the noise.
-_FALSE, _LEAST_JOINT = 0.02, 5
-# Where empty cells pass: bins of cells by their density, levels of their counts, cells that are
-# tried, and the least share of a code.
-_DENSITIES, _LEVELS, _TRIED, _RARE = 100, 3, 200_000, 1e-9
+# Where empty cells pass: bins of cells by their density and levels of their counts, and cells that
+# are tried.
+_DENSITIES, _LEVELS = 100, 3
+_TRIED_ONCE = 200_000
 _TINY = 1e-6
 # Released rows: a bound on memory.
-_MOST_RECORDS = 5_000_000
-# Joint counts that hold less than this share of the records are not used.
-_ENOUGH = 0.8
+_JOINT_COUNTS = 5_000_000
 
 
 class JointCounts(NamedTuple):
@@ -80,19 +75,19 @@ def joint_share(
     """
     if max_order == 1 or isinstance(workload, Mapping):
         return Fraction(0)
-    share = views * _SHARE
-    if not 1 <= total <= _MOST_RECORDS:
+    share = views * (1 - TUNING.beside_joint)
+    if not 1 <= total <= _JOINT_COUNTS:
         return Fraction(0)
     # With less, the threshold is above 1 in any domain of more than one cell.
-    if share < _LEAST_JOINT or float(share) < math.log(math.prod(shape)) - math.log(
-        max(_FALSE * total, 1.0)
+    if share < TUNING.least_joint or float(share) < math.log(math.prod(shape)) - math.log(
+        max(TUNING.false * total, 1.0)
     ):
         return Fraction(0)
     return share if _threshold(share, total, shape) <= 1 else Fraction(0)
 
 
 def _threshold(epsilon: Fraction, total: float, shape: tuple[int, ...]) -> int:
-    return least_threshold(math.prod(shape), epsilon, max(round(_FALSE * total), 1))
+    return least_threshold(math.prod(shape), epsilon, max(round(TUNING.false * total), 1))
 
 
 def measure_joint(
@@ -127,7 +122,7 @@ def measure_joint(
     counts = noisy * _real(
         rows, noisy.astype(np.int64), table.shape, attributes, epsilon, threshold, source
     )
-    if counts.sum() < _ENOUGH * total:
+    if counts.sum() < TUNING.enough * total:
         return None
     # How many empty cells pass is as uncertain as a Poisson number.
     passing = math.exp(math.log(math.prod(table.shape)) - float(epsilon) * threshold)
@@ -151,16 +146,16 @@ def _real(
     """
     if not len(rows):
         return np.ones(0)
-    logs = [np.log(np.maximum(each.mu, _RARE)) for each in attributes]
+    logs = [np.log(np.maximum(each.mu, TINY)) for each in attributes]
     generator = sampling_generator(source)
     anywhere = sum(
-        log[generator.integers(0, size, _TRIED)] for log, size in zip(logs, shape, strict=True)
+        log[generator.integers(0, size, _TRIED_ONCE)] for log, size in zip(logs, shape, strict=True)
     )
     dense = sum(log[codes] for log, codes in zip(logs, rows.T, strict=True))
     inner = np.linspace(0, 1, _DENSITIES + 1)[1:-1]
     edges = np.unique(np.concatenate([np.quantile(each, inner) for each in (dense, anywhere)]))
     bin_of = np.searchsorted(edges, dense)
-    share = np.bincount(np.searchsorted(edges, anywhere), minlength=len(edges) + 1) / _TRIED
+    share = np.bincount(np.searchsorted(edges, anywhere), minlength=len(edges) + 1) / _TRIED_ONCE
     level = np.minimum(noisy - threshold, _LEVELS - 1)
     found = np.zeros((len(share), _LEVELS))
     np.add.at(found, (bin_of, level), 1.0)

@@ -13,32 +13,15 @@ from scipy.optimize import minimize
 
 from ..._types import FloatArray, IntArray
 from ...release import Ladder
+from .tuning import TUNING
 
-__all__ = ["FEW", "MANY", "ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
-
-# Most parts of a column that are looked at to group its codes, and by how much a level counts more
-# than the next coarser one: groups of equal mass leave half as much unresolved from level to level.
-_ATOMS, _FINER = 128, 4.0
-# Most units of a column: tables of more groups are hardly ever above the noise.
-_MOST_UNITS = 128
-# Columns of at most so many codes have a unit for each; ladders of these numbers of units.
-FEW = 16
-_LADDERS = {6: (1, 3, 6), 8: (1, 2, 4, 8), 9: (1, 3, 9), 12: (1, 4, 12), 16: (1, 2, 4, 8, 16)}
-# Most groups of a column in the coarse tables of pairs.
-_COARSE = 5
-# Weight of even widths in the mass by which codes are grouped.
-_EVEN = 0.1
-# Columns of at most so many codes are measured code by code.
-_DIRECT = 24
-# Columns of more codes are measured in about so many blocks first, with this share of their budget,
-# and again after so many halvings.
-MANY, _BLOCKS, _OF_BLOCKS, _HALVINGS = 48, 16, Fraction(7, 10), 6
+__all__ = ["ColumnPlan", "coarse_size", "column_plan", "ladder_of"]
 
 
 def ladder_of(
     counts: FloatArray,
     order: IntArray | None,
-    most_units: int = _MOST_UNITS,
+    most_units: int = TUNING.groups,
     finest: float = math.inf,
 ) -> Ladder:
     """Nested groups of the codes of a column, from its released counts.
@@ -59,22 +42,37 @@ def ladder_of(
     n_codes = len(counts)
     mass = np.maximum(counts, 0.0)
     sequence = np.argsort(-mass, kind="stable") if order is None else np.asarray(order)
-    if n_codes <= FEW:
-        sizes = next((_LADDERS[n] for n in sorted(_LADDERS) if n >= n_codes), None)
-        if n_codes <= _COARSE or sizes is None:
-            sizes = (1, n_codes) if n_codes > 1 else (1,)
+    if n_codes <= TUNING.few:
+        sizes = _few_groups(n_codes)
         units = np.empty(n_codes, dtype=np.int64)
         units[sequence] = np.arange(n_codes)
     else:
         least = 1 << (n_codes.bit_length() - 1)
         n_units = min(2 * least if least < n_codes <= finest else least, most_units)
-        sizes = tuple(1 << level for level in range(n_units.bit_length()))
+        sizes = _halvings(n_units)
         share = mass[sequence] / max(mass.sum(), 1e-300)
         units = np.empty(n_codes, dtype=np.int64)
-        units[sequence] = _grouped((1 - _EVEN) * share + _EVEN / n_codes, n_units)
+        units[sequence] = _grouped((1 - TUNING.even) * share + TUNING.even / n_codes, n_units)
     if order is None:
         units = _dealt(units, sizes)
     return Ladder(units, sizes)
+
+
+def _halvings(n_units: int) -> tuple[int, ...]:
+    return tuple(1 << level for level in range(n_units.bit_length()))
+
+
+def _few_groups(n_codes: int) -> tuple[int, ...]:
+    """Numbers of groups of a column that has a unit for each code.
+
+    Three or four coarse groups of as many units as hold the codes, and no more units than groups.
+    """
+    if n_codes <= TUNING.coarse_groups:
+        return (1, n_codes) if n_codes > 1 else (1,)
+    units = {n: n * math.ceil(n_codes / n) for n in (3, 4) if n_codes <= n * n}
+    n_groups = min(units, key=lambda n: units[n])
+    n_units = units[n_groups]
+    return _halvings(n_units) if n_units.bit_count() == 1 else (1, n_groups, n_units)
 
 
 def _grouped(mass: FloatArray, n_units: int) -> IntArray:
@@ -84,7 +82,8 @@ def _grouped(mass: FloatArray, n_units: int) -> IntArray:
     summed over the levels. So a frequent code has a group of its own on a level where there are
     groups enough, and others are about equal in mass. Some units may be empty.
     """
-    atoms = _halved(mass, min(n_units, _ATOMS)) if len(mass) > _ATOMS else np.arange(len(mass))
+    most = TUNING.groups
+    atoms = _halved(mass, min(n_units, most)) if len(mass) > most else np.arange(len(mass))
     n_atoms = int(atoms.max()) + 1
     reach = np.concatenate([[0.0], np.cumsum(np.bincount(atoms, weights=mass))])
     # An atom of several codes is unresolved in part.
@@ -96,7 +95,7 @@ def _grouped(mass: FloatArray, n_units: int) -> IntArray:
     weight = float(n_units)
     best = weight * inside + never
     cuts: list[IntArray] = []
-    n_levels = min(n_units, _ATOMS).bit_length() - 1
+    n_levels = min(n_units, most).bit_length() - 1
     for _ in range(n_levels):
         found = np.full_like(best, np.inf)
         cut = np.zeros(best.shape, dtype=np.int64)
@@ -106,7 +105,7 @@ def _grouped(mass: FloatArray, n_units: int) -> IntArray:
             less = both < block
             block[less] = both[less]
             cut[: k + 1, k:][less] = k
-        weight /= _FINER
+        weight /= TUNING.finer
         best = found + weight * inside
         cuts.append(cut)
     ends = [0, n_atoms]
@@ -159,7 +158,7 @@ def _dealt(units: IntArray, sizes: Sequence[int]) -> IntArray:
 
 
 def _coarse(sizes: Sequence[int]) -> int:
-    return max((size for size in sizes if size <= _COARSE), default=1)
+    return max((size for size in sizes if size <= TUNING.coarse_groups), default=1)
 
 
 def coarse_size(ladder: Ladder) -> int:
@@ -191,17 +190,17 @@ def column_plan(n_codes: int, ordered: bool) -> ColumnPlan:
     measured in few blocks, with most of its budget: what is inside a block matters where the blocks
     differ much, and noise of fine codes is left out elsewhere (`ColumnEstimate.fit`).
     """
-    if n_codes <= _DIRECT or not ordered:
+    if n_codes <= TUNING.direct or not ordered:
         return ColumnPlan((1, n_codes) if n_codes > 1 else (1,), {n_codes: Fraction(1)})
-    if n_codes > MANY:
-        halvings = round(math.log2(n_codes / _BLOCKS))
+    if n_codes > TUNING.many:
+        halvings = round(math.log2(n_codes / TUNING.blocks))
         blocks = math.ceil(n_codes / (1 << halvings))
         sizes = (1, *(blocks << level for level in range(halvings + 1)))
         # Not all levels are measured: the blocks, and some below them down to the codes.
-        depth = math.ceil(halvings / _HALVINGS)
+        depth = math.ceil(halvings / TUNING.halvings)
         finer = [blocks << (halvings * (level + 1) // depth) for level in range(depth)]
-        rest = (1 - _OF_BLOCKS) / depth
-        return ColumnPlan(sizes, {blocks: _OF_BLOCKS, **dict.fromkeys(finer, rest)})
+        rest = (1 - TUNING.of_blocks) / depth
+        return ColumnPlan(sizes, {blocks: TUNING.of_blocks, **dict.fromkeys(finer, rest)})
     best: tuple[float, tuple[int, ...], FloatArray] | None = None
     for depth in range(1, max(math.ceil(math.log2(n_codes) / 2), 1) + 1):
         branching = math.ceil(n_codes ** (1 / depth) - 1e-9)

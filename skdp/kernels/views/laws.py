@@ -16,12 +16,10 @@ from ...domain import Zeros
 from ...release import PairTable, TreeDensity, couple, group_sums, inverse, inverse_rows
 from .attributes import Attribute
 from .rules import Rules, first_row, group_mask
+from .tuning import TINY
 
 __all__ = ["Laws", "fit_tree", "rescaled"]
 
-# Probability that every possible cell has at least, in all: whatever is known of a row, the tree
-# then knows which codes of the others are possible.
-_FLOOR = 1e-9
 # Rounds of proportional fitting, and sweeps over the rules that share out contradictions.
 _ROUNDS, _SWEEPS = 40, 3
 # Margins that are this near, in all, are fitted: noise is never as small.
@@ -155,7 +153,7 @@ def fitted(
     found = table * allowed
     if found.sum() <= 0:
         found = free
-    found = found / found.sum() + _FLOOR * free / free.sum()
+    found = found / found.sum() + TINY * free / free.sum()
     for _ in range(_ROUNDS):
         found = found * ratio(rows, found.sum(axis=1))[:, None]
         by_rows = found
@@ -353,14 +351,14 @@ def _draw_whole(
     for position, axis in enumerate(axes):
         shape = [1] * len(axes)
         shape[position] = -1
-        weights = weights * np.maximum(tree.marginals[axis], _FLOOR).reshape(shape)
+        weights = weights * np.maximum(tree.marginals[axis], TINY).reshape(shape)
     drawn = inverse(weights.ravel(), generator.random(len(which)))
     for axis, codes in zip(axes, np.unravel_index(drawn, allowed.shape), strict=True):
         rows[which, axis] = codes
 
 
 def _floored(view: FloatArray) -> FloatArray:
-    return (1 - _FLOOR) * view + _FLOOR / len(view)
+    return (1 - TINY) * view + TINY / len(view)
 
 
 def _grouped(allowed: BoolArray, place: int, attribute: Attribute) -> BoolArray:

@@ -30,17 +30,17 @@ from ...release import (
 )
 from ...rows import Counts, CountTable
 from .attributes import Attribute
-from .candidates import MOST_CELLS, Candidates, Workload
+from .candidates import Candidates, Workload
 from .joint import JointCounts, joint_share, measure_joint
-from .ladders import FEW, MANY, coarse_size, column_plan, ladder_of
+from .ladders import coarse_size, column_plan, ladder_of
 from .laws import Laws
-from .population import Population, Target
-from .posterior import parts_of_set, posterior_mean, with_margins
+from .population import Population, Target, parts_of_set, posterior_mean, with_margins
 from .prior import Prior, nearer_to
 from .rows import as_model
 from .rules import Rules
+from .tuning import MOST_CELLS, TINY, TUNING
 
-__all__ = ["PLANS", "Asked", "Division", "Tuning", "division_of", "measured_views", "most_groups"]
+__all__ = ["PLANS", "Asked", "Division", "division_of", "measured_views", "most_groups"]
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]
@@ -49,89 +49,17 @@ Grids = dict[Axes, tuple[int, ...]]
 PLANS = ("adaptive", "mst", "aim")
 
 
-class Tuning(NamedTuple):
-    """Numbers of the plan, chosen by ``benchmarks/questions.py`` and ``benchmarks/fidelity.py``.
-
-    Attributes
-    ----------
-    column : float
-        Budget of a single column, as a part of that of a table of a chosen set.
-    coarse : Fraction
-        Share of what is left that the coarse tables of all pairs take together, if they pay.
-    pays : float
-        Records times the epsilon of one coarse table from which on they pay.
-    choice : Fraction
-        Share of what is left then that the choice of sets takes.
-    sets : float
-        The square of the number of sets, for each unit of records times epsilon and cell.
-    spread : float
-        Power of the number of cells by which the error of a table grows.
-    cells : float
-        Cells of a grid, for each unit of (records times epsilon) to the power 0.8.
-    told_apart : float
-        Records times epsilon of a mean cell from which on categories are told apart.
-    others : float
-        Sets of other columns beside the pairs with a label, as a part of those without one.
-    grid : Fraction
-        Share of what is left that the grid of a label takes.
-    beside_label : Fraction
-        Share of single columns where pairs with a label follow.
-    whole : float
-        Records times epsilon of a mean cell from which on all columns are one table.
-    """
-
-    column: float = 0.5
-    coarse: Fraction = Fraction(12, 100)
-    pays: float = 8.0
-    choice: Fraction = Fraction(10, 100)
-    sets: float = 1.0
-    spread: float = 1.2
-    cells: float = 1.0
-    told_apart: float = 1.4
-    others: float = 0.5
-    grid: Fraction = Fraction(20, 100)
-    beside_label: Fraction = Fraction(10, 100)
-    whole: float = 5.0
-
-
-TUNING = Tuning()
-
-# Most cells by which the number of sets is decided: larger tables have coarser grids.
-_TYPICAL = 60
-# Noise of the mean distance of pairs that are not measured, as a share of the records.
-_NOISE_OF_MISFIT = 0.03
-# Rounds of choices after the first.
-_ROUNDS = 3
-# Standard deviations by which a block of codes stands out from the noise.
-_CLEAR = 3.0
-# Rows while sets are chosen, and in the end: so many a record, within bounds.
-_ROWS, _LAST_ROWS, _FEWEST_LAST, _MOST_LAST = 30_000, 4, 20_000, 100_000
-# Sweeps of fitting after a round and in the end, and rounds of fitting weights alone, also in the
-# end to rows of a prior.
-_SWEEPS, _LAST_SWEEPS, _SETTLED, _LAST_SETTLED = 3, 2, 6, 24
-# Most groups of a column that rows tell apart, and if there are two columns only.
-_GROUPS, _GROUPS_OF_TWO = 128, 512
+# Most groups of a column that rows tell apart if there are two columns only.
+_GROUPS_OF_TWO = 512
 # Most cells and columns of one table of all columns. Tables of all columns are rows cell by cell if
 # they have at most so many.
 _WHOLE_CELLS, _WHOLE_COLUMNS, _LISTED = 100_000, 10, 300_000
-# Most groups of a column in the grid of a label, records times epsilon of a mean cell, most cells.
-_MOST_IN_GRID, _RECORDS_IN_GRID, _CELLS_OF_GRID = 8, 5.0, 2048
-# Share of what rows have in a cell of it that is kept at least, and that keeps ratios finite.
-_KEPT, _TINY = 0.1, 1e-12
-# Sets of at most so many columns within a wider one are looked at by themselves.
-_NARROW = 3
-# Part of the budget that single columns have beside one table of all, where a mean cell has less
-# than so many noise scales of records.
-_BESIDE_WHOLE, _WELL_ABOVE = 0.2, 30.0
-# Part of the budget of joint counts that single columns have beside them.
-_BESIDE_JOINT = Fraction(1, 20)
-# Units of half the range of a number in sums by group, and the most of the budget that they take.
-_UNITS_OF_SUM, _MOST_MEANS = 1 << 20, Fraction(1, 3)
-# By how much "ranges" raises the part of single columns, and "cells" lowers it.
-_WORDS = {"all": 1.0, "ranges": 2.0, "cells": 0.5}
-# AIM: most rounds for each column, the share of a round that its choice takes, and the most sets of
-# a workload of more than pairs.
-_AIM_ROUNDS, _AIM_CHOICE, _AIM_SETS = 16, Fraction(1, 4), 2000
+# Most cells of the grid of a label.
+_GRID_CELLS = 2048
+# Units of half the range of a number in sums by group.
+_UNITS_OF_SUM = 1 << 20
+# AIM: most sets of a workload of more than pairs.
+_AIM_SETS = 2000
 
 
 class Asked(NamedTuple):
@@ -204,9 +132,7 @@ class Division(NamedTuple):
     whole: bool
 
 
-def division_of(
-    shape: Sequence[int], views: Fraction, records: float, asked: Asked, *, tuning: Tuning = TUNING
-) -> Division:
+def division_of(shape: Sequence[int], views: Fraction, records: float, asked: Asked) -> Division:
     """How a release of so many records would divide its part "views": nothing is measured.
 
     For the plan "adaptive", over the codes that records can have. Where sets of columns are chosen
@@ -215,9 +141,7 @@ def division_of(
     shape = tuple(shape)
     table = CountTable.from_codes(np.zeros((0, len(shape)), dtype=np.int32), shape)
     # A total without noise: nobody's records are in it.
-    work = _Views(
-        table, {"total": Fraction(1), "views": views}, asked, None, tuning, noise_source(0)
-    )
+    work = _Views(table, {"total": Fraction(1), "views": views}, asked, None, noise_source(0))
     work.total = float(records)
     joint, whole, has_sets = work.first_steps()
     means = views * work.share_of_means(bool(joint))
@@ -252,7 +176,6 @@ def measured_views(
     asked: Asked,
     *,
     random_state: NoiseSource | int | None = None,
-    tuning: Tuning = TUNING,
 ) -> ViewsModel:
     """Measure views of a table, and fit rows to them.
 
@@ -264,7 +187,6 @@ def measured_views(
         "total" and "views", which are spent entirely.
     asked : Asked
     random_state : None, int or NoiseSource, default=None
-    tuning : Tuning, optional
 
     Raises
     ------
@@ -276,7 +198,7 @@ def measured_views(
     if rules is None:
         if asked.zeros:
             raise ValueError("The structural zeros leave no possible record.")
-        return _Views(table, parts, asked, None, tuning, source).measured()
+        return _Views(table, parts, asked, None, source).measured()
     means = {key: values[rules.codes[key[0]]] for key, values in asked.means.items()}
     prior = None if asked.prior is None else asked.prior.within(rules)
     alone = [
@@ -287,7 +209,7 @@ def measured_views(
     inside = asked._replace(orders=orders, n_alone=alone, means=means, prior=prior)
     if asked.label is not None and rules.sizes[asked.label] < 2:
         inside = inside._replace(label=None)
-    work = _Views(rules.compressed(table), parts, inside, rules, tuning, source)
+    work = _Views(rules.compressed(table), parts, inside, rules, source)
     return rules.expanded(work.measured(), asked.zeros)
 
 
@@ -295,7 +217,7 @@ def most_groups(shape: Sequence[int], max_order: int) -> int:
     """Most codes, or groups of them, of an attribute in tables of more than one column."""
     if max_order == 1:
         return max(shape)
-    return _GROUPS_OF_TWO if len(used_attributes(shape)) <= 2 else _GROUPS
+    return _GROUPS_OF_TWO if len(used_attributes(shape)) <= 2 else TUNING.groups
 
 
 class _Views:
@@ -307,14 +229,13 @@ class _Views:
         parts: Mapping[str, Fraction],
         asked: Asked,
         rules: Rules | None,
-        tuning: Tuning,
         source: NoiseSource,
     ) -> None:
         # Privacy. The number of records: sensitivity 1.
         self.total = float(discrete_laplace(table.n, parts["total"], random_state=source))
         self.total_variance = discrete_laplace_variance(parts["total"])
         self.table, self.parts, self.rules = table, parts, rules
-        self.asked, self.tuning, self.source = asked, tuning, source
+        self.asked, self.source = asked, source
         self.orders = asked.orders
         self.generator = sampling_generator(source)
         self.used = used_attributes(table.shape)
@@ -394,9 +315,9 @@ class _Views:
         n_means = len(self._means())
         if joint or not n_means:
             return Fraction(0)
-        others = self.tuning.column * len(self.used)
+        others = TUNING.column * len(self.used)
         others += self._n_sets(self.records * float(self.parts["views"]))
-        return min(Fraction(round(1000 * n_means / (n_means + others)) or 1, 1000), _MOST_MEANS)
+        return min(Fraction(round(1000 * n_means / (n_means + others)) or 1, 1000), TUNING.means)
 
     def _means(self) -> dict[tuple[int, int], FloatArray]:
         """Sums that are asked for, of columns of more than one code."""
@@ -530,27 +451,27 @@ class _Views:
 
         Pairs count as much as the sets that follow; of these there are fewer than without a label.
         """
-        n_pairs, last = len(self.used) - 1, left * self.tuning.grid
-        others = self.tuning.others * self._n_sets(self.records * float(left))
+        n_pairs, last = len(self.used) - 1, left * TUNING.grid
+        others = TUNING.others * self._n_sets(self.records * float(left))
         share = Fraction(round(1000 * n_pairs / (n_pairs + others)), 1000)
         return (left - last) * share / n_pairs, last
 
     def _grid_of_label(self, label: int, signal: float) -> dict[int, int]:
         """Groups of the label and of columns, refined where most is told for the cells it costs."""
         ladders = self.known.ladders
-        own = max(size for size in ladders[label].sizes if size <= _MOST_IN_GRID)
+        own = max(size for size in ladders[label].sizes if size <= TUNING.most_in_grid)
         told = {
             axis: [
                 (size, self._told(axis, label, size, own))
                 for size in ladders[axis].sizes
                 if size <= min(self.grids[min(axis, label), max(axis, label)][axis > label],
-                               _MOST_IN_GRID)
+                               TUNING.most_in_grid)
             ]
             for axis in self.used
             if axis != label
         }  # fmt: skip
         at = dict.fromkeys(told, 0)
-        most = min(signal / _RECORDS_IN_GRID, _CELLS_OF_GRID)
+        most = min(signal / TUNING.whole, _GRID_CELLS)
         cells = float(own)
         while True:
             steps = [
@@ -609,7 +530,7 @@ class _Views:
             asked.progress(f"{len(self.grids)} of {n_sets} sets of columns")
             self._join_columns()
             self._compare(population, rival[1])
-            population.fit(self._targets(attributes, population), _SWEEPS)
+            population.fit(self._targets(attributes, population), TUNING.sweeps)
             rival = self._with_prior(attributes, population)
         if misfit:
             self.misfit = candidates.misfit(
@@ -627,7 +548,7 @@ class _Views:
         """
         if "coarse" in self.budget or isinstance(self.asked.workload, Mapping):
             return choice * 0
-        wanted = math.sqrt(2.0) / (_NOISE_OF_MISFIT * self.records)
+        wanted = math.sqrt(2.0) / (TUNING.misfit * self.records)
         return min(Fraction(math.ceil(1e6 * wanted), 10**6), choice / 5)
 
     def measure_as_papers(self, left: Fraction) -> None:
@@ -647,12 +568,12 @@ class _Views:
                 population, self.records, (), n_sets, choice, each, self.source, tree=True
             )
             self._measure_cells(sets, each, choice)
-            population.fit(self._targets(attributes, population), _LAST_SWEEPS)
+            population.fit(self._targets(attributes, population), TUNING.last_sweeps)
             return
-        cost = self.parts["views"] / (_AIM_ROUNDS * len(self.used))
+        cost = self.parts["views"] / (TUNING.aim_rounds * len(self.used))
         while left > 0:
             cost = left if left <= 2 * cost else cost
-            choice = cost * _AIM_CHOICE
+            choice = cost * TUNING.aim_choice
             each = cost - choice
             sets = candidates.best(population, self.records, (), 1, choice, each, self.source)
             if not sets:
@@ -661,7 +582,7 @@ class _Views:
             before = population.margin(sets[0])
             self._measure_cells(sets, each, choice)
             targets = self._targets(attributes, population)
-            population.fit(targets, _SWEEPS)
+            population.fit(targets, TUNING.sweeps)
             after = next(target.table for target in targets if target.axes == sets[0])
             if self._told_nothing(before, after, float(each), population.n_rows):
                 cost *= 2
@@ -713,8 +634,8 @@ class _Views:
     def coarse_tables(self, left: Fraction) -> tuple[Fraction, list[Axes]]:
         """Budget of the coarse table of a pair, 0 if they do not pay; and the pairs."""
         pairs = self._pairs_asked()
-        each = left * self.tuning.coarse / max(len(pairs), 1)
-        pays = len(pairs) > 1 and self.records * float(each) >= self.tuning.pays
+        each = left * TUNING.coarse / max(len(pairs), 1)
+        pays = len(pairs) > 1 and self.records * float(each) >= TUNING.pays
         return each if pays else left * 0, pairs
 
     def offered(
@@ -727,7 +648,7 @@ class _Views:
         # Where all sets that are left are measured, none is chosen.
         number = candidates.number(list(self.grids))
         n_sets = min(n_sets, number)
-        choice = left * self.tuning.choice if n_sets < number else left * 0
+        choice = left * TUNING.choice if n_sets < number else left * 0
         return candidates, n_sets, choice
 
     def _n_sets(self, signal: float) -> int:
@@ -736,41 +657,43 @@ class _Views:
         The error of k tables of c cells grows with k c / signal, and what they tell beyond the
         first ones with less than k.
         """
-        shape = self.table.shape
-        cells = sorted(
-            min(shape[a], FEW) * min(shape[b], FEW) for a, b in combinations(self.used, 2)
-        )
-        typical = min(cells[len(cells) // 2], _TYPICAL)
-        return max(round(math.sqrt(self.tuning.sets * signal / typical**self.tuning.spread)), 1)
+        sizes = [min(self.table.shape[axis], TUNING.few) for axis in self.used]
+        cells = sorted(a * b for a, b in combinations(sizes, 2))
+        typical = min(cells[len(cells) // 2], TUNING.typical)
+        return max(round(math.sqrt(TUNING.sets * signal / typical**TUNING.spread)), 1)
 
     def _has_whole(self, left: Fraction) -> bool:
         """Whether all columns are measured as one table: few cells for the number of records."""
         sizes = [self.table.shape[axis] for axis in self.used]
         cells = math.prod(sizes)
-        small = cells <= _WHOLE_CELLS and max(sizes) <= _GROUPS and len(sizes) <= _WHOLE_COLUMNS
+        small = max(sizes) <= TUNING.groups and len(sizes) <= _WHOLE_COLUMNS
         word = isinstance(self.asked.workload, str) and self.asked.plan == "adaptive"
+        small = small and cells <= _WHOLE_CELLS
+        small = small and cells <= _WHOLE_CELLS
         if not (small and word and self.asked.max_order > 2):
             return False
-        return self.records * float(left) / cells >= self.tuning.whole
+        return self.records * float(left) / cells >= TUNING.whole
 
     def share_of_columns(self, left: Fraction, sets: bool, joint: bool, whole: bool) -> Fraction:
         """Share of single columns: each is worth a part of a table of a set."""
         if joint:
-            return _BESIDE_JOINT
+            return TUNING.beside_joint
         if not sets:
             return Fraction(1)
         if self.asked.plan == "mst":
             return Fraction(1, 3)
         if self.labelled and not whole:
-            return self.tuning.beside_label
+            return TUNING.beside_label
         if self.asked.plan == "aim":
-            return (1 - _AIM_CHOICE) / _AIM_ROUNDS
+            return (1 - TUNING.aim_choice) / TUNING.aim_rounds
         word = self.asked.workload if isinstance(self.asked.workload, str) else "all"
         if whole:
             # Sums of cells say much of columns, the more the less noise there is in a cell.
             signal = self.records * float(left) / math.prod(self.table.shape)
-            return Fraction(round(1000 * _BESIDE_WHOLE * min(_WELL_ABOVE / signal, 1.0)) or 1, 1000)
-        columns = self.tuning.column * _WORDS[word] * len(self.used)
+            share = TUNING.beside_whole * min(TUNING.well_above / signal, 1.0)
+            return Fraction(round(1000 * share) or 1, 1000)
+        factor = {"ranges": TUNING.word, "cells": 1 / TUNING.word}.get(word, 1.0)
+        columns = TUNING.column * factor * len(self.used)
         # The sets have about this much of what is left.
         n_sets = self._n_sets(0.7 * self.records * float(left))
         return Fraction(round(1000 * columns / (columns + n_sets)), 1000)
@@ -807,7 +730,7 @@ class _Views:
         The paper's weight of a set, the attributes that it shares with each set of the workload
         times its weight, is a sum over attributes.
         """
-        sizes = [min(size, _GROUPS) for size in self.table.shape]
+        sizes = [min(size, TUNING.groups) for size in self.table.shape]
         if isinstance(self.asked.workload, Mapping):
             wanted = {axes: float(weight) for axes, weight in self.asked.workload.items()}
         else:
@@ -851,7 +774,7 @@ class _Views:
         sizes = [coarse_size(ladder) for ladder in ladders]
         for place, (axis, ladder) in enumerate(zip(axes, ladders, strict=True)):
             whole = math.prod(sizes) // sizes[place] * ladder.n_units
-            apart = ladder.n_units <= FEW and whole * self.tuning.told_apart <= signal
+            apart = ladder.n_units <= TUNING.few and whole * TUNING.told_apart <= signal
             if self.orders[axis] is None and apart:
                 sizes[place] = ladder.n_units
         most = self._most_cells(signal)
@@ -862,7 +785,7 @@ class _Views:
 
     def _most_cells(self, signal: float) -> float:
         """Cells of a grid of ordered columns, for records times the epsilon of its table."""
-        return self.tuning.cells * float(signal**0.8)
+        return TUNING.cells * float(signal**0.8)
 
     # ---------------------------------------------------------------- what follows from it
 
@@ -889,7 +812,7 @@ class _Views:
         attributes = self._attributes()
         if self.population is None:
             laws = Laws.of(self.rules, attributes)
-            self.population = Population.of(attributes, laws, _ROWS, self.generator)
+            self.population = Population.of(attributes, laws, TUNING.rows, self.generator)
         return attributes, self.population
 
     def _with_prior(
@@ -901,7 +824,7 @@ class _Views:
             return columns, found
         self.refined_prior = {}
         for _ in range(2 if self.grids or self.wide else 0):
-            found.settle(self._targets(columns, found, self.refined_prior), _SETTLED)
+            found.settle(self._targets(columns, found, self.refined_prior), TUNING.settled)
         return columns, found
 
     def _rival(
@@ -915,7 +838,8 @@ class _Views:
             for axis, each in enumerate(attributes)
         ]
         found = population.with_prior(self.prior, columns, Laws.of(self.rules, columns))
-        found.settle([Target((axis,), each.grouped) for axis, each in enumerate(columns)], _SETTLED)
+        alone = [Target((axis,), each.grouped) for axis, each in enumerate(columns)]
+        found.settle(alone, TUNING.settled)
         self._compare(population, found)
         return columns, found
 
@@ -991,12 +915,12 @@ class _Views:
                 self._groups_of_rows(axis, size, attributes)
                 for axis, size in zip(axes, sizes, strict=True)
             )
-            near = np.maximum(population.margin(axes, groups), _TINY) * self.records
+            near = np.maximum(population.margin(axes, groups), TINY / 1000) * self.records
             near = near / near.sum() * self.records
             counts, variance = self._table(axes, sizes)
             within = tuple(slice(0, size) for size in near.shape)
             mean = posterior_mean(counts[within], variance, near)
-            mean = np.maximum(mean, _KEPT * near)
+            mean = np.maximum(mean, TUNING.kept * near)
             targets.append(Target(axes, mean / mean.sum(), groups))
         return targets
 
@@ -1012,7 +936,7 @@ class _Views:
         """Grids of the chosen sets, and of sets within wide ones, whose sums have less noise."""
         found = dict(self.grids)
         for axes, sizes in self.grids.items():
-            for order in range(2, _NARROW + 1) if len(axes) > _NARROW else ():
+            for order in range(2, TUNING.narrow + 1) if len(axes) > TUNING.narrow else ():
                 for places in combinations(range(len(axes)), order):
                     part = tuple(axes[place] for place in places)
                     if part not in self.grids:
@@ -1069,15 +993,15 @@ class _Views:
         )
         if not listed:
             population.scale(targets)
-            n_rows = min(max(_LAST_ROWS * self.total, _FEWEST_LAST), _MOST_LAST)
+            n_rows = min(max(TUNING.last_rows * self.total, TUNING.fewest_rows), TUNING.most_rows)
             population.renew(int(n_rows))
-            population.fit(targets, _LAST_SWEEPS)
-            population.settle(targets, _SETTLED)
+            population.fit(targets, TUNING.last_sweeps)
+            population.settle(targets, TUNING.settled)
         prior = self.prior if self.prior_leads else None
         if prior is not None:
             attributes, population = self._with_prior(attributes, population)
             targets = self._targets(attributes, population, self.refined_prior)
-            population.settle(targets, _LAST_SETTLED)
+            population.settle(targets, TUNING.last_settled)
         if listed:
             population.list_cells(next(t for t in targets if t.axes == whole and t.groups is None))
         rows = as_model(
@@ -1111,12 +1035,12 @@ def _standing_out(column: ColumnEstimate) -> FloatArray:
     from all others, and move means and tails.
     """
     size = next((size for size in column.variances if size < column.n_codes), None)
-    if size is None or column.n_codes <= MANY:
+    if size is None or column.n_codes <= TUNING.many:
         return column.counts
     block = np.arange(column.n_codes) // (column.lattice // size)
     sums = np.bincount(block, weights=column.counts, minlength=size)
     variances = [column.variance((block == each).astype(np.float64)) for each in range(size)]
-    clear = sums > _CLEAR * np.sqrt(variances)
+    clear = sums > TUNING.clear * np.sqrt(variances)
     return np.where(clear[block], column.counts, 0.0) if clear.any() else column.counts
 
 
@@ -1134,5 +1058,5 @@ def _finer(
 
 def _even(number: int) -> list[int]:
     """So many sets in a few rounds; none in no round."""
-    n_rounds = min(_ROUNDS, number)
+    n_rounds = min(TUNING.rounds, number)
     return [number // n_rounds + (r < number % n_rounds) for r in range(n_rounds)]

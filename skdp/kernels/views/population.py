@@ -12,38 +12,34 @@ import copy
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._types import BoolArray, CodeArray, FloatArray, IntArray
-from ...release import TreeDensity, inverse_rows
+from ...release import EffectLaw, TreeDensity, couple, inverse_rows
 from .attributes import Attribute
 from .laws import Laws
 from .prior import Prior
+from .tuning import TINY, TUNING
 
-__all__ = ["Population", "Target"]
+__all__ = ["Population", "Target", "parts_of_set", "posterior_mean", "with_margins"]
 
-# Largest step of a factor in one round, as a logarithm, and the share of a step that is taken: the
-# steps of views that overlap add up.
-_STEP, _DAMPED = 1.5, 0.6
-# Shares are compared as if this many more rows lay in each cell: a few rows say little about it.
-_MORE_ROWS = 3.0
 # Least share of a code before views say more.
 _RARE = 1e-6
 # Logarithm of a factor that stands for an impossible combination.
 _NEVER = -80.0
-# Keeps ratios of shares finite.
-_TINY = 1e-9
 # Numbers held at once while a column is drawn.
 _CHUNK = 1 << 17
-# Records that rows without a prior count for beside those of one.
-_OTHERS = 200.0
+# Rounds of proportional fitting of a wide table to the tables of its parts.
+_WIDE_ROUNDS = 12
 
 
 # Group of each code of each attribute of a table; None where a table tells the codes apart.
 Groups = tuple[IntArray, ...] | None
+Axes = tuple[int, ...]
 
 # Single precision is enough to draw a code, and takes half the time.
 Logs: TypeAlias = NDArray[np.float32]
@@ -138,7 +134,7 @@ class Population:
         """
         found = copy.copy(self)
         kept = laws.kept(prior.rows)
-        share = prior.worth / (prior.worth + _OTHERS)
+        share = prior.worth / (prior.worth + TUNING.without)
         weights = share * prior.weights[kept]
         found.weights = np.concatenate([weights, (1 - share) * self.weights])
         found.weights /= found.weights.sum()
@@ -188,7 +184,7 @@ class Population:
         for place in range(len(axes)):
             others = tuple(p for p in range(len(axes)) if p != place)
             apart *= np.expand_dims(found.sum(axis=others), others)
-        apart /= max(apart.sum(), _TINY)
+        apart /= max(apart.sum(), TINY)
         possible = apart > 0
         distance = found - apart
         chi = self.worth * float((distance[possible] ** 2 / apart[possible]).sum())
@@ -205,13 +201,13 @@ class Population:
     def scale(self, targets: Sequence[Target], rounds: int = 1) -> None:
         """Proportional fitting of the weights, and of the factors with them."""
         cells = [self._cells(target.axes, target.groups) for target in targets]
-        least = _MORE_ROWS / self.n_rows
+        least = TUNING.more_rows / self.n_rows
         for _ in range(rounds):
             for target, cell in zip(targets, cells, strict=True):
                 found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
                 wanted = target.table.ravel()
                 step = np.log((wanted + least) / (found + least))
-                step = step.clip(-_STEP, _STEP) * _DAMPED
+                step = step.clip(-TUNING.step, TUNING.step) * TUNING.damped
                 self.weights *= np.exp(step)[cell]
                 known = self._factors if target.groups is None else self._coarse
                 step = step.reshape(target.table.shape)
@@ -231,7 +227,7 @@ class Population:
         for _ in range(rounds):
             for target, cell in zip(targets, cells, strict=True):
                 found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
-                ratio = (target.table.ravel() + _TINY) / (found + _TINY)
+                ratio = (target.table.ravel() + TINY) / (found + TINY)
                 self.weights *= ratio[cell]
         self.weights /= self.weights.sum()
 
@@ -372,3 +368,58 @@ def _shares(logs: Logs) -> FloatArray:
     logs -= logs.max(axis=1, keepdims=True)
     found = np.exp(logs, out=logs).astype(np.float64)
     return found / found.sum(axis=1, keepdims=True)
+
+
+def posterior_mean(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:
+    """Expected true counts of cells, given noisy ones and those of a model.
+
+    A cell is off the model by something whose variance is in proportion to the model's count, as
+    that of a count by chance. The factor has one law for all cells of the table (`EffectLaw`): many
+    may agree with the model, and some be far from it.
+
+    Parameters
+    ----------
+    noisy : ndarray of float64
+    variance : float
+        Of the noise of a cell.
+    model : ndarray of float64
+        Counts of the same shape, not negative.
+
+    Returns
+    -------
+    ndarray of float64
+        Not negative.
+    """
+    counts = model + TUNING.floor * math.sqrt(variance)
+    away = (noisy - model).ravel()
+    cells = away**2 / counts.ravel(), np.ones(away.size, dtype=np.int64), variance / counts.ravel()
+    share, _, _ = EffectLaw.fitted(*cells).told(*cells)
+    mean: FloatArray = np.maximum(model + (share * away).reshape(model.shape), 0.0)
+    return mean
+
+
+def parts_of_set(axes: Axes, found: Mapping[Axes, FloatArray]) -> dict[Axes, FloatArray]:
+    """Known margins of a set: the widest, and single attributes that these do not hold."""
+    parts: dict[Axes, FloatArray] = {}
+    for order in range(len(axes) - 1, 0, -1):
+        for part in combinations(axes, order):
+            if part in found and not any(set(part) <= set(wider) for wider in parts):
+                parts[part] = found[part]
+    return parts
+
+
+def with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]) -> FloatArray:
+    """A table scaled until it has the given margins."""
+    if len(axes) == 2:
+        return couple(table, parts[axes[:1]], parts[axes[1:]])
+    fitted = np.maximum(table, 1e-15)
+    for _ in range(_WIDE_ROUNDS):
+        for part, wanted in parts.items():
+            others = tuple(place for place, axis in enumerate(axes) if axis not in part)
+            found = fitted.sum(axis=others)
+            ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+            fitted *= np.expand_dims(ratio, others)
+    if not fitted.sum() > 0:
+        # The zeros of noisy parts can contradict each other in every cell.
+        fitted = np.maximum(table, 1e-15)
+    return fitted / fitted.sum()

@@ -12,13 +12,11 @@ from .attributes import Attribute
 from .joint import JointCounts
 from .laws import Laws, fit_tree, rescaled
 from .population import Population, Target
+from .tuning import TUNING
 
 __all__ = ["as_model"]
 
 Tables = dict[tuple[int, int], FloatArray]
-
-# Rounds of fitting weights after records were replaced.
-_SETTLED = 6
 
 
 def as_model(
@@ -65,7 +63,7 @@ def as_model(
                 for column, each in zip(rows.T, attributes, strict=True)
             ]
             population.weights = weights / weights.sum()
-            population.settle(targets, _SETTLED)
+            population.settle(targets, TUNING.settled)
             weights = population.weights
     if joint is not None:
         rows, weights = _joined(rows, weights, joint, laws, total)

@@ -21,7 +21,7 @@ from ...rows import Counts, CountTable
 __all__ = ["Rules", "first_row", "group_mask"]
 
 # Steps of the search for a row that no rule forbids, before it is given up.
-_SEARCH_STEPS = 100_000
+_STEPS_ONCE = 100_000
 
 Cell = tuple[int, ...]
 
@@ -275,7 +275,7 @@ def first_row(rules: Rules) -> list[int] | None:
     row = [0] * len(rules.sizes)
     steps = 0
     stack = [(0, possible, -1)]
-    while stack and steps < _SEARCH_STEPS:
+    while stack and steps < _STEPS_ONCE:
         steps += 1
         depth, possible, tried = stack.pop()
         if depth == len(joined):
