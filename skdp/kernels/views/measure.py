@@ -978,8 +978,9 @@ class _Views:
         )
         if not listed:
             population.scale(targets)
-            n_rows = min(max(int(self.total), TUNING.rows), ROWS_ONCE)
-            population.renew(n_rows)
+            # As many as records, and as the signal asks for.
+            signal = self.records * float(self.parts["views"])
+            population.renew(int(min(max(self.total, signal, TUNING.rows), ROWS_ONCE)))
             population.fit(targets, TUNING.sweeps)
             population.settle(targets, TUNING.settled)
         prior = self.prior if self.prior_leads else None
