@@ -441,7 +441,7 @@ def test_costs_of_aim_stay_or_double_from_round_to_round(monkeypatch):
     view = release(rows(1000), 0.5, plan="aim")
     views = view.privacy_loss_.parts["views"]
     picks = spent["noisy_max"]
-    assert picks[0] == views / 64 / 4 and 1 < len(picks) < 64
+    assert picks[0] == views / 64 / 10 and 1 < len(picks) < 64
     for before, after in itertools.pairwise(picks[:-1]):
         assert after in (before, 2 * before)
 

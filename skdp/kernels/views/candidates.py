@@ -154,7 +154,7 @@ class Candidates:
         ]
         self._count(pairs)
         binned = population.grouped(self._binning(2))
-        found = [self._distance(axes, binned, total, TUNING.judged) for axes in pairs]
+        found = [self._distance(axes, binned, total) for axes in pairs]
         exact, most = np.array(sum(distance for distance, _ in found)), max(len(pairs), 1)
         noisy = float(discrete_laplace(exact, epsilon, most, random_state=source))
         if not pairs:
@@ -204,7 +204,7 @@ class Candidates:
     def _binning(self, order: int) -> list[IntArray]:
         """Bin of each group of each attribute."""
         if order not in self._bins:
-            n_bins = TUNING.bins - TUNING.fewer_bins * (min(order, 4) - 2)
+            n_bins = TUNING.bins
             self._bins[order] = [
                 equal_mass_bins(each.grouped, each.group_order, n_bins) for each in self._attributes
             ]
@@ -223,18 +223,9 @@ class Candidates:
         noise = (1.0 if self._by_cells else TUNING.noise) * cells / float(view_epsilon)
         return weight * (distance - int(by_chance) - int(min(noise, 1e12)))
 
-    def _distance(
-        self, axes: Axes, population: Population, total: float, most: int = 0
-    ) -> tuple[int, float]:
-        """Distance of exact bins from those of binned rows, in records, and what chance adds.
-
-        With ``most``, of neighbouring bins together, so many of each attribute.
-        """
+    def _distance(self, axes: Axes, population: Population, total: float) -> tuple[int, float]:
+        """Distance of exact bins from those of binned rows, in records, and what chance adds."""
         expected, counts = total * population.margin(axes), self._counts[axes]
-        for place, n in enumerate(counts.shape if most else ()):
-            firsts = -(-np.arange(min(n, most)) * n // min(n, most))
-            expected = np.add.reduceat(expected, firsts, axis=place)
-            counts = np.add.reduceat(counts, firsts, axis=place)
         rounded = np.rint(expected).astype(np.int64)
         by_chance = np.sqrt(2 / math.pi * expected * (1 + total / population.worth)).sum()
         return int(np.abs(counts - rounded).sum()), float(by_chance)

@@ -24,11 +24,8 @@ from .tuning import TINY, TUNING
 
 __all__ = ["JointCounts", "joint_share", "measure_joint"]
 
-# Where empty cells pass: bins of cells by their density and levels of their counts, and cells that
-# are tried.
-_DENSITIES, _LEVELS = 100, 3
+# Cells that are tried, to see where empty ones pass.
 _TRIED_ONCE = 200_000
-_TINY = 1e-6
 # Released rows: a bound on memory.
 _JOINT_COUNTS = 5_000_000
 
@@ -75,13 +72,11 @@ def joint_share(
     """
     if max_order == 1 or isinstance(workload, Mapping):
         return Fraction(0)
-    share = views * (1 - TUNING.beside_joint)
+    share = views * (1 - TUNING.beside)
     if not 1 <= total <= _JOINT_COUNTS:
         return Fraction(0)
-    # With less, the threshold is above 1 in any domain of more than one cell.
-    if share < TUNING.least_joint or float(share) < math.log(math.prod(shape)) - math.log(
-        max(TUNING.false * total, 1.0)
-    ):
+    # Of the empty cells too no larger part may pass.
+    if float(share) < -math.log(TUNING.false):
         return Fraction(0)
     return share if _threshold(share, total, shape) <= 1 else Fraction(0)
 
@@ -96,8 +91,8 @@ def measure_joint(
     attributes: Sequence[Attribute],
     total: float,
     source: NoiseSource,
-) -> JointCounts | None:
-    """Noisy counts of all cells that reach the threshold; None if they hold too few records.
+) -> JointCounts:
+    """Noisy counts of all cells that reach the threshold.
 
     Parameters
     ----------
@@ -122,8 +117,6 @@ def measure_joint(
     counts = noisy * _real(
         rows, noisy.astype(np.int64), table.shape, attributes, epsilon, threshold, source
     )
-    if counts.sum() < TUNING.enough * total:
-        return None
     # How many empty cells pass is as uncertain as a Poisson number.
     passing = math.exp(math.log(math.prod(table.shape)) - float(epsilon) * threshold)
     noise, elsewhere = discrete_laplace_variance(epsilon), passing * threshold**2
@@ -152,21 +145,21 @@ def _real(
         log[generator.integers(0, size, _TRIED_ONCE)] for log, size in zip(logs, shape, strict=True)
     )
     dense = sum(log[codes] for log, codes in zip(logs, rows.T, strict=True))
-    inner = np.linspace(0, 1, _DENSITIES + 1)[1:-1]
+    inner = np.linspace(0, 1, TUNING.densities + 1)[1:-1]
     edges = np.unique(np.concatenate([np.quantile(each, inner) for each in (dense, anywhere)]))
     bin_of = np.searchsorted(edges, dense)
     share = np.bincount(np.searchsorted(edges, anywhere), minlength=len(edges) + 1) / _TRIED_ONCE
-    level = np.minimum(noisy - threshold, _LEVELS - 1)
-    found = np.zeros((len(share), _LEVELS))
+    level = np.minimum(noisy - threshold, TUNING.levels - 1)
+    found = np.zeros((len(share), TUNING.levels))
     np.add.at(found, (bin_of, level), 1.0)
     # Noise is at least t with probability q**t / (1 + q), where q = exp(-epsilon).
     q = math.exp(-float(epsilon))
-    least = threshold + np.arange(_LEVELS)
+    least = threshold + np.arange(TUNING.levels)
     passing = np.exp(math.log(math.prod(shape)) - float(epsilon) * least) / (1 + q)
     empty = -np.diff(passing, append=0.0)
     false = np.outer(share, empty)
     # The share of real cells grows with density. Bins without cells count too: noise averages out.
-    cells = np.maximum(found, _TINY)
+    cells = np.maximum(found, TINY)
     growing = IsotonicRegression(y_min=None, out_of_bounds="clip")
     real = np.column_stack(
         [

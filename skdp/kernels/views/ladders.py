@@ -52,7 +52,7 @@ def ladder_of(
         sizes = _halvings(n_units)
         share = mass[sequence] / max(mass.sum(), 1e-300)
         units = np.empty(n_codes, dtype=np.int64)
-        units[sequence] = _grouped((1 - TUNING.even) * share + TUNING.even / n_codes, n_units)
+        units[sequence] = _grouped((1 - TUNING.kept) * share + TUNING.kept / n_codes, n_units)
     if order is None:
         units = _dealt(units, sizes)
     return Ladder(units, sizes)
@@ -193,7 +193,7 @@ def column_plan(n_codes: int, ordered: bool) -> ColumnPlan:
     if n_codes <= TUNING.direct or not ordered:
         return ColumnPlan((1, n_codes) if n_codes > 1 else (1,), {n_codes: Fraction(1)})
     if n_codes > TUNING.many:
-        halvings = round(math.log2(n_codes / TUNING.blocks))
+        halvings = round(math.log2(n_codes / TUNING.few))
         blocks = math.ceil(n_codes / (1 << halvings))
         sizes = (1, *(blocks << level for level in range(halvings + 1)))
         # Not all levels are measured: the blocks, and some below them down to the codes.

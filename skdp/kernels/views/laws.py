@@ -16,19 +16,14 @@ from ...domain import Zeros
 from ...release import PairTable, TreeDensity, couple, group_sums, inverse, inverse_rows
 from .attributes import Attribute
 from .rules import Rules, first_row, group_mask
-from .tuning import TINY
+from .tuning import TINY, TUNING
 
 __all__ = ["Laws", "fit_tree", "rescaled"]
 
-# Rounds of proportional fitting, and sweeps over the rules that share out contradictions.
-_ROUNDS, _SWEEPS = 40, 3
-# Margins that are this near, in all, are fitted: noise is never as small.
-_CLOSE = 1e-6
-# Batches drawn from the tree, and sweeps of redrawing, before rows that break rules are dropped.
-_BATCHES, _REDRAWS = 6, 30
-
+# Rounds of fitting, of drawing, and of redrawing, before what breaks rules is dropped.
+_ROUNDS = 40
 # Logarithm of the factor of a combination that rules forbid: below what any view can outweigh.
-_FORBIDDEN = -1e4
+_NEVER = -1e4
 
 Masks = Mapping[tuple[int, int], BoolArray]
 
@@ -86,7 +81,7 @@ class Laws(NamedTuple):
             for place, axis in enumerate(each.axes):
                 allowed = _grouped(allowed, place, attributes[axis])
             found.append((tuple(each.axes), allowed))
-        return [(axes, np.where(allowed, 0.0, _FORBIDDEN)) for axes, allowed in found]
+        return [(axes, np.where(allowed, 0.0, _NEVER)) for axes, allowed in found]
 
     def kept(self, rows: CodeArray) -> BoolArray:
         """Which rows satisfy all rules."""
@@ -158,7 +153,7 @@ def fitted(
         found = found * ratio(rows, found.sum(axis=1))[:, None]
         by_rows = found
         found = found * ratio(columns, found.sum(axis=0))[None, :]
-        if np.abs(found.sum(axis=1) - rows).sum() < _CLOSE:
+        if np.abs(found.sum(axis=1) - rows).sum() < TINY:
             break
     return (by_rows + found) / 2
 
@@ -188,7 +183,7 @@ def fit_tree(
     joined = _component_of(len(views), ruled, edges)
     for axis in joined:
         views[axis] = _floored(views[axis])
-    for _ in range(_SWEEPS if len(ruled) > 1 else 1):
+    for _ in range(TUNING.sweeps if len(ruled) > 1 else 1):
         for edge in ruled:
             a, b = edge.axes
             both = fitted(edge.table, masks[a, b], views[a], views[b])
@@ -279,7 +274,7 @@ def possible_rows(
     """
     kept: list[CodeArray] = []
     found = 0
-    for _ in range(_BATCHES):
+    for _ in range(_ROUNDS):
         rows = tree.sample(n_rows, generator)
         broken = breaks(rows, rest)
         kept.append(rows[~broken])
@@ -315,7 +310,7 @@ def redrawn(
     """
     rows = rows.copy()
     at = np.arange(len(rows))
-    for _ in range(_REDRAWS):
+    for _ in range(_ROUNDS):
         for each in zeros:
             axes, allowed = each.axes, each.allowed
             broken = at[breaks(rows[at], [each])]

@@ -38,7 +38,7 @@ from .population import Population, Target, parts_of_set, posterior_mean, with_m
 from .prior import Prior, nearer_to
 from .rows import as_model
 from .rules import Rules
-from .tuning import MOST_CELLS, TINY, TUNING
+from .tuning import MOST_CELLS, ROWS_ONCE, TINY, TUNING
 
 __all__ = ["PLANS", "Asked", "Division", "division_of", "measured_views", "most_groups"]
 
@@ -48,18 +48,12 @@ Grids = dict[Axes, tuple[int, ...]]
 # Ways to choose sets: ours, and those of two papers.
 PLANS = ("adaptive", "mst", "aim")
 
-
-# Most groups of a column that rows tell apart if there are two columns only.
-_GROUPS_OF_TWO = 512
-# Most cells and columns of one table of all columns. Tables of all columns are rows cell by cell if
-# they have at most so many.
-_WHOLE_CELLS, _WHOLE_COLUMNS, _LISTED = 100_000, 10, 300_000
-# Most cells of the grid of a label.
-_GRID_CELLS = 2048
+# Most columns of one table of all: a table has coefficients for each of their subsets.
+_WHOLE_COLUMN_COUNTS = 10
+# Most cells of the grid of a label, and sets of a workload of more than pairs for AIM.
+_GRID_CELLS, _SET_COUNTS = 2048, 2000
 # Units of half the range of a number in sums by group.
 _UNITS_OF_SUM = 1 << 20
-# AIM: most sets of a workload of more than pairs.
-_AIM_SETS = 2000
 
 
 class Asked(NamedTuple):
@@ -217,7 +211,7 @@ def most_groups(shape: Sequence[int], max_order: int) -> int:
     """Most codes, or groups of them, of an attribute in tables of more than one column."""
     if max_order == 1:
         return max(shape)
-    return _GROUPS_OF_TWO if len(used_attributes(shape)) <= 2 else TUNING.groups
+    return math.isqrt(MOST_CELLS) if len(used_attributes(shape)) <= 2 else TUNING.groups
 
 
 class _Views:
@@ -287,10 +281,9 @@ class _Views:
                 self.table, left, self._attributes(), self.records, self.source
             )
             self.budget["joint"] = left
-            if self.joint is not None:
-                found = self.joint
-                variance = len(found.rows) * found.noise + found.elsewhere
-                self.known.average((), np.array(float(found.counts.sum())), variance)
+            found = self.joint
+            variance = len(found.rows) * found.noise + found.elsewhere
+            self.known.average((), np.array(float(found.counts.sum())), variance)
         elif whole:
             asked.progress("all columns together")
             axes = tuple(self.used)
@@ -459,13 +452,13 @@ class _Views:
     def _grid_of_label(self, label: int, signal: float) -> dict[int, int]:
         """Groups of the label and of columns, refined where most is told for the cells it costs."""
         ladders = self.known.ladders
-        own = max(size for size in ladders[label].sizes if size <= TUNING.most_in_grid)
+        own = max(size for size in ladders[label].sizes if size <= TUNING.few)
         told = {
             axis: [
                 (size, self._told(axis, label, size, own))
                 for size in ladders[axis].sizes
                 if size <= min(self.grids[min(axis, label), max(axis, label)][axis > label],
-                               TUNING.most_in_grid)
+                               TUNING.few)
             ]
             for axis in self.used
             if axis != label
@@ -544,12 +537,11 @@ class _Views:
     def _share_of_misfit(self, choice: Fraction) -> Fraction:
         """What of the budget of the choice tells how far off the pairs are that are not measured.
 
-        As much as that noise takes, and at most a fifth.
+        As much as a round of choices.
         """
         if "coarse" in self.budget or isinstance(self.asked.workload, Mapping):
             return choice * 0
-        wanted = math.sqrt(2.0) / (TUNING.misfit * self.records)
-        return min(Fraction(math.ceil(1e6 * wanted), 10**6), choice / 5)
+        return choice / (TUNING.rounds + 2)
 
     def measure_as_papers(self, left: Fraction) -> None:
         """Choose and measure sets as MST or AIM do, every cell by itself."""
@@ -568,12 +560,12 @@ class _Views:
                 population, self.records, (), n_sets, choice, each, self.source, tree=True
             )
             self._measure_cells(sets, each, choice)
-            population.fit(self._targets(attributes, population), TUNING.last_sweeps)
+            population.fit(self._targets(attributes, population), TUNING.sweeps)
             return
         cost = self.parts["views"] / (TUNING.aim_rounds * len(self.used))
         while left > 0:
             cost = left if left <= 2 * cost else cost
-            choice = cost * TUNING.aim_choice
+            choice = cost * TUNING.choice
             each = cost - choice
             sets = candidates.best(population, self.records, (), 1, choice, each, self.source)
             if not sets:
@@ -660,16 +652,15 @@ class _Views:
         sizes = [min(self.table.shape[axis], TUNING.few) for axis in self.used]
         cells = sorted(a * b for a, b in combinations(sizes, 2))
         typical = min(cells[len(cells) // 2], TUNING.typical)
-        return max(round(math.sqrt(TUNING.sets * signal / typical**TUNING.spread)), 1)
+        return max(round(math.sqrt(TUNING.sets * signal / typical)), 1)
 
     def _has_whole(self, left: Fraction) -> bool:
         """Whether all columns are measured as one table: few cells for the number of records."""
         sizes = [self.table.shape[axis] for axis in self.used]
         cells = math.prod(sizes)
-        small = max(sizes) <= TUNING.groups and len(sizes) <= _WHOLE_COLUMNS
+        small = max(sizes) <= TUNING.groups and len(sizes) <= _WHOLE_COLUMN_COUNTS
         word = isinstance(self.asked.workload, str) and self.asked.plan == "adaptive"
-        small = small and cells <= _WHOLE_CELLS
-        small = small and cells <= _WHOLE_CELLS
+        small = small and cells <= MOST_CELLS
         if not (small and word and self.asked.max_order > 2):
             return False
         return self.records * float(left) / cells >= TUNING.whole
@@ -677,25 +668,21 @@ class _Views:
     def share_of_columns(self, left: Fraction, sets: bool, joint: bool, whole: bool) -> Fraction:
         """Share of single columns: each is worth a part of a table of a set."""
         if joint:
-            return TUNING.beside_joint
+            return TUNING.beside
         if not sets:
             return Fraction(1)
         if self.asked.plan == "mst":
             return Fraction(1, 3)
-        if self.labelled and not whole:
-            return TUNING.beside_label
+        if whole or self.labelled:
+            return TUNING.beside
         if self.asked.plan == "aim":
-            return (1 - TUNING.aim_choice) / TUNING.aim_rounds
+            return (1 - TUNING.choice) / TUNING.aim_rounds
         word = self.asked.workload if isinstance(self.asked.workload, str) else "all"
-        if whole:
-            # Sums of cells say much of columns, the more the less noise there is in a cell.
-            signal = self.records * float(left) / math.prod(self.table.shape)
-            share = TUNING.beside_whole * min(TUNING.well_above / signal, 1.0)
-            return Fraction(round(1000 * share) or 1, 1000)
         factor = {"ranges": TUNING.word, "cells": 1 / TUNING.word}.get(word, 1.0)
         columns = TUNING.column * factor * len(self.used)
-        # The sets have about this much of what is left.
-        n_sets = self._n_sets(0.7 * self.records * float(left))
+        # What coarse tables and the choice leave is for sets.
+        rest = left * (1 - TUNING.coarse - TUNING.choice)
+        n_sets = self._n_sets(self.records * float(rest))
         return Fraction(round(1000 * columns / (columns + n_sets)), 1000)
 
     def _pairs_asked(self) -> list[Axes]:
@@ -735,7 +722,7 @@ class _Views:
             wanted = {axes: float(weight) for axes, weight in self.asked.workload.items()}
         else:
             order = min(self.asked.max_order, len(self.used))
-            if math.comb(len(self.used), order) > _AIM_SETS:
+            if math.comb(len(self.used), order) > _SET_COUNTS:
                 order = 2
             wanted = dict.fromkeys(combinations(self.used, order), 1.0)
         weights = np.zeros(len(sizes))
@@ -785,7 +772,7 @@ class _Views:
 
     def _most_cells(self, signal: float) -> float:
         """Cells of a grid of ordered columns, for records times the epsilon of its table."""
-        return TUNING.cells * float(signal**0.8)
+        return float(signal**0.8)
 
     # ---------------------------------------------------------------- what follows from it
 
@@ -915,7 +902,7 @@ class _Views:
                 self._groups_of_rows(axis, size, attributes)
                 for axis, size in zip(axes, sizes, strict=True)
             )
-            near = np.maximum(population.margin(axes, groups), TINY / 1000) * self.records
+            near = np.maximum(population.margin(axes, groups), TINY) * self.records
             near = near / near.sum() * self.records
             counts, variance = self._table(axes, sizes)
             within = tuple(slice(0, size) for size in near.shape)
@@ -936,13 +923,11 @@ class _Views:
         """Grids of the chosen sets, and of sets within wide ones, whose sums have less noise."""
         found = dict(self.grids)
         for axes, sizes in self.grids.items():
-            for order in range(2, TUNING.narrow + 1) if len(axes) > TUNING.narrow else ():
-                for places in combinations(range(len(axes)), order):
-                    part = tuple(axes[place] for place in places)
-                    if part not in self.grids:
-                        grid = tuple(sizes[place] for place in places)
-                        known = found.get(part, (0,))
-                        found[part] = max(known, grid, key=math.prod)
+            for two in combinations(range(len(axes)), 2) if len(axes) > 3 else ():
+                part = tuple(axes[place] for place in two)
+                if part not in self.grids:
+                    grid = tuple(sizes[place] for place in two)
+                    found[part] = max(found.get(part, (0,)), grid, key=math.prod)
         return found
 
     def _refined(
@@ -988,20 +973,21 @@ class _Views:
         targets = self._targets(attributes, population)
         whole = tuple(self.used) if self.joint is None and len(self.used) > 1 else None
         listed = max(self.table.shape) <= self.groups and any(
-            each.axes == whole and each.groups is None and each.table.size <= _LISTED
+            each.axes == whole and each.groups is None and each.table.size <= MOST_CELLS
             for each in targets
         )
         if not listed:
             population.scale(targets)
-            n_rows = min(max(TUNING.last_rows * self.total, TUNING.fewest_rows), TUNING.most_rows)
-            population.renew(int(n_rows))
-            population.fit(targets, TUNING.last_sweeps)
+            # As many as records, and as the signal asks for.
+            signal = self.records * float(self.parts["views"])
+            population.renew(int(min(max(self.total, signal, TUNING.rows), ROWS_ONCE)))
+            population.fit(targets, TUNING.sweeps)
             population.settle(targets, TUNING.settled)
         prior = self.prior if self.prior_leads else None
         if prior is not None:
             attributes, population = self._with_prior(attributes, population)
             targets = self._targets(attributes, population, self.refined_prior)
-            population.settle(targets, TUNING.last_settled)
+            population.settle(targets, TUNING.settled)
         if listed:
             population.list_cells(next(t for t in targets if t.axes == whole and t.groups is None))
         rows = as_model(

@@ -27,14 +27,10 @@ from .tuning import TINY, TUNING
 
 __all__ = ["Population", "Target", "parts_of_set", "posterior_mean", "with_margins"]
 
-# Least share of a code before views say more.
-_RARE = 1e-6
 # Logarithm of a factor that stands for an impossible combination.
-_NEVER = -80.0
+_NEVER = float(np.log(np.finfo(np.float32).tiny))
 # Numbers held at once while a column is drawn.
 _CHUNK = 1 << 17
-# Rounds of proportional fitting of a wide table to the tables of its parts.
-_WIDE_ROUNDS = 12
 
 
 # Group of each code of each attribute of a table; None where a table tells the codes apart.
@@ -207,7 +203,7 @@ class Population:
                 found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
                 wanted = target.table.ravel()
                 step = np.log((wanted + least) / (found + least))
-                step = step.clip(-TUNING.step, TUNING.step) * TUNING.damped
+                step *= TUNING.damped
                 self.weights *= np.exp(step)[cell]
                 known = self._factors if target.groups is None else self._coarse
                 step = step.reshape(target.table.shape)
@@ -346,7 +342,7 @@ def _absorbed(factors: Sequence[Factor]) -> list[Factor]:
 
 def _log(mass: FloatArray) -> FloatArray:
     """Logarithms of shares, of which none is so small that later views could not raise it."""
-    return np.log(np.maximum(mass, _RARE))
+    return np.log(np.maximum(mass, TINY))
 
 
 def _drawn(logs: Logs, u: FloatArray) -> IntArray:
@@ -413,7 +409,7 @@ def with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]
     if len(axes) == 2:
         return couple(table, parts[axes[:1]], parts[axes[1:]])
     fitted = np.maximum(table, 1e-15)
-    for _ in range(_WIDE_ROUNDS):
+    for _ in range(TUNING.settled):
         for part, wanted in parts.items():
             others = tuple(place for place, axis in enumerate(axes) if axis not in part)
             found = fitted.sum(axis=others)

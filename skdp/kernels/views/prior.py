@@ -80,7 +80,7 @@ class Prior(NamedTuple):
         # The total is the same in both: its variance is no distance.
         of_total = float(estimate.variance(np.ones((len(groups), 1)))[0])
         noise = float(estimate.variance(held).sum()) - of_total / n_groups
-        doubted = noise * (1 + TUNING.apart * math.sqrt(2 / n_groups))
+        doubted = noise * (1 + TUNING.clear * math.sqrt(2 / n_groups))
         trust = max(1 - doubted / max(float(away @ away), 1e-300), 0.0)
         grouped = project_to_simplex(counts - (1 - trust) * away, whole) / whole
         return each._replace(mu=rescaled(each, grouped), grouped=grouped)
@@ -110,4 +110,4 @@ def nearer_to(
         spread = variance + (one + two) / 2
         nearer += float((((told - one) ** 2 - (told - two) ** 2) / spread).sum())
         doubt += float((4 * (two - one) ** 2 / spread).sum())
-    return nearer > 0 if abs(nearer) > TUNING.apart * math.sqrt(doubt) else None
+    return nearer > 0 if abs(nearer) > TUNING.clear * math.sqrt(doubt) else None
