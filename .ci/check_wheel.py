@@ -112,18 +112,17 @@ def main():
     size = sum(file.stat().st_size for file in files) - bytecode
 
     # Names are imported when they are asked for, so what is measured is how a script begins: first
-    # only the modules of other libraries that this loads, then what comes on top of them. Both take
+    # only the modules of others that this loads, then what comes on top of them. Both take
     # turns, each in a fresh interpreter. The best of seven counts: other work on the machine only
     # adds, so where that is too slow it is measured again, three times at most.
     loaded = subprocess.run(
         [sys.executable, "-I", "-c", f"import sys; {BEGIN}; print(*sys.modules)"],
         check=True, capture_output=True, text=True,
     ).stdout.split()  # fmt: skip
-    ours_or_python = {"skdp", *sys.stdlib_module_names}
-    others = [name for name in loaded if name.partition(".")[0] not in ours_or_python]
-    imports = "import contextlib, importlib\n" + "\n".join(
-        f"with contextlib.suppress(ImportError): importlib.import_module({name!r})"
-        for name in others
+    others = [name for name in loaded if name.partition(".")[0] not in {"skdp", "__main__"}]
+    imports = (
+        f"import contextlib, importlib\nfor name in {' '.join(others)!r}.split():\n"
+        "    with contextlib.suppress(ImportError): importlib.import_module(name)"
     )
     times: list[tuple[float, float]] = []
     ours, dependencies = math.inf, 0.0
