@@ -10,7 +10,6 @@ and a synthesizer compared with that of its dependencies.
 from __future__ import annotations
 
 import importlib
-import math
 import pkgutil
 import re
 import subprocess
@@ -23,7 +22,9 @@ LARGEST, SLOWEST = 4_200_000, 1.2
 # To import the demo is to run it, and it needs its extra.
 SCRIPTS = {"skdp.demo"}
 BEGIN = "from skdp import Categorical, Domain, MarginalSynthesizer, Numeric"
-CLOCK = """import time
+# Without garbage collection, which falls into one part or the other.
+CLOCK = """import gc, time
+gc.disable()
 {before}
 start = time.process_time()
 {statement}
@@ -112,9 +113,8 @@ def main():
     size = sum(file.stat().st_size for file in files) - bytecode
 
     # Names are imported when they are asked for, so what is measured is how a script begins: first
-    # only the modules of others that this loads, then what comes on top of them. Both take
-    # turns, each in a fresh interpreter. The best of seven counts: other work on the machine only
-    # adds, so where that is too slow it is measured again, three times at most.
+    # only the modules of others that this loads, then what comes on top of them. Both take turns,
+    # each in a fresh interpreter; the best of seven counts.
     loaded = subprocess.run(
         [sys.executable, "-I", "-c", f"import sys; {BEGIN}; print(*sys.modules)"],
         check=True, capture_output=True, text=True,
@@ -124,12 +124,9 @@ def main():
         f"import contextlib, importlib\nfor name in {' '.join(others)!r}.split():\n"
         "    with contextlib.suppress(ImportError): importlib.import_module(name)"
     )
-    times: list[tuple[float, float]] = []
-    ours, dependencies = math.inf, 0.0
-    while ours > SLOWEST * dependencies and len(times) < 28:
-        times += [(seconds(BEGIN, imports), seconds(imports)) for _ in range(7)]
-        on_top, dependencies = (min(column) for column in zip(*times, strict=True))
-        ours = on_top + dependencies
+    times = [(seconds(BEGIN, imports), seconds(imports)) for _ in range(7)]
+    on_top, dependencies = (min(column) for column in zip(*times, strict=True))
+    ours = on_top + dependencies
     print(
         f"release: {answer:,.0f} of 5,000; package: {size / 1e6:.2f} MB, plus "
         f"{bytecode / 1e6:.2f} MB of bytecode; import: {ours:.2f} s CPU, of which dependencies "
