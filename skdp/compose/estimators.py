@@ -55,7 +55,8 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
     """PrivPfC and an additive model, which is sometimes alone where one label is frequent.
 
     PrivPfC finds combinations of columns and is rarely worse than the most frequent label, but its
-    cells rank rows coarsely. The additive model ranks finely and misses combinations.
+    cells rank rows coarsely. The additive model ranks finely and misses combinations. Both are in
+    ``models_``, and the released number of records with each label in ``label_counts_``.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         self.classes_ = classes
         self.domain_ = domain
         self.target_ = target
+        self.label_counts_ = counts
         self.models_ = models
         self._blend = blend
         self.privacy_loss_ = loss
