@@ -294,7 +294,7 @@ def _as_persons(persons: Any, most: Any, n_rows: int) -> tuple[Column | None, in
     column = as_column(persons, "persons")
     if len(column) != n_rows:
         raise ValueError(
-            f"values has {n_rows} rows and persons {len(column)}: give one person for each row."
+            "values and persons have different numbers of rows: give one person for each row."
         )
     return column, bound
 

@@ -408,8 +408,7 @@ def most_frequent_items(
     names = None if persons is None else _plain_list(persons, "persons")
     if names is not None and len(entries) != len(names):
         raise ValueError(
-            f"baskets has {len(entries)} items and persons {len(names)} names: give one person "
-            "for each item."
+            "baskets and persons have different numbers of entries: give one person for each item."
         )
     charge(ledger, "most_frequent_items", loss)
 
@@ -468,8 +467,9 @@ def _plain_list(values: Any, name: str) -> list[Any]:
             f"{name} must be a column or a list, got {type(values).__name__}. (baskets is a "
             "collection of collections of items, or with persons= a column of items.)"
         )
-    # Arrow's own scalars are wrapped values.
-    return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+    if isinstance(values, np.ndarray) or not (hasattr(values, "dtype") or hasattr(values, "type")):
+        return list(values)
+    return as_column(values, name).objects()
 
 
 def _flat(baskets: list[Any]) -> tuple[list[Any], IntArray]:

@@ -238,7 +238,7 @@ def test_wrong_parameters_cost_nothing(fitted, make, message):
         make(fitted).set_params(ledger=ledger).conformalize(X, Y)
     with pytest.raises(ValueError, match="requires y"):
         PrivateConformalClassifier(fitted, ledger=ledger).conformalize(X, None)
-    with pytest.raises(ValueError, match="labels"):
+    with pytest.raises(ValueError, match="numbers of rows"):
         PrivateConformalClassifier(fitted, ledger=ledger).conformalize(X, Y[:5])
     assert ledger.spent == 0
 

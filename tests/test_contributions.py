@@ -131,13 +131,13 @@ def test_a_person_more_in_memory():
 
 UNITS = {
     "dates": [datetime.date(2020, 1, 1 + i % 3) for i in range(30)],
-    # Readers of files make text of the integers near a text.
+    # Readers of files make text of the integers near a text: all but "x" are 1.
     "mixed": [["x", 1, True, 1.0, "1", "01"][i % 6] for i in range(30)],
     "bytes": [[b"x", b"y"][i % 2] for i in range(30)],
 }
 
 
-@pytest.mark.parametrize("name, persons", [("dates", 3), ("mixed", 3), ("bytes", 2)])
+@pytest.mark.parametrize("name, persons", [("dates", 3), ("mixed", 2), ("bytes", 2)])
 def test_equal_values_are_one_person(name, persons):
     frame = pd.DataFrame({"who": pd.Series(UNITS[name], dtype=object), "kind": "a", "level": 1})
     assert len(code_rows(as_frame(frame), DOMAIN, bound(2))) == 2 * persons

@@ -663,7 +663,13 @@ def test_text_and_numbers_that_readers_of_files_take_for_each_other():
     attribute = Categorical(codes)
     # Text counts as it is; a number as the only text that writes it.
     assert codes_of(attribute, codes) == [0, 1, 2, 3, 4]
-    assert codes_of(attribute, [0, 1.0, 2, True, "1"]) == [0, 1, -1, 1, -1]
+    assert codes_of(attribute, [0, 1.0, 2, True]) == [0, 1, -1, 1]
+    # One text makes text of all numbers, as they are written.
+    assert codes_of(attribute, ["1", "1.0", "0", "2.00", "true"]) == [1, 1, 0, -1, 1]
+    assert codes_of(Categorical([1, 2]), ["01", "2.0", " 1", "x"]) == [0, 1, 0, -1]
+    # With a gap among them, integers have 53 bits.
+    large = Categorical([2**53 + 1, 7])
+    assert codes_of(large, [2**53 + 1, float(2**53), 2**53]) == [0, 0, 0]
     flag = Categorical([True, False])
     assert codes_of(flag, ["True", "FALSE", "true", "yes", "0"]) == [0, 1, 0, -1, 1]
     # Conditions name categories as they are declared.

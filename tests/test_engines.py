@@ -390,7 +390,8 @@ def test_categories_are_told_apart_by_every_letter(engine, joined, monkeypatch):
     frame = pd.DataFrame({"x": pd.Series(SPELLINGS, dtype=object)})
     for chosen in (SPELLINGS[:-1], ["a", "é", "ss", "i", "1", ""], ["A", "e\u0301", "SS", "\0"]):
         domain = Domain({"x": Categorical(chosen, nullable=True)})
-        assert_same_counts(ENGINES[engine](frame), frame, domain)
+        same = frame if engine == "dask" else arrow(frame)
+        assert_same_counts(ENGINES[engine](frame), same, domain)
 
 
 @pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC", "NOCASE.NOACCENT"])
@@ -415,7 +416,7 @@ def test_collations_of_duckdb_join_no_categories(collation, where):
         few = Categorical(["a", "é", "ss", "i", "1", ""], other="i", nullable=True)
         many = Categorical([*SPELLINGS[:-1], *(f"c{i}" for i in range(90))], nullable=True)
         for attribute in (few, many):
-            assert_same_counts(relation, frame, Domain({"x": attribute}))
+            assert_same_counts(relation, arrow(frame), Domain({"x": attribute}))
         # Persons whose names differ by no more than case or accent are different persons.
         alone = Domain({"x": Categorical(["a"], other="a", nullable=True)})
         kept = Contributions("who", 1, noise_source(1))

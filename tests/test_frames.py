@@ -313,7 +313,7 @@ def test_column_vector_warns_as_scikit_learn(y):
 @pytest.mark.parametrize(
     ("y", "error", "message"),
     [
-        ([1, 2], ValueError, r"inconsistent numbers of samples: \[3, 2\]"),
+        ([1, 2], ValueError, "inconsistent numbers of samples"),
         (np.zeros((3, 2)), ValueError, "should be a 1d array"),
         (pd.DataFrame({"a": [1] * 3, "b": [1] * 3}), ValueError, "should be a 1d array"),
         (5, ValueError, "should be a 1d array"),

@@ -384,7 +384,8 @@ class Answers(BaseEstimator):
         (lambda X: (0 for _ in X), 0),
         (lambda X: np.full(len(X), np.nan), 0),
         (lambda X: np.full(len(X), np.inf), 0),
-        (lambda X: np.array(["0"] * len(X)), 0),
+        (lambda X: np.array(["0"] * len(X)), 1),
+        (lambda X: np.array(["1"] * len(X)), 0),
         (lambda X: objects([Equal()] * len(X)), 0),
         (lambda X: objects([None] * len(X)), 0),
     ],
@@ -395,7 +396,7 @@ def test_odd_predictions_are_wrong(answer, right):
     assert scorer(Answers(answer), X, y) == right
     loss = make_private_scorer("mean_squared_error", epsilon=1e6, bounds=(0, 2))
     # Text is read as numbers are; an infinite one is clipped to the largest.
-    worst = 4 if not right and "'0'" not in repr(answer(X)) else 0
+    worst = 0 if right else 1 if "'1'" in repr(answer(X)) else 4
     assert loss(Answers(answer), X, y) == pytest.approx(-worst, abs=0.01)
 
 
@@ -571,7 +572,12 @@ def test_true_rows_are_predicted_after_the_charge():
         (OneHotEncoder().fit(X), X, Y, "no predict"),
         (DecisionTreeClassifier().fit(X[["age"]], Y), X[["sex"]], Y, r"lacks columns.*\['age'\]"),
         (DecisionTreeClassifier().fit([[1]], [1]), np.zeros((3, 2)), [1] * 3, "2 features"),
-        (DecisionTreeClassifier().fit([[1]], [1]), np.zeros((3, 1)), [1] * 4, "4 labels"),
+        (
+            DecisionTreeClassifier().fit([[1]], [1]),
+            np.zeros((3, 1)),
+            [1] * 4,
+            "different numbers of rows",
+        ),
     ],
 )
 def test_models_that_can_predict_nothing_are_refused_before_the_charge(

@@ -691,7 +691,7 @@ def test_measurements_that_are_damaged_or_of_another_version(seeded, capsys, mon
         packed(held, **{"metadata.json": json.dumps(facts | {"release": [1, 2]})}),
     ]
     flipped = bytearray(whole)
-    flipped[len(whole) // 3] ^= 1
+    flipped[len(whole) // 2] ^= 1
     for damaged in (b"", whole[:-40], bytes(flipped), *edited, b"PK\5\6" + bytes(18)):
         part.write_bytes(damaged)
         assert main([*COMMAND, "view.skdp", "--resume"]) == 2

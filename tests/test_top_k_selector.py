@@ -363,7 +363,7 @@ def test_the_type_of_a_catalogue_is_its_own():
         ({"baskets": "i0"}, TypeError, "baskets must"),
         ({"baskets": 5}, TypeError, "baskets must"),
         ({"baskets": pd.DataFrame({"item": ["i0"]})}, TypeError, "collection of collections"),
-        ({"persons": [1, 2]}, ValueError, "2 names"),
+        ({"persons": [1, 2]}, ValueError, "different numbers"),
         ({"persons": "ab"}, TypeError, "persons must"),
         ({"random_state": np.random.default_rng(0)}, TypeError, "random_state"),
     ],

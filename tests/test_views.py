@@ -785,6 +785,10 @@ def test_whether_the_whole_is_measured_is_asked_of_any_number_of_columns():
     # 32**300 cells are more than a float holds.
     asked = SimpleNamespace(workload="all", plan="adaptive", max_order=3)
     views = SimpleNamespace(
-        table=SimpleNamespace(shape=(32,) * 300), used=range(300), asked=asked, records=1e5
+        table=SimpleNamespace(shape=(32,) * 300),
+        used=range(300),
+        asked=asked,
+        records=1e5,
+        groups=128,
     )
     assert not measure._Views._has_whole(views, Fraction(1))

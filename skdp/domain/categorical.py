@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import enum
-import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,8 +21,10 @@ from .values import (
     MAX_BINS,
     Category,
     as_flag,
+    by_number,
     is_exact_float,
     is_missing,
+    number_meant,
     plain_category,
     some,
     with_types,
@@ -144,12 +143,12 @@ class Categorical(Attribute):
             other=other,
             nullable=as_flag(nullable, "nullable"),
             _index=index,
-            _written=_numbers_written(values),
+            _numbers=by_number(values),
         )
 
     _index: dict[Category, int]
-    # Codes of the numbers that text categories write, each where only one does.
-    _written: Mapping[Any, int]
+    # Codes by the numbers that categories are or write.
+    _numbers: Mapping[float, int]
 
     @property
     def n_values(self) -> int:
@@ -159,7 +158,7 @@ class Categorical(Attribute):
     @property
     def only_words(self) -> bool:
         """Whether no category is a number, or text that writes one."""
-        return not self._written and all(isinstance(each, str) for each in self.categories)
+        return not any(number_meant(each) is not None for each in self.categories)
 
     def index_of(self, value: Any) -> int:
         """Code of a category.
@@ -185,28 +184,26 @@ class Categorical(Attribute):
             # Unhashable values equal no category.
             return None
 
-    def _code_of(self, value: Any) -> int | None:
+    def _code_of(self, value: Any, mixes: bool) -> int | None:
         """Code of a value of a column; a number may be written as text, and the other way round.
 
-        Readers of files make text of a column of numbers with one text among them, and numbers of
-        a column of text that all look like numbers.
+        Where one record makes text of numbers, or floats, they are told apart no better than that.
         """
         code = self._find(value)
-        if code is not None:
-            return code
-        try:
-            if isinstance(value, str):
-                return self._index.get(_written(value))  # type: ignore[arg-type]
-            return self._written.get(value)
-        except Exception:
-            return None
+        if code is None:
+            number = number_meant(value)
+            code = None if number is None else self._numbers.get(number)
+            if code is not None and not mixes:
+                alike = isinstance(value, str) == isinstance(self.categories[code], str)
+                return None if alike else code
+        return code
 
-    def _table(self, uniques: Sequence[Any], unknown: int) -> CodeArray:
-        """Code of each distinct value, and of a missing one at the end."""
+    def _table(self, column: Column, uniques: Sequence[Any], unknown: int) -> CodeArray:
+        """Code of each distinct value of a column, and of a missing one at the end."""
         missing = self.n_values if self.nullable else -1
         table = np.full(len(uniques) + 1, missing, dtype=np.int32)
         for position, value in enumerate(uniques):
-            code = self._code_of(value)
+            code = self._code_of(value, column.mixes)
             if code is not None:
                 table[position] = code
             elif not is_missing(value):
@@ -220,7 +217,7 @@ class Categorical(Attribute):
 
     def encode(self, column: Column) -> CodeArray:  # noqa: D102
         codes, uniques = column.factorize()
-        return self._table(uniques, self._unknown)[codes]
+        return self._table(column, uniques, self._unknown)[codes]
 
     def expression(self, column: LazyColumn) -> Any:  # noqa: D102
         missing = self.n_values if self.nullable else -1
@@ -337,7 +334,7 @@ class Categorical(Attribute):
 
     def _diagnose(self, column: Column) -> dict[str, int]:
         codes, uniques = column.factorize()
-        kinds = self._table(uniques, -2)[codes]
+        kinds = self._table(column, uniques, -2)[codes]
         unknown = int((kinds == -2).sum())
         missing = int((kinds == (self.n_values if self.nullable else -1)).sum())
         skipped = (0 if self.nullable else missing) + (unknown if self.other is None else 0)
@@ -370,25 +367,6 @@ class Categorical(Attribute):
         parts += [] if self.other is None else [f"other={self.other!r}"]
         parts += ["nullable=True"] * self.nullable
         return f"Categorical({', '.join(parts)})"
-
-
-def _written(text: str) -> int | float | bool | None:
-    """The finite number or truth value that a text writes, as readers of files understand it."""
-    truth = {"true": True, "false": False}.get(text.lower())
-    if truth is not None:
-        return truth
-    for read in (int, float):
-        with contextlib.suppress(ValueError):
-            number = read(text)
-            return number if math.isfinite(number) else None
-    return None
-
-
-def _numbers_written(categories: Sequence[Category]) -> dict[Any, int]:
-    """Numbers that one text category each writes, and its code."""
-    written = [(_written(each), code) for code, each in enumerate(categories) if type(each) is str]
-    often = Counter(number for number, _ in written)
-    return {number: code for number, code in written if number is not None and often[number] == 1}
 
 
 def declared_categories(declared: Any) -> tuple[Any, bool]:

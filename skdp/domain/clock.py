@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from .._foreign import reraise_interrupts
 from .._types import BoolArray, IntArray
 from ..exceptions import DomainError
-from .values import is_missing
+from .values import is_missing, number_meant
 
 DAY = 86_400_000_000
 
@@ -211,7 +211,11 @@ def moment(value: Any, unit: str, form: str | None = None) -> tuple[int, int | N
 def _moment_of(value: Any, unit: str, form: str | None) -> tuple[Any, Any] | None:
     """The same; raises for some values that are no dates."""
     if isinstance(value, str):
-        return _text_moment(value.strip(), unit, form)
+        # Digits as the number that readers make of them where no record holds other text.
+        number = number_meant(value)
+        if number is None or not number.is_integer():
+            return _text_moment(value.strip(), unit, form)
+        value = number
     if isinstance(value, int | float | np.integer | np.floating):
         if value != int(value):
             return None

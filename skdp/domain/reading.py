@@ -24,6 +24,8 @@ class Column(Protocol):
     dtype: str
     # Whether the type may have been chosen by looking at values.
     guessed: bool
+    # Whether one record with text makes text of the numbers of others, however they are written.
+    mixes: bool
 
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises."""

@@ -7,6 +7,7 @@ import enum
 import math
 import numbers
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -148,6 +149,39 @@ def is_missing(value: Any) -> bool:
         return True
 
 
+_TRUTH = {"true": True, "false": False}
+
+
+def number_meant(value: Any) -> float | None:
+    """The number that a value is, or that its text writes as readers of files understand it.
+
+    Readers of files make text of a column of numbers with one text among them, and numbers of a
+    column of text that all look like numbers; with a gap among them, these have 53 bits.
+    """
+    try:
+        if isinstance(value, str):
+            truth = _TRUTH.get(value.strip().lower())
+            number = float(value) if truth is None else float(truth)
+        elif isinstance(value, numbers.Real | np.bool_) and not isinstance(value, np.timedelta64):
+            number = float(value)
+        else:
+            return None
+        return None if math.isnan(number) else number
+    except Exception:
+        return None
+
+
+def by_number(values: Iterable[Any]) -> dict[float, int]:
+    """Positions of plain values by the number that they are or write, where only one does."""
+    meant = [number_meant(each) for each in values]
+    often = Counter(meant)
+    return {
+        number: place
+        for place, number in enumerate(meant)
+        if number is not None and often[number] == 1
+    }
+
+
 # Numbers as people write them: a sign or brackets, a sign of money before or after, groups of three
 # digits, decimals. The decimal mark decides what stands between groups.
 _MONEY = "[$€£¥]"
@@ -172,6 +206,10 @@ def number_written(text: str, decimal: str = ".") -> float:
     decimal : {".", ","}, default="."
         With a decimal comma, a point stands between groups.
     """
+    truth = _TRUTH.get(text.strip().lower())
+    if truth is not None:
+        # As in a column that holds nothing else.
+        return float(truth)
     if decimal == ".":
         try:
             return float(text)

@@ -144,6 +144,7 @@ class BoundedGrid(NamedTuple):
         """Largest absolute integer."""
         return max(abs(round(self.lower / self.step)), abs(round(self.upper / self.step)))
 
+    @np.errstate(all="ignore")
     def encode(self, values: NDArray[Any]) -> IntArray:
         """Integer of each number; NaN counts as the number nearest to zero. Never raises."""
         clean = values.astype(np.float64)

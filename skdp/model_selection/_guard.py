@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._foreign import attempt, quietly, reraise_interrupts
 from .._random import noise_source, shared_generators_kept
 from .._types import BoolArray, FloatArray, IntArray
+from ..domain.values import by_number, number_meant
 from ..rows import as_column, as_labels, column_names, object_array, row_taker
 
 # Labels or predictions, one for each row.
@@ -34,7 +35,7 @@ def true_rows(X: Any, y: Any) -> tuple[Labels, Take]:
     n_rows, take = row_taker(X)
     labels = np.zeros(n_rows) if y is None else as_labels(y)
     if n_rows != len(labels):
-        raise ValueError(f"X has {n_rows} rows, but y has {len(labels)} labels.")
+        raise ValueError("X and y have different numbers of rows; how many is private.")
     return labels, take
 
 
@@ -170,7 +171,7 @@ def check_model(model: Any, X: Any, method: str = "predict") -> None:
 
 def equal(truth: Labels, guess: Labels) -> BoolArray:
     """Compare row by row; what cannot be compared differs, and NaN differs from everything."""
-    if truth.dtype == guess.dtype and truth.dtype.kind in "biufUS":
+    if truth.dtype == guess.dtype and truth.dtype.kind in "biuf":
         return truth == guess
     pairs = zip(truth.tolist(), guess.tolist(), strict=True)
     with quietly():
@@ -178,19 +179,33 @@ def equal(truth: Labels, guess: Labels) -> BoolArray:
 
 
 def _same(a: Any, b: Any) -> bool:
+    """Whether two labels are the same; one record with text makes text of numbers in a file."""
     try:
-        return bool(a == b)
+        if bool(a == b):
+            return True
+        number = number_meant(a)
+        return number is not None and number == number_meant(b)
     except BaseException as error:  # of an odd __eq__: whether it raises depends on a value
         reraise_interrupts(error)
         return False
 
 
 def positions_of(values: Labels, positions: Mapping[Any, int]) -> IntArray:
-    """Position of each value, found by itself; -1 for one that has none."""
+    """Position of each value, found by itself; -1 for one that has none.
+
+    A number and text that writes it are the same, as in a `Categorical`.
+    """
+    numbers = by_number(positions)
+    places = list(positions.values())
 
     def place(value: Any) -> int:
         try:
-            return positions.get(value, -1)
+            found = positions.get(value)
+            if found is not None:
+                return found
+            number = number_meant(value)
+            found = None if number is None else numbers.get(number)
+            return -1 if found is None else places[found]
         except BaseException as error:  # of a label without a hash
             reraise_interrupts(error)
             return -1

@@ -484,6 +484,7 @@ def _many(part: Noisy) -> bool:
     return bool(part.values.sum() > 4 * np.sqrt(part.variance * part.values.size))
 
 
+@np.errstate(all="ignore")
 def _below(logs: Labels, low: float, high: float) -> FloatArray:
     """How far log-likelihoods are below the largest, as shares of the range; missing is 1."""
     lost = (high - np.clip(logs.astype(np.float64), low, high)) / (high - low)
@@ -537,6 +538,7 @@ def _release_squares(
     return with_sampling(found, covers, sampling, (0.0, worst))
 
 
+@np.errstate(all="ignore")
 def numbers_between(values: Labels, low: float, high: float) -> FloatArray:
     """Numbers as shares of the range, clipped to it; NaN where there is none."""
     numbers = np.clip(as_column(values, "y").numbers(), low, high)

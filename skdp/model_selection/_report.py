@@ -436,7 +436,7 @@ def _groups(groups: Any, group_labels: Any, n_rows: int) -> tuple[tuple[Any, ...
         raise ValueError("group_labels has None, which stands for all rows: give it another name.")
     values = as_labels(groups, "groups")
     if len(values) != n_rows:
-        raise ValueError(f"groups has {len(values)} rows, but X has {n_rows}.")
+        raise ValueError("groups has more or fewer rows than X; how many is private.")
     return labels, values
 
 

@@ -177,7 +177,7 @@ def _read_labels(y_true: Any, n_rows: int) -> Labels:
     """True labels or numbers, as many as predictions."""
     truth = as_labels(y_true, "y_true")
     if len(truth) != n_rows:
-        raise ValueError(f"y_true has {len(truth)} rows, but {n_rows} were predicted.")
+        raise ValueError("y_true has more or fewer rows than predictions; how many is private.")
     return truth
 
 

@@ -210,7 +210,7 @@ class _Packed:
 def _model(model: ViewsModel, packed: _Packed) -> dict[str, Any]:
     """What answers are computed from: the file's facts and arrays, without the tables of rows."""
     facts, arrays = model.to_arrays()
-    kept = ("columns", "looks", "possible", "cells", "sums", "prior", "misfit", "unordered")
+    kept = ("columns", "looks", "possible", "cells", "sums", "prior", "misfit")
     rows = arrays.pop("rows")
     for axis in range(rows.shape[1]):
         packed.add(f"rows{axis}", rows[:, axis])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import numbers
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .._foreign import reraise_interrupts
 from .._types import BoolArray, FloatArray, IntArray
 from ..domain.clock import TICKS, Clock, micros_of, rescaled
-from ..domain.values import is_missing, number_written
+from ..domain.values import is_missing, number_meant, number_written
 
 # --- dates and times of a column in memory, as numbers of a clock
 #
@@ -98,6 +98,75 @@ def _arrow_ticks(data: Any) -> _Moments:
     return np.asarray(ticks.fill_null(0)), np.asarray(data.is_null())
 
 
+def _arrow_objects(data: Any) -> list[Any]:
+    """Values of Arrow as Python objects. Never raises; what Python cannot hold is missing.
+
+    Files hold text that is not UTF-8, and dates beyond the year 9999, of which Arrow raises an
+    error that quotes them. Such text keeps its bytes, as names of files do.
+    """
+    data = _without_dictionary(data)
+    name = str(data.type)
+    if "string" in name and "<" not in name:
+        values = data.cast(name.replace("string", "binary")).to_pylist()
+        return [None if each is None else each.decode(errors="surrogateescape") for each in values]
+    span = _python_span(name.partition("[")[0], getattr(data.type, "unit", "ms"), "tz=" in name)
+    if span is None:
+        return _one_by_one(
+            lambda place: data.slice(place, 1).to_pylist(), data.to_pylist, len(data)
+        )
+    ticks, missing = _arrow_ticks(data)
+    held = np.flatnonzero(~missing & (ticks >= span[0]) & (ticks <= span[1]))
+    return _in_places(data.take(held).to_pylist(), held, len(data))
+
+
+def _python_span(kind: str, unit: str, zoned: bool = False) -> tuple[int, int] | None:
+    """First and last tick of a type of dates or durations that Python holds; None for others."""
+    of_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.get(unit, 1)
+    day = 86_400 * of_second
+    if kind.startswith("date32"):
+        day = 1
+    elif kind.startswith("time") and not kind.startswith("timestamp"):
+        return 0, day - 1
+    elif kind.startswith("duration"):
+        return _in_64_bits(-999_999_999 * day), _in_64_bits(999_999_999 * day)
+    elif not kind.startswith(("date64", "timestamp")):
+        return None
+    # In a zone, the last day may not have come yet, or be over.
+    first, last = datetime.date.min.toordinal() + zoned, datetime.date.max.toordinal() - zoned
+    unix = datetime.date(1970, 1, 1).toordinal()
+    return _in_64_bits((first - unix) * day), _in_64_bits((last + 1 - unix) * day - 1)
+
+
+def _in_64_bits(number: int) -> int:
+    return min(max(number, -(2**63)), 2**63 - 1)
+
+
+def _one_by_one(
+    one: Callable[[int], list[Any]], whole: Callable[[], list[Any]], n: int
+) -> list[Any]:
+    """Values as a library gives them; None for each that raises by itself, as in lists of text."""
+    try:
+        return list(whole())
+    except BaseException as error:
+        reraise_interrupts(error)
+    found: list[Any] = []
+    for place in range(n):
+        try:
+            found += one(place)
+        except BaseException as error:
+            reraise_interrupts(error)
+            found.append(None)
+    return found
+
+
+def _in_places(values: Iterable[Any], places: IntArray, n: int) -> list[Any]:
+    """Values at some places of a list, None at the others."""
+    found: list[Any] = [None] * n
+    for place, value in zip(places.tolist(), values, strict=True):
+        found[place] = value
+    return found
+
+
 def _without_dictionary(data: Any) -> Any:
     """A column of Arrow as one of the values of its dictionary."""
     return data.cast(data.type.value_type) if str(data.type).startswith("dictionary") else data
@@ -156,6 +225,8 @@ class Column:
     library = "numpy"
     # Whether its type may have been chosen by looking at values, as readers of files do.
     guessed = True
+    # Whether one record with text makes text of the numbers of others, however they are written.
+    mixes = True
 
     def __init__(self, data: Any, kind: str, dtype: str) -> None:
         self.data = data
@@ -234,8 +305,9 @@ class Column:
     def identities(self) -> NDArray[np.intp]:
         """A number for each value, the same for equal values; -1 where it identifies no person.
 
-        An integer and the text that writes it are the same. Values that are neither text nor
-        numbers nor dates, whose equality may be unreliable, count as missing.
+        In columns of NumPy and pandas a number and the text that writes it are the same, and so are
+        numbers that differ by less than float64 can tell, beyond 2**53. Values that are neither
+        text nor numbers nor dates, whose equality may be unreliable, count as missing.
         """
         if self.kind in ("temporal", "zoned", "duration"):
             # Not as objects: some dates raise an error that quotes them.
@@ -248,7 +320,7 @@ class Column:
         )
         numbers_: dict[Any, int] = {}
         # The list may hold a value twice, but a person must have one number.
-        table = [_identity(value, numbers_) for value in uniques]
+        table = [_identity(value, numbers_, self.mixes) for value in uniques]
         return np.array([*table, -1], dtype=np.intp)[codes]
 
     def objects(self) -> list[Any]:
@@ -289,14 +361,14 @@ class Column:
         raise NotImplementedError
 
 
-def _identity(value: Any, known: dict[Any, int]) -> int:
+def _identity(value: Any, known: dict[Any, int], mixes: bool) -> int:
     """Number of a value that identifies a person, a new number for a new value; else -1."""
     try:
-        if isinstance(value, str) and len(value) < 20 and value.isdecimal():
-            # One text in a file makes pandas read the numbers around it as text, part by part.
-            value = int(value) if str(int(value)) == value else value
         if isinstance(value, _TELLING) and not is_missing(value):
-            return known.setdefault(value, len(known))
+            # One text in a file makes pandas read the numbers around it as text, and one gap as
+            # floats: whoever is the same in one of the three is the same in all.
+            number = number_meant(value) if mixes else None
+            return known.setdefault(value if number is None else number, len(known))
     except BaseException as error:  # an object that cannot be hashed: it depends on a value
         reraise_interrupts(error)
     return -1
@@ -394,7 +466,8 @@ class _PandasColumn(Column):
 
     def _factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         if isinstance(self.data.dtype, pd.CategoricalDtype):
-            return self.data.cat.codes.to_numpy().astype(np.intp), list(self.data.cat.categories)
+            codes = self.data.cat.codes.to_numpy().astype(np.intp)
+            return codes, _pandas_objects(self.data.cat.categories.array)
         if isinstance(self.data.dtype, np.dtype):
             codes, uniques = _array_factorize(self.data.to_numpy())
         elif self.kind == "string" and "pyarrow" not in str(
@@ -403,14 +476,26 @@ class _PandasColumn(Column):
             codes, uniques = _array_factorize(self.data.to_numpy(dtype=object, na_value=None))
         else:
             codes, uniques = pd.factorize(self.data.array)
+            return codes, _pandas_objects(uniques)
         return codes, list(uniques)
 
     def _objects(self) -> Sequence[Any]:
-        return list(self.data.array)
+        if isinstance(self.data.dtype, pd.CategoricalDtype):
+            codes, uniques = self._factorize()
+            return [None if code < 0 else uniques[code] for code in codes.tolist()]
+        return _pandas_objects(self.data.array)
+
+
+def _pandas_objects(array: Any) -> list[Any]:
+    """Values of a column of pandas as Python objects. Never raises."""
+    dtype = array.dtype
+    stored = isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", "") == "pyarrow"
+    return _arrow_objects(array.__arrow_array__()) if stored else list(array)
 
 
 class _PolarsColumn(Column):
     library = "polars"
+    mixes = False
 
     def _floats(self) -> FloatArray:
         series = nw.from_native(self.data, series_only=True)
@@ -453,11 +538,23 @@ class _PolarsColumn(Column):
         return positions.to_numpy().astype(np.intp, copy=False), uniques
 
     def _objects(self) -> Sequence[Any]:
-        return self.data.to_list()
+        dtype = nw.from_native(self.data, series_only=True).dtype
+        kind = {"Date": "date32", "Datetime": "timestamp"}.get(name := type(dtype).__name__, "")
+        # The time of a day is always one.
+        kind = kind or ("duration" if name == "Duration" else "")
+        zoned = getattr(dtype, "time_zone", None) is not None
+        span = _python_span(kind, getattr(dtype, "time_unit", "s"), zoned)
+        if span is None:
+            data = self.data
+            return _one_by_one(lambda at: data[at : at + 1].to_list(), data.to_list, len(data))
+        ticks, missing = self._ticks()
+        held = np.flatnonzero(~missing & (ticks >= span[0]) & (ticks <= span[1]))
+        return _in_places(self.data[held].to_list(), held, len(self.data))
 
 
 class _ArrowColumn(Column):
     library = "pyarrow"
+    mixes = False
 
     def _floats(self) -> FloatArray:
         if self.dtype.startswith("dictionary"):
@@ -486,11 +583,11 @@ class _ArrowColumn(Column):
             # Indices may be unsigned, which have no -1.
             positions = chunk.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
             codes.append(positions.astype(np.intp, copy=False))
-        uniques = data.chunks[-1].dictionary.to_pylist() if data.chunks else []
+        uniques = _arrow_objects(data.chunks[-1].dictionary) if data.chunks else []
         return np.concatenate(codes), uniques
 
     def _objects(self) -> Sequence[Any]:
-        return self.data.to_pylist()
+        return _arrow_objects(self.data)
 
 
 def numpy_kind(dtype: np.dtype, name: str) -> str:

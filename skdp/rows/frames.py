@@ -157,7 +157,7 @@ class Frame:
         if len(column) != self.n_rows:
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: "
-                f"[{self.n_rows}, {len(column)}]"
+                f"{name!r} has more or fewer rows than the others. How many is private."
             )
         columns = (*self._columns, column)
         return Frame((*self._names, name), columns, self.n_rows, self.library, self.unfit)

@@ -93,6 +93,8 @@ class UnevenBins:
         return self.edges[1:-1].astype(np.float64)
 
 
+# What NumPy says of an underflow would tell of a value.
+@np.errstate(all="ignore")
 def bin_positions(
     x: Any,
     lower: float,

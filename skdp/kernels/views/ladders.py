@@ -94,6 +94,9 @@ def _grouped(mass: FloatArray, n_units: int) -> IntArray:
     # Least cost of the levels below, of groups from an atom to another.
     weight = float(n_units)
     best = weight * inside + never
+    if len(mass) <= n_units:
+        # A unit for each code, however rare.
+        best = np.where(np.tri(n_atoms + 1, k=1, dtype=bool), best, np.inf)
     cuts: list[IntArray] = []
     n_levels = min(n_units, most).bit_length() - 1
     for _ in range(n_levels):

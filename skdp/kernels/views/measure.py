@@ -379,7 +379,8 @@ class _Views:
         finest = math.inf
         if sets and self.asked.plan == "adaptive":
             signal = self.records * float(left * (1 - share))
-            finest = math.sqrt(self._most_cells(signal / self._n_sets(signal)))
+            n_sets = min(self._n_sets(signal), math.comb(len(self.used), 2))
+            finest = math.sqrt(self._most_cells(signal / n_sets))
         ladders = {
             axis: ladder_of(column.counts, self.orders[axis], most, finest)
             for axis, column in self.columns.items()
@@ -658,10 +659,10 @@ class _Views:
         """Whether all columns are measured as one table: few cells for the number of records."""
         sizes = [self.table.shape[axis] for axis in self.used]
         cells = math.prod(sizes)
-        small = max(sizes) <= TUNING.groups and len(sizes) <= _WHOLE_COLUMN_COUNTS
+        small = max(sizes) <= self.groups and len(sizes) <= _WHOLE_COLUMN_COUNTS
         word = isinstance(self.asked.workload, str) and self.asked.plan == "adaptive"
         small = small and cells <= MOST_CELLS
-        if not (small and word and self.asked.max_order > 2):
+        if not (small and word and self.asked.max_order >= min(len(sizes), 3)):
             return False
         return self.records * float(left) / cells >= TUNING.whole
 
@@ -1010,7 +1011,6 @@ class _Views:
             prior="" if prior is None else prior.name,
             followed=[each.axes for each in targets if len(each.axes) > 1],
             misfit=self.misfit,
-            unordered=[axis for axis in self.columns if self.orders[axis] is None],
         )
 
 

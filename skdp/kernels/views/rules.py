@@ -177,7 +177,6 @@ class Rules(NamedTuple):
             prior=model.prior,
             followed=model.followed,
             misfit=model.misfit,
-            unordered=model.unordered,
         )
 
     def _spread(self, key: tuple[int, int], sums: MeasuredSums) -> MeasuredSums:

@@ -47,6 +47,9 @@ class Tuning(NamedTuple):
         As many times the variance of an effect is allowed for.
     third : float
         As ``cut``, for a third column given a measured pair.
+    heap : float
+        Variance of the records of a bin that a question cuts, as a part of the square of those that
+        stand out of its neighbours: all of them may lie at one number, on either side of its end.
     """
 
     cut: float = 0.5
@@ -54,6 +57,7 @@ class Tuning(NamedTuple):
     surprise: float = 1.0
     alike: float = 4.0
     third: float = 0.05
+    heap: float = 0.3
 
 
 TUNING = Tuning()
@@ -151,8 +155,6 @@ class ViewsModel(TreeModel):
     misfit : float, default=None
         Mean absolute distance from the rows of pairs that were not measured, as a share of the
         records; None if it was not released.
-    unordered : collection of int, default=()
-        Columns whose codes are categories without an order.
     """
 
     kind: ClassVar[str] = "views"
@@ -170,7 +172,6 @@ class ViewsModel(TreeModel):
         prior: str = "",
         followed: Collection[Axes] = (),
         misfit: float | None = None,
-        unordered: Collection[int] = (),
     ) -> None:
         super().__init__(
             rows_model.density,
@@ -188,7 +189,6 @@ class ViewsModel(TreeModel):
         self.prior = prior
         self.followed = sorted(followed)
         self.misfit = misfit
-        self.unordered = sorted(unordered)
         look = coefficients.looks[()]
         self._total = float(look.values)
         self.total_variance = float(look.variances)
@@ -696,8 +696,7 @@ class ViewsModel(TreeModel):
             counts = np.maximum(self._counts_of(axis, near, others), 0.0)
             inside = counts[code - near[0]]
             rough = float((np.abs(counts - inside) / np.maximum(counts + inside, 1e-300)).max())
-            share = float(vector[code])
-            found += (rough * inside) ** 2 * share * (1 - share)
+            found += TUNING.heap * (rough * inside) ** 2
         return found
 
     def _counts_of(self, axis: int, codes: IntArray, others: Weights) -> FloatArray:
@@ -749,11 +748,7 @@ class ViewsModel(TreeModel):
             vector = weights[axis]
             safe = np.where(block > 0, block, 1.0)
             means.append(ladder.sums(mass * vector, size) / safe)
-            square = ladder.sums(mass * vector**2, size) / safe
-            if axis in self.unordered:
-                # Dependence is spread over categories: none has more of it than its share.
-                square = (ladder.sums(mass * np.abs(vector), size) / safe) ** 2
-            squares.append(square)
+            squares.append(ladder.sums(mass * vector**2, size) / safe)
         mean = np.multiply.outer(*means)
         spread = np.maximum(np.multiply.outer(*squares) - mean**2, 0.0)
         if not spread.any():
@@ -902,7 +897,6 @@ class ViewsModel(TreeModel):
         facts["possible"] = [list(axes) for axes in self.possible]
         facts["followed"] = [list(axes) for axes in self.followed]
         facts["misfit"] = self.misfit
-        facts["unordered"] = self.unordered
         facts["cells"] = None if self.cells is None else list(self.cells)
         facts["sums"] = [[*key, *map(float, each.variances)] for key, each in self.sums.items()]
         for name in ("values", "has_value", "missing", "sums", "n_missing"):
@@ -1018,12 +1012,8 @@ class ViewsModel(TreeModel):
         misfit = None if facts["misfit"] is None else float(facts["misfit"])
         if misfit is not None and not 0 <= misfit < math.inf:
             raise ValueError("a distance from the rows must not be negative")
-        unordered = [int(axis) for axis in facts["unordered"]]
-        if not {*unordered} <= {*columns}:
-            raise ValueError("a column without an order is not one of the domain")
         return cls(
-            rows_model, columns, coefficients, possible, cells, sums, prior, followed, misfit,
-            unordered,
+            rows_model, columns, coefficients, possible, cells, sums, prior, followed, misfit
         )  # fmt: skip
 
 

@@ -225,7 +225,7 @@ class Column {
 
 // ---------------------------------------------------------------- the model
 
-const TUNING = { cut: 0.5, dependence: 0.25, surprise: 1, third: 0.05 };
+const TUNING = { cut: 0.5, dependence: 0.25, surprise: 1, third: 0.05, heap: 0.3 };
 const TRUST = ["added", "noise", "lacking"];
 const MOST_CUT = 2;
 const AFFINE = 1e-5;
@@ -294,7 +294,6 @@ export class Model {
     this.total = all.values.data[0];
     this.totalVariance = all.variances.data[0];
     this.misfit = facts.misfit;
-    this.unordered = new Set(facts.unordered);
     this.sums = new Map();
     const parts = cutters(["values", "has_value", "missing", "sums", "n_missing"], "sums_");
     for (const [axis, by, ...variances] of facts.sums) {
@@ -825,7 +824,7 @@ export class Model {
       const near = [code, code - 1, code + 1].filter((c) => c >= 0 && c < vector.length);
       const [inside, ...around] = near.map((c) => Math.max(this.countOf(axis, c, others), 0));
       const rough = Math.max(0, ...around.map((each) => Math.abs(each - inside) / Math.max(each + inside, 1e-300)));
-      found += (rough * inside) ** 2 * vector[code] * (1 - vector[code]);
+      found += TUNING.heap * (rough * inside) ** 2;
     }
     return found;
   }
@@ -901,9 +900,7 @@ export class Model {
       const share = (values) =>
         this.sumsOf(axis, values, size).map((each, i) => each / (whole[i] > 0 ? whole[i] : 1));
       const mean = share(mass.map((m, i) => m * vector[i]));
-      // Dependence is spread over categories: none has more of it than its share.
-      if (!this.unordered.has(axis)) return { mean, square: share(mass.map((m, i) => m * vector[i] ** 2)) };
-      return { mean, square: share(mass.map((m, i) => m * Math.abs(vector[i]))).map((each) => each * each) };
+      return { mean, square: share(mass.map((m, i) => m * vector[i] ** 2)) };
     });
   }
 
