@@ -285,9 +285,9 @@ def _of_numbers(
     trust = 1.0 / (1.0 + 256 * noise / most**2)
     square = max(0.25 + trust * (square - 0.25), TINY + score**2)
     # By how much the intercept and the functions change residuals, and what is expected of both:
-    # the intercept is as far off as the noise of the released centre makes it.
+    # the intercept is as far off as the noise of the released centre makes it, the factor by 1.
     moved = np.array([[1.0, score], [score, square]]) @ np.diag([UNIT, reach])
-    pull = noise * np.diag([1 / link.std**2, 1 / TUNING.spread**2])
+    pull = noise * np.diag([1 / link.std**2, 1.0])
     gain = np.linalg.solve(moved.T @ moved + pull, moved.T)
     shift, more = gain @ noisy[:2]
     return shift, max(1.0 + more, 0.0), float((gain[1] ** 2).sum() * noise)

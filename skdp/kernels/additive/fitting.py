@@ -50,6 +50,7 @@ class _Plan:
         weights = (epsilon * TUNING.weights,) * 2
         epsilon -= sum(weights)
         n_rounds = int((signal / n_groups / TUNING.round_pays) ** (1 / 3))
+        n_rounds = min(n_rounds, TUNING.most_rounds)
         if not n_rounds:
             return cls(epsilon, weights, (), calibration, location)
         rounds = (epsilon * (1 - TUNING.first) / n_rounds,) * n_rounds

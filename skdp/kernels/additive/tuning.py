@@ -45,8 +45,9 @@ class Tuning:
     # Records times epsilon from which on each column has a weight, not one factor for all.
     weights_pay: float = 4_000.0
     # Records times epsilon, for each group, that a round of residuals takes; rounds grow with its
-    # cube root.
+    # cube root, up to a number.
     round_pays: float = 60.0
+    most_rounds: int = 8
     # Largest sum of a record's absolute scores that counts in full in a Newton step.
     reach: int = 5
     # Residuals of numbers are cut to so many of their mean absolute values.
