@@ -51,10 +51,9 @@ class _Plan:
         epsilon -= sum(weights)
         n_rounds = int((signal / n_groups / TUNING.round_pays) ** (1 / 3))
         n_rounds = min(n_rounds, TUNING.most_rounds)
-        if not n_rounds:
-            return cls(epsilon, weights, (), calibration, location)
-        rounds = (epsilon * (1 - TUNING.first) / n_rounds,) * n_rounds
-        return cls(epsilon * TUNING.first, weights, rounds, calibration, location)
+        first = epsilon * TUNING.first if n_rounds else epsilon
+        rounds = ((epsilon - first) / max(n_rounds, 1),) * n_rounds
+        return cls(first, weights, rounds, calibration, location)
 
 
 def known_share(epsilon: Fraction, link: Link, total: float) -> Fraction:

@@ -9,16 +9,7 @@ import numpy as np
 
 from ..._types import FloatArray
 from ..additive import TUNING as ADDITIVE
-from ..additive import (
-    UNIT,
-    Identity,
-    Logit,
-    Records,
-    fit_additive,
-    fixed,
-    known_share,
-    located,
-)
+from ..additive import UNIT, Identity, Logit, Records, fit_additive, fixed, known_share, located
 from .design import Design, LinearModel
 from .moments import Moments, check_products, most_products, noisy_moments
 from .tuning import TUNING
