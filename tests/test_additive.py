@@ -75,9 +75,9 @@ def test_no_record_moves_the_moments_by_more_than_is_paid_for(link, size):
     n, n_functions = 300, 5
     tables = rng.normal(0, size * UNIT, (n, n_functions, link.n_outputs)).astype(np.int64)
     scores = some_scores(link.n_outputs)[:n]
-    most = _REACH * _GRAIN // (2 if link.n_outputs == 1 else 1)
+    most = _REACH // (2 if link.n_outputs == 1 else 1)
     if isinstance(link, Identity):
-        most = _REACH * _GRAIN // 2
+        most = _REACH // 2
     for label in range(3 if link.n_outputs != 1 or isinstance(link, Identity) else 2):
         for i in range(0, n, 10):
             one = Records(
@@ -90,7 +90,7 @@ def test_no_record_moves_the_moments_by_more_than_is_paid_for(link, size):
                 n_functions,
                 most,
             )
-            assert np.abs(gradient).sum() <= _REACH * _GRAIN
+            assert np.abs(gradient).sum() <= _REACH
             assert np.abs(np.triu(hessian)).sum() <= most**2
             assert np.array_equal(hessian, hessian.T)
 
@@ -113,12 +113,11 @@ def test_a_step_has_noise_for_what_a_record_moves_at_most(link, monkeypatch):
         lambda groups: np.full((2, len(groups), link.n_outputs), UNIT),
         np.zeros(2),
         1.0,
-        calibration.Spread(0.3, 0.3, 0.15),
         Fraction(1),
         noise_source(0),
     )
     (rate, reach), (other, most) = calls
-    assert reach == _REACH * _GRAIN
+    assert reach == _REACH
     assert most == (reach // 2 if link.n_outputs == 1 else reach) ** 2
     assert rate + other == 1
 
@@ -135,7 +134,7 @@ def test_moments_are_those_of_the_loss_where_nothing_is_cut():
         link,
         lambda g: tables[g[:, 0]].swapaxes(0, 1),
         3,
-        _REACH * _GRAIN // 2,
+        _REACH // 2,
     )
     features = np.concatenate([np.ones((n, 1)), tables[:, :, 0] / UNIT], axis=1)
     share = 1 / (1 + np.exp(-scores[:, 0] / UNIT))
@@ -172,8 +171,7 @@ def test_neighbours_help_where_there_is_an_order():
 def test_likely_scales_shrink_what_is_noise():
     rng = np.random.default_rng(1)
     noise = rng.normal(0, 10, 30)
-    scales = (1e-5, 1e-2, 1.0)
-    shrunk = Prior(30, None).update(noise, np.full(30, 5.0), np.full(30, 100.0), scales)
+    shrunk = Prior(30, None).update(noise, np.full(30, 5.0), np.full(30, 100.0))
     # Without shrinkage it would be up to 4.
     assert np.abs(shrunk.mean).max() < 0.15
 
@@ -252,9 +250,9 @@ def scored_records(n, factor, shift, seed=0):
 def test_calibration_finds_factor_and_shift(factor, shift):
     records, draft = scored_records(20_000, factor, shift)
     calibrate(records, Logit(2), draft, 1.0, Fraction(1), 2e4, noise_source(0))
-    # Scores count as the middle of their interval, at most a quarter away.
-    np.testing.assert_allclose(draft.shapes[0][:, 0], [-factor, factor], atol=0.15)
-    np.testing.assert_allclose(draft.intercept, [-0.5 + shift], atol=0.15)
+    # Scores count as the middle of their interval, at most half of it away.
+    np.testing.assert_allclose(draft.shapes[0][:, 0], [-factor, factor], atol=0.25)
+    np.testing.assert_allclose(draft.intercept, [-0.5 + shift], atol=0.25)
 
 
 def test_calibration_under_noise_keeps_what_is_expected():
@@ -265,7 +263,7 @@ def test_calibration_under_noise_keeps_what_is_expected():
 
 
 # Each in the middle of an interval.
-MIDDLES = np.array([-2.75, -1.75, -0.75, -0.25, 0.25, 0.75, 1.75, 2.75])
+MIDDLES = np.arange(-3.5, 4)
 
 
 def bent_records(n, seed=0):
@@ -286,15 +284,20 @@ def test_a_rising_line_finds_a_bend_that_no_factor_has():
     scores, logits = monotone(records, draft, Fraction(1), noise_source(0))
     assert (np.diff(scores) > 0).all() and (np.diff(logits) > 0).all()
     found = np.interp(MIDDLES, scores, logits)
-    np.testing.assert_allclose(found, np.where(MIDDLES < 0, 2 * MIDDLES, MIDDLES / 3), atol=0.35)
-    # Far from all records it goes on with one slope.
-    assert logits[-1] > 100 and logits[0] < -100
+    np.testing.assert_allclose(found, np.where(MIDDLES < 0, 2 * MIDDLES, MIDDLES / 3), atol=0.45)
+    # It goes on with one slope, farther than any score of the model.
+    farthest = np.abs(draft.shapes[0]).max() + abs(draft.intercept[0])
+    assert scores[-1] > farthest and scores[0] < -farthest
 
 
 def test_a_rising_line_is_what_is_expected_where_all_is_noise():
     records, draft = bent_records(50)
-    scores, logits = monotone(records, draft, Fraction(1, 10_000), noise_source(0))
-    np.testing.assert_allclose(np.interp([-2, 2], scores, logits), [-2, 2], atol=0.6)
+    found = []
+    for seed in range(8):
+        scores, logits = monotone(records, draft, Fraction(1, 10_000), noise_source(seed))
+        found.append(np.interp([-2, 2], scores, logits))
+    np.testing.assert_allclose(np.median(found, axis=0), [-2, 2], atol=0.2)
+    np.testing.assert_allclose(np.mean(found, axis=0), [-2, 2], atol=0.5)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -505,7 +508,7 @@ def test_a_regressor_learns_sums_of_functions():
     model = skdp.PrivateAdditiveRegressor(
         1, domain=skdp.Numeric(0, 1), target_range=(-5, 7), random_state=0
     ).fit(X, y)
-    assert model.score(X, y) > 0.93
+    assert model.score(X, y) > 0.92
     assert model.feature_importances_.argmax() == 0
     assert model.predict(X).min() >= -5
     with pytest.raises(DomainError, match="needs a Numeric"):

@@ -13,10 +13,10 @@ from skdp._random import noise_source
 from skdp.exceptions import DomainError
 from skdp.kernels.additive import UNIT, Identity, Logit, Records
 from skdp.kernels.linear import Design, auto, moments, search
+from skdp.kernels.linear.auto import fit_functional
 from skdp.kernels.linear.design import LOSSES, _table, objectives
-from skdp.kernels.linear.functional import fit_functional
-from skdp.kernels.linear.genetic import _offspring, _scores, _widest
 from skdp.kernels.linear.moments import _asked, _sums, most_products, noisy_moments
+from skdp.kernels.linear.search import _offspring, _scores, _widest
 from skdp.models.base import number_link
 from skdp.models.features import feature_columns
 

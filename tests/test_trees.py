@@ -20,14 +20,12 @@ from skdp.kernels.trees import (
     fit_forest,
     fit_tree,
     fitting,
-    forest_parts,
     growing,
     one_split,
 )
 from skdp.kernels.trees import fitting as forests_module
 from skdp.kernels.trees.fitting import (
     auto_depth,
-    level_weights,
     plain_shares,
     shrunk_shares,
     tree_parts,
@@ -220,8 +218,6 @@ def test_the_parts_sum_to_epsilon():
         assert sum(parts.values()) == Fraction(1, 3)
     # A count and a split on each level, and the classes of the leaf: 2 (depth + 1) equal parts.
     assert tree_parts(Fraction(12), "id3", 5)["total"] == 1
-    weights = list(level_weights(6).values())
-    assert weights == sorted(weights)
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "id3", "c4.5"])
@@ -324,7 +320,7 @@ def test_trees_apart_have_all_of_epsilon_and_shared_ones_a_part(monkeypatch):
     for rows in ("apart", "shared"):
         with pytest.raises(LookupError):
             fit_forest(
-                records, [one_split(2)], 2, forest_parts(Fraction(1)), noise_source(0),
+                records, [one_split(2)], 2, tree_parts(Fraction(1)), noise_source(0),
                 n_trees=4, rows=rows,
             )  # fmt: skip
     (apart, some), (shared, all_of_them) = seen

@@ -12,7 +12,7 @@ from .._validation import as_integer, check_choice
 from ..domain import Level
 from ..expected import ExpectsScores
 from ..kernels.privpfc import (
-    FINEST,
+    TUNING,
     Line,
     Options,
     cell_limit,
@@ -137,11 +137,11 @@ def _offers(attribute, most):
 
 def _line(attribute):
     """The finest public groups of a predictor, which may be merged."""
-    families = attribute.groupings(FINEST)
+    families = attribute.groupings(TUNING.finest)
     if not families:
         return Line(np.zeros(attribute.size, dtype=np.int64), 1, True)
     # Each value alone, if there are not too many; otherwise intervals that grow, where offered.
-    groups = families[0 if attribute.size <= FINEST else -1][-1].groups
+    groups = families[0 if attribute.size <= TUNING.finest else -1][-1].groups
     # Special values and the missing cell stay alone.
     alone = attribute.size - len(attribute.hierarchy()[1])
     return Line(groups, int(groups.max()) + 1 - alone, attribute.order() is not None)

@@ -21,18 +21,26 @@ from .quantiles import prefix_tree
 
 # Public intervals of the scores.
 INTERVALS = 4096
-# Share of epsilon that finds the bins. Chosen with the number of bins on five generated tables.
-_FINDING = Fraction(1, 5)
-# Bins where epsilon times the smaller class is 900: 9,000 rows, 20% positive, epsilon 0.5. The
-# error of ties falls with the square of their number and the noise grows with its root, relative to
-# the size of the class: their sum is least at its power 2/5.
-_BINS, _SIGNAL, _POWER = 24, 900.0, 0.4
-_FEWEST, _MOST = 6, 96
-# Where the highest bin is divided, from its upper end.
-_TOP = (0.5, 0.25)
-# An interval with more records than this many standard deviations of its noise is taken for a value
-# that scores repeat; other intervals are taken for equal to their neighbours among so many.
-_PEAK, _ALIKE = 4.0, 32
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The numbers that change a release; all by ``benchmarks/metrics.py``."""
+
+    # Share of epsilon that finds the bins.
+    finding: Fraction = Fraction(1, 5)
+    # Bins where epsilon times the smaller class is 1. The error of ties falls with the square of
+    # the number of bins and the noise grows with its root, relative to the size of the class: their
+    # sum is least at the power 2/5 of the latter.
+    bins: float = 1.6
+    # How often the highest bin is halved, because precision begins there.
+    halvings: int = 2
+    # An interval with more records than this many standard deviations of its noise is taken for a
+    # value that scores repeat.
+    peak: float = 4.0
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True)
@@ -133,14 +141,14 @@ def release_scores(
     # that. Bins are computed from these alone. Then one noisy count for each group, class and bin,
     # empty ones included: a record is in at most one of these cells, so they have L1 sensitivity 1
     # and cost the other 4/5.
-    finding = epsilon * _FINDING
+    finding = epsilon * TUNING.finding
     counting = epsilon - finding
     known = cells >= 0
     at, cell = positions[known], cells[known]
     tree, millionths = prefix_tree(INTERVALS)
     blue = Blue(tree, hierarchy.measured_variances(millionths, finding))
     shapes, peaks = [], np.zeros(INTERVALS, dtype=bool)
-    least = _PEAK * np.sqrt(blue.variances[tree.leaves])
+    least = TUNING.peak * np.sqrt(blue.variances[tree.leaves])
     for label in (0, 1):
         exact = np.bincount(at[cell % 2 == label], minlength=INTERVALS)
         noisy = hierarchy.measure(tree, exact, millionths, finding, random_state=source)
@@ -164,13 +172,10 @@ def release_scores(
 
 
 def _bins(mass: FloatArray, signal: float, edge: int) -> IntArray:
-    """The bin of each interval: about equal mass, with an end at ``edge``.
-
-    The highest bin is divided into a half and quarters, because precision begins there.
-    """
-    wanted = np.clip(_BINS * (max(signal, 1.0) / _SIGNAL) ** _POWER, _FEWEST, _MOST)
-    number = round(float(wanted))
-    ends = np.append(np.arange(number), number - np.array(_TOP)) / number
+    """The bin of each interval: about equal mass, with an end at ``edge``."""
+    number = max(round(TUNING.bins * max(signal, 1.0) ** 0.4), 2)
+    halves = 0.5 ** np.arange(1, TUNING.halvings + 1)
+    ends = np.append(np.arange(number), number - halves) / number
     middle = np.cumsum(mass) - mass / 2
     rough = np.searchsorted(np.sort(ends), middle, side="right") * 2
     rough += np.arange(INTERVALS) >= edge
@@ -178,16 +183,15 @@ def _bins(mass: FloatArray, signal: float, edge: int) -> IntArray:
 
 
 def _within(mass: FloatArray, bin_of: IntArray, peaks: BoolArray) -> FloatArray:
-    """Share of its bin in each interval: even among neighbours that are no peaks.
+    """Share of its bin in each interval: even among those that are no peaks.
 
     Otherwise the noise would make ties where there are none.
     """
-    block = np.cumsum(np.diff(bin_of * INTERVALS + np.arange(INTERVALS) // _ALIKE, prepend=0) != 0)
     plain = np.where(peaks, 0.0, mass)
-    number = np.maximum(np.bincount(block, weights=~peaks), 1.0)
-    level = np.bincount(block, weights=plain) / number
+    number = np.maximum(np.bincount(bin_of, weights=~peaks), 1.0)
+    level = np.bincount(bin_of, weights=plain) / number
     # A little of everything, so that each bin has a shape.
-    even = np.where(peaks, mass, level[block]) + 1e-9 / INTERVALS
+    even = np.where(peaks, mass, level[bin_of]) + 1e-9 / INTERVALS
     return np.asarray(even / np.bincount(bin_of, weights=even)[bin_of])
 
 

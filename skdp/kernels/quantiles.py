@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
@@ -28,20 +29,33 @@ from ..hierarchy import Blue, Tree
 from ..mechanisms._inversion import noise_rate
 from ..mechanisms._line import MOST_INTEGERS, select_on_pieces
 
+
+@dataclass(frozen=True)
+class Tuning:
+    """The numbers that change a release; all by ``benchmarks/quantiles.py``."""
+
+    # Longest line that is counted integer by integer, in integers.
+    leaves: int = 2**16
+    # Mean error of a quantile from a tree, in standard deviations of the unbiased estimates. A
+    # normal one has 0.8; it is less where counts near 0 are recognised and values have several
+    # ranks.
+    error: float = 0.4
+    # Ranges from the first integer to so many others are planned for.
+    ranges: int = 64
+    # Each integer of the line is divided into at most so many places, so that equal values can be
+    # divided between the two sides of a quantile.
+    places: int = 2**20
+
+
+TUNING = Tuning()
+
+# Quantiles are whole numbers of these parts.
+UNIT = 10**6
+
 # --- quantiles of integers from noisy counts of ranges: for many quantiles on a short line
 #
 # The counts of a range tree, made consistent and non-negative, give all quantiles at once; their
 # error does not grow with the number of quantiles, as that of `quantiles` does.
-
-# Longest line that is counted integer by integer.
-_MOST_LEAVES = 2**16
-# Mean error in standard deviations of the unbiased estimates. A normal one has 0.8; it is less
-# where counts near 0 are recognised and values have several ranks. Measured on the eight generated
-# columns of benchmarks/quantiles.py.
-_MEAN_ERROR = 0.4
-# Ranges from the first integer to this many others are planned for.
-_SAMPLE = 64
-_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class TreePlan:
@@ -53,7 +67,7 @@ class TreePlan:
     epsilon : Fraction
         Budget of one record.
     size : int
-        Number of integers on the line, at least 2 and at most `_MOST_LEAVES`.
+        Number of integers on the line, at least 2 and at most `Tuning.leaves`.
     """
 
     method = "tree"
@@ -67,7 +81,7 @@ class TreePlan:
     def expected_errors(self) -> FloatArray:
         """Predicted errors in records, the same for all quantiles."""
         variances = self._prefix_variances(np.array(_lengths(self._tree.n_bins)))
-        return np.full(len(self._shares), _MEAN_ERROR * float(np.sqrt(variances).mean()))
+        return np.full(len(self._shares), TUNING.error * float(np.sqrt(variances).mean()))
 
     def release(
         self, positions: IntArray, size: int, level: float, source: NoiseSource
@@ -128,9 +142,10 @@ def prefix_tree(size: int) -> tuple[Tree, IntArray]:
 
 def _lengths(size: int) -> tuple[int, ...]:
     """Lengths from 1 to size - 1, which no level of a tree divides alike."""
-    if size - 1 <= _SAMPLE:
+    if size - 1 <= TUNING.ranges:
         return tuple(range(1, size))
-    places = np.arange(1, _SAMPLE + 1) * _GOLDEN % 1
+    golden = (math.sqrt(5) - 1) / 2
+    places = np.arange(1, TUNING.ranges + 1) * golden % 1
     return tuple(np.unique(1 + (places * (size - 1)).astype(np.int64)).tolist())
 
 
@@ -141,15 +156,6 @@ def _reach(alpha: float) -> float:
 
 
 # --- by private selections
-
-# Quantiles are whole numbers of these parts.
-UNIT = 10**6
-# Each integer of the line is divided into at most this many places, so that equal values can be
-# divided between the two sides of a quantile.
-_PLACES = 2**20
-# Growth of epsilon from one level to the next that is tried: an error high up is halved further
-# down, and needs less epsilon.
-_GROWTHS = (Fraction(1), Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3))
 
 
 class _Selection(NamedTuple):
@@ -233,7 +239,7 @@ class Plan(NamedTuple):
 
     def places(self, size: int) -> int:
         """Number of places into which each integer is divided."""
-        return 1 if self.method == "independent" else min(_PLACES, MOST_INTEGERS // size)
+        return 1 if self.method == "independent" else min(TUNING.places, MOST_INTEGERS // size)
 
 
 AnyPlan: TypeAlias = Plan | TreePlan
@@ -268,23 +274,26 @@ def plan_quantiles(
     ]
     plans: list[AnyPlan] = [Plan("independent", alone)]
     if count > 1:
-        trees = [Plan("recursive", _split(quantiles, epsilon, growth)) for growth in _GROWTHS]
-        plans.append(min(trees, key=lambda plan: float(plan.expected_errors().mean())))
-    if size is not None and size <= _MOST_LEAVES:
+        plans.append(Plan("recursive", _split(quantiles, epsilon)))
+    if size is not None and size <= TUNING.leaves:
         plans.append(TreePlan([each.fraction for each in alone], epsilon, size))
     plans.sort(key=lambda plan: float(plan.expected_errors().mean()))
     return {plan.method: plan for plan in plans}
 
 
-def _split(quantiles: Sequence[int], epsilon: Fraction, growth: Fraction) -> list[_Selection]:
-    """The middle quantile, then those of each side with what is left of epsilon."""
+def _split(quantiles: Sequence[int], epsilon: Fraction) -> list[_Selection]:
+    """The middle quantile, then those of each side with what is left of epsilon.
+
+    The levels that a part still needs have equal shares: of geometric ones these have the least
+    predicted error.
+    """
     ends = [*quantiles, 0]
     found: list[_Selection] = []
     # First and last quantile of a part, the quantiles around it, and the epsilon left for it.
     parts = [(0, len(quantiles) - 1, -1, -1, epsilon)]
     for first, last, below, above, left in parts:
         height = (last - first + 1).bit_length()
-        share = left / sum(growth**level for level in range(height))
+        share = left / height
         middle = (first + last) // 2
         low, high = (ends[below] if below >= 0 else 0), (ends[above] if above >= 0 else UNIT)
         fraction = Fraction(ends[middle] - low, high - low)

@@ -32,15 +32,15 @@ class Tuning:
     """
 
     share: Fraction = Fraction(1, 10)
-    widths: tuple[int, ...] = (1, 3, 9)
+    widths: tuple[int, ...] = tuple(3**power for power in range(3))
     false: float = 0.01
     beyond: int = 2
 
 
 TUNING = Tuning()
 
-# Tests of zeros, of the densest cells, and of those beside them.
-_KINDS = 3
+# What noise must not make stand out.
+_KINDS = ("zeros", "the densest cells", "those beside them")
 
 
 def find_range(
@@ -132,7 +132,7 @@ def _sums(cells: IntArray, width: int) -> IntArray:
 
 def _least(width: int, tests: Any, false: float = TUNING.false) -> Any:
     """Sum of noises of rate 1 that hardly any window reaches (Chernoff; for one cell exactly)."""
-    log = np.log(_KINDS * np.asarray(tests) * len(TUNING.widths) / false)
+    log = np.log(len(_KINDS) * np.asarray(tests) * len(TUNING.widths) / false)
     if width == 1:
         return log
     slopes = np.linspace(0.01, 0.99, 99)

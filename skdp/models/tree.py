@@ -19,7 +19,6 @@ from ..kernels.trees import (
     check_quality,
     fit_forest,
     fit_tree,
-    forest_parts,
     one_split,
     tree_parts,
 )
@@ -655,7 +654,7 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         return settings | forest | {"n_jobs": as_jobs(self.n_jobs)}
 
     def _parts(self):
-        return forest_parts(self._record_epsilon())
+        return tree_parts(self._record_epsilon())
 
     def _learn_trees(self, records, groupings, n_classes, parts, source):
         menu = [binary_splits(len(each.labels), each.chain) for each in groupings]

@@ -8,19 +8,21 @@
 ``model``        `AdditiveModel`; priors and posteriors of functions, the model while it is fitted
 ``links``        classes and numbers: what a record tells about scores, in integers
 ``records``      distinct records by groups and label, and their noisy number
+``tuning``       the numbers that change a release
 ===============  =================================================================================
 """
 
 from .calibration import monotone
-from .first import OF_MEAN, first_round, located
-from .fitting import additive_parts, calibration_share, fit_additive, location_share
+from .first import column_shares, first_round, located
+from .fitting import additive_parts, fit_additive, known_share
 from .links import UNIT, Identity, Logit, fixed
 from .model import Prior, mean_size
 from .pairs import PairPlan
 from .records import Records, released_total
+from .tuning import TUNING
 
 __all__ = [
-    "OF_MEAN",
+    "TUNING",
     "UNIT",
     "Identity",
     "Logit",
@@ -28,12 +30,12 @@ __all__ = [
     "Prior",
     "Records",
     "additive_parts",
-    "calibration_share",
+    "column_shares",
     "fit_additive",
     "first_round",
     "fixed",
+    "known_share",
     "located",
-    "location_share",
     "mean_size",
     "monotone",
     "released_total",

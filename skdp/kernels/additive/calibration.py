@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
@@ -22,35 +22,20 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .links import UNIT, Identity, Link, Logit, fixed
 from .model import Draft, Prior
 from .records import Records
+from .tuning import TINY, TUNING
 
-__all__ = ["Spread", "calibrate", "monotone", "newton_step", "shared_weight"]
+__all__ = ["calibrate", "monotone", "newton_step", "shared_weight"]
 
 # --- how much each of several known functions counts: a step of Newton's method on noisy moments
 #
 # Columns that say the same would count twice if each kept the function it has by itself. There are
 # far fewer columns than groups, so their weights can be learnt where the groups are lost in noise.
 
-# Moments are in units of 1/256, and so is the weight of a record.
-_GRAIN = 256
-# Largest sum of a record's absolute scores that counts in full; records beyond it count less.
-_REACH = 5
-# Share of the gradient.
-_GRADIENT = Fraction(4, 5)
-
-
-class Spread(NamedTuple):
-    """Standard deviations of what a Newton step looks for, before it is taken.
-
-    Attributes
-    ----------
-    intercept : float
-    common, own : float
-        Of all weights together about the centre, and of each by itself.
-    """
-
-    intercept: float
-    common: float
-    own: float
+# Moments are in units of 1/256, and so is the weight of a record: finer, noise for the smallest
+# epsilons would not fit into 64-bit integers.
+_GRAIN = UNIT // 4
+# Largest L1 norm of a record's gradient.
+_REACH = TUNING.reach * _GRAIN
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +65,6 @@ def newton_step(
     functions: Callable[[IntArray], IntArray],
     start: FloatArray,
     centre: float,
-    spread: Spread,
     epsilon: Fraction,
     random_state: Any,
 ) -> _Weights:
@@ -97,7 +81,6 @@ def newton_step(
         The weights that the functions have in ``scores``.
     centre : float
         Where the weights are expected.
-    spread : Spread
     epsilon : Fraction
     random_state : NoiseSource
     """
@@ -105,19 +88,18 @@ def newton_step(
     # record's part of the gradient is cut to an L1 norm of _REACH, and the vectors t whose outer
     # products are its part of the curvature to squared L1 norms that sum to `most`**2: the absolute
     # entries of a triangle of t t' sum to at most |t|_1**2. Both are composed sequentially.
-    most = _REACH * _GRAIN // 2 if link.n_outputs == 1 else _REACH * _GRAIN
+    most = _REACH // 2 if link.n_outputs == 1 else _REACH
     gradient, hessian = _moments(records, link, functions, len(start), most)
-    rate, other = epsilon * _GRADIENT, epsilon * (1 - _GRADIENT)
-    reach = _REACH * _GRAIN
-    g = discrete_laplace(gradient, rate, reach, random_state=random_state) / _GRAIN
-    noise = discrete_laplace_variance(rate, reach) / _GRAIN**2
+    rate, other = epsilon * TUNING.gradient, epsilon * (1 - TUNING.gradient)
+    g = discrete_laplace(gradient, rate, _REACH, random_state=random_state) / _GRAIN
+    noise = discrete_laplace_variance(rate, _REACH) / _GRAIN**2
     upper = np.triu_indices(len(gradient))
     h = np.zeros_like(hessian, dtype=np.float64)
     h[upper] = discrete_laplace(hessian[upper], other, most**2, random_state=random_state)
     h = (h + np.triu(h, 1).T) / _GRAIN**2
     floor = np.sqrt(discrete_laplace_variance(other, most**2)) / _GRAIN**2
     h = _positive(h, 0.5 * floor * np.sqrt(len(g)))
-    return _posterior(g, h, noise, link.n_outputs, start, centre, spread)
+    return _posterior(g, h, noise, link.n_outputs, start, centre)
 
 
 def _posterior(
@@ -127,14 +109,13 @@ def _posterior(
     n_outputs: int,
     start: FloatArray,
     centre: float,
-    spread: Spread,
 ) -> _Weights:
     """Weights given noisy moments, and a normal prior about the centre."""
     n = len(g)
-    prior = np.zeros((n, n))
-    prior[:n_outputs, :n_outputs] = spread.intercept**2 * np.eye(n_outputs)
-    prior[n_outputs:, n_outputs:] = spread.common**2 + spread.own**2 * np.eye(n - n_outputs)
-    pull = np.linalg.inv(prior)
+    # All weights move together, and each by itself.
+    prior = np.eye(n)
+    prior[n_outputs:, n_outputs:] += 1.0
+    pull = np.linalg.inv(TUNING.spread**2 * prior)
     away = np.concatenate([np.zeros(n_outputs), centre - start])
     # The records vary as much as the curvature says, the released gradient by the noise too.
     gain = h @ np.linalg.inv(h + noise * np.eye(n))
@@ -153,7 +134,7 @@ def _posterior(
 def _positive(matrix: FloatArray, least: float) -> FloatArray:
     """The symmetric matrix with no eigenvalue below ``least``."""
     values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.maximum(values, max(least, 1e-9))) @ vectors.T)
+    return np.asarray((vectors * np.maximum(values, max(least, TINY))) @ vectors.T)
 
 
 def _moments(
@@ -171,7 +152,7 @@ def _moments(
         scored, values = block.scores, functions(block.groups).astype(np.float64)
         counts, weight = block.counts.astype(np.float64), _weights(values)
         g = _gradients(link.residuals(scored, block.labels), values, weight)
-        gradient += _within(g, _REACH * _GRAIN) @ counts
+        gradient += _within(g, _REACH) @ counts
         parts = [
             _curved(share, direction, values, weight) for share, direction in link.spreads(scored)
         ]
@@ -186,7 +167,7 @@ def _weights(values: FloatArray) -> FloatArray:
         size = UNIT + np.abs(values[:, :, 0]).sum(axis=0)
     else:
         size = 2 * UNIT + (values.max(axis=2) - values.min(axis=2)).sum(axis=0)
-    return np.minimum(_GRAIN, np.floor((_REACH * UNIT) ** 2 * _GRAIN / size**2))
+    return np.minimum(_GRAIN, np.floor((TUNING.reach * UNIT) ** 2 * _GRAIN / size**2))
 
 
 def _gradients(residuals: IntArray, values: FloatArray, weight: FloatArray) -> FloatArray:
@@ -226,20 +207,9 @@ def _all_within(parts: list[FloatArray], most: int) -> list[FloatArray]:
 
 # --- intercept and scale that fit what was seen
 
-# Borders of the intervals of scores: finer where a class is decided.
-_HALF = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0])
-_BORDERS = np.concatenate([-_HALF[::-1], [0.0], _HALF])
-_MIDDLES = np.concatenate([[-11.0], (_BORDERS[1:] + _BORDERS[:-1]) / 2, [11.0]])
+_BORDERS = np.arange(-TUNING.ends, TUNING.ends + TUNING.width, TUNING.width)
+_MIDDLES = np.append(_BORDERS, TUNING.ends + TUNING.width) - TUNING.width / 2
 _N = len(_MIDDLES)
-# Prior standard deviation of what is added to the intercept, and of the factor about 1 or about
-# what is expected of so many columns; the factor is never below the second.
-_OF_CLASSES, _LEAST = 0.15, 0.05
-_STEPS = 30
-# Steps of the bend of a line, its largest size, the scales of its prior, and where the line ends.
-_BENDS, _MOST_BEND, _ROUGHNESS, _FAR = 8, 4.0, (1.0, 0.1, 0.01, 1e-3, 1e-4), 1_000.0
-# The same of the factor for numbers, and what the mean square of the scores is expected to be,
-# after they are cut to twice their size and divided by it.
-_OF_FACTOR, _SQUARE, _OF_SQUARE = 0.6, 0.25, 0.1
 
 
 def shared_weight(n_columns: int) -> float:
@@ -311,12 +281,13 @@ def _of_numbers(
     noisy = discrete_laplace(exact, epsilon, sensitivity, random_state=random_state) / total
     noise = discrete_laplace_variance(epsilon, sensitivity) / total**2
     score, square = 2 * noisy[2] / most, 4 * noisy[3] / most
-    trust = _OF_SQUARE**2 / (_OF_SQUARE**2 + 16 * noise / most**2)
-    square = max(_SQUARE + trust * (square - _SQUARE), 0.01 + score**2)
+    # Scores that were not cut have the mean square 1 / 4.
+    trust = 1.0 / (1.0 + 256 * noise / most**2)
+    square = max(0.25 + trust * (square - 0.25), TINY + score**2)
     # By how much the intercept and the functions change residuals, and what is expected of both:
-    # the intercept is as far off as the noise of the released centre makes it.
+    # the intercept is as far off as the noise of the released centre makes it, the factor by 1.
     moved = np.array([[1.0, score], [score, square]]) @ np.diag([UNIT, reach])
-    pull = noise * np.diag([1 / link.std**2, 1 / _OF_FACTOR**2])
+    pull = noise * np.diag([1 / link.std**2, 1.0])
     gain = np.linalg.solve(moved.T @ moved + pull, moved.T)
     shift, more = gain @ noisy[:2]
     return shift, max(1.0 + more, 0.0), float((gain[1] ** 2).sum() * noise)
@@ -344,16 +315,19 @@ def monotone(
     shift, factor, _ = _line(seen, scores, start, centre, noise)
     line = start + shift + factor * (scores - start)
     total, bend, prior = seen.sum(axis=0), np.zeros(_N), Prior(_N, range(_N))
-    for _ in range(_BENDS):
+    size = _sizes(seen, noise)
+    for _ in range(TUNING.steps):
         share = Logit(2).probabilities((line + bend)[:, None])[:, 1]
-        curvature = np.maximum(total * share * (1.0 - share), 1e-9)
+        curvature = np.maximum(size * share * (1.0 - share), TINY)
         own = noise * (share**2 + (1.0 - share) ** 2) + curvature
         sums = seen[1] - share * total + curvature * bend
-        bend = prior.within(prior.update(sums, curvature, own, _ROUGHNESS).mean, _MOST_BEND)
+        bend = prior.within(prior.update(sums, curvature, own).mean)
     # Pooled where it would fall, but never quite flat: what was ordered stays so.
-    least = _LEAST * factor * scores
+    least = TUNING.kept * centre * factor * scores
     bend = isotonic_regression(line + bend - least, sample_weight=curvature) + least - line
-    points = np.array([-_FAR, *scores, _FAR])
+    # No score is farther from the first one.
+    far = abs(start) + 2 * TUNING.most * len(draft.shapes) + scores[-1]
+    points = np.array([-far, *scores, far])
     return points, start + shift + factor * (points - start) + np.interp(points, scores, bend)
 
 
@@ -374,17 +348,22 @@ def _seen(
     return discrete_laplace(table, epsilon, random_state=random_state)
 
 
+def _sizes(seen: IntArray, noise: float) -> FloatArray:
+    """Number of records of each interval, as far as it is no noise."""
+    total = np.maximum(seen.sum(axis=0), 0.0)
+    return np.asarray(total**3 / (total**2 + 2.0 * noise + TINY))
+
+
 def _line(
     seen: IntArray, scores: FloatArray, intercept: float, centre: float, noise: float
 ) -> tuple[float, float, float]:
     """Shift, factor, and the variance that the noise gives the factor."""
     # The score of an interval without what belongs to the intercept.
     features = np.stack([np.ones(_N), scores - intercept], axis=1)
-    expected, pull = np.array([0.0, centre]), 1.0 / _OF_CLASSES**2
+    expected, pull = np.array([0.0, centre]), 1.0 / TUNING.spread**2
     found = expected.copy()
-    total = seen.sum(axis=0)
-    size = np.maximum(total, 0.0)
-    for step in range(_STEPS):
+    total, size = seen.sum(axis=0), _sizes(seen, noise)
+    for step in range(TUNING.steps):
         share = Logit(2).probabilities((intercept + features @ found)[:, None])[:, 1]
         curvature = size * share * (1.0 - share)
         own = noise * (share**2 + (1.0 - share) ** 2)
@@ -393,8 +372,8 @@ def _line(
         precision = features.T @ (features * (weight * curvature)[:, None]) + pull * np.eye(2)
         gradient = features.T @ (weight * (seen[1] - share * total)) + pull * (expected - found)
         # Shorter and shorter steps: where scores are far too large, whole ones overshoot for ever.
-        most = 0.8**step
+        most = 1.0 / (1.0 + step)
         found = found + np.clip(np.linalg.solve(precision, gradient), -most, most)
     moved = np.linalg.solve(precision, features.T * weight)
     variance = float((moved[1] ** 2 * own).sum())
-    return float(found[0]), max(float(found[1]), _LEAST), variance
+    return float(found[0]), max(float(found[1]), TUNING.kept * centre), variance

@@ -13,8 +13,9 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from .links import UNIT, Identity, Logit, fixed
 from .model import Draft, Prior
 from .records import Records
+from .tuning import TINY, TUNING
 
-__all__ = ["OF_MEAN", "agreed", "column_shares", "first_round", "located", "measure_columns"]
+__all__ = ["agreed", "column_shares", "first_round", "located", "measure_columns"]
 
 # --- noisy sums over the groups of all columns: what each column may spend, and totals that agree
 
@@ -69,16 +70,6 @@ def agreed(tables: Sequence[FloatArray], variances: Sequence[float]) -> list[Flo
 
 # --- the first round
 
-# Steps of Newton's method for one column; shapes stay within this of the mean.
-_STEPS, _MOST = 8, 4.0
-# What the mean of outcomes is expected to be, either way.
-OF_MEAN = 0.4
-# Residuals of numbers are cut to so many of their mean absolute values, at least to the second, and
-# to as many more as records times epsilon are of the third; cutting trades a bias for noise.
-_CUT, _LEAST, _WHOLE = 3.0, 0.05, 5_000.0
-# Scales of the prior that are tried for functions of numbers, the first three also for classes.
-_SCALES = tuple((10.0 ** -np.arange(6)).tolist())
-
 
 def first_round(
     records: Records,
@@ -126,7 +117,7 @@ def _of_classes(
     for column, (table, variance, prior) in enumerate(zip(tables, variances, priors, strict=True)):
         sizes = np.maximum(table.sum(axis=1), 0.0)
         draft.sizes[column] = sizes
-        for _ in range(_STEPS):
+        for _ in range(TUNING.steps):
             scores = intercept + draft.shapes[column]
             expected = link.probabilities(scores)[:, -link.n_outputs :]
             seen = table[:, -link.n_outputs :] - expected * table.sum(axis=1, keepdims=True)
@@ -137,10 +128,8 @@ def _of_classes(
                 before = draft.shapes[column][:, output]
                 # The records themselves vary as much as the curvature says.
                 sums = seen[:, output] + h * before
-                update = prior.update(sums, h, noise[:, output] + np.maximum(h, 1e-9), _SCALES[:3])
-                draft.replace(
-                    column, output, prior.within(update.mean, _MOST), update, noise[:, output]
-                )
+                update = prior.update(sums, h, noise[:, output] + np.maximum(h, TINY))
+                draft.replace(column, output, prior.within(update.mean), update, noise[:, output])
         draft.centre(column)
     return draft
 
@@ -166,13 +155,14 @@ def located(
     noise = float(np.sqrt(discrete_laplace_variance(each, UNIT))) / UNIT / total
     found = discrete_laplace(int(outcomes @ counts), each, UNIT, random_state=random_state)
     # As far as it is no noise.
-    known = OF_MEAN**2 / (OF_MEAN**2 + noise**2)
+    known = TUNING.mean**2 / (TUNING.mean**2 + noise**2)
     centre = known * np.clip(float(found) / UNIT / total, -1.0, 1.0)
     apart = np.minimum(np.abs(outcomes - round(centre * UNIT)), UNIT)
     found = discrete_laplace(int(apart @ counts), each, UNIT, random_state=random_state)
-    spread = np.clip(float(found) / UNIT / total, _LEAST / _CUT, 1.0)
-    more = max(1.0, total * float(epsilon) / _WHOLE)
-    cut = min(1.0, _CUT * spread * more + noise)
+    spread = np.clip(float(found) / UNIT / total, 1 / UNIT, 1.0)
+    # Cutting trades a bias for noise, and less of it the more there is to spend.
+    more = max(1.0, total * float(epsilon) / TUNING.known)
+    cut = min(1.0, TUNING.cut * spread * more + noise)
     dispersion = max(1.5 * spread**2, 1e-4)
     return Identity(link.outcomes, centre, round(cut * UNIT), dispersion, noise * known**0.5)
 
@@ -186,9 +176,9 @@ def _of_numbers(
     random_state: Any,
 ) -> Draft:
     # Privacy. Released: for each column the number of records of each group (a record changes one
-    # by 1) with a quarter of epsilon, and the sums of residuals about the centre, each at most
+    # by 1) with a part of epsilon, and the sums of residuals about the centre, each at most
     # `link.reach`, with the rest.
-    counting, summing = epsilon / 4, epsilon * 3 / 4
+    counting, summing = epsilon * TUNING.counting, epsilon * (1 - TUNING.counting)
     intercept = np.array([link.centre])
 
     def seen(block: Records) -> IntArray:
@@ -207,11 +197,9 @@ def _of_numbers(
     for column, (size, found, prior) in enumerate(zip(sizes, sums, priors, strict=True)):
         variance = variances[column] / UNIT**2
         draft.sizes[column] = size
-        spread = np.maximum(size * link.dispersion, 1e-9)
-        found = found - size / max(size.sum(), 1e-9) * found.sum()
-        update = prior.update(found, size, variance + spread, _SCALES)
-        draft.replace(
-            column, 0, prior.within(update.mean, 1.0), update, np.full(len(size), variance)
-        )
+        spread = np.maximum(size * link.dispersion, TINY)
+        found = found - size / max(size.sum(), TINY) * found.sum()
+        update = prior.update(found, size, variance + spread)
+        draft.replace(column, 0, prior.within(update.mean), update, np.full(len(size), variance))
         draft.centre(column)
     return draft

@@ -13,38 +13,20 @@ import numpy as np
 from ..._types import FloatArray
 from ..._validation import split_epsilon
 from ...mechanisms import discrete_laplace_variance
-from .calibration import Spread, calibrate, newton_step, shared_weight
+from .calibration import calibrate, newton_step, shared_weight
 from .first import first_round, located, measure_columns
 from .links import UNIT, Identity, Link, Logit, fixed
 from .model import AdditiveModel, Draft, Prior
 from .pairs import PairPlan, add_pairs
 from .records import Records
+from .tuning import TINY, TUNING
 
-__all__ = ["additive_parts", "calibration_share", "fit_additive", "location_share"]
-
-# Scales of the prior that are tried for functions of residuals.
-_SCALES = tuple(np.geomspace(1e-5, 0.3, 12).tolist())
-# Below this signal (records times epsilon) one factor of all columns is known better than a weight
-# of each.
-_WEIGHTS_PAY = 4_000.0
-# Signal that a calibration takes.
-_CALIBRATION = 250.0
-# Signal that the mean and the spread of a number take.
-_LOCATION = 100.0
-# Below this signal (records times epsilon, for each group) residuals are lost in noise.
-_LEAST_SIGNAL = 60.0
-_MOST_ROUNDS = 8
-# Share of functions of two columns, where they may pay; what they leave goes to one more round.
-_PAIRS = Fraction(1, 4)
-# Step towards the function that residuals of one column ask for, before the line search.
-_STEP = 0.5
-# What weights of columns, and steps along residuals, are expected to be.
-_OF_COLUMNS, _OF_STEPS = Spread(0.3, 0.3, 0.15), Spread(0.1, 0.3, 0.15)
+__all__ = ["additive_parts", "fit_additive", "known_share"]
 
 
 def additive_parts(epsilon: Fraction) -> dict[str, Fraction]:
     """Parts of epsilon: the number of records, and the model."""
-    return split_epsilon(epsilon, {"total": Fraction(1, 50), "model": Fraction(49, 50)})
+    return split_epsilon(epsilon, {"total": TUNING.total, "model": 1 - TUNING.total})
 
 
 @dataclass(frozen=True)
@@ -53,48 +35,34 @@ class _Plan:
 
     first: Fraction
     weights: tuple[Fraction, ...] = ()
-    rounds: tuple[tuple[Fraction, Fraction], ...] = ()
+    rounds: tuple[Fraction, ...] = ()
     calibration: Fraction = Fraction(0)
     location: Fraction = Fraction(0)
 
     @classmethod
     def of(cls, epsilon: Fraction, total: float, n_groups: int, link: Link) -> _Plan:
         signal = max(total, 1.0) * float(epsilon)
-        location = Fraction(0)
-        if isinstance(link, Identity):
-            location = location_share(epsilon, total)
-        calibration = calibration_share(epsilon, link, total)
+        calibration = known_share(epsilon, link, total)
+        location = calibration if isinstance(link, Identity) else Fraction(0)
         epsilon -= calibration + location
-        if calibration and signal < _WEIGHTS_PAY:
+        if calibration and signal < TUNING.weights_pay:
             return cls(epsilon, calibration=calibration, location=location)
-        if signal / n_groups < _LEAST_SIGNAL:
-            weights = (epsilon * Fraction(3, 40),) * 2
-            return cls(epsilon * Fraction(17, 20), weights, (), calibration, location)
-        n_rounds = round(2.0 ** (math.log10(signal / n_groups) - 2.0))
-        n_rounds = min(max(n_rounds, 1), _MOST_ROUNDS)
-        # The fewer rounds, the more is left to the first one to say.
-        first, weight = (20, 3) if n_rounds == 1 else (12, 4)
-        each = epsilon * Fraction(40 - first - 2 * weight, 40) / n_rounds
-        sums = each * Fraction(9, 10)
-        rounds = ((sums, each - sums),) * n_rounds
-        weights = (epsilon * Fraction(weight, 40),) * 2
-        return cls(epsilon * Fraction(first, 40), weights, rounds, calibration, location)
+        weights = (epsilon * TUNING.weights,) * 2
+        epsilon -= sum(weights)
+        n_rounds = int((signal / n_groups / TUNING.round_pays) ** (1 / 3))
+        n_rounds = min(n_rounds, TUNING.most_rounds)
+        first = epsilon * TUNING.first if n_rounds else epsilon
+        rounds = ((epsilon - first) / max(n_rounds, 1),) * n_rounds
+        return cls(first, weights, rounds, calibration, location)
 
 
-def _share(epsilon: Fraction, share: float, most: float) -> Fraction:
-    return epsilon * Fraction(round(min(max(share, 0.01), most) * 1000), 1000)
-
-
-def calibration_share(epsilon: Fraction, link: Link, total: float) -> Fraction:
-    """What `calibrate` may spend: nothing where there are more than two classes."""
+def known_share(epsilon: Fraction, link: Link, total: float) -> Fraction:
+    """What `located` and `calibrate` may spend, each: nothing with more than two classes."""
     if link.n_outputs > 1:
         return Fraction(0)
-    return _share(epsilon, _CALIBRATION / (max(total, 1.0) * float(epsilon)), 0.15)
-
-
-def location_share(epsilon: Fraction, total: float) -> Fraction:
-    """What `located` may spend."""
-    return _share(epsilon, _LOCATION / (max(total, 1.0) * float(epsilon)), 0.2)
+    share = TUNING.known / (max(total, 1.0) * float(epsilon))
+    share = min(max(share, TUNING.least_known), TUNING.most_known)
+    return epsilon * Fraction(round(share * 1000), 1000)
 
 
 def fit_additive(
@@ -131,7 +99,7 @@ def fit_additive(
     # scores. Which of them there are and what each may spend follows from the released number of
     # records, public facts, and released choices, and sums to epsilon. Each step uses nothing but
     # what was released before it.
-    for_pairs = epsilon * _PAIRS
+    for_pairs = epsilon * TUNING.pairs
     if pairs is None or not pairs.most(max(total, 1.0) * float(for_pairs)):
         for_pairs = Fraction(0)
     plan = _Plan.of(epsilon - for_pairs, total, sum(records.n_groups), link)
@@ -148,13 +116,12 @@ def fit_additive(
     else:
         centre = shared_weight(len(priors))
         curvature = max(total, 1.0) * link.curvature(draft.intercept[None])[0]
-    for sums, search in plan.rounds:
-        curvature = _round(records, link, draft, priors, curvature, sums, search, random_state)
+    for part in plan.rounds:
+        curvature = _round(records, link, draft, priors, curvature, part, random_state)
     if pairs is not None and for_pairs:
         left = add_pairs(records, link, draft, curvature, pairs, for_pairs, total, random_state)
         if left:
-            sums = left * Fraction(9, 10)
-            _round(records, link, draft, priors, curvature, sums, left - sums, random_state)
+            _round(records, link, draft, priors, curvature, left, random_state)
     if plan.calibration:
         calibrate(records, link, draft, centre, plan.calibration, total, random_state)
     return draft.finished()
@@ -182,7 +149,6 @@ def _weigh(
             lambda groups: np.stack([t.take(groups[:, j], axis=0) for j, t in enumerate(tables)]),
             factors,
             centre,
-            _OF_COLUMNS,
             epsilon,
             random_state,
         )
@@ -198,8 +164,7 @@ def _round(
     draft: Draft,
     priors: Sequence[Prior],
     curvature: FloatArray,
-    sums: Fraction,
-    search: Fraction,
+    epsilon: Fraction,
     random_state: Any,
 ) -> FloatArray:
     """Learn from the residuals of the model so far; returns the curvature in each output."""
@@ -209,17 +174,18 @@ def _round(
     records = records.at(draft.finished())
     n_columns, total = len(records.n_groups), max(float(np.mean([s.sum() for s in draft.sizes])), 1)
     exact = records.sums(link.n_outputs, lambda block: link.residuals(block.scores, block.labels))
-    noisy, variances = measure_columns(exact, sums, link.reach, random_state)
+    search = epsilon * TUNING.search
+    noisy, variances = measure_columns(exact, epsilon - search, link.reach, random_state)
     found = []
     for column, prior in enumerate(priors):
         sizes = draft.sizes[column]
         for output in range(link.n_outputs):
             seen = noisy[column][:, output] / UNIT
-            h = np.maximum(sizes * curvature[output] / total, 1e-9)
+            h = np.maximum(sizes * curvature[output] / total, TINY)
             # The mean of a column belongs to the intercept.
             seen = seen - h / h.sum() * seen.sum()
             noise = np.full(len(h), variances[column] / UNIT**2)
-            found.append((column, output, prior.update(seen, h, noise + h, _SCALES), h, noise))
+            found.append((column, output, prior.update(seen, h, noise + h), h, noise))
     steps = [np.zeros_like(shape) for shape in draft.shapes]
     for column, output, update, h, _ in found:
         steps[column][:, output] = update.mean - h / h.sum() @ update.mean
@@ -231,8 +197,7 @@ def _round(
             (t.take(groups[:, j], axis=0)[None] for j, t in enumerate(tables)), np.zeros(1, int)
         ),
         np.zeros(1),
-        _STEP,
-        _OF_STEPS,
+        TUNING.step,
         search,
         random_state,
     )

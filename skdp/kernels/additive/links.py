@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..._types import FloatArray, IntArray
+from .tuning import TUNING
 
 __all__ = ["UNIT", "Identity", "Link", "Logit", "fixed"]
 
@@ -31,10 +32,6 @@ def _tables() -> tuple[IntArray, IntArray]:
 
 
 _EXPONENTIALS, _OF_TWO = _tables()
-
-# Curvature of a record of two classes is taken as at least a tenth: where scores are too large,
-# true curvatures vanish and steps of Newton's method would leave all bounds.
-_LEAST_CURVATURE = UNIT // 10
 
 
 def fixed(values: FloatArray) -> IntArray:
@@ -139,7 +136,7 @@ class Logit:
     def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:  # noqa: D102
         if self.n_outputs == 1:
             share = self._second(scores)[:, 0]
-            curvature = np.maximum(share * (UNIT - share) // UNIT, _LEAST_CURVATURE)
+            curvature = np.maximum(share * (UNIT - share) // UNIT, int(TUNING.kept * UNIT))
             yield curvature, np.ones((len(scores), 1))
             return
         shares = self.shares(scores)

@@ -12,6 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ..._types import FloatArray, IntArray
 from .links import fixed
+from .tuning import TUNING
 
 __all__ = ["AdditiveModel", "Axis", "Draft", "PairTerm", "Prior", "mean_size"]
 
@@ -118,15 +119,6 @@ def mean_size(scores: FloatArray, sizes: FloatArray) -> float:
 
 # --- functions of a column from noisy sums: smooth along an order, shrunk where the noise is large
 
-# Prior variance of a smooth function of an ordered column, of each of its groups by itself, and of
-# a group without an order. They fit scores of logits, of which most lie within 3 of the mean.
-_SMOOTH, _ROUGH, _FREE = 4.0, 0.25, 1.5
-# Strength of the pull to the mean beside that of neighbours to each other.
-_PULL = 1e-2
-# Of a pair along one of its axes: variance that all places share, and of the rest the share that
-# neighbours do not.
-_SHARED, _OWN = 0.5, 0.2
-
 
 @dataclass(frozen=True, eq=False)
 class _Update:
@@ -162,15 +154,16 @@ class Prior:
     ) -> None:
         self.covariance: FloatArray | None = None
         self.linear = values is not None
-        self._free = np.full(n_groups, _FREE)
+        self._free = np.full(n_groups, TUNING.function)
         if values is not None:
-            self.covariance = _SMOOTH * values @ values.T
+            self.covariance = TUNING.function * values @ values.T
             return
         if chain is None or len(chain) < 3:
             return
         covariance = np.diag(self._free)
         places = np.ix_(chain, chain)
-        covariance[places] = _SMOOTH * _walk(len(chain)) + _ROUGH * np.eye(len(chain))
+        smooth = TUNING.function * _walk(len(chain))
+        covariance[places] = smooth + TUNING.rough * np.eye(len(chain))
         self.covariance = covariance
 
     @classmethod
@@ -184,31 +177,26 @@ class Prior:
         prior.covariance = np.asarray(np.kron(_along(first), _along(second)), dtype=np.float64)
         return prior
 
-    def update(
-        self,
-        sums: FloatArray,
-        curvature: FloatArray,
-        noise: FloatArray,
-        scales: Sequence[float] = (1.0,),
-    ) -> _Update:
+    def update(self, sums: FloatArray, curvature: FloatArray, noise: FloatArray) -> _Update:
         """Posterior of a function f given sums = curvature * f + noise.
+
+        It is the mean over scales of the prior, each as likely as what was observed makes it.
 
         Parameters
         ----------
         sums, curvature, noise : ndarray of shape (n_groups,)
             What was observed, how much it moves with f, and its variance.
-        scales : sequence of float
-            Factors of the prior: the mean over all, each as likely as what was observed makes it.
         """
-        found = [self._at(scale, sums, curvature, noise) for scale in scales]
+        found = [self._at(scale, sums, curvature, noise) for scale in TUNING.all_scales]
         likely = np.array([pair[0] for pair in found])
         shares = np.exp(likely - likely.max())
         shares /= shares.sum()
         gain = sum((share * each.gain for share, (_, each) in zip(shares, found, strict=True)), 0.0)
         return _Update(gain @ sums if np.ndim(gain) == 2 else gain * sums, np.asarray(gain))
 
-    def within(self, function: FloatArray, most: float) -> FloatArray:
-        """The function, cut to absolute values of at most ``most``; a line stays one."""
+    def within(self, function: FloatArray) -> FloatArray:
+        """The function, cut where it is too large; a line stays one."""
+        most = TUNING.most
         if not self.linear:
             return np.clip(function, -most, most)
         return function * min(1.0, most / max(float(np.abs(function).max()), most))
@@ -239,15 +227,15 @@ def _along(axis: Axis) -> FloatArray:
     if m > 2:
         centred = np.eye(m) - 1 / m
         smooth = centred @ _walk(m) @ centred
-        own[:m, :m] = (1 - _OWN) * smooth * m / np.trace(smooth) + _OWN * np.eye(m)
-    return np.asarray(_SHARED + (1 - _SHARED) * own)
+        own[:m, :m] = (1 - TUNING.pair) * smooth * m / np.trace(smooth) + TUNING.pair * np.eye(m)
+    return np.asarray(TUNING.pair + (1 - TUNING.pair) * own)
 
 
 @lru_cache(maxsize=64)
 def _walk(n: int) -> FloatArray:
     """Covariance of a random walk over n groups with a weak pull to 0, of mean variance 1."""
     steps = np.diff(np.eye(n), axis=0)
-    covariance = np.linalg.inv(steps.T @ steps * n / 8 + _PULL * np.eye(n))
+    covariance = np.linalg.inv(steps.T @ steps * n / 8 + TUNING.pull * np.eye(n))
     return np.asarray(covariance / np.trace(covariance) * n)
 
 

@@ -16,21 +16,9 @@ from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
 from .links import UNIT, Link
 from .model import Axis, Draft, Prior, mean_size
 from .records import Records
+from .tuning import TINY, TUNING
 
 __all__ = ["PairPlan", "add_pairs", "coarse_axis"]
-
-# A column has at most so many groups in a pair, and one more for values outside its order.
-_MOST_GROUPS = 8
-# Pairs are chosen among so many columns, those whose functions are the largest; at most so many.
-_MOST_COLUMNS, _MOST_PAIRS = 12, 6
-# Share of the budget of a pair that chooses it.
-_CHOICE = Fraction(1, 5)
-# A pair pays if its sums of residuals are, in each cell, this times the scale of their noise.
-_PAYS = 0.5
-# Sums of residuals of a pair, as a share of the records, that one can hope for.
-_HOPE = 0.02
-# Scales of the prior that are tried.
-_SCALES = tuple(np.geomspace(1e-3, 1.0, 8).tolist())
 
 
 @dataclass(frozen=True)
@@ -55,12 +43,12 @@ class PairPlan:
         """Pairs that the budget is divided by; ``signal`` is records times the epsilon of pairs."""
         if self.pairs is not None:
             return len(self.pairs)
-        n_columns = min(len(self.chains), _MOST_COLUMNS)
+        n_columns = min(len(self.chains), TUNING.columns)
         possible = n_columns * (n_columns - 1) // 2
         if self.n_pairs is not None:
             return min(self.n_pairs, possible)
-        paid = _HOPE * signal * float(1 - _CHOICE) / (_PAYS * _MOST_GROUPS**2)
-        return min(int(paid), possible, _MOST_PAIRS)
+        paid = TUNING.hope * signal * float(1 - TUNING.choice) / (TUNING.pays * TUNING.groups**2)
+        return min(int(paid), possible, TUNING.most_pairs)
 
 
 def coarse_axis(sizes: FloatArray, chain: Sequence[int] | None) -> Axis:
@@ -74,12 +62,12 @@ def coarse_axis(sizes: FloatArray, chain: Sequence[int] | None) -> Axis:
         # Empty groups belong somewhere too.
         within = sizes[ordered] + max(float(sizes.sum()), 1.0) * 1e-3 / len(sizes)
         middles = np.cumsum(within) - within / 2
-        parts = np.floor(middles / within.sum() * _MOST_GROUPS)
+        parts = np.floor(middles / within.sum() * TUNING.groups)
         places[ordered] = np.unique(parts, return_inverse=True)[1]
         n_ordered = int(places[ordered].max()) + 1
     inside = set(ordered)
     others = [group for group in range(len(sizes)) if group not in inside]
-    last = max(_MOST_GROUPS - n_ordered, 1) - 1
+    last = max(TUNING.groups - n_ordered, 1) - 1
     for rank, group in enumerate(sorted(others, key=lambda group: -sizes[group])):
         places[group] = n_ordered + min(rank, last)
     return Axis(places, int(places.max()) + 1, n_ordered)
@@ -129,13 +117,13 @@ def add_pairs(
         coarse = replace(coarse, scores=records.at(draft.finished()).scores)
         paid = each
         if plan.pairs is None:
-            choice = each * _CHOICE
+            choice = each * TUNING.choice
             paid, left = each - choice, left - choice
             # The expected absolute noise of a sum is about its scale.
             least = (
                 None
                 if plan.n_pairs is not None
-                else _PAYS / float(paid) * min(link.reach / UNIT, 1.0)
+                else TUNING.pays / float(paid) * min(link.reach / UNIT, 1.0)
             )
             scale = curvature * link.dispersion
             found = _choose(
@@ -152,7 +140,7 @@ def add_pairs(
 def _candidates(draft: Draft) -> list[tuple[int, int]]:
     """Pairs of the columns whose released functions matter most."""
     sizes = [mean_size(*column) for column in zip(draft.shapes, draft.sizes, strict=True)]
-    kept = np.argsort(-np.array(sizes), kind="stable")[:_MOST_COLUMNS]
+    kept = np.argsort(-np.array(sizes), kind="stable")[: TUNING.columns]
     return list(combinations(sorted(kept.tolist()), 2))
 
 
@@ -219,13 +207,13 @@ def _measure(
     # Weights are about what they would be if the columns were independent.
     expected = max(noisy[:, -1].sum(), 1.0) * draft.cell_shares(pair, both).ravel()
     trust = expected**2 / (expected**2 + variance)
-    weights = np.maximum(expected + trust * (noisy[:, -1] - expected), 0.1 * expected)
+    weights = np.maximum(expected + trust * (noisy[:, -1] - expected), TUNING.kept * expected)
     prior, updates = Prior.of_pair(*both), []
     for output, factor in enumerate(link.per_weight(draft.intercept)):
-        h = np.maximum(weights * factor, 1e-9)
+        h = np.maximum(weights * factor, TINY)
         # The mean belongs to the intercept.
         seen = noisy[:, output] - h / h.sum() * noisy[:, output].sum()
-        updates.append(prior.update(seen, h, variance + link.dispersion * h, _SCALES))
+        updates.append(prior.update(seen, h, variance + link.dispersion * h))
     draft.add_pair(pair, both, updates, variance)
 
 

@@ -2,22 +2,20 @@
 
 ===============  ================================================================================
 ``design``       `Design`, numbers for the groups of each column; `LinearModel`; losses in integers
-``auto``         `fit_auto`: the functional mechanism, or coefficients through the additive model
+``auto``         `fit_auto`: `fit_functional`, the functional mechanism, a quadratic objective with
+                 noise, or `fit_smooth`, coefficients through the additive model
 ``moments``      `noisy_moments`, sums of products of features; principal components of them
-``functional``   `fit_functional`: the functional mechanism, a quadratic objective with noise
 ``naive_bayes``  `fit_naive_bayes`: classes, and each column in each class
-``search``       `fit_local_search`: PrivLocal, one coordinate a round
-``genetic``      `fit_genetic`: PrivGene, with crossover or without
+``search``       `fit_local_search`: PrivLocal, one coordinate a round; `fit_genetic`: PrivGene
+``tuning``       the numbers that change a release
 ===============  ================================================================================
 """
 
-from .auto import fit_auto
+from .auto import check_moments, fit_auto, fit_functional
 from .design import Column, Design
-from .functional import check_moments, fit_functional
-from .genetic import fit_genetic
 from .moments import check_components, principal_components
 from .naive_bayes import fit_naive_bayes
-from .search import fit_local_search
+from .search import fit_genetic, fit_local_search
 
 __all__ = [
     "Column",

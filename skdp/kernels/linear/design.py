@@ -162,13 +162,18 @@ def _hinge(margin: FloatArray) -> FloatArray:
     return np.maximum(1.0 - margin, 0.0)
 
 
-# Each loss, and where its table ends: beyond, losses are those of the end. Targets and scores lie
-# within -1 to 1, so that no residual is larger than 2.
-LOSSES: dict[str, tuple[Callable[[FloatArray], FloatArray], int]] = {
-    "logistic": (_logistic, 8 * UNIT),
-    "hinge": (_hinge, 8 * UNIT),
-    "squares": (np.square, 2 * UNIT),
+def _squares(residual: FloatArray) -> FloatArray:
+    # Targets and scores lie within -1 to 1, so that no residual is larger than 2.
+    return np.square(np.clip(residual, -2.0, 2.0))
+
+
+LOSSES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "logistic": _logistic,
+    "hinge": _hinge,
+    "squares": _squares,
 }
+# Where their tables end, in units: beyond, losses are those of the end.
+_END = 8 * UNIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +204,7 @@ class Objective:
         shape = (len(labels),) + (1,) * (scores.ndim - 1)
         margins = scores >> (UNIT.bit_length() - 1)
         margins *= self.signs[labels].reshape(shape)
-        margins += (self.offsets[labels] + LOSSES[self.loss][1]).reshape(shape)
+        margins += (self.offsets[labels] + _END).reshape(shape)
         return np.take(_table(self.loss), margins, mode="clip")
 
     def spread(self, width: int) -> int:
@@ -208,13 +213,12 @@ class Objective:
         Rounding scores down to whole units keeps whole differences, and so does clipping: the
         losses are two entries of the table at most ``width`` apart.
         """
-        return _spread(self.loss, min(width, 2 * LOSSES[self.loss][1]))
+        return _spread(self.loss, min(width, 2 * _END))
 
 
 @lru_cache(maxsize=8)
 def _table(loss: str) -> FloatArray:
-    function, most = LOSSES[loss]
-    found = np.rint(function(np.arange(-most, most + 1) / UNIT) * UNIT)
+    found = np.rint(LOSSES[loss](np.arange(-_END, _END + 1) / UNIT) * UNIT)
     found.flags.writeable = False
     return np.asarray(found)
 

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray
-from ..additive import Logit, Prior, Records, calibration_share, first_round, monotone
+from ..additive import Logit, Prior, Records, first_round, known_share, monotone
+from .tuning import TUNING
 
 __all__ = ["NaiveBayesModel", "fit_naive_bayes"]
-
-# Records that each group has at least, so that none is impossible.
-_LEAST = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,7 @@ def fit_naive_bayes(
     # Privacy. Released: the histograms of the first round of an additive model, and with two
     # classes that of the scores which it gives; sequential composition. The rest is computed from
     # them.
-    part = calibration_share(epsilon, link, total)
+    part = known_share(epsilon, link, total)
     draft = first_round(records, link, priors, epsilon - part, total, random_state)
     prior = np.log(link.probabilities(draft.intercept[None])[0])
     model = draft.finished()
@@ -74,7 +72,7 @@ def fit_naive_bayes(
     for shape, sizes in zip(model.shapes, model.sizes, strict=True):
         # By Bayes' theorem, from the classes of each group and the sizes of the groups.
         classes = link.probabilities(draft.intercept + shape)
-        joint = np.maximum(sizes, _LEAST)[:, None] * np.maximum(classes, 1e-12)
+        joint = np.maximum(sizes, TUNING.records)[:, None] * np.maximum(classes, 1e-12)
         found.append(np.log(joint / joint.sum(axis=0)).T.copy())
     calibration = None
     if part:

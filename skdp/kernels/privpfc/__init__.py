@@ -4,7 +4,8 @@ The grid is selected in a single private step (two for many records). Predictors
 *options*: groupings of the codes of one predictor, from coarse to fine. A grid is one option
 number for each predictor; 0 stands for "everything in one group".
 
-* `candidates`: the groupings of a predictor, and the grids that a selection may take;
+* `candidates`: the numbers that change a release, the groupings of a predictor, and the grids that
+  a selection may take;
 * `scores`: the score of a grid, how much one record can change it, and scores of many at once;
 * `selection`: the private choice, the noisy counts of the cells, and groupings made from noisy
   counts, for many records.
@@ -15,6 +16,7 @@ D. Su, "Differentially private data publishing for data analysis", Purdue Univer
 """
 
 from .candidates import (
+    TUNING,
     Options,
     candidate_grids,
     cell_limit,
@@ -24,7 +26,6 @@ from .candidates import (
 )
 from .scores import UNIT, Quality, grid_scores
 from .selection import (
-    FINEST,
     Line,
     measure_grid_counts,
     merged_groupings,
@@ -34,7 +35,7 @@ from .selection import (
 )
 
 __all__ = [
-    "FINEST",
+    "TUNING",
     "UNIT",
     "Line",
     "Options",

@@ -17,13 +17,48 @@ from ..._random import NoiseSource, noise_source
 from ..._types import FloatArray, IntArray
 
 __all__ = [
+    "TUNING",
     "Options",
+    "Tuning",
     "candidate_grids",
     "cell_limit",
     "max_useful_groups",
     "neighbouring_grids",
     "paper_grids",
 ]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The numbers of "auto" that change a release; all by ``benchmarks/models.py``."""
+
+    # Largest number of predictors in a set.
+    predictors: int = 8
+    # Grids of one set, which share a table of counts, at most.
+    shared: int = 32
+    # The grids of a set are coarser than one random grid, of at most this many times the limit of
+    # cells.
+    finer: int = 8
+    # Records times the budget of selection for each further selection near the first choice, how
+    # many there are at most, and by what factor their pools are smaller.
+    further: float = 5_000.0
+    most_further: int = 6
+    near: int = 8
+    # With further selections there are enough records for grids that are too fine: this share of
+    # what a grid gains by fitting its own records is taken off, and twice as much where the
+    # groupings fit the records too.
+    penalty: float = 0.35
+    # Groups in which the values of a predictor are counted by label at most, and into which they
+    # are merged at most.
+    finest: int = 256
+    merged: int = 32
+    # Share of the budget of the grid that these counts take, and the least product of that budget
+    # and the noisy number of records for each predictor that is counted.
+    merging: Fraction = Fraction(2, 5)
+    each: float = 600.0
+
+
+TUNING = Tuning()
 
 # --- PrivPfC: the ways to group the codes of a predictor, from coarse to fine
 
@@ -70,11 +105,6 @@ class Options:
 
 # --- the grids
 
-# Largest number of predictors in a set.
-_LARGEST_SET = 8
-# Grids of one set, which share a table of counts: at least and at most. One for each of so many
-# records lies between, because reading these costs what scoring a grid does.
-_GRIDS_PER_SET, _READ_AS_FAST = (32, 128), 8_000
 # If a set has at most this many combinations of options, all are listed; options are dropped at
 # random while there are more.
 _LISTED_ONCE = 4096
@@ -82,9 +112,7 @@ _LISTED_ONCE = 4096
 # memory sets it.
 _MOST_COUNTS = 2**17
 _PAPER_COUNTS = 2**25
-# The grids of one set are coarser than a random grid, which may have this many times the limit of
-# cells, but no more than the second number.
-_FINER_BY = 8
+# Cells of a random grid than which those of one set are coarser.
 _SHARED_CELLS = 2**14
 
 
@@ -176,7 +204,6 @@ def candidate_grids(
     limit: int,
     max_grids: int,
     *,
-    n_records: float = 0.0,
     random_state: Any = None,
 ) -> list[NDArray[np.int16]]:
     """A pool of distinct candidates that does not depend on the order of columns.
@@ -192,8 +219,6 @@ def candidate_grids(
     limit : int
         Largest number of cells.
     max_grids : int
-    n_records : float, default=0.0
-        Noisy number of records, which decides how many grids belong to a family.
     random_state : None, int or NoiseSource
 
     Returns
@@ -206,7 +231,7 @@ def candidate_grids(
     n_axes = len(sizes)
     usable = [np.flatnonzero(each <= limit)[1:] for each in sizes]
     axes = [axis for axis in range(n_axes) if len(usable[axis])]
-    builder = _Builder(np.zeros(n_axes, dtype=np.int16), max_grids, n_records)
+    builder = _Builder(np.zeros(n_axes, dtype=np.int16), max_grids)
     for axis in _shuffled(axes, source):
         builder.add((axis,), usable[axis][:, None])
 
@@ -223,7 +248,7 @@ def candidate_grids(
     # Larger sets: each size in turn gets half of the remaining room, the last gets the rest.
     smallest = np.sort([min(int(sizes[axis][option]) for option in usable[axis]) for axis in axes])
     largest = int(np.searchsorted(np.cumprod(smallest.astype(np.float64)), limit, side="right"))
-    orders = range(3, min(largest, _LARGEST_SET, len(axes)) + 1)
+    orders = range(3, min(largest, TUNING.predictors, len(axes)) + 1)
     for order in orders:
         share = builder.room if order == orders[-1] else math.ceil(builder.room / 2)
         _add_random_sets(builder, options, axes, usable, order, limit, share, source)
@@ -233,9 +258,8 @@ def candidate_grids(
 class _Builder:
     """Collects distinct grids that differ from one in some predictors, that one first."""
 
-    def __init__(self, start: NDArray[np.int16], max_grids: int, n_records: float) -> None:
+    def __init__(self, start: NDArray[np.int16], max_grids: int) -> None:
         self.start = start
-        self.each = int(np.clip(n_records / _READ_AS_FAST, *_GRIDS_PER_SET))
         self.families = [start[None]]
         self.seen = {start.tobytes()}
         self.room = max_grids - 1
@@ -315,7 +339,7 @@ def _add_random_sets(
         found = np.intersect1d(options[axis].coarser[option], usable[axis])
         return np.union1d(found, builder.start[axis])
 
-    n_draws = 2 * math.ceil(most / builder.each) + 8
+    n_draws = 2 * math.ceil(most / TUNING.shared) + 8
     keys = source.words((n_draws, len(axes)))
     for drawn in np.argsort(keys, axis=1, kind="stable")[:, :order]:
         if most <= 0:
@@ -327,7 +351,7 @@ def _add_random_sets(
             if axis not in members
         )
         room = limit // others
-        cells = max(min(limit * _FINER_BY, _SHARED_CELLS) // others, 1)
+        cells = max(min(limit * TUNING.finer, _SHARED_CELLS) // others, 1)
         finest = _random_grid(sizes, members, usable, cells, source)
         if finest is None:
             continue
@@ -337,8 +361,8 @@ def _add_random_sets(
             below[longest] = below[longest][source.words(len(below[longest])) >> np.uint64(63) == 1]
         combos = _combinations(below)
         combos = combos[_cells(sizes, members, combos) <= room]
-        if len(combos) > builder.each:
-            chosen = np.argsort(source.words(len(combos)), kind="stable")[: builder.each]
+        if len(combos) > TUNING.shared:
+            chosen = np.argsort(source.words(len(combos)), kind="stable")[: TUNING.shared]
             combos = combos[chosen]
         most -= builder.add(members, combos[:most])
 
@@ -372,7 +396,6 @@ def neighbouring_grids(
     limit: int,
     max_grids: int,
     *,
-    n_records: float = 0.0,
     random_state: Any = None,
 ) -> list[NDArray[np.int16]]:
     """Distinct grids that differ from ``start`` in at most three predictors, itself included.
@@ -382,7 +405,7 @@ def neighbouring_grids(
     Parameters
     ----------
     start : ndarray of shape (n_predictors,)
-    options, limit, max_grids, n_records, random_state
+    options, limit, max_grids, random_state
         As for :func:`candidate_grids`.
 
     Returns
@@ -398,7 +421,7 @@ def neighbouring_grids(
         for size, option in zip(sizes, start, strict=True)
     ]
     axes = [axis for axis, each in enumerate(usable) if len(each) > 1]
-    builder = _Builder(start, max_grids, n_records)
+    builder = _Builder(start, max_grids)
     alone = [((axis,), usable[axis][:, None]) for axis in axes]
     for axis, combos in _thinned(_shuffled(alone, source), builder.room, source):
         builder.add(axis, combos)

@@ -15,11 +15,18 @@ from ..._types import FloatArray, IntArray
 from ..._validation import as_share, split_epsilon
 from ...mechanisms import discrete_laplace, discrete_laplace_variance, exponential, noisy_max
 from ...rows import Counts, CountTable
-from .candidates import Options, candidate_grids, cell_limit, neighbouring_grids, paper_grids
+from ..additive import column_shares
+from .candidates import (
+    TUNING,
+    Options,
+    candidate_grids,
+    cell_limit,
+    neighbouring_grids,
+    paper_grids,
+)
 from .scores import UNIT, Quality, grid_scores
 
 __all__ = [
-    "FINEST",
     "Line",
     "measure_grid_counts",
     "merged_groupings",
@@ -30,18 +37,6 @@ __all__ = [
 
 # Its bound on the change of the quality, 1.1 in either direction.
 _PAPER_RANGE = math.ceil(2.2 * UNIT)
-# Records times the budget of selection from which on groupings follow the labels, and a second
-# selection, near the first choice, is made; then one in all for each of the next number, up to the
-# third number.
-_FROM = 3_000
-_EACH_FURTHER = 10_000
-_MOST_FURTHER = 6
-# Their pools are smaller by this factor.
-_NEAR = 8
-# With further selections there are enough records for grids that are too fine: this share of what
-# a grid gains by fitting its own records is taken off, and twice as much where the groupings fit
-# the records too.
-_PENALTY = 0.35
 
 
 def privpfc_parts(epsilon: Fraction, shares: Any = (0.03, 0.37, 0.60)) -> dict[str, Fraction]:
@@ -118,20 +113,18 @@ def select_grid(
         best = exponential(scores, parts["grid"], _PAPER_RANGE, random_state=source)
         return np.concatenate(families)[best]
     signal = n_records * float(parts["grid"])
-    further = min(max(int(signal / _EACH_FURTHER), int(signal >= _FROM)), _MOST_FURTHER)
-    penalty = 2 * _PENALTY if merged else _PENALTY if further else 0.0
+    further = min(max(int(signal / TUNING.further), 0), TUNING.most_further)
+    penalty = 2 * TUNING.penalty if merged else TUNING.penalty if further else 0.0
     quality = Quality.for_counts(parts["counts"], penalty)
     budget = parts["grid"] / (1 + further)
-    families = candidate_grids(first, limit, max_grids, n_records=n_records, random_state=source)
+    families = candidate_grids(first, limit, max_grids, random_state=source)
     for left in range(further, -1, -1):
         scores = grid_scores(table, options, families, quality)
         best = noisy_max(scores, budget, quality.score_range, random_state=source)
         grid = np.concatenate(families)[best]
         if left:
-            most = max(1, max_grids // _NEAR)
-            families = neighbouring_grids(
-                grid, options, limit, most, n_records=n_records, random_state=source
-            )
+            most = max(1, max_grids // TUNING.near)
+            families = neighbouring_grids(grid, options, limit, most, random_state=source)
     return grid
 
 
@@ -179,17 +172,6 @@ def measure_grid_counts(
 # to merge two groups with similar shares of the labels again and again: neighbours in the order, or
 # any two of categories without order.
 
-# Values are counted in at most this many groups.
-FINEST = 256
-# Numbers of groups that are offered.
-_SIZES = (2, 3, 4, 5, 6, 8, 12, 16, 24, 32)
-# Share of the budget of the grid, and the least product of that budget and the noisy number of
-# records for each predictor that is counted.
-_SHARE = Fraction(2, 5)
-_FROM_EACH = 600
-# A predictor of many groups gets more budget: in proportion to this power of their number.
-_POWER = 1 / 3
-
 
 class Line(NamedTuple):
     """How the values of a predictor may be merged."""
@@ -204,9 +186,9 @@ def merging_budget(lines: Sequence[Line], n_records: float, epsilon: Fraction) -
 
     It depends on public facts and the noisy number of records alone.
     """
-    needed = max(_FROM, _FROM_EACH * len(_measured(lines)))
+    needed = max(TUNING.further, TUNING.each * len(_measured(lines)))
     pays = bool(_measured(lines)) and n_records * float(epsilon) >= needed
-    return epsilon * _SHARE if pays else Fraction(0)
+    return epsilon * TUNING.merging if pays else Fraction(0)
 
 
 def merged_groupings(
@@ -242,14 +224,14 @@ def merged_groupings(
     # post-processing of these counts.
     source = noise_source(random_state)
     measured = _measured(lines)
-    weights = {str(axis): round(lines[axis].n_groups ** _POWER, 2) for axis in measured}
-    parts = split_epsilon(epsilon, weights)
+    shares = column_shares([lines[axis].n_groups for axis in measured])
+    parts = {axis: epsilon * share for axis, share in zip(measured, shares, strict=True)}
     label = len(table.shape) - 1
     wanted = [((axis, label), (lines[axis].groups, None)) for axis in measured]
     result: list[list[IntArray]] = [[] for _ in lines]
     for axis, exact in zip(measured, table.regrouped_many(wanted), strict=True):
-        noisy = discrete_laplace(exact, parts[str(axis)], random_state=source)
-        variance = discrete_laplace_variance(parts[str(axis)])
+        noisy = discrete_laplace(exact, parts[axis], random_state=source)
+        variance = discrete_laplace_variance(parts[axis])
         result[axis] = _groupings(noisy, lines[axis], most, variance)
     return result
 
@@ -263,10 +245,12 @@ def _groupings(noisy: IntArray, line: Line, most: int, variance: float) -> list[
     """Groupings into the offered numbers of groups, from few to many."""
     n = line.n_groups
     alone = np.arange(len(noisy) - n)
+    # Two numbers of groups for each doubling.
+    offered = {round(2 ** (half / 2)) for half in range(2, 2 * TUNING.merged.bit_length())}
     result = []
     for groups in _merges(noisy[:n].astype(np.float64), variance, line.ordered):
         size = int(groups.max()) + 1
-        if size in _SIZES and size < n and size + len(alone) <= most:
+        if size in offered and size < n and size <= TUNING.merged and size + len(alone) <= most:
             result.append(np.concatenate([groups, size + alone])[line.groups])
     return result[::-1]
 

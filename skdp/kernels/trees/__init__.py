@@ -7,7 +7,7 @@
 =============  ==================================================================================
 """
 
-from .fitting import ALGORITHMS, fit_forest, fit_tree, forest_parts, tree_parts
+from .fitting import ALGORITHMS, fit_forest, fit_tree, tree_parts
 from .growing import check_quality
 from .model import TreeModel, binary_splits, one_split
 
@@ -18,7 +18,6 @@ __all__ = [
     "check_quality",
     "fit_forest",
     "fit_tree",
-    "forest_parts",
     "one_split",
     "tree_parts",
 ]

@@ -17,7 +17,7 @@ from ..._types import FloatArray, IntArray
 from ..._validation import split_epsilon
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
 from ..additive import Records
-from .growing import Growth, make_quality
+from .growing import TUNING, Growth, make_quality
 from .model import Node, Splits, TreeModel, parents_of
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "auto_depth",
     "fit_forest",
     "fit_tree",
-    "forest_parts",
     "grow_tree",
     "plain_shares",
     "shrunk_shares",
@@ -33,23 +32,19 @@ __all__ = [
 ]
 
 ALGORITHMS = ("auto", "id3", "c4.5")
-# Of the budget of "auto": the classes of all records, and of the rest the choice of splits. Each
-# level gets `_GROWTH` times what the level above got, since its nodes hold fewer records, and the
-# part `_FLOOR` is divided equally. Chosen on electricity and phoneme.
-_TOTAL_SHARE, _SPLIT_SHARE = Fraction(1, 50), Fraction(4, 5)
-_GROWTH, _FLOOR = Fraction(8, 5), Fraction(1, 4)
-_MOST_DEPTH = 12
 # Scores of a level that are held at once.
-_MOST_SCORES = 2**23
+_SCORES_ONCE = 2**23
 
 
-def tree_parts(epsilon: Fraction, algorithm: str, max_depth: int | None) -> dict[str, Fraction]:
+def tree_parts(
+    epsilon: Fraction, algorithm: str = "auto", max_depth: int | None = None
+) -> dict[str, Fraction]:
     """Parts of epsilon: the numbers of records of the classes, and the tree.
 
     In the published algorithms such a count costs 1 of 2 (max_depth + 1) equal parts.
     """
     if algorithm == "auto" or max_depth is None:
-        total = _TOTAL_SHARE
+        total = TUNING.total
     else:
         total = Fraction(1, 2 * (max_depth + 1))
     return split_epsilon(epsilon, {"total": total, "model": 1 - total})
@@ -67,12 +62,11 @@ def auto_depth(signal: float, menu: Sequence[Splits], asked: int | None = None) 
     asked : int or None
     """
     n_scores = max(sum(len(splits) for splits in menu), 1)
-    fits = int(math.log2(max(_MOST_SCORES / n_scores, 2.0)))
+    fits = int(math.log2(max(_SCORES_ONCE / n_scores, 2.0)))
     if asked is not None:
         return min(asked, fits)
-    # About 64 / epsilon records in a leaf. Chosen on electricity and phoneme, as the shares are.
-    depth = round(math.log2(max(signal, 2.0)) - 6.0)
-    return min(max(depth, 1), fits, _MOST_DEPTH)
+    depth = round(math.log2(max(signal, 2.0) / TUNING.leaf))
+    return min(max(depth, 1), fits, TUNING.depth)
 
 
 def fit_tree(
@@ -157,17 +151,16 @@ def grow_tree(
     n_trees : int
         Of the forest that it belongs to.
     """
-    # Privacy. Released: a split of each node, level by level, at parts of epsilon that sum to
-    # `_SPLIT_SHARE` of it; then the counts of the classes in the leaves with what is left. A record
-    # is in one node of each level and in one cell of one leaf: sensitivity 1. Depth and parts
-    # follow from released and public numbers.
+    # Privacy. Released: a split of each node, level by level, at equal parts of
+    # `Tuning.splits` of epsilon; then the counts of the classes in the leaves with what is left. A
+    # record is in one node of each level and in one cell of one leaf: sensitivity 1. Depth and
+    # parts follow from released and public numbers.
     score = make_quality(quality, total)
-    weights = level_weights(depth)
     if columns is None:
         columns = np.arange(len(growth.menu))
-    splitting = epsilon * _SPLIT_SHARE if depth else Fraction(0)
-    for part in split_epsilon(splitting, weights).values() if depth else ():
-        growth.divide(columns, score, part, random_state)
+    splitting = epsilon * TUNING.splits if depth else Fraction(0)
+    for _ in range(depth):
+        growth.divide(columns, score, splitting / depth, random_state)
     leaves = growth.leaves()
     rest = epsilon - splitting
     noisy = discrete_laplace(growth.class_counts(leaves), rest, random_state=random_state)
@@ -176,16 +169,7 @@ def grow_tree(
     counts = _summed(nodes, leaves, noisy.astype(np.float64))
     variances = _summed(nodes, leaves, np.full(len(leaves), variance))
     model = TreeModel(nodes, counts, shrunk_shares(nodes, counts, variances, n_trees))
-    return _prune_noise(model, variance) if prune else model
-
-
-def level_weights(depth: int) -> dict[str, Fraction]:
-    """Weights of the levels of splits: some for each, the more the deeper."""
-    geometric = [_GROWTH**level for level in range(depth)]
-    return {
-        str(level): weight / sum(geometric) + _FLOOR / depth
-        for level, weight in enumerate(geometric)
-    }
+    return _prune_chance(model) if prune else model
 
 
 def _published(
@@ -223,14 +207,6 @@ def _published(
 
 # --- shares of the classes in every node of a tree, from the noisy counts of its leaves; pruning
 
-# Variance that the share of a class is expected to have between the children of a node.
-_SPREAD = 0.03
-# A split stays if it changes shares by this times what chance would: the best of fifty splits that
-# say nothing does so by 2 log(50), however little noise there is.
-_CHANCES = 8.0
-# Confidence of C4.5's pessimistic errors.
-_CONFIDENCE = 0.25
-
 
 def _summed(nodes: Sequence[Node | None], leaves: IntArray, values: FloatArray) -> FloatArray:
     """Sums over the leaves below each node.
@@ -260,7 +236,7 @@ def shrunk_shares(
     variances: FloatArray,
     n_trees: int = 1,
     *,
-    spread: float = _SPREAD,
+    spread: float = TUNING.spread,
 ) -> FloatArray:
     """Shares of the counts, drawn towards those of the parent where noise or chance is large.
 
@@ -304,7 +280,7 @@ def _prune_errors(model: TreeModel) -> TreeModel:
     counts = np.maximum(model.class_counts, 0.0)
     sizes = counts.sum(axis=1)
     wrong = sizes - counts.max(axis=1)
-    alone = sizes * beta.ppf(1.0 - _CONFIDENCE, wrong + 1.0, np.maximum(sizes - wrong, 1e-9))
+    alone = sizes * beta.ppf(1.0 - TUNING.confidence, wrong + 1.0, np.maximum(sizes - wrong, 1e-9))
     below = alone.copy()
 
     def useless(place: int, children: IntArray) -> bool:
@@ -317,22 +293,15 @@ def _prune_errors(model: TreeModel) -> TreeModel:
     return _prune(model, useless)
 
 
-def _prune_noise(model: TreeModel, variance: float) -> TreeModel:
-    """Take away splits that change the shares by less than noise or chance would.
-
-    Parameters
-    ----------
-    model : TreeModel
-    variance : float
-        Of the noise of the count of a class in a leaf.
-    """
+def _prune_chance(model: TreeModel) -> TreeModel:
+    """Take away splits that change the shares by less than chance would."""
     sizes = np.maximum(model.class_counts, 0.0).sum(axis=1)
 
     def useless(place: int, children: IntArray) -> bool:
         moved = ((model.shares[children] - model.shares[place]) ** 2).sum(axis=1)
         # What records that are divided at random change, on average.
-        chance = (len(children) - 1) * (1.0 - (model.shares[place] ** 2).sum())
-        return bool(sizes[children] @ moved < _CHANCES * chance + 0.1 * np.sqrt(variance))
+        chance = (len(children) - 1) * (model.shares[place] * (1.0 - model.shares[place])).sum()
+        return bool(sizes[children] @ moved <= TUNING.chances * chance)
 
     return _prune(model, useless, leaves_only=True)
 
@@ -374,11 +343,6 @@ def _reachable(nodes: Sequence[Node | None], model: TreeModel) -> TreeModel:
 # --- forests: trees on records of their own, or all trees on all records
 
 
-def forest_parts(epsilon: Fraction) -> dict[str, Fraction]:
-    """Parts of epsilon: the numbers of records of the classes, and the trees."""
-    return split_epsilon(epsilon, {"total": Fraction(1, 50), "model": Fraction(49, 50)})
-
-
 def fit_forest(
     records: Records,
     menu: Sequence[Splits],
@@ -402,7 +366,7 @@ def fit_forest(
         The splits of each column.
     n_classes : int
     parts : mapping of str to Fraction
-        See `forest_parts`.
+        See `tree_parts`.
     random_state : NoiseSource
     n_trees : int
     rows : {"apart", "shared"}

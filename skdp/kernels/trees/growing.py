@@ -16,20 +16,45 @@ from ...mechanisms import noisy_max
 from ..additive import Records
 from .model import Node, Splits
 
-__all__ = ["QUALITIES", "Growth", "check_quality", "make_quality"]
+__all__ = ["QUALITIES", "TUNING", "Growth", "Tuning", "check_quality", "make_quality"]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The numbers of trees that change a release.
+
+    All but those of papers were chosen by ``benchmarks/models.py`` on electricity and phoneme.
+    """
+
+    # Share of the classes of all records, and of the rest that of the choice of splits.
+    total: Fraction = Fraction(1, 50)
+    splits: Fraction = Fraction(4, 5)
+    # Records times epsilon of a mean leaf, and levels at most.
+    leaf: float = 64.0
+    depth: int = 12
+    # "clipped" ignores shares below half of that of the rarest class, and never more than this.
+    edge: float = 0.1
+    # Variance that the share of a class is expected to have between the children of a node.
+    spread: float = 0.03
+    # A split stays if it changes shares by this times what chance would: the best of fifty splits
+    # that say nothing does so by 2 log(50), however little noise there is.
+    chances: float = 8.0
+    # Confidence of C4.5's pessimistic errors, as published.
+    confidence: float = 0.25
+
+
+TUNING = Tuning()
 
 # --- how good a split is: scores in integers, and how far one record moves them
 
 QUALITIES = ("max", "gini", "clipped", "information")
 # Scores are multiples of one part in so many of a record.
 _UNIT = 2**10
-# "clipped" ignores shares below this part of the rarest class, and never more than this.
-_PART_OF_RAREST, _MOST_EDGE = 2.0, 0.1
 # Larger counts are taken as this one, so that no product overflows; a clamped count still moves by
 # at most one.
-_MOST = 2**26
+_MOST_COUNTS = 2**26
 # Largest table of the information of counts.
-_TABLE = 2**20
+_TABLE_CELLS = 2**20
 
 
 class _Quality(Protocol):
@@ -66,7 +91,7 @@ class _Gini:
     score_range = 2 * _UNIT
 
     def of(self, counts: IntArray) -> IntArray:
-        counts = np.minimum(counts, _MOST)
+        counts = np.minimum(counts, _MOST_COUNTS)
         sizes = np.maximum(counts.sum(axis=-1), 1)
         squares = (counts * counts).sum(axis=-1)
         whole = squares // sizes
@@ -112,7 +137,7 @@ class _Information:
     # difference in the table itself, rounding included, bound all changes. Without B the slope,
     # about log2 n, would have no bound; N itself is not public.
     def __init__(self, total: float) -> None:
-        most = int(np.clip(total, 2, _TABLE))
+        most = int(np.clip(total, 2, _TABLE_CELLS))
         counts = np.arange(most + 1, dtype=np.float64)
         table = np.zeros(most + 1)
         table[1:] = counts[1:] * np.log2(counts[1:])
@@ -125,7 +150,7 @@ class _Information:
 
     def of(self, counts: IntArray) -> IntArray:
         # The limit on counts of classes is lower by far than what would overflow.
-        counts = np.minimum(counts, _MOST)
+        counts = np.minimum(counts, _MOST_COUNTS)
         return np.asarray(self._h(counts).sum(axis=-1) - self._h(counts.sum(axis=-1)))
 
     def _h(self, counts: IntArray) -> IntArray:
@@ -148,7 +173,7 @@ def make_quality(name: str, counts: FloatArray) -> _Quality:
     if name == "clipped":
         # Shares of a rare class must not all lie below the edge.
         rarest = counts.min() / max(counts.sum(), 1.0)
-        return _Clipped(float(np.clip(rarest / _PART_OF_RAREST, 0.0, _MOST_EDGE)), len(counts))
+        return _Clipped(float(np.clip(rarest / 2, 0.0, TUNING.edge)), len(counts))
     return _Majority() if name == "max" else _Gini()
 
 
