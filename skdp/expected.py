@@ -1,4 +1,7 @@
-"""`ExpectsErrors`: the error of a release before anything is spent, for all estimators."""
+"""What a release will cost in accuracy, before anything is spent: ``expected_error``.
+
+Nothing here reads private rows or touches a ledger: estimators are tried out on public tables.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ import pandas as pd
 from scipy.optimize import brentq
 from sklearn.base import clone, is_regressor
 
-from .._random import sampling_generator
-from .._types import CodeArray, FloatArray
-from .._validation import as_epsilon, as_integer, as_level, as_number
-from ..domain import Domain
-from ..exceptions import DomainError, InsecureSeedWarning
-from ..release.models.model import Model
-from ..rows import as_array, as_frame, select_columns, take_rows
+from ._random import sampling_generator
+from ._types import CodeArray, FloatArray
+from ._validation import as_epsilon, as_integer, as_level, as_number
+from .domain import Domain
+from .exceptions import DomainError, InsecureSeedWarning
+from .release.models.model import Model
+from .rows import as_array, as_frame, select_columns, take_rows
 
 # --- public tables on which a release is tried out: given rows, or rows generated from a domain
 
@@ -407,7 +410,7 @@ class ExpectedError:
         ImportError
             If matplotlib is missing.
         """
-        from ..plotting import plot_errors
+        from .plotting import plot_errors
 
         title = f"{self.estimator}, {self.n:,} records"
         return plot_errors(self.to_frame(), unit=self.unit, title=title, ax=ax)
