@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import warnings
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,12 @@ from sklearn.utils import check_scalar
 from .._base import match_rows
 from .._random import caller_level, sampling_generator
 from .._types import CodeArray
-from .._validation import as_epsilon
+from .._validation import as_epsilon, check_choice
 from ..domain import Domain
 from ..exceptions import PrivacyLeakWarning
 from ..quality._frames import valid_codes
 from ._attacks import Guesses, Scene, Target, confident_guesses, epsilon_lower_bound
-from ._report import NOT_PRIVATE, SCORES, OwnerOnly
+from ._report import NOT_PRIVATE, SCORES, OwnerOnly, check_shares
 
 _DRAWN, _TRIES = 20_000, 100
 
@@ -170,7 +170,10 @@ def canary_audit(
     >>> audit.passed
     False
     """
-    _check(n_canaries, n_runs, attack, guessed, confidence)
+    check_scalar(n_canaries, "n_canaries", Integral, min_val=10)
+    check_scalar(n_runs, "n_runs", Integral, min_val=1)
+    check_shares(guessed, confidence)
+    check_choice(attack, "attack", SCORES)
     fit, name = _fitting(synthesizer)
     domain, claim = _declared(synthesizer, X, domain, epsilon)
     records = np.zeros((0, len(domain)), dtype=np.int32)
@@ -199,15 +202,6 @@ def canary_audit(
             counts[place] += guesses.right, guesses.n
     of_release, of_copy = ((int(right), int(n)) for right, n in counts)
     return CanaryAudit(name, claim, confidence, of_release, of_copy, n_canaries * n_runs, X is None)
-
-
-def _check(n_canaries: int, n_runs: int, attack: str, guessed: float, confidence: float) -> None:
-    check_scalar(n_canaries, "n_canaries", Integral, min_val=10)
-    check_scalar(n_runs, "n_runs", Integral, min_val=1)
-    check_scalar(guessed, "guessed", Real, min_val=0, max_val=1, include_boundaries="right")
-    check_scalar(confidence, "confidence", Real, min_val=0, max_val=1, include_boundaries="neither")
-    if attack not in SCORES:
-        raise ValueError(f"attack must be one of {list(SCORES)}, got {attack!r}.")
 
 
 def _fitting(synthesizer: Any) -> tuple[Callable[[Any, int], Any], str]:

@@ -130,12 +130,10 @@ class AttackReport(OwnerOnly):
         self.confidence = confidence
         self.n_members = int(member.sum())
         self.n_others = int((~member).sum())
-        limit = np.inf if epsilon is None else epsilon
-        self.convicted = attacks.loc[attacks["epsilon_lower_bound"] > limit, "attack"].tolist()
-        over = 0.0 if epsilon is None else epsilon
-        self.copy_caught = attacks.loc[
-            attacks["copy_epsilon_lower_bound"] > over, "attack"
-        ].tolist()
+        over, over_of_copy = (np.inf, 0.0) if epsilon is None else (epsilon, epsilon)
+        names, copy = attacks["attack"], attacks["copy_epsilon_lower_bound"]
+        self.convicted = names[attacks["epsilon_lower_bound"] > over].tolist()
+        self.copy_caught = names[copy > over_of_copy].tolist()
 
     @property
     def passed(self) -> bool:
@@ -283,7 +281,8 @@ def attack_report(
     >>> copied.passed
     False
     """
-    _check(max_rows, guessed, confidence)
+    check_scalar(max_rows, "max_rows", Integral, min_val=10)
+    check_shares(guessed, confidence)
     claim = claim_of(release, None if epsilon is None else as_epsilon(epsilon))
     found, rows = _tables(release, X_in, X_out, domain)
     names = list(found.names if secrets is None else secrets)
@@ -307,8 +306,8 @@ def attack_report(
     return _report(scene, (target, copy), names, claim, guessed, confidence)
 
 
-def _check(max_rows: int, guessed: float, confidence: float) -> None:
-    check_scalar(max_rows, "max_rows", Integral, min_val=10)
+def check_shares(guessed: float, confidence: float) -> None:
+    """Refuse a share of guesses, or a confidence, that is none."""
     check_scalar(guessed, "guessed", Real, min_val=0, max_val=1, include_boundaries="right")
     check_scalar(confidence, "confidence", Real, min_val=0, max_val=1, include_boundaries="neither")
 
@@ -434,16 +433,16 @@ def _plot_attacks(report: AttackReport, axes: Any = None) -> Any:
 
         height = 1.6 + 0.32 * len(report.attacks)
         _, axes = plt.subplots(1, 2, figsize=(11, max(height, 3.6)), layout="constrained")
-    left, right = axes
-    _plot_success(report, left)
-    _plot_guesses(report, right)
-    return left.figure
-
-
-def _plot_success(report: AttackReport, ax: Any) -> None:
     from ..plotting import current_inks
 
-    table, inks = report.attacks, current_inks()
+    inks = current_inks()
+    _plot_success(report, axes[0], inks)
+    _plot_guesses(report, axes[1], inks)
+    return axes[0].figure
+
+
+def _plot_success(report: AttackReport, ax: Any, inks: Any) -> None:
+    table = report.attacks
     places = np.arange(len(table))[::-1]
     ax.hlines(places, table["baseline"], table["allowed"], color=inks.faint, lw=6, zorder=1)
     ax.plot(table["baseline"], places, "|", color=inks.grey, ms=10, label="without the release")
@@ -458,10 +457,7 @@ def _plot_success(report: AttackReport, ax: Any) -> None:
     ax.legend(fontsize="small")
 
 
-def _plot_guesses(report: AttackReport, ax: Any) -> None:
-    from ..plotting import current_inks
-
-    inks = current_inks()
+def _plot_guesses(report: AttackReport, ax: Any, inks: Any) -> None:
     for (name, curve), style in zip(report.curves.items(), ("-", "--"), strict=False):
         ax.plot(curve["guesses"], curve["release"], style, color=inks.main, label=name)
         ax.plot(curve["guesses"], curve["copy"], style, color=inks.bad, label=f"{name}, copy")

@@ -25,7 +25,7 @@ from ..domain.values import is_missing
 from ..model_selection import ScoreReport
 from ..release import QueryResult
 from ..release.page import document, element, listed
-from .privacy import PrivacyReport, privacy_report
+from .privacy import PrivacyReport, as_number, privacy_report
 
 _OWNER = "NOT PRIVATE: this card holds exact numbers about the records, for the data owner only."
 # Parameters that are shown elsewhere, or that nobody else may know.
@@ -52,6 +52,7 @@ class _Section:
     warning: str = ""
 
 
+@dataclass(eq=False, repr=False)
 class ModelCard:
     """A model card; prints as Markdown, shows as HTML.
 
@@ -63,10 +64,9 @@ class ModelCard:
         its top.
     """
 
-    def __init__(self, title: str, sections: list[_Section], publishable: bool) -> None:
-        self.title = title
-        self.publishable = publishable
-        self._sections = sections
+    title: str
+    publishable: bool
+    _sections: list[_Section]
 
     def to_markdown(self) -> str:
         """The card as Markdown.
@@ -230,7 +230,7 @@ def model_card(
     if attacks:
         sections.append(_attacked(attacks))
     sections.append(_limits(report.epsilon))
-    return ModelCard(title or type(estimator).__name__, sections, not owner_only)
+    return ModelCard(title or type(estimator).__name__, not owner_only, sections)
 
 
 def _trained(estimator: Any, intended_use: str | None) -> _Section:
@@ -284,24 +284,18 @@ def _budget(estimator: Any, report: Any) -> _Section:
         section.warning = "There is no guarantee: " + " ".join(report.reasons)
     loss = getattr(estimator, "privacy_loss_", None)
     if isinstance(loss, PrivacyLoss):
-        epsilon, unit = float(loss.epsilon), loss.neighbours
+        epsilon, unit = loss.epsilon, loss.neighbours
         if loss.seeded and report.private:
             section.warning = "There is no guarantee: the noise comes from a seed."
         parts = [(name, f"{float(part):.6g}") for name, part in loss.parts.items()]
         section.tables.append(_Table(("part of epsilon", "value"), parts))
     else:
-        epsilon = math.nan if report.epsilon is None else float(report.epsilon)
-        unit = "see the steps"
-    shown = "unknown" if math.isnan(epsilon) else f"{epsilon:g}"
+        epsilon, unit = report.epsilon, "see the steps"
+    shown = as_number(epsilon)
     section.text = [f"Pure differential privacy with epsilon = {shown}; neighbours: {unit}."]
     if len(report.steps) > 1:
         rows = [
-            (
-                step.name or "(the whole)",
-                step.kind,
-                step.verdict,
-                "unknown" if step.epsilon is None else f"{float(step.epsilon):.6g}",
-            )
+            (step.name or "(the whole)", step.kind, step.verdict, as_number(step.epsilon))
             for step in report.steps
         ]
         section.tables.append(_Table(("step", "kind", "verdict", "epsilon"), rows))
@@ -461,12 +455,11 @@ class StudyReport:
             for part in parts
             if part.verdict in ("NOT private", "data owner only")
         ]
-        self.reasons += [
-            f"{name}: the ledger says that its noise came from a seed."
-            for name in (
-                self._charges["name"][self._charges["seeded"]] if len(self._charges) else ()
-            )
-        ]
+        if len(self._charges):
+            self.reasons += [
+                f"{name}: the ledger says that its noise came from a seed."
+                for name in self._charges["name"][self._charges["seeded"]]
+            ]
         self.private = not self.reasons
         self.notes = list(self._compared())
 
@@ -516,10 +509,10 @@ class StudyReport:
         return self._charges.copy()
 
     def _totals(self) -> Iterator[str]:
-        known = "unknown in part" if self.epsilon is None else f"{float(self.epsilon):.6g}"
+        known = "unknown in part" if self.epsilon is None else as_number(self.epsilon)
         yield f"its parts spend epsilon = {known}"
         if self.spent is not None:
-            yield f"the ledger has {float(self.spent):.6g} in {len(self._charges):,} charges"
+            yield f"the ledger has {as_number(self.spent)} in {len(self._charges):,} charges"
 
     @property
     def _verdict(self) -> str:

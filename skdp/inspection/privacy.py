@@ -24,7 +24,8 @@ _COLOURS = {
 }
 
 
-def _number(epsilon: Fraction | None) -> str:
+def as_number(epsilon: Fraction | None) -> str:
+    """Epsilon as text."""
     return "unknown" if epsilon is None else f"{float(epsilon):.6g}"
 
 
@@ -102,33 +103,30 @@ class PrivacyReport:
                 "cross-validation: give a number of folds."
             )
             return
-        if has_secret_folds(cv) and any(
-            getattr(step.estimator, "unit", None) is not None for step in self.steps
-        ):
-            self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
-            self.notes.append(
-                f"The rows of a person lie in any of the {k} folds: all {k} fits use them."
-            )
-        elif has_secret_folds(cv):
-            self.cv_epsilon = None if self.epsilon is None else (k - 1) * self.epsilon
-            self.notes.append(
+        persons = any(getattr(step.estimator, "unit", None) is not None for step in self.steps)
+        secret = has_secret_folds(cv)
+        fits = k - 1 if secret and not persons else k
+        self.cv_epsilon = None if self.epsilon is None else fits * self.epsilon
+        if secret and persons:
+            note = f"The rows of a person lie in any of the {k} folds: all {k} fits use them."
+        elif secret:
+            note = (
                 f"{k} secret folds cost ({k} - 1) times a fit in total: private_cross_val_score "
                 "charges that, and its score's own epsilon. A plain cross_val_score charges "
                 f"{k} times."
             )
         else:
-            self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
-            self.notes.append(
-                f"{k} folds cost {k} fits. The sum does not bound the loss of all folds together: "
-                + (
-                    "the folds come from a seed, and anyone who knows it knows the fold of "
-                    "every record. PrivateKFold without random_state costs one fit less and bounds "
-                    "all folds together."
-                    if isinstance(cv, PrivateKFold)
-                    else "adding one record moves others between folds. PrivateKFold costs one fit "
-                    "less and bounds all folds together."
-                )
+            why = (
+                "the folds come from a seed, and anyone who knows it knows the fold of every "
+                "record. PrivateKFold without random_state"
+                if isinstance(cv, PrivateKFold)
+                else "adding one record moves others between folds. PrivateKFold"
             )
+            note = (
+                f"{k} folds cost {k} fits. The sum does not bound the loss of all folds together: "
+                f"{why} costs one fit less and bounds all folds together."
+            )
+        self.notes.append(note)
         self.notes.append(
             "Scores on true held-out rows (cross_val_score, score) are exact and not private: for "
             "the data owner only. error_score=nan turns a refused charge into a nan: give "
@@ -166,15 +164,15 @@ class PrivacyReport:
         return "private" if self.private else "NOT private"
 
     def _totals(self) -> Iterator[str]:
-        yield f"one fit spends epsilon = {_number(self.epsilon)}"
+        yield f"one fit spends epsilon = {as_number(self.epsilon)}"
         if self.cv_epsilon is not None:
-            yield f"cross-validation spends epsilon = {_number(self.cv_epsilon)}"
+            yield f"cross-validation spends epsilon = {as_number(self.cv_epsilon)}"
 
     def __repr__(self) -> str:
         lines = [f"{self.name} is {self._verdict}; {', '.join(self._totals())}"]
         for step in self.steps:
             times = f" in {step.n_fits:,} fits" if step.n_fits != 1 else ""
-            spends = "" if step.epsilon == 0 else f", epsilon {_number(step.epsilon)}{times}"
+            spends = "" if step.epsilon == 0 else f", epsilon {as_number(step.epsilon)}{times}"
             lines.append(
                 f"  [{step.verdict}] {step.name or '(the whole)'}: {step.kind} reads {step.reads}"
                 f"{spends}. It {step.why}"
@@ -193,7 +191,7 @@ class PrivacyReport:
             f"<td style='text-align:left'>{html.escape(step.reads)}</td>"
             f"<td style='text-align:left'><b style='color:{_COLOURS[step.verdict]}'>"
             f"{step.verdict}</b></td>"
-            f"<td>{_number(step.epsilon)}</td><td>{step.n_fits:,}</td>"
+            f"<td>{as_number(step.epsilon)}</td><td>{step.n_fits:,}</td>"
             f"<td style='text-align:left'>{html.escape(step.why)}"
             + (f" <i>{html.escape(step.remedy)}</i>" if step.remedy else "")
             + "</td></tr>"
