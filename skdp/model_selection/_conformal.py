@@ -21,12 +21,12 @@ from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..kernels.conformal import BINS, covered_bins, measure_scores
 from ..rows import as_column
 from ._cross_val import one_ledger, own_step
-from ._guard import Take, check_model, draw_places, positions_of, predictions, true_rows
+from ._guard import Take, answers_of, check_model, draw_places, positions_of, true_rows
 from ._metrics import check_rate, class_positions, range_of
 
 
 class _TrueScores:
-    """Stands for a model in `predictions`: gives the score of the true target of each row."""
+    """Stands for a model in `answers_of`: gives the score of the true target of each row."""
 
     def __init__(
         self, score: Callable[[Any, NDArray[Any]], FloatArray], take: Take, targets: NDArray[Any]
@@ -128,14 +128,14 @@ class _Conformal(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         loss = PrivacyLoss(exact, seeded=source.seeded)
         charge(book, type(self).__name__, loss)
         # Privacy. Given the model, which is a release or was not trained on these rows, the score
-        # of a row depends on that row alone (see `predictions`): one record adds at most one score
+        # of a row depends on that row alone (see `answers_of`): one record adds at most one score
         # to one bin. The histogram is released with noise at epsilon, and the thresholds follow
         # from it. If the model is a release of the same rows, the two costs add up.
         self.estimator_ = model
         targets, known = self._targets(labels)
         rows, places = np.flatnonzero(known), draw_places(len(labels))
         judge = _TrueScores(self._score, take, targets)
-        scores = predictions(judge, lambda positions: positions, rows, places[rows])
+        scores = answers_of(judge, "predict", lambda at: at, rows, places[rows])
         edges = self._edges()
         # A score that is not a number sorts behind all others.
         bins = np.minimum(np.searchsorted(edges[1:], scores.astype(float)), BINS - 1)

@@ -36,7 +36,7 @@ from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budge
 from ..exceptions import BudgetExceededError, TrainingError
 from ..release import QueryResult
 from ..rows import as_frame, take_rows
-from ._guard import Labels, Take, draw_places, true_rows
+from ._guard import Labels, Take, answers_of, draw_places, no_answers, true_rows
 from ._intervals import Covers
 from ._metrics import Metric, as_metric, class_positions
 from ._scores import _PrivateScorer
@@ -386,7 +386,7 @@ def _predict_each_fold(
         raise failures[-1]
     # Declared, and so the same in all folds.
     classes = predicted[-1][2] if predicted else ()
-    guesses = metric.no_guesses(len(labels), classes)
+    guesses = no_answers(metric.method, len(labels), len(classes))
     for test, found, _ in predicted:
         guesses[test] = found
     return guesses, classes
@@ -413,4 +413,5 @@ def _predict_fold(
         except TrainingError as error:
             return error
         classes = getattr(model, "classes_", ())
-        return test, metric.guesses(model, take, test, places[test], classes), classes
+        found = answers_of(model, metric.method, take, test, places[test], len(classes))
+        return test, found, classes

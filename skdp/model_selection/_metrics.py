@@ -20,12 +20,7 @@ from .._types import FloatArray, IntArray
 from .._validation import as_epsilon, as_fraction
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..kernels.binned_scores import STEPS, Scale, on_grid, release_parts
-from ..mechanisms import (
-    bounded_sum,
-    discrete_laplace,
-    discrete_laplace_quantile,
-    discrete_laplace_variance,
-)
+from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from ..release import QueryResult
 from ..rows import as_column
 from ._counts import (
@@ -37,23 +32,12 @@ from ._counts import (
     one_against_others,
     ranking,
 )
-from ._guard import (
-    Labels,
-    Take,
-    equal,
-    log_likelihoods,
-    positions_of,
-    predictions,
-    probabilities,
-    squared_errors,
-)
+from ._guard import Labels, equal, positions_of
 from ._intervals import Covers, Noisy, with_interval, with_sampling
 
 # Both ends of the public range of a target.
 Bounds: TypeAlias = tuple[Fraction, Fraction]
 
-# Squared errors are summed on a grid of this many steps from 0 to the largest.
-_STEPS = 2**20
 # Ranges of a target whose squares, and sums of many of them, are ordinary floats.
 _NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
 # Parts of a smaller budget may need noise that does not fit into 64-bit integers.
@@ -210,7 +194,9 @@ class Metric:
 
     @property
     def method(self) -> str:
-        """The method of a model that every metric of this kind needs."""
+        """The method of a model that it reads."""
+        if self.reads_probabilities:
+            return "predict_proba"
         return "predict" if self.reads_labels else "score_samples"
 
     @property
@@ -230,34 +216,16 @@ class Metric:
 
     def check_model(self, model: Any) -> None:
         """Refuse a model that cannot give what the metric reads."""
-        if not self.reads_labels and not hasattr(model, self.method):
+        if self.method != "predict" and not hasattr(model, self.method):
+            known = "" if self.reads_labels else ", as synthesizers and density estimators have"
             raise TypeError(
-                f"The metric {self.name!r} needs {self.method}, which synthesizers and "
-                f"scikit-learn's density estimators have; {type(model).__name__} has none."
-            )
-        if self.reads_probabilities and not hasattr(model, "predict_proba"):
-            raise TypeError(
-                f"The metric {self.name!r} needs predict_proba; {type(model).__name__} has none."
+                f"The metric {self.name!r} needs {self.method}{known}; "
+                f"{type(model).__name__} has none."
             )
         if self.needs_classes and not (hasattr(model, "classes_") or is_classifier(model)):
             raise TypeError(
                 f"The metric {self.name!r} is of labels; {type(model).__name__} is no classifier."
             )
-
-    def guesses(
-        self, model: Any, take: Take, rows: IntArray, places: IntArray, classes: Any
-    ) -> Labels:
-        """What the model says of each row, from the guard."""
-        if not self.reads_labels:
-            return log_likelihoods(model, take, rows, places)
-        if self.reads_probabilities:
-            return probabilities(model, take, rows, places, len(classes))
-        return predictions(model, take, rows, places)
-
-    def no_guesses(self, n_rows: int, classes: Any) -> Labels:
-        """For rows that no model could predict."""
-        shape = (n_rows, len(classes)) if self.reads_probabilities else (n_rows,)
-        return np.full(shape, np.nan, dtype=float if self.reads_probabilities else object)
 
     def release(
         self,
@@ -269,7 +237,7 @@ class Metric:
     ) -> QueryResult:
         """Release the metric; it was charged before."""
         result = self._release(truth, guess, positions, epsilon, source)
-        return _less(0.0, result) if self.negated else result
+        return _linear(result, -1.0) if self.negated else result
 
     def _release(
         self,
@@ -284,16 +252,15 @@ class Metric:
             return _release_accuracy(truth, guess, epsilon, source, covers)
         if self.bounds is not None:
             low, high = self.ends
-            if self.name == "mean_squared_error":
-                return _release_squares(truth, guess, epsilon, source, covers, self.bounds)
             if not self.reads_labels:
-                lost = _below(guess, low, high)
-                return _less(high, _mean_loss(lost, high - low, epsilon, source, covers))
+                lost = _mean_loss(_below(guess, low, high), epsilon, source, covers)
+                return _linear(lost, low - high, high)
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
-            if self.name == "mean_absolute_error":
-                return _mean_loss(np.abs(true - guessed), high - low, epsilon, source, covers)
-            moments = number_moments(true, guessed, epsilon, source)
-            return number_score(self.name, moments, high - low, covers)
+            if self.name == "r2":
+                moments = number_moments(true, guessed, epsilon, source)
+                return number_score(self.name, moments, high - low, covers)
+            lost = _mean_loss(self._errors(true, guessed), epsilon, source, covers)
+            return _linear(lost, (high - low) ** self._power)
         found = positions_of(truth, positions)
         if not self.reads_probabilities:
             answers = positions_of(guess, positions)
@@ -304,10 +271,20 @@ class Metric:
         if self.is_loss:
             known = found >= 0
             losses = _probability_losses(self.name, found[known], scores[known])
-            largest = largest_loss(self.name, len(positions) > 2)
-            return _mean_loss(losses, largest, epsilon, source, covers)
+            lost = _mean_loss(losses, epsilon, source, covers)
+            return _linear(lost, largest_loss(self.name, len(positions) > 2))
         tables = one_against_others(scores, found, epsilon, source, scale=self.scale)
         return ranking(self.name, [class_counts(each) for each in tables], covers)
+
+    @property
+    def _power(self) -> int:
+        # Of R2 too: the target's variance is the same for all candidates.
+        return 1 if self.name == "mean_absolute_error" else 2
+
+    def _errors(self, truth: FloatArray, guess: FloatArray) -> FloatArray:
+        # A small error squared may underflow, which NumPy can be told to raise.
+        with np.errstate(all="ignore"):
+            return np.asarray(np.abs(truth - guess) ** self._power)
 
     def row_scores(
         self, truth: Labels, guess: Labels, positions: Mapping[Any, int]
@@ -324,27 +301,21 @@ class Metric:
             return equal(truth, guess).astype(np.int64), 1
         if self.bounds is not None:
             low, high = self.ends
-            if self.name in ("mean_squared_error", "r2"):
-                # The target's variance is the same for all candidates. Each row is rounded to the
-                # grid by itself: sums are those of integers.
-                unit = (high - low) ** 2 / _STEPS
-                return -np.rint(squared_errors(truth, guess, low, high) / unit).astype(
-                    np.int64
-                ), _STEPS
             if not self.reads_labels:
                 return -on_grid(_below(guess, low, high)), STEPS
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
-            return -on_grid(np.abs(true - guessed)), STEPS
+            return -on_grid(self._errors(true, guessed)), STEPS
         found = positions_of(truth, positions)
         scores = guess[:, -1:] if len(positions) == 2 else guess
         losses = on_grid(_probability_losses(self.name, np.maximum(found, 0), scores))
         return -np.where(found < 0, STEPS, losses), STEPS
 
 
-def _less(number: float, result: QueryResult) -> QueryResult:
-    """``number`` minus the result."""
-    ends = {"lower": number - result.upper, "upper": number - result.lower}
-    return replace(result, value=number - result.value, **ends)
+def _linear(result: QueryResult, factor: float, start: float = 0.0) -> QueryResult:
+    """``start + factor * result``."""
+    lower, upper = sorted(start + factor * end for end in (result.lower, result.upper))
+    spreads = {"std": abs(factor) * result.std, "sampling_std": abs(factor) * result.sampling_std}
+    return replace(result, value=start + factor * result.value, lower=lower, upper=upper, **spreads)
 
 
 # --- labels that are right or wrong
@@ -457,26 +428,23 @@ def _probability_losses(name: str, classes: IntArray, probabilities: FloatArray)
 
 
 def _mean_loss(
-    losses: FloatArray, largest: float, epsilon: Fraction, source: NoiseSource, covers: Covers
+    losses: FloatArray, epsilon: Fraction, source: NoiseSource, covers: Covers
 ) -> QueryResult:
-    """Mean of losses of rows, each between 0 and 1, times ``largest``."""
+    """Mean of losses of rows, as shares of the largest; missing is 1."""
     # Squares are needed for the sampling error only.
     squares = covers.population
     sums = release_parts(losses, epsilon, source, squares=squares)
     part = Noisy(sums, epsilon, STEPS)
 
     def mean(arrays: Sequence[FloatArray]) -> FloatArray:
-        loss = arrays[0][..., :-1].sum(-1) / np.maximum(arrays[0].sum(-1), 1.0)
-        return np.asarray(largest * loss)
+        return np.asarray(arrays[0][..., :-1].sum(-1) / np.maximum(arrays[0].sum(-1), 1.0))
 
     sampling = 0.0
     if squares:
         records = max(float(sums.sum()), 1.0)
         first, second = float(sums[:-1].sum()) / records, float(sums[0]) / records
-        sampling = largest * float(np.sqrt(max(second - first**2, 0.0) / records))
-    return with_interval(
-        mean, [part], covers, span=(0.0, largest), known=_many(part), sampling_std=sampling
-    )
+        sampling = float(np.sqrt(max(second - first**2, 0.0) / records))
+    return with_interval(mean, [part], covers, known=_many(part), sampling_std=sampling)
 
 
 def _many(part: Noisy) -> bool:
@@ -491,50 +459,6 @@ def _below(logs: Labels, low: float, high: float) -> FloatArray:
 
 
 # --- numbers
-
-
-def _release_squares(
-    truth: Labels,
-    guess: Labels,
-    exact: Fraction,
-    source: NoiseSource,
-    covers: Covers,
-    bounds: Bounds,
-) -> QueryResult:
-    """Release the mean squared error; it was charged before."""
-    low, high = bounds
-    # Privacy. Two releases in sequence: the number of rows (sensitivity 1) at epsilon/10, and the
-    # sum of squared errors, each clipped to [0, (high - low)^2] by itself, at the rest.
-    count_share, sum_share = exact / 10, exact * 9 / 10
-    largest = (high - low) ** 2
-    squares = squared_errors(truth, guess, float(low), float(high))
-    n_rows = int(discrete_laplace(np.array([truth.size]), count_share, random_state=source)[0])
-    step = largest / _STEPS
-    total = bounded_sum(squares, 0, largest, sum_share, resolution=step, random_state=source)
-    # Each within its reach with probability 1 - (1 - level) / 2.
-    side = (1 + covers.level) / 2
-    count_reach = discrete_laplace_quantile(side, count_share)
-    fewest, most = max(n_rows - count_reach, 1), max(n_rows + count_reach, 1)
-    # The grid of the sum moves each row by at most half a step.
-    unit = float(step)
-    reach = (discrete_laplace_quantile(side, sum_share, _STEPS) + most / 2) * unit
-    worst = float(largest)
-    value = min(max(total / max(n_rows, 1), 0.0), worst)
-    spread = math.hypot(
-        math.sqrt(discrete_laplace_variance(sum_share, _STEPS)) * unit,
-        value * math.sqrt(discrete_laplace_variance(count_share)),
-    ) / max(n_rows, 1)
-    found = QueryResult(
-        value,
-        spread,
-        min(max((total - reach) / most, 0.0), worst),
-        min(max((total + reach) / fewest, 0.0), worst),
-        f"covers the exact mean on these rows with probability at least {covers.level:g}; how far "
-        "these rows stand for others is not in it",
-    )
-    # Errors as if they were normal: the fourth moment is three squares of the second.
-    sampling = value * math.sqrt(2.0 / max(n_rows, 1))
-    return with_sampling(found, covers, sampling, (0.0, worst))
 
 
 def numbers_between(values: Labels, low: float, high: float) -> FloatArray:

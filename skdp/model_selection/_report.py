@@ -29,7 +29,7 @@ from ._counts import (
     roc_curve,
     row_mean,
 )
-from ._guard import check_model, draw_places, positions_of, predictions, probabilities, true_rows
+from ._guard import answers_of, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers, Noisy, with_interval
 from ._metrics import (
     class_positions,
@@ -387,12 +387,12 @@ def private_score_report(
     group = np.where(group < 0, len(names), group)
     if ends is not None:
         low, high = float(ends[0]), float(ends[1])
-        guess = predictions(model, take, everyone, places)
+        guess = answers_of(model, "predict", take, everyone, places)
         true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
         moments = _moments_by_group(true, guessed, group, len(names) + 1, exact, source)
         released = _Released(moments=moments, width=high - low)
         return ScoreReport(_OF_NUMBERS, (), names, loss, released, covers)
-    scores = probabilities(model, take, everyone, places, len(classes))
+    scores = answers_of(model, "predict_proba", take, everyone, places, len(classes))
     found = positions_of(truth, class_positions(classes))
     released = _of_classes(scores, found, group, len(names) + 1, exact, source, float(threshold))
     return ScoreReport(_OF_CLASSES, classes, names, loss, released, covers)

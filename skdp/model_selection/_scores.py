@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import QueryResult
 from ..rows import Column, as_column, as_frame, as_labels
 from ._counts import Counts, calibration_curve, class_counts, one_against_others, roc_curve
-from ._guard import Labels, check_model, draw_places, positions_of, true_rows
+from ._guard import Labels, answers_of, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers
 from ._metrics import as_metric, charge_score, class_positions
 
@@ -109,8 +110,7 @@ def private_score(
                                                         largest, and of what is left
     neg_brier_score          probabilities  ``labels``  the same                           1
     neg_mean_absolute_error  numbers        ``bounds``  the same of errors                 1
-    neg_mean_squared_error   numbers        ``bounds``  number of rows (epsilon / 10) and  1 and
-                                                        sum of squared errors (the rest)   width²
+    neg_mean_squared_error   numbers        ``bounds``  the same of squared errors         1
     r2                       numbers        ``bounds``  sums as above of errors (3/4 of    1 and 1
                                                         epsilon) and of targets (1/4)
     =======================  =============  ==========  =================================  =======
@@ -128,8 +128,8 @@ def private_score(
     The number of rows is private too and costs nothing extra. A log loss is clipped at that of the
     probability 0.001, which is 6.9. The Brier score of more than two labels adds the squares up
     over the labels, as in scikit-learn, which gives up to 2. For "r2" a target that is missing lies
-    in the middle of the bounds. The sampling error of squared errors and of "r2" is that of normal
-    errors and targets. If noise alone could have made one of the classes, or the variance of the
+    in the middle of the bounds. The sampling error of "r2" is that of normal errors and
+    targets. If noise alone could have made one of the classes, or the variance of the
     target, the interval is everything possible.
 
     Several scores of the same rows cost less together: `private_score_report`.
@@ -211,16 +211,14 @@ def _as_numbers(columns: list[Column]) -> FloatArray:
 # --- scorers
 
 
+@dataclass(eq=False, repr=False)
 class _PrivateScorer:
     """Callable ``scorer(estimator, X, y)``; scikit-learn's searches take it as ``scoring=``."""
 
-    def __init__(
-        self, metric: str, epsilon: Any, bounds: Any, ledger: PrivacyLedger | None
-    ) -> None:
-        self.metric = metric
-        self.epsilon = epsilon
-        self.bounds = bounds
-        self.ledger = ledger
+    metric: str
+    epsilon: Any
+    bounds: Any
+    ledger: PrivacyLedger | None
 
     @property
     def _score_epsilon(self) -> Fraction:
@@ -228,14 +226,15 @@ class _PrivateScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         metric = as_metric(self.metric, self.bounds)
-        check_model(estimator, X, metric.method)
         metric.check_model(estimator)
+        check_model(estimator, X, metric.method)
         classes = getattr(estimator, "classes_", ())
         truth, take = true_rows(X, y)
         name = f"private_score: {self.metric}"
         exact, source = charge_score(name, self.epsilon, self.ledger, None)
         everyone = np.arange(len(truth))
-        guess = metric.guesses(estimator, take, everyone, draw_places(len(truth)), classes)
+        places = draw_places(len(truth))
+        guess = answers_of(estimator, metric.method, take, everyone, places, len(classes))
         score = float(metric.release(truth, guess, class_positions(classes), exact, source))
         return -score if metric.is_loss and not metric.negated else score
 

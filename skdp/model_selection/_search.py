@@ -36,7 +36,7 @@ from ..exceptions import InsecureSeedWarning, TrainingError
 from ..mechanisms import discrete_laplace, noisy_max, top_k
 from ..rows import as_frame
 from ._cross_val import one_ledger, own_step, prepaid_clones, price_of_fit, rehearse
-from ._guard import Labels, Take, draw_places, true_rows
+from ._guard import Labels, Take, answers_of, draw_places, true_rows
 from ._metrics import Metric, as_metric, check_rate, class_positions
 
 # --- a secret number of private runs, of which the best is released: its law, and what it costs
@@ -733,7 +733,8 @@ class Judge:
     def _guesses(self, model: Any) -> tuple[Labels, dict[Any, int]]:
         """What a model says of each row, and the positions of its labels."""
         classes = getattr(model, "classes_", ())
-        guesses = self.metric.guesses(model, self.take, self._everyone, self._places, classes)
+        how = self.metric.method, self.take, self._everyone, self._places
+        guesses = answers_of(model, *how, len(classes))
         return guesses, class_positions(classes)
 
 
@@ -756,13 +757,8 @@ def halving_price(prices: list[Fraction]) -> Fraction:
     """
     dearest = sorted(prices, reverse=True)
     sizes = sizes_of_rounds(len(prices))
-    return sum(
-        (
-            sum(dearest[:size], Fraction(0)) / 2 ** (len(sizes) - 1 - turn)
-            for turn, size in enumerate(sizes)
-        ),
-        Fraction(0),
-    )
+    rounds = enumerate(reversed(sizes))
+    return sum((sum(dearest[:size]) / Fraction(2**back) for back, size in rounds), Fraction(0))
 
 
 def scaled(estimator: Any, share: Fraction) -> Any:
