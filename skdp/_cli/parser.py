@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
-    Run: TypeAlias = Callable[[Namespace], int]
 
 _DESCRIPTION = """\
 Releases of private tables, without writing Python.
@@ -90,7 +91,8 @@ def parsed(arguments: Sequence[str] | None) -> Namespace:
     return options
 
 
-def _command(commands: Commands, name: str, run: Run, text: str, more: str = "") -> ArgumentParser:
+def _command(commands: Commands, name: str, run: str, text: str, more: str = "") -> ArgumentParser:
+    """A command, which a function of a module of this package runs."""
     command: ArgumentParser = commands.add_parser(
         name,
         help=text,
@@ -99,8 +101,20 @@ def _command(commands: Commands, name: str, run: Run, text: str, more: str = "")
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("--quiet", action="store_true", help="show no progress")
-    command.set_defaults(run=run)
+    command.set_defaults(run=partial(_run, run))
     return command
+
+
+def _run(path: str, options: Namespace) -> int:
+    # Loaded by the command that needs it, so that help and the ledger are quick.
+    module, _, function = path.rpartition(".")
+    return int(getattr(import_module(f".{module}", __package__), function)(options))
+
+
+def _group(commands: Commands, name: str, text: str) -> Commands:
+    """A command that has actions."""
+    group = commands.add_parser(name, help=text, description=f"{text.capitalize()}.")
+    return group.add_subparsers(dest="action", required=True, metavar="ACTION")
 
 
 def _out(command: ArgumentParser, text: str, *, required: bool = False) -> None:
@@ -112,14 +126,12 @@ def _out(command: ArgumentParser, text: str, *, required: bool = False) -> None:
 
 
 def _domain(commands: Commands) -> None:
-    text = "declare, check and compare public domains"
-    group = commands.add_parser("domain", help=text, description=f"{text.capitalize()}.")
-    inside = group.add_subparsers(dest="action", required=True, metavar="ACTION")
+    inside = _group(commands, "domain", "declare, check and compare public domains")
 
     skeleton = _command(
         inside,
         "skeleton",
-        _of_domains("skeleton"),
+        "domains.skeleton",
         "print YAML that declares the columns of a file, to be filled in",
         "Only names and types are read, never a value. A CSV file has names only; its first line "
         "must be\nthe header. Fill in the ranges and categories that are publicly known, and give "
@@ -132,7 +144,7 @@ def _domain(commands: Commands) -> None:
     schema = _command(
         inside,
         "from-schema",
-        _of_domains("from_schema"),
+        "domains.from_schema",
         "make a domain from a schema: a code book, Table Schema, JSON Schema, ...",
     )
     schema.add_argument("schema", help="file of the schema")
@@ -143,7 +155,7 @@ def _domain(commands: Commands) -> None:
     check = _command(
         inside,
         "check",
-        _of_domains("check"),
+        "domains.check",
         "count what a domain would clip or skip, and correct it: exact, for the data owner only",
         "NOT PRIVATE: the counts are exact. Do not pass them on, and do not choose a domain by "
         "them\nthat would tell what they are. At a terminal it also says what the domain misses, "
@@ -158,13 +170,13 @@ def _domain(commands: Commands) -> None:
         "--show", action="store_true", help="show the findings where the output is no terminal"
     )
 
-    describe = _command(inside, "describe", _of_domains("describe"), "list the columns of a domain")
+    describe = _command(inside, "describe", "domains.describe", "list the columns of a domain")
     describe.add_argument("domain", help=_DOMAIN)
 
     diff = _command(
         inside,
         "diff",
-        _of_domains("diff"),
+        "domains.diff",
         "list the differences of two domains",
         "The exit code is 0 if they are equal and 1 if they differ.",
     )
@@ -249,7 +261,7 @@ def _plan(commands: Commands) -> None:
     plan = _command(
         commands,
         "plan",
-        _run_plan,
+        "plans.plan",
         "show what a release would cost and measure, and its noise",
         "No data are read and nothing is spent.",
     )
@@ -275,7 +287,7 @@ def _plan(commands: Commands) -> None:
 
 def _release(commands: Commands) -> None:
     release = _command(
-        commands, "release", _run_release, "release a private view of a file of records", _DATA
+        commands, "release", "release.release", "release a private view of a file of records", _DATA
     )
     _data_options(release)
     _estimator_options(release)
@@ -305,7 +317,7 @@ def _wizard(commands: Commands) -> None:
     wizard = _command(
         commands,
         "wizard",
-        _run_wizard,
+        "wizard.server.wizard",
         "make a release by filling in pages in a browser, on this machine alone",
         "Needs `pip install 'skdp[wizard]'`. Nothing is charged before the last page is confirmed. "
         "The\ntable stays where it is: the browser is never given the records.\n\n" + _DATA,
@@ -338,18 +350,15 @@ def _view(command: ArgumentParser) -> None:
 
 
 def _info(commands: Commands) -> None:
-    _view(
-        _command(
-            commands, "info", _of_views("info"), "show what was released, at what cost, and how"
-        )
-    )
+    text = "show what was released, at what cost, and how"
+    _view(_command(commands, "info", "views.info", text))
 
 
 def _query(commands: Commands) -> None:
     query = _command(
         commands,
         "query",
-        _of_views("query"),
+        "views.query",
         "counts, means, quantiles and correlations of a release",
     )
     _view(query)
@@ -370,16 +379,15 @@ def _query(commands: Commands) -> None:
 
 
 def _level(command: ArgumentParser) -> None:
-    command.add_argument(
-        "--level", type=float, default=0.95, help="confidence of the intervals (default: 0.95)"
-    )
+    text = "confidence of the intervals (default: 0.95)"
+    command.add_argument("--level", type=float, default=0.95, help=text)
 
 
 def _group_by(commands: Commands) -> None:
     group_by = _command(
         commands,
         "group-by",
-        _of_views("group_by"),
+        "views.group_by",
         "count the records of every group in a release, as a table",
     )
     _view(group_by)
@@ -404,7 +412,7 @@ def _group_by(commands: Commands) -> None:
 
 
 def _sample(commands: Commands) -> None:
-    sample = _command(commands, "sample", _of_views("sample"), "draw synthetic rows from a release")
+    sample = _command(commands, "sample", "views.sample", "draw synthetic rows from a release")
     _view(sample)
     sample.add_argument(
         "--rows", type=int, metavar="N", help="default: the noisy number of records"
@@ -426,7 +434,7 @@ def _page(commands: Commands) -> None:
     page = _command(
         commands,
         "page",
-        _of_views("page"),
+        "views.page",
         "write a page that answers questions about a release: HTML, one file",
         "It shows what was released at what cost and every column with its error bars. In any\n"
         "browser it answers counts, shares, means, quantiles and tables, with intervals. It\n"
@@ -434,9 +442,7 @@ def _page(commands: Commands) -> None:
     )
     _view(page)
     page.add_argument("--title", help="title of the page; default: the name of the file")
-    page.add_argument(
-        "--level", type=float, default=0.95, help="confidence of the bars (default: 0.95)"
-    )
+    _level(page)
     _out(page, "HTML file; default: that of the release, ending in .html")
 
 
@@ -444,10 +450,8 @@ def _page(commands: Commands) -> None:
 
 
 def _ledger(commands: Commands) -> None:
-    text = "what has been spent, on what"
-    group = commands.add_parser("ledger", help=text, description=f"{text.capitalize()}.")
-    inside = group.add_subparsers(dest="action", required=True, metavar="ACTION")
-    show = _command(inside, "show", _of_views("ledger"), "list the charges of a ledger")
+    inside = _group(commands, "ledger", "what has been spent, on what")
+    show = _command(inside, "show", "views.ledger", "list the charges of a ledger")
     show.add_argument("ledger", help="file of a ledger")
     _out(show, "file for a page (HTML) of all charges, for a privacy officer")
 
@@ -456,7 +460,7 @@ def _verify(commands: Commands) -> None:
     verify = _command(
         commands,
         "verify",
-        _of_views("verify"),
+        "views.verify",
         "check a release: format, epsilon, seed, skipped records, ledger, fingerprint, replay",
         "The replay runs the method of the release on neighbouring tables of its own and computes "
         "its\nprivacy loss. The exit code is 1 if anything is not as it should be.",
@@ -471,7 +475,7 @@ def _verify(commands: Commands) -> None:
 
 def _audit(commands: Commands) -> None:
     audit = _command(
-        commands, "audit", _of_views("audit"), "check the privacy of every mechanism and estimator"
+        commands, "audit", "views.audit", "check the privacy of every mechanism and estimator"
     )
     audit.add_argument("--out", default="skdp_audit", help="folder for the report")
     audit.add_argument("--quick", action="store_true", help="fewer trials, weaker bounds")
@@ -486,44 +490,5 @@ def _audit(commands: Commands) -> None:
 
 
 def _demo(commands: Commands) -> None:
-    demo = _command(commands, "demo", _of_views("demo"), "release, query and train on real records")
+    demo = _command(commands, "demo", "views.demo", "release, query and train on real records")
     demo.add_argument("folder", nargs="?", default="skdp_demo", help="folder for the pictures")
-
-
-# -- what runs them: loaded by the command that needs it, so that help and the ledger are quick ----
-
-
-def _of_domains(name: str) -> Run:
-    def run(options: Namespace) -> int:
-        from . import domains
-
-        return int(getattr(domains, name)(options))
-
-    return run
-
-
-def _run_plan(options: Namespace) -> int:
-    from .plans import plan
-
-    return plan(options)
-
-
-def _run_release(options: Namespace) -> int:
-    from .release import release
-
-    return release(options)
-
-
-def _run_wizard(options: Namespace) -> int:
-    from .wizard.server import wizard
-
-    return wizard(options)
-
-
-def _of_views(name: str) -> Run:
-    def run(options: Namespace) -> int:
-        from . import views
-
-        return int(getattr(views, name)(options))
-
-    return run

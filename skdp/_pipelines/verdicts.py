@@ -126,9 +126,12 @@ def of_strangers(params: Mapping[str, Any]) -> str:
     for key, value in params.items():
         # A ledger reads no rows. What is trained, and how it is searched, is looked at elsewhere.
         if key not in ("estimator", "ledger", "param_grid", "prior", "random_state", "synthesizer"):
-            found = next((kind for kind in _kinds(value, {}) if not _is_ours(kind)), None)
-            if found is not None:
-                return f"has a {found.__name__} in {key}=, whose code may do anything with values"
+            for kind in _kinds(value, {}):
+                ours = is_library(kind.__module__) and is_held(kind)
+                if not (ours or kind in _BUILTINS):
+                    return (
+                        f"has a {kind.__name__} in {key}=, whose code may do anything with values"
+                    )
     return ""
 
 
@@ -149,10 +152,6 @@ def _kinds(value: Any, seen: dict[int, object]) -> Iterator[type]:
         held = vars(value).values()
     for one in held:
         yield from _kinds(one, seen)
-
-
-def _is_ours(kind: type) -> bool:
-    return kind in _BUILTINS or (is_library(kind.__module__) and is_held(kind))
 
 
 def of_records(step: Step) -> Step:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -112,61 +112,57 @@ def synopsis_features(estimator: Any) -> Any:
     return text.replace(" ", ""), np.concatenate(views)
 
 
+def enter(cases: dict[str, Callable[[], AuditCase]]) -> None:
+    """Register functions that make an `AuditCase`, by name; see `audited`."""
+    for name, make in cases.items():
+        audited(name)(make)
+
+
 # --- audit cases of the mechanisms: noise, selections, and sparse vectors
 
-# Mechanisms on arrays: a million trials at once where the function draws them at once.
-
-_ARRAYS: dict[str, Any] = {"n_trials": 1_000_000, "quick_trials": 100_000}
 _SINGLE: dict[str, Any] = {"n_trials": 200_000, "quick_trials": 10_000}
 # The second score is low enough that its probability changes by nearly the whole factor.
 _SCORES, _NEXT_SCORES = [3, 0], [4, 0]
 _ANSWERS = {"relation": "answers"}
 
 
-@audited("discrete_laplace")
-def _() -> AuditCase:
-    def mechanism(count: int, n: int) -> Any:
-        return discrete_laplace(np.full(n, count), 1.0)
-
-    return AuditCase(mechanism, 0, 1, 1.0, **_ARRAYS, options={"vectorised": True})
-
-
-@audited("discrete_laplace, wide")
-def _() -> AuditCase:
-    # Wide noise is drawn as a high and a low part: another path through the code.
-    def mechanism(total: int, n: int) -> Any:
-        return discrete_laplace(np.full(n, total), 1.0, sensitivity=10**6)
-
-    options = {"vectorised": True, "sensitivity": 10**6}
-    return AuditCase(mechanism, 0, 10**6, 1.0, **_ARRAYS, options=options)
+def _at_once(
+    mechanism: Callable[[Any, int], Any], data: Any, neighbour: Any, **options: Any
+) -> AuditCase:
+    """Case of a mechanism on arrays, which draws a million trials at once."""
+    options = {"vectorised": True, **options}
+    return AuditCase(mechanism, data, neighbour, 1.0, 1_000_000, 100_000, options)
 
 
-@audited("above_threshold")
-def _() -> AuditCase:
-    def mechanism(count: int, n: int) -> Any:
-        return above_threshold(np.full(n, count), 1.0, 0)
-
-    return AuditCase(mechanism, 0, 1, 1.0, **_ARRAYS, options={"vectorised": True})
+def _largest(scores: list[int], n: int) -> Any:
+    return np.argmax(np.add(scores, geometric((n, len(scores)), 1.0)), axis=1)
 
 
-@audited("geometric")
-def _() -> AuditCase:
-    # One-sided noise protects where the largest of several noisy scores is reported.
-    def mechanism(scores: list[int], n: int) -> Any:
-        return np.argmax(np.add(scores, geometric((n, len(scores)), 1.0)), axis=1)
-
-    options = {"vectorised": True}
-    data = _SCORES, _NEXT_SCORES
-    return AuditCase(mechanism, *data, 1.0, **_ARRAYS, options=options, replays=False)
+def _noisy_max(scores: list[int], n: int) -> Any:
+    starts = np.arange(n) * len(scores)
+    return noisy_max(np.tile(scores, n), 1.0, 1, starts=starts) - starts
 
 
-@audited("noisy_max")
-def _() -> AuditCase:
-    def mechanism(scores: list[int], n: int) -> Any:
-        starts = np.arange(n) * len(scores)
-        return noisy_max(np.tile(scores, n), 1.0, 1, starts=starts) - starts
-
-    return AuditCase(mechanism, _SCORES, _NEXT_SCORES, 1.0, **_ARRAYS, options={"vectorised": True})
+enter(
+    {
+        "discrete_laplace": lambda: _at_once(
+            lambda count, n: discrete_laplace(np.full(n, count), 1.0), 0, 1
+        ),
+        # Wide noise is drawn as a high and a low part: another path through the code.
+        "discrete_laplace, wide": lambda: _at_once(
+            lambda total, n: discrete_laplace(np.full(n, total), 1.0, sensitivity=10**6),
+            0,
+            10**6,
+            sensitivity=10**6,
+        ),
+        "above_threshold": lambda: _at_once(
+            lambda count, n: above_threshold(np.full(n, count), 1.0, 0), 0, 1
+        ),
+        # One-sided noise protects where the largest of several noisy scores is reported.
+        "geometric": lambda: replace(_at_once(_largest, _SCORES, _NEXT_SCORES), replays=False),
+        "noisy_max": lambda: _at_once(_noisy_max, _SCORES, _NEXT_SCORES),
+    }
+)
 
 
 @audited("choose_buckets")
@@ -178,12 +174,6 @@ def _() -> AuditCase:
 
     data = np.array([0, 0, 0, 0, 0, 1, 0, 2]), np.array([0, 0, 0, 0, 1, 1, 0, 3])
     return AuditCase(mechanism, *data, 1.0, **_SINGLE, options=_ANSWERS)
-
-
-def enter(cases: dict[str, Callable[[], AuditCase]]) -> None:
-    """Register functions that make an `AuditCase`, by name; see `audited`."""
-    for name, make in cases.items():
-        audited(name)(make)
 
 
 _SETS: dict[str, Any] = {"n_trials": 30_000, "quick_trials": 3_000}
@@ -263,49 +253,39 @@ def _() -> AuditCase:
 _STREAM: dict[str, Any] = {"n_trials": 50_000, "quick_trials": 6_000}
 
 
-@audited("SparseVector")
-def _() -> AuditCase:
-    def mechanism(answers: list[int]) -> Any:
-        vector = SparseVector(1.0, 3, 1)
-        vector.query_many(answers)
-        return vector.positives.tolist(), vector.gap
+def _stream(data: Any, neighbour: Any, *given: Any, shown: Any = None, **more: Any) -> AuditCase:
+    """Case of a sparse vector: its answers, or what ``shown`` reads of it after them."""
 
-    return AuditCase(mechanism, [0] * 8 + [3], [1] * 8 + [2], 1.0, **_STREAM, options=_ANSWERS)
+    def mechanism(answers: list[Any]) -> Any:
+        vector = SparseVector(1.0, *given, **more)
+        said = vector.query_many(answers).tolist()
+        return said if shown is None else shown(vector)
 
-
-@audited("SparseVector, monotonic with answers")
-def _() -> AuditCase:
-    def mechanism(answers: list[int]) -> Any:
-        vector = SparseVector(1.0, 2, 2, monotonic=True, answer_share=0.2)
-        vector.query_many(answers)
-        return vector.positives.tolist(), vector.gaps.tolist(), vector.answers.tolist()
-
-    return AuditCase(
-        mechanism, [0] * 6 + [2, 2], [1] * 6 + [2, 2], 1.0, **_STREAM, options=_ANSWERS
-    )
+    options = {"relation": "answers", "sensitivity": more.get("sensitivity", 1)}
+    return AuditCase(mechanism, data, neighbour, 1.0, **_STREAM, options=options)
 
 
-@audited("SparseVector, a new threshold each time")
-def _() -> AuditCase:
-    def mechanism(answers: list[int]) -> Any:
-        vector = SparseVector(1.0, 2, 2, variant="dwork-roth", noise="two-sided")
-        return vector.query_many(answers).tolist()
-
-    return AuditCase(
-        mechanism, [0] * 4 + [2, 2], [1] * 4 + [1, 1], 1.0, **_STREAM, options=_ANSWERS
-    )
+def _all_found(vector: SparseVector) -> Any:
+    return vector.positives.tolist(), vector.gaps.tolist(), vector.answers.tolist()
 
 
-@audited("SparseVector, on a lattice")
-def _() -> AuditCase:
-    def mechanism(answers: list[float]) -> Any:
-        vector = SparseVector(1.0, 1.5, 1, sensitivity=0.5, lattice=0.25)
-        return vector.query_many(answers).tolist()
-
-    options = {"relation": "answers", "sensitivity": 0.5}
-    # From 0.1 to 0.6 is two steps of the lattice.
-    data = [0.1] * 6 + [1.6], [0.6] * 6 + [1.1]
-    return AuditCase(mechanism, *data, 1.0, **_STREAM, options=options)
+enter(
+    {
+        "SparseVector": lambda: _stream(
+            [0] * 8 + [3], [1] * 8 + [2], 3, 1, shown=lambda v: (v.positives.tolist(), v.gap)
+        ),
+        "SparseVector, monotonic with answers": lambda: _stream(
+            [0] * 6 + [2, 2], [1] * 6 + [2, 2], 2, 2, True, answer_share=0.2, shown=_all_found
+        ),
+        "SparseVector, a new threshold each time": lambda: _stream(
+            [0] * 4 + [2, 2], [1] * 4 + [1, 1], 2, 2, variant="dwork-roth", noise="two-sided"
+        ),
+        # From 0.1 to 0.6 is two steps of the lattice.
+        "SparseVector, on a lattice": lambda: _stream(
+            [0.1] * 6 + [1.6], [0.6] * 6 + [1.1], 1.5, 1, sensitivity=0.5, lattice=0.25
+        ),
+    }
+)
 
 
 @audited("sparse_vector_top_k")

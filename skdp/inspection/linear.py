@@ -149,19 +149,13 @@ def moments_of(model: Model, columns: Sequence[Column]) -> Moments:
     stops = np.cumsum([0, *(each.values.shape[1] for each in columns)])
     blocks = [slice(int(a), int(b)) for a, b in zip(stops[:-1], stops[1:], strict=True)]
     if isinstance(model, ViewsModel):
-        mean, covariance = _by_rows(model.rows, model.row_weights, columns)
+        numbers = np.hstack([each.values[model.rows[:, each.axis]] for each in columns])
+        mean = model.row_weights @ numbers
+        numbers -= mean
+        covariance = numbers.T @ (model.row_weights[:, None] * numbers)
     else:
         mean, covariance = _by_views(model, columns, blocks)
     return Moments(mean, covariance, blocks, max(model.total, 1.0))
-
-
-def _by_rows(
-    rows: Any, weights: FloatArray, columns: Sequence[Column]
-) -> tuple[FloatArray, FloatArray]:
-    numbers = np.hstack([each.values[rows[:, each.axis]] for each in columns])
-    mean = weights @ numbers
-    numbers -= mean
-    return mean, numbers.T @ (weights[:, None] * numbers)
 
 
 def _by_views(

@@ -389,7 +389,12 @@ def private_score_report(
         low, high = float(ends[0]), float(ends[1])
         guess = answers_of(model, "predict", take, everyone, places)
         true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
-        moments = _moments_by_group(true, guessed, group, len(names) + 1, exact, source)
+        # Privacy. A record is in one group: releases of all groups together cost epsilon, empty
+        # groups are released as others are.
+        moments = tuple(
+            tuple(number_moments(true[group == g], guessed[group == g], exact, source))
+            for g in range(len(names) + 1)
+        )
         released = _Released(moments=moments, width=high - low)
         return ScoreReport(_OF_NUMBERS, (), names, loss, released, covers)
     scores = answers_of(model, "predict_proba", take, everyone, places, len(classes))
@@ -465,19 +470,3 @@ def _of_classes(
     guesses = np.where(np.isnan(scores).any(1), -1, np.nan_to_num(scores).argmax(1))
     counts = predicted_counts(classes, guesses, n_labels, rest, source, **grouped)
     return _Released(tuple(tables), Noisy(counts.astype(float), rest))
-
-
-def _moments_by_group(
-    truth: FloatArray,
-    guess: FloatArray,
-    group: IntArray,
-    n_groups: int,
-    epsilon: Fraction,
-    source: NoiseSource,
-) -> tuple[tuple[Noisy, ...], ...]:
-    # Privacy. A record is in one group: releases of all groups together cost epsilon, empty groups
-    # are released as others are.
-    return tuple(
-        tuple(number_moments(truth[group == g], guess[group == g], epsilon, source))
-        for g in range(n_groups)
-    )

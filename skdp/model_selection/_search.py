@@ -364,7 +364,10 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         candidates, variants = self._candidates()
         if not candidates:
             raise ValueError(f"param_grid={self.param_grid!r} has no candidates: give it some.")
-        spread = self._spread(len(candidates))
+        spread = 1
+        if self.strategy == "random-stopping":
+            wanted = 4 * len(candidates) if self.runs is None else self.runs
+            spread = spread_of(wanted, as_shape(self.eta))
         # Every candidate is checked: one that is trained on a release may carry what others
         # learned.
         prices = [price_of_fit(variant) for variant in variants]
@@ -405,13 +408,6 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         self.best_estimator_ = winner
         self.privacy_loss_ = loss
         return self
-
-    def _spread(self, n_candidates: int) -> int:
-        """The ``spread`` of the number of runs; 1 where there is no such number."""
-        if self.strategy != "random-stopping":
-            return 1
-        runs = 4 * n_candidates if self.runs is None else self.runs
-        return spread_of(runs, as_shape(self.eta))
 
     def _price_of_fits(self, prices: list[Fraction]) -> Fraction:
         """What all fits cost in total."""
@@ -582,15 +578,12 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         steps = walk_all(variants, child(name, "estimator"), rows, shared=shared)
         if self.strategy != "noisy-max":
             steps = self._repriced(steps, variants)
-        why = f"chooses among {len(candidates):,} candidates {self._way()}"
-        return [*steps, own_step(self, name, rows, why)]
-
-    def _way(self) -> str:
-        """How the winner is found, in words."""
         by_sum = as_metric(self.metric, self.bounds).is_sum
-        return _WHY.get(self.strategy, "").format(
+        way = _WHY.get(self.strategy, "").format(
             "one noisy maximum" if by_sum else "a noisy score of each"
         )
+        why = f"chooses among {len(candidates):,} candidates {way}"
+        return [*steps, own_step(self, name, rows, why)]
 
     def _repriced(self, steps: list[Step], variants: list[Any]) -> list[Step]:
         """Steps of all candidates, whose prices add up to what the strategy pays for fits."""

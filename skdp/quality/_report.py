@@ -383,9 +383,18 @@ def compare(
     if contest is not None and len(records) >= _LEAST_ROWS:
         learners = contest.compared(records, synthetic, rng)
     left, right = (grouped(codes, domain) for codes in (records, synthetic))
-    pairs = _pairs(left[0], right[0], left[1], domain.names, rng)
+    rows = [
+        (domain.names[a], domain.names[b], marginal_distance(left[0], right[0], left[1], (a, b)))
+        for a, b in chosen_axes(len(domain), 2, rng)
+    ]
+    pairs = pd.DataFrame(rows, columns=["first", "second", "distance"])
     scores = _scores(left[0], right[0], left[1], pairs, rng)
-    scores["correlation difference"] = _correlation(records, synthetic, domain)
+    # Over codes of ordered columns.
+    axes = [axis for axis in range(len(domain)) if is_ordered(domain, axis)]
+    sizes = [domain.attributes[axis].n_values for axis in axes]
+    tables = [pd.DataFrame(codes[:, axes]) for codes in (records, synthetic)]
+    known = [codes.where(codes < sizes) for codes in tables]
+    scores["correlation difference"] = spearman_difference(*known)
     scores["propensity MSE"] = _propensity_mse(records, synthetic, categorical_axes(domain), rng)
     return QualityReport(
         _columns(records, synthetic, domain),
@@ -414,20 +423,6 @@ def _columns(records: Codes, synthetic: Codes, domain: Domain) -> pd.DataFrame:
     )
 
 
-def _pairs(
-    records: Codes,
-    synthetic: Codes,
-    shape: tuple[int, ...],
-    names: tuple[str, ...],
-    rng: np.random.Generator,
-) -> pd.DataFrame:
-    rows = [
-        (names[a], names[b], marginal_distance(records, synthetic, shape, (a, b)))
-        for a, b in chosen_axes(len(shape), 2, rng)
-    ]
-    return pd.DataFrame(rows, columns=["first", "second", "distance"])
-
-
 def _scores(
     records: Codes,
     synthetic: Codes,
@@ -444,11 +439,3 @@ def _scores(
         distances = [marginal_distance(records, synthetic, shape, axes) for axes in triples]
         scores["3-way k-marginal"] = 1000 * (1 - float(np.mean(distances)))
     return scores
-
-
-def _correlation(records: Codes, synthetic: Codes, domain: Domain) -> float:
-    """Difference of the rank correlations of ordered columns, over codes."""
-    axes = [axis for axis in range(len(domain)) if is_ordered(domain, axis)]
-    sizes = [domain.attributes[axis].n_values for axis in axes]
-    tables = [pd.DataFrame(codes[:, axes]) for codes in (records, synthetic)]
-    return spearman_difference(*(codes.where(codes < sizes) for codes in tables))
