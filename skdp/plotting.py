@@ -18,23 +18,6 @@ import numpy as np
 
 from ._validation import as_level
 
-__all__ = [
-    "Inks",
-    "PlotAxis",
-    "axes_or_new",
-    "current_inks",
-    "loss_title",
-    "plot_centroids",
-    "plot_correlations",
-    "plot_distances",
-    "plot_errors",
-    "plot_lattice",
-    "plot_shapes",
-    "plot_tree",
-    "plot_validity",
-    "plot_view",
-]
-
 _MAX_LABELS = 20
 # Finer bins are added up: noise of thousands of cells says nothing, and a bar needs some pixels.
 _MAX_BINS, _MAX_LABELLED_BINS = 128, 64

@@ -185,27 +185,24 @@ def _domain(commands: Commands) -> None:
 
 
 def _data_options(command: ArgumentParser) -> None:
-    command.add_argument("data", help="CSV, Excel or Parquet file")
-    command.add_argument("--sep", metavar="SIGN", help="between fields of CSV (default: a comma)")
-    command.add_argument(
-        "--encoding", help="of CSV (default: UTF-8, and Windows-1252 for fields that are not)"
-    )
-    command.add_argument(
-        "--decimal", choices=[".", ","], help="decimal mark of CSV (default: a point)"
-    )
-    command.add_argument(
+    add = command.add_argument
+    add("data", help="CSV, Excel or Parquet file")
+    add("--sep", metavar="SIGN", help="between fields of CSV (default: a comma)")
+    add("--encoding", help="of CSV (default: UTF-8, and Windows-1252 for fields that are not)")
+    add("--decimal", choices=[".", ","], help="decimal mark of CSV (default: a point)")
+    add(
         "--missing",
         metavar="TEXT",
         action="append",
         help="text that stands for no value in CSV, such as NA; may be given several times",
     )
-    command.add_argument(
+    add(
         "--multiline",
         action="store_true",
         help="fields in quotes hold line breaks: the guarantee then assumes that the file was "
         "written with the quotes of every record closed",
     )
-    command.add_argument("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
+    add("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
 
 
 def _structure_option(command: ArgumentParser) -> None:
@@ -220,36 +217,37 @@ def _structure_option(command: ArgumentParser) -> None:
 
 
 def _estimator_options(command: ArgumentParser) -> None:
-    command.add_argument("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
+    add = command.add_argument
+    add("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
     _structure_option(command)
-    command.add_argument("--epsilon", required=True, help="privacy budget of the release")
-    command.add_argument(
+    add("--epsilon", required=True, help="privacy budget of the release")
+    add(
         "--method",
         choices=["grid", "hdpview", "kdtree", "marginals", "privbayes", "privtree"],
         default="marginals",
         help="algorithm (default: marginals)",
     )
-    command.add_argument(
+    add(
         "--max-order",
         type=int,
         metavar="M",
         help="with marginals: largest number of columns measured together, 1 to 4 (default: 3)",
     )
-    command.add_argument(
+    add(
         "--workload",
         metavar="SETS",
         help="with marginals: all (default), ranges, cells, the sets of columns that may be "
         "measured together, such as 'age,sex=0.5;age,pay' (a weight up to 1 after =), or a .json "
         "or .yaml file of them",
     )
-    command.add_argument("--target", metavar="COLUMN", help="column that models will predict")
-    command.add_argument(
+    add("--target", metavar="COLUMN", help="column that models will predict")
+    add(
         "--unit",
         metavar="COLUMN",
         help="column of the data, not of the domain, that identifies the person a row belongs to; "
         "epsilon then protects the person",
     )
-    command.add_argument(
+    add(
         "--max-contributions",
         type=int,
         metavar="K",
@@ -266,13 +264,14 @@ def _plan(commands: Commands) -> None:
         "No data are read and nothing is spent.",
     )
     _estimator_options(plan)
-    plan.add_argument(
+    add = plan.add_argument
+    add(
         "--rows",
         type=int,
         metavar="N",
         help="publicly known or guessed number of records: shows how the budget is divided then",
     )
-    plan.add_argument(
+    add(
         "--ask",
         action="append",
         default=[],
@@ -280,7 +279,7 @@ def _plan(commands: Commands) -> None:
         help='with --rows: the error bar to expect of a question, such as "age >= 65" or '
         "\"mean(pay) where sex == 'F'\", from releases of generated tables; may be repeated",
     )
-    plan.add_argument(
+    add(
         "--at", metavar="EPSILONS", help="with --ask: such as 0.5,1,2; default: from 1/4 to 4 times"
     )
 
@@ -292,20 +291,17 @@ def _release(commands: Commands) -> None:
     _data_options(release)
     _estimator_options(release)
     _out(release, "file for the release; safe to publish", required=True)
-    release.add_argument(
-        "--ledger", metavar="FILE", help="ledger to charge; made if missing, with --budget"
-    )
-    release.add_argument("--budget", help="total budget of a new ledger")
-    release.add_argument(
-        "--purpose", default="", metavar="TEXT", help="what the release is for, for the ledger"
-    )
-    release.add_argument(
+    add = release.add_argument
+    add("--ledger", metavar="FILE", help="ledger to charge; made if missing, with --budget")
+    add("--budget", help="total budget of a new ledger")
+    add("--purpose", default="", metavar="TEXT", help="what the release is for, for the ledger")
+    add(
         "--accept-loss",
         action="store_true",
         help="go on if more than a tenth of the records is skipped; without it the release stops "
         "then, after 1%% of epsilon",
     )
-    release.add_argument(
+    add(
         "--resume",
         action="store_true",
         help="finish a release that was killed after its last measurement, from FILE.part beside "
@@ -322,17 +318,14 @@ def _wizard(commands: Commands) -> None:
         "Needs `pip install 'skdp[wizard]'`. Nothing is charged before the last page is confirmed. "
         "The\ntable stays where it is: the browser is never given the records.\n\n" + _DATA,
     )
-    wizard.add_argument("data", help="CSV, Excel or Parquet file")
-    wizard.add_argument(
-        "--domain", metavar="DOMAIN", help="begin with this declaration, as JSON or YAML"
-    )
-    wizard.add_argument("--ledger", metavar="FILE", help="ledger to charge; made if missing")
-    wizard.add_argument(
-        "--folder", default=".", help="where the release and its files are written (default: here)"
-    )
-    wizard.add_argument("--port", type=int, default=0, help="default: any that is free")
+    add = wizard.add_argument
+    add("data", help="CSV, Excel or Parquet file")
+    add("--domain", metavar="DOMAIN", help="begin with this declaration, as JSON or YAML")
+    add("--ledger", metavar="FILE", help="ledger to charge; made if missing")
+    add("--folder", default=".", help="where the release and its files are written (default: here)")
+    add("--port", type=int, default=0, help="default: any that is free")
     wizard.set_defaults(read=parsed)
-    wizard.add_argument("--no-browser", action="store_true", help="print the address only")
+    add("--no-browser", action="store_true", help="print the address only")
 
 
 # -- views -----------------------------------------------------------------------------------------
@@ -391,10 +384,11 @@ def _group_by(commands: Commands) -> None:
         "count the records of every group in a release, as a table",
     )
     _view(group_by)
-    group_by.add_argument("column", nargs="+", help="columns whose values make the groups")
-    group_by.add_argument("--mean", metavar="COLUMN", help="add the sum and mean of this column")
-    group_by.add_argument("--where", metavar="QUERY", help="count the records of a query only")
-    group_by.add_argument(
+    add = group_by.add_argument
+    add("column", nargs="+", help="columns whose values make the groups")
+    add("--mean", metavar="COLUMN", help="add the sum and mean of this column")
+    add("--where", metavar="QUERY", help="count the records of a query only")
+    add(
         "--bands",
         action="append",
         default=[],
@@ -402,7 +396,7 @@ def _group_by(commands: Commands) -> None:
         help="group a numeric column by bands, such as age=17,29,64,90: above 17 up to 29, and so "
         "on; may be repeated",
     )
-    group_by.add_argument(
+    add(
         "--intervals",
         action="store_true",
         help="add std_error, lower and upper: of the mean if there is one, else of the count",
@@ -414,14 +408,11 @@ def _group_by(commands: Commands) -> None:
 def _sample(commands: Commands) -> None:
     sample = _command(commands, "sample", "views.sample", "draw synthetic rows from a release")
     _view(sample)
-    sample.add_argument(
-        "--rows", type=int, metavar="N", help="default: the noisy number of records"
-    )
-    sample.add_argument("--where", metavar="QUERY", help="rows that satisfy a query only")
-    sample.add_argument(
-        "--seed", type=int, help="seed of the draws, which are not noise: safe to set"
-    )
-    sample.add_argument(
+    add = sample.add_argument
+    add("--rows", type=int, metavar="N", help="default: the noisy number of records")
+    add("--where", metavar="QUERY", help="rows that satisfy a query only")
+    add("--seed", type=int, help="seed of the draws, which are not noise: safe to set")
+    add(
         "--method",
         choices=["rounded", "independent"],
         default="rounded",
@@ -466,23 +457,21 @@ def _verify(commands: Commands) -> None:
         "its\nprivacy loss. The exit code is 1 if anything is not as it should be.",
     )
     _view(verify)
-    verify.add_argument("--ledger", metavar="FILE", help="ledger in which its charge must be")
-    verify.add_argument(
-        "--fingerprint", metavar="DIGITS", help="the published fingerprint, to compare with"
-    )
-    verify.add_argument("--no-replay", action="store_true", help="leave out the replay")
+    add = verify.add_argument
+    add("--ledger", metavar="FILE", help="ledger in which its charge must be")
+    add("--fingerprint", metavar="DIGITS", help="the published fingerprint, to compare with")
+    add("--no-replay", action="store_true", help="leave out the replay")
 
 
 def _audit(commands: Commands) -> None:
     audit = _command(
         commands, "audit", "views.audit", "check the privacy of every mechanism and estimator"
     )
-    audit.add_argument("--out", default="skdp_audit", help="folder for the report")
-    audit.add_argument("--quick", action="store_true", help="fewer trials, weaker bounds")
-    audit.add_argument(
-        "--only", nargs="+", metavar="NAME", help="names of mechanisms or estimators; default all"
-    )
-    audit.add_argument(
+    add = audit.add_argument
+    add("--out", default="skdp_audit", help="folder for the report")
+    add("--quick", action="store_true", help="fewer trials, weaker bounds")
+    add("--only", nargs="+", metavar="NAME", help="names of mechanisms or estimators; default all")
+    add(
         "--replay",
         action="store_true",
         help="replay instead: compute the privacy loss on forced outputs, in about a minute",
