@@ -377,21 +377,12 @@ class ExpectedError:
         """
         parts = []
         for epsilon, runs in self._runs.items():
-            error = self.errors[epsilon]
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "question": error.index,
-                        "epsilon": epsilon,
-                        "error": error.to_numpy(),
-                        "lowest": runs.min().to_numpy(),
-                        "highest": runs.max().to_numpy(),
-                        "share": error.to_numpy() / self.n if self._of_records else np.nan,
-                        "unit": self.unit,
-                    }
-                )
-            )
-        return pd.concat(parts, ignore_index=True)
+            ends = {"error": self.errors[epsilon], "lowest": runs.min(), "highest": runs.max()}
+            parts.append(pd.DataFrame(ends).rename_axis("question").reset_index())
+            parts[-1].insert(1, "epsilon", epsilon)
+        table = pd.concat(parts, ignore_index=True)
+        share = table["error"] / self.n if self._of_records else np.nan
+        return table.assign(share=share, unit=self.unit)
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw error against epsilon, a line for each kind of question, both axes logarithmic.

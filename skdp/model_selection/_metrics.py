@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from sklearn.base import is_classifier
 
 from .._random import NoiseSource, noise_source
@@ -107,6 +108,16 @@ def range_of(bounds: Any, name: str = "bounds") -> Bounds | None:
             f"floats, got {bounds!r}: squared errors are computed in floats. Rescale the numbers."
         )
     return low, high
+
+
+def label_positions(labels: Any, name: str, least: int = 1) -> dict[Any, int]:
+    """Position of each label of a public list."""
+    names = pd.Index(list(labels)).tolist()
+    positions = {label: place for place, label in enumerate(names)}
+    if len(names) < least or len(positions) < len(names):
+        how_many = "at least two " if least == 2 else ""
+        raise ValueError(f"{name} must be a list of {how_many}different labels, got {names!r}.")
+    return positions
 
 
 def class_positions(classes: Any) -> dict[Any, int]:
@@ -381,6 +392,12 @@ def predicted_counts(
     return noisy
 
 
+def confusion_frame(matrix: IntArray, labels: Any) -> pd.DataFrame:
+    """A confusion matrix with its labels."""
+    names = pd.Index(list(labels))
+    return pd.DataFrame(matrix, index=names.rename("true"), columns=names.rename("predicted"))
+
+
 def matrix_score(name: str, counts: Noisy, covers: Covers) -> QueryResult:
     """A metric of a noisy confusion matrix, with a last column for labels not declared."""
     formula = OF_MATRIX[name]
@@ -432,18 +449,19 @@ def _mean_loss(
 ) -> QueryResult:
     """Mean of losses of rows, as shares of the largest; missing is 1."""
     # Squares are needed for the sampling error only.
-    squares = covers.population
-    sums = release_parts(losses, epsilon, source, squares=squares)
-    part = Noisy(sums, epsilon, STEPS)
+    sums = release_parts(losses, epsilon, source, squares=covers.population)
+    return _mean_of(Noisy(sums, epsilon, STEPS), covers)
+
+
+def _mean_of(part: Noisy, covers: Covers) -> QueryResult:
+    """Mean of numbers between 0 and 1 from the sums of their two or three parts."""
 
     def mean(arrays: Sequence[FloatArray]) -> FloatArray:
         return np.asarray(arrays[0][..., :-1].sum(-1) / np.maximum(arrays[0].sum(-1), 1.0))
 
-    sampling = 0.0
-    if squares:
-        records = max(float(sums.sum()), 1.0)
-        first, second = float(sums[:-1].sum()) / records, float(sums[0]) / records
-        sampling = float(np.sqrt(max(second - first**2, 0.0) / records))
+    first, second = map(float, _moments(part.values))
+    records = max(float(part.values.sum()), 1.0)
+    sampling = float(np.sqrt(max(second - first**2, 0.0) / records))
     return with_interval(mean, [part], covers, known=_many(part), sampling_std=sampling)
 
 
@@ -483,31 +501,31 @@ def number_moments(
 
 def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers) -> QueryResult:
     """Mean absolute error, mean squared error or R2 of released moments."""
-    largest = width if name == "mean_absolute_error" else width**2
-
-    def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
-        absolute, squared = _moments(arrays[0])
-        if name == "r2":
-            return np.asarray(1.0 - np.maximum(squared, 0.0) / _variance(arrays[1]))
-        return np.asarray(largest * (absolute if name == "mean_absolute_error" else squared))
-
     wrong, target = parts
-    absolute, squared = (float(each) for each in _moments(wrong.values))
-    variance = float(_variance(target.values))
+    if name == "mean_absolute_error":
+        return _linear(_mean_of(wrong, covers), width)
+    squared = max(float(_moments(wrong.values)[1]), 0.0)
     records = max(float(wrong.values.sum()), 1.0)
+    known = _many(wrong)
     # Errors and target as if they were normal: the fourth moment is three squares of the second.
-    relative = np.sqrt(2.0 / records)
-    sampling = {
-        "mean_absolute_error": width * np.sqrt(max(squared - absolute**2, 0.0) / records),
-        "mean_squared_error": width**2 * relative * max(squared, 0.0),
-        "r2": np.sqrt(2.0) * relative * max(squared, 0.0) / variance,
-    }[name]
-    span = (-np.inf, 1.0) if name == "r2" else (0.0, largest)
+    std = squared * math.sqrt(2.0 / records)
+    if name == "mean_squared_error":
+
+        def square(arrays: Sequence[FloatArray]) -> FloatArray:
+            return _moments(arrays[0])[1]
+
+        found = with_interval(square, [wrong], covers, known=known, sampling_std=std)
+        return _linear(found, width**2)
+
+    def r2(arrays: Sequence[FloatArray]) -> FloatArray:
+        squares = np.maximum(_moments(arrays[0])[1], 0.0)
+        return np.asarray(1.0 - squares / _variance(arrays[1]))
+
+    variance = float(_variance(target.values))
     # A variance that the noise may have made is no denominator.
-    known = _many(wrong) and (name != "r2" or records * variance > 4 * np.sqrt(target.variance))
-    return with_interval(
-        statistic, parts, covers, span=span, known=known, sampling_std=float(sampling)
-    )
+    known = known and records * variance > 4 * math.sqrt(target.variance)
+    std *= math.sqrt(2.0) / variance
+    return with_interval(r2, parts, covers, span=(-np.inf, 1.0), known=known, sampling_std=std)
 
 
 def _moments(sums: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -33,6 +33,8 @@ from ._guard import answers_of, check_model, draw_places, positions_of, true_row
 from ._intervals import Covers, Noisy, with_interval
 from ._metrics import (
     class_positions,
+    confusion_frame,
+    label_positions,
     matrix_score,
     number_moments,
     number_score,
@@ -227,15 +229,12 @@ class ScoreReport:
             True labels in the rows and predicted ones in the columns; counts may be negative.
         """
         place = self._place(group)
-        names = pd.Index(list(self.labels))
         if self._released.matrices is not None:
             matrix = _of_group(self._released.matrices, place).values[:, :-1]
         else:
             counts = self._one_table(group)
             matrix = confusion(counts.negatives, counts.positives, counts.binned.cut)
-        return pd.DataFrame(
-            matrix.astype(np.int64), index=names.rename("true"), columns=names.rename("predicted")
-        )
+        return confusion_frame(matrix.astype(np.int64), self.labels)
 
     def _one_table(self, group: Any) -> Counts:
         if len(self._released.tables) != 1:
@@ -434,9 +433,7 @@ def _groups(groups: Any, group_labels: Any, n_rows: int) -> tuple[tuple[Any, ...
         raise ValueError("groups and group_labels, the public list of groups, belong together.")
     if groups is None:
         return (), np.zeros(n_rows)
-    labels = tuple(pd.Index(list(group_labels)).tolist())
-    if not labels or len(set(labels)) < len(labels):
-        raise ValueError(f"group_labels must be a list of different labels, got {labels!r}.")
+    labels = tuple(label_positions(group_labels, "group_labels"))
     if any(label is None for label in group_labels):
         raise ValueError("group_labels has None, which stands for all rows: give it another name.")
     values = as_labels(groups, "groups")

@@ -19,7 +19,7 @@ from ..rows import Column, as_column, as_frame, as_labels
 from ._counts import Counts, calibration_curve, class_counts, one_against_others, roc_curve
 from ._guard import Labels, answers_of, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers
-from ._metrics import as_metric, charge_score, class_positions
+from ._metrics import as_metric, charge_score, class_positions, confusion_frame, label_positions
 
 
 def private_score(
@@ -155,22 +155,14 @@ def private_score(
         )
     if labels is not None and not asked.needs_classes:
         raise ValueError(f"labels= belongs to metrics of declared labels, not to {metric!r}.")
-    positions = _label_positions(labels) if asked.needs_classes else {}
+    names = (0, 1) if labels is None else labels
+    positions = label_positions(names, "labels", 2) if asked.needs_classes else {}
     scored = asked.reads_probabilities
     columns: Any = _score_columns(y, len(positions)) if scored else [as_labels(y, "y")]
     truth = _read_labels(y_true, len(columns[0]))
     exact, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
     guess = _as_numbers(columns) if scored else columns[0]
     return asked.release(truth, guess, positions, exact, source)
-
-
-def _label_positions(labels: Any) -> dict[Any, int]:
-    """Position of each declared label; of two labels the second is the positive one."""
-    names = pd.Index([0, 1] if labels is None else list(labels)).tolist()
-    positions = {label: place for place, label in enumerate(names)}
-    if len(names) < 2 or len(positions) < len(names):
-        raise ValueError(f"labels must be a list of at least two different labels, got {names!r}.")
-    return positions
 
 
 def _read_labels(y_true: Any, n_rows: int) -> Labels:
@@ -404,7 +396,7 @@ def private_calibration_curve(
 
 def _two_classes(y_true: Any, y: Any, labels: Any, score_range: Any, how: Any) -> Counts:
     """Read, charge and release the scores of a curve."""
-    positions = _label_positions(labels)
+    positions = label_positions(labels, "labels", 2)
     if len(positions) != 2:
         raise ValueError(
             f"A curve is of two labels, got {list(labels)!r}. Give one label against the others."
@@ -462,18 +454,15 @@ def private_confusion_matrix(
     """
     guess = as_labels(y_pred, "y_pred")
     truth = _read_labels(y_true, len(guess))
-    names = pd.Index(list(labels))
-    positions = {label: place for place, label in enumerate(names.tolist())}
-    if not len(names) or len(positions) < len(names):
-        raise ValueError(f"labels must be a list of different labels, got {list(labels)!r}.")
+    positions = label_positions(labels, "labels")
     exact, source = charge_score("private_confusion_matrix", epsilon, ledger, random_state)
     # Privacy. Released is a histogram over a public list of cells, empty ones included; one record
     # is in at most one cell: L1 sensitivity 1, noise of rate epsilon on every cell.
-    size = len(names)
+    size = len(positions)
     row, column = (positions_of(values, positions) for values in (truth, guess))
     known = (row >= 0) & (column >= 0)
     counts = np.bincount((row * size + column)[known], minlength=size * size)
     noisy = discrete_laplace(counts, exact, random_state=source).reshape(size, size)
-    table = pd.DataFrame(noisy, index=names.rename("true"), columns=names.rename("predicted"))
+    table = confusion_frame(noisy, labels)
     table.attrs["std"] = math.sqrt(discrete_laplace_variance(exact))
     return table
