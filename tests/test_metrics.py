@@ -227,12 +227,12 @@ def test_formulas_are_those_of_scikit_learn():
     assert _counts.roc_auc(*counts) == pytest.approx(exact.roc_auc_score(truth, places))
     found = _counts.average_precision(*counts)
     assert found == pytest.approx(exact.average_precision_score(truth, places))
-    matrix = _counts.confusion(*counts, 4)
+    matrix = _counts.confusion(counts, 4)
     assert matrix.tolist() == exact.confusion_matrix(truth, places >= 4).tolist()
     # Axes in front are looped over.
     many = np.stack([np.stack(counts)] * 3)
     assert (
-        _counts.f1(_counts.confusion(many[:, 0], many[:, 1], 4)).tolist()
+        _counts.f1(_counts.confusion(many, 4)).tolist()
         == [pytest.approx(exact.f1_score(truth, places >= 4))] * 3
     )
 

@@ -378,14 +378,10 @@ def audit(
         )
     claimed = float(as_epsilon(epsilon))
     reachable = _check_sizes(n_trials, confidence, claimed)
-    trials = Trials(
-        mechanism,
-        features,
-        vectorised=vectorised,
-        n_jobs=n_jobs,
-        batch_size=batch_size,
-        verbose=verbose,
-    )
+    how: dict[str, Any] = {
+        "features": features, "vectorised": vectorised, "n_jobs": n_jobs, "verbose": verbose
+    }  # fmt: skip
+    trials = Trials(mechanism, batch_size=batch_size, **how)
     if neighbour is None:
         dataset, neighbour = find_neighbours(
             mechanism,
@@ -393,11 +389,8 @@ def audit(
             search=search,
             n_trials=n_trials,
             confidence=confidence,
-            features=features,
-            vectorised=vectorised,
             sensitivity=sensitivity,
-            n_jobs=n_jobs,
-            verbose=verbose,
+            **how,
         )[:2]
     elif search is not None:
         raise ValueError("Give a neighbour or search for one, not both.")

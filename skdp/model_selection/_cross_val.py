@@ -30,7 +30,7 @@ from .._pipelines import (
     walk,
 )
 from .._random import noise_source, shared_generators_kept, warn_after_charge
-from .._types import BoolArray, IntArray
+from .._types import IntArray
 from .._validation import as_epsilon, as_jobs
 from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
 from ..exceptions import BudgetExceededError, TrainingError
@@ -206,17 +206,6 @@ class PrivateKFold(HidesSeed, BaseCrossValidator):
         self.n_splits = n_splits
         self.random_state = random_state
 
-    def _draw(self, n_rows: int) -> IntArray:
-        """Fold of each row."""
-        return noise_source(self.random_state).record_below(self.get_n_splits(), n_rows)
-
-    def _iter_test_masks(
-        self, X: Any = None, y: Any = None, groups: Any = None
-    ) -> Iterator[BoolArray]:
-        folds = self._draw(as_frame(X).n_rows)
-        for fold in range(self.get_n_splits()):
-            yield folds == fold
-
     def split(
         self, X: Any, y: Any = None, groups: Any = None
     ) -> Iterator[tuple[IntArray, IntArray]]:
@@ -232,9 +221,10 @@ class PrivateKFold(HidesSeed, BaseCrossValidator):
         train, test : ndarray of int
             Positions of rows. They are as secret as the rows.
         """
-        rows = np.arange(as_frame(X).n_rows)
-        for test in self._iter_test_masks(X):
-            yield rows[~test], rows[test]
+        n_rows = as_frame(X).n_rows
+        folds = noise_source(self.random_state).record_below(self.get_n_splits(), n_rows)
+        for fold in range(self.get_n_splits()):
+            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
 
     # Read by privacy_report.
     _secret_folds = True

@@ -146,9 +146,7 @@ class ScoreReport:
         formula = OF_MATRIX[name]
 
         def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
-            counts = arrays[0]
-            matrix = confusion(counts[..., 0, :], counts[..., 1, :], cut)
-            return np.asarray(formula(matrix))
+            return np.asarray(formula(confusion(arrays[0], cut)))
 
         return with_interval(statistic, [table.noisy], covers, known=table.present)
 
@@ -233,7 +231,7 @@ class ScoreReport:
             matrix = _of_group(self._released.matrices, place).values[:, :-1]
         else:
             counts = self._one_table(group)
-            matrix = confusion(counts.negatives, counts.positives, counts.binned.cut)
+            matrix = confusion(counts.noisy.values, counts.binned.cut)
         return confusion_frame(matrix.astype(np.int64), self.labels)
 
     def _one_table(self, group: Any) -> Counts:

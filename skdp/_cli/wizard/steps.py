@@ -310,16 +310,12 @@ class Wizard:
             return checked(options, start, _QUIET) if start else proposed(options, _QUIET)
 
         def then(report: Any) -> str:
-            known = {}
             if start:
                 # Without what follows from the rest, so that the rest can be changed.
                 held = json.loads(yaml_as_json(start.to_yaml()))["attributes"]
                 known = {data["name"]: forms.form_of_column(data) for data in held}
-            known |= (
-                {}
-                if start
-                else {name: forms.form_of_column(data) for name, data, _ in report.drafts}
-            )
+            else:
+                known = {name: forms.form_of_column(data) for name, data, _ in report.drafts}
             self.names = [name for name in header if name != unit]
             self.typed["columns"] = {
                 f"{number}.{key}": text
