@@ -537,12 +537,14 @@ def test_searches_by_name(metric):
 def test_rows_of_a_search_add_up_to_the_metric():
     both = np.column_stack([1 - PROBA, PROBA])
     for name in ("log_loss", "brier_score"):
-        scores, spread = _metrics.as_metric(name).row_scores(TRUTH, both, {0: 0, 1: 1})
+        scores, spread = _metrics.as_metric(name).row_scores(
+            _metrics.Scored(TRUTH, both, {0: 0, 1: 1})
+        )
         assert scores.min() >= -spread and scores.max() <= 0
         largest = -np.log(0.001) if name == "log_loss" else 1
         assert -scores.mean() * largest / spread == pytest.approx(VALUES[name], abs=1e-4)
     metric = _metrics.as_metric("mean_absolute_error", BOUNDS)
-    scores, spread = metric.row_scores(NUMBERS, GUESS, {})
+    scores, spread = metric.row_scores(_metrics.Scored(NUMBERS, GUESS, {}))
     assert -scores.mean() * 6 / spread == pytest.approx(
         REAL_VALUES["mean_absolute_error"], abs=1e-4
     )

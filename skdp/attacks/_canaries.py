@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -25,6 +26,7 @@ from ._report import NOT_PRIVATE, SCORES, OwnerOnly, check_shares
 _DRAWN, _TRIES = 20_000, 100
 
 
+@dataclass(eq=False, repr=False)
 class CanaryAudit(OwnerOnly):
     """Result of `canary_audit`. Not private, unless no record was read: see ``publishable``.
 
@@ -48,25 +50,20 @@ class CanaryAudit(OwnerOnly):
         Whether the audit read canaries alone, so that nothing in it is private.
     """
 
-    def __init__(
-        self,
-        name: str,
-        epsilon: float,
-        confidence: float,
-        guesses: tuple[int, int],
-        of_copy: tuple[int, int],
-        n_canaries: int,
-        publishable: bool,
-    ) -> None:
-        self.name = name
-        self.epsilon = epsilon
-        self.confidence = confidence
-        self.n_right, self.n_guesses = guesses
-        self.n_canaries = n_canaries
-        self.publishable = publishable
-        self.epsilon_lower_bound = epsilon_lower_bound(*guesses, 1 - confidence)
-        self.copy_epsilon_lower_bound = epsilon_lower_bound(*of_copy, 1 - confidence)
-        self.passed = self.epsilon_lower_bound <= epsilon
+    name: str
+    epsilon: float
+    confidence: float
+    n_canaries: int
+    n_right: int
+    n_guesses: int
+    epsilon_lower_bound: float
+    copy_epsilon_lower_bound: float
+    publishable: bool
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bound does not exceed the claim."""
+        return self.epsilon_lower_bound <= self.epsilon
 
     @property
     def verdict(self) -> str:
@@ -200,8 +197,10 @@ def canary_audit(
             made = confident_guesses(SCORES[attack](target, scene), guessed, rng)
             guesses = Guesses(made, scene.member)
             counts[place] += guesses.right, guesses.n
-    of_release, of_copy = ((int(right), int(n)) for right, n in counts)
-    return CanaryAudit(name, claim, confidence, of_release, of_copy, n_canaries * n_runs, X is None)
+    right, made = counts[0].tolist()
+    bound, of_copy = (epsilon_lower_bound(k, n, 1 - confidence) for k, n in counts.tolist())
+    n = n_canaries * n_runs
+    return CanaryAudit(name, claim, confidence, n, right, made, bound, of_copy, X is None)
 
 
 def _fitting(synthesizer: Any) -> tuple[Callable[[Any, int], Any], str]:

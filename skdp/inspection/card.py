@@ -328,7 +328,7 @@ def _scored(scores: Mapping[str, Any]) -> _Section:
 def _score(score: Any) -> Iterator[tuple[str, str, str, str]]:
     """What to add to the name of a score, its value, its interval, and a remark."""
     if isinstance(score, QueryResult):
-        yield "", f"{score.value:.4g}", f"{score.lower:.4g} to {score.upper:.4g}", score.guarantee
+        yield "", *_cells(score.value, score.lower, score.upper), score.guarantee
     elif isinstance(score, ScoreReport):
         for name in score.metrics:
             for _, shown, ends, words in _score(score[name]):
@@ -337,25 +337,15 @@ def _score(score: Any) -> Iterator[tuple[str, str, str, str]]:
         # A private quality report.
         remark = f"private, intervals at {100 * score.level:g}%"
         for row in score.scores.itertuples(index=False):
-            yield (
-                f": {row.score}",
-                f"{row.value:.4g}",
-                f"{row.lower:.4g} to {row.upper:.4g}",
-                remark,
-            )
+            yield f": {row.score}", *_cells(row.value, row.lower, row.upper), remark
         for row in () if score.learners is None else score.learners.itertuples(index=False):
-            yield (
-                f": {row.learner}",
-                f"{row.accuracy:.4g}",
-                f"{row.lower:.4g} to {row.upper:.4g}",
-                f"accuracy for {score.target}; {remark}",
-            )
+            cells = _cells(row.accuracy, row.lower, row.upper)
+            yield f": {row.learner}", *cells, f"accuracy for {score.target}; {remark}"
     elif isinstance(getattr(score, "scores", None), Mapping):
         for name, value in score.scores.items():
             yield f": {name}", f"{value:.4g}", "", "exact: NOT private"
     elif isinstance(score, Sequence) and not isinstance(score, str) and len(score) == 3:
-        value, low, high = map(float, score)
-        yield "", f"{value:.4g}", f"{low:.4g} to {high:.4g}", "as given; its privacy is not known"
+        yield "", *_cells(*map(float, score)), "as given; its privacy is not known"
     else:
         try:
             value = float(score)
@@ -365,6 +355,10 @@ def _score(score: Any) -> Iterator[tuple[str, str, str, str]]:
                 f"lower, upper), got {type(score).__name__}."
             ) from None
         yield "", f"{value:.4g}", "", "as given; its privacy is not known"
+
+
+def _cells(value: float, low: float, high: float) -> tuple[str, str]:
+    return f"{value:.4g}", f"{low:.4g} to {high:.4g}"
 
 
 def _attacked(attacks: Sequence[Any]) -> _Section:

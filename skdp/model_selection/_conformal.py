@@ -40,12 +40,22 @@ class _TrueScores:
 class _Conformal(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     """What the classifier and the regressor share: fit, conformalize, predict."""
 
-    estimator: Any
-    epsilon: Any
-    confidence_level: Any
-    prefit: bool
-    ledger: PrivacyLedger | None
-    random_state: Any
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        epsilon: float | Fraction = 0.5,
+        confidence_level: Any = 0.9,
+        prefit: bool = True,
+        ledger: PrivacyLedger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.confidence_level = confidence_level
+        self.prefit = prefit
+        self.ledger = ledger
+        self.random_state = random_state
 
     # --- of the task
 
@@ -251,23 +261,6 @@ class PrivateConformalClassifier(_Conformal):
     (['high'], (1, 2, 1), True)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        epsilon: float | Fraction = 0.5,
-        confidence_level: Any = 0.9,
-        prefit: bool = True,
-        ledger: PrivacyLedger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.epsilon = epsilon
-        self.confidence_level = confidence_level
-        self.prefit = prefit
-        self.ledger = ledger
-        self.random_state = random_state
-
     def predict_set(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
         """Predict the label of each row, and the sets of labels.
 
@@ -384,13 +377,9 @@ class PrivateConformalRegressor(_Conformal):
         ledger: PrivacyLedger | None = None,
         random_state: int | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.epsilon = epsilon
-        self.confidence_level = confidence_level
+        more: dict[str, Any] = {"prefit": prefit, "ledger": ledger, "random_state": random_state}
+        super().__init__(estimator, epsilon=epsilon, confidence_level=confidence_level, **more)
         self.bounds = bounds
-        self.prefit = prefit
-        self.ledger = ledger
-        self.random_state = random_state
 
     def predict_interval(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Predict the target of each row, and the intervals.

@@ -38,7 +38,7 @@ from ..release import QueryResult
 from ..rows import as_frame, take_rows
 from ._guard import Labels, Take, answers_of, draw_places, no_answers, true_rows
 from ._intervals import Covers
-from ._metrics import Metric, as_metric, class_positions
+from ._metrics import Metric, Scored, as_metric, class_positions
 from ._scores import _PrivateScorer
 
 # --- what a search or a cross-validation costs, and one ledger that pays for all of its fits
@@ -340,7 +340,7 @@ def private_cross_val_score(
             paid.set_params(**dict.fromkeys(ledgers(paid)))
         given = paid, X, labels, take, asked
         guesses, classes = _predict_each_fold(folds, given, jobs)
-    return asked.release(labels, guesses, class_positions(classes), exact, source)
+    return asked.release(Scored(labels, guesses, class_positions(classes)), exact, source)
 
 
 def _secret_folds(cv: Any) -> PrivateKFold:

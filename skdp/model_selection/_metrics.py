@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -108,6 +108,14 @@ def range_of(bounds: Any, name: str = "bounds") -> Bounds | None:
             f"floats, got {bounds!r}: squared errors are computed in floats. Rescale the numbers."
         )
     return low, high
+
+
+class Scored(NamedTuple):
+    """True labels, what a model says of each row, and the positions of its labels."""
+
+    truth: Labels
+    guess: Labels
+    positions: Mapping[Any, int]
 
 
 def label_positions(labels: Any, name: str, least: int = 1) -> dict[Any, int]:
@@ -238,27 +246,13 @@ class Metric:
                 f"The metric {self.name!r} is of labels; {type(model).__name__} is no classifier."
             )
 
-    def release(
-        self,
-        truth: Labels,
-        guess: Labels,
-        positions: Mapping[Any, int],
-        epsilon: Fraction,
-        source: NoiseSource,
-    ) -> QueryResult:
+    def release(self, scored: Scored, epsilon: Fraction, source: NoiseSource) -> QueryResult:
         """Release the metric; it was charged before."""
-        result = self._release(truth, guess, positions, epsilon, source)
+        result = self._release(scored, epsilon, source)
         return _linear(result, -1.0) if self.negated else result
 
-    def _release(
-        self,
-        truth: Labels,
-        guess: Labels,
-        positions: Mapping[Any, int],
-        epsilon: Fraction,
-        source: NoiseSource,
-    ) -> QueryResult:
-        covers = self.covers
+    def _release(self, scored: Scored, epsilon: Fraction, source: NoiseSource) -> QueryResult:
+        (truth, guess, positions), covers = scored, self.covers
         if self.name == "accuracy":
             return _release_accuracy(truth, guess, epsilon, source, covers)
         if self.bounds is not None:
@@ -297,9 +291,7 @@ class Metric:
         with np.errstate(all="ignore"):
             return np.asarray(np.abs(truth - guess) ** self._power)
 
-    def row_scores(
-        self, truth: Labels, guess: Labels, positions: Mapping[Any, int]
-    ) -> tuple[IntArray, int]:
+    def row_scores(self, scored: Scored) -> tuple[IntArray, int]:
         """An integer for each row, the higher the better, for a comparison of candidates.
 
         Returns
@@ -308,6 +300,7 @@ class Metric:
         spread : int
             The range of these integers: the largest change of their sum by one row.
         """
+        truth, guess, positions = scored
         if self.name == "accuracy":
             return equal(truth, guess).astype(np.int64), 1
         if self.bounds is not None:

@@ -19,7 +19,14 @@ from ..rows import Column, as_column, as_frame, as_labels
 from ._counts import Counts, calibration_curve, class_counts, one_against_others, roc_curve
 from ._guard import Labels, answers_of, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers
-from ._metrics import as_metric, charge_score, class_positions, confusion_frame, label_positions
+from ._metrics import (
+    Scored,
+    as_metric,
+    charge_score,
+    class_positions,
+    confusion_frame,
+    label_positions,
+)
 
 
 def private_score(
@@ -162,7 +169,7 @@ def private_score(
     truth = _read_labels(y_true, len(columns[0]))
     exact, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
     guess = _as_numbers(columns) if scored else columns[0]
-    return asked.release(truth, guess, positions, exact, source)
+    return asked.release(Scored(truth, guess, positions), exact, source)
 
 
 def _read_labels(y_true: Any, n_rows: int) -> Labels:
@@ -227,7 +234,8 @@ class _PrivateScorer:
         everyone = np.arange(len(truth))
         places = draw_places(len(truth))
         guess = answers_of(estimator, metric.method, take, everyone, places, len(classes))
-        score = float(metric.release(truth, guess, class_positions(classes), exact, source))
+        scored = Scored(truth, guess, class_positions(classes))
+        score = float(metric.release(scored, exact, source))
         return -score if metric.is_loss and not metric.negated else score
 
     def __repr__(self) -> str:

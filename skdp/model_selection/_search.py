@@ -37,7 +37,7 @@ from ..mechanisms import discrete_laplace, noisy_max, top_k
 from ..rows import as_frame
 from ._cross_val import one_ledger, own_step, prepaid_clones, price_of_fit, rehearse
 from ._guard import Labels, Take, answers_of, draw_places, true_rows
-from ._metrics import Metric, as_metric, check_rate, class_positions
+from ._metrics import Metric, Scored, as_metric, check_rate, class_positions
 
 # --- a secret number of private runs, of which the best is released: its law, and what it costs
 #
@@ -712,23 +712,20 @@ class Judge:
         """Exact sums, and by how much one record may change them."""
         totals = []
         for model in models:
-            scores, spread = self.metric.row_scores(self.labels, *self._guesses(model))
+            scores, spread = self.metric.row_scores(self._scored(model))
             totals.append(int(scores.sum()))
         return totals, spread
 
     def _released(self, models: list[Any], epsilon: Fraction) -> list[float]:
         part = epsilon / len(models)
-        return [
-            float(self.metric.release(self.labels, *self._guesses(model), part, self.source))
-            for model in models
-        ]
+        scored = map(self._scored, models)
+        return [float(self.metric.release(each, part, self.source)) for each in scored]
 
-    def _guesses(self, model: Any) -> tuple[Labels, dict[Any, int]]:
-        """What a model says of each row, and the positions of its labels."""
+    def _scored(self, model: Any) -> Scored:
         classes = getattr(model, "classes_", ())
         how = self.metric.method, self.take, self._everyone, self._places
         guesses = answers_of(model, *how, len(classes))
-        return guesses, class_positions(classes)
+        return Scored(self.labels, guesses, class_positions(classes))
 
 
 # --- halving: many cheap fits first, one good fit last
