@@ -38,8 +38,8 @@ class AuditCase:
     dataset, neighbour : object
     epsilon : number, optional
         The claim; None takes the estimator's.
-    n_trials, quick_trials : int
-        Trials on each data set in a full and in a quick run.
+    n_trials : int
+        Trials on each data set in a full run.
     options : mapping
         Further arguments of `audit`.
     replays : bool
@@ -53,10 +53,14 @@ class AuditCase:
     neighbour: Any
     epsilon: Any = None
     n_trials: int = 5_000
-    quick_trials: int = 600
     options: Mapping[str, Any] = field(default_factory=dict)
     replays: bool = True
     draws: bool = True
+
+    @property
+    def quick_trials(self) -> int:
+        """Trials on each data set in a quick run: a tenth, and at least 300."""
+        return max(self.n_trials // 10, 300)
 
 
 #: Name of a mechanism or estimator, perhaps followed by a comma and a variant, to a function that
@@ -120,7 +124,6 @@ def enter(cases: dict[str, Callable[[], AuditCase]]) -> None:
 
 # --- audit cases of the mechanisms: noise, selections, and sparse vectors
 
-_SINGLE: dict[str, Any] = {"n_trials": 200_000, "quick_trials": 10_000}
 # The second score is low enough that its probability changes by nearly the whole factor.
 _SCORES, _NEXT_SCORES = [3, 0], [4, 0]
 _ANSWERS = {"relation": "answers"}
@@ -131,7 +134,7 @@ def _at_once(
 ) -> AuditCase:
     """Case of a mechanism on arrays, which draws a million trials at once."""
     options = {"vectorised": True, **options}
-    return AuditCase(mechanism, data, neighbour, 1.0, 1_000_000, 100_000, options)
+    return AuditCase(mechanism, data, neighbour, 1.0, 1_000_000, options)
 
 
 def _largest(scores: list[int], n: int) -> Any:
@@ -173,19 +176,16 @@ def _() -> AuditCase:
         return str(choose_buckets(np.split(costs, [4, 7]), 4, 1.0, 1).tolist())
 
     data = np.array([0, 0, 0, 0, 0, 1, 0, 2]), np.array([0, 0, 0, 0, 1, 1, 0, 3])
-    return AuditCase(mechanism, *data, 1.0, **_SINGLE, options=_ANSWERS)
-
-
-_SETS: dict[str, Any] = {"n_trials": 30_000, "quick_trials": 3_000}
+    return AuditCase(mechanism, *data, 1.0, 200_000, _ANSWERS)
 
 
 def _selecting(
     select: Callable[[list[int]], Any],
     scores: Sequence[int] = _SCORES,
     after: Sequence[int] = _NEXT_SCORES,
-    trials: Mapping[str, Any] = _SINGLE,
+    n_trials: int = 200_000,
 ) -> AuditCase:
-    return AuditCase(select, list(scores), list(after), 1.0, **trials)
+    return AuditCase(select, list(scores), list(after), 1.0, n_trials)
 
 
 enter(
@@ -204,13 +204,13 @@ enter(
             lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="canonical", ordered=False)),
             [3, 3, 2, 2],
             [4, 4, 2, 2],
-            _SETS,
+            30_000,
         ),
         "top_k, joint": lambda: _selecting(
             lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="joint")),
             [3, 3, 2, 2],
             [4, 4, 2, 2],
-            _SETS,
+            30_000,
         ),
     }
 )
@@ -229,7 +229,6 @@ def _() -> AuditCase:
         np.array([[0, 1], [0, 1], [1, 0]]),
         1.0,
         n_trials=50_000,
-        quick_trials=6_000,
         options={"relation": "records"},
     )
 
@@ -242,15 +241,12 @@ def _() -> AuditCase:
         np.array([0.5, 1.0, 2.0]),
         1.0,
         n_trials=100_000,
-        quick_trials=5_000,
         options={"relation": "records"},
     )
 
 
 # Streams of queries just below the threshold, then one just above it: together the negative answers
 # reveal the most, and they cost the most if the noise of the threshold does not cover them.
-
-_STREAM: dict[str, Any] = {"n_trials": 50_000, "quick_trials": 6_000}
 
 
 def _stream(data: Any, neighbour: Any, *given: Any, shown: Any = None, **more: Any) -> AuditCase:
@@ -262,7 +258,7 @@ def _stream(data: Any, neighbour: Any, *given: Any, shown: Any = None, **more: A
         return said if shown is None else shown(vector)
 
     options = {"relation": "answers", "sensitivity": more.get("sensitivity", 1)}
-    return AuditCase(mechanism, data, neighbour, 1.0, **_STREAM, options=options)
+    return AuditCase(mechanism, data, neighbour, 1.0, 50_000, options)
 
 
 def _all_found(vector: SparseVector) -> Any:
@@ -294,7 +290,7 @@ def _() -> AuditCase:
         chosen = sparse_vector_top_k(answers, 1, 1.0, 4, monotonic=True, max_passes=3)
         return chosen.tolist()
 
-    return AuditCase(mechanism, [0] * 4 + [4], [1] * 4 + [4], 1.0, **_STREAM, options=_ANSWERS)
+    return AuditCase(mechanism, [0] * 4 + [4], [1] * 4 + [4], 1.0, 50_000, _ANSWERS)
 
 
 def _frequent_items(k: int, bound: int, last: list[str], shown: Callable[[Any], Any]) -> AuditCase:
@@ -304,9 +300,7 @@ def _frequent_items(k: int, bound: int, last: list[str], shown: Callable[[Any], 
         return shown(most_frequent_items(baskets, k, ["a", "b", "c"], 1.0, max_items=bound))
 
     baskets = [["a"], ["a"], ["a", "b"], ["b"]]
-    trials: dict[str, Any] = {"n_trials": 20_000, "quick_trials": 2_000}
-    options = {"relation": "records"}
-    return AuditCase(mechanism, baskets, [*baskets, last], 1.0, **trials, options=options)
+    return AuditCase(mechanism, baskets, [*baskets, last], 1.0, 20_000, {"relation": "records"})
 
 
 def _quantile_case(
@@ -317,9 +311,8 @@ def _quantile_case(
     def mechanism(values: list[int]) -> Any:
         return shown(private_quantiles(values, quantiles, 1.0, bounds))
 
-    trials: dict[str, Any] = {"n_trials": 50_000, "quick_trials": 5_000}
     options = {"relation": "records"}
-    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, last], 1.0, **trials, options=options)
+    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, last], 1.0, 50_000, options)
 
 
 enter(

@@ -71,17 +71,17 @@ _LABEL = Categorical([0, 1])
 _LINE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5]})
 _PLANE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5], "s": ["a", "a", "b", "b"]})
 _NUMBERS_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5], "z": [0, 1, 0, 1]})
-# A fit takes a tenth of a second.
-_SLOW = {"n_trials": 2_000, "quick_trials": 180}
+# Where a fit takes a tenth of a second.
+_FEW = 2_000
 
 
 def last_gone(
-    mechanism: Any, data: Any, features: Any = None, epsilon: Any = None, **trials: Any
+    mechanism: Any, data: Any, features: Any = None, epsilon: Any = None, n_trials: int = 5_000
 ) -> AuditCase:
     """Case of a mechanism on rows, or on a pair of rows and labels, with and without the last."""
     less = tuple(part[:-1] for part in data) if isinstance(data, tuple) else data[:-1]
     options = {} if features is None else {"features": features}
-    return AuditCase(mechanism, data, less, epsilon, options=options, **trials)
+    return AuditCase(mechanism, data, less, epsilon, n_trials, options)
 
 
 def line_case(estimator: Any, features: Any = synopsis_features, **trials: Any) -> AuditCase:
@@ -160,7 +160,7 @@ enter(
             GridSynthesizer(1.0, domain=_LINE, rule="identity")
         ),
         "MarginalSynthesizer, persons": lambda: _person_case(
-            MarginalSynthesizer(1.0, domain=_LINE), **_SLOW
+            MarginalSynthesizer(1.0, domain=_LINE), n_trials=_FEW
         ),
         "RangeTreeHistogram": _histogram_case,
         # A record is in several nodes: only their counts together show its cost.
@@ -334,7 +334,7 @@ def _marginal_case(copies: int, **parameters: Any) -> AuditCase:
     """Case on three columns, between which there is something to choose."""
     rows = pd.concat([_PLANE_ROWS.assign(z=[0, 0, 1, 1])] * copies, ignore_index=True)
     estimator = MarginalSynthesizer(1.0, domain=_SPACE, **parameters)
-    return last_gone(estimator, rows, _view_features, **_SLOW)
+    return last_gone(estimator, rows, _view_features, n_trials=_FEW)
 
 
 @audited("MarginalSynthesizer, target")
@@ -377,10 +377,10 @@ enter(
         "MarginalSynthesizer": lambda: _marginal_case(600),
         "MarginalSynthesizer, few records": lambda: _marginal_case(1),
         "MarginalSynthesizer, one column": lambda: line_case(
-            MarginalSynthesizer(1.0, domain=_LINE), _view_features, **_SLOW
+            MarginalSynthesizer(1.0, domain=_LINE), _view_features, n_trials=_FEW
         ),
         "MarginalSynthesizer, two columns": lambda: plane_case(
-            MarginalSynthesizer(1.0, domain=_PLANE), _view_features, **_SLOW
+            MarginalSynthesizer(1.0, domain=_PLANE), _view_features, n_trials=_FEW
         ),
         # One cell is empty by a public rule.
         "MarginalSynthesizer, rules": lambda: plane_case(
@@ -388,7 +388,7 @@ enter(
                 1.0, domain=Domain(_PLANE_COLUMNS, structure=[forbid("x >= 2 and s == 'a'")])
             ),
             _view_features,
-            **_SLOW,
+            n_trials=_FEW,
         ),
         "MarginalSynthesizer, coarse tables of pairs": lambda: _marginal_case(600, max_order=2),
         "MarginalSynthesizer, MST": lambda: _marginal_case(600, plan="mst"),
@@ -495,8 +495,7 @@ def _search_case(strategy: str, choice: float, epsilon: float, **params: Any) ->
         **params,
     )
     data = pd.DataFrame({"x": [1.5] * 78}), pd.Series(["a"] * 37 + ["b"] * 41)
-    trials = {"n_trials": 1_500, "quick_trials": 300}
-    return last_gone(search, data, lambda search: search.best_index_, epsilon, **trials)
+    return last_gone(search, data, lambda search: search.best_index_, epsilon, 1_500)
 
 
 def _conformal_case(make: Callable[..., Any], constant: Any, truth: list[Any]) -> AuditCase:
@@ -509,7 +508,6 @@ def _conformal_case(make: Callable[..., Any], constant: Any, truth: list[Any]) -
         (np.zeros((30, 1)), np.array(truth)),
         epsilon=1.0,
         n_trials=2_000,
-        quick_trials=200,
     )
 
 
@@ -567,7 +565,6 @@ def _scores_case(score: Callable[..., Any], n_trials: int = 20_000) -> AuditCase
         (np.array([0, 1, 0, 1, 0]), np.array([0, 1, 0, 1, 1])),
         epsilon=1.0,
         n_trials=n_trials,
-        quick_trials=n_trials // 10,
     )
 
 
@@ -631,4 +628,4 @@ def _() -> AuditCase:
         tables = (found.scores, found.columns)
         return np.concatenate([table.iloc[:, 1:].to_numpy(float).ravel() for table in tables])
 
-    return last_gone(report, rows, epsilon=1.0, n_trials=3_000, quick_trials=300)
+    return last_gone(report, rows, epsilon=1.0, n_trials=3_000)

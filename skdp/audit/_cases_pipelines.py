@@ -96,19 +96,10 @@ def _tables() -> Iterator[tuple[str, list[Any], _Maker]]:
     numbers: list[Any] = [1, 0, 1]
     texts: list[Any] = ["a", "b", "c"]
     kind: Any
-    for dtype in (
-        "float64",
-        "float32",
-        "float16",
-        "int64",
-        "int8",
-        "uint64",
-        "bool",
-        "U9",
-        "M8[s]",
-    ):
-        usual = texts if dtype == "U9" else ["2020-01-01"] * 3 if dtype == "M8[s]" else numbers
-        yield f"numpy {dtype}", usual, partial(_numpy, dtype)
+    for dtype in ("float64", "float32", "float16", "int64", "int8", "uint64", "bool"):
+        yield f"numpy {dtype}", numbers, partial(_numpy, dtype)
+    yield "numpy U9", texts, partial(_numpy, "U9")
+    yield "numpy M8[s]", ["2020-01-01"] * 3, partial(_numpy, "M8[s]")
     for usual in (numbers, texts):
         kind = "numbers" if usual is numbers else "texts"
         yield f"numpy objects, {kind}", usual, lambda c: object_array(c)[:, None]

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -34,7 +35,7 @@ from ._counts import (
     ranking,
 )
 from ._guard import Labels, equal, positions_of
-from ._intervals import Covers, Noisy, with_interval, with_sampling
+from ._intervals import Covers, Noisy, with_interval
 
 # Both ends of the public range of a target.
 Bounds: TypeAlias = tuple[Fraction, Fraction]
@@ -338,10 +339,20 @@ def _release_accuracy(
     # Each of the two counts is within `reach` with probability 1 - (1 - level) / 2.
     reach = discrete_laplace_quantile((1 + covers.level) / 2, exact)
     found = _share(correct, wrong, reach, discrete_laplace_variance(exact), covers.level)
+    if not covers.population:
+        return found
     # Of a share of a few rows, as if two more were right and two wrong: it is never 0.
     n = max(correct + wrong, 1) + 4
     share = min(max((correct + 2) / n, 0.0), 1.0)
-    return with_sampling(found, covers, math.sqrt(share * (1 - share) / n), (0.0, 1.0))
+    std = math.sqrt(share * (1 - share) / n)
+    further = NormalDist().inv_cdf((1 + covers.level) / 2) * std
+    return replace(
+        found,
+        lower=max(found.value - math.hypot(found.value - found.lower, further), 0.0),
+        upper=min(found.value + math.hypot(found.upper - found.value, further), 1.0),
+        guarantee=covers.words.removesuffix(", by simulation"),
+        sampling_std=std,
+    )
 
 
 def _share(part: int, rest: int, reach: int, variance: float, level: float) -> QueryResult:

@@ -12,6 +12,7 @@ import operator
 import os
 import sys
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -88,14 +89,8 @@ def spread_of(runs: Any, eta: Fraction) -> int:
             f"runs must be a number between 1 and {_MOST_RUNS:,}, the expected number of runs, "
             f"got {runs!r}."
         )
-    high = 1
-    while mean_runs(high, eta) < float(runs):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if mean_runs(middle, eta) >= float(runs) else (middle, high)
-    return high
+    spreads = range(1, 1 << 60)
+    return spreads[bisect_left(spreads, float(runs), key=lambda spread: mean_runs(spread, eta))]
 
 
 def draw_runs(spread: int, eta: Fraction, source: NoiseSource) -> int:
