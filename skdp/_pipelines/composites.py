@@ -122,11 +122,6 @@ def brought_by(composite: Any, name: str, rows: Rows) -> list[Step]:
     return [step for value in own for step in brought_along(composite, name, value, rows)][:1]
 
 
-def _params_of(estimator: Any) -> dict[str, Any]:
-    """Parameters of an estimator; none of what has no ``get_params``."""
-    return estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
-
-
 def _fitted_parts(estimator: Any) -> list[tuple[Any, Rows]]:
     """What composites fitted, and on what; their parameters may have been changed since."""
     parts: list[tuple[Any, Rows]] = []
@@ -164,8 +159,7 @@ def _estimators_in(values: list[Any]) -> list[Any]:
 
 def _deep(estimator: Any) -> list[Any]:
     """Estimators within an estimator, those within skdp's own left out."""
-    params = _params_of(estimator)
-    inner = estimator.get_params(deep=True) if params else {}
+    inner = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
     ours = [key for key, value in inner.items() if library(value) == "skdp"]
     return [
         value
@@ -248,7 +242,7 @@ def _wrapper(meta: Any, name: str, rows: Rows) -> list[Step]:
     if isinstance(meta, _SEEDERS):
         steps = [
             seeded(step, kind_of(meta))
-            if step.sound and "random_state" in _params_of(step.estimator)
+            if step.sound and hasattr(step.estimator, "random_state")
             else step
             for step in steps
         ]

@@ -170,7 +170,7 @@ def fit_readings(
     both = Outputs.concatenate(list(fitting))
     side = np.repeat([0, 1], [len(part) for part in fitting])
     readings: list[Any] = []
-    structured = len(vocabulary.tokens) > 1
+    structured = len(vocabulary) > 1
     if structured:
         readings += [Structure(vocabulary, coarse=False), Structure(vocabulary, coarse=True)]
     d = both.numbers.shape[1]
@@ -430,7 +430,7 @@ def choose(
         )
     events = (events,) if callable(events) else tuple(events)
     width = max(side.numbers.shape[1] for side in sides)
-    tokens = len(trials.vocabulary.tokens)
+    tokens = len(trials.vocabulary)
     if width == 0 and tokens > 0.5 * 2 * first:
         warnings.warn(
             f"{tokens} different outputs in {2 * first} trials, and none of them is numeric: "

@@ -142,9 +142,7 @@ class Structure(Reading):
     def __call__(self, outputs: Outputs) -> IntArray:
         if not self.coarse:
             return outputs.structure
-        kinds = [
-            token.kind if isinstance(token, Raised) else None for token in self.vocabulary.tokens
-        ]
+        kinds = [token.kind if isinstance(token, Raised) else None for token in self.vocabulary]
         merged = [self._first.setdefault(kind, len(self._first)) for kind in kinds]
         return np.array(merged, dtype=np.int64)[outputs.structure]
 
@@ -152,7 +150,8 @@ class Structure(Reading):
         if self.coarse:
             kinds = list(self._first)
             return _some([f"raises {kinds[c]}" if kinds[c] else "does not raise" for c in codes])
-        return f"output is {_some([_show(self.vocabulary.tokens[code]) for code in codes])}"
+        tokens = list(self.vocabulary)
+        return f"output is {_some([_show(tokens[code]) for code in codes])}"
 
 
 class Tuple(Reading):

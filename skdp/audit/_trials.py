@@ -41,19 +41,12 @@ class Raised(NamedTuple):
     message: str
 
 
-class Vocabulary:
+class Vocabulary(dict[Hashable, int]):
     """Numbers the structures (everything about an output except its numbers) as they appear."""
 
-    def __init__(self) -> None:
-        self.codes: dict[Hashable, int] = {}
-        self.tokens: list[Hashable] = []
-
-    def __call__(self, token: Hashable) -> int:
-        """Code of ``token``, a new one at its first appearance."""
-        code = self.codes.setdefault(token, len(self.tokens))
-        if code == len(self.tokens):
-            self.tokens.append(token)
-        return code
+    def __missing__(self, token: Hashable) -> int:
+        self[token] = len(self)
+        return self[token]
 
 
 @dataclass(eq=False)
@@ -119,12 +112,12 @@ def flatten(raw: Any, vocabulary: Vocabulary) -> Outputs:
     if matrix is not None:
         token = ("array", matrix.shape[1:]) if matrix.ndim > 1 else "number"
         n = len(matrix)
-        return Outputs(np.full(n, vocabulary(token), dtype=np.int64), matrix.reshape(n, -1), raw)
+        return Outputs(np.full(n, vocabulary[token], dtype=np.int64), matrix.reshape(n, -1), raw)
     structure = np.empty(len(raw), dtype=np.int64)
     rows: list[list[float]] = []
     for i, output in enumerate(raw):
         leaves: list[float] = []
-        structure[i] = vocabulary(_structure(output, leaves))
+        structure[i] = vocabulary[_structure(output, leaves)]
         rows.append(leaves)
     width = max((len(row) for row in rows), default=0)
     table = np.full((len(rows), width), np.nan)
