@@ -238,26 +238,23 @@ def _errors(
     generator: np.random.Generator,
 ) -> FloatArray:
     """Answers minus truth for questions on some sets of columns."""
+
+    def weights(axis: int) -> FloatArray:
+        size = domain.shape[axis]
+        if cells:
+            return (np.arange(size) == generator.integers(0, size)).astype(np.float64)
+        return random_weights(size, domain.attributes[axis].order() is not None, generator)
+
     parts = []
     for _ in range(_SETS):
         axes = sorted(generator.choice(used, order, replace=False).tolist()) if order else []
-        queries = []
-        for _ in range(_QUESTIONS // _SETS):
-            query = {}
-            for axis in axes:
-                if cells:
-                    query[axis] = np.zeros(domain.shape[axis])
-                    query[axis][generator.integers(0, domain.shape[axis])] = 1.0
-                else:
-                    ordered = domain.attributes[axis].order() is not None
-                    query[axis] = random_weights(domain.shape[axis], ordered, generator)
-            queries.append(query)
-        exact = np.zeros(len(queries))
-        for number, query in enumerate(queries):
+        queries = [{axis: weights(axis) for axis in axes} for _ in range(_QUESTIONS // _SETS)]
+        exact = []
+        for query in queries:
             agree = np.ones(len(codes))
-            for axis, weights in query.items():
-                agree = agree * weights[codes[:, axis]]
-            exact[number] = agree.sum()
+            for axis, wanted in query.items():
+                agree *= wanted[codes[:, axis]]
+            exact.append(agree.sum())
         parts.append(np.asarray(model.answer(queries)) - exact)
     return np.concatenate(parts)
 
