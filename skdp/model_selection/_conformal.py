@@ -14,15 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import HidesSeed, Published, ShowsPrivacy, require_y
 from .._pipelines import Rows, Step, child, price, walk
-from .._random import noise_source
 from .._types import BoolArray, FloatArray, IntArray
-from .._validation import as_epsilon, as_fraction
-from ..accounting import PrivacyLedger, PrivacyLoss, charge
+from .._validation import as_fraction
+from ..accounting import PrivacyLedger
 from ..kernels.conformal import BINS, covered_bins, measure_scores
 from ..rows import as_column
 from ._cross_val import one_ledger, own_step
 from ._guard import Take, answers_of, check_model, draw_places, positions_of, true_rows
-from ._metrics import check_rate, class_positions, range_of
+from ._metrics import charge_score, class_positions, range_of
 
 
 class _TrueScores:
@@ -125,8 +124,7 @@ class _Conformal(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             If the ledger cannot pay; no value has been read.
         """
         require_y(self, y)
-        exact, misses = as_epsilon(self.epsilon), self._miscoverages()
-        check_rate(exact)
+        misses = self._miscoverages()
         if not self.prefit:
             check_is_fitted(self, "estimator_")
         model = self.estimator if self.prefit else self.estimator_
@@ -134,9 +132,8 @@ class _Conformal(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         self._prepare(model, X)
         book = one_ledger([model], self.ledger)
         labels, take = true_rows(X, y)
-        source = noise_source(self.random_state)
-        loss = PrivacyLoss(exact, seeded=source.seeded)
-        charge(book, type(self).__name__, loss)
+        name = type(self).__name__
+        loss, source = charge_score(name, self.epsilon, book, self.random_state)
         # Privacy. Given the model, which is a release or was not trained on these rows, the score
         # of a row depends on that row alone (see `answers_of`): one record adds at most one score
         # to one bin. The histogram is released with noise at epsilon, and the thresholds follow
@@ -149,7 +146,7 @@ class _Conformal(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         edges = self._edges()
         # A score that is not a number sorts behind all others.
         bins = np.minimum(np.searchsorted(edges[1:], scores.astype(float)), BINS - 1)
-        counts = measure_scores(bins, exact, source)
+        counts = measure_scores(bins, loss.epsilon, source)
         self.thresholds_ = edges[[covered_bins(counts, miss) for miss in misses]]
         self.privacy_loss_ = loss
         return self

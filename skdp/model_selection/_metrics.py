@@ -83,13 +83,14 @@ def check_rate(epsilon: Fraction) -> None:
 
 def charge_score(
     name: str, epsilon: Any, ledger: PrivacyLedger | None, random_state: Any
-) -> tuple[Fraction, NoiseSource]:
-    """Charge one score, before a value is read; give its epsilon and the source of its noise."""
+) -> tuple[PrivacyLoss, NoiseSource]:
+    """Charge one score, before a value is read; give its loss and the source of its noise."""
     exact = as_epsilon(epsilon)
     check_rate(exact)
     source = noise_source(random_state)
-    charge(ledger, name, PrivacyLoss(exact, seeded=source.seeded))
-    return exact, source
+    loss = PrivacyLoss(exact, seeded=source.seeded)
+    charge(ledger, name, loss)
+    return loss, source
 
 
 def range_of(bounds: Any, name: str = "bounds") -> Bounds | None:

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from .._pipelines import walk
-from .._random import NoiseSource, noise_source
+from .._random import NoiseSource
 from .._types import FloatArray, IntArray
-from .._validation import as_epsilon, as_integer, as_number, check_flag
-from ..accounting import PrivacyLedger, PrivacyLoss, charge
+from .._validation import as_integer, as_number, check_flag
+from ..accounting import PrivacyLedger, PrivacyLoss
 from ..kernels.binned_scores import BinnedScores
 from ..release import QueryResult
 from ..rows import as_labels
@@ -32,6 +32,7 @@ from ._counts import (
 from ._guard import answers_of, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers, Noisy, with_interval
 from ._metrics import (
+    charge_score,
     class_positions,
     confusion_frame,
     label_positions,
@@ -364,7 +365,6 @@ def private_score_report(
     (2, 2)
     """
     covers = Covers.asked(level, interval)
-    exact = as_epsilon(epsilon)
     if not np.isfinite(as_number(threshold, "threshold")):
         raise ValueError(f"threshold must be finite, got {threshold!r}.")
     check_flag(trained_elsewhere, "trained_elsewhere")
@@ -375,9 +375,7 @@ def private_score_report(
     ends = range_of(bounds)
     truth, take = true_rows(X, y)
     names, values = _groups(groups, group_labels, len(truth))
-    source = noise_source(random_state)
-    loss = PrivacyLoss(exact, seeded=source.seeded)
-    charge(ledger, "private_score_report", loss)
+    loss, source = charge_score("private_score_report", epsilon, ledger, random_state)
     everyone, places = np.arange(len(truth)), draw_places(len(truth))
     # The last group is that of all rows whose group is not declared.
     group = positions_of(values, {label: place for place, label in enumerate(names)})
@@ -389,14 +387,16 @@ def private_score_report(
         # Privacy. A record is in one group: releases of all groups together cost epsilon, empty
         # groups are released as others are.
         moments = tuple(
-            tuple(number_moments(true[group == g], guessed[group == g], exact, source))
+            tuple(number_moments(true[group == g], guessed[group == g], loss.epsilon, source))
             for g in range(len(names) + 1)
         )
         released = _Released(moments=moments, width=high - low)
         return ScoreReport(_OF_NUMBERS, (), names, loss, released, covers)
     scores = answers_of(model, "predict_proba", take, everyone, places, len(classes))
     found = positions_of(truth, class_positions(classes))
-    released = _of_classes(scores, found, group, len(names) + 1, exact, source, float(threshold))
+    released = _of_classes(
+        scores, found, group, len(names) + 1, loss.epsilon, source, float(threshold)
+    )
     return ScoreReport(_OF_CLASSES, classes, names, loss, released, covers)
 
 

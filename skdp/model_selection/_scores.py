@@ -167,9 +167,9 @@ def private_score(
     scored = asked.reads_probabilities
     columns: Any = _score_columns(y, len(positions)) if scored else [as_labels(y, "y")]
     truth = _read_labels(y_true, len(columns[0]))
-    exact, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
+    loss, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
     guess = _as_numbers(columns) if scored else columns[0]
-    return asked.release(Scored(truth, guess, positions), exact, source)
+    return asked.release(Scored(truth, guess, positions), loss.epsilon, source)
 
 
 def _read_labels(y_true: Any, n_rows: int) -> Labels:
@@ -230,12 +230,12 @@ class _PrivateScorer:
         classes = getattr(estimator, "classes_", ())
         truth, take = true_rows(X, y)
         name = f"private_score: {self.metric}"
-        exact, source = charge_score(name, self.epsilon, self.ledger, None)
+        loss, source = charge_score(name, self.epsilon, self.ledger, None)
         everyone = np.arange(len(truth))
         places = draw_places(len(truth))
         guess = answers_of(estimator, metric.method, take, everyone, places, len(classes))
         scored = Scored(truth, guess, class_positions(classes))
-        score = float(metric.release(scored, exact, source))
+        score = float(metric.release(scored, loss.epsilon, source))
         return -score if metric.is_loss and not metric.negated else score
 
     def __repr__(self) -> str:
@@ -412,9 +412,10 @@ def _two_classes(y_true: Any, y: Any, labels: Any, score_range: Any, how: Any) -
     scale = as_metric("roc_auc", score_range=score_range).scale
     columns = _score_columns(y, 2)
     truth = _read_labels(y_true, len(columns[0]))
-    exact, source = charge_score(*how)
+    loss, source = charge_score(*how)
     classes = positions_of(truth, positions)
-    (table,) = one_against_others(_as_numbers(columns), classes, exact, source, scale=scale)
+    scores = _as_numbers(columns)
+    (table,) = one_against_others(scores, classes, loss.epsilon, source, scale=scale)
     return class_counts(table)
 
 
@@ -463,14 +464,14 @@ def private_confusion_matrix(
     guess = as_labels(y_pred, "y_pred")
     truth = _read_labels(y_true, len(guess))
     positions = label_positions(labels, "labels")
-    exact, source = charge_score("private_confusion_matrix", epsilon, ledger, random_state)
+    loss, source = charge_score("private_confusion_matrix", epsilon, ledger, random_state)
     # Privacy. Released is a histogram over a public list of cells, empty ones included; one record
     # is in at most one cell: L1 sensitivity 1, noise of rate epsilon on every cell.
     size = len(positions)
     row, column = (positions_of(values, positions) for values in (truth, guess))
     known = (row >= 0) & (column >= 0)
     counts = np.bincount((row * size + column)[known], minlength=size * size)
-    noisy = discrete_laplace(counts, exact, random_state=source).reshape(size, size)
+    noisy = discrete_laplace(counts, loss.epsilon, random_state=source).reshape(size, size)
     table = confusion_frame(noisy, labels)
-    table.attrs["std"] = math.sqrt(discrete_laplace_variance(exact))
+    table.attrs["std"] = math.sqrt(discrete_laplace_variance(loss.epsilon))
     return table
