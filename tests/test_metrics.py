@@ -227,7 +227,7 @@ def test_formulas_are_those_of_scikit_learn():
     assert _counts.roc_auc(*counts) == pytest.approx(exact.roc_auc_score(truth, places))
     found = _counts.average_precision(*counts)
     assert found == pytest.approx(exact.average_precision_score(truth, places))
-    matrix = _counts.confusion(counts, 4)
+    matrix = _counts.confusion(np.stack(counts), 4)
     assert matrix.tolist() == exact.confusion_matrix(truth, places >= 4).tolist()
     # Axes in front are looped over.
     many = np.stack([np.stack(counts)] * 3)

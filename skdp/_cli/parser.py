@@ -7,9 +7,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
@@ -107,8 +106,29 @@ def _command(commands: Commands, name: str, run: str, text: str, more: str = "")
 
 def _run(path: str, options: Namespace) -> int:
     # Loaded by the command that needs it, so that help and the ledger are quick.
-    module, _, function = path.rpartition(".")
-    return int(getattr(import_module(f".{module}", __package__), function)(options))
+    module, function = path.split(".")
+    found: Any
+    if module == "domains":
+        from . import domains
+
+        found = domains
+    elif module == "plans":
+        from . import plans
+
+        found = plans
+    elif module == "release":
+        from . import release
+
+        found = release
+    elif module == "views":
+        from . import views
+
+        found = views
+    else:
+        from .wizard import server
+
+        found = server
+    return int(getattr(found, function)(options))
 
 
 def _group(commands: Commands, name: str, text: str) -> Commands:
@@ -313,7 +333,7 @@ def _wizard(commands: Commands) -> None:
     wizard = _command(
         commands,
         "wizard",
-        "wizard.server.wizard",
+        "wizard.wizard",
         "make a release by filling in pages in a browser, on this machine alone",
         "Needs `pip install 'skdp[wizard]'`. Nothing is charged before the last page is confirmed. "
         "The\ntable stays where it is: the browser is never given the records.\n\n" + _DATA,

@@ -522,13 +522,14 @@ class StudyReport:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        table = self.to_frame().to_html(
-            index=False, float_format=lambda one: f"{one:.6g}", na_rep="", border=0
-        )
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return (
-            f"<div>The study is <b>{self._verdict}</b>; {html.escape(', '.join(self._totals()))}"
-            f"{table}<ul>{notes}</ul></div>"
+        epsilons = ["" if part.epsilon is None else as_number(part.epsilon) for part in self._parts]
+        shown = self.to_frame().assign(epsilon=epsilons)
+        return element(
+            "div",
+            f"The study is {element('b', self._verdict)}; ",
+            html.escape(", ".join(self._totals())),
+            html_table([*map(str, shown)], shown.itertuples(index=False)),
+            listed(map(html.escape, self.notes)),
         )
 
 

@@ -12,16 +12,9 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from .._pipelines import Step, has_secret_folds, n_folds, total_price, walk
 from ..accounting import neighbours
+from ..domain.report import html_table
 from ..model_selection import PrivateKFold
-
-# Colour-blind people can distinguish them too, and the verdict is always given in words as well.
-_COLOURS = {
-    "private": "#009E73",
-    "post-processing": "#0072B2",
-    "public": "#767676",
-    "leaks": "#D55E00",
-    "unknown": "#B8860B",
-}
+from ..release.page import element, listed
 
 
 def as_number(epsilon: Fraction | None) -> str:
@@ -183,29 +176,13 @@ class PrivacyReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            "<tr>"
-            "<td style='text-align:left'>"
-            f"<code>{html.escape(step.name or '(the whole)')}</code></td>"
-            f"<td style='text-align:left'>{html.escape(step.kind)}</td>"
-            f"<td style='text-align:left'>{html.escape(step.reads)}</td>"
-            f"<td style='text-align:left'><b style='color:{_COLOURS[step.verdict]}'>"
-            f"{step.verdict}</b></td>"
-            f"<td>{as_number(step.epsilon)}</td><td>{step.n_fits:,}</td>"
-            f"<td style='text-align:left'>{html.escape(step.why)}"
-            + (f" <i>{html.escape(step.remedy)}</i>" if step.remedy else "")
-            + "</td></tr>"
-            for step in self.steps
-        )
-        colour = _COLOURS["private" if self.private else "leaks"]
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return (
-            f"<div><b>{html.escape(self.name)}</b> is "
-            f"<b style='color:{colour}'>{self._verdict}</b>; "
-            f"{html.escape(', '.join(self._totals()))}"
-            "<table><thead><tr><th style='text-align:left'>step</th><th>kind</th><th>reads</th>"
-            "<th>verdict</th><th>&epsilon;</th><th>fits</th><th style='text-align:left'>why</th>"
-            f"</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul></div>"
+        shown = self.to_frame().assign(epsilon=[as_number(step.epsilon) for step in self.steps])
+        return element(
+            "div",
+            f"{element('b', html.escape(self.name))} is {element('b', self._verdict)}; ",
+            html.escape(", ".join(self._totals())),
+            html_table([*map(str, shown)], shown.itertuples(index=False)),
+            listed(map(html.escape, self.notes)),
         )
 
 
