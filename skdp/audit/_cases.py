@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -116,10 +117,10 @@ def synopsis_features(estimator: Any) -> Any:
     return text.replace(" ", ""), np.concatenate(views)
 
 
-def enter(cases: dict[str, Callable[[], AuditCase]]) -> None:
-    """Register functions that make an `AuditCase`, by name; see `audited`."""
-    for name, make in cases.items():
-        audited(name)(make)
+def enter(cases: dict[str, AuditCase]) -> None:
+    """Register cases by name; see `audited`."""
+    for name, case in cases.items():
+        audited(name)(partial(replace, case))
 
 
 # --- audit cases of the mechanisms: noise, selections, and sparse vectors
@@ -148,22 +149,22 @@ def _noisy_max(scores: list[int], n: int) -> Any:
 
 enter(
     {
-        "discrete_laplace": lambda: _at_once(
+        "discrete_laplace": _at_once(
             lambda count, n: discrete_laplace(np.full(n, count), 1.0), 0, 1
         ),
         # Wide noise is drawn as a high and a low part: another path through the code.
-        "discrete_laplace, wide": lambda: _at_once(
+        "discrete_laplace, wide": _at_once(
             lambda total, n: discrete_laplace(np.full(n, total), 1.0, sensitivity=10**6),
             0,
             10**6,
             sensitivity=10**6,
         ),
-        "above_threshold": lambda: _at_once(
+        "above_threshold": _at_once(
             lambda count, n: above_threshold(np.full(n, count), 1.0, 0), 0, 1
         ),
         # One-sided noise protects where the largest of several noisy scores is reported.
-        "geometric": lambda: replace(_at_once(_largest, _SCORES, _NEXT_SCORES), replays=False),
-        "noisy_max": lambda: _at_once(_noisy_max, _SCORES, _NEXT_SCORES),
+        "geometric": replace(_at_once(_largest, _SCORES, _NEXT_SCORES), replays=False),
+        "noisy_max": _at_once(_noisy_max, _SCORES, _NEXT_SCORES),
     }
 )
 
@@ -190,23 +191,19 @@ def _selecting(
 
 enter(
     {
-        "exponential": lambda: _selecting(lambda scores: exponential(scores, 1.0, 1)),
-        "permute_and_flip": lambda: _selecting(lambda scores: permute_and_flip(scores, 1.0, 1)),
-        "select_on_line": lambda: _selecting(
-            lambda scores: select_on_line([0, 2], scores, 4, 1.0, 1)
-        ),
+        "exponential": _selecting(lambda scores: exponential(scores, 1.0, 1)),
+        "permute_and_flip": _selecting(lambda scores: permute_and_flip(scores, 1.0, 1)),
+        "select_on_line": _selecting(lambda scores: select_on_line([0, 2], scores, 4, 1.0, 1)),
         # The two best scores move, the others stay: their chance of selection changes by e.
-        "top_k": lambda: _selecting(
-            lambda scores: top_k(scores, 2, 1.0, 1), [4, 4, 0, 0], [5, 5, 0, 0]
-        ),
+        "top_k": _selecting(lambda scores: top_k(scores, 2, 1.0, 1), [4, 4, 0, 0], [5, 5, 0, 0]),
         # The best score inside the true set falls behind one outside.
-        "top_k, canonical": lambda: _selecting(
+        "top_k, canonical": _selecting(
             lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="canonical", ordered=False)),
             [3, 3, 2, 2],
             [4, 4, 2, 2],
             30_000,
         ),
-        "top_k, joint": lambda: _selecting(
+        "top_k, joint": _selecting(
             lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="joint")),
             [3, 3, 2, 2],
             [4, 4, 2, 2],
@@ -267,17 +264,17 @@ def _all_found(vector: SparseVector) -> Any:
 
 enter(
     {
-        "SparseVector": lambda: _stream(
+        "SparseVector": _stream(
             [0] * 8 + [3], [1] * 8 + [2], 3, 1, shown=lambda v: (v.positives.tolist(), v.gap)
         ),
-        "SparseVector, monotonic with answers": lambda: _stream(
+        "SparseVector, monotonic with answers": _stream(
             [0] * 6 + [2, 2], [1] * 6 + [2, 2], 2, 2, True, answer_share=0.2, shown=_all_found
         ),
-        "SparseVector, a new threshold each time": lambda: _stream(
+        "SparseVector, a new threshold each time": _stream(
             [0] * 4 + [2, 2], [1] * 4 + [1, 1], 2, 2, variant="dwork-roth", noise="two-sided"
         ),
         # From 0.1 to 0.6 is two steps of the lattice.
-        "SparseVector, on a lattice": lambda: _stream(
+        "SparseVector, on a lattice": _stream(
             [0.1] * 6 + [1.6], [0.6] * 6 + [1.1], 1.5, 1, sensitivity=0.5, lattice=0.25
         ),
     }
@@ -318,19 +315,17 @@ def _quantile_case(
 enter(
     {
         # One person has the rare item c.
-        "most_frequent_items": lambda: _frequent_items(
+        "most_frequent_items": _frequent_items(
             2, 2, ["b", "c"], lambda found: (tuple(found["item"]), tuple(found["count"]))
         ),
-        "most_frequent_items, all counts": lambda: _frequent_items(
+        "most_frequent_items, all counts": _frequent_items(
             3, 1, ["b"], lambda found: tuple(found.sort_values("item")["count"])
         ),
-        "private_quantiles": lambda: _quantile_case(
-            9, 0.5, (0, 9), lambda found: int(found.values[0])
-        ),
-        "private_quantiles, recursive": lambda: _quantile_case(
+        "private_quantiles": _quantile_case(9, 0.5, (0, 9), lambda found: int(found.values[0])),
+        "private_quantiles, recursive": _quantile_case(
             9, [0.25, 0.5, 0.75], (0, 9), lambda found: found.values.tolist()
         ),
-        "private_quantiles, no bounds": lambda: _quantile_case(
+        "private_quantiles, no bounds": _quantile_case(
             999, 0.5, None, lambda found: (int(found.bounds[1]), int(found.values[0]))
         ),
     }

@@ -290,4 +290,4 @@ def _silent(step: Any) -> AuditCase:
     return AuditCase(mechanism, True, False, epsilon=1.0, draws=False)
 
 
-enter({name: partial(_silent, step) for name, step in SILENT_STEPS.items()})
+enter({name: _silent(step) for name, step in SILENT_STEPS.items()})
