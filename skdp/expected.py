@@ -378,7 +378,7 @@ class ExpectedError:
             parts.append(pd.DataFrame(ends).rename_axis("question").reset_index())
             parts[-1].insert(1, "epsilon", epsilon)
         table = pd.concat(parts, ignore_index=True)
-        share = table["error"] / self.n if self._of_records else np.nan
+        share = table["error"] / self.n if self.unit == "records" else np.nan
         return table.assign(share=share, unit=self.unit)
 
     def plot(self, *, ax: Any = None) -> Any:
@@ -402,10 +402,6 @@ class ExpectedError:
 
         title = f"{self.estimator}, {self.n:,} records"
         return plot_errors(self.to_frame(), unit=self.unit, title=title, ax=ax)
-
-    @property
-    def _of_records(self) -> bool:
-        return self.unit == "records"
 
     def _shown(self) -> pd.DataFrame:
         return self.errors.map(lambda value: f"{value:.3g}")

@@ -6,6 +6,7 @@ import html
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
@@ -84,6 +85,7 @@ SCORES = {"likelihood ratio": likelihood_ratio, "nearest neighbours": nearest_ne
 _DRAWN, _MOST_SECRETS, _REFERENCE = 10_000, 10, 3
 
 
+@dataclass(eq=False, repr=False)
 class AttackReport(OwnerOnly):
     """What attacks achieve on a release. NOT private: for the data owner only.
 
@@ -116,23 +118,17 @@ class AttackReport(OwnerOnly):
         Rows under attack.
     """
 
-    def __init__(
-        self,
-        attacks: pd.DataFrame,
-        curves: dict[str, pd.DataFrame],
-        epsilon: float | None,
-        confidence: float,
-        member: BoolArray,
-    ) -> None:
-        self.attacks = attacks
-        self.curves = curves
-        self.epsilon = epsilon
-        self.confidence = confidence
-        self.n_members = int(member.sum())
-        self.n_others = int((~member).sum())
-        over, over_of_copy = (np.inf, 0.0) if epsilon is None else (epsilon, epsilon)
-        names, copy = attacks["attack"], attacks["copy_epsilon_lower_bound"]
-        self.convicted = names[attacks["epsilon_lower_bound"] > over].tolist()
+    attacks: pd.DataFrame
+    curves: dict[str, pd.DataFrame]
+    epsilon: float | None
+    confidence: float
+    n_members: int
+    n_others: int
+
+    def __post_init__(self) -> None:
+        over, over_of_copy = (np.inf, 0.0) if self.epsilon is None else (self.epsilon, self.epsilon)
+        names, copy = self.attacks["attack"], self.attacks["copy_epsilon_lower_bound"]
+        self.convicted = names[self.attacks["epsilon_lower_bound"] > over].tolist()
         self.copy_caught = names[copy > over_of_copy].tolist()
 
     @property
@@ -379,7 +375,8 @@ def _report(
         made[f"inference of {name}"] = [each[axis] for each in told]
     alpha = (1 - confidence) / len(made)
     rows = [_row(name, scene.member, both, claim, alpha) for name, both in made.items()]
-    return AttackReport(pd.DataFrame(rows), curves, claim, confidence, scene.member)
+    n = int(scene.member.sum()), int((~scene.member).sum())
+    return AttackReport(pd.DataFrame(rows), curves, claim, confidence, *n)
 
 
 def _row(

@@ -194,6 +194,14 @@ enter(
         "exponential": _selecting(lambda scores: exponential(scores, 1.0, 1)),
         "permute_and_flip": _selecting(lambda scores: permute_and_flip(scores, 1.0, 1)),
         "select_on_line": _selecting(lambda scores: select_on_line([0, 2], scores, 4, 1.0, 1)),
+        "bounded_sum": AuditCase(
+            lambda records: bounded_sum(records, -1, 2, 1.0, resolution=0.5),
+            np.array([0.5, 1.0]),
+            np.array([0.5, 1.0, 2.0]),
+            1.0,
+            100_000,
+            {"relation": "records"},
+        ),
         # The two best scores move, the others stay: their chance of selection changes by e.
         "top_k": _selecting(lambda scores: top_k(scores, 2, 1.0, 1), [4, 4, 0, 0], [5, 5, 0, 0]),
         # The best score inside the true set falls behind one outside.
@@ -230,18 +238,6 @@ def _() -> AuditCase:
     )
 
 
-@audited("bounded_sum")
-def _() -> AuditCase:
-    return AuditCase(
-        lambda records: bounded_sum(records, -1, 2, 1.0, resolution=0.5),
-        np.array([0.5, 1.0]),
-        np.array([0.5, 1.0, 2.0]),
-        1.0,
-        n_trials=100_000,
-        options={"relation": "records"},
-    )
-
-
 # Streams of queries just below the threshold, then one just above it: together the negative answers
 # reveal the most, and they cost the most if the noise of the threshold does not cover them.
 
@@ -268,10 +264,26 @@ enter(
             [0] * 8 + [3], [1] * 8 + [2], 3, 1, shown=lambda v: (v.positives.tolist(), v.gap)
         ),
         "SparseVector, monotonic with answers": _stream(
-            [0] * 6 + [2, 2], [1] * 6 + [2, 2], 2, 2, True, answer_share=0.2, shown=_all_found
+            [0] * 6 + [2, 2],
+            [1] * 6 + [2, 2],
+            2,
+            2,
+            shown=_all_found,
+            monotonic=True,
+            answer_share=0.2,
         ),
         "SparseVector, a new threshold each time": _stream(
             [0] * 4 + [2, 2], [1] * 4 + [1, 1], 2, 2, variant="dwork-roth", noise="two-sided"
+        ),
+        "sparse_vector_top_k": AuditCase(
+            lambda answers: sparse_vector_top_k(
+                answers, 1, 1.0, 4, monotonic=True, max_passes=3
+            ).tolist(),
+            [0] * 4 + [4],
+            [1] * 4 + [4],
+            1.0,
+            50_000,
+            _ANSWERS,
         ),
         # From 0.1 to 0.6 is two steps of the lattice.
         "SparseVector, on a lattice": _stream(
@@ -279,15 +291,6 @@ enter(
         ),
     }
 )
-
-
-@audited("sparse_vector_top_k")
-def _() -> AuditCase:
-    def mechanism(answers: list[int]) -> Any:
-        chosen = sparse_vector_top_k(answers, 1, 1.0, 4, monotonic=True, max_passes=3)
-        return chosen.tolist()
-
-    return AuditCase(mechanism, [0] * 4 + [4], [1] * 4 + [4], 1.0, 50_000, _ANSWERS)
 
 
 def _frequent_items(k: int, bound: int, last: list[str], shown: Callable[[Any], Any]) -> AuditCase:
