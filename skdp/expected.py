@@ -9,6 +9,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -311,6 +312,7 @@ def is_of_records(question: str) -> bool:
 # --- expected errors of a release by kind of question and epsilon
 
 
+@dataclass(eq=False, repr=False)
 class ExpectedError:
     """Expected errors of a release, before anything is spent.
 
@@ -339,21 +341,15 @@ class ExpectedError:
     [0.1, 1.0]
     """
 
-    def __init__(
-        self,
-        runs: Mapping[float, Sequence[Mapping[str, float]]],
-        *,
-        n: int,
-        unit: str,
-        how: str,
-        estimator: str,
-        what: str = "error",
-    ) -> None:
-        self.n = n
-        self.unit = unit
-        self.how = how
-        self.estimator = estimator
-        self.what = what
+    runs: InitVar[Mapping[float, Sequence[Mapping[str, float]]]]
+    _: KW_ONLY
+    n: int
+    unit: str
+    how: str
+    estimator: str
+    what: str = "error"
+
+    def __post_init__(self, runs: Mapping[float, Sequence[Mapping[str, float]]]) -> None:
         # Of each epsilon the errors of every run, a row each.
         self._runs = {epsilon: pd.DataFrame(list(found)) for epsilon, found in runs.items()}
         self.errors = pd.DataFrame(

@@ -106,29 +106,16 @@ def _command(commands: Commands, name: str, run: str, text: str, more: str = "")
 
 def _run(path: str, options: Namespace) -> int:
     # Loaded by the command that needs it, so that help and the ledger are quick.
+    from . import domains, views
+
     module, function = path.split(".")
-    found: Any
-    if module == "domains":
-        from . import domains
-
-        found = domains
-    elif module == "plans":
-        from . import plans
-
-        found = plans
-    elif module == "release":
-        from . import release
-
-        found = release
-    elif module == "views":
-        from . import views
-
-        found = views
-    else:
+    found: dict[str, Any] = {"domains": domains, "views": views}
+    if module not in found:
+        from . import plans, release
         from .wizard import server
 
-        found = server
-    return int(getattr(found, function)(options))
+        found |= {"plans": plans, "release": release, "wizard": server}
+    return int(getattr(found[module], function)(options))
 
 
 def _group(commands: Commands, name: str, text: str) -> Commands:

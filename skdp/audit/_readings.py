@@ -154,13 +154,13 @@ class Structure(Reading):
         return f"output is {_some([_show(tokens[code]) for code in codes])}"
 
 
+@dataclass(eq=False)
 class Tuple(Reading):
     """Several readings at once."""
 
-    def __init__(self, parts: Sequence[Any], name: str, opaque: bool = False) -> None:
-        self.parts = parts
-        self.name = name
-        self.opaque = opaque
+    parts: Sequence[Any]
+    name: str
+    opaque: bool = False
 
     def __call__(self, outputs: Outputs) -> IntArray:
         # A mixed radix with wrap-around: collisions merge outputs, which is harmless here.
