@@ -252,7 +252,8 @@ def roc_curve(table: Counts, covers: Covers) -> pd.DataFrame:
         value = rates(part.values)
         curve |= _with_ends(name, value, errors, sampling, covers)
         if not table.present:
-            curve |= {f"{name}_lower": 0.0 * value, f"{name}_upper": 0.0 * value + 1.0}
+            none = np.zeros_like(value)
+            curve |= {f"{name}_lower": none, f"{name}_upper": none + 1.0}
     # The ends of the curve are known.
     frame = pd.DataFrame(curve)
     for place, known in ((0, 0.0), (len(frame) - 1, 1.0)):
