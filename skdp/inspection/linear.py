@@ -92,27 +92,21 @@ def number_column(domain: Domain, name: str) -> Column:
     return Column(name, domain.index(name), values[:, None], [name])
 
 
-def category_column(domain: Domain, name: str, counts: FloatArray) -> Column:
-    """A column with an indicator of each code but the most frequent one."""
-    attribute = _attribute(domain, name)
-    labels = attribute.labels()
-    left_out = int(np.argmax(counts))
-    kept = [code for code in range(attribute.size) if code != left_out]
-    values = np.eye(attribute.size)[:, kept]
-    named = [f"{name} = {labels[code]}" for code in kept]
-    return Column(name, domain.index(name), values, named, labels[left_out])
-
-
 def feature_columns(
     synopsis: Synopsis, features: Sequence[str], categorical: Sequence[str] = ()
 ) -> list[Column]:
     """Columns as numbers: categories, and gaps of numbers, as indicators."""
     found = []
     for name in features:
-        attribute = _attribute(synopsis.domain, name)
-        counts = synopsis.model.view([synopsis.domain.index(name)])
+        attribute, axis = _attribute(synopsis.domain, name), synopsis.domain.index(name)
+        counts = synopsis.model.view([axis])
         if isinstance(attribute, Categorical) or name in categorical:
-            found.append(category_column(synopsis.domain, name, counts))
+            # An indicator of each code but the most frequent one.
+            left_out, labels = int(np.argmax(counts)), attribute.labels()
+            kept = [code for code in range(attribute.size) if code != left_out]
+            named = [f"{name} = {labels[code]}" for code in kept]
+            values = np.eye(attribute.size)[:, kept]
+            found.append(Column(name, axis, values, named, labels[left_out]))
         else:
             found.append(_with_gaps(number_column(synopsis.domain, name), attribute, counts))
     return found
