@@ -47,22 +47,22 @@ _LEAST = Fraction(1, 10**8)
 # Where no interval is shown.
 NOISE = Covers(0.95, False)
 
-_LABELS, _PROBABILITIES, _NUMBERS, _ROWS = "labels", "probabilities", "numbers", "rows"
-# What each metric reads of a model.
+# The method of a model that each metric reads.
 _READS = {
-    "accuracy": _LABELS,
-    "balanced_accuracy": _LABELS,
-    "f1": _LABELS,
-    "f1_macro": _LABELS,
-    "roc_auc": _PROBABILITIES,
-    "average_precision": _PROBABILITIES,
-    "log_loss": _PROBABILITIES,
-    "brier_score": _PROBABILITIES,
-    "log_likelihood": _ROWS,
-    "mean_absolute_error": _NUMBERS,
-    "mean_squared_error": _NUMBERS,
-    "r2": _NUMBERS,
+    "accuracy": "predict",
+    "balanced_accuracy": "predict",
+    "f1": "predict",
+    "f1_macro": "predict",
+    "roc_auc": "predict_proba",
+    "average_precision": "predict_proba",
+    "log_loss": "predict_proba",
+    "brier_score": "predict_proba",
+    "log_likelihood": "score_samples",
+    "mean_absolute_error": "predict",
+    "mean_squared_error": "predict",
+    "r2": "predict",
 }
+_BOUNDED = ("log_likelihood", "mean_absolute_error", "mean_squared_error", "r2")
 _LOSSES = ("log_loss", "brier_score", "mean_absolute_error", "mean_squared_error")
 _NAMES = {name: name for name in _READS} | {f"neg_{name}": name for name in _LOSSES}
 _NAMES["roc_auc_ovr"] = "roc_auc"
@@ -200,7 +200,7 @@ class Metric:
     @property
     def needs_bounds(self) -> bool:
         """Whether the metric is of numbers in a public range."""
-        return _READS[self.name] in (_NUMBERS, _ROWS)
+        return self.name in _BOUNDED
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -211,19 +211,17 @@ class Metric:
     @property
     def reads_labels(self) -> bool:
         """Whether it compares with labels; otherwise it scores the rows themselves."""
-        return _READS[self.name] != _ROWS
+        return self.method != "score_samples"
 
     @property
     def method(self) -> str:
         """The method of a model that it reads."""
-        if self.reads_probabilities:
-            return "predict_proba"
-        return "predict" if self.reads_labels else "score_samples"
+        return _READS[self.name]
 
     @property
     def reads_probabilities(self) -> bool:
         """Whether the metric needs ``predict_proba``."""
-        return _READS[self.name] == _PROBABILITIES
+        return self.method == "predict_proba"
 
     @property
     def needs_classes(self) -> bool:
