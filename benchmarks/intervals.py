@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from benchmarks import _fidelity_tables as tables
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.exceptions import InsecureSeedWarning
-from skdp.expected.mixin import random_weights
+from skdp.expected import random_weights
 
 EPSILONS = (0.05, 0.3, 1.0, 8.0)
 LEVELS = (0.8, 0.9, 0.95)

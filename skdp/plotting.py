@@ -18,23 +18,6 @@ import numpy as np
 
 from ._validation import as_level
 
-__all__ = [
-    "Inks",
-    "PlotAxis",
-    "axes_or_new",
-    "current_inks",
-    "loss_title",
-    "plot_centroids",
-    "plot_correlations",
-    "plot_distances",
-    "plot_errors",
-    "plot_lattice",
-    "plot_shapes",
-    "plot_tree",
-    "plot_validity",
-    "plot_view",
-]
-
 _MAX_LABELS = 20
 # Finer bins are added up: noise of thousands of cells says nothing, and a bar needs some pixels.
 _MAX_BINS, _MAX_LABELLED_BINS = 128, 64
@@ -1085,18 +1068,10 @@ def plot_lattice(
     area = 700.0 if named else max(12.0, 3000.0 / widest)
     if unpublished := [node for node in nodes if node not in errors]:
         ax.scatter(*_points(place, unpublished), area, current_inks().paper, zorder=2)
-    dots = ax.scatter(
-        *_points(place, errors), s=area, c=values, norm=norm, cmap="viridis_r", zorder=2
-    )
-    ax.scatter(
-        *_points(place, shares),
-        s=1.5 * area,
-        facecolors="none",
-        edgecolors=_line(1),
-        linewidths=2.0 if named else 1.2,
-        zorder=3,
-        label="measured",
-    )
+    shown = {"c": values, "norm": norm, "cmap": "viridis_r", "zorder": 2}
+    dots = ax.scatter(*_points(place, errors), area, **shown)
+    ring = {"facecolors": "none", "edgecolors": _line(1), "zorder": 3, "label": "measured"}
+    ax.scatter(*_points(place, shares), 1.5 * area, linewidths=2.0 if named else 1.2, **ring)
     if named:
         _name_cuboids(ax, place, errors, shares, dots)
     scale = ax.figure.colorbar(dots, ax=ax, label="standard error of a cell")
@@ -1141,32 +1116,17 @@ def _name_cuboids(
     dots: Any,
 ) -> None:
     """Write the dimensions and the share below each cuboid, and the error into it."""
-    paper = current_inks().paper
+    style = {"ha": "center", "fontsize": 7, "zorder": 4}
+    box = {"facecolor": current_inks().paper, "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
     for node, (x, y) in place.items():
         text = "\n".join(_short(name, 14) for name in node) or "total"
         if node in shares:
             text += f"\n({shares[node]:.0%})"
-        ax.annotate(
-            text,
-            (x, y),
-            (0, -19),
-            textcoords="offset points",
-            ha="center",
-            va="top",
-            fontsize=7,
-            bbox={"facecolor": paper, "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
-            zorder=4,
-        )
+        below = {"textcoords": "offset points", "va": "top", "bbox": box}
+        ax.annotate(text, (x, y), (0, -19), **below, **style)
         if node in errors:
-            ax.annotate(
-                f"{errors[node]:.3g}",
-                (x, y),
-                ha="center",
-                va="center",
-                fontsize=7,
-                color=_ink_on(dots.to_rgba(errors[node])),
-                zorder=4,
-            )
+            ink = _ink_on(dots.to_rgba(errors[node]))
+            ax.annotate(f"{errors[node]:.3g}", (x, y), va="center", color=ink, **style)
 
 
 def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:

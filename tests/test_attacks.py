@@ -16,11 +16,11 @@ from skdp.attacks._attacks import (
     Guesses,
     Target,
     confident_guesses,
-    counted,
     epsilon_lower_bound,
     nearest,
-    neighbours_among,
+    occurrences,
     rows_as_numbers,
+    some_rows,
 )
 from skdp.attacks._report import allowed_hits, allowed_right
 from skdp.exceptions import PrivacyLeakWarning
@@ -89,7 +89,8 @@ def test_guesses():
 def test_counts_and_numbers_of_rows():
     rows = np.array([[0, 1], [0, 1], [2, 2]], dtype=np.int32)
     asked = np.array([[2, 2], [0, 1], [1, 0]], dtype=np.int32)
-    assert counted(rows, asked).tolist() == [1, 2, 0]
+    assert occurrences(asked, rows)[0].tolist() == [1, 1, 1]
+    assert occurrences(asked, rows)[1].tolist() == [1, 2, 0]
     here, there = rows_as_numbers(rows, asked)
     assert here[0] == here[1] == there[1] and here[2] == there[0] and len({*here, *there}) == 3
 
@@ -116,8 +117,8 @@ def test_distances_by_hand():
 def test_neighbours_of_many_rows_are_drawn():
     rows = np.arange(60_000, dtype=np.int32).reshape(-1, 2)
     rng = np.random.default_rng(0)
-    assert np.array_equal(neighbours_among(rows[:50], rng), rows[:50])
-    drawn = neighbours_among(rows, rng)
+    assert np.array_equal(some_rows(rows[:50], rng), rows[:50])
+    drawn = some_rows(rows, rng)
     assert drawn.shape == (20_000, 2) and len(np.unique(drawn[:, 0])) == 20_000
 
 

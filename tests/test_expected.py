@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
 from skdp.exceptions import DomainError
-from skdp.expected.mixin import TrialTable, _rows_tried, _smallest, generated_codes
+from skdp.expected import TrialTable, _rows_tried, _smallest, generated_codes
 from skdp.inspection import expected_item_error, expected_quantile_error
 from skdp.mechanisms import discrete_laplace_variance
 

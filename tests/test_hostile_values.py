@@ -36,7 +36,7 @@ from skdp.model_selection import (
     private_cross_val_score,
     private_score,
 )
-from skdp.model_selection._guard import TABLE, draw_places, predictions
+from skdp.model_selection._guard import TABLE, answers_of, draw_places
 from skdp.rows import as_column, as_labels, row_taker
 
 SECRET = "the secret of one record"
@@ -329,12 +329,12 @@ def test_a_row_changes_no_other_rows_prediction(n_rows, odd):
     taken = places[-1]
     for model in fitted_models():
         _, take = row_taker(X)
-        before = predictions(model, take, np.arange(n_rows), places)
+        before = answers_of(model, "predict", take, np.arange(n_rows), places)
         for position in (0, n_rows // 2, n_rows):
             more = np.insert(X, position, row, axis=0)
             coins = np.insert(places, position, taken)
             _, take = row_taker(more)
-            after = predictions(model, take, np.arange(n_rows + 1), coins)
+            after = answers_of(model, "predict", take, np.arange(n_rows + 1), coins)
             assert np.isnan(after[position]) == (odd == "fails")
             assert np.delete(after, position).tolist() == before.tolist()
         assert not np.isnan(before.astype(float)).any()
@@ -354,7 +354,9 @@ def test_rows_are_answered_by_themselves_and_in_their_order():
     frame = pd.DataFrame({"a": values}, index=np.arange(3_000)[::-1])
     for X in (values[:, None], frame, values[:, None].tolist()):
         n_rows, take = row_taker(X)
-        guesses = predictions(Echo(), take, np.arange(n_rows), draw_places(n_rows)).astype(float)
+        guesses = answers_of(
+            Echo(), "predict", take, np.arange(n_rows), draw_places(n_rows)
+        ).astype(float)
         np.testing.assert_array_equal(guesses, np.where(values < 0, np.nan, values))
 
 

@@ -135,7 +135,7 @@ def test_one_odd_label_does_not_change_how_others_compare():
             [*truth, more], np.append(guess, 1), labels=[1, 2], epsilon=10_000
         )
         assert table.to_numpy().tolist() == [[100, 0], [0, 0]]
-        # The sum is of steps of 4 / 2**20, with noise of scale 1.2 of them.
+        # The sums are of steps of 4 / 2**20, with noise of scale 1.05 of them.
         error = private_score(
             [*truth, more],
             np.append(guess, 1),
@@ -167,9 +167,9 @@ def test_mse():
     assert np.mean([r.lower <= exact <= r.upper for r in results]) > 0.9 - 4 * 0.0078
     values = np.array([r.value for r in results])
     assert abs(values.mean() - exact) < 5 * values.std() / np.sqrt(runs) + 1e-4
-    # Laplace noise of scale 25 / 0.9 on the sum, and of scale 10 on the number of rows. The spread
-    # is known to 2.7 %; a scale off by 20 % is more than 4 errors away.
-    expected = np.sqrt(2) * np.hypot(25 / 0.9, 10 * exact) / 5_000
+    # Laplace noise of scale 25 on two parts of the sum, and on what is left of the largest sum. The
+    # spread is known to 2.7 %; a scale off by 20 % is more than 4 errors away.
+    expected = np.sqrt(2) * np.sqrt(2 * (25 - exact) ** 2 + exact**2) / 5_000
     assert 0.88 < values.std() / expected < 1.12
     # Two clipped values, and a missing one is as wrong as can be.
     wild = private_score(

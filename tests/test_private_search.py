@@ -606,5 +606,5 @@ def test_a_private_log_likelihood_is_near_the_exact_one_and_needs_its_range():
 def test_one_row_moves_the_sums_of_log_likelihoods_by_at_most_their_range():
     metric = _metrics.as_metric("log_likelihood", (-10, 0))
     logs = np.array([-1e9, -10.0, -4.2, 0.0, np.nan, 3.0])
-    scores, spread = metric.row_scores(logs, logs, {})
+    scores, spread = metric.row_scores(_metrics.Scored(logs, logs, {}))
     assert scores.max() <= 0 and scores.min() == -spread and scores[4] == -spread

@@ -786,7 +786,6 @@ def test_whether_the_whole_is_measured_is_asked_of_any_number_of_columns():
     asked = SimpleNamespace(workload="all", plan="adaptive", max_order=3)
     views = SimpleNamespace(
         table=SimpleNamespace(shape=(32,) * 300),
-        groups=128,
         used=range(300),
         asked=asked,
         records=1e5,

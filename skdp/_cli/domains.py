@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ..domain import Domain, DomainReport, structure_from_data
@@ -216,20 +215,8 @@ def checked(options: Namespace, domain: Domain, progress: Progress) -> DomainRep
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         if UNFIT in getattr(records, "attrs", {}):
-            _put_back_texts(records, options)
             _warn_of_names(domain, records[:1])
         return read(lambda _: domain.check(records), progress)
-
-
-def _put_back_texts(records: pd.DataFrame, options: Namespace) -> None:
-    """Put texts that are no numbers in the place of the missing values as which they are read."""
-    numbers = [str(name) for name in records if records[name].dtype == np.float64]
-    with open_table(options.data, dict.fromkeys(numbers), options) as source:
-        texts = read(source.table, Progress(True))
-    for name in numbers:
-        unread = records[name].isna() & texts[name].notna()
-        if unread.any():
-            records[name] = records[name].astype(object).where(~unread, texts[name])
 
 
 def _warn_of_names(domain: Domain, first: pd.DataFrame) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,8 @@ def _unique(given: Iterable[Given]) -> dict[tuple[str, ...], Any]:
 
 # --- names and estimators
 
-METHODS: dict[str, Callable[..., Any]] = {
+# The description of a release begins with the name of its method.
+METHODS: dict[str, type[Any]] = {
     "grid": GridSynthesizer,
     "hdpview": HDPViewSynthesizer,
     "kdtree": KDTreeSynthesizer,
@@ -124,20 +126,10 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
-# How the description of a release by each method begins.
-_MADE_BY = {
-    "grid": "GridSynthesizer",
-    "HDPView": "HDPViewSynthesizer",
-    "kd-tree": "KDTreeSynthesizer",
-    "marginals": "MarginalSynthesizer",
-    "PrivBayes": "PrivBayesSynthesizer",
-    "PrivTree": "PrivTreeSynthesizer",
-}
-
-
 def class_of(mechanism: str) -> str | None:
     """Name of the synthesizer that made a release; None if it is not known."""
-    return _MADE_BY.get(mechanism.split(",")[0].split(";")[0])
+    method = METHODS.get(re.split("[,;]", mechanism)[0].replace("-", "").lower())
+    return None if method is None else method.__name__
 
 
 def number(text: str | None, name: str) -> float | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
-    Run: TypeAlias = Callable[[Namespace], int]
 
 _DESCRIPTION = """\
 Releases of private tables, without writing Python.
@@ -90,7 +90,8 @@ def parsed(arguments: Sequence[str] | None) -> Namespace:
     return options
 
 
-def _command(commands: Commands, name: str, run: Run, text: str, more: str = "") -> ArgumentParser:
+def _command(commands: Commands, name: str, run: str, text: str, more: str = "") -> ArgumentParser:
+    """A command, which a function of a module of this package runs."""
     command: ArgumentParser = commands.add_parser(
         name,
         help=text,
@@ -99,8 +100,28 @@ def _command(commands: Commands, name: str, run: Run, text: str, more: str = "")
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("--quiet", action="store_true", help="show no progress")
-    command.set_defaults(run=run)
+    command.set_defaults(run=partial(_run, run))
     return command
+
+
+def _run(path: str, options: Namespace) -> int:
+    # Loaded by the command that needs it, so that help and the ledger are quick.
+    from . import domains, views
+
+    module, function = path.split(".")
+    found: dict[str, Any] = {"domains": domains, "views": views}
+    if module not in found:
+        from . import plans, release
+        from .wizard import server
+
+        found |= {"plans": plans, "release": release, "wizard": server}
+    return int(getattr(found[module], function)(options))
+
+
+def _group(commands: Commands, name: str, text: str) -> Commands:
+    """A command that has actions."""
+    group = commands.add_parser(name, help=text, description=f"{text.capitalize()}.")
+    return group.add_subparsers(dest="action", required=True, metavar="ACTION")
 
 
 def _out(command: ArgumentParser, text: str, *, required: bool = False) -> None:
@@ -112,14 +133,12 @@ def _out(command: ArgumentParser, text: str, *, required: bool = False) -> None:
 
 
 def _domain(commands: Commands) -> None:
-    text = "declare, check and compare public domains"
-    group = commands.add_parser("domain", help=text, description=f"{text.capitalize()}.")
-    inside = group.add_subparsers(dest="action", required=True, metavar="ACTION")
+    inside = _group(commands, "domain", "declare, check and compare public domains")
 
     skeleton = _command(
         inside,
         "skeleton",
-        _of_domains("skeleton"),
+        "domains.skeleton",
         "print YAML that declares the columns of a file, to be filled in",
         "Only names and types are read, never a value. A CSV file has names only; its first line "
         "must be\nthe header. Fill in the ranges and categories that are publicly known, and give "
@@ -132,7 +151,7 @@ def _domain(commands: Commands) -> None:
     schema = _command(
         inside,
         "from-schema",
-        _of_domains("from_schema"),
+        "domains.from_schema",
         "make a domain from a schema: a code book, Table Schema, JSON Schema, ...",
     )
     schema.add_argument("schema", help="file of the schema")
@@ -143,7 +162,7 @@ def _domain(commands: Commands) -> None:
     check = _command(
         inside,
         "check",
-        _of_domains("check"),
+        "domains.check",
         "count what a domain would clip or skip, and correct it: exact, for the data owner only",
         "NOT PRIVATE: the counts are exact. Do not pass them on, and do not choose a domain by "
         "them\nthat would tell what they are. At a terminal it also says what the domain misses, "
@@ -158,13 +177,13 @@ def _domain(commands: Commands) -> None:
         "--show", action="store_true", help="show the findings where the output is no terminal"
     )
 
-    describe = _command(inside, "describe", _of_domains("describe"), "list the columns of a domain")
+    describe = _command(inside, "describe", "domains.describe", "list the columns of a domain")
     describe.add_argument("domain", help=_DOMAIN)
 
     diff = _command(
         inside,
         "diff",
-        _of_domains("diff"),
+        "domains.diff",
         "list the differences of two domains",
         "The exit code is 0 if they are equal and 1 if they differ.",
     )
@@ -173,27 +192,24 @@ def _domain(commands: Commands) -> None:
 
 
 def _data_options(command: ArgumentParser) -> None:
-    command.add_argument("data", help="CSV, Excel or Parquet file")
-    command.add_argument("--sep", metavar="SIGN", help="between fields of CSV (default: a comma)")
-    command.add_argument(
-        "--encoding", help="of CSV (default: UTF-8, and Windows-1252 for fields that are not)"
-    )
-    command.add_argument(
-        "--decimal", choices=[".", ","], help="decimal mark of CSV (default: a point)"
-    )
-    command.add_argument(
+    add = command.add_argument
+    add("data", help="CSV, Excel or Parquet file")
+    add("--sep", metavar="SIGN", help="between fields of CSV (default: a comma)")
+    add("--encoding", help="of CSV (default: UTF-8, and Windows-1252 for fields that are not)")
+    add("--decimal", choices=[".", ","], help="decimal mark of CSV (default: a point)")
+    add(
         "--missing",
         metavar="TEXT",
         action="append",
         help="text that stands for no value in CSV, such as NA; may be given several times",
     )
-    command.add_argument(
+    add(
         "--multiline",
         action="store_true",
         help="fields in quotes hold line breaks: the guarantee then assumes that the file was "
         "written with the quotes of every record closed",
     )
-    command.add_argument("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
+    add("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
 
 
 def _structure_option(command: ArgumentParser) -> None:
@@ -208,36 +224,37 @@ def _structure_option(command: ArgumentParser) -> None:
 
 
 def _estimator_options(command: ArgumentParser) -> None:
-    command.add_argument("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
+    add = command.add_argument
+    add("--domain", required=True, metavar="DOMAIN", help=_DOMAIN)
     _structure_option(command)
-    command.add_argument("--epsilon", required=True, help="privacy budget of the release")
-    command.add_argument(
+    add("--epsilon", required=True, help="privacy budget of the release")
+    add(
         "--method",
         choices=["grid", "hdpview", "kdtree", "marginals", "privbayes", "privtree"],
         default="marginals",
         help="algorithm (default: marginals)",
     )
-    command.add_argument(
+    add(
         "--max-order",
         type=int,
         metavar="M",
         help="with marginals: largest number of columns measured together, 1 to 4 (default: 3)",
     )
-    command.add_argument(
+    add(
         "--workload",
         metavar="SETS",
         help="with marginals: all (default), ranges, cells, the sets of columns that may be "
         "measured together, such as 'age,sex=0.5;age,pay' (a weight up to 1 after =), or a .json "
         "or .yaml file of them",
     )
-    command.add_argument("--target", metavar="COLUMN", help="column that models will predict")
-    command.add_argument(
+    add("--target", metavar="COLUMN", help="column that models will predict")
+    add(
         "--unit",
         metavar="COLUMN",
         help="column of the data, not of the domain, that identifies the person a row belongs to; "
         "epsilon then protects the person",
     )
-    command.add_argument(
+    add(
         "--max-contributions",
         type=int,
         metavar="K",
@@ -249,18 +266,19 @@ def _plan(commands: Commands) -> None:
     plan = _command(
         commands,
         "plan",
-        _run_plan,
+        "plans.plan",
         "show what a release would cost and measure, and its noise",
         "No data are read and nothing is spent.",
     )
     _estimator_options(plan)
-    plan.add_argument(
+    add = plan.add_argument
+    add(
         "--rows",
         type=int,
         metavar="N",
         help="publicly known or guessed number of records: shows how the budget is divided then",
     )
-    plan.add_argument(
+    add(
         "--ask",
         action="append",
         default=[],
@@ -268,32 +286,29 @@ def _plan(commands: Commands) -> None:
         help='with --rows: the error bar to expect of a question, such as "age >= 65" or '
         "\"mean(pay) where sex == 'F'\", from releases of generated tables; may be repeated",
     )
-    plan.add_argument(
+    add(
         "--at", metavar="EPSILONS", help="with --ask: such as 0.5,1,2; default: from 1/4 to 4 times"
     )
 
 
 def _release(commands: Commands) -> None:
     release = _command(
-        commands, "release", _run_release, "release a private view of a file of records", _DATA
+        commands, "release", "release.release", "release a private view of a file of records", _DATA
     )
     _data_options(release)
     _estimator_options(release)
     _out(release, "file for the release; safe to publish", required=True)
-    release.add_argument(
-        "--ledger", metavar="FILE", help="ledger to charge; made if missing, with --budget"
-    )
-    release.add_argument("--budget", help="total budget of a new ledger")
-    release.add_argument(
-        "--purpose", default="", metavar="TEXT", help="what the release is for, for the ledger"
-    )
-    release.add_argument(
+    add = release.add_argument
+    add("--ledger", metavar="FILE", help="ledger to charge; made if missing, with --budget")
+    add("--budget", help="total budget of a new ledger")
+    add("--purpose", default="", metavar="TEXT", help="what the release is for, for the ledger")
+    add(
         "--accept-loss",
         action="store_true",
         help="go on if more than a tenth of the records is skipped; without it the release stops "
         "then, after 1%% of epsilon",
     )
-    release.add_argument(
+    add(
         "--resume",
         action="store_true",
         help="finish a release that was killed after its last measurement, from FILE.part beside "
@@ -305,22 +320,19 @@ def _wizard(commands: Commands) -> None:
     wizard = _command(
         commands,
         "wizard",
-        _run_wizard,
+        "wizard.wizard",
         "make a release by filling in pages in a browser, on this machine alone",
         "Needs `pip install 'skdp[wizard]'`. Nothing is charged before the last page is confirmed. "
         "The\ntable stays where it is: the browser is never given the records.\n\n" + _DATA,
     )
-    wizard.add_argument("data", help="CSV, Excel or Parquet file")
-    wizard.add_argument(
-        "--domain", metavar="DOMAIN", help="begin with this declaration, as JSON or YAML"
-    )
-    wizard.add_argument("--ledger", metavar="FILE", help="ledger to charge; made if missing")
-    wizard.add_argument(
-        "--folder", default=".", help="where the release and its files are written (default: here)"
-    )
-    wizard.add_argument("--port", type=int, default=0, help="default: any that is free")
+    add = wizard.add_argument
+    add("data", help="CSV, Excel or Parquet file")
+    add("--domain", metavar="DOMAIN", help="begin with this declaration, as JSON or YAML")
+    add("--ledger", metavar="FILE", help="ledger to charge; made if missing")
+    add("--folder", default=".", help="where the release and its files are written (default: here)")
+    add("--port", type=int, default=0, help="default: any that is free")
     wizard.set_defaults(read=parsed)
-    wizard.add_argument("--no-browser", action="store_true", help="print the address only")
+    add("--no-browser", action="store_true", help="print the address only")
 
 
 # -- views -----------------------------------------------------------------------------------------
@@ -338,18 +350,15 @@ def _view(command: ArgumentParser) -> None:
 
 
 def _info(commands: Commands) -> None:
-    _view(
-        _command(
-            commands, "info", _of_views("info"), "show what was released, at what cost, and how"
-        )
-    )
+    text = "show what was released, at what cost, and how"
+    _view(_command(commands, "info", "views.info", text))
 
 
 def _query(commands: Commands) -> None:
     query = _command(
         commands,
         "query",
-        _of_views("query"),
+        "views.query",
         "counts, means, quantiles and correlations of a release",
     )
     _view(query)
@@ -370,23 +379,23 @@ def _query(commands: Commands) -> None:
 
 
 def _level(command: ArgumentParser) -> None:
-    command.add_argument(
-        "--level", type=float, default=0.95, help="confidence of the intervals (default: 0.95)"
-    )
+    text = "confidence of the intervals (default: 0.95)"
+    command.add_argument("--level", type=float, default=0.95, help=text)
 
 
 def _group_by(commands: Commands) -> None:
     group_by = _command(
         commands,
         "group-by",
-        _of_views("group_by"),
+        "views.group_by",
         "count the records of every group in a release, as a table",
     )
     _view(group_by)
-    group_by.add_argument("column", nargs="+", help="columns whose values make the groups")
-    group_by.add_argument("--mean", metavar="COLUMN", help="add the sum and mean of this column")
-    group_by.add_argument("--where", metavar="QUERY", help="count the records of a query only")
-    group_by.add_argument(
+    add = group_by.add_argument
+    add("column", nargs="+", help="columns whose values make the groups")
+    add("--mean", metavar="COLUMN", help="add the sum and mean of this column")
+    add("--where", metavar="QUERY", help="count the records of a query only")
+    add(
         "--bands",
         action="append",
         default=[],
@@ -394,7 +403,7 @@ def _group_by(commands: Commands) -> None:
         help="group a numeric column by bands, such as age=17,29,64,90: above 17 up to 29, and so "
         "on; may be repeated",
     )
-    group_by.add_argument(
+    add(
         "--intervals",
         action="store_true",
         help="add std_error, lower and upper: of the mean if there is one, else of the count",
@@ -404,16 +413,13 @@ def _group_by(commands: Commands) -> None:
 
 
 def _sample(commands: Commands) -> None:
-    sample = _command(commands, "sample", _of_views("sample"), "draw synthetic rows from a release")
+    sample = _command(commands, "sample", "views.sample", "draw synthetic rows from a release")
     _view(sample)
-    sample.add_argument(
-        "--rows", type=int, metavar="N", help="default: the noisy number of records"
-    )
-    sample.add_argument("--where", metavar="QUERY", help="rows that satisfy a query only")
-    sample.add_argument(
-        "--seed", type=int, help="seed of the draws, which are not noise: safe to set"
-    )
-    sample.add_argument(
+    add = sample.add_argument
+    add("--rows", type=int, metavar="N", help="default: the noisy number of records")
+    add("--where", metavar="QUERY", help="rows that satisfy a query only")
+    add("--seed", type=int, help="seed of the draws, which are not noise: safe to set")
+    add(
         "--method",
         choices=["rounded", "independent"],
         default="rounded",
@@ -426,7 +432,7 @@ def _page(commands: Commands) -> None:
     page = _command(
         commands,
         "page",
-        _of_views("page"),
+        "views.page",
         "write a page that answers questions about a release: HTML, one file",
         "It shows what was released at what cost and every column with its error bars. In any\n"
         "browser it answers counts, shares, means, quantiles and tables, with intervals. It\n"
@@ -434,9 +440,7 @@ def _page(commands: Commands) -> None:
     )
     _view(page)
     page.add_argument("--title", help="title of the page; default: the name of the file")
-    page.add_argument(
-        "--level", type=float, default=0.95, help="confidence of the bars (default: 0.95)"
-    )
+    _level(page)
     _out(page, "HTML file; default: that of the release, ending in .html")
 
 
@@ -444,10 +448,8 @@ def _page(commands: Commands) -> None:
 
 
 def _ledger(commands: Commands) -> None:
-    text = "what has been spent, on what"
-    group = commands.add_parser("ledger", help=text, description=f"{text.capitalize()}.")
-    inside = group.add_subparsers(dest="action", required=True, metavar="ACTION")
-    show = _command(inside, "show", _of_views("ledger"), "list the charges of a ledger")
+    inside = _group(commands, "ledger", "what has been spent, on what")
+    show = _command(inside, "show", "views.ledger", "list the charges of a ledger")
     show.add_argument("ledger", help="file of a ledger")
     _out(show, "file for a page (HTML) of all charges, for a privacy officer")
 
@@ -456,29 +458,27 @@ def _verify(commands: Commands) -> None:
     verify = _command(
         commands,
         "verify",
-        _of_views("verify"),
+        "views.verify",
         "check a release: format, epsilon, seed, skipped records, ledger, fingerprint, replay",
         "The replay runs the method of the release on neighbouring tables of its own and computes "
         "its\nprivacy loss. The exit code is 1 if anything is not as it should be.",
     )
     _view(verify)
-    verify.add_argument("--ledger", metavar="FILE", help="ledger in which its charge must be")
-    verify.add_argument(
-        "--fingerprint", metavar="DIGITS", help="the published fingerprint, to compare with"
-    )
-    verify.add_argument("--no-replay", action="store_true", help="leave out the replay")
+    add = verify.add_argument
+    add("--ledger", metavar="FILE", help="ledger in which its charge must be")
+    add("--fingerprint", metavar="DIGITS", help="the published fingerprint, to compare with")
+    add("--no-replay", action="store_true", help="leave out the replay")
 
 
 def _audit(commands: Commands) -> None:
     audit = _command(
-        commands, "audit", _of_views("audit"), "check the privacy of every mechanism and estimator"
+        commands, "audit", "views.audit", "check the privacy of every mechanism and estimator"
     )
-    audit.add_argument("--out", default="skdp_audit", help="folder for the report")
-    audit.add_argument("--quick", action="store_true", help="fewer trials, weaker bounds")
-    audit.add_argument(
-        "--only", nargs="+", metavar="NAME", help="names of mechanisms or estimators; default all"
-    )
-    audit.add_argument(
+    add = audit.add_argument
+    add("--out", default="skdp_audit", help="folder for the report")
+    add("--quick", action="store_true", help="fewer trials, weaker bounds")
+    add("--only", nargs="+", metavar="NAME", help="names of mechanisms or estimators; default all")
+    add(
         "--replay",
         action="store_true",
         help="replay instead: compute the privacy loss on forced outputs, in about a minute",
@@ -486,44 +486,5 @@ def _audit(commands: Commands) -> None:
 
 
 def _demo(commands: Commands) -> None:
-    demo = _command(commands, "demo", _of_views("demo"), "release, query and train on real records")
+    demo = _command(commands, "demo", "views.demo", "release, query and train on real records")
     demo.add_argument("folder", nargs="?", default="skdp_demo", help="folder for the pictures")
-
-
-# -- what runs them: loaded by the command that needs it, so that help and the ledger are quick ----
-
-
-def _of_domains(name: str) -> Run:
-    def run(options: Namespace) -> int:
-        from . import domains
-
-        return int(getattr(domains, name)(options))
-
-    return run
-
-
-def _run_plan(options: Namespace) -> int:
-    from .plans import plan
-
-    return plan(options)
-
-
-def _run_release(options: Namespace) -> int:
-    from .release import release
-
-    return release(options)
-
-
-def _run_wizard(options: Namespace) -> int:
-    from .wizard.server import wizard
-
-    return wizard(options)
-
-
-def _of_views(name: str) -> Run:
-    def run(options: Namespace) -> int:
-        from . import views
-
-        return int(getattr(views, name)(options))
-
-    return run

@@ -23,7 +23,7 @@ from ..release import SKIPPED
 from ..synthesis.marginals import as_workload, means_of, used_sets
 from .domains import read_domain, text_table
 from .methods import estimator_of, number
-from .sources import no_records
+from .sources import no_records, try_out
 
 
 class Step(NamedTuple):
@@ -62,10 +62,7 @@ def plan(options: Namespace) -> int:
             "in a copy of the domain. Only the plan uses it."
         )
     estimator = estimator_of(options, domain)
-    # A trial fit without records: what it refuses, a release refuses, and it divides the budget.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        estimator.fit(no_records(domain, options.unit))
+    try_out(estimator, no_records(domain, options.unit))
     loss: PrivacyLoss = estimator.privacy_loss_
     domain = estimator.domain_
     print(f"{options.method} on {len(domain.names)} columns, epsilon {float(loss.epsilon):g}")

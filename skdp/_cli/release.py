@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import warnings
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +23,7 @@ from . import outputs
 from .domains import read_domain
 from .methods import estimator_of, number, workload_file
 from .outputs import Progress, Withheld, read
-from .sources import Source, no_records, open_source
+from .sources import Source, no_records, open_source, try_out
 
 # What a file of measurements is, by its metadata, and the most bytes that it unpacks to.
 _KIND, _VERSION, _MOST_BYTES = "skdp measurements", 1, 1 << 34
@@ -65,8 +64,13 @@ def release(options: Namespace) -> int:
                     f"{part} holds all measurements of a release that was killed. Finish it with "
                     "--resume, which costs nothing; or remove the file."
                 )
-            _refuse_missing(ledger_file, options)
-            _try_out(estimator, source)
+            if ledger_file and options.budget is None and not Path(ledger_file).exists():
+                raise ValueError(
+                    f"There is no ledger file {options.ledger!r}. To start one, give its total "
+                    "budget: --budget EPSILON."
+                )
+            # Its errors contain no value, so they are shown in full.
+            try_out(estimator, source.empty())
             ledger = _opened(ledger_file, options, source)
             synopsis = _measured(options, estimator, domain, source, ledger, part, progress)
             progress.say(f"Writing {options.out}.")
@@ -93,14 +97,6 @@ def _ledger_file(options: Namespace) -> str | None:
     return os.path.expanduser(options.ledger)
 
 
-def _refuse_missing(ledger_file: str | None, options: Namespace) -> None:
-    if ledger_file and options.budget is None and not Path(ledger_file).exists():
-        raise ValueError(
-            f"There is no ledger file {options.ledger!r}. To start one, give its total "
-            "budget: --budget EPSILON."
-        )
-
-
 def _opened(ledger_file: str | None, options: Namespace, source: Source) -> PrivacyLedger | None:
     """The ledger, which writes to each charge what it is for; a warning where there is none."""
     if ledger_file is not None:
@@ -116,16 +112,6 @@ def _opened(ledger_file: str | None, options: Namespace, source: Source) -> Priv
         file=sys.stderr,
     )
     return None
-
-
-def _try_out(estimator: Any, source: Source) -> None:
-    """A trial fit without records: its errors contain no value, so they are shown in full.
-
-    It warns that its release is nearly empty, which says nothing about the file.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        estimator.fit(source.empty())
 
 
 def _measured(

@@ -15,7 +15,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -243,8 +243,22 @@ def read_records(
 
 def no_records(domain: Domain, unit: str | None) -> pd.DataFrame:
     """A table without records that has the columns of a domain, and that of persons."""
-    names = [*domain.names, *([unit] if unit is not None and unit not in domain.names else [])]
+    names = _with_unit(domain, unit)
     return read_records([], names, {n: domain.declared(n) if n in domain else None for n in names})
+
+
+def _with_unit(domain: Domain, unit: str | None) -> list[str]:
+    return list(dict.fromkeys([*domain.names, *([] if unit is None else [unit])]))
+
+
+def try_out(estimator: Any, records: Any) -> Any:
+    """A trial fit without records, which divides the budget: what it refuses, a release refuses.
+
+    It warns that its release is nearly empty, which says nothing about the file.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimator.fit(records)
 
 
 def _numeric(attribute: Declared) -> bool:
@@ -366,7 +380,7 @@ def open_source(
     OSError
         If it cannot be opened.
     """
-    columns = [*domain.names, *([unit] if unit is not None and unit not in domain.names else [])]
+    columns = _with_unit(domain, unit)
     if _is_parquet(path):
         yield _ParquetSource(path, columns, ParquetFile(path).names if everything else [])
         return
@@ -379,7 +393,7 @@ def open_source(
         )
         columns += present(table.header, table.header if everything else [], columns)
         known = {name: domain.declared(name) for name in domain.columns}
-        yield _TableSource(table, {name: known.get(name) for name in columns})
+        yield replace(table, columns={name: known.get(name) for name in columns})
 
 
 @contextmanager
@@ -390,7 +404,7 @@ def open_table(path: str, columns: Mapping[str, Declared], options: Any) -> Iter
         return
     with _opened(path, options) as table:
         check_columns(table.header, list(columns), f"The first line of {path}", "")
-        yield _TableSource(table, columns)
+        yield replace(table, columns=columns)
 
 
 def _is_parquet(path: str) -> bool:
@@ -399,40 +413,33 @@ def _is_parquet(path: str) -> bool:
     return is_parquet_name(path) or is_parquet_file(path)
 
 
+@dataclass
 class _TableSource:
-    """Records of a CSV file or a workbook, each read by itself."""
-
-    def __init__(self, table: _Table, columns: Mapping[str, Declared]) -> None:
-        self._table, self.assumes, self._columns = table, table.assumes, columns
-
-    def empty(self) -> Any:
-        return read_records([], self._table.header, self._columns)
-
-    schema = empty
-
-    def rows(self, progress: Progress, texts: bool = False) -> Any:
-        progress.say(f"Reading {self._table.path}.")
-        records = self._table.records(progress)
-        decimal = self._table.decimal
-        return read_records(records, self._table.header, self._columns, decimal, texts)
-
-    def table(self, progress: Progress) -> Any:
-        return self.rows(progress, True)
-
-
-@dataclass(frozen=True)
-class _Table:
-    """Names of the columns, and a function that gives the fields of each record."""
+    """A CSV file or a workbook: a function gives its records, each of which is read by itself."""
 
     path: str
     header: Sequence[str]
     records: Callable[[Progress], Iterator[Sequence[Any] | None]]
     decimal: str = "."
     assumes: str = ""
+    columns: Mapping[str, Declared] = field(default_factory=dict)
+
+    def empty(self) -> Any:
+        return read_records([], self.header, self.columns)
+
+    schema = empty
+
+    def rows(self, progress: Progress, texts: bool = False) -> Any:
+        progress.say(f"Reading {self.path}.")
+        records = self.records(progress)
+        return read_records(records, self.header, self.columns, self.decimal, texts)
+
+    def table(self, progress: Progress) -> Any:
+        return self.rows(progress, True)
 
 
 @contextmanager
-def _opened(path: str, options: Any) -> Iterator[_Table]:
+def _opened(path: str, options: Any) -> Iterator[_TableSource]:
     """A CSV file, which may be compressed, or a sheet of a workbook."""
     if Path(path).suffix.lower() in (".xlsx", ".xlsm"):
         with _workbook(path, getattr(options, "sheet", None)) as table:
@@ -458,7 +465,7 @@ def _opened(path: str, options: Any) -> Iterator[_Table]:
             size = os.fstat(plain.fileno()).st_size
             return records_of(progress.reading(plain, size, lines), form)
 
-        yield _Table(path, header, records, form.decimal, _CLOSED if form.multiline else "")
+        yield _TableSource(path, header, records, form.decimal, _CLOSED if form.multiline else "")
 
 
 def form_of(options: Any) -> Form:
@@ -495,7 +502,7 @@ def _unpacked(file: IO[bytes], path: str) -> Any:
 
 
 @contextmanager
-def _workbook(path: str, sheet: str | None) -> Iterator[_Table]:
+def _workbook(path: str, sheet: str | None) -> Iterator[_TableSource]:
     try:
         import openpyxl
     except ImportError as error:
@@ -522,7 +529,7 @@ def _workbook(path: str, sheet: str | None) -> Iterator[_Table]:
             header = ["" if cell is None else str(cell).strip() for cell in next(rows, ())]
         if not any(header):
             raise ValueError(f"The first row of {path} is empty: it must name the columns.")
-        yield _Table(
+        yield _TableSource(
             path,
             header,
             lambda _: (row for row in rows if any(c is not None for c in row)),

@@ -17,7 +17,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from .._validation import as_level
-from ..accounting import PrivacyLoss, parts_text
+from ..accounting import PrivacyLedger, PrivacyLoss, parts_text
 from ..release import SKIPPED, Synopsis
 from ..release.page import Page, document
 from .domains import domain_text, text_table
@@ -36,7 +36,8 @@ def info(options: Namespace) -> int:
     if loss is None:
         print("epsilon: unknown")
     else:
-        print(f"epsilon: {float(loss.epsilon):g}, of which {_parts(loss)}")
+        parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
+        print(f"epsilon: {float(loss.epsilon):g}, of which {parts}")
         print(f"protects: {loss.neighbours}")
         print(
             "seeded: YES, NO GUARANTEE. Whoever knows or guesses the seed can subtract the noise."
@@ -52,7 +53,6 @@ def info(options: Namespace) -> int:
 
 def verify(options: Namespace) -> int:
     """Check a release; 1 if anything is not as it should be."""
-    from ..accounting import PrivacyLedger
     from ..audit import replay_library
     from .methods import class_of
 
@@ -83,9 +83,7 @@ def verify(options: Namespace) -> int:
         told("assumes", f"that {loss.assumes}")
     told("records", str(lost or "not known how many were skipped"), lost is not None)
     if options.ledger is not None and loss is not None:
-        if not Path(options.ledger).is_file():
-            raise ValueError(f"There is no ledger file {options.ledger!r}.")
-        charges = PrivacyLedger(path=options.ledger).to_frame()
+        charges = _ledger(options).to_frame()
         # Releases of equal parts are told apart by their names, unless the file was renamed.
         own = charges["name"] == Path(options.view).name
         texts = [_charges_of(synopsis, loss, charges, each) for each in (own, own | True)]
@@ -132,8 +130,10 @@ def _charges_of(
     return "; ".join(found)
 
 
-def _parts(loss: PrivacyLoss) -> str:
-    return ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
+def _ledger(options: Namespace) -> PrivacyLedger:
+    if not Path(options.ledger).is_file():
+        raise ValueError(f"There is no ledger file {options.ledger!r}.")
+    return PrivacyLedger(path=options.ledger)
 
 
 def _noise_of_total(synopsis: Synopsis) -> str:
@@ -155,7 +155,8 @@ def query(options: Namespace) -> int:
             print(f"{asked}:\n{text_table(rows)}")
             continue
         for name, answer in _answers(synopsis, text, options, how):
-            print(f"{_with_ends(answer)}  {name}{asked}")
+            value, lower, upper = map(_shown, (answer.value, answer.lower, answer.upper))
+            print(f"{value}  [{lower}, {upper}]  {name}{asked}")
             guarantee = answer.guarantee
     print(f"intervals: {guarantee}")
     return 0
@@ -187,11 +188,6 @@ def _correlations(
     cells = [["{:.3f} [{:.3f}, {:.3f}]".format(*each) for each in row] for row in ends]
     rows = [["", *names], *([name, *row] for name, row in zip(names, cells, strict=True))]
     return rows, found.attrs["guarantee"]
-
-
-def _with_ends(answer: Any) -> str:
-    value, lower, upper = map(_shown, (answer.value, answer.lower, answer.upper))
-    return f"{value}  [{lower}, {upper}]"
 
 
 def _shown(value: Any) -> str:
@@ -279,11 +275,7 @@ def page(options: Namespace) -> int:
 
 def ledger(options: Namespace) -> int:
     """Show what has been spent, as text and as a page."""
-    from ..accounting import PrivacyLedger
-
-    if not Path(options.ledger).is_file():
-        raise ValueError(f"There is no ledger file {options.ledger!r}.")
-    opened = PrivacyLedger(path=options.ledger)
+    opened = _ledger(options)
     if options.out is not None:
         title = f"Privacy ledger {opened.name or Path(options.ledger).name}"
         body = [f"<h1>{html.escape(title)}</h1>", opened.to_html()]
@@ -302,13 +294,13 @@ def audit(options: Namespace) -> int:
     """Check the privacy of every mechanism and estimator."""
     from ..audit import replay_library, run_library
 
+    found: Any
     if options.replay:
-        number = 4 if options.quick else 12
-        replays = replay_library(options.out, names=options.only, n=number)
-        return 0 if all(each.passed for each in replays) else 1
-    verbose = 0 if options.quiet else 1
-    audits = run_library(options.out, names=options.only, quick=options.quick, verbose=verbose)
-    return 0 if all(each.passed for each in audits) else 1
+        found = replay_library(options.out, names=options.only, n=4 if options.quick else 12)
+    else:
+        verbose = 0 if options.quiet else 1
+        found = run_library(options.out, names=options.only, quick=options.quick, verbose=verbose)
+    return 0 if all(each.passed for each in found) else 1
 
 
 def demo(options: Namespace) -> int:

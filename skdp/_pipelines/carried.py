@@ -62,7 +62,8 @@ def _finds(func: types.FunctionType) -> Iterator[str]:
             yield f"whatever {name} finds, in {call_name(func)}"
     names = _attribute_names(func.__code__)
     if "getattr" in _global_names(func.__code__):
-        names |= {(text, False) for one in _codes(func.__code__) for text in _texts(one)}
+        texts = [each for one in _codes(func.__code__) for each in one.co_consts]
+        names |= {(text, False) for text in texts if isinstance(text, str)}
     for name, imports in names:
         if _is_reader(name) or (imports and not is_pure(name)):
             yield f"what {call_name(func)} reads by {name}"
@@ -90,10 +91,6 @@ def _global_names(code: types.CodeType) -> set[str]:
         for step in dis.get_instructions(one)
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
     }
-
-
-def _texts(code: types.CodeType) -> list[str]:
-    return [constant for constant in code.co_consts if isinstance(constant, str)]
 
 
 def _attribute_names(code: types.CodeType) -> set[tuple[str, bool]]:

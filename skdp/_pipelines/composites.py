@@ -122,11 +122,6 @@ def brought_by(composite: Any, name: str, rows: Rows) -> list[Step]:
     return [step for value in own for step in brought_along(composite, name, value, rows)][:1]
 
 
-def _params_of(estimator: Any) -> dict[str, Any]:
-    """Parameters of an estimator; none of what has no ``get_params``."""
-    return estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
-
-
 def _fitted_parts(estimator: Any) -> list[tuple[Any, Rows]]:
     """What composites fitted, and on what; their parameters may have been changed since."""
     parts: list[tuple[Any, Rows]] = []
@@ -164,8 +159,7 @@ def _estimators_in(values: list[Any]) -> list[Any]:
 
 def _deep(estimator: Any) -> list[Any]:
     """Estimators within an estimator, those within skdp's own left out."""
-    params = _params_of(estimator)
-    inner = estimator.get_params(deep=True) if params else {}
+    inner = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
     ours = [key for key, value in inner.items() if library(value) == "skdp"]
     return [
         value
@@ -248,7 +242,7 @@ def _wrapper(meta: Any, name: str, rows: Rows) -> list[Step]:
     if isinstance(meta, _SEEDERS):
         steps = [
             seeded(step, kind_of(meta))
-            if step.sound and "random_state" in _params_of(step.estimator)
+            if step.sound and hasattr(step.estimator, "random_state")
             else step
             for step in steps
         ]
@@ -258,14 +252,10 @@ def _wrapper(meta: Any, name: str, rows: Rows) -> list[Step]:
         meta, OneVsRestClassifier | OneVsOneClassifier | OutputCodeClassifier
     ):
         why += ", if y has no label that is not declared"
-    own = step_of(
-        meta,
-        name,
-        rows,
-        LEAKS if library(meta) == "sklearn" else UNKNOWN,
-        f"{why}, and keeps what it reads of the true rows and labels beside it.",
-        f"Turn it inside out: {_private_twin(is_regressor(meta), meta)}",
-    )
+    why += ", and keeps what it reads of the true rows and labels beside it."
+    remedy = f"Turn it inside out: {_private_twin(is_regressor(meta), meta)}"
+    verdict = LEAKS if library(meta) == "sklearn" else UNKNOWN
+    own = step_of(meta, name, rows, verdict, why, remedy)
     return [*steps, replace(own, epsilon=None if times is None else Fraction(0))]
 
 
@@ -365,12 +355,8 @@ def _release_within(pipeline: Pipeline, release: Any, path: str, rows: Rows) -> 
     step = of_private(release, path, rows)
     if type(pipeline) is not Pipeline:
         return step
-    return replace(
-        step,
-        verdict=UNKNOWN,
-        why="a release is not a transformer: scikit-learn's Pipeline refuses it here.",
-        remedy="PrivateClassifier, or the Pipeline of imbalanced-learn.",
-    )
+    why = "a release is not a transformer: scikit-learn's Pipeline refuses it here."
+    return step.judged(UNKNOWN, why, "PrivateClassifier, or the Pipeline of imbalanced-learn.")
 
 
 # --- side by side
@@ -547,19 +533,19 @@ def _transformed_target(composite: TransformedTargetRegressor, name: str, rows: 
     # What is known about targets says nothing about the rows.
     behind = replace(behind, range=rows.range)
     inner = visit(composite.regressor, child(name, "regressor"), behind)[0]
-    own = Step(
-        name,
-        kind_of(composite),
-        "raw labels",
-        LEAKS,
+    why = (
         "raises where a target is missing or infinite, and warns where the inverse does not give "
-        "one back, which reveals something about one record.",
-        "Turn it inside out: PrivateRegressor(TransformedTargetRegressor(...), synthesizer).",
+        "one back, which reveals something about one record."
     )
+    remedy = "Turn it inside out: PrivateRegressor(TransformedTargetRegressor(...), synthesizer)."
+    own = Step(name, kind_of(composite), "raw labels", LEAKS, why, remedy)
     return [*steps, *inner, own], replace(rows, range=Range())
 
 
 # --- searches of scikit-learn: every candidate is fitted to every fold, and scored on true rows
+
+
+_SEARCH = "PrivateGridSearchCV, or search on the synthetic rows of one release."
 
 
 @visits(GridSearchCV, RandomizedSearchCV)
@@ -624,31 +610,19 @@ def _choice(search: Any, name: str, rows: Rows, n_fits: int | None, looked_at: b
     own = step_of(search, name, rows, PRIVATE, f"{fits}; every score has noise.")
     price = _score_price(search.scoring)
     if price is None:
-        return replace(
-            own,
-            verdict=LEAKS,
-            why=f"{fits}; its scores are exact, and they choose best_params_.",
-            remedy="PrivateGridSearchCV, or search on the synthetic rows of one release.",
-        )
+        why = f"{fits}; its scores are exact, and they choose best_params_."
+        return own.judged(LEAKS, why, _SEARCH)
     k = n_folds(search.cv)
     if k is not None:
         scores = k * int(n_candidates(search)) * (1 + bool(search.return_train_score))
         price *= scores
     own = replace(own, epsilon=None if k is None else price)
     if not has_secret_folds(search.cv):
-        return replace(
-            own,
-            verdict=LEAKS,
-            why=f"{fits}; {_why_folds_leak(search.cv)}.",
-            remedy="cv=PrivateKFold(...), without a seed.",
-        )
+        why = f"{fits}; {_why_folds_leak(search.cv)}."
+        return own.judged(LEAKS, why, "cv=PrivateKFold(...), without a seed.")
     if not (looked_at or (are_behind(search) and are_numbers(space_of(search)))):
-        return replace(
-            own,
-            verdict=UNKNOWN,
-            why=f"{fits}; there are too many candidates to check, or they draw what a fit spends.",
-            remedy="Give lists of values, and fewer of them.",
-        )
+        why = f"{fits}; there are too many candidates to check, or they draw what a fit spends."
+        return own.judged(UNKNOWN, why, "Give lists of values, and fewer of them.")
     return own
 
 
@@ -681,13 +655,8 @@ def _halving(search: Any, name: str, rows: Rows) -> Result:
     if rows.released:
         return foreign(search, name, rows)
     steps = _candidates(search, name, rows, variants_of(search), n_halving_fits(search))
-    own = step_of(
-        search,
-        name,
-        rows,
-        LEAKS,
+    why = (
         "fits to parts of the rows by position, keeps how many rows there are, and its scores "
-        "choose best_params_.",
-        "PrivateGridSearchCV, or search on the synthetic rows of one release.",
+        "choose best_params_."
     )
-    return [*steps, own], rows
+    return [*steps, step_of(search, name, rows, LEAKS, why, _SEARCH)], rows

@@ -138,21 +138,14 @@ def _chain_times(chain: Any) -> int | None:
     return None if n is None or k is None else n + (n - 1) * k
 
 
-def _pair_times(meta: Any) -> int | None:
-    """One fit for each pair of labels."""
-    n = _n_labels(meta)
-    return None if n is None else n * (n - 1) // 2
+def _by_labels(times: Callable[[Any, int], int]) -> Callable[[Any], int | None]:
+    """A number of fits that follows from the number of labels."""
 
+    def count(meta: Any) -> int | None:
+        n = _n_labels(meta)
+        return None if n is None else times(meta, n)
 
-def _rest_times(meta: Any) -> int | None:
-    """One fit for each label, but a single fit for two labels."""
-    n = _n_labels(meta)
-    return None if n is None else (n if n > 2 else 1)
-
-
-def _code_times(meta: Any) -> int | None:
-    n = _n_labels(meta)
-    return None if n is None else int(n * meta.code_size)
+    return count
 
 
 def _elimination_times(n: int, keep: Any, step: Any) -> int:
@@ -203,9 +196,10 @@ _WRAPPERS: list[tuple[Any, Callable[[Any], int | None]]] = [
     ((StackingClassifier, StackingRegressor), lambda e: _times(e.cv, True)),
     (CalibratedClassifierCV, lambda e: _times(e.cv, e.ensemble is False)),
     (TunedThresholdClassifierCV, lambda e: _times(e.cv, True)),
-    (OneVsRestClassifier, _rest_times),
-    (OneVsOneClassifier, _pair_times),
-    (OutputCodeClassifier, _code_times),
+    # A single fit for two labels.
+    (OneVsRestClassifier, _by_labels(lambda e, n: n if n > 2 else 1)),
+    (OneVsOneClassifier, _by_labels(lambda e, n: n * (n - 1) // 2)),
+    (OutputCodeClassifier, _by_labels(lambda e, n: int(n * e.code_size))),
     ((MultiOutputClassifier, MultiOutputRegressor), _n_outputs),
     ((ClassifierChain, RegressorChain), _chain_times),
     (RFECV, _rfecv_times),

@@ -58,6 +58,11 @@ AS_THEY_CAME = Refusal(
     "skdp.preprocessing.",
     alone=False,
 )
+_BEHIND = "Put it behind the release."
+_ONE_ROW = Refusal("raises where there is one row only.", _BEHIND)
+_NO_TEXT = Refusal(
+    "raises where a text is missing, which reveals something about one record.", _BEHIND
+)
 _CLIPPED = 'FunctionTransformer(np.clip, kw_args={"a_min": ..., "a_max": ...})'
 
 
@@ -161,10 +166,8 @@ def _indicator(indicator: MissingIndicator, given: Range) -> Range | Refusal:
     return _BITS if refused is None else refused
 
 
-def _splines(splines: SplineTransformer, given: Range) -> Range | Refusal:
-    if isinstance(splines.knots, str):
-        return _LEARNS
-    return Refusal("raises where there is one row only.", "Put it behind the release.")
+def _splines(splines: SplineTransformer, given: Range) -> Refusal:
+    return _LEARNS if isinstance(splines.knots, str) else _ONE_ROW
 
 
 def _polynomial(features: PolynomialFeatures, given: Range) -> Range | Refusal:
@@ -189,7 +192,7 @@ def _binarizer(binarizer: Binarizer, given: Range) -> Range | Refusal:
 # missing. The result for a row does not depend on the number of rows.
 # Sums and matrix products do not guarantee that in their last digit.
 _EVERYWHERE = (-math.inf, math.inf)
-_UFUNCS: dict[Any, tuple[float, float]] = {
+UFUNCS: dict[Any, tuple[float, float]] = {
     **dict.fromkeys(
         (
             np.absolute,
@@ -259,7 +262,7 @@ def _apply(func: Any, options: dict[str, Any], given: Range) -> Range | Refusal:
     if func is as_texts and not options:
         return Range(kind=TEXTS)
     # By identity: equality of functions can be anything.
-    ends = next((ends for known, ends in _UFUNCS.items() if known is func), None)
+    ends = next((ends for known, ends in UFUNCS.items() if known is func), None)
     if ends is not None and not options:
         if ends[0] <= given.low and given.high <= ends[1]:
             return _BITS if any(func is test for test in _TESTS) else _ANY
@@ -345,20 +348,13 @@ def _function(transformer: FunctionTransformer, given: Range) -> Range | Refusal
     return after
 
 
-def _hashing(hasher: FeatureHasher | HashingVectorizer, given: Range) -> Range | Refusal:
-    return Refusal(
-        "raises where a text is missing, which reveals something about one record.",
-        "Put it behind the release.",
-    )
-
-
 def _sums(transformer: Any, given: Range) -> Range | Refusal:
     if not given.finite:
-        return _NOT_FINITE._replace(remedy="Put it behind the release.")
+        return _NOT_FINITE._replace(remedy=_BEHIND)
     return Refusal(
         "sums in an order that may depend on how many rows there are: the last digit of a row may "
         "depend on the others.",
-        "Put it behind the release.",
+        _BEHIND,
         alone=False,
     )
 
@@ -373,12 +369,12 @@ def _kernel(sampler: RBFSampler, given: Range) -> Range | Refusal:
 
 # Transformers of scikit-learn that, under some parameters, learn nothing from the rows. All take
 # for granted what any estimator does: a dense table with at least one row.
-_RULES: dict[type, Callable[[Any, Range], Range | Refusal]] = {
+_RULES: dict[type, Refusal | Callable[[Any, Range], Range | Refusal]] = {
     Binarizer: _binarizer,
-    FeatureHasher: _hashing,
+    FeatureHasher: _NO_TEXT,
     FunctionTransformer: _function,
     GaussianRandomProjection: _projection,
-    HashingVectorizer: _hashing,
+    HashingVectorizer: _NO_TEXT,
     MissingIndicator: _indicator,
     Normalizer: _sums,
     OneHotEncoder: _encoder,
@@ -409,7 +405,7 @@ def row_by_row(estimator: Any, given: Range) -> Range | Refusal | None:
     rule = _RULES.get(type(estimator))
     if rule is None:
         return None
-    outcome = rule(estimator, given)
+    outcome = rule if isinstance(rule, Refusal) else rule(estimator, given)
     if isinstance(outcome, Refusal) or given.kind in (NUMBERS, TAME) or _takes_all(estimator):
         return outcome
     return AS_THEY_CAME

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -131,6 +131,10 @@ class Step:
     n_fits: int = 1
     estimator: Any = None
     seeded: bool = False
+
+    def judged(self, verdict: str, why: str, remedy: str = "", **more: Any) -> Step:
+        """The step with another verdict."""
+        return replace(self, verdict=verdict, why=why, remedy=remedy, **more)
 
     @property
     def sound(self) -> bool:

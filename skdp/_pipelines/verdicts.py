@@ -61,17 +61,17 @@ def of_private(estimator: PrivateEstimator, name: str, rows: Rows) -> Step:
         return of_records(step)
     leak, remedy = _of_prior(getattr(estimator, "prior", None))
     if leak:
-        return replace(step, verdict=LEAKS, why=f"{leak}.", remedy=remedy)
+        return step.judged(LEAKS, f"{leak}.", remedy)
     if rows.released:
         return _on_release(step)
     strange = of_strangers(estimator.get_params(deep=False))
     if strange:
-        return replace(step, verdict=UNKNOWN, why=f"{strange}.", remedy="Classes of skdp.")
+        return step.judged(UNKNOWN, f"{strange}.", "Classes of skdp.")
     # SampleAggregate fits it to blocks of rows; noise hides what one block changes, nothing else.
     carried = carries(getattr(estimator, "estimator", None), lambda fitted: False)
     if carried:
-        why, remedy = f"fits an estimator that carries {carried}.", "Give an estimator without it."
-        return replace(step, verdict=UNKNOWN, why=why, remedy=remedy)
+        why = f"fits an estimator that carries {carried}."
+        return step.judged(UNKNOWN, why, "Give an estimator without it.")
     if _has_seed(estimator):
         return seeded(step)
     return _on_doubtful_rows(step, rows)
@@ -126,9 +126,12 @@ def of_strangers(params: Mapping[str, Any]) -> str:
     for key, value in params.items():
         # A ledger reads no rows. What is trained, and how it is searched, is looked at elsewhere.
         if key not in ("estimator", "ledger", "param_grid", "prior", "random_state", "synthesizer"):
-            found = next((kind for kind in _kinds(value, {}) if not _is_ours(kind)), None)
-            if found is not None:
-                return f"has a {found.__name__} in {key}=, whose code may do anything with values"
+            for kind in _kinds(value, {}):
+                ours = is_library(kind.__module__) and is_held(kind)
+                if not (ours or kind in _BUILTINS):
+                    return (
+                        f"has a {kind.__name__} in {key}=, whose code may do anything with values"
+                    )
     return ""
 
 
@@ -151,34 +154,23 @@ def _kinds(value: Any, seen: dict[int, object]) -> Iterator[type]:
         yield from _kinds(one, seen)
 
 
-def _is_ours(kind: type) -> bool:
-    return kind in _BUILTINS or (is_library(kind.__module__) and is_held(kind))
-
-
 def of_records(step: Step) -> Step:
     """The step, if its domain was inferred."""
-    return replace(
-        step,
-        verdict=LEAKS,
-        why="its domain was inferred from the records, exactly and for free.",
-        remedy="Declare the domain from public knowledge.",
-    )
+    why = "its domain was inferred from the records, exactly and for free."
+    return step.judged(LEAKS, why, "Declare the domain from public knowledge.")
 
 
 def seeded(step: Step, by: str = "") -> Step:
     """The step, if a seed draws its noise; ``by`` is the class that sets the seed."""
-    why = "its noise comes from a seed"
+    why, remedy = (
+        "its noise comes from a seed",
+        "random_state=None, the operating system's entropy.",
+    )
     if by:
         why += f" that {by} sets, whatever random_state says"
-    return replace(
-        step,
-        verdict=LEAKS,
-        why=f"{why}: anyone who knows or guesses it can subtract the noise.",
-        remedy="Turn it inside out: the ensemble inside, on a release."
-        if by
-        else "random_state=None, the operating system's entropy.",
-        seeded=True,
-    )
+        remedy = "Turn it inside out: the ensemble inside, on a release."
+    why += ": anyone who knows or guesses it can subtract the noise."
+    return step.judged(LEAKS, why, remedy, seeded=True)
 
 
 def _has_seed(estimator: PrivateEstimator) -> bool:
@@ -189,28 +181,25 @@ def _has_seed(estimator: PrivateEstimator) -> bool:
 
 def _on_release(step: Step) -> Step:
     if getattr(step.estimator, "ledger", None) is None:
-        why = "reads a release, which is free."
-        return replace(step, verdict=RELEASE, why=why, epsilon=Fraction(0))
+        return step.judged(RELEASE, "reads a release, which is free.", epsilon=Fraction(0))
     why = "reads a release, which is free; its ledger is charged all the same."
-    return replace(step, verdict=RELEASE, why=why, remedy="ledger=None.")
+    return step.judged(RELEASE, why, "ledger=None.")
 
 
 def _on_doubtful_rows(step: Step, rows: Rows) -> Step:
     """The step as it is, unless an earlier step lets one record change several rows."""
     if rows.mixed_by is not None:
-        return replace(
-            step,
-            verdict=LEAKS,
-            why=f"gets its rows from {rows.mixed_by!r}, which was fitted to all of them: one "
-            "record may change every row, and the noise only hides a change of one.",
-            remedy=f"Remove {rows.mixed_by!r}, declare what it learns, or learn that privately.",
+        return step.judged(
+            LEAKS,
+            f"gets its rows from {rows.mixed_by!r}, which was fitted to all of them: one record "
+            "may change every row, and the noise only hides a change of one.",
+            f"Remove {rows.mixed_by!r}, declare what it learns, or learn that privately.",
         )
     if rows.doubtful is not None:
-        return replace(
-            step,
-            verdict=UNKNOWN,
-            why=f"gets its rows from {rows.doubtful!r}: the noise is enough only if that "
-            "treats each row independently.",
-            remedy=f"If you are sure that it does, apply {rows.doubtful!r} before the pipeline.",
+        return step.judged(
+            UNKNOWN,
+            f"gets its rows from {rows.doubtful!r}: the noise is enough only if that treats each "
+            "row independently.",
+            f"If you are sure that it does, apply {rows.doubtful!r} before the pipeline.",
         )
     return step

@@ -120,13 +120,6 @@ def visits(*kinds: type | str) -> Callable[[_Visitor], _Visitor]:
     return enter
 
 
-def _visitor_of(estimator: Any) -> _Visitor:
-    name = kind_of(estimator)
-    if library(estimator) == "sklearn" and name in _VISITORS:
-        return _VISITORS[name]
-    return next(_VISITORS[kind] for kind in type(estimator).__mro__ if kind in _VISITORS)
-
-
 def visit(estimator: Any, name: str, rows: Rows) -> Result:
     """All steps of ``estimator``, and what the next step is given."""
     if estimator is None or isinstance(estimator, str):
@@ -146,7 +139,10 @@ def visit(estimator: Any, name: str, rows: Rows) -> Result:
         return [of_private(estimator, name, rows)], replace(rows, range=Range(kind=kind))
     if library(estimator) == "skdp" and hasattr(estimator, "_privacy_steps"):
         return _visit_meta(estimator, name, rows), replace(rows, range=Range())
-    return _visitor_of(estimator)(estimator, name, rows)
+    visitor = _VISITORS.get(kind_of(estimator)) if library(estimator) == "sklearn" else None
+    if visitor is None:
+        visitor = next(_VISITORS[kind] for kind in type(estimator).__mro__ if kind in _VISITORS)
+    return visitor(estimator, name, rows)
 
 
 def _odd_parts(estimator: Any) -> str:

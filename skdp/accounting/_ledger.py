@@ -68,10 +68,9 @@ def ledger_frame(entries: Entries) -> pd.DataFrame:
     )
 
 
-def ledger_html(
-    entries: Entries, name: str | None, total: Fraction | None, path: Path | None, rows: int = 0
-) -> str:
+def ledger_html(store: Store, rows: int = 0) -> str:
     """Balance, notes and the newest charges, or with 0 rows all of them."""
+    entries, name, total, path = store.entries(), store.name, store.total, store.path
     spent = total_of(entries)
     title = "" if name is None else f" of <i>{html.escape(name)}</i>"
     if total is None:
@@ -133,10 +132,11 @@ def _table(entries: Entries) -> str:
     )
 
 
-def plot_budget(entries: Entries, name: str | None, total: Fraction | None, ax: Any = None) -> Any:
+def plot_budget(store: Store, ax: Any = None) -> Any:
     """Draw the budget, charge by charge."""
     import matplotlib.pyplot as plt
 
+    entries, name, total = store.entries(), store.name, store.total
     steps = _by_charge(entries)
     left = None if total is None else total - total_of(entries)
     if ax is None:
@@ -414,7 +414,7 @@ class PrivacyLedger:
         rows : int, default=None
             The newest charges that are shown; None: all.
         """
-        return ledger_html(self._store.entries(), self.name, self.epsilon, self.path, rows or 0)
+        return ledger_html(self._store, rows or 0)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw what was spent, a row for each charge, and what is left.
@@ -430,7 +430,7 @@ class PrivacyLedger:
         -------
         matplotlib Axes
         """
-        return plot_budget(self._store.entries(), self.name, self.epsilon, ax)
+        return plot_budget(self._store, ax)
 
     def __repr__(self) -> str:
         fields: list[str] = []

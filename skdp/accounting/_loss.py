@@ -86,13 +86,11 @@ class PrivacyLoss:
     PrivacyLoss(epsilon=0.4, parts: cuts=0.2, counts=0.2)
     """
 
-    __slots__ = ("_assumes", "_epsilon", "_max_contributions", "_parts", "_seeded")
-
-    _epsilon: Fraction
-    _parts: Mapping[str, Fraction]
-    _seeded: bool
-    _max_contributions: int | None
-    _assumes: str
+    epsilon: Fraction
+    parts: Mapping[str, Fraction]
+    seeded: bool
+    max_contributions: int | None
+    assumes: str
 
     def __init__(
         self,
@@ -103,81 +101,28 @@ class PrivacyLoss:
         max_contributions: int | None = None,
         assumes: str = "",
     ) -> None:
-        total = as_epsilon(epsilon, digits=_MOST_DIGITS)
-        if max_contributions is not None and not (
-            isinstance(max_contributions, int) and max_contributions >= 1
-        ):
+        total, most = as_epsilon(epsilon, digits=_MOST_DIGITS), max_contributions
+        if most is not None and not (isinstance(most, int) and most >= 1):
+            raise ValueError(f"max_contributions must be None or at least 1, got {most!r}.")
+        given = {"total": total} if parts is None else parts
+        exact = {str(name): as_fraction(value, f"part {name!r}") for name, value in given.items()}
+        if any(value < 0 for value in exact.values()):
+            raise ValueError(f"No part may be negative, got {parts_text(exact)}.")
+        found = sum(exact.values(), Fraction(0))
+        if found != total:
+            told = ", ".join(f"{name}={exact_text(value)}" for name, value in exact.items())
             raise ValueError(
-                f"max_contributions must be None or at least 1, got {max_contributions!r}."
+                f"The parts must sum to epsilon={exact_text(total)} exactly, but "
+                f"{told or 'no part at all'} sums to {exact_text(found)}. "
+                "Divide epsilon as a Fraction, or give decimals that add up."
             )
-        if parts is None:
-            exact = {"total": total}
-        else:
-            exact = {
-                str(name): as_fraction(value, f"part {name!r}") for name, value in parts.items()
-            }
-            if any(value < 0 for value in exact.values()):
-                raise ValueError(f"No part may be negative, got {parts_text(exact)}.")
-            found = sum(exact.values(), Fraction(0))
-            if found != total:
-                given = ", ".join(f"{name}={exact_text(value)}" for name, value in exact.items())
-                raise ValueError(
-                    f"The parts must sum to epsilon={exact_text(total)} exactly, but "
-                    f"{given or 'no part at all'} sums to {exact_text(found)}. "
-                    "Divide epsilon as a Fraction, or give decimals that add up."
-                )
-        object.__setattr__(self, "_epsilon", total)
-        object.__setattr__(self, "_parts", MappingProxyType(exact))
-        object.__setattr__(self, "_seeded", bool(seeded))
-        object.__setattr__(self, "_max_contributions", max_contributions)
-        object.__setattr__(self, "_assumes", str(assumes))
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The whole loss."""
-        return self._epsilon
-
-    @property
-    def parts(self) -> Mapping[str, Fraction]:
-        """Named parts of the loss."""
-        return self._parts
-
-    @property
-    def seeded(self) -> bool:
-        """Whether a seed drew the noise, which voids the guarantee."""
-        return self._seeded
-
-    @property
-    def max_contributions(self) -> int | None:
-        """Largest number of records of each person that count; None if the unit is the record."""
-        return self._max_contributions
-
-    @property
-    def neighbours(self) -> str:
-        """What the guarantee protects, and what it assumes."""
-        assumes = f"; it assumes that {self._assumes}" if self._assumes else ""
-        return neighbours(self._max_contributions) + assumes
-
-    @property
-    def assumes(self) -> str:
-        """What must be true of the data for the guarantee to hold."""
-        return self._assumes
-
-    def assuming(self, what: str) -> PrivacyLoss:
-        """The same loss under one more assumption on the data."""
-        state = self.__getstate__()
-        return PrivacyLoss(
-            **{**state, "assumes": " and ".join(filter(None, [self._assumes, what]))}
+        vars(self).update(
+            epsilon=total,
+            parts=MappingProxyType(exact),
+            seeded=bool(seeded),
+            max_contributions=most,
+            assumes=str(assumes),
         )
-
-    @property
-    def of_record(self) -> PrivacyLoss:
-        """The loss of one record."""
-        most = self._max_contributions
-        if most is None:
-            return self
-        parts = {name: value / most for name, value in self._parts.items()}
-        return PrivacyLoss(self._epsilon / most, parts, seeded=self._seeded, assumes=self._assumes)
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be set.")
@@ -185,16 +130,31 @@ class PrivacyLoss:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"PrivacyLoss is frozen: {name!r} cannot be deleted.")
 
-    # A plain state rather than __reduce__ with a function: skops restores nothing else.
+    def _with(self, **changes: Any) -> PrivacyLoss:
+        return PrivacyLoss(**{**vars(self), **changes})
 
+    @property
+    def neighbours(self) -> str:
+        """What the guarantee protects, and what it assumes."""
+        assumes = f"; it assumes that {self.assumes}" if self.assumes else ""
+        return neighbours(self.max_contributions) + assumes
+
+    def assuming(self, what: str) -> PrivacyLoss:
+        """The same loss under one more assumption on the data."""
+        return self._with(assumes=" and ".join(filter(None, [self.assumes, what])))
+
+    @property
+    def of_record(self) -> PrivacyLoss:
+        """The loss of one record."""
+        most = self.max_contributions
+        if most is None:
+            return self
+        parts = {name: value / most for name, value in self.parts.items()}
+        return self._with(epsilon=self.epsilon / most, parts=parts, max_contributions=None)
+
+    # A plain state rather than __reduce__ with a function: skops restores nothing else.
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            "epsilon": self._epsilon,
-            "parts": dict(self._parts),
-            "seeded": self._seeded,
-            "max_contributions": self._max_contributions,
-            "assumes": self._assumes,
-        }
+        return {**vars(self), "parts": dict(self.parts)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Checked like what a caller gives.
@@ -207,39 +167,31 @@ class PrivacyLoss:
         return self
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PrivacyLoss):
-            return NotImplemented
-        return (
-            self._epsilon == other._epsilon
-            and dict(self._parts) == dict(other._parts)
-            and self._seeded == other._seeded
-            and self._max_contributions == other._max_contributions
-            and self._assumes == other._assumes
-        )
+        return vars(self) == vars(other) if isinstance(other, PrivacyLoss) else NotImplemented
 
     def __hash__(self) -> int:
-        parts = frozenset(self._parts.items())
-        return hash((self._epsilon, parts, self._seeded, self._max_contributions))
+        parts = frozenset(self.parts.items())
+        return hash((self.epsilon, parts, self.seeded, self.max_contributions))
 
     def __add__(self, other: object) -> PrivacyLoss:
         """Sequential composition: both releases read the same records."""
         if not isinstance(other, PrivacyLoss):
             return NotImplemented
-        most = self._max_contributions
-        if (most is None) != (other._max_contributions is None):
+        most = self.max_contributions
+        if (most is None) != (other.max_contributions is None):
             raise ValueError(
                 "The loss of a record and that of a person do not add up. Bound the contributions "
                 "of both releases, or of none."
             )
-        parts = dict(self._parts)
-        for name, value in other._parts.items():
+        parts = dict(self.parts)
+        for name, value in other.parts.items():
             parts[name] = parts.get(name, Fraction(0)) + value
         return PrivacyLoss(
-            self._epsilon + other._epsilon,
+            self.epsilon + other.epsilon,
             parts,
-            seeded=self._seeded or other._seeded,
-            max_contributions=most and max(most, other._max_contributions or 1),
-            assumes=" and ".join(dict.fromkeys(filter(None, [self._assumes, other._assumes]))),
+            seeded=self.seeded or other.seeded,
+            max_contributions=most and max(most, other.max_contributions or 1),
+            assumes=" and ".join(dict.fromkeys(filter(None, [self.assumes, other.assumes]))),
         )
 
     def __mul__(self, times: object) -> PrivacyLoss:
@@ -248,41 +200,35 @@ class PrivacyLoss:
             return NotImplemented
         if times < 1:
             raise ValueError(f"A loss can be repeated 1, 2, ... times, got {times}.")
-        parts = {name: value * times for name, value in self._parts.items()}
-        return PrivacyLoss(
-            self._epsilon * times,
-            parts,
-            seeded=self._seeded,
-            max_contributions=self._max_contributions,
-            assumes=self._assumes,
-        )
+        parts = {name: value * times for name, value in self.parts.items()}
+        return self._with(epsilon=self.epsilon * times, parts=parts)
 
     __rmul__ = __mul__
 
     def __float__(self) -> float:
-        return float(self._epsilon)
+        return float(self.epsilon)
 
     def __repr__(self) -> str:
-        text = f"epsilon={short_text(self._epsilon)}"
-        if list(self._parts) != ["total"]:
-            text += f", parts: {parts_text(self._parts)}"
-        if self._max_contributions is not None:
-            text += f", unit: person ({at_most(self._max_contributions)})"
-        if self._assumes:
-            text += f", assumes that {self._assumes}"
-        if self._seeded:
+        text = f"epsilon={short_text(self.epsilon)}"
+        if list(self.parts) != ["total"]:
+            text += f", parts: {parts_text(self.parts)}"
+        if self.max_contributions is not None:
+            text += f", unit: person ({at_most(self.max_contributions)})"
+        if self.assumes:
+            text += f", assumes that {self.assumes}"
+        if self.seeded:
             text += ", seeded: no guarantee"
         return f"PrivacyLoss({text})"
 
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td style='text-align:left'>{html.escape(name)}</td><td>{short_text(value)}</td>"
-            f"<td>{float(value / self._epsilon):.0%}</td></tr>"
-            for name, value in self._parts.items()
+            f"<td>{float(value / self.epsilon):.0%}</td></tr>"
+            for name, value in self.parts.items()
         )
-        seeded = " &middot; <b>seeded: no guarantee</b>" if self._seeded else ""
+        seeded = " &middot; <b>seeded: no guarantee</b>" if self.seeded else ""
         return (
-            f"<div><b>Privacy loss &epsilon; = {short_text(self._epsilon)}</b> &middot; "
+            f"<div><b>Privacy loss &epsilon; = {short_text(self.epsilon)}</b> &middot; "
             f"neighbours: {self.neighbours}{seeded}"
             f"<table><thead><tr><th style='text-align:left'>part</th><th>&epsilon;</th>"
             f"<th>share</th></tr></thead><tbody>{rows}</tbody></table></div>"

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._types import BoolArray, CodeArray, FloatArray, IntArray
 from ..audit._events import clopper_pearson
 from ..domain import Domain
 from ..quality._frames import valid_codes
 from ..quality._marginals import grouped, is_ordered
+from ..quality._report import some_rows
 from ..release import Synopsis
 
 # --- the rows that are attacked, which of them are members, and what an attacker knows besides
-
-# Nearest neighbours are looked for among at most this many rows.
-_NEIGHBOURS = 20_000
 
 
 @dataclass(frozen=True)
@@ -57,11 +56,11 @@ def rows_as_numbers(*tables: CodeArray) -> list[np.ndarray]:
     return np.split(found, np.cumsum([len(table) for table in tables])[:-1])
 
 
-def neighbours_among(rows: CodeArray, rng: np.random.Generator) -> CodeArray:
-    """The rows, or a random 20,000 of them: distances from all of more would take too long."""
-    if len(rows) <= _NEIGHBOURS:
-        return rows
-    return rows[rng.choice(len(rows), _NEIGHBOURS, replace=False)]
+def occurrences(codes: CodeArray, others: CodeArray) -> list[IntArray]:
+    """How many of the codes are equal to each of them, and how many of the others."""
+    both = rows_as_numbers(codes, others)
+    size = max(each.max(initial=-1) for each in both) + 1
+    return [np.bincount(each, minlength=size)[both[0]] for each in both]
 
 
 def distances(domain: Domain, left: CodeArray, right: CodeArray, axis: int) -> FloatArray:
@@ -129,7 +128,7 @@ class Target:
         By the model of a release; rows without a model are counted themselves.
         """
         if self._synopsis is None:
-            return counted(self.rows, codes), float(len(self.rows))
+            return occurrences(codes, self.rows)[1].astype(float), float(len(self.rows))
         model, shape = self._synopsis.model, self._domain.shape
         unit = [np.eye(size) for size in shape]
         questions = [
@@ -144,13 +143,6 @@ def as_codes(rows: Any, domain: Domain) -> CodeArray:
     if isinstance(rows, np.ndarray) and rows.dtype == np.int32 and rows.ndim == 2:
         return rows
     return valid_codes(domain.check_schema(rows), domain).astype(np.int32)
-
-
-def counted(rows: CodeArray, codes: CodeArray) -> FloatArray:
-    """How many of the rows are equal to each of the others."""
-    here, there = rows_as_numbers(rows, codes)
-    size = max(here.max(initial=-1), there.max(initial=-1)) + 1
-    return np.bincount(here, minlength=size)[there].astype(np.float64)
 
 
 # Distances of this many pairs of rows are held at once: 20 MB a table.
@@ -172,7 +164,7 @@ def likelihood_ratio(target: Target, scene: Scene) -> FloatArray:
     count, total = target.counts(scene.codes)
     ratio = np.log(count + spread) - np.log(total + 1.0)
     if len(scene.reference):
-        other = counted(scene.reference, scene.codes)
+        other = occurrences(scene.codes, scene.reference)[1]
         ratio -= np.log(other + spread) - np.log(len(scene.reference) + 1.0)
     return ratio
 
@@ -197,24 +189,30 @@ def nearest_neighbours(target: Target, scene: Scene) -> FloatArray:
     D. Chen, N. Yu, Y. Zhang, M. Fritz, "GAN-Leaks: a taxonomy of membership inference attacks
     against generative models", CCS 2020.
     """
-    near = nearest(scene.domain, scene.codes, neighbours_among(target.rows, scene.rng))
+    near = nearest(scene.domain, scene.codes, some_rows(target.rows, scene.rng))
     if not len(scene.reference):
         return -near
-    others = neighbours_among(scene.reference, scene.rng)
+    others = some_rows(scene.reference, scene.rng)
     return nearest(scene.domain, scene.codes, others) - near
 
 
 def nearest(domain: Domain, codes: CodeArray, rows: CodeArray) -> FloatArray:
     """Distance of each row of codes from the nearest of ``rows``, summed over columns."""
-    found = np.empty(len(codes))
+    apart = (apart.min(axis=1) for _, apart in _distances_of_rows(domain, codes, rows))
+    return np.concatenate([np.zeros(0), *apart])
+
+
+def _distances_of_rows(
+    domain: Domain, codes: CodeArray, rows: CodeArray
+) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+    """Blocks of codes, and their distances from all rows, summed over columns."""
     step = max(_BLOCK // max(len(rows), 1), 1)
     for start in range(0, len(codes), step):
-        block = codes[start : start + step]
-        apart = np.zeros((len(block), len(rows)), dtype=np.float32)
+        part = slice(start, start + step)
+        apart = np.zeros((len(codes[part]), len(rows)), dtype=np.float32)
         for axis in range(len(domain)):
-            apart += distances(domain, block, rows, axis)
-        found[start : start + step] = apart.min(axis=1)
-    return found
+            apart += distances(domain, codes[part], rows, axis)
+        yield part, apart
 
 
 # --- rows that occur in the synthetic table, and predicates from it that single out one row
@@ -224,10 +222,8 @@ _SETS = 32
 
 def exact_matches(target: Target, scene: Scene) -> IntArray:
     """Guess "in" for a row that occurs once under attack and among the synthetic rows."""
-    here, there = rows_as_numbers(scene.codes, target.rows)
-    size = max(here.max(initial=-1), there.max(initial=-1)) + 1
-    once = np.bincount(here, minlength=size)[here] == 1
-    return (once & (np.bincount(there, minlength=size)[here] > 0)).astype(np.int64)
+    here, there = occurrences(scene.codes, target.rows)
+    return ((here == 1) & (there > 0)).astype(np.int64)
 
 
 def singled_out(target: Target, scene: Scene) -> IntArray:
@@ -247,10 +243,8 @@ def singled_out(target: Target, scene: Scene) -> IntArray:
     for _ in range(_SETS):
         size = int(rng.integers((n_columns + 1) // 2, n_columns + 1))
         axes = rng.choice(n_columns, size, replace=False)
-        here, there = rows_as_numbers(scene.codes[:, axes], target.rows[:, axes])
-        size = max(here.max(initial=-1), there.max(initial=-1)) + 1
-        alone = [np.bincount(each, minlength=size)[here] == 1 for each in (here, there)]
-        times += alone[0] & alone[1]
+        here, there = occurrences(scene.codes[:, axes], target.rows[:, axes])
+        times += (here == 1) & (there == 1)
     return (2 * times > _SETS).astype(np.int64)
 
 
@@ -277,15 +271,10 @@ def inferred(target: Target, scene: Scene, secrets: Sequence[int]) -> dict[int, 
         Guesses by the position of the secret column.
     """
     domain, codes = scene.domain, scene.codes
-    rows = neighbours_among(target.rows, scene.rng)
+    rows = some_rows(target.rows, scene.rng)
     truth, told = grouped(codes, domain)[0], grouped(rows, domain)[0]
     made = {secret: np.zeros(len(codes), dtype=np.int64) for secret in secrets}
-    step = max(_BLOCK // len(rows), 1)
-    for start in range(0, len(codes), step):
-        part = slice(start, start + step)
-        apart = np.zeros((len(codes[part]), len(rows)), dtype=np.float32)
-        for axis in range(len(domain)):
-            apart += distances(domain, codes[part], rows, axis)
+    for part, apart in _distances_of_rows(domain, codes, rows):
         for secret in secrets:
             known = apart - distances(domain, codes[part], rows, secret)
             # Equal distances may differ in their last bits.

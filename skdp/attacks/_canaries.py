@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import warnings
 from collections.abc import Callable
-from numbers import Integral, Real
+from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,17 @@ from sklearn.utils import check_scalar
 from .._base import match_rows
 from .._random import caller_level, sampling_generator
 from .._types import CodeArray
-from .._validation import as_epsilon
+from .._validation import as_epsilon, check_choice
 from ..domain import Domain
 from ..exceptions import PrivacyLeakWarning
 from ..quality._frames import valid_codes
 from ._attacks import Guesses, Scene, Target, confident_guesses, epsilon_lower_bound
-from ._report import NOT_PRIVATE, SCORES, OwnerOnly
+from ._report import NOT_PRIVATE, SCORES, OwnerOnly, check_shares
 
 _DRAWN, _TRIES = 20_000, 100
 
 
+@dataclass(eq=False, repr=False)
 class CanaryAudit(OwnerOnly):
     """Result of `canary_audit`. Not private, unless no record was read: see ``publishable``.
 
@@ -48,25 +50,20 @@ class CanaryAudit(OwnerOnly):
         Whether the audit read canaries alone, so that nothing in it is private.
     """
 
-    def __init__(
-        self,
-        name: str,
-        epsilon: float,
-        confidence: float,
-        guesses: tuple[int, int],
-        of_copy: tuple[int, int],
-        n_canaries: int,
-        publishable: bool,
-    ) -> None:
-        self.name = name
-        self.epsilon = epsilon
-        self.confidence = confidence
-        self.n_right, self.n_guesses = guesses
-        self.n_canaries = n_canaries
-        self.publishable = publishable
-        self.epsilon_lower_bound = epsilon_lower_bound(*guesses, 1 - confidence)
-        self.copy_epsilon_lower_bound = epsilon_lower_bound(*of_copy, 1 - confidence)
-        self.passed = self.epsilon_lower_bound <= epsilon
+    name: str
+    epsilon: float
+    confidence: float
+    n_canaries: int
+    n_right: int
+    n_guesses: int
+    epsilon_lower_bound: float
+    copy_epsilon_lower_bound: float
+    publishable: bool
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bound does not exceed the claim."""
+        return self.epsilon_lower_bound <= self.epsilon
 
     @property
     def verdict(self) -> str:
@@ -170,7 +167,10 @@ def canary_audit(
     >>> audit.passed
     False
     """
-    _check(n_canaries, n_runs, attack, guessed, confidence)
+    check_scalar(n_canaries, "n_canaries", Integral, min_val=10)
+    check_scalar(n_runs, "n_runs", Integral, min_val=1)
+    check_shares(guessed, confidence)
+    check_choice(attack, "attack", SCORES)
     fit, name = _fitting(synthesizer)
     domain, claim = _declared(synthesizer, X, domain, epsilon)
     records = np.zeros((0, len(domain)), dtype=np.int32)
@@ -197,17 +197,10 @@ def canary_audit(
             made = confident_guesses(SCORES[attack](target, scene), guessed, rng)
             guesses = Guesses(made, scene.member)
             counts[place] += guesses.right, guesses.n
-    of_release, of_copy = ((int(right), int(n)) for right, n in counts)
-    return CanaryAudit(name, claim, confidence, of_release, of_copy, n_canaries * n_runs, X is None)
-
-
-def _check(n_canaries: int, n_runs: int, attack: str, guessed: float, confidence: float) -> None:
-    check_scalar(n_canaries, "n_canaries", Integral, min_val=10)
-    check_scalar(n_runs, "n_runs", Integral, min_val=1)
-    check_scalar(guessed, "guessed", Real, min_val=0, max_val=1, include_boundaries="right")
-    check_scalar(confidence, "confidence", Real, min_val=0, max_val=1, include_boundaries="neither")
-    if attack not in SCORES:
-        raise ValueError(f"attack must be one of {list(SCORES)}, got {attack!r}.")
+    right, made = counts[0].tolist()
+    bound, of_copy = (epsilon_lower_bound(k, n, 1 - confidence) for k, n in counts.tolist())
+    n = n_canaries * n_runs
+    return CanaryAudit(name, claim, confidence, n, right, made, bound, of_copy, X is None)
 
 
 def _fitting(synthesizer: Any) -> tuple[Callable[[Any, int], Any], str]:

@@ -6,6 +6,7 @@ import html
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
@@ -84,6 +85,7 @@ SCORES = {"likelihood ratio": likelihood_ratio, "nearest neighbours": nearest_ne
 _DRAWN, _MOST_SECRETS, _REFERENCE = 10_000, 10, 3
 
 
+@dataclass(eq=False, repr=False)
 class AttackReport(OwnerOnly):
     """What attacks achieve on a release. NOT private: for the data owner only.
 
@@ -116,26 +118,18 @@ class AttackReport(OwnerOnly):
         Rows under attack.
     """
 
-    def __init__(
-        self,
-        attacks: pd.DataFrame,
-        curves: dict[str, pd.DataFrame],
-        epsilon: float | None,
-        confidence: float,
-        member: BoolArray,
-    ) -> None:
-        self.attacks = attacks
-        self.curves = curves
-        self.epsilon = epsilon
-        self.confidence = confidence
-        self.n_members = int(member.sum())
-        self.n_others = int((~member).sum())
-        limit = np.inf if epsilon is None else epsilon
-        self.convicted = attacks.loc[attacks["epsilon_lower_bound"] > limit, "attack"].tolist()
-        over = 0.0 if epsilon is None else epsilon
-        self.copy_caught = attacks.loc[
-            attacks["copy_epsilon_lower_bound"] > over, "attack"
-        ].tolist()
+    attacks: pd.DataFrame
+    curves: dict[str, pd.DataFrame]
+    epsilon: float | None
+    confidence: float
+    n_members: int
+    n_others: int
+
+    def __post_init__(self) -> None:
+        over, over_of_copy = (np.inf, 0.0) if self.epsilon is None else (self.epsilon, self.epsilon)
+        names, copy = self.attacks["attack"], self.attacks["copy_epsilon_lower_bound"]
+        self.convicted = names[self.attacks["epsilon_lower_bound"] > over].tolist()
+        self.copy_caught = names[copy > over_of_copy].tolist()
 
     @property
     def passed(self) -> bool:
@@ -283,7 +277,8 @@ def attack_report(
     >>> copied.passed
     False
     """
-    _check(max_rows, guessed, confidence)
+    check_scalar(max_rows, "max_rows", Integral, min_val=10)
+    check_shares(guessed, confidence)
     claim = claim_of(release, None if epsilon is None else as_epsilon(epsilon))
     found, rows = _tables(release, X_in, X_out, domain)
     names = list(found.names if secrets is None else secrets)
@@ -307,8 +302,8 @@ def attack_report(
     return _report(scene, (target, copy), names, claim, guessed, confidence)
 
 
-def _check(max_rows: int, guessed: float, confidence: float) -> None:
-    check_scalar(max_rows, "max_rows", Integral, min_val=10)
+def check_shares(guessed: float, confidence: float) -> None:
+    """Refuse a share of guesses, or a confidence, that is none."""
     check_scalar(guessed, "guessed", Real, min_val=0, max_val=1, include_boundaries="right")
     check_scalar(confidence, "confidence", Real, min_val=0, max_val=1, include_boundaries="neither")
 
@@ -380,7 +375,8 @@ def _report(
         made[f"inference of {name}"] = [each[axis] for each in told]
     alpha = (1 - confidence) / len(made)
     rows = [_row(name, scene.member, both, claim, alpha) for name, both in made.items()]
-    return AttackReport(pd.DataFrame(rows), curves, claim, confidence, scene.member)
+    n = int(scene.member.sum()), int((~scene.member).sum())
+    return AttackReport(pd.DataFrame(rows), curves, claim, confidence, *n)
 
 
 def _row(
@@ -434,16 +430,16 @@ def _plot_attacks(report: AttackReport, axes: Any = None) -> Any:
 
         height = 1.6 + 0.32 * len(report.attacks)
         _, axes = plt.subplots(1, 2, figsize=(11, max(height, 3.6)), layout="constrained")
-    left, right = axes
-    _plot_success(report, left)
-    _plot_guesses(report, right)
-    return left.figure
-
-
-def _plot_success(report: AttackReport, ax: Any) -> None:
     from ..plotting import current_inks
 
-    table, inks = report.attacks, current_inks()
+    inks = current_inks()
+    _plot_success(report, axes[0], inks)
+    _plot_guesses(report, axes[1], inks)
+    return axes[0].figure
+
+
+def _plot_success(report: AttackReport, ax: Any, inks: Any) -> None:
+    table = report.attacks
     places = np.arange(len(table))[::-1]
     ax.hlines(places, table["baseline"], table["allowed"], color=inks.faint, lw=6, zorder=1)
     ax.plot(table["baseline"], places, "|", color=inks.grey, ms=10, label="without the release")
@@ -458,10 +454,7 @@ def _plot_success(report: AttackReport, ax: Any) -> None:
     ax.legend(fontsize="small")
 
 
-def _plot_guesses(report: AttackReport, ax: Any) -> None:
-    from ..plotting import current_inks
-
-    inks = current_inks()
+def _plot_guesses(report: AttackReport, ax: Any, inks: Any) -> None:
     for (name, curve), style in zip(report.curves.items(), ("-", "--"), strict=False):
         ax.plot(curve["guesses"], curve["release"], style, color=inks.main, label=name)
         ax.plot(curve["guesses"], curve["copy"], style, color=inks.bad, label=f"{name}, copy")

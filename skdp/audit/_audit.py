@@ -51,6 +51,13 @@ class Result:
         return f"<p><b>{html.escape(head)}</b><br>{body}</p>"
 
 
+def name_of(mechanism: Any) -> str:
+    """Class of an estimator, or name of a function."""
+    if hasattr(mechanism, "fit"):
+        return type(mechanism).__name__
+    return str(getattr(mechanism, "__name__", "mechanism"))
+
+
 def labelled(ax: Any, results: Sequence[Result], quantity: str) -> Any:
     """Name the bars, one below the other, and count the convictions."""
     ax.set_yticks(np.arange(len(results)), [result.name for result in results])
@@ -195,7 +202,13 @@ class AuditResult(Result):
                 f"{value:.3g}", (place, values[place]), (10, 0), textcoords="offset points",
                 va="center", color=colour,
             )  # fmt: skip
-        _plot_bracket(ax, 0.5, values[less], values[less] * np.exp(self.epsilon), self.epsilon)
+        # From the rate of the less likely side to the largest that the claim allows the other.
+        least, factor = float(values[less]), math.exp(self.epsilon)
+        most, x = least * factor, 0.5
+        ax.plot([x - 0.06, x, x, x - 0.06], [least, least, most, most], color=inks.ink, lw=1.0)
+        words = f"allowed:\n× e$^{{{self.epsilon:g}}}$ = {factor:.3g}"
+        style = {"textcoords": "offset points", "va": "center", "fontsize": 9}
+        ax.annotate(words, (x, math.sqrt(least * most)), (4, 0), **style)
         ax.set_yscale("log")
         ax.set_ylim(bottom, max(2.0 * values.max(), limit * 1.5, 1.5 * values[less]))
         ax.set_xlim(-0.6, 1.6)
@@ -356,16 +369,19 @@ def audit(
     (False, True)
     """
     start = time.perf_counter()
-    claimed = float(as_epsilon(_default_epsilon(epsilon, mechanism)))
+    if epsilon is None:
+        epsilon = getattr(mechanism, "epsilon", None)
+    if epsilon is None:
+        raise TypeError(
+            "epsilon, the privacy loss that the mechanism claims, must be given: what does the "
+            "audit have to refute?"
+        )
+    claimed = float(as_epsilon(epsilon))
     reachable = _check_sizes(n_trials, confidence, claimed)
-    trials = Trials(
-        mechanism,
-        features,
-        vectorised=vectorised,
-        n_jobs=n_jobs,
-        batch_size=batch_size,
-        verbose=verbose,
-    )
+    how: dict[str, Any] = {
+        "features": features, "vectorised": vectorised, "n_jobs": n_jobs, "verbose": verbose
+    }  # fmt: skip
+    trials = Trials(mechanism, batch_size=batch_size, **how)
     if neighbour is None:
         dataset, neighbour = find_neighbours(
             mechanism,
@@ -373,11 +389,8 @@ def audit(
             search=search,
             n_trials=n_trials,
             confidence=confidence,
-            features=features,
-            vectorised=vectorised,
             sensitivity=sensitivity,
-            n_jobs=n_jobs,
-            verbose=verbose,
+            **how,
         )[:2]
     elif search is not None:
         raise ValueError("Give a neighbour or search for one, not both.")
@@ -388,35 +401,28 @@ def audit(
     candidates = choose(
         trials, dataset, neighbour, first, second, alpha, events, representation=representation
     )
-    event = candidates[0].event
-    counts, bound = _measured(trials, (dataset, neighbour), event, second, alpha)
+    event = candidates[0]
+    # The second half: how often the event occurs on each side.
+    here, there = (
+        sum(event.count(batch) for batch in trials.draw(data, second, side))
+        for side, data in enumerate((dataset, neighbour))
+    )
+    more, less = (here, there) if event.direction == DIRECTIONS[0] else (there, here)
     return AuditResult(
         epsilon=claimed,
-        epsilon_lower_bound=bound,
+        epsilon_lower_bound=max(0.0, log_ratio_bound(more, less, second, alpha, event.method)),
         confidence=confidence,
         event=event,
         n_trials=n_trials,
         reachable=reachable,
-        counts=counts,
-        candidates=[(str(c.event), c.predicted) for c in candidates],
+        counts=(here, there),
+        candidates=[(str(each), each.predicted) for each in candidates],
         dataset=dataset,
         neighbour=neighbour,
         relation=related,
         seconds=time.perf_counter() - start,
-        name=name or _name(mechanism),
+        name=name or name_of(mechanism),
     )
-
-
-def _measured(
-    trials: Trials, pair: tuple[Any, Any], event: Event, n: int, alpha: float
-) -> tuple[tuple[int, int], float]:
-    """Run the second half: how often the event occurs on each side, and the bound."""
-    here, there = (
-        sum(event.count(batch) for batch in trials.draw(data, n, side))
-        for side, data in enumerate(pair)
-    )
-    more, less = (here, there) if event.direction == DIRECTIONS[0] else (there, here)
-    return (here, there), max(0.0, log_ratio_bound(more, less, n, alpha, event.method))
 
 
 def assert_epsilon(
@@ -457,17 +463,6 @@ def assert_epsilon(
     return result
 
 
-def _default_epsilon(epsilon: Any, mechanism: Any) -> Any:
-    if epsilon is None:
-        epsilon = getattr(mechanism, "epsilon", None)
-    if epsilon is None:
-        raise TypeError(
-            "epsilon, the privacy loss that the mechanism claims, must be given: what does the "
-            "audit have to refute?"
-        )
-    return epsilon
-
-
 def _check_sizes(n_trials: int, confidence: float, epsilon: float) -> float:
     if isinstance(n_trials, bool) or not isinstance(n_trials, int | np.integer) or n_trials < 1:
         raise ValueError(f"n_trials must be a positive integer, got {n_trials!r}.")
@@ -488,24 +483,7 @@ def _check_sizes(n_trials: int, confidence: float, epsilon: float) -> float:
     return reachable
 
 
-def _name(mechanism: Any) -> str:
-    if hasattr(mechanism, "fit"):
-        return type(mechanism).__name__
-    return getattr(mechanism, "__name__", type(mechanism).__name__)
-
-
 # --- pictures
-
-
-def _plot_bracket(ax: Any, x: float, low: float, high: float, epsilon: float) -> None:
-    """From the rate of the less likely side to the largest that the claim allows the other."""
-    from ..plotting import current_inks
-
-    style = {"color": current_inks().ink, "lw": 1.0}
-    ax.plot([x - 0.06, x, x, x - 0.06], [low, low, high, high], **style)
-    words = f"allowed:\n× e$^{{{epsilon:g}}}$ = {np.exp(epsilon):.3g}"
-    middle = float(np.sqrt(low * high))
-    ax.annotate(words, (x, middle), (4, 0), textcoords="offset points", va="center", fontsize=9)
 
 
 def plot_audits(results: Sequence[AuditResult], ax: Any = None) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,8 @@ class AuditCase:
     dataset, neighbour : object
     epsilon : number, optional
         The claim; None takes the estimator's.
-    n_trials, quick_trials : int
-        Trials on each data set in a full and in a quick run.
+    n_trials : int
+        Trials on each data set in a full run.
     options : mapping
         Further arguments of `audit`.
     replays : bool
@@ -53,10 +54,14 @@ class AuditCase:
     neighbour: Any
     epsilon: Any = None
     n_trials: int = 5_000
-    quick_trials: int = 600
     options: Mapping[str, Any] = field(default_factory=dict)
     replays: bool = True
     draws: bool = True
+
+    @property
+    def quick_trials(self) -> int:
+        """Trials on each data set in a quick run: a tenth, and at least 300."""
+        return max(self.n_trials // 10, 300)
 
 
 #: Name of a mechanism or estimator, perhaps followed by a comma and a variant, to a function that
@@ -112,61 +117,56 @@ def synopsis_features(estimator: Any) -> Any:
     return text.replace(" ", ""), np.concatenate(views)
 
 
+def enter(cases: dict[str, AuditCase]) -> None:
+    """Register cases by name; see `audited`."""
+    for name, case in cases.items():
+        audited(name)(partial(replace, case))
+
+
 # --- audit cases of the mechanisms: noise, selections, and sparse vectors
 
-# Mechanisms on arrays: a million trials at once where the function draws them at once.
-
-_ARRAYS: dict[str, Any] = {"n_trials": 1_000_000, "quick_trials": 100_000}
-_SINGLE: dict[str, Any] = {"n_trials": 200_000, "quick_trials": 10_000}
 # The second score is low enough that its probability changes by nearly the whole factor.
 _SCORES, _NEXT_SCORES = [3, 0], [4, 0]
 _ANSWERS = {"relation": "answers"}
 
 
-@audited("discrete_laplace")
-def _() -> AuditCase:
-    def mechanism(count: int, n: int) -> Any:
-        return discrete_laplace(np.full(n, count), 1.0)
-
-    return AuditCase(mechanism, 0, 1, 1.0, **_ARRAYS, options={"vectorised": True})
-
-
-@audited("discrete_laplace, wide")
-def _() -> AuditCase:
-    # Wide noise is drawn as a high and a low part: another path through the code.
-    def mechanism(total: int, n: int) -> Any:
-        return discrete_laplace(np.full(n, total), 1.0, sensitivity=10**6)
-
-    options = {"vectorised": True, "sensitivity": 10**6}
-    return AuditCase(mechanism, 0, 10**6, 1.0, **_ARRAYS, options=options)
+def _at_once(
+    mechanism: Callable[[Any, int], Any], data: Any, neighbour: Any, **options: Any
+) -> AuditCase:
+    """Case of a mechanism on arrays, which draws a million trials at once."""
+    options = {"vectorised": True, **options}
+    return AuditCase(mechanism, data, neighbour, 1.0, 1_000_000, options)
 
 
-@audited("above_threshold")
-def _() -> AuditCase:
-    def mechanism(count: int, n: int) -> Any:
-        return above_threshold(np.full(n, count), 1.0, 0)
-
-    return AuditCase(mechanism, 0, 1, 1.0, **_ARRAYS, options={"vectorised": True})
+def _largest(scores: list[int], n: int) -> Any:
+    return np.argmax(np.add(scores, geometric((n, len(scores)), 1.0)), axis=1)
 
 
-@audited("geometric")
-def _() -> AuditCase:
-    # One-sided noise protects where the largest of several noisy scores is reported.
-    def mechanism(scores: list[int], n: int) -> Any:
-        return np.argmax(np.add(scores, geometric((n, len(scores)), 1.0)), axis=1)
-
-    options = {"vectorised": True}
-    data = _SCORES, _NEXT_SCORES
-    return AuditCase(mechanism, *data, 1.0, **_ARRAYS, options=options, replays=False)
+def _noisy_max(scores: list[int], n: int) -> Any:
+    starts = np.arange(n) * len(scores)
+    return noisy_max(np.tile(scores, n), 1.0, 1, starts=starts) - starts
 
 
-@audited("noisy_max")
-def _() -> AuditCase:
-    def mechanism(scores: list[int], n: int) -> Any:
-        starts = np.arange(n) * len(scores)
-        return noisy_max(np.tile(scores, n), 1.0, 1, starts=starts) - starts
-
-    return AuditCase(mechanism, _SCORES, _NEXT_SCORES, 1.0, **_ARRAYS, options={"vectorised": True})
+enter(
+    {
+        "discrete_laplace": _at_once(
+            lambda count, n: discrete_laplace(np.full(n, count), 1.0), 0, 1
+        ),
+        # Wide noise is drawn as a high and a low part: another path through the code.
+        "discrete_laplace, wide": _at_once(
+            lambda total, n: discrete_laplace(np.full(n, total), 1.0, sensitivity=10**6),
+            0,
+            10**6,
+            sensitivity=10**6,
+        ),
+        "above_threshold": _at_once(
+            lambda count, n: above_threshold(np.full(n, count), 1.0, 0), 0, 1
+        ),
+        # One-sided noise protects where the largest of several noisy scores is reported.
+        "geometric": replace(_at_once(_largest, _SCORES, _NEXT_SCORES), replays=False),
+        "noisy_max": _at_once(_noisy_max, _SCORES, _NEXT_SCORES),
+    }
+)
 
 
 @audited("choose_buckets")
@@ -177,50 +177,45 @@ def _() -> AuditCase:
         return str(choose_buckets(np.split(costs, [4, 7]), 4, 1.0, 1).tolist())
 
     data = np.array([0, 0, 0, 0, 0, 1, 0, 2]), np.array([0, 0, 0, 0, 1, 1, 0, 3])
-    return AuditCase(mechanism, *data, 1.0, **_SINGLE, options=_ANSWERS)
-
-
-def enter(cases: dict[str, Callable[[], AuditCase]]) -> None:
-    """Register functions that make an `AuditCase`, by name; see `audited`."""
-    for name, make in cases.items():
-        audited(name)(make)
-
-
-_SETS: dict[str, Any] = {"n_trials": 30_000, "quick_trials": 3_000}
+    return AuditCase(mechanism, *data, 1.0, 200_000, _ANSWERS)
 
 
 def _selecting(
     select: Callable[[list[int]], Any],
     scores: Sequence[int] = _SCORES,
     after: Sequence[int] = _NEXT_SCORES,
-    trials: Mapping[str, Any] = _SINGLE,
+    n_trials: int = 200_000,
 ) -> AuditCase:
-    return AuditCase(select, list(scores), list(after), 1.0, **trials)
+    return AuditCase(select, list(scores), list(after), 1.0, n_trials)
 
 
 enter(
     {
-        "exponential": lambda: _selecting(lambda scores: exponential(scores, 1.0, 1)),
-        "permute_and_flip": lambda: _selecting(lambda scores: permute_and_flip(scores, 1.0, 1)),
-        "select_on_line": lambda: _selecting(
-            lambda scores: select_on_line([0, 2], scores, 4, 1.0, 1)
+        "exponential": _selecting(lambda scores: exponential(scores, 1.0, 1)),
+        "permute_and_flip": _selecting(lambda scores: permute_and_flip(scores, 1.0, 1)),
+        "select_on_line": _selecting(lambda scores: select_on_line([0, 2], scores, 4, 1.0, 1)),
+        "bounded_sum": AuditCase(
+            lambda records: bounded_sum(records, -1, 2, 1.0, resolution=0.5),
+            np.array([0.5, 1.0]),
+            np.array([0.5, 1.0, 2.0]),
+            1.0,
+            100_000,
+            {"relation": "records"},
         ),
         # The two best scores move, the others stay: their chance of selection changes by e.
-        "top_k": lambda: _selecting(
-            lambda scores: top_k(scores, 2, 1.0, 1), [4, 4, 0, 0], [5, 5, 0, 0]
-        ),
+        "top_k": _selecting(lambda scores: top_k(scores, 2, 1.0, 1), [4, 4, 0, 0], [5, 5, 0, 0]),
         # The best score inside the true set falls behind one outside.
-        "top_k, canonical": lambda: _selecting(
+        "top_k, canonical": _selecting(
             lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="canonical", ordered=False)),
             [3, 3, 2, 2],
             [4, 4, 2, 2],
-            _SETS,
+            30_000,
         ),
-        "top_k, joint": lambda: _selecting(
+        "top_k, joint": _selecting(
             lambda scores: tuple(top_k(scores, 2, 1.0, 1, method="joint")),
             [3, 3, 2, 2],
             [4, 4, 2, 2],
-            _SETS,
+            30_000,
         ),
     }
 )
@@ -239,20 +234,6 @@ def _() -> AuditCase:
         np.array([[0, 1], [0, 1], [1, 0]]),
         1.0,
         n_trials=50_000,
-        quick_trials=6_000,
-        options={"relation": "records"},
-    )
-
-
-@audited("bounded_sum")
-def _() -> AuditCase:
-    return AuditCase(
-        lambda records: bounded_sum(records, -1, 2, 1.0, resolution=0.5),
-        np.array([0.5, 1.0]),
-        np.array([0.5, 1.0, 2.0]),
-        1.0,
-        n_trials=100_000,
-        quick_trials=5_000,
         options={"relation": "records"},
     )
 
@@ -260,61 +241,56 @@ def _() -> AuditCase:
 # Streams of queries just below the threshold, then one just above it: together the negative answers
 # reveal the most, and they cost the most if the noise of the threshold does not cover them.
 
-_STREAM: dict[str, Any] = {"n_trials": 50_000, "quick_trials": 6_000}
+
+def _stream(data: Any, neighbour: Any, *given: Any, shown: Any = None, **more: Any) -> AuditCase:
+    """Case of a sparse vector: its answers, or what ``shown`` reads of it after them."""
+
+    def mechanism(answers: list[Any]) -> Any:
+        vector = SparseVector(1.0, *given, **more)
+        said = vector.query_many(answers).tolist()
+        return said if shown is None else shown(vector)
+
+    options = {"relation": "answers", "sensitivity": more.get("sensitivity", 1)}
+    return AuditCase(mechanism, data, neighbour, 1.0, 50_000, options)
 
 
-@audited("SparseVector")
-def _() -> AuditCase:
-    def mechanism(answers: list[int]) -> Any:
-        vector = SparseVector(1.0, 3, 1)
-        vector.query_many(answers)
-        return vector.positives.tolist(), vector.gap
-
-    return AuditCase(mechanism, [0] * 8 + [3], [1] * 8 + [2], 1.0, **_STREAM, options=_ANSWERS)
+def _all_found(vector: SparseVector) -> Any:
+    return vector.positives.tolist(), vector.gaps.tolist(), vector.answers.tolist()
 
 
-@audited("SparseVector, monotonic with answers")
-def _() -> AuditCase:
-    def mechanism(answers: list[int]) -> Any:
-        vector = SparseVector(1.0, 2, 2, monotonic=True, answer_share=0.2)
-        vector.query_many(answers)
-        return vector.positives.tolist(), vector.gaps.tolist(), vector.answers.tolist()
-
-    return AuditCase(
-        mechanism, [0] * 6 + [2, 2], [1] * 6 + [2, 2], 1.0, **_STREAM, options=_ANSWERS
-    )
-
-
-@audited("SparseVector, a new threshold each time")
-def _() -> AuditCase:
-    def mechanism(answers: list[int]) -> Any:
-        vector = SparseVector(1.0, 2, 2, variant="dwork-roth", noise="two-sided")
-        return vector.query_many(answers).tolist()
-
-    return AuditCase(
-        mechanism, [0] * 4 + [2, 2], [1] * 4 + [1, 1], 1.0, **_STREAM, options=_ANSWERS
-    )
-
-
-@audited("SparseVector, on a lattice")
-def _() -> AuditCase:
-    def mechanism(answers: list[float]) -> Any:
-        vector = SparseVector(1.0, 1.5, 1, sensitivity=0.5, lattice=0.25)
-        return vector.query_many(answers).tolist()
-
-    options = {"relation": "answers", "sensitivity": 0.5}
-    # From 0.1 to 0.6 is two steps of the lattice.
-    data = [0.1] * 6 + [1.6], [0.6] * 6 + [1.1]
-    return AuditCase(mechanism, *data, 1.0, **_STREAM, options=options)
-
-
-@audited("sparse_vector_top_k")
-def _() -> AuditCase:
-    def mechanism(answers: list[int]) -> Any:
-        chosen = sparse_vector_top_k(answers, 1, 1.0, 4, monotonic=True, max_passes=3)
-        return chosen.tolist()
-
-    return AuditCase(mechanism, [0] * 4 + [4], [1] * 4 + [4], 1.0, **_STREAM, options=_ANSWERS)
+enter(
+    {
+        "SparseVector": _stream(
+            [0] * 8 + [3], [1] * 8 + [2], 3, 1, shown=lambda v: (v.positives.tolist(), v.gap)
+        ),
+        "SparseVector, monotonic with answers": _stream(
+            [0] * 6 + [2, 2],
+            [1] * 6 + [2, 2],
+            2,
+            2,
+            shown=_all_found,
+            monotonic=True,
+            answer_share=0.2,
+        ),
+        "SparseVector, a new threshold each time": _stream(
+            [0] * 4 + [2, 2], [1] * 4 + [1, 1], 2, 2, variant="dwork-roth", noise="two-sided"
+        ),
+        "sparse_vector_top_k": AuditCase(
+            lambda answers: sparse_vector_top_k(
+                answers, 1, 1.0, 4, monotonic=True, max_passes=3
+            ).tolist(),
+            [0] * 4 + [4],
+            [1] * 4 + [4],
+            1.0,
+            50_000,
+            _ANSWERS,
+        ),
+        # From 0.1 to 0.6 is two steps of the lattice.
+        "SparseVector, on a lattice": _stream(
+            [0.1] * 6 + [1.6], [0.6] * 6 + [1.1], 1.5, 1, sensitivity=0.5, lattice=0.25
+        ),
+    }
+)
 
 
 def _frequent_items(k: int, bound: int, last: list[str], shown: Callable[[Any], Any]) -> AuditCase:
@@ -324,9 +300,7 @@ def _frequent_items(k: int, bound: int, last: list[str], shown: Callable[[Any], 
         return shown(most_frequent_items(baskets, k, ["a", "b", "c"], 1.0, max_items=bound))
 
     baskets = [["a"], ["a"], ["a", "b"], ["b"]]
-    trials: dict[str, Any] = {"n_trials": 20_000, "quick_trials": 2_000}
-    options = {"relation": "records"}
-    return AuditCase(mechanism, baskets, [*baskets, last], 1.0, **trials, options=options)
+    return AuditCase(mechanism, baskets, [*baskets, last], 1.0, 20_000, {"relation": "records"})
 
 
 def _quantile_case(
@@ -337,27 +311,24 @@ def _quantile_case(
     def mechanism(values: list[int]) -> Any:
         return shown(private_quantiles(values, quantiles, 1.0, bounds))
 
-    trials: dict[str, Any] = {"n_trials": 50_000, "quick_trials": 5_000}
     options = {"relation": "records"}
-    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, last], 1.0, **trials, options=options)
+    return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, last], 1.0, 50_000, options)
 
 
 enter(
     {
         # One person has the rare item c.
-        "most_frequent_items": lambda: _frequent_items(
+        "most_frequent_items": _frequent_items(
             2, 2, ["b", "c"], lambda found: (tuple(found["item"]), tuple(found["count"]))
         ),
-        "most_frequent_items, all counts": lambda: _frequent_items(
+        "most_frequent_items, all counts": _frequent_items(
             3, 1, ["b"], lambda found: tuple(found.sort_values("item")["count"])
         ),
-        "private_quantiles": lambda: _quantile_case(
-            9, 0.5, (0, 9), lambda found: int(found.values[0])
-        ),
-        "private_quantiles, recursive": lambda: _quantile_case(
+        "private_quantiles": _quantile_case(9, 0.5, (0, 9), lambda found: int(found.values[0])),
+        "private_quantiles, recursive": _quantile_case(
             9, [0.25, 0.5, 0.75], (0, 9), lambda found: found.values.tolist()
         ),
-        "private_quantiles, no bounds": lambda: _quantile_case(
+        "private_quantiles, no bounds": _quantile_case(
             999, 0.5, None, lambda found: (int(found.bounds[1]), int(found.values[0]))
         ),
     }

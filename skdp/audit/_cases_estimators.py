@@ -71,17 +71,17 @@ _LABEL = Categorical([0, 1])
 _LINE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5]})
 _PLANE_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5], "s": ["a", "a", "b", "b"]})
 _NUMBERS_ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.5, 2.5], "z": [0, 1, 0, 1]})
-# A fit takes a tenth of a second.
-_SLOW = {"n_trials": 2_000, "quick_trials": 180}
+# Where a fit takes a tenth of a second.
+_FEW = 2_000
 
 
 def last_gone(
-    mechanism: Any, data: Any, features: Any = None, epsilon: Any = None, **trials: Any
+    mechanism: Any, data: Any, features: Any = None, epsilon: Any = None, n_trials: int = 5_000
 ) -> AuditCase:
     """Case of a mechanism on rows, or on a pair of rows and labels, with and without the last."""
     less = tuple(part[:-1] for part in data) if isinstance(data, tuple) else data[:-1]
     options = {} if features is None else {"features": features}
-    return AuditCase(mechanism, data, less, epsilon, options=options, **trials)
+    return AuditCase(mechanism, data, less, epsilon, n_trials, options)
 
 
 def line_case(estimator: Any, features: Any = synopsis_features, **trials: Any) -> AuditCase:
@@ -96,25 +96,19 @@ def plane_case(estimator: Any, features: Any = synopsis_features, **trials: Any)
 
 enter(
     {
-        "HDPViewSynthesizer": lambda: line_case(HDPViewSynthesizer(1.0, domain=_LINE)),
-        "HDPViewSynthesizer, two columns": lambda: plane_case(
-            HDPViewSynthesizer(1.0, domain=_PLANE)
-        ),
-        "PrivTreeSynthesizer": lambda: line_case(PrivTreeSynthesizer(1.0, domain=_LINE)),
-        "PrivTreeSynthesizer, two columns": lambda: plane_case(
-            PrivTreeSynthesizer(1.0, domain=_PLANE)
-        ),
-        "KDTreeSynthesizer": lambda: line_case(KDTreeSynthesizer(1.0, domain=_LINE, xi0=2, xi1=1)),
-        "KDTreeSynthesizer, cells": lambda: line_case(
+        "HDPViewSynthesizer": line_case(HDPViewSynthesizer(1.0, domain=_LINE)),
+        "HDPViewSynthesizer, two columns": plane_case(HDPViewSynthesizer(1.0, domain=_PLANE)),
+        "PrivTreeSynthesizer": line_case(PrivTreeSynthesizer(1.0, domain=_LINE)),
+        "PrivTreeSynthesizer, two columns": plane_case(PrivTreeSynthesizer(1.0, domain=_PLANE)),
+        "KDTreeSynthesizer": line_case(KDTreeSynthesizer(1.0, domain=_LINE, xi0=2, xi1=1)),
+        "KDTreeSynthesizer, cells": line_case(
             KDTreeSynthesizer(1.0, domain=_LINE, strategy="cell")
         ),
-        "KDTreeSynthesizer, hierarchical": lambda: plane_case(
+        "KDTreeSynthesizer, hierarchical": plane_case(
             KDTreeSynthesizer(1.0, domain=_PLANE, strategy="hierarchical")
         ),
-        "GridSynthesizer": lambda: line_case(GridSynthesizer(1.0, domain=_LINE, rule="uniform")),
-        "GridSynthesizer, cells": lambda: line_case(
-            GridSynthesizer(1.0, domain=_LINE, rule="identity")
-        ),
+        "GridSynthesizer": line_case(GridSynthesizer(1.0, domain=_LINE, rule="uniform")),
+        "GridSynthesizer, cells": line_case(GridSynthesizer(1.0, domain=_LINE, rule="identity")),
     }
 )
 
@@ -156,25 +150,23 @@ def _histogram_case(features: Any = _node_features, **parameters: Any) -> AuditC
 
 enter(
     {
-        "GridSynthesizer, persons": lambda: _person_case(
+        "GridSynthesizer, persons": _person_case(
             GridSynthesizer(1.0, domain=_LINE, rule="identity")
         ),
-        "MarginalSynthesizer, persons": lambda: _person_case(
-            MarginalSynthesizer(1.0, domain=_LINE), **_SLOW
+        "MarginalSynthesizer, persons": _person_case(
+            MarginalSynthesizer(1.0, domain=_LINE), n_trials=_FEW
         ),
-        "RangeTreeHistogram": _histogram_case,
+        "RangeTreeHistogram": _histogram_case(),
         # A record is in several nodes: only their counts together show its cost.
-        "RangeTreeHistogram, every level": lambda: _histogram_case(branching=2, budget="uniform"),
-        "RangeTreeHistogram, adaptive": lambda: _histogram_case(
-            _bucket_features, partition="adaptive"
-        ),
-        "RangeTreeHistogram, dawa": lambda: _histogram_case(_bucket_features, partition="dawa"),
-        "RangeTreeHistogram, ahp": lambda: _histogram_case(_bucket_features, partition="ahp"),
-        "PrivateStandardScaler": lambda: line_case(
+        "RangeTreeHistogram, every level": _histogram_case(branching=2, budget="uniform"),
+        "RangeTreeHistogram, adaptive": _histogram_case(_bucket_features, partition="adaptive"),
+        "RangeTreeHistogram, dawa": _histogram_case(_bucket_features, partition="dawa"),
+        "RangeTreeHistogram, ahp": _histogram_case(_bucket_features, partition="ahp"),
+        "PrivateStandardScaler": line_case(
             PrivateStandardScaler(1.0, bounds=(0, 4)),
             lambda scaler: np.append(scaler.mean_, scaler.scale_),
         ),
-        "PrivateQuantileClipper": lambda: line_case(
+        "PrivateQuantileClipper": line_case(
             PrivateQuantileClipper(1.0, bounds=(0, 4), quantiles=(0.25, 0.75)),
             lambda clipper: np.append(clipper.lower_, clipper.upper_),
         ),
@@ -248,50 +240,46 @@ def _aggregate_case(how: str, n_blocks: int | None = None) -> AuditCase:
 
 enter(
     {
-        "PrivPfCTransformer": lambda: _grid_case(PrivPfCTransformer),
-        "PrivPfCTransformer, as in the paper": lambda: _grid_case(
-            PrivPfCTransformer, selection="paper"
-        ),
-        "PrivPfCClassifier": lambda: _grid_case(PrivPfCClassifier),
-        "DiffGenTransformer": lambda: _grid_case(DiffGenTransformer, n_specializations=2),
-        "ProjectedHistogramTransformer": lambda: _grid_case(
-            ProjectedHistogramTransformer, n_attributes=1
-        ),
-        "PrivateAdditiveClassifier": lambda: plane_case(
+        "PrivPfCTransformer": _grid_case(PrivPfCTransformer),
+        "PrivPfCTransformer, as in the paper": _grid_case(PrivPfCTransformer, selection="paper"),
+        "PrivPfCClassifier": _grid_case(PrivPfCClassifier),
+        "DiffGenTransformer": _grid_case(DiffGenTransformer, n_specializations=2),
+        "ProjectedHistogramTransformer": _grid_case(ProjectedHistogramTransformer, n_attributes=1),
+        "PrivateAdditiveClassifier": plane_case(
             PrivateAdditiveClassifier(1.0, domain=_PLANE, target="s"), _additive_features
         ),
-        "PrivateAdditiveRegressor": lambda: last_gone(
+        "PrivateAdditiveRegressor": last_gone(
             PrivateAdditiveRegressor(1.0, domain=_SPACE.select(["x", "z"]), target="x"),
             _NUMBERS_ROWS,
             _additive_features,
         ),
-        "PrivateDecisionTreeClassifier": lambda: _tree_case(prune=False),
-        "PrivateDecisionTreeClassifier, id3": lambda: _tree_case(algorithm="id3"),
-        "PrivateRandomForestClassifier": lambda: plane_case(
+        "PrivateDecisionTreeClassifier": _tree_case(prune=False),
+        "PrivateDecisionTreeClassifier, id3": _tree_case(algorithm="id3"),
+        "PrivateRandomForestClassifier": plane_case(
             PrivateRandomForestClassifier(
                 1.0, domain=_PLANE, target="s", rows="apart", max_depth=1
             ),
             _forest_features,
         ),
-        "PrivateLinearRegression": lambda: _linear_case(PrivateLinearRegression, "x"),
-        "PrivateLinearRegression, functional": lambda: _linear_case(
+        "PrivateLinearRegression": _linear_case(PrivateLinearRegression, "x"),
+        "PrivateLinearRegression, functional": _linear_case(
             PrivateLinearRegression, "x", solver="functional"
         ),
-        "PrivateRidge": lambda: _linear_case(PrivateRidge, "x", alpha=2),
-        "PrivateLogisticRegression": lambda: _linear_case(PrivateLogisticRegression, "s"),
-        "PrivateLogisticRegression, functional": lambda: _linear_case(
+        "PrivateRidge": _linear_case(PrivateRidge, "x", alpha=2),
+        "PrivateLogisticRegression": _linear_case(PrivateLogisticRegression, "s"),
+        "PrivateLogisticRegression, functional": _linear_case(
             PrivateLogisticRegression, "s", solver="functional"
         ),
-        "PrivateLogisticRegression, local search": lambda: _linear_case(
+        "PrivateLogisticRegression, local search": _linear_case(
             PrivateLogisticRegression, "s", solver="local-search"
         ),
-        "PrivateLinearSVC": lambda: _linear_case(PrivateLinearSVC, "s", solver="genetic"),
-        "PrivateNaiveBayes": lambda: plane_case(
+        "PrivateLinearSVC": _linear_case(PrivateLinearSVC, "s", solver="genetic"),
+        "PrivateNaiveBayes": plane_case(
             PrivateNaiveBayes(1.0, domain=_PLANE, target="s"), _bayes_features
         ),
-        "SampleAggregate": lambda: _aggregate_case("mean"),
-        "SampleAggregate, winsorised": lambda: _aggregate_case("winsorised", 2),
-        "PrivatePCA": lambda: last_gone(
+        "SampleAggregate": _aggregate_case("mean"),
+        "SampleAggregate, winsorised": _aggregate_case("winsorised", 2),
+        "PrivatePCA": last_gone(
             PrivatePCA(epsilon=1.0, domain=_SPACE.select(["x", "z"])),
             _NUMBERS_ROWS,
             lambda pca: ("", np.append(pca.mean_, pca.covariance_)),
@@ -334,7 +322,7 @@ def _marginal_case(copies: int, **parameters: Any) -> AuditCase:
     """Case on three columns, between which there is something to choose."""
     rows = pd.concat([_PLANE_ROWS.assign(z=[0, 0, 1, 1])] * copies, ignore_index=True)
     estimator = MarginalSynthesizer(1.0, domain=_SPACE, **parameters)
-    return last_gone(estimator, rows, _view_features, **_SLOW)
+    return last_gone(estimator, rows, _view_features, n_trials=_FEW)
 
 
 @audited("MarginalSynthesizer, target")
@@ -368,45 +356,43 @@ def _network_case(score_function: str) -> AuditCase:
 enter(
     {
         # Two sources: the record in one cell of each shifts both, and both budgets must count.
-        "DataCube": lambda: line_case(
+        "DataCube": line_case(
             DataCube(1.0, domain=_LINE, strategy={"x": 1, (): 1}), _cube_features
         ),
-        "DataCube, sums": lambda: _summing_cube("sum", 3.0),
+        "DataCube, sums": _summing_cube("sum", 3.0),
         # A record between the ends adds to both tables.
-        "DataCube, means": lambda: _summing_cube("mean", 1.0),
-        "MarginalSynthesizer": lambda: _marginal_case(600),
-        "MarginalSynthesizer, few records": lambda: _marginal_case(1),
-        "MarginalSynthesizer, one column": lambda: line_case(
-            MarginalSynthesizer(1.0, domain=_LINE), _view_features, **_SLOW
+        "DataCube, means": _summing_cube("mean", 1.0),
+        "MarginalSynthesizer": _marginal_case(600),
+        "MarginalSynthesizer, few records": _marginal_case(1),
+        "MarginalSynthesizer, one column": line_case(
+            MarginalSynthesizer(1.0, domain=_LINE), _view_features, n_trials=_FEW
         ),
-        "MarginalSynthesizer, two columns": lambda: plane_case(
-            MarginalSynthesizer(1.0, domain=_PLANE), _view_features, **_SLOW
+        "MarginalSynthesizer, two columns": plane_case(
+            MarginalSynthesizer(1.0, domain=_PLANE), _view_features, n_trials=_FEW
         ),
         # One cell is empty by a public rule.
-        "MarginalSynthesizer, rules": lambda: plane_case(
+        "MarginalSynthesizer, rules": plane_case(
             MarginalSynthesizer(
                 1.0, domain=Domain(_PLANE_COLUMNS, structure=[forbid("x >= 2 and s == 'a'")])
             ),
             _view_features,
-            **_SLOW,
+            n_trials=_FEW,
         ),
-        "MarginalSynthesizer, coarse tables of pairs": lambda: _marginal_case(600, max_order=2),
-        "MarginalSynthesizer, MST": lambda: _marginal_case(600, plan="mst"),
-        "MarginalSynthesizer, AIM": lambda: _marginal_case(600, plan="aim", max_order=2),
+        "MarginalSynthesizer, coarse tables of pairs": _marginal_case(600, max_order=2),
+        "MarginalSynthesizer, MST": _marginal_case(600, plan="mst"),
+        "MarginalSynthesizer, AIM": _marginal_case(600, plan="aim", max_order=2),
         # A network without a choice: the total and two tables.
-        "PrivBayesSynthesizer": lambda: plane_case(
+        "PrivBayesSynthesizer": plane_case(
             PrivBayesSynthesizer(1.0, domain=_PLANE), n_trials=10_000
         ),
         # So small tables that a parent is taken in groups.
-        "PrivBayesSynthesizer, hierarchical": lambda: plane_case(
+        "PrivBayesSynthesizer, hierarchical": plane_case(
             PrivBayesSynthesizer(1.0, domain=_PLANE, encoding="hierarchical", theta=0.2),
             n_trials=10_000,
         ),
-        "PrivBayesSynthesizer, network": lambda: _network_case("R"),
-        "PrivBayesSynthesizer, network by F": lambda: _network_case("F"),
-        "PrivBayesSynthesizer, network by mutual information": lambda: _network_case(
-            "mutual_information"
-        ),
+        "PrivBayesSynthesizer, network": _network_case("R"),
+        "PrivBayesSynthesizer, network by F": _network_case("F"),
+        "PrivBayesSynthesizer, network by mutual information": _network_case("mutual_information"),
     }
 )
 
@@ -452,28 +438,28 @@ _STARTS = [[-0.5], [0.5]]
 
 enter(
     {
-        "DPKMeans": lambda: _k_means_case("auto", n_init=2),
+        "DPKMeans": _k_means_case("auto", n_init=2),
         # A round follows if many records are declared; the declared number need not be true.
-        "DPKMeans, a grid and a round": lambda: _k_means_case("auto", n_init=2, n_samples=200),
+        "DPKMeans, a grid and a round": _k_means_case("auto", n_init=2, n_samples=200),
         # All records are in one bin, which is divided again.
-        "DPKMeans, narrow ranges": lambda: last_gone(
+        "DPKMeans, narrow ranges": last_gone(
             DPKMeans(1, 1.0, bounds=(-100, 100), n_init=2, n_samples=1_000),
             np.full((1_000, 1), 0.3),
             _centres_and_counts,
             n_trials=1_000,
         ),
-        "DPKMeans, a tree and a round": lambda: _k_means_case(
+        "DPKMeans, a tree and a round": _k_means_case(
             "auto", n_init=2, n_samples=2_000, features=_centres_and_counts
         ),
-        "DPKMeans, choice of k": lambda: _k_means_case("auto", [2, 3], n_init=2),
-        "DPKMeans, lloyd": lambda: _k_means_case("lloyd", init=_STARTS, n_rounds=2),
-        "DPKMeans, lloyd-improved": lambda: _k_means_case("lloyd-improved", init=_STARTS),
-        "DPKMeans, uniform-grid": lambda: _k_means_case("uniform-grid", n_init=2),
-        "DPKMeans, m-estimator": lambda: _k_means_case("m-estimator", n_init=2),
-        "DPKMeans, extended-grid": lambda: _k_means_case("extended-grid", n_init=2),
-        "DPKMeans, hybrid": lambda: _k_means_case("hybrid", n_init=2),
-        "DPKMeans, sample-aggregate": lambda: _k_means_case("sample-aggregate"),
-        "DPKMeans, genetic": lambda: _k_means_case("genetic", n_trials=3_000),
+        "DPKMeans, choice of k": _k_means_case("auto", [2, 3], n_init=2),
+        "DPKMeans, lloyd": _k_means_case("lloyd", init=_STARTS, n_rounds=2),
+        "DPKMeans, lloyd-improved": _k_means_case("lloyd-improved", init=_STARTS),
+        "DPKMeans, uniform-grid": _k_means_case("uniform-grid", n_init=2),
+        "DPKMeans, m-estimator": _k_means_case("m-estimator", n_init=2),
+        "DPKMeans, extended-grid": _k_means_case("extended-grid", n_init=2),
+        "DPKMeans, hybrid": _k_means_case("hybrid", n_init=2),
+        "DPKMeans, sample-aggregate": _k_means_case("sample-aggregate"),
+        "DPKMeans, genetic": _k_means_case("genetic", n_trials=3_000),
     }
 )
 
@@ -495,8 +481,7 @@ def _search_case(strategy: str, choice: float, epsilon: float, **params: Any) ->
         **params,
     )
     data = pd.DataFrame({"x": [1.5] * 78}), pd.Series(["a"] * 37 + ["b"] * 41)
-    trials = {"n_trials": 1_500, "quick_trials": 300}
-    return last_gone(search, data, lambda search: search.best_index_, epsilon, **trials)
+    return last_gone(search, data, lambda search: search.best_index_, epsilon, 1_500)
 
 
 def _conformal_case(make: Callable[..., Any], constant: Any, truth: list[Any]) -> AuditCase:
@@ -509,13 +494,12 @@ def _conformal_case(make: Callable[..., Any], constant: Any, truth: list[Any]) -
         (np.zeros((30, 1)), np.array(truth)),
         epsilon=1.0,
         n_trials=2_000,
-        quick_trials=200,
     )
 
 
 enter(
     {
-        "PrivateClassifier": lambda: last_gone(
+        "PrivateClassifier": last_gone(
             PrivateClassifier(
                 DecisionTreeClassifier(max_depth=2),
                 HDPViewSynthesizer(1.0, domain=_PLANE, target="s"),
@@ -525,33 +509,33 @@ enter(
             1.0,
             n_trials=4_000,
         ),
-        "PrivateClassifier, default": lambda: last_gone(
+        "PrivateClassifier, default": last_gone(
             PrivateClassifier(epsilon=1.0, domain=_PLANE, target="s"),
             (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
             _probabilities,
             1.0,
             n_trials=2_000,
         ),
-        "PrivateRegressor, default": lambda: last_gone(
+        "PrivateRegressor, default": last_gone(
             PrivateRegressor(epsilon=1.0, domain=_PLANE, target="x"),
             (_PLANE_ROWS[["s"]], _PLANE_ROWS["x"]),
             lambda model: model.predict(pd.DataFrame({"s": ["a", "b"]})),
             1.0,
             n_trials=2_000,
         ),
-        "PrivateGridSearchCV": lambda: _search_case("noisy-max", 1.0, 1.2),
+        "PrivateGridSearchCV": _search_case("noisy-max", 1.0, 1.2),
         # Three times the fit, of which every run makes one.
-        "PrivateGridSearchCV, random-stopping": lambda: _search_case(
+        "PrivateGridSearchCV, random-stopping": _search_case(
             "random-stopping", 0.5, 1.1, eta=1, runs=3
         ),
         # Two candidates at half their epsilon, and the winner.
-        "PrivateGridSearchCV, halving": lambda: _search_case("halving", 0.5, 0.9),
-        "PrivateConformalClassifier": lambda: _conformal_case(
+        "PrivateGridSearchCV, halving": _search_case("halving", 0.5, 0.9),
+        "PrivateConformalClassifier": _conformal_case(
             PrivateConformalClassifier,
             DummyClassifier(strategy="constant", constant=0),
             [0] * 29 + [1],
         ),
-        "PrivateConformalRegressor": lambda: _conformal_case(
+        "PrivateConformalRegressor": _conformal_case(
             partial(PrivateConformalRegressor, bounds=(0, 1)),
             DummyRegressor(strategy="constant", constant=0.0),
             [0.0] * 29 + [1.0],
@@ -567,7 +551,6 @@ def _scores_case(score: Callable[..., Any], n_trials: int = 20_000) -> AuditCase
         (np.array([0, 1, 0, 1, 0]), np.array([0, 1, 0, 1, 1])),
         epsilon=1.0,
         n_trials=n_trials,
-        quick_trials=n_trials // 10,
     )
 
 
@@ -606,14 +589,14 @@ def _confused(truth: Any, guess: Any) -> Any:
 
 enter(
     {
-        "private_score, accuracy": lambda: _score_case("accuracy", 20_000),
-        "private_confusion_matrix": lambda: _scores_case(_confused),
-        "private_score, roc_auc": lambda: _score_case("roc_auc", score_range=(-1, 2)),
-        "private_score, f1": lambda: _score_case("f1"),
-        "private_score, log_loss": lambda: _score_case("log_loss"),
-        "private_score, r2": lambda: _score_case("r2", bounds=(0, 1)),
-        "private_score_report": lambda: _scores_case(_reported, 5_000),
-        "private_score, mean_squared_error": lambda: _score_case(
+        "private_score, accuracy": _score_case("accuracy", 20_000),
+        "private_confusion_matrix": _scores_case(_confused),
+        "private_score, roc_auc": _score_case("roc_auc", score_range=(-1, 2)),
+        "private_score, f1": _score_case("f1"),
+        "private_score, log_loss": _score_case("log_loss"),
+        "private_score, r2": _score_case("r2", bounds=(0, 1)),
+        "private_score_report": _scores_case(_reported, 5_000),
+        "private_score, mean_squared_error": _score_case(
             "mean_squared_error", 20_000, bounds=(0, 1)
         ),
     }
@@ -631,4 +614,4 @@ def _() -> AuditCase:
         tables = (found.scores, found.columns)
         return np.concatenate([table.iloc[:, 1:].to_numpy(float).ravel() for table in tables])
 
-    return last_gone(report, rows, epsilon=1.0, n_trials=3_000, quick_trials=300)
+    return last_gone(report, rows, epsilon=1.0, n_trials=3_000)

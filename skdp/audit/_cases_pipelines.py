@@ -29,8 +29,9 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
 )
 
+from .._pipelines.rules import UFUNCS
 from ..rows import as_numbers, as_texts, object_array
-from ._cases import AuditCase, audited
+from ._cases import AuditCase, enter
 from ._neighbours import ODD_VALUES, Unruly
 
 
@@ -90,31 +91,18 @@ def _arrow(pyarrow: Any, kind: Any, cells: list[Any]) -> Any:
     return pyarrow.table({"a": pyarrow.array(cells, kind)})
 
 
-def _objects(cells: list[Any]) -> Any:
-    return object_array(cells)[:, None]
-
-
 def _tables() -> Iterator[tuple[str, list[Any], _Maker]]:
     """Names of types, three cells that every table of the type holds, and what makes the table."""
     numbers: list[Any] = [1, 0, 1]
     texts: list[Any] = ["a", "b", "c"]
     kind: Any
-    for dtype in (
-        "float64",
-        "float32",
-        "float16",
-        "int64",
-        "int8",
-        "uint64",
-        "bool",
-        "U9",
-        "M8[s]",
-    ):
-        usual = texts if dtype == "U9" else ["2020-01-01"] * 3 if dtype == "M8[s]" else numbers
-        yield f"numpy {dtype}", usual, partial(_numpy, dtype)
+    for dtype in ("float64", "float32", "float16", "int64", "int8", "uint64", "bool"):
+        yield f"numpy {dtype}", numbers, partial(_numpy, dtype)
+    yield "numpy U9", texts, partial(_numpy, "U9")
+    yield "numpy M8[s]", ["2020-01-01"] * 3, partial(_numpy, "M8[s]")
     for usual in (numbers, texts):
         kind = "numbers" if usual is numbers else "texts"
-        yield f"numpy objects, {kind}", usual, _objects
+        yield f"numpy objects, {kind}", usual, lambda c: object_array(c)[:, None]
         yield f"pandas objects, {kind}", usual, _pandas(object)
         yield f"pandas category, {kind}", usual, _pandas("category")
         yield f"pandas, inferred, {kind}", usual, lambda c: pd.DataFrame({"a": c})
@@ -206,27 +194,16 @@ def _steps() -> Iterator[tuple[str, Any]]:
     function: Any
     yield "as_numbers", _applied(as_numbers)
     yield "as_texts", _applied(as_texts)
-    for function in (
-        np.absolute, np.arcsinh, np.arctan, np.cbrt, np.ceil, np.fabs, np.floor, np.isfinite,
-        np.isinf, np.isnan, np.negative, np.positive, np.radians, np.rint, np.sign, np.signbit,
-        np.tanh, np.trunc, np.nan_to_num, np.round,
-    ):  # fmt: skip
-        yield (
-            f"as_numbers, {function.__name__}",
-            make_pipeline(_applied(as_numbers), _applied(function)),
-        )
+    for function, (low, high) in UFUNCS.items():
+        step = _applied(function)
+        # A clip in front where the function needs one.
+        if (low, high) != (-np.inf, np.inf):
+            step = make_pipeline(_clip(max(low, -1e30), min(high, 1e30)), step)
+        yield f"as_numbers, {function.__name__}", make_pipeline(_applied(as_numbers), step)
+    for function in (np.nan_to_num, np.round):
+        step = make_pipeline(_applied(as_numbers), _applied(function))
+        yield f"as_numbers, {function.__name__}", step
     yield "as_numbers, clip", make_pipeline(_applied(as_numbers), _clip(-1, 1))
-    for low, high, function in (
-        (0, 1e30, np.sqrt),
-        (-0.9, 1e30, np.log1p),
-        (1e-3, 1e30, np.log),
-        (1e-3, 1e30, np.log2),
-        (1e-3, 1e30, np.log10),
-        (-1e30, 10, np.exp),
-        (-1e30, 10, np.expm1),
-        (-100, 100, np.square),
-    ):
-        yield f"as_numbers, {function.__name__}", _behind_clip(low, high, _applied(function))
     digits = _applied(np.round, decimals=3)
     yield "as_numbers, digits", _behind_clip(-1e30, 1e30, digits)
     constant = SimpleImputer(strategy="constant", keep_empty_features=True)
@@ -306,13 +283,11 @@ def _outcome(step: Any, table: Any) -> Any:
     return list(map(str, np.atleast_1d(types))), np.asarray(made)[:3].tolist()
 
 
-def _enter(name: str, step: Any) -> None:
-    @audited(name)
-    def _() -> AuditCase:
-        return AuditCase(
-            lambda odd: outcomes(step, list(tables()), odd), True, False, epsilon=1.0, draws=False
-        )
+def _silent(step: Any) -> AuditCase:
+    def mechanism(odd: bool) -> Any:
+        return outcomes(step, list(tables()), odd)
+
+    return AuditCase(mechanism, True, False, epsilon=1.0, draws=False)
 
 
-for _name, _step in SILENT_STEPS.items():
-    _enter(_name, _step)
+enter({name: _silent(step) for name, step in SILENT_STEPS.items()})

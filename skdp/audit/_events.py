@@ -30,6 +30,7 @@ from ._readings import (
     Binned,
     Column,
     Given,
+    Reading,
     Statistic,
     Structure,
     Tuple,
@@ -169,7 +170,7 @@ def fit_readings(
     both = Outputs.concatenate(list(fitting))
     side = np.repeat([0, 1], [len(part) for part in fitting])
     readings: list[Any] = []
-    structured = len(vocabulary.tokens) > 1
+    structured = len(vocabulary) > 1
     if structured:
         readings += [Structure(vocabulary, coarse=False), Structure(vocabulary, coarse=True)]
     d = both.numbers.shape[1]
@@ -369,13 +370,16 @@ class Event:
         Which probability is divided by which.
     method : {"separate", "conditional"}
         How the ratio is bounded.
+    predicted : float
+        The bound that the trials which chose it predict.
     """
 
     description: str
     direction: str
     method: str
-    reading: Any
+    reading: Reading
     codes: IntArray
+    predicted: float
 
     def __str__(self) -> str:
         return self.description
@@ -388,14 +392,6 @@ class Event:
         codes = self.reading(outputs)
         place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
         return int(np.count_nonzero(self.codes[place] == codes))
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """The best event of one reading and its predicted bound."""
-
-    predicted: float
-    event: Event
 
 
 DIRECTIONS = ("dataset / neighbour", "neighbour / dataset")
@@ -411,7 +407,7 @@ def choose(
     events: Callable[[Any], Any] | Sequence[Callable[[Any], Any]] = (),
     caution: float = 0.5,
     representation: bool = False,
-) -> list[_Candidate]:
+) -> list[Event]:
     """Run the first half of an audit: candidates for the event, the most promising first.
 
     ``caution`` is the least number of standard errors subtracted from each predicted bound; it is
@@ -434,7 +430,7 @@ def choose(
         )
     events = (events,) if callable(events) else tuple(events)
     width = max(side.numbers.shape[1] for side in sides)
-    tokens = len(trials.vocabulary.tokens)
+    tokens = len(trials.vocabulary)
     if width == 0 and tokens > 0.5 * 2 * first:
         warnings.warn(
             f"{tokens} different outputs in {2 * first} trials, and none of them is numeric: "
@@ -473,28 +469,20 @@ def choose(
             "The outputs carry no information: they are all empty, or hardly any two differ."
         )
     # An event that is visible in the output is preferred to a nearly equal one that is not.
-    return sorted(
-        candidates, key=lambda c: -c.predicted + (0.01 if _is_opaque(c.event.reading) else 0.0)
-    )
-
-
-def _is_opaque(reading: Any) -> bool:
-    return isinstance(getattr(reading, "statistic", None), Statistic) or getattr(
-        reading, "opaque", False
-    )
+    return sorted(candidates, key=lambda event: 0.01 * event.reading.opaque - event.predicted)
 
 
 def _best_sets(
-    reading: Any,
+    reading: Reading,
     ranking: tuple[Outputs, ...],
     cutting: tuple[Outputs, ...],
     n: int,
     alpha: float,
     caution: float,
-) -> list[_Candidate]:
+) -> list[Event]:
     """The best event of one reading for each direction."""
     parts = [reading(outputs) for outputs in (*ranking, *cutting)]
-    table = _counts(parts, reading.size if reading.ordered else 0)
+    table = _counts(parts, reading.size if isinstance(reading, Binned) else 0)
     if table is None:
         return []
     distinct, counts = table
@@ -509,7 +497,7 @@ def _best_sets(
         log_ratio = np.log((more_rank + 0.5) / (less_rank + 0.5))
         error = np.sqrt(1 / (more_rank + 0.5) + 1 / (less_rank + 0.5))
         ascending = np.arange(len(distinct))
-        orders = [ascending, ascending[::-1]] if reading.ordered else []
+        orders = [ascending, ascending[::-1]] if isinstance(reading, Binned) else []
         plain = len(orders)
         orders += [np.argsort(z * error - log_ratio, kind="stable") for z in (0.0, 1.0, 2.0, 3.0)]
         best = (-np.inf, ascending[:1])
@@ -529,8 +517,8 @@ def _best_sets(
                 best = (float(bounds[last]), order[: last + 1])
         codes = np.sort(distinct[best[1]])
         method = _sharper_method(more_cut[best[1]].sum(), less_cut[best[1]].sum(), size, n, alpha)
-        event = Event(reading.describe(codes), direction, method, reading, codes)
-        candidates.append(_Candidate(best[0], event))
+        said = reading.describe(codes)
+        candidates.append(Event(said, direction, method, reading, codes, best[0]))
     return candidates
 
 

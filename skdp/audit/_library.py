@@ -200,8 +200,6 @@ def _chosen(names: Iterable[str] | None) -> Iterator[str]:
 
 def write_audits(folder: Path, results: list[AuditResult], false_alarm: float) -> None:
     """Write ``audit.csv`` and ``audit.md``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_table(folder / "audit.csv", results)
     lines = [
         f"{_verdict(results, 'Nothing was convicted.')} Each line is a lower bound on the privacy "
         "loss of one mechanism on one pair of neighbouring inputs, from two independent halves of "
@@ -219,14 +217,17 @@ def write_audits(folder: Path, results: list[AuditResult], false_alarm: float) -
         "verdict": [result.verdict for result in results],
         "event": [str(result.event) for result in results],
     }
-    markdown = ["# Audit of skdp", "", *lines, "", *_markdown_table(columns)]
-    write_text(folder / "audit.md", "\n".join(markdown) + "\n")
+    _write(folder / "audit", "Audit", results, lines, columns)
 
 
 def write_replays(folder: Path, results: list[ReplayResult]) -> None:
     """Write ``replay.csv`` and ``replay.md``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_table(folder / "replay.csv", results)
+    line = (
+        f"{_verdict(results, 'Everything was certified.')} Each line shows the largest privacy "
+        "loss over the outputs that were tried, on one pair of neighbouring inputs. It is "
+        "computed, not estimated, and trusts that the mechanisms draw from the distribution that "
+        "they state; the audit does not."
+    )
     columns = {
         "mechanism": [each.name for each in results],
         "claimed": [f"{each.epsilon:g}" for each in results],
@@ -234,22 +235,18 @@ def write_replays(folder: Path, results: list[ReplayResult]) -> None:
         "pairs of runs": [str(each.n_runs) for each in results],
         "verdict": ["; ".join([each.verdict, *each.reasons]) for each in results],
     }
-    markdown = [
-        "# Replay of skdp",
-        "",
-        f"{_verdict(results, 'Everything was certified.')} Each line shows the largest privacy "
-        "loss over the outputs that were tried, on one pair of neighbouring inputs. It is "
-        "computed, not estimated, and trusts that the mechanisms draw from the distribution that "
-        "they state; the audit does not.",
-        "",
-        *_markdown_table(columns),
-    ]
-    write_text(folder / "replay.md", "\n".join(markdown) + "\n")
+    _write(folder / "replay", "Replay", results, [line], columns)
 
 
-def _write_table(path: Path, results: Sequence[Result]) -> None:
-    with replacing(path) as part:
+def _write(
+    stem: Path, title: str, results: Sequence[Result], lines: list[str], columns: dict[str, list]
+) -> None:
+    """All columns of the results as CSV, and some of them as Markdown below some lines."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(stem.with_suffix(".csv")) as part:
         pd.concat([result.to_frame() for result in results]).to_csv(part)
+    markdown = [f"# {title} of skdp", "", *lines, "", *_markdown_table(columns)]
+    write_text(stem.with_suffix(".md"), "\n".join(markdown) + "\n")
 
 
 def _verdict(results: Sequence[Result], good: str) -> str:

@@ -297,10 +297,6 @@ ODD_VALUES: Mapping[str, Any] = {
 _Columns = Mapping[Any, list[Any]]
 
 
-def _rows_of(columns: _Columns) -> list[list[Any]]:
-    return [list(row) for row in zip(*columns.values(), strict=True)]
-
-
 def _objects_of(columns: _Columns) -> Any:
     array = np.empty((len(next(iter(columns.values()))), len(columns)), dtype=object)
     for place, values in enumerate(columns.values()):
@@ -322,7 +318,7 @@ def _inferred(values: Any) -> pd.Series:
 
 #: Ways to hold a table, and a single column of labels or values.
 CONTAINERS: Mapping[str, tuple[Callable[[_Columns], Any], Callable[[list[Any]], Any]]] = {
-    "lists": (_rows_of, list),
+    "lists": (lambda columns: [list(row) for row in zip(*columns.values(), strict=True)], list),
     "arrays of objects": (_objects_of, object_array),
     "columns of objects": (
         lambda columns: pd.DataFrame({str(n): _object_series(v) for n, v in columns.items()}),
@@ -435,13 +431,13 @@ def find_neighbours(
             try:
                 # In a round as long as the audit itself, predicted bounds are sharp enough.
                 caution = _CAUTION if n_pilot < n_trials else 0.5
-                candidate = choose(
+                event = choose(
                     trials, here, there, n_pilot, n_trials // 2, 1 - confidence, caution=caution
                 )[0]
             except ConstantOutputError:
                 # A pair with a certain outcome shows nothing; another may.
                 continue
-            tried.append(NeighbourPair(here, there, candidate.predicted, str(candidate.event)))
+            tried.append(NeighbourPair(here, there, event.predicted, str(event)))
         if not tried:
             raise ValueError("No pair of inputs gave outputs that vary: is the mechanism seeded?")
         tried.sort(key=lambda pair: -pair.predicted)

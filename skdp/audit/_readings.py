@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -22,24 +24,24 @@ from ._trials import Outputs, Raised, Vocabulary
 LARGEST = np.finfo(float).max
 
 
+@dataclass(frozen=True)
 class Column:
     """One number of the output."""
 
-    def __init__(self, index: int, name: str) -> None:
-        self.index = index
-        self.name = name
+    index: int
+    name: str
 
     def __call__(self, outputs: Outputs) -> NDArray[Any]:
         return outputs.column(self.index)
 
 
+@dataclass
 class Statistic:
     """A number computed from the row of numbers."""
 
-    def __init__(self, name: str, compute: Callable[[NDArray[Any]], NDArray[Any]], d: int) -> None:
-        self.name = name
-        self.compute = compute
-        self.d = d
+    name: str
+    compute: Callable[[NDArray[Any]], NDArray[Any]]
+    d: int
 
     def __call__(self, outputs: Outputs) -> NDArray[Any]:
         rows = outputs.numbers[:, : self.d].astype(float)
@@ -52,16 +54,30 @@ class Statistic:
         )
 
 
-class Binned:
-    """The bin of a number; bin 0 holds NaN, bin i the numbers from the i-1st to the ith cut."""
+class Reading:
+    """A map from outputs to integer codes."""
 
-    ordered = True
+    name: str
+    # Whether an event of it cannot be seen in an output.
+    opaque = False
+
+    def __call__(self, outputs: Outputs) -> IntArray:
+        raise NotImplementedError
+
+    def describe(self, codes: IntArray) -> str:
+        """A set of codes in words."""
+        raise NotImplementedError
+
+
+class Binned(Reading):
+    """The bin of a number; bin 0 holds NaN, bin i the numbers from the i-1st to the ith cut."""
 
     def __init__(self, statistic: Any, cuts: FloatArray) -> None:
         self.statistic = statistic
         self.cuts = cuts
         self.integer = bool(np.all(cuts == np.rint(cuts)) and np.all(np.diff(cuts) == 1))
         self.name = statistic.name
+        self.opaque = isinstance(statistic, Statistic)
         self.size = len(cuts) + 2
 
     def __call__(self, outputs: Outputs) -> IntArray:
@@ -96,10 +112,8 @@ class Binned:
         return f"{self.name} {shown}{more}"
 
 
-class Atoms:
+class Atoms(Reading):
     """Single values, which distinguish outputs that lie on a lattice of their own."""
-
-    ordered = False
 
     def __init__(self, statistic: Any, values: FloatArray) -> None:
         self.statistic = statistic
@@ -116,10 +130,8 @@ class Atoms:
         return f"{self.statistic.name} is {_some(values)}"
 
 
-class Structure:
+class Structure(Reading):
     """Exceptions, strings, keys and lengths; ``coarse`` forgets an exception's message."""
-
-    ordered = False
 
     def __init__(self, vocabulary: Vocabulary, coarse: bool) -> None:
         self.vocabulary = vocabulary
@@ -130,9 +142,7 @@ class Structure:
     def __call__(self, outputs: Outputs) -> IntArray:
         if not self.coarse:
             return outputs.structure
-        kinds = [
-            token.kind if isinstance(token, Raised) else None for token in self.vocabulary.tokens
-        ]
+        kinds = [token.kind if isinstance(token, Raised) else None for token in self.vocabulary]
         merged = [self._first.setdefault(kind, len(self._first)) for kind in kinds]
         return np.array(merged, dtype=np.int64)[outputs.structure]
 
@@ -140,18 +150,17 @@ class Structure:
         if self.coarse:
             kinds = list(self._first)
             return _some([f"raises {kinds[c]}" if kinds[c] else "does not raise" for c in codes])
-        return f"output is {_some([_show(self.vocabulary.tokens[code]) for code in codes])}"
+        tokens = list(self.vocabulary)
+        return f"output is {_some([_show(tokens[code]) for code in codes])}"
 
 
-class Tuple:
+@dataclass(eq=False)
+class Tuple(Reading):
     """Several readings at once."""
 
-    ordered = False
-
-    def __init__(self, parts: Sequence[Any], name: str, opaque: bool = False) -> None:
-        self.parts = parts
-        self.name = name
-        self.opaque = opaque
+    parts: Sequence[Any]
+    name: str
+    opaque: bool = False
 
     def __call__(self, outputs: Outputs) -> IntArray:
         # A mixed radix with wrap-around: collisions merge outputs, which is harmless here.
@@ -162,12 +171,9 @@ class Tuple:
         return total.view(np.int64)
 
     def describe(self, codes: IntArray) -> str:
-        if all(isinstance(part, Binned) for part in self.parts):
-            product = 1
-            for part in self.parts:
-                product *= part.size
-            if product < 2**63:
-                return f"({', '.join(p.name for p in self.parts)}) is {_some(self._rows(codes))}"
+        binned = all(isinstance(part, Binned) for part in self.parts)
+        if binned and math.prod(part.size for part in self.parts) < 2**63:
+            return f"({', '.join(p.name for p in self.parts)}) is {_some(self._rows(codes))}"
         return f"{self.name} is one of {len(codes)}"
 
     def _rows(self, codes: IntArray) -> list[str]:
@@ -183,10 +189,8 @@ class Tuple:
         return rows + [""] * (len(codes) - len(rows))
 
 
-class Given:
+class Given(Reading):
     """An event given by the user."""
-
-    ordered = False
 
     def __init__(self, contains: Callable[[Any], Any], vectorised: bool) -> None:
         self.contains = contains
@@ -271,10 +275,8 @@ def anchors(*datasets: Any) -> list[float]:
     return [value for value in dict.fromkeys(found) if math.isfinite(value)][:12]
 
 
-class _Reading:
-    """A reading of one column; subclasses give codes below ``limit`` for an array of numbers."""
-
-    ordered = False
+class _OfColumn(Reading):
+    """A reading of one column; subclasses give codes below ``size`` for an array of numbers."""
 
     def __init__(self, column: Any) -> None:
         self.column = column
@@ -290,12 +292,10 @@ class _Reading:
         raise NotImplementedError
 
     def describe(self, codes: IntArray) -> str:
-        shown = " or ".join(self.spell(int(code)) for code in codes[:3])
-        more = f" or one of {len(codes) - 3} more" if len(codes) > 3 else ""
-        return f"{self.name} {shown}{more}"
+        return f"{self.name} {_some([self.spell(int(code)) for code in codes])}"
 
 
-class _Marks(_Reading):
+class _Marks(_OfColumn):
     """Several yes-or-no questions about a number; the code has a bit for each."""
 
     def __init__(
@@ -320,10 +320,10 @@ class _Marks(_Reading):
         return " and ".join(words)
 
 
-class _Residue(_Reading):
+class _Residue(_OfColumn):
     """Class of a number modulo ``modulus`` times ``pitch``; other numbers have a separate class."""
 
-    def __init__(self, column: Any, pitch: tuple[int, int], modulus: int) -> None:
+    def __init__(self, column: Any, pitch: Fraction, modulus: int) -> None:
         super().__init__(column)
         self.pitch = pitch
         self.modulus = modulus
@@ -337,15 +337,14 @@ class _Residue(_Reading):
         return np.where(on, rest, self.modulus)
 
     def spell(self, code: int) -> str:
-        unit = _ratio_text(self.pitch)
         if code == self.modulus:
-            return f"is not a multiple of {unit}"
-        if self.pitch == (1, 1):
+            return f"is not a multiple of {self.pitch}"
+        if self.pitch == 1:
             return f"= {code} modulo {self.modulus}"
-        return f"is {code} modulo {self.modulus} in units of {unit}"
+        return f"is {code} modulo {self.modulus} in units of {self.pitch}"
 
 
-class _LowestBit(_Reading):
+class _LowestBit(_OfColumn):
     """Place of the lowest bit that is set: the largest power of two that divides the number."""
 
     size = 2200
@@ -359,7 +358,7 @@ class _LowestBit(_Reading):
         return f"has its lowest bit at 2**{code - 1100}" if code else "has no bits"
 
 
-class _LastBits(_Reading):
+class _LastBits(_OfColumn):
     """The last bits of the mantissa, in the precision that the outputs have."""
 
     def __init__(self, column: Any, shift: int, width: int) -> None:
@@ -376,7 +375,7 @@ class _LastBits(_Reading):
         return f"has a mantissa that ends in {code:0{self.width}b}"
 
 
-class _Seen(_Reading):
+class _Seen(_OfColumn):
     """Whether the very same number occurred before, on which of the sides.
 
     Doubles of a good generator hardly ever recur; those made from 24 or 32 random bits do, and only
@@ -472,9 +471,9 @@ def _chance(codes: IntArray, size: int, bins: IntArray, side: IntArray) -> float
 # Lattices
 
 
-def _multiples(x: NDArray[Any], pitch: tuple[int, int]) -> tuple[NDArray[Any], BoolArray]:
+def _multiples(x: NDArray[Any], pitch: Fraction) -> tuple[NDArray[Any], BoolArray]:
     """Which multiple of ``p / q`` each number is, and whether it is one, up to rounding."""
-    p, q = pitch
+    p, q = pitch.numerator, pitch.denominator
     whole = x.dtype.kind in "iu"
     if x.dtype != np.uint64:
         x = x.astype(np.int64 if whole else float)
@@ -489,30 +488,26 @@ def _multiples(x: NDArray[Any], pitch: tuple[int, int]) -> tuple[NDArray[Any], B
     return k, near & (np.abs(x) * 2.0**-48 < p / q)
 
 
-def _ratio_text(pitch: tuple[int, int]) -> str:
-    return f"{pitch[0]}" if pitch[1] == 1 else f"{pitch[0]}/{pitch[1]}"
-
-
 def _of_lattices(column: Any, sides: Sequence[NDArray[Any]], numbers: Sequence[float]) -> list[Any]:
     """Divisibility by what each side seems to be divisible by, and classes modulo small numbers."""
     sizes = [int(v) for v in numbers if v == int(v) and 2 <= v <= 1e9]
     learned = [pitch for side in sides for pitch in _pitches(side)]
-    pitches = [*learned, *((n, 1) for n in sizes), *((1, n) for n in sizes)]
-    pitches = [pitch for pitch in dict.fromkeys(pitches) if pitch != (1, 1)]
+    pitches = [*learned, *map(Fraction, sizes), *(Fraction(1, n) for n in sizes)]
+    pitches = [pitch for pitch in dict.fromkeys(pitches) if pitch != 1]
     questions = [
-        (f"a multiple of {_ratio_text(pitch)}", lambda x, pitch=pitch: _multiples(x, pitch)[1])
+        (f"a multiple of {pitch}", lambda x, pitch=pitch: _multiples(x, pitch)[1])
         for pitch in pitches
     ]
     readings: list[Any] = [_Marks(column, [question]) for question in questions]
     if len(learned) > 1:
         readings.append(_Marks(column, questions[: min(len(learned), 6)]))
-    units = dict.fromkeys([*_pitches(np.concatenate([s[:_SAMPLE] for s in sides])), (1, 1)])
+    units = dict.fromkeys([*_pitches(np.concatenate([s[:_SAMPLE] for s in sides])), Fraction(1)])
     moduli = [*_MODULI, *(n for n in sizes if n <= 4096 and n not in (2, 3, 4, 8))]
     readings += [_Residue(column, unit, m) for unit in units for m in dict.fromkeys(moduli)]
     return readings
 
 
-def _pitches(values: NDArray[Any]) -> list[tuple[int, int]]:
+def _pitches(values: NDArray[Any]) -> list[Fraction]:
     """Pitches of lattices that hold most of the values, the likeliest first."""
     step = max(1, len(values) // _SAMPLE)
     ratios = [_simplest(value) for value in values[::step][:_SAMPLE].tolist() if value]
@@ -520,31 +515,26 @@ def _pitches(values: NDArray[Any]) -> list[tuple[int, int]]:
     if len(known) < 0.5 * len(ratios) or len(known) < 8:
         return []
     # A multiple of 1/N in lowest terms has a divisor of N as its denominator.
-    below = [q for q, _ in Counter(q for _, q in known).most_common(3)]
+    below = [q for q, _ in Counter(each.denominator for each in known).most_common(3)]
     common = math.lcm(*below)
     if common < 10**9:
         below.append(common)
-    found: list[tuple[int, int]] = []
+    found: list[Fraction] = []
     for q in dict.fromkeys(below):
-        tops = [n * (q // d) for n, d in known if q % d == 0]
+        tops = [int(each * q) for each in known if q % each.denominator == 0]
         pairs = Counter(math.gcd(a, b) for a, b in zip(tops, tops[1:], strict=False))
-        found += [_reduced(p, q) for p, _ in pairs.most_common(2) if 0 < p < _EXACT]
+        found += [Fraction(p, q) for p, _ in pairs.most_common(2) if 0 < p < _EXACT]
     return list(dict.fromkeys(found))[:4]
 
 
-def _reduced(p: int, q: int) -> tuple[int, int]:
-    divisor = math.gcd(p, q)
-    return p // divisor, q // divisor
-
-
-def _simplest(value: float) -> tuple[int, int] | None:
+def _simplest(value: float) -> Fraction | None:
     """The fraction with the least denominator that rounds to ``value``; None if that may be chance.
 
     Every number is near some fraction with a large denominator. A fraction is accepted only if the
     next one of the same size is far away.
     """
     if isinstance(value, int):
-        return value, 1
+        return Fraction(value)
     ulp = math.ulp(value)
     limit = min(0.03 / math.sqrt(ulp), 1e6)
     # Convergents of the continued fraction.
@@ -556,7 +546,7 @@ def _simplest(value: float) -> tuple[int, int] | None:
         if q1 > limit:
             return None
         if abs(p1 / q1 - value) <= 2 * ulp:
-            return p1, q1
+            return Fraction(p1, q1)
         if rest - whole < 1e-300:
             return None
         rest = 1 / (rest - whole)

@@ -137,7 +137,7 @@ _CONTAINERS = (*_ATOMS, float, complex, np.ndarray, list, tuple, set, frozenset,
 
 def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
     """As `first_difference`, for objects of the same type, without attributes of containers."""
-    if isinstance(here, _ATOMS):
+    if isinstance(here, (*_ATOMS, *_BY_IDENTITY)):
         return None if here == there else _differ(path, here, there)
     if isinstance(here, float | complex):
         one, other = (struct.pack("dd", each.real, each.imag) for each in (here, there))
@@ -156,8 +156,6 @@ def _contents(here: Any, there: Any, path: str, memo: dict) -> str | None:
         return _sequences(list(here), list(there), path, memo)
     if isinstance(here, types.FunctionType | types.MethodType):
         return _functions(here, there, path, memo)
-    if isinstance(here, _BY_IDENTITY):
-        return None if here == there else _differ(path, here, there)
     if isinstance(here, threading.local):
         return _dotted(vars(here), vars(there), path, memo)
     if isinstance(here, ContextVar):

@@ -25,7 +25,7 @@ from .._pipelines import ledgers
 from .._random import Tape, recording
 from .._validation import as_epsilon
 from ..exceptions import ReplayError
-from ._audit import Result, labelled
+from ._audit import Result, labelled, name_of
 from ._released import first_difference, independent, raised, released
 from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
 
@@ -93,13 +93,10 @@ class ReplayResult(Result):
         if self.differs is not None:
             why.append(f"released, and not the same on both data sets: {self.differs}")
         why += self.violations
-        if self.diverged_at is None and not self._within:
+        most = self.epsilon * (1 + _TOLERANCE) + _TOLERANCE
+        if self.diverged_at is None and not self.loss <= most:
             why.append(f"the loss is {self.loss:.6g}, and {self.epsilon:g} was claimed")
         return why
-
-    @property
-    def _within(self) -> bool:
-        return self.loss <= self.epsilon * (1 + _TOLERANCE) + _TOLERANCE
 
     def _row(self) -> dict[str, Any]:
         return {
@@ -256,7 +253,7 @@ def replay(
         n,
         tally.n_calls,
         tally.n_errors,
-        name or _name(estimator_factory),
+        name or name_of(estimator_factory),
     )
 
 
@@ -327,12 +324,6 @@ def _modes(outputs: str | Sequence[str]) -> list[str]:
     if unknown or not wanted:
         raise ValueError(f"outputs must be 'mixed' or among {list(OUTPUTS)}, got {outputs!r}.")
     return wanted
-
-
-def _name(factory: Any) -> str:
-    if hasattr(factory, "get_params"):
-        return type(factory).__name__
-    return str(getattr(factory, "__name__", "mechanism"))
 
 
 def _declared(factory: Any) -> float:

@@ -9,6 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,21 +41,15 @@ class Raised(NamedTuple):
     message: str
 
 
-class Vocabulary:
+class Vocabulary(dict[Hashable, int]):
     """Numbers the structures (everything about an output except its numbers) as they appear."""
 
-    def __init__(self) -> None:
-        self.codes: dict[Hashable, int] = {}
-        self.tokens: list[Hashable] = []
-
-    def __call__(self, token: Hashable) -> int:
-        """Code of ``token``, a new one at its first appearance."""
-        code = self.codes.setdefault(token, len(self.tokens))
-        if code == len(self.tokens):
-            self.tokens.append(token)
-        return code
+    def __missing__(self, token: Hashable) -> int:
+        self[token] = len(self)
+        return self[token]
 
 
+@dataclass(eq=False)
 class Outputs:
     """Outputs of many trials.
 
@@ -68,10 +63,9 @@ class Outputs:
         The outputs as the mechanism gave them, for events that a user defines.
     """
 
-    def __init__(self, structure: IntArray, numbers: NDArray[Any], raw: Any) -> None:
-        self.structure = structure
-        self.numbers = numbers
-        self.raw = raw
+    structure: IntArray
+    numbers: NDArray[Any]
+    raw: Any
 
     def __len__(self) -> int:
         return len(self.structure)
@@ -118,12 +112,12 @@ def flatten(raw: Any, vocabulary: Vocabulary) -> Outputs:
     if matrix is not None:
         token = ("array", matrix.shape[1:]) if matrix.ndim > 1 else "number"
         n = len(matrix)
-        return Outputs(np.full(n, vocabulary(token), dtype=np.int64), matrix.reshape(n, -1), raw)
+        return Outputs(np.full(n, vocabulary[token], dtype=np.int64), matrix.reshape(n, -1), raw)
     structure = np.empty(len(raw), dtype=np.int64)
     rows: list[list[float]] = []
     for i, output in enumerate(raw):
         leaves: list[float] = []
-        structure[i] = vocabulary(_structure(output, leaves))
+        structure[i] = vocabulary[_structure(output, leaves)]
         rows.append(leaves)
     width = max((len(row) for row in rows), default=0)
     table = np.full((len(rows), width), np.nan)
@@ -216,18 +210,24 @@ class Trials:
         batch_size: int = 250_000,
         verbose: int = 0,
     ) -> None:
+        what = "mechanism"
         if hasattr(mechanism, "fit") and not inspect.isclass(mechanism):
             if vectorised:
                 raise ValueError(
                     "An estimator is fitted once per trial and cannot be used with vectorised=True."
                 )
-            self.run: Any = _Fit(mechanism, features)
-        elif callable(mechanism) and not inspect.isclass(mechanism):
-            self.run = _Call(mechanism, features, vectorised)
-        else:
+            if features is None:
+                raise TypeError(
+                    "To audit an estimator give features=, a function from the fitted estimator to "
+                    "a number, a vector or a hashable, for instance "
+                    "features=lambda est: est.cluster_centers_.ravel()."
+                )
+            what, mechanism = "estimator", _Fit(mechanism)
+        elif not callable(mechanism) or inspect.isclass(mechanism):
             raise TypeError(
                 f"mechanism must be a function of the data or an estimator, got {mechanism!r}."
             )
+        self.run = _Run(what, mechanism, features, vectorised)
         self.vectorised = vectorised
         self.n_jobs = n_jobs
         self.batch_size = batch_size
@@ -361,15 +361,14 @@ def _outcome(what: str, act: Callable[[], Any]) -> Any:
             return Raised(type(error).__name__, str(error)[:200])
 
 
-class _Call:
-    """One trial of a function."""
+@dataclass
+class _Run:
+    """One trial of a function, or many at once."""
 
-    def __init__(
-        self, mechanism: Callable[..., Any], features: Callable[[Any], Any] | None, vectorised: bool
-    ) -> None:
-        self.mechanism = mechanism
-        self.features = features
-        self.vectorised = vectorised
+    what: str
+    mechanism: Callable[..., Any]
+    features: Callable[[Any], Any] | None
+    vectorised: bool
 
     def _released(self, *arguments: Any) -> Any:
         output = self.mechanism(*arguments)
@@ -378,14 +377,14 @@ class _Call:
     def single(self, data: Any) -> Any:
         """Output of one trial."""
         if self.vectorised:
-            return _outcome("mechanism", lambda: self._released(data, 1)[0])
-        return _outcome("mechanism", lambda: self._released(data))
+            return _outcome(self.what, lambda: self._released(data, 1)[0])
+        return _outcome(self.what, lambda: self._released(data))
 
     def batch(self, data: Any, n: int) -> Any:
         """Outputs of ``n`` trials; None if a vectorised mechanism raised."""
         if not self.vectorised:
             return [self.single(data) for _ in range(n)]
-        raw = _outcome("mechanism", lambda: self._released(data, n))
+        raw = _outcome(self.what, lambda: self._released(data, n))
         if isinstance(raw, Raised):
             return None
         if not isinstance(raw, np.ndarray | list) or len(raw) != n:
@@ -398,15 +397,9 @@ class _Call:
 
 
 class _Fit:
-    """One fit of an estimator."""
+    """Fits a clone of an estimator."""
 
-    def __init__(self, estimator: Any, features: Callable[[Any], Any] | None) -> None:
-        if features is None:
-            raise TypeError(
-                "To audit an estimator give features=, a function from the fitted estimator to a "
-                "number, a vector or a hashable, for instance "
-                "features=lambda est: est.cluster_centers_.ravel()."
-            )
+    def __init__(self, estimator: Any) -> None:
         params = estimator.get_params(deep=True)
         # A nested seed may belong to post-processing; a nested seed of noise warns in the fit.
         if params.get("random_state") is not None:
@@ -416,20 +409,11 @@ class _Fit:
         # Trials are not releases: they must not charge the ledger of a real data set.
         ledgers = {name: None for name in params if name.split("__")[-1] == "ledger"}
         self.estimator = clone(estimator).set_params(**ledgers)
-        self.features = features
 
-    def _released(self, data: Any) -> Any:
+    def __call__(self, data: Any) -> Any:
         estimator = clone(self.estimator)
         fitted = estimator.fit(*data) if isinstance(data, tuple) else estimator.fit(data)
-        return self.features(estimator if fitted is None else fitted)
-
-    def single(self, data: Any) -> Any:
-        """Features of one fit."""
-        return _outcome("estimator", lambda: self._released(data))
-
-    def batch(self, data: Any, n: int) -> Any:
-        """Features of ``n`` fits."""
-        return [self.single(data) for _ in range(n)]
+        return estimator if fitted is None else fitted
 
 
 class _Progress:

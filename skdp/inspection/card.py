@@ -25,7 +25,7 @@ from ..domain.values import is_missing
 from ..model_selection import ScoreReport
 from ..release import QueryResult
 from ..release.page import document, element, listed
-from .privacy import PrivacyReport, privacy_report
+from .privacy import PrivacyReport, as_number, privacy_report
 
 _OWNER = "NOT PRIVATE: this card holds exact numbers about the records, for the data owner only."
 # Parameters that are shown elsewhere, or that nobody else may know.
@@ -52,6 +52,7 @@ class _Section:
     warning: str = ""
 
 
+@dataclass(eq=False, repr=False)
 class ModelCard:
     """A model card; prints as Markdown, shows as HTML.
 
@@ -63,10 +64,9 @@ class ModelCard:
         its top.
     """
 
-    def __init__(self, title: str, sections: list[_Section], publishable: bool) -> None:
-        self.title = title
-        self.publishable = publishable
-        self._sections = sections
+    title: str
+    publishable: bool
+    _sections: list[_Section]
 
     def to_markdown(self) -> str:
         """The card as Markdown.
@@ -230,7 +230,7 @@ def model_card(
     if attacks:
         sections.append(_attacked(attacks))
     sections.append(_limits(report.epsilon))
-    return ModelCard(title or type(estimator).__name__, sections, not owner_only)
+    return ModelCard(title or type(estimator).__name__, not owner_only, sections)
 
 
 def _trained(estimator: Any, intended_use: str | None) -> _Section:
@@ -284,24 +284,18 @@ def _budget(estimator: Any, report: Any) -> _Section:
         section.warning = "There is no guarantee: " + " ".join(report.reasons)
     loss = getattr(estimator, "privacy_loss_", None)
     if isinstance(loss, PrivacyLoss):
-        epsilon, unit = float(loss.epsilon), loss.neighbours
+        epsilon, unit = loss.epsilon, loss.neighbours
         if loss.seeded and report.private:
             section.warning = "There is no guarantee: the noise comes from a seed."
         parts = [(name, f"{float(part):.6g}") for name, part in loss.parts.items()]
         section.tables.append(_Table(("part of epsilon", "value"), parts))
     else:
-        epsilon = math.nan if report.epsilon is None else float(report.epsilon)
-        unit = "see the steps"
-    shown = "unknown" if math.isnan(epsilon) else f"{epsilon:g}"
+        epsilon, unit = report.epsilon, "see the steps"
+    shown = as_number(epsilon)
     section.text = [f"Pure differential privacy with epsilon = {shown}; neighbours: {unit}."]
     if len(report.steps) > 1:
         rows = [
-            (
-                step.name or "(the whole)",
-                step.kind,
-                step.verdict,
-                "unknown" if step.epsilon is None else f"{float(step.epsilon):.6g}",
-            )
+            (step.name or "(the whole)", step.kind, step.verdict, as_number(step.epsilon))
             for step in report.steps
         ]
         section.tables.append(_Table(("step", "kind", "verdict", "epsilon"), rows))
@@ -334,7 +328,7 @@ def _scored(scores: Mapping[str, Any]) -> _Section:
 def _score(score: Any) -> Iterator[tuple[str, str, str, str]]:
     """What to add to the name of a score, its value, its interval, and a remark."""
     if isinstance(score, QueryResult):
-        yield "", f"{score.value:.4g}", f"{score.lower:.4g} to {score.upper:.4g}", score.guarantee
+        yield "", *_cells(score.value, score.lower, score.upper), score.guarantee
     elif isinstance(score, ScoreReport):
         for name in score.metrics:
             for _, shown, ends, words in _score(score[name]):
@@ -343,25 +337,15 @@ def _score(score: Any) -> Iterator[tuple[str, str, str, str]]:
         # A private quality report.
         remark = f"private, intervals at {100 * score.level:g}%"
         for row in score.scores.itertuples(index=False):
-            yield (
-                f": {row.score}",
-                f"{row.value:.4g}",
-                f"{row.lower:.4g} to {row.upper:.4g}",
-                remark,
-            )
+            yield f": {row.score}", *_cells(row.value, row.lower, row.upper), remark
         for row in () if score.learners is None else score.learners.itertuples(index=False):
-            yield (
-                f": {row.learner}",
-                f"{row.accuracy:.4g}",
-                f"{row.lower:.4g} to {row.upper:.4g}",
-                f"accuracy for {score.target}; {remark}",
-            )
+            cells = _cells(row.accuracy, row.lower, row.upper)
+            yield f": {row.learner}", *cells, f"accuracy for {score.target}; {remark}"
     elif isinstance(getattr(score, "scores", None), Mapping):
         for name, value in score.scores.items():
             yield f": {name}", f"{value:.4g}", "", "exact: NOT private"
     elif isinstance(score, Sequence) and not isinstance(score, str) and len(score) == 3:
-        value, low, high = map(float, score)
-        yield "", f"{value:.4g}", f"{low:.4g} to {high:.4g}", "as given; its privacy is not known"
+        yield "", *_cells(*map(float, score)), "as given; its privacy is not known"
     else:
         try:
             value = float(score)
@@ -371,6 +355,10 @@ def _score(score: Any) -> Iterator[tuple[str, str, str, str]]:
                 f"lower, upper), got {type(score).__name__}."
             ) from None
         yield "", f"{value:.4g}", "", "as given; its privacy is not known"
+
+
+def _cells(value: float, low: float, high: float) -> tuple[str, str]:
+    return f"{value:.4g}", f"{low:.4g} to {high:.4g}"
 
 
 def _attacked(attacks: Sequence[Any]) -> _Section:
@@ -461,12 +449,11 @@ class StudyReport:
             for part in parts
             if part.verdict in ("NOT private", "data owner only")
         ]
-        self.reasons += [
-            f"{name}: the ledger says that its noise came from a seed."
-            for name in (
-                self._charges["name"][self._charges["seeded"]] if len(self._charges) else ()
-            )
-        ]
+        if len(self._charges):
+            self.reasons += [
+                f"{name}: the ledger says that its noise came from a seed."
+                for name in self._charges["name"][self._charges["seeded"]]
+            ]
         self.private = not self.reasons
         self.notes = list(self._compared())
 
@@ -516,10 +503,10 @@ class StudyReport:
         return self._charges.copy()
 
     def _totals(self) -> Iterator[str]:
-        known = "unknown in part" if self.epsilon is None else f"{float(self.epsilon):.6g}"
+        known = "unknown in part" if self.epsilon is None else as_number(self.epsilon)
         yield f"its parts spend epsilon = {known}"
         if self.spent is not None:
-            yield f"the ledger has {float(self.spent):.6g} in {len(self._charges):,} charges"
+            yield f"the ledger has {as_number(self.spent)} in {len(self._charges):,} charges"
 
     @property
     def _verdict(self) -> str:
@@ -535,13 +522,14 @@ class StudyReport:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        table = self.to_frame().to_html(
-            index=False, float_format=lambda one: f"{one:.6g}", na_rep="", border=0
-        )
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return (
-            f"<div>The study is <b>{self._verdict}</b>; {html.escape(', '.join(self._totals()))}"
-            f"{table}<ul>{notes}</ul></div>"
+        epsilons = ["" if part.epsilon is None else as_number(part.epsilon) for part in self._parts]
+        shown = self.to_frame().assign(epsilon=epsilons)
+        return element(
+            "div",
+            f"The study is {element('b', self._verdict)}; ",
+            html.escape(", ".join(self._totals())),
+            html_table([*map(str, shown)], shown.itertuples(index=False)),
+            listed(map(html.escape, self.notes)),
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,27 +92,21 @@ def number_column(domain: Domain, name: str) -> Column:
     return Column(name, domain.index(name), values[:, None], [name])
 
 
-def category_column(domain: Domain, name: str, counts: FloatArray) -> Column:
-    """A column with an indicator of each code but the most frequent one."""
-    attribute = _attribute(domain, name)
-    labels = attribute.labels()
-    left_out = int(np.argmax(counts))
-    kept = [code for code in range(attribute.size) if code != left_out]
-    values = np.eye(attribute.size)[:, kept]
-    named = [f"{name} = {labels[code]}" for code in kept]
-    return Column(name, domain.index(name), values, named, labels[left_out])
-
-
 def feature_columns(
     synopsis: Synopsis, features: Sequence[str], categorical: Sequence[str] = ()
 ) -> list[Column]:
     """Columns as numbers: categories, and gaps of numbers, as indicators."""
     found = []
     for name in features:
-        attribute = _attribute(synopsis.domain, name)
-        counts = synopsis.model.view([synopsis.domain.index(name)])
+        attribute, axis = _attribute(synopsis.domain, name), synopsis.domain.index(name)
+        counts = synopsis.model.view([axis])
         if isinstance(attribute, Categorical) or name in categorical:
-            found.append(category_column(synopsis.domain, name, counts))
+            # An indicator of each code but the most frequent one.
+            left_out, labels = int(np.argmax(counts)), attribute.labels()
+            kept = [code for code in range(attribute.size) if code != left_out]
+            named = [f"{name} = {labels[code]}" for code in kept]
+            values = np.eye(attribute.size)[:, kept]
+            found.append(Column(name, axis, values, named, labels[left_out]))
         else:
             found.append(_with_gaps(number_column(synopsis.domain, name), attribute, counts))
     return found
@@ -148,19 +143,13 @@ def moments_of(model: Model, columns: Sequence[Column]) -> Moments:
     stops = np.cumsum([0, *(each.values.shape[1] for each in columns)])
     blocks = [slice(int(a), int(b)) for a, b in zip(stops[:-1], stops[1:], strict=True)]
     if isinstance(model, ViewsModel):
-        mean, covariance = _by_rows(model.rows, model.row_weights, columns)
+        numbers = np.hstack([each.values[model.rows[:, each.axis]] for each in columns])
+        mean = model.row_weights @ numbers
+        numbers -= mean
+        covariance = numbers.T @ (model.row_weights[:, None] * numbers)
     else:
         mean, covariance = _by_views(model, columns, blocks)
     return Moments(mean, covariance, blocks, max(model.total, 1.0))
-
-
-def _by_rows(
-    rows: Any, weights: FloatArray, columns: Sequence[Column]
-) -> tuple[FloatArray, FloatArray]:
-    numbers = np.hstack([each.values[rows[:, each.axis]] for each in columns])
-    mean = weights @ numbers
-    numbers -= mean
-    return mean, numbers.T @ (weights[:, None] * numbers)
 
 
 def _by_views(
@@ -258,6 +247,7 @@ def _has_numbers(attribute: Any) -> bool:
 # --- principal components from a release
 
 
+@dataclass(eq=False, repr=False)
 class PrincipalComponents:
     """Principal components of the columns of numbers of a release.
 
@@ -274,10 +264,9 @@ class PrincipalComponents:
         Whether columns were divided by their standard deviations.
     """
 
-    def __init__(self, components: pd.DataFrame, variance: pd.Series, scaled: bool) -> None:
-        self.components = components
-        self.variance = variance
-        self.scaled = scaled
+    components: pd.DataFrame
+    variance: pd.Series
+    scaled: bool
 
     @property
     def share(self) -> pd.Series:
@@ -337,9 +326,8 @@ def pca(
     >>> bool(pca(view).share.iloc[0] > 0.9)
     True
     """
-    synopsis = as_synopsis(release)
-    names = columns_of_numbers(synopsis.domain) if columns is None else list(columns)
-    matrix = covariance(synopsis, names).to_numpy()
+    covariances = covariance(release, columns)
+    names, matrix = list(covariances), covariances.to_numpy()
     wanted = len(names) if n_components is None else n_components
     if not isinstance(wanted, int) or not 1 <= wanted <= len(names):
         raise ValueError(
@@ -437,14 +425,13 @@ def _coefficient_covariance(
     residuals = [
         numbers @ shares[block] for numbers, block in zip(centred, moments.blocks, strict=True)
     ]
-    masses = [_masses(synopsis, each.axis) for each in columns]
+    masses = [_shares(synopsis.model.view([each.axis])) for each in columns]
     sums = np.zeros((n + 1, n + 1))
     for a, b in itertools.combinations(range(len(columns)), 2):
-        pair = columns[a].axis, columns[b].axis
-        std = noise.measured.get(tuple(sorted(pair)))  # type: ignore[arg-type]
+        at_a, at_b = moments.blocks[a], moments.blocks[b]
+        std = noise.measured.get(tuple(sorted((columns[a].axis, columns[b].axis))))
         if std is not None:
             errors = np.full((len(masses[a]), len(masses[b])), std**2)
-            at_a, at_b = moments.blocks[a], moments.blocks[b]
             table = noise.misfit * moments.total * moments.covariance[at_a, at_b]
             lost = np.zeros(n + 1)
             lost[at_a], lost[at_b] = table @ shares[at_b], shares[at_a] @ table
@@ -452,10 +439,12 @@ def _coefficient_covariance(
         else:
             most = min(_UNMEASURED * noise.scale, _MOST * moments.total)
             errors = most**2 * np.outer(masses[a], masses[b])
-        _add_pair(
-            sums, errors, centred[a], centred[b], residuals[a], residuals[b],
-            moments.blocks[a], moments.blocks[b],
-        )  # fmt: skip
+        # What independent errors of the cells do to the normal equations.
+        both = centred[a].T @ (errors * np.outer(residuals[a], residuals[b])) @ centred[b]
+        sums[at_a, at_a] += centred[a].T @ ((errors @ residuals[b] ** 2)[:, None] * centred[a])
+        sums[at_b, at_b] += centred[b].T @ ((errors.T @ residuals[a] ** 2)[:, None] * centred[b])
+        sums[at_a, at_b] += both
+        sums[at_b, at_a] += both.T
     covariance: FloatArray = inverse @ sums[:n, :n] @ inverse / moments.total**2
     unknown = np.diag(inverse) == 0.0
     # Categories without any record in the release: it says nothing of them.
@@ -469,30 +458,6 @@ def _says_nothing(synopsis: Synopsis) -> bool:
         return synopsis.total <= _SURELY * synopsis.total_std
     except ValueError:  # the noise of the total was not recorded
         return synopsis.total <= 0
-
-
-def _add_pair(
-    sums: FloatArray,
-    errors: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    residual_first: FloatArray,
-    residual_second: FloatArray,
-    at_first: slice,
-    at_second: slice,
-) -> None:
-    """Add what independent errors of the cells of one table do to the normal equations."""
-    sums[at_first, at_first] += first.T @ ((errors @ residual_second**2)[:, None] * first)
-    sums[at_second, at_second] += second.T @ ((errors.T @ residual_first**2)[:, None] * second)
-    both = first.T @ (errors * np.outer(residual_first, residual_second)) @ second
-    sums[at_first, at_second] += both
-    sums[at_second, at_first] += both.T
-
-
-def _masses(synopsis: Synopsis, axis: int) -> FloatArray:
-    counts = np.maximum(synopsis.model.view([axis]), 0.0)
-    masses: FloatArray = counts / max(counts.sum(), 1e-300)
-    return masses
 
 
 def _noise_scales(synopsis: Synopsis, axes: Sequence[int]) -> _Noise | None:
@@ -535,6 +500,7 @@ _LEAST_EIGENVALUE = 1e-3
 _AMONG_FEATURES = 0.3
 
 
+@dataclass(eq=False, repr=False)
 class LinearFit:
     """Coefficients of a linear regression that was computed from a release.
 
@@ -560,25 +526,14 @@ class LinearFit:
     interval : {"records", "population"}
     """
 
-    def __init__(
-        self,
-        table: pd.DataFrame,
-        target: str,
-        columns: Sequence[Column],
-        *,
-        shrinkage: float,
-        r_squared: float,
-        level: float,
-        interval: str,
-    ) -> None:
-        self.table = table
-        self.target = target
-        self.references = {c.name: c.reference for c in columns if c.reference is not None}
-        self.shrinkage = shrinkage
-        self.r_squared = r_squared
-        self.level = level
-        self.interval = interval
-        self._columns = list(columns)
+    table: pd.DataFrame
+    target: str
+    references: dict[str, str]
+    shrinkage: float
+    r_squared: float
+    level: float
+    interval: str
+    _columns: Sequence[Column]
 
     def to_frame(self) -> pd.DataFrame:
         """A copy of ``table``."""
@@ -717,15 +672,9 @@ def linear_regression(
     explained = float(beta @ moments.covariance[:-1, -1])
     variance = max(float(moments.covariance[-1, -1]), 1e-300)
     table = _table(columns, moments, beta, inverse, noise, level, interval, variance - explained)
-    return LinearFit(
-        table,
-        target,
-        columns,
-        shrinkage=shrinkage,
-        r_squared=float(np.clip(explained / variance, 0.0, 1.0)),
-        level=level,
-        interval=interval,
-    )
+    left_out = {each.name: each.reference for each in columns if each.reference is not None}
+    r_squared = float(np.clip(explained / variance, 0.0, 1.0))
+    return LinearFit(table, target, left_out, shrinkage, r_squared, level, interval, columns)
 
 
 def _check_columns(

@@ -12,19 +12,13 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from .._pipelines import Step, has_secret_folds, n_folds, total_price, walk
 from ..accounting import neighbours
+from ..domain.report import html_table
 from ..model_selection import PrivateKFold
-
-# Colour-blind people can distinguish them too, and the verdict is always given in words as well.
-_COLOURS = {
-    "private": "#009E73",
-    "post-processing": "#0072B2",
-    "public": "#767676",
-    "leaks": "#D55E00",
-    "unknown": "#B8860B",
-}
+from ..release.page import element, listed
 
 
-def _number(epsilon: Fraction | None) -> str:
+def as_number(epsilon: Fraction | None) -> str:
+    """Epsilon as text."""
     return "unknown" if epsilon is None else f"{float(epsilon):.6g}"
 
 
@@ -102,33 +96,30 @@ class PrivacyReport:
                 "cross-validation: give a number of folds."
             )
             return
-        if has_secret_folds(cv) and any(
-            getattr(step.estimator, "unit", None) is not None for step in self.steps
-        ):
-            self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
-            self.notes.append(
-                f"The rows of a person lie in any of the {k} folds: all {k} fits use them."
-            )
-        elif has_secret_folds(cv):
-            self.cv_epsilon = None if self.epsilon is None else (k - 1) * self.epsilon
-            self.notes.append(
+        persons = any(getattr(step.estimator, "unit", None) is not None for step in self.steps)
+        secret = has_secret_folds(cv)
+        fits = k - 1 if secret and not persons else k
+        self.cv_epsilon = None if self.epsilon is None else fits * self.epsilon
+        if secret and persons:
+            note = f"The rows of a person lie in any of the {k} folds: all {k} fits use them."
+        elif secret:
+            note = (
                 f"{k} secret folds cost ({k} - 1) times a fit in total: private_cross_val_score "
                 "charges that, and its score's own epsilon. A plain cross_val_score charges "
                 f"{k} times."
             )
         else:
-            self.cv_epsilon = None if self.epsilon is None else k * self.epsilon
-            self.notes.append(
-                f"{k} folds cost {k} fits. The sum does not bound the loss of all folds together: "
-                + (
-                    "the folds come from a seed, and anyone who knows it knows the fold of "
-                    "every record. PrivateKFold without random_state costs one fit less and bounds "
-                    "all folds together."
-                    if isinstance(cv, PrivateKFold)
-                    else "adding one record moves others between folds. PrivateKFold costs one fit "
-                    "less and bounds all folds together."
-                )
+            why = (
+                "the folds come from a seed, and anyone who knows it knows the fold of every "
+                "record. PrivateKFold without random_state"
+                if isinstance(cv, PrivateKFold)
+                else "adding one record moves others between folds. PrivateKFold"
             )
+            note = (
+                f"{k} folds cost {k} fits. The sum does not bound the loss of all folds together: "
+                f"{why} costs one fit less and bounds all folds together."
+            )
+        self.notes.append(note)
         self.notes.append(
             "Scores on true held-out rows (cross_val_score, score) are exact and not private: for "
             "the data owner only. error_score=nan turns a refused charge into a nan: give "
@@ -166,15 +157,15 @@ class PrivacyReport:
         return "private" if self.private else "NOT private"
 
     def _totals(self) -> Iterator[str]:
-        yield f"one fit spends epsilon = {_number(self.epsilon)}"
+        yield f"one fit spends epsilon = {as_number(self.epsilon)}"
         if self.cv_epsilon is not None:
-            yield f"cross-validation spends epsilon = {_number(self.cv_epsilon)}"
+            yield f"cross-validation spends epsilon = {as_number(self.cv_epsilon)}"
 
     def __repr__(self) -> str:
         lines = [f"{self.name} is {self._verdict}; {', '.join(self._totals())}"]
         for step in self.steps:
             times = f" in {step.n_fits:,} fits" if step.n_fits != 1 else ""
-            spends = "" if step.epsilon == 0 else f", epsilon {_number(step.epsilon)}{times}"
+            spends = "" if step.epsilon == 0 else f", epsilon {as_number(step.epsilon)}{times}"
             lines.append(
                 f"  [{step.verdict}] {step.name or '(the whole)'}: {step.kind} reads {step.reads}"
                 f"{spends}. It {step.why}"
@@ -185,29 +176,13 @@ class PrivacyReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            "<tr>"
-            "<td style='text-align:left'>"
-            f"<code>{html.escape(step.name or '(the whole)')}</code></td>"
-            f"<td style='text-align:left'>{html.escape(step.kind)}</td>"
-            f"<td style='text-align:left'>{html.escape(step.reads)}</td>"
-            f"<td style='text-align:left'><b style='color:{_COLOURS[step.verdict]}'>"
-            f"{step.verdict}</b></td>"
-            f"<td>{_number(step.epsilon)}</td><td>{step.n_fits:,}</td>"
-            f"<td style='text-align:left'>{html.escape(step.why)}"
-            + (f" <i>{html.escape(step.remedy)}</i>" if step.remedy else "")
-            + "</td></tr>"
-            for step in self.steps
-        )
-        colour = _COLOURS["private" if self.private else "leaks"]
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return (
-            f"<div><b>{html.escape(self.name)}</b> is "
-            f"<b style='color:{colour}'>{self._verdict}</b>; "
-            f"{html.escape(', '.join(self._totals()))}"
-            "<table><thead><tr><th style='text-align:left'>step</th><th>kind</th><th>reads</th>"
-            "<th>verdict</th><th>&epsilon;</th><th>fits</th><th style='text-align:left'>why</th>"
-            f"</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul></div>"
+        shown = self.to_frame().assign(epsilon=[as_number(step.epsilon) for step in self.steps])
+        return element(
+            "div",
+            f"{element('b', html.escape(self.name))} is {element('b', self._verdict)}; ",
+            html.escape(", ".join(self._totals())),
+            html_table([*map(str, shown)], shown.itertuples(index=False)),
+            listed(map(html.escape, self.notes)),
         )
 
 

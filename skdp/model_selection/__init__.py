@@ -17,7 +17,6 @@ from ._conformal import PrivateConformalClassifier, PrivateConformalRegressor
 from ._cross_val import PrivateKFold, private_cross_val_score
 from ._report import ScoreReport, private_score_report
 from ._scores import (
-    _PrivateScorer,  # noqa: F401 (pickles name the class)
     make_private_scorer,
     private_calibration_curve,
     private_confusion_matrix,

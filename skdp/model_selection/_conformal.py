@@ -14,19 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import HidesSeed, Published, ShowsPrivacy, require_y
 from .._pipelines import Rows, Step, child, price, walk
-from .._random import noise_source
 from .._types import BoolArray, FloatArray, IntArray
-from .._validation import as_epsilon, as_fraction
-from ..accounting import PrivacyLedger, PrivacyLoss, charge
+from .._validation import as_fraction
+from ..accounting import PrivacyLedger
 from ..kernels.conformal import BINS, covered_bins, measure_scores
 from ..rows import as_column
 from ._cross_val import one_ledger, own_step
-from ._guard import Take, check_model, draw_places, positions_of, predictions, true_rows
-from ._metrics import check_rate, class_positions, range_of
+from ._guard import Take, answers_of, check_model, draw_places, positions_of, true_rows
+from ._metrics import charge_score, class_positions, range_of
 
 
 class _TrueScores:
-    """Stands for a model in `predictions`: gives the score of the true target of each row."""
+    """Stands for a model in `answers_of`: gives the score of the true target of each row."""
 
     def __init__(
         self, score: Callable[[Any, NDArray[Any]], FloatArray], take: Take, targets: NDArray[Any]
@@ -40,12 +39,22 @@ class _TrueScores:
 class _Conformal(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     """What the classifier and the regressor share: fit, conformalize, predict."""
 
-    estimator: Any
-    epsilon: Any
-    confidence_level: Any
-    prefit: bool
-    ledger: PrivacyLedger | None
-    random_state: Any
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        epsilon: float | Fraction = 0.5,
+        confidence_level: Any = 0.9,
+        prefit: bool = True,
+        ledger: PrivacyLedger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.confidence_level = confidence_level
+        self.prefit = prefit
+        self.ledger = ledger
+        self.random_state = random_state
 
     # --- of the task
 
@@ -115,8 +124,7 @@ class _Conformal(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             If the ledger cannot pay; no value has been read.
         """
         require_y(self, y)
-        exact, misses = as_epsilon(self.epsilon), self._miscoverages()
-        check_rate(exact)
+        misses = self._miscoverages()
         if not self.prefit:
             check_is_fitted(self, "estimator_")
         model = self.estimator if self.prefit else self.estimator_
@@ -124,22 +132,21 @@ class _Conformal(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         self._prepare(model, X)
         book = one_ledger([model], self.ledger)
         labels, take = true_rows(X, y)
-        source = noise_source(self.random_state)
-        loss = PrivacyLoss(exact, seeded=source.seeded)
-        charge(book, type(self).__name__, loss)
+        name = type(self).__name__
+        loss, source = charge_score(name, self.epsilon, book, self.random_state)
         # Privacy. Given the model, which is a release or was not trained on these rows, the score
-        # of a row depends on that row alone (see `predictions`): one record adds at most one score
+        # of a row depends on that row alone (see `answers_of`): one record adds at most one score
         # to one bin. The histogram is released with noise at epsilon, and the thresholds follow
         # from it. If the model is a release of the same rows, the two costs add up.
         self.estimator_ = model
         targets, known = self._targets(labels)
         rows, places = np.flatnonzero(known), draw_places(len(labels))
         judge = _TrueScores(self._score, take, targets)
-        scores = predictions(judge, lambda positions: positions, rows, places[rows])
+        scores = answers_of(judge, "predict", lambda at: at, rows, places[rows])
         edges = self._edges()
         # A score that is not a number sorts behind all others.
         bins = np.minimum(np.searchsorted(edges[1:], scores.astype(float)), BINS - 1)
-        counts = measure_scores(bins, exact, source)
+        counts = measure_scores(bins, loss.epsilon, source)
         self.thresholds_ = edges[[covered_bins(counts, miss) for miss in misses]]
         self.privacy_loss_ = loss
         return self
@@ -250,23 +257,6 @@ class PrivateConformalClassifier(_Conformal):
     >>> labels.tolist(), sets.shape, bool(sets[0, 0, 0])
     (['high'], (1, 2, 1), True)
     """
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        epsilon: float | Fraction = 0.5,
-        confidence_level: Any = 0.9,
-        prefit: bool = True,
-        ledger: PrivacyLedger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.epsilon = epsilon
-        self.confidence_level = confidence_level
-        self.prefit = prefit
-        self.ledger = ledger
-        self.random_state = random_state
 
     def predict_set(self, X: Any) -> tuple[NDArray[Any], BoolArray]:
         """Predict the label of each row, and the sets of labels.
@@ -384,13 +374,9 @@ class PrivateConformalRegressor(_Conformal):
         ledger: PrivacyLedger | None = None,
         random_state: int | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.epsilon = epsilon
-        self.confidence_level = confidence_level
+        more: dict[str, Any] = {"prefit": prefit, "ledger": ledger, "random_state": random_state}
+        super().__init__(estimator, epsilon=epsilon, confidence_level=confidence_level, **more)
         self.bounds = bounds
-        self.prefit = prefit
-        self.ledger = ledger
-        self.random_state = random_state
 
     def predict_interval(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Predict the target of each row, and the intervals.

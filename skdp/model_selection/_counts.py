@@ -65,12 +65,9 @@ def rates(counts: FloatArray) -> FloatArray:
     return np.concatenate([start, share], axis=-1)
 
 
-def confusion(negatives: FloatArray, positives: FloatArray, cut: int) -> FloatArray:
-    """Matrix of two labels: bins from ``cut`` on are predicted positive."""
-    cells = [
-        [counts[..., :cut].sum(-1), counts[..., cut:].sum(-1)] for counts in (negatives, positives)
-    ]
-    return np.moveaxis(np.array(cells, dtype=np.float64), (0, 1), (-2, -1))
+def confusion(counts: FloatArray, cut: int) -> FloatArray:
+    """Matrix of two labels, from counts of both in bins: those from ``cut`` on are positive."""
+    return np.stack([counts[..., :cut].sum(-1), counts[..., cut:].sum(-1)], axis=-1)
 
 
 def accuracy(matrix: FloatArray) -> FloatArray:
@@ -153,16 +150,6 @@ class Counts:
 
     binned: BinnedScores
     noisy: Noisy
-
-    @property
-    def negatives(self) -> FloatArray:
-        """Noisy counts, shape (n_bins,)."""
-        return self.noisy.values[0]
-
-    @property
-    def positives(self) -> FloatArray:
-        """Noisy counts, shape (n_bins,)."""
-        return self.noisy.values[1]
 
     @property
     def present(self) -> bool:
@@ -265,10 +252,8 @@ def roc_curve(table: Counts, covers: Covers) -> pd.DataFrame:
         value = rates(part.values)
         curve |= _with_ends(name, value, errors, sampling, covers)
         if not table.present:
-            curve[f"{name}_lower"], curve[f"{name}_upper"] = (
-                np.zeros(len(value)),
-                np.ones(len(value)),
-            )
+            none = np.zeros_like(value)
+            curve |= {f"{name}_lower": none, f"{name}_upper": none + 1.0}
     # The ends of the curve are known.
     frame = pd.DataFrame(curve)
     for place, known in ((0, 0.0), (len(frame) - 1, 1.0)):

@@ -30,15 +30,15 @@ from .._pipelines import (
     walk,
 )
 from .._random import noise_source, shared_generators_kept, warn_after_charge
-from .._types import BoolArray, IntArray
+from .._types import IntArray
 from .._validation import as_epsilon, as_jobs
 from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
 from ..exceptions import BudgetExceededError, TrainingError
 from ..release import QueryResult
 from ..rows import as_frame, take_rows
-from ._guard import Labels, Take, draw_places, true_rows
+from ._guard import Labels, Take, answers_of, draw_places, no_answers, true_rows
 from ._intervals import Covers
-from ._metrics import Metric, as_metric, class_positions
+from ._metrics import Metric, Scored, as_metric, class_positions
 from ._scores import _PrivateScorer
 
 # --- what a search or a cross-validation costs, and one ledger that pays for all of its fits
@@ -206,17 +206,6 @@ class PrivateKFold(HidesSeed, BaseCrossValidator):
         self.n_splits = n_splits
         self.random_state = random_state
 
-    def _draw(self, n_rows: int) -> IntArray:
-        """Fold of each row."""
-        return noise_source(self.random_state).record_below(self.get_n_splits(), n_rows)
-
-    def _iter_test_masks(
-        self, X: Any = None, y: Any = None, groups: Any = None
-    ) -> Iterator[BoolArray]:
-        folds = self._draw(as_frame(X).n_rows)
-        for fold in range(self.get_n_splits()):
-            yield folds == fold
-
     def split(
         self, X: Any, y: Any = None, groups: Any = None
     ) -> Iterator[tuple[IntArray, IntArray]]:
@@ -232,9 +221,10 @@ class PrivateKFold(HidesSeed, BaseCrossValidator):
         train, test : ndarray of int
             Positions of rows. They are as secret as the rows.
         """
-        rows = np.arange(as_frame(X).n_rows)
-        for test in self._iter_test_masks(X):
-            yield rows[~test], rows[test]
+        n_rows = as_frame(X).n_rows
+        folds = noise_source(self.random_state).record_below(self.get_n_splits(), n_rows)
+        for fold in range(self.get_n_splits()):
+            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
 
     # Read by privacy_report.
     _secret_folds = True
@@ -350,7 +340,7 @@ def private_cross_val_score(
             paid.set_params(**dict.fromkeys(ledgers(paid)))
         given = paid, X, labels, take, asked
         guesses, classes = _predict_each_fold(folds, given, jobs)
-    return asked.release(labels, guesses, class_positions(classes), exact, source)
+    return asked.release(Scored(labels, guesses, class_positions(classes)), exact, source)
 
 
 def _secret_folds(cv: Any) -> PrivateKFold:
@@ -386,7 +376,7 @@ def _predict_each_fold(
         raise failures[-1]
     # Declared, and so the same in all folds.
     classes = predicted[-1][2] if predicted else ()
-    guesses = metric.no_guesses(len(labels), classes)
+    guesses = no_answers(metric.method, len(labels), len(classes))
     for test, found, _ in predicted:
         guesses[test] = found
     return guesses, classes
@@ -413,4 +403,5 @@ def _predict_fold(
         except TrainingError as error:
             return error
         classes = getattr(model, "classes_", ())
-        return test, metric.guesses(model, take, test, places[test], classes), classes
+        found = answers_of(model, metric.method, take, test, places[test], len(classes))
+        return test, found, classes

@@ -6,6 +6,7 @@ Neither may get out, because either would depend on a value.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._foreign import attempt, quietly, reraise_interrupts
 from .._random import noise_source, shared_generators_kept
-from .._types import BoolArray, FloatArray, IntArray
+from .._types import BoolArray, IntArray
 from ..domain.values import by_number, number_meant
-from ..rows import as_column, as_labels, column_names, object_array, row_taker
+from ..rows import as_labels, column_names, object_array, row_taker
 
 # Labels or predictions, one for each row.
 Labels: TypeAlias = NDArray[Any]
@@ -47,65 +48,34 @@ def draw_places(n_rows: int) -> IntArray:
     return noise_source().record_below(TABLE, n_rows)
 
 
-def predictions(model: Any, take: Take, rows: IntArray, places: IntArray) -> Labels:
-    """What ``model`` predicts for each row, NaN for a row that it cannot predict.
+def no_answers(method: str, n_rows: int, n_classes: int = 0) -> Labels:
+    """Answers of a method for rows that have none: NaN."""
+    shape = (n_rows, n_classes) if method == "predict_proba" else (n_rows,)
+    return np.full(shape, np.nan, dtype=object if method == "predict" else np.float64)
+
+
+def answers_of(
+    model: Any, method: str, take: Take, rows: IntArray, places: IntArray, n_classes: int = 0
+) -> Labels:
+    """What a method of ``model`` gives for each row, NaN for a row that it gives nothing for.
 
     Parameters
     ----------
     model : fitted estimator
+    method : {"predict", "predict_proba", "score_samples"}
     take : callable (positions) -> table
         Rows by position, as `row_taker` gives it.
     rows : ndarray of int
         Positions of the rows to predict.
     places : ndarray of int
         From `draw_places`, for these rows.
+    n_classes : int, default=0
+        Columns that ``predict_proba`` must give.
 
     Returns
     -------
-    ndarray of objects of shape (n_rows,)
+    ndarray of shape (n_rows,) or (n_rows, n_classes), of objects if they are predictions
     """
-    guesses = np.full(len(rows), np.nan, dtype=object)
-    _fill(guesses, take, rows, places, lambda table: _labels_of(model.predict(table)))
-    return guesses
-
-
-def _labels_of(answers: Any) -> Labels:
-    return object_array(as_labels(answers).tolist())
-
-
-def probabilities(
-    model: Any, take: Take, rows: IntArray, places: IntArray, n_classes: int
-) -> FloatArray:
-    """Probabilities of all classes for each row, NaN for a row that has none; see `predictions`."""
-    guesses = np.full((len(rows), n_classes), np.nan)
-
-    def ask(table: Any) -> FloatArray | None:
-        answers = np.asarray(model.predict_proba(table), dtype=np.float64)
-        return answers if answers.shape[1:] == (n_classes,) else None
-
-    _fill(guesses, take, rows, places, ask)
-    return guesses
-
-
-def log_likelihoods(model: Any, take: Take, rows: IntArray, places: IntArray) -> FloatArray:
-    """What ``score_samples`` gives each row, NaN for a row that has none; see `predictions`."""
-    guesses = np.full(len(rows), np.nan)
-
-    def ask(table: Any) -> FloatArray:
-        return np.asarray(model.score_samples(table), dtype=np.float64)
-
-    _fill(guesses, take, rows, places, ask)
-    return guesses
-
-
-def _fill(
-    guesses: NDArray[Any],
-    take: Take,
-    rows: IntArray,
-    places: IntArray,
-    ask: Callable[[Any], NDArray[Any] | None],
-) -> None:
-    """Fill in the answers for rows, asked for in tables of one size."""
     # Privacy. The prediction for a row may not depend on the other rows, not even by one ulp of a
     # sum: otherwise one record would change the scores of several. So every table that is
     # predicted has the same number of rows, and the place of each row in it is drawn for this row
@@ -115,6 +85,16 @@ def _fill(
     # places. No exception and no warning leaves. Assumption: the model treats the rows of a table
     # of this fixed size independently of each other, and equal tables equally. For that, every
     # table finds the generators of the process in the same state; how far they went is undone.
+    guesses = no_answers(method, len(rows), n_classes)
+
+    def answers(table: IntArray) -> Labels | None:
+        found = getattr(model, method)(take(table))
+        if method == "predict":
+            found = object_array(as_labels(found).tolist())
+        else:
+            found = np.asarray(found, dtype=np.float64)
+        return found if found.shape == (len(table), *guesses.shape[1:]) else None
+
     words = noise_source().words(4)
     order = np.argsort(places, kind="stable")
     # One row of each place in a table.
@@ -126,24 +106,13 @@ def _fill(
             table = np.full(TABLE, rows[part[0]])
             table[places[part]] = rows[part]
             seed(words)
-            answers = _answers(ask, take, table)
-            if answers is not None:
-                guesses[part] = answers[places[part]]
+            with quietly():
+                found = attempt(partial(answers, table), None)
+            if found is not None:
+                guesses[part] = found[places[part]]
             elif len(part) > 1:
                 parts += [part[: len(part) // 2], part[len(part) // 2 :]]
-
-
-def _answers(
-    ask: Callable[[Any], NDArray[Any] | None], take: Take, table: IntArray
-) -> NDArray[Any] | None:
-    """One answer for each row of a table; None if there are none."""
-
-    def answers() -> NDArray[Any] | None:
-        found = ask(take(table))
-        return found if found is not None and len(found) == len(table) else None
-
-    with quietly():
-        return attempt(answers, None)
+    return guesses
 
 
 def check_model(model: Any, X: Any, method: str = "predict") -> None:
@@ -211,12 +180,3 @@ def positions_of(values: Labels, positions: Mapping[Any, int]) -> IntArray:
             return -1
 
     return np.fromiter(map(place, values.tolist()), np.int64, values.size)
-
-
-def squared_errors(truth: Labels, guess: Labels, low: float, high: float) -> FloatArray:
-    """One number per row; a row without a number counts as the largest error."""
-    numbers = [np.clip(as_column(y, "y").numbers(), low, high) for y in (truth, guess)]
-    # A small error squared may underflow, which NumPy can be told to raise.
-    with np.errstate(all="ignore"):
-        squares = (numbers[0] - numbers[1]) ** 2
-    return np.where(np.isnan(squares), (high - low) ** 2, squares)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
@@ -200,23 +199,4 @@ def with_interval(
         float(np.clip(max(upper, value), low, high)),
         covers.words,
         float(sampling),
-    )
-
-
-def with_sampling(
-    found: QueryResult, covers: Covers, sampling_std: float, span: tuple[float, float]
-) -> QueryResult:
-    """A score whose interval covers the noise alone, widened by sampling if that is asked for."""
-    if not covers.population:
-        return found
-    reach = NormalDist().inv_cdf((1 + covers.level) / 2) * sampling_std
-    below, above = (
-        np.hypot(each, reach) for each in (found.value - found.lower, found.upper - found.value)
-    )
-    return replace(
-        found,
-        lower=max(float(found.value - below), span[0]),
-        upper=min(float(found.value + above), span[1]),
-        guarantee=covers.words.removesuffix(", by simulation"),
-        sampling_std=sampling_std,
     )

@@ -10,9 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from statistics import NormalDist
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 from sklearn.base import is_classifier
 
 from .._random import NoiseSource, noise_source
@@ -20,12 +22,7 @@ from .._types import FloatArray, IntArray
 from .._validation import as_epsilon, as_fraction
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..kernels.binned_scores import STEPS, Scale, on_grid, release_parts
-from ..mechanisms import (
-    bounded_sum,
-    discrete_laplace,
-    discrete_laplace_quantile,
-    discrete_laplace_variance,
-)
+from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from ..release import QueryResult
 from ..rows import as_column
 from ._counts import (
@@ -37,23 +34,12 @@ from ._counts import (
     one_against_others,
     ranking,
 )
-from ._guard import (
-    Labels,
-    Take,
-    equal,
-    log_likelihoods,
-    positions_of,
-    predictions,
-    probabilities,
-    squared_errors,
-)
-from ._intervals import Covers, Noisy, with_interval, with_sampling
+from ._guard import Labels, equal, positions_of
+from ._intervals import Covers, Noisy, with_interval
 
 # Both ends of the public range of a target.
 Bounds: TypeAlias = tuple[Fraction, Fraction]
 
-# Squared errors are summed on a grid of this many steps from 0 to the largest.
-_STEPS = 2**20
 # Ranges of a target whose squares, and sums of many of them, are ordinary floats.
 _NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
 # Parts of a smaller budget may need noise that does not fit into 64-bit integers.
@@ -61,22 +47,22 @@ _LEAST = Fraction(1, 10**8)
 # Where no interval is shown.
 NOISE = Covers(0.95, False)
 
-_LABELS, _PROBABILITIES, _NUMBERS, _ROWS = "labels", "probabilities", "numbers", "rows"
-# What each metric reads of a model.
+# The method of a model that each metric reads.
 _READS = {
-    "accuracy": _LABELS,
-    "balanced_accuracy": _LABELS,
-    "f1": _LABELS,
-    "f1_macro": _LABELS,
-    "roc_auc": _PROBABILITIES,
-    "average_precision": _PROBABILITIES,
-    "log_loss": _PROBABILITIES,
-    "brier_score": _PROBABILITIES,
-    "log_likelihood": _ROWS,
-    "mean_absolute_error": _NUMBERS,
-    "mean_squared_error": _NUMBERS,
-    "r2": _NUMBERS,
+    "accuracy": "predict",
+    "balanced_accuracy": "predict",
+    "f1": "predict",
+    "f1_macro": "predict",
+    "roc_auc": "predict_proba",
+    "average_precision": "predict_proba",
+    "log_loss": "predict_proba",
+    "brier_score": "predict_proba",
+    "log_likelihood": "score_samples",
+    "mean_absolute_error": "predict",
+    "mean_squared_error": "predict",
+    "r2": "predict",
 }
+_BOUNDED = ("log_likelihood", "mean_absolute_error", "mean_squared_error", "r2")
 _LOSSES = ("log_loss", "brier_score", "mean_absolute_error", "mean_squared_error")
 _NAMES = {name: name for name in _READS} | {f"neg_{name}": name for name in _LOSSES}
 _NAMES["roc_auc_ovr"] = "roc_auc"
@@ -97,13 +83,14 @@ def check_rate(epsilon: Fraction) -> None:
 
 def charge_score(
     name: str, epsilon: Any, ledger: PrivacyLedger | None, random_state: Any
-) -> tuple[Fraction, NoiseSource]:
-    """Charge one score, before a value is read; give its epsilon and the source of its noise."""
+) -> tuple[PrivacyLoss, NoiseSource]:
+    """Charge one score, before a value is read; give its loss and the source of its noise."""
     exact = as_epsilon(epsilon)
     check_rate(exact)
     source = noise_source(random_state)
-    charge(ledger, name, PrivacyLoss(exact, seeded=source.seeded))
-    return exact, source
+    loss = PrivacyLoss(exact, seeded=source.seeded)
+    charge(ledger, name, loss)
+    return loss, source
 
 
 def range_of(bounds: Any, name: str = "bounds") -> Bounds | None:
@@ -123,6 +110,24 @@ def range_of(bounds: Any, name: str = "bounds") -> Bounds | None:
             f"floats, got {bounds!r}: squared errors are computed in floats. Rescale the numbers."
         )
     return low, high
+
+
+class Scored(NamedTuple):
+    """True labels, what a model says of each row, and the positions of its labels."""
+
+    truth: Labels
+    guess: Labels
+    positions: Mapping[Any, int]
+
+
+def label_positions(labels: Any, name: str, least: int = 1) -> dict[Any, int]:
+    """Position of each label of a public list."""
+    names = pd.Index(list(labels)).tolist()
+    positions = {label: place for place, label in enumerate(names)}
+    if len(names) < least or len(positions) < len(names):
+        how_many = "at least two " if least == 2 else ""
+        raise ValueError(f"{name} must be a list of {how_many}different labels, got {names!r}.")
+    return positions
 
 
 def class_positions(classes: Any) -> dict[Any, int]:
@@ -195,7 +200,7 @@ class Metric:
     @property
     def needs_bounds(self) -> bool:
         """Whether the metric is of numbers in a public range."""
-        return _READS[self.name] in (_NUMBERS, _ROWS)
+        return self.name in _BOUNDED
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -206,17 +211,17 @@ class Metric:
     @property
     def reads_labels(self) -> bool:
         """Whether it compares with labels; otherwise it scores the rows themselves."""
-        return _READS[self.name] != _ROWS
+        return self.method != "score_samples"
 
     @property
     def method(self) -> str:
-        """The method of a model that every metric of this kind needs."""
-        return "predict" if self.reads_labels else "score_samples"
+        """The method of a model that it reads."""
+        return _READS[self.name]
 
     @property
     def reads_probabilities(self) -> bool:
         """Whether the metric needs ``predict_proba``."""
-        return _READS[self.name] == _PROBABILITIES
+        return self.method == "predict_proba"
 
     @property
     def needs_classes(self) -> bool:
@@ -230,70 +235,37 @@ class Metric:
 
     def check_model(self, model: Any) -> None:
         """Refuse a model that cannot give what the metric reads."""
-        if not self.reads_labels and not hasattr(model, self.method):
+        if self.method != "predict" and not hasattr(model, self.method):
+            known = "" if self.reads_labels else ", as synthesizers and density estimators have"
             raise TypeError(
-                f"The metric {self.name!r} needs {self.method}, which synthesizers and "
-                f"scikit-learn's density estimators have; {type(model).__name__} has none."
-            )
-        if self.reads_probabilities and not hasattr(model, "predict_proba"):
-            raise TypeError(
-                f"The metric {self.name!r} needs predict_proba; {type(model).__name__} has none."
+                f"The metric {self.name!r} needs {self.method}{known}; "
+                f"{type(model).__name__} has none."
             )
         if self.needs_classes and not (hasattr(model, "classes_") or is_classifier(model)):
             raise TypeError(
                 f"The metric {self.name!r} is of labels; {type(model).__name__} is no classifier."
             )
 
-    def guesses(
-        self, model: Any, take: Take, rows: IntArray, places: IntArray, classes: Any
-    ) -> Labels:
-        """What the model says of each row, from the guard."""
-        if not self.reads_labels:
-            return log_likelihoods(model, take, rows, places)
-        if self.reads_probabilities:
-            return probabilities(model, take, rows, places, len(classes))
-        return predictions(model, take, rows, places)
-
-    def no_guesses(self, n_rows: int, classes: Any) -> Labels:
-        """For rows that no model could predict."""
-        shape = (n_rows, len(classes)) if self.reads_probabilities else (n_rows,)
-        return np.full(shape, np.nan, dtype=float if self.reads_probabilities else object)
-
-    def release(
-        self,
-        truth: Labels,
-        guess: Labels,
-        positions: Mapping[Any, int],
-        epsilon: Fraction,
-        source: NoiseSource,
-    ) -> QueryResult:
+    def release(self, scored: Scored, epsilon: Fraction, source: NoiseSource) -> QueryResult:
         """Release the metric; it was charged before."""
-        result = self._release(truth, guess, positions, epsilon, source)
-        return _less(0.0, result) if self.negated else result
+        result = self._release(scored, epsilon, source)
+        return _linear(result, -1.0) if self.negated else result
 
-    def _release(
-        self,
-        truth: Labels,
-        guess: Labels,
-        positions: Mapping[Any, int],
-        epsilon: Fraction,
-        source: NoiseSource,
-    ) -> QueryResult:
-        covers = self.covers
+    def _release(self, scored: Scored, epsilon: Fraction, source: NoiseSource) -> QueryResult:
+        (truth, guess, positions), covers = scored, self.covers
         if self.name == "accuracy":
             return _release_accuracy(truth, guess, epsilon, source, covers)
         if self.bounds is not None:
             low, high = self.ends
-            if self.name == "mean_squared_error":
-                return _release_squares(truth, guess, epsilon, source, covers, self.bounds)
             if not self.reads_labels:
-                lost = _below(guess, low, high)
-                return _less(high, _mean_loss(lost, high - low, epsilon, source, covers))
+                lost = _mean_loss(_below(guess, low, high), epsilon, source, covers)
+                return _linear(lost, low - high, high)
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
-            if self.name == "mean_absolute_error":
-                return _mean_loss(np.abs(true - guessed), high - low, epsilon, source, covers)
-            moments = number_moments(true, guessed, epsilon, source)
-            return number_score(self.name, moments, high - low, covers)
+            if self.name == "r2":
+                moments = number_moments(true, guessed, epsilon, source)
+                return number_score(self.name, moments, high - low, covers)
+            lost = _mean_loss(self._errors(true, guessed), epsilon, source, covers)
+            return _linear(lost, (high - low) ** self._power)
         found = positions_of(truth, positions)
         if not self.reads_probabilities:
             answers = positions_of(guess, positions)
@@ -304,14 +276,22 @@ class Metric:
         if self.is_loss:
             known = found >= 0
             losses = _probability_losses(self.name, found[known], scores[known])
-            largest = largest_loss(self.name, len(positions) > 2)
-            return _mean_loss(losses, largest, epsilon, source, covers)
+            lost = _mean_loss(losses, epsilon, source, covers)
+            return _linear(lost, largest_loss(self.name, len(positions) > 2))
         tables = one_against_others(scores, found, epsilon, source, scale=self.scale)
         return ranking(self.name, [class_counts(each) for each in tables], covers)
 
-    def row_scores(
-        self, truth: Labels, guess: Labels, positions: Mapping[Any, int]
-    ) -> tuple[IntArray, int]:
+    @property
+    def _power(self) -> int:
+        # Of R2 too: the target's variance is the same for all candidates.
+        return 1 if self.name == "mean_absolute_error" else 2
+
+    def _errors(self, truth: FloatArray, guess: FloatArray) -> FloatArray:
+        # A small error squared may underflow, which NumPy can be told to raise.
+        with np.errstate(all="ignore"):
+            return np.asarray(np.abs(truth - guess) ** self._power)
+
+    def row_scores(self, scored: Scored) -> tuple[IntArray, int]:
         """An integer for each row, the higher the better, for a comparison of candidates.
 
         Returns
@@ -320,31 +300,26 @@ class Metric:
         spread : int
             The range of these integers: the largest change of their sum by one row.
         """
+        truth, guess, positions = scored
         if self.name == "accuracy":
             return equal(truth, guess).astype(np.int64), 1
         if self.bounds is not None:
             low, high = self.ends
-            if self.name in ("mean_squared_error", "r2"):
-                # The target's variance is the same for all candidates. Each row is rounded to the
-                # grid by itself: sums are those of integers.
-                unit = (high - low) ** 2 / _STEPS
-                return -np.rint(squared_errors(truth, guess, low, high) / unit).astype(
-                    np.int64
-                ), _STEPS
             if not self.reads_labels:
                 return -on_grid(_below(guess, low, high)), STEPS
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
-            return -on_grid(np.abs(true - guessed)), STEPS
+            return -on_grid(self._errors(true, guessed)), STEPS
         found = positions_of(truth, positions)
         scores = guess[:, -1:] if len(positions) == 2 else guess
         losses = on_grid(_probability_losses(self.name, np.maximum(found, 0), scores))
         return -np.where(found < 0, STEPS, losses), STEPS
 
 
-def _less(number: float, result: QueryResult) -> QueryResult:
-    """``number`` minus the result."""
-    ends = {"lower": number - result.upper, "upper": number - result.lower}
-    return replace(result, value=number - result.value, **ends)
+def _linear(result: QueryResult, factor: float, start: float = 0.0) -> QueryResult:
+    """``start + factor * result``."""
+    lower, upper = sorted(start + factor * end for end in (result.lower, result.upper))
+    spreads = {"std": abs(factor) * result.std, "sampling_std": abs(factor) * result.sampling_std}
+    return replace(result, value=start + factor * result.value, lower=lower, upper=upper, **spreads)
 
 
 # --- labels that are right or wrong
@@ -363,10 +338,20 @@ def _release_accuracy(
     # Each of the two counts is within `reach` with probability 1 - (1 - level) / 2.
     reach = discrete_laplace_quantile((1 + covers.level) / 2, exact)
     found = _share(correct, wrong, reach, discrete_laplace_variance(exact), covers.level)
+    if not covers.population:
+        return found
     # Of a share of a few rows, as if two more were right and two wrong: it is never 0.
     n = max(correct + wrong, 1) + 4
     share = min(max((correct + 2) / n, 0.0), 1.0)
-    return with_sampling(found, covers, math.sqrt(share * (1 - share) / n), (0.0, 1.0))
+    std = math.sqrt(share * (1 - share) / n)
+    further = NormalDist().inv_cdf((1 + covers.level) / 2) * std
+    return replace(
+        found,
+        lower=max(found.value - math.hypot(found.value - found.lower, further), 0.0),
+        upper=min(found.value + math.hypot(found.upper - found.value, further), 1.0),
+        guarantee=covers.words.removesuffix(", by simulation"),
+        sampling_std=std,
+    )
 
 
 def _share(part: int, rest: int, reach: int, variance: float, level: float) -> QueryResult:
@@ -408,6 +393,12 @@ def predicted_counts(
     exact = np.bincount(cell, minlength=int(np.prod(shape)))
     noisy: IntArray = discrete_laplace(exact, epsilon, random_state=source).reshape(shape)
     return noisy
+
+
+def confusion_frame(matrix: IntArray, labels: Any) -> pd.DataFrame:
+    """A confusion matrix with its labels."""
+    names = pd.Index(list(labels))
+    return pd.DataFrame(matrix, index=names.rename("true"), columns=names.rename("predicted"))
 
 
 def matrix_score(name: str, counts: Noisy, covers: Covers) -> QueryResult:
@@ -457,26 +448,24 @@ def _probability_losses(name: str, classes: IntArray, probabilities: FloatArray)
 
 
 def _mean_loss(
-    losses: FloatArray, largest: float, epsilon: Fraction, source: NoiseSource, covers: Covers
+    losses: FloatArray, epsilon: Fraction, source: NoiseSource, covers: Covers
 ) -> QueryResult:
-    """Mean of losses of rows, each between 0 and 1, times ``largest``."""
+    """Mean of losses of rows, as shares of the largest; missing is 1."""
     # Squares are needed for the sampling error only.
-    squares = covers.population
-    sums = release_parts(losses, epsilon, source, squares=squares)
-    part = Noisy(sums, epsilon, STEPS)
+    sums = release_parts(losses, epsilon, source, squares=covers.population)
+    return _mean_of(Noisy(sums, epsilon, STEPS), covers)
+
+
+def _mean_of(part: Noisy, covers: Covers) -> QueryResult:
+    """Mean of numbers between 0 and 1 from the sums of their two or three parts."""
 
     def mean(arrays: Sequence[FloatArray]) -> FloatArray:
-        loss = arrays[0][..., :-1].sum(-1) / np.maximum(arrays[0].sum(-1), 1.0)
-        return np.asarray(largest * loss)
+        return np.asarray(arrays[0][..., :-1].sum(-1) / np.maximum(arrays[0].sum(-1), 1.0))
 
-    sampling = 0.0
-    if squares:
-        records = max(float(sums.sum()), 1.0)
-        first, second = float(sums[:-1].sum()) / records, float(sums[0]) / records
-        sampling = largest * float(np.sqrt(max(second - first**2, 0.0) / records))
-    return with_interval(
-        mean, [part], covers, span=(0.0, largest), known=_many(part), sampling_std=sampling
-    )
+    first, second = map(float, _moments(part.values))
+    records = max(float(part.values.sum()), 1.0)
+    sampling = float(np.sqrt(max(second - first**2, 0.0) / records))
+    return with_interval(mean, [part], covers, known=_many(part), sampling_std=sampling)
 
 
 def _many(part: Noisy) -> bool:
@@ -492,50 +481,6 @@ def _below(logs: Labels, low: float, high: float) -> FloatArray:
 
 
 # --- numbers
-
-
-def _release_squares(
-    truth: Labels,
-    guess: Labels,
-    exact: Fraction,
-    source: NoiseSource,
-    covers: Covers,
-    bounds: Bounds,
-) -> QueryResult:
-    """Release the mean squared error; it was charged before."""
-    low, high = bounds
-    # Privacy. Two releases in sequence: the number of rows (sensitivity 1) at epsilon/10, and the
-    # sum of squared errors, each clipped to [0, (high - low)^2] by itself, at the rest.
-    count_share, sum_share = exact / 10, exact * 9 / 10
-    largest = (high - low) ** 2
-    squares = squared_errors(truth, guess, float(low), float(high))
-    n_rows = int(discrete_laplace(np.array([truth.size]), count_share, random_state=source)[0])
-    step = largest / _STEPS
-    total = bounded_sum(squares, 0, largest, sum_share, resolution=step, random_state=source)
-    # Each within its reach with probability 1 - (1 - level) / 2.
-    side = (1 + covers.level) / 2
-    count_reach = discrete_laplace_quantile(side, count_share)
-    fewest, most = max(n_rows - count_reach, 1), max(n_rows + count_reach, 1)
-    # The grid of the sum moves each row by at most half a step.
-    unit = float(step)
-    reach = (discrete_laplace_quantile(side, sum_share, _STEPS) + most / 2) * unit
-    worst = float(largest)
-    value = min(max(total / max(n_rows, 1), 0.0), worst)
-    spread = math.hypot(
-        math.sqrt(discrete_laplace_variance(sum_share, _STEPS)) * unit,
-        value * math.sqrt(discrete_laplace_variance(count_share)),
-    ) / max(n_rows, 1)
-    found = QueryResult(
-        value,
-        spread,
-        min(max((total - reach) / most, 0.0), worst),
-        min(max((total + reach) / fewest, 0.0), worst),
-        f"covers the exact mean on these rows with probability at least {covers.level:g}; how far "
-        "these rows stand for others is not in it",
-    )
-    # Errors as if they were normal: the fourth moment is three squares of the second.
-    sampling = value * math.sqrt(2.0 / max(n_rows, 1))
-    return with_sampling(found, covers, sampling, (0.0, worst))
 
 
 @np.errstate(all="ignore")
@@ -561,31 +506,31 @@ def number_moments(
 
 def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers) -> QueryResult:
     """Mean absolute error, mean squared error or R2 of released moments."""
-    largest = width if name == "mean_absolute_error" else width**2
-
-    def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
-        absolute, squared = _moments(arrays[0])
-        if name == "r2":
-            return np.asarray(1.0 - np.maximum(squared, 0.0) / _variance(arrays[1]))
-        return np.asarray(largest * (absolute if name == "mean_absolute_error" else squared))
-
     wrong, target = parts
-    absolute, squared = (float(each) for each in _moments(wrong.values))
-    variance = float(_variance(target.values))
+    if name == "mean_absolute_error":
+        return _linear(_mean_of(wrong, covers), width)
+    squared = max(float(_moments(wrong.values)[1]), 0.0)
     records = max(float(wrong.values.sum()), 1.0)
+    known = _many(wrong)
     # Errors and target as if they were normal: the fourth moment is three squares of the second.
-    relative = np.sqrt(2.0 / records)
-    sampling = {
-        "mean_absolute_error": width * np.sqrt(max(squared - absolute**2, 0.0) / records),
-        "mean_squared_error": width**2 * relative * max(squared, 0.0),
-        "r2": np.sqrt(2.0) * relative * max(squared, 0.0) / variance,
-    }[name]
-    span = (-np.inf, 1.0) if name == "r2" else (0.0, largest)
+    std = squared * math.sqrt(2.0 / records)
+    if name == "mean_squared_error":
+
+        def square(arrays: Sequence[FloatArray]) -> FloatArray:
+            return _moments(arrays[0])[1]
+
+        found = with_interval(square, [wrong], covers, known=known, sampling_std=std)
+        return _linear(found, width**2)
+
+    def r2(arrays: Sequence[FloatArray]) -> FloatArray:
+        squares = np.maximum(_moments(arrays[0])[1], 0.0)
+        return np.asarray(1.0 - squares / _variance(arrays[1]))
+
+    variance = float(_variance(target.values))
     # A variance that the noise may have made is no denominator.
-    known = _many(wrong) and (name != "r2" or records * variance > 4 * np.sqrt(target.variance))
-    return with_interval(
-        statistic, parts, covers, span=span, known=known, sampling_std=float(sampling)
-    )
+    known = known and records * variance > 4 * math.sqrt(target.variance)
+    std *= math.sqrt(2.0) / variance
+    return with_interval(r2, parts, covers, span=(-np.inf, 1.0), known=known, sampling_std=std)
 
 
 def _moments(sums: FloatArray) -> tuple[FloatArray, FloatArray]:

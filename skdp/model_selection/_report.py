@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from .._pipelines import walk
-from .._random import NoiseSource, noise_source
+from .._random import NoiseSource
 from .._types import FloatArray, IntArray
-from .._validation import as_epsilon, as_integer, as_number, check_flag
-from ..accounting import PrivacyLedger, PrivacyLoss, charge
+from .._validation import as_integer, as_number, check_flag
+from ..accounting import PrivacyLedger, PrivacyLoss
 from ..kernels.binned_scores import BinnedScores
 from ..release import QueryResult
 from ..rows import as_labels
@@ -29,10 +29,13 @@ from ._counts import (
     roc_curve,
     row_mean,
 )
-from ._guard import check_model, draw_places, positions_of, predictions, probabilities, true_rows
+from ._guard import answers_of, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers, Noisy, with_interval
 from ._metrics import (
+    charge_score,
     class_positions,
+    confusion_frame,
+    label_positions,
     matrix_score,
     number_moments,
     number_score,
@@ -144,9 +147,7 @@ class ScoreReport:
         formula = OF_MATRIX[name]
 
         def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
-            counts = arrays[0]
-            matrix = confusion(counts[..., 0, :], counts[..., 1, :], cut)
-            return np.asarray(formula(matrix))
+            return np.asarray(formula(confusion(arrays[0], cut)))
 
         return with_interval(statistic, [table.noisy], covers, known=table.present)
 
@@ -227,15 +228,12 @@ class ScoreReport:
             True labels in the rows and predicted ones in the columns; counts may be negative.
         """
         place = self._place(group)
-        names = pd.Index(list(self.labels))
         if self._released.matrices is not None:
             matrix = _of_group(self._released.matrices, place).values[:, :-1]
         else:
             counts = self._one_table(group)
-            matrix = confusion(counts.negatives, counts.positives, counts.binned.cut)
-        return pd.DataFrame(
-            matrix.astype(np.int64), index=names.rename("true"), columns=names.rename("predicted")
-        )
+            matrix = confusion(counts.noisy.values, counts.binned.cut)
+        return confusion_frame(matrix.astype(np.int64), self.labels)
 
     def _one_table(self, group: Any) -> Counts:
         if len(self._released.tables) != 1:
@@ -367,7 +365,6 @@ def private_score_report(
     (2, 2)
     """
     covers = Covers.asked(level, interval)
-    exact = as_epsilon(epsilon)
     if not np.isfinite(as_number(threshold, "threshold")):
         raise ValueError(f"threshold must be finite, got {threshold!r}.")
     check_flag(trained_elsewhere, "trained_elsewhere")
@@ -378,23 +375,28 @@ def private_score_report(
     ends = range_of(bounds)
     truth, take = true_rows(X, y)
     names, values = _groups(groups, group_labels, len(truth))
-    source = noise_source(random_state)
-    loss = PrivacyLoss(exact, seeded=source.seeded)
-    charge(ledger, "private_score_report", loss)
+    loss, source = charge_score("private_score_report", epsilon, ledger, random_state)
     everyone, places = np.arange(len(truth)), draw_places(len(truth))
     # The last group is that of all rows whose group is not declared.
     group = positions_of(values, {label: place for place, label in enumerate(names)})
     group = np.where(group < 0, len(names), group)
     if ends is not None:
         low, high = float(ends[0]), float(ends[1])
-        guess = predictions(model, take, everyone, places)
+        guess = answers_of(model, "predict", take, everyone, places)
         true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
-        moments = _moments_by_group(true, guessed, group, len(names) + 1, exact, source)
+        # Privacy. A record is in one group: releases of all groups together cost epsilon, empty
+        # groups are released as others are.
+        moments = tuple(
+            tuple(number_moments(true[group == g], guessed[group == g], loss.epsilon, source))
+            for g in range(len(names) + 1)
+        )
         released = _Released(moments=moments, width=high - low)
         return ScoreReport(_OF_NUMBERS, (), names, loss, released, covers)
-    scores = probabilities(model, take, everyone, places, len(classes))
+    scores = answers_of(model, "predict_proba", take, everyone, places, len(classes))
     found = positions_of(truth, class_positions(classes))
-    released = _of_classes(scores, found, group, len(names) + 1, exact, source, float(threshold))
+    released = _of_classes(
+        scores, found, group, len(names) + 1, loss.epsilon, source, float(threshold)
+    )
     return ScoreReport(_OF_CLASSES, classes, names, loss, released, covers)
 
 
@@ -429,9 +431,7 @@ def _groups(groups: Any, group_labels: Any, n_rows: int) -> tuple[tuple[Any, ...
         raise ValueError("groups and group_labels, the public list of groups, belong together.")
     if groups is None:
         return (), np.zeros(n_rows)
-    labels = tuple(pd.Index(list(group_labels)).tolist())
-    if not labels or len(set(labels)) < len(labels):
-        raise ValueError(f"group_labels must be a list of different labels, got {labels!r}.")
+    labels = tuple(label_positions(group_labels, "group_labels"))
     if any(label is None for label in group_labels):
         raise ValueError("group_labels has None, which stands for all rows: give it another name.")
     values = as_labels(groups, "groups")
@@ -465,19 +465,3 @@ def _of_classes(
     guesses = np.where(np.isnan(scores).any(1), -1, np.nan_to_num(scores).argmax(1))
     counts = predicted_counts(classes, guesses, n_labels, rest, source, **grouped)
     return _Released(tuple(tables), Noisy(counts.astype(float), rest))
-
-
-def _moments_by_group(
-    truth: FloatArray,
-    guess: FloatArray,
-    group: IntArray,
-    n_groups: int,
-    epsilon: Fraction,
-    source: NoiseSource,
-) -> tuple[tuple[Noisy, ...], ...]:
-    # Privacy. A record is in one group: releases of all groups together cost epsilon, empty groups
-    # are released as others are.
-    return tuple(
-        tuple(number_moments(truth[group == g], guess[group == g], epsilon, source))
-        for g in range(n_groups)
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,9 +17,16 @@ from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import QueryResult
 from ..rows import Column, as_column, as_frame, as_labels
 from ._counts import Counts, calibration_curve, class_counts, one_against_others, roc_curve
-from ._guard import Labels, check_model, draw_places, positions_of, true_rows
+from ._guard import Labels, answers_of, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers
-from ._metrics import as_metric, charge_score, class_positions
+from ._metrics import (
+    Scored,
+    as_metric,
+    charge_score,
+    class_positions,
+    confusion_frame,
+    label_positions,
+)
 
 
 def private_score(
@@ -109,8 +117,7 @@ def private_score(
                                                         largest, and of what is left
     neg_brier_score          probabilities  ``labels``  the same                           1
     neg_mean_absolute_error  numbers        ``bounds``  the same of errors                 1
-    neg_mean_squared_error   numbers        ``bounds``  number of rows (epsilon / 10) and  1 and
-                                                        sum of squared errors (the rest)   width²
+    neg_mean_squared_error   numbers        ``bounds``  the same of squared errors         1
     r2                       numbers        ``bounds``  sums as above of errors (3/4 of    1 and 1
                                                         epsilon) and of targets (1/4)
     =======================  =============  ==========  =================================  =======
@@ -128,8 +135,8 @@ def private_score(
     The number of rows is private too and costs nothing extra. A log loss is clipped at that of the
     probability 0.001, which is 6.9. The Brier score of more than two labels adds the squares up
     over the labels, as in scikit-learn, which gives up to 2. For "r2" a target that is missing lies
-    in the middle of the bounds. The sampling error of squared errors and of "r2" is that of normal
-    errors and targets. If noise alone could have made one of the classes, or the variance of the
+    in the middle of the bounds. The sampling error of "r2" is that of normal errors and
+    targets. If noise alone could have made one of the classes, or the variance of the
     target, the interval is everything possible.
 
     Several scores of the same rows cost less together: `private_score_report`.
@@ -155,22 +162,14 @@ def private_score(
         )
     if labels is not None and not asked.needs_classes:
         raise ValueError(f"labels= belongs to metrics of declared labels, not to {metric!r}.")
-    positions = _label_positions(labels) if asked.needs_classes else {}
+    names = (0, 1) if labels is None else labels
+    positions = label_positions(names, "labels", 2) if asked.needs_classes else {}
     scored = asked.reads_probabilities
     columns: Any = _score_columns(y, len(positions)) if scored else [as_labels(y, "y")]
     truth = _read_labels(y_true, len(columns[0]))
-    exact, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
+    loss, source = charge_score(f"private_score: {metric}", epsilon, ledger, random_state)
     guess = _as_numbers(columns) if scored else columns[0]
-    return asked.release(truth, guess, positions, exact, source)
-
-
-def _label_positions(labels: Any) -> dict[Any, int]:
-    """Position of each declared label; of two labels the second is the positive one."""
-    names = pd.Index([0, 1] if labels is None else list(labels)).tolist()
-    positions = {label: place for place, label in enumerate(names)}
-    if len(names) < 2 or len(positions) < len(names):
-        raise ValueError(f"labels must be a list of at least two different labels, got {names!r}.")
-    return positions
+    return asked.release(Scored(truth, guess, positions), loss.epsilon, source)
 
 
 def _read_labels(y_true: Any, n_rows: int) -> Labels:
@@ -211,16 +210,14 @@ def _as_numbers(columns: list[Column]) -> FloatArray:
 # --- scorers
 
 
+@dataclass(eq=False, repr=False)
 class _PrivateScorer:
     """Callable ``scorer(estimator, X, y)``; scikit-learn's searches take it as ``scoring=``."""
 
-    def __init__(
-        self, metric: str, epsilon: Any, bounds: Any, ledger: PrivacyLedger | None
-    ) -> None:
-        self.metric = metric
-        self.epsilon = epsilon
-        self.bounds = bounds
-        self.ledger = ledger
+    metric: str
+    epsilon: Any
+    bounds: Any
+    ledger: PrivacyLedger | None
 
     @property
     def _score_epsilon(self) -> Fraction:
@@ -228,15 +225,17 @@ class _PrivateScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         metric = as_metric(self.metric, self.bounds)
-        check_model(estimator, X, metric.method)
         metric.check_model(estimator)
+        check_model(estimator, X, metric.method)
         classes = getattr(estimator, "classes_", ())
         truth, take = true_rows(X, y)
         name = f"private_score: {self.metric}"
-        exact, source = charge_score(name, self.epsilon, self.ledger, None)
+        loss, source = charge_score(name, self.epsilon, self.ledger, None)
         everyone = np.arange(len(truth))
-        guess = metric.guesses(estimator, take, everyone, draw_places(len(truth)), classes)
-        score = float(metric.release(truth, guess, class_positions(classes), exact, source))
+        places = draw_places(len(truth))
+        guess = answers_of(estimator, metric.method, take, everyone, places, len(classes))
+        scored = Scored(truth, guess, class_positions(classes))
+        score = float(metric.release(scored, loss.epsilon, source))
         return -score if metric.is_loss and not metric.negated else score
 
     def __repr__(self) -> str:
@@ -405,7 +404,7 @@ def private_calibration_curve(
 
 def _two_classes(y_true: Any, y: Any, labels: Any, score_range: Any, how: Any) -> Counts:
     """Read, charge and release the scores of a curve."""
-    positions = _label_positions(labels)
+    positions = label_positions(labels, "labels", 2)
     if len(positions) != 2:
         raise ValueError(
             f"A curve is of two labels, got {list(labels)!r}. Give one label against the others."
@@ -413,9 +412,10 @@ def _two_classes(y_true: Any, y: Any, labels: Any, score_range: Any, how: Any) -
     scale = as_metric("roc_auc", score_range=score_range).scale
     columns = _score_columns(y, 2)
     truth = _read_labels(y_true, len(columns[0]))
-    exact, source = charge_score(*how)
+    loss, source = charge_score(*how)
     classes = positions_of(truth, positions)
-    (table,) = one_against_others(_as_numbers(columns), classes, exact, source, scale=scale)
+    scores = _as_numbers(columns)
+    (table,) = one_against_others(scores, classes, loss.epsilon, source, scale=scale)
     return class_counts(table)
 
 
@@ -463,18 +463,15 @@ def private_confusion_matrix(
     """
     guess = as_labels(y_pred, "y_pred")
     truth = _read_labels(y_true, len(guess))
-    names = pd.Index(list(labels))
-    positions = {label: place for place, label in enumerate(names.tolist())}
-    if not len(names) or len(positions) < len(names):
-        raise ValueError(f"labels must be a list of different labels, got {list(labels)!r}.")
-    exact, source = charge_score("private_confusion_matrix", epsilon, ledger, random_state)
+    positions = label_positions(labels, "labels")
+    loss, source = charge_score("private_confusion_matrix", epsilon, ledger, random_state)
     # Privacy. Released is a histogram over a public list of cells, empty ones included; one record
     # is in at most one cell: L1 sensitivity 1, noise of rate epsilon on every cell.
-    size = len(names)
+    size = len(positions)
     row, column = (positions_of(values, positions) for values in (truth, guess))
     known = (row >= 0) & (column >= 0)
     counts = np.bincount((row * size + column)[known], minlength=size * size)
-    noisy = discrete_laplace(counts, exact, random_state=source).reshape(size, size)
-    table = pd.DataFrame(noisy, index=names.rename("true"), columns=names.rename("predicted"))
-    table.attrs["std"] = math.sqrt(discrete_laplace_variance(exact))
+    noisy = discrete_laplace(counts, loss.epsilon, random_state=source).reshape(size, size)
+    table = confusion_frame(noisy, labels)
+    table.attrs["std"] = math.sqrt(discrete_laplace_variance(loss.epsilon))
     return table

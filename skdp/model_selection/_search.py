@@ -12,6 +12,7 @@ import operator
 import os
 import sys
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -36,8 +37,8 @@ from ..exceptions import InsecureSeedWarning, TrainingError
 from ..mechanisms import discrete_laplace, noisy_max, top_k
 from ..rows import as_frame
 from ._cross_val import one_ledger, own_step, prepaid_clones, price_of_fit, rehearse
-from ._guard import Labels, Take, draw_places, true_rows
-from ._metrics import Metric, as_metric, check_rate, class_positions
+from ._guard import Labels, Take, answers_of, draw_places, true_rows
+from ._metrics import Metric, Scored, as_metric, check_rate, class_positions
 
 # --- a secret number of private runs, of which the best is released: its law, and what it costs
 #
@@ -88,14 +89,8 @@ def spread_of(runs: Any, eta: Fraction) -> int:
             f"runs must be a number between 1 and {_MOST_RUNS:,}, the expected number of runs, "
             f"got {runs!r}."
         )
-    high = 1
-    while mean_runs(high, eta) < float(runs):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if mean_runs(middle, eta) >= float(runs) else (middle, high)
-    return high
+    spreads = range(1, 1 << 60)
+    return spreads[bisect_left(spreads, float(runs), key=lambda spread: mean_runs(spread, eta))]
 
 
 def draw_runs(spread: int, eta: Fraction, source: NoiseSource) -> int:
@@ -364,7 +359,10 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         candidates, variants = self._candidates()
         if not candidates:
             raise ValueError(f"param_grid={self.param_grid!r} has no candidates: give it some.")
-        spread = self._spread(len(candidates))
+        spread = 1
+        if self.strategy == "random-stopping":
+            wanted = 4 * len(candidates) if self.runs is None else self.runs
+            spread = spread_of(wanted, as_shape(self.eta))
         # Every candidate is checked: one that is trained on a release may carry what others
         # learned.
         prices = [price_of_fit(variant) for variant in variants]
@@ -405,13 +403,6 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         self.best_estimator_ = winner
         self.privacy_loss_ = loss
         return self
-
-    def _spread(self, n_candidates: int) -> int:
-        """The ``spread`` of the number of runs; 1 where there is no such number."""
-        if self.strategy != "random-stopping":
-            return 1
-        runs = 4 * n_candidates if self.runs is None else self.runs
-        return spread_of(runs, as_shape(self.eta))
 
     def _price_of_fits(self, prices: list[Fraction]) -> Fraction:
         """What all fits cost in total."""
@@ -582,15 +573,12 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         steps = walk_all(variants, child(name, "estimator"), rows, shared=shared)
         if self.strategy != "noisy-max":
             steps = self._repriced(steps, variants)
-        why = f"chooses among {len(candidates):,} candidates {self._way()}"
-        return [*steps, own_step(self, name, rows, why)]
-
-    def _way(self) -> str:
-        """How the winner is found, in words."""
         by_sum = as_metric(self.metric, self.bounds).is_sum
-        return _WHY.get(self.strategy, "").format(
+        way = _WHY.get(self.strategy, "").format(
             "one noisy maximum" if by_sum else "a noisy score of each"
         )
+        why = f"chooses among {len(candidates):,} candidates {way}"
+        return [*steps, own_step(self, name, rows, why)]
 
     def _repriced(self, steps: list[Step], variants: list[Any]) -> list[Step]:
         """Steps of all candidates, whose prices add up to what the strategy pays for fits."""
@@ -719,22 +707,20 @@ class Judge:
         """Exact sums, and by how much one record may change them."""
         totals = []
         for model in models:
-            scores, spread = self.metric.row_scores(self.labels, *self._guesses(model))
+            scores, spread = self.metric.row_scores(self._scored(model))
             totals.append(int(scores.sum()))
         return totals, spread
 
     def _released(self, models: list[Any], epsilon: Fraction) -> list[float]:
         part = epsilon / len(models)
-        return [
-            float(self.metric.release(self.labels, *self._guesses(model), part, self.source))
-            for model in models
-        ]
+        scored = map(self._scored, models)
+        return [float(self.metric.release(each, part, self.source)) for each in scored]
 
-    def _guesses(self, model: Any) -> tuple[Labels, dict[Any, int]]:
-        """What a model says of each row, and the positions of its labels."""
+    def _scored(self, model: Any) -> Scored:
         classes = getattr(model, "classes_", ())
-        guesses = self.metric.guesses(model, self.take, self._everyone, self._places, classes)
-        return guesses, class_positions(classes)
+        how = self.metric.method, self.take, self._everyone, self._places
+        guesses = answers_of(model, *how, len(classes))
+        return Scored(self.labels, guesses, class_positions(classes))
 
 
 # --- halving: many cheap fits first, one good fit last
@@ -756,13 +742,8 @@ def halving_price(prices: list[Fraction]) -> Fraction:
     """
     dearest = sorted(prices, reverse=True)
     sizes = sizes_of_rounds(len(prices))
-    return sum(
-        (
-            sum(dearest[:size], Fraction(0)) / 2 ** (len(sizes) - 1 - turn)
-            for turn, size in enumerate(sizes)
-        ),
-        Fraction(0),
-    )
+    rounds = enumerate(reversed(sizes))
+    return sum((sum(dearest[:size]) / Fraction(2**back) for back, size in rounds), Fraction(0))
 
 
 def scaled(estimator: Any, share: Fraction) -> Any:

@@ -12,7 +12,7 @@ from sklearn.utils import check_scalar
 
 from .._base import match_rows
 from .._random import caller_level
-from ..accounting import PrivacyLedger
+from ..accounting import PrivacyLedger, charge
 from ..domain import Domain
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ._private import PrivateQualityReport, PrivateScores
@@ -130,7 +130,7 @@ def report_on(
             "The domain was inferred from the records: a private report needs one that is declared."
         )
     plan = PrivateScores(synthetic, domain, target, epsilon, level, random_state)
-    plan.charge(ledger)
+    charge(ledger, "quality_report", plan.loss)
     return plan.release(valid_codes(rows, domain))
 
 

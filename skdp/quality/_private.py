@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from .._random import NoiseSource, noise_source, sampling_generator
 from .._types import IntArray
 from .._validation import as_epsilon, split_epsilon
-from ..accounting import PrivacyLedger, PrivacyLoss, charge
+from ..accounting import PrivacyLoss
 from ..domain import Domain
 from ..mechanisms import discrete_laplace, discrete_laplace_quantile
 from ._marginals import chosen_axes, displacement, grouped, imbalance, is_ordered
-from ._report import Contest, training_rows
+from ._report import Contest, some_rows
 
 # Shares of epsilon. Sums over all pairs need little; columns and learners divide theirs.
 _SHARES = {"rows": 1, "pairs": 1, "triples": 1, "columns": 4, "wasserstein": 4, "learners": 3}
@@ -121,15 +121,14 @@ class PrivateScores:
         rng = sampling_generator(random_state)
         self._source: NoiseSource = noise_source(random_state)
         exact = as_epsilon(epsilon)
-        if len(synthetic) > _MOST_SYNTHETIC:
-            synthetic = synthetic[rng.permutation(len(synthetic))[:_MOST_SYNTHETIC]]
-        self._synthetic, self._domain, self._level = synthetic, domain, level
+        self._synthetic = synthetic = some_rows(synthetic, rng, _MOST_SYNTHETIC)
+        self._domain, self._level = domain, level
         self._side = (1 + level) / 2
         self._target = target
         self._contest = None
         if target is not None:
             self._contest = Contest(domain, target, int(rng.integers(2**31)))
-            self._train = training_rows(synthetic, rng)
+            self._train = some_rows(synthetic, rng)
         self._pairs = chosen_axes(len(domain), 2, rng)
         self._triples = chosen_axes(len(domain), 3, rng)
         self._ordered = [axis for axis in range(len(domain)) if is_ordered(domain, axis)]
@@ -142,17 +141,9 @@ class PrivateScores:
         shares = {name: s for name, s in _SHARES.items() if wanted.get(name, True)}
         self.loss = PrivacyLoss(exact, split_epsilon(exact, shares), seeded=self._source.seeded)
         # An epsilon for which noise does not fit into an integer is refused here, for nothing.
+        most = max(2 * len(self._pairs), 2 * len(self._triples), *domain.shape, 2)
         for part in self.loss.parts.values():
-            discrete_laplace_quantile(self._side, part / len(domain), self._widest())
-
-    def _widest(self) -> int:
-        """The largest sensitivity of all that is measured."""
-        most = max(self._domain.shape)
-        return len(self._synthetic) * max(2 * len(self._pairs), 2 * len(self._triples), most, 2)
-
-    def charge(self, ledger: PrivacyLedger | None) -> None:
-        """Charge the ledger for all of it."""
-        charge(ledger, "quality_report", self.loss)
+            discrete_laplace_quantile(self._side, part / len(domain), len(synthetic) * most)
 
     def release(self, records: NDArray[np.integer]) -> PrivateQualityReport:
         """Measure the records with noise.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,8 @@ from .._random import sampling_generator
 from .._types import IntArray
 from ..domain import Categorical, Domain
 from ._marginals import chosen_axes, grouped, is_ordered, marginal_distance, wasserstein
+
+Codes: TypeAlias = NDArray[np.integer]
 
 # --- five learners that are trained on synthetic rows and tested on records
 
@@ -53,11 +56,9 @@ def _check_label(domain: Domain, target: str) -> int:
     return label
 
 
-def training_rows(codes: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.integer]:
-    """At most 20,000 of the rows, at random."""
-    if len(codes) <= _MOST_TRAINED:
-        return codes
-    return codes[rng.permutation(len(codes))[:_MOST_TRAINED]]
+def some_rows(codes: Any, rng: np.random.Generator, most: int = _MOST_TRAINED) -> Any:
+    """At most so many of the rows, at random."""
+    return codes if len(codes) <= most else codes[rng.permutation(len(codes))[:most]]
 
 
 class Contest:
@@ -109,17 +110,12 @@ class Contest:
         }
         self.names = tuple(self._learners)
 
-    def right(self, train: NDArray[np.integer], test: NDArray[np.integer]) -> IntArray:
+    def right(self, train: Codes, test: Codes) -> IntArray:
         """How many rows of ``test`` each learner predicts correctly."""
-        return np.array(
-            [int((self._predicted(name, train, test) == test[:, self.label]).sum())
-             for name in self.names],
-            dtype=np.int64,
-        )  # fmt: skip
+        answers = np.stack([self._predicted(name, train, test) for name in self.names])
+        return np.asarray((answers == test[:, self.label]).sum(axis=1))
 
-    def _predicted(
-        self, name: str, train: NDArray[np.integer], test: NDArray[np.integer]
-    ) -> NDArray[np.integer]:
+    def _predicted(self, name: str, train: Codes, test: Codes) -> Codes:
         labels = train[:, self.label]
         features = [np.delete(codes, self.label, axis=1) for codes in (train, test)]
         if len(train) == 0 or (labels == labels[0]).all() or not features[0].shape[1]:
@@ -130,9 +126,7 @@ class Contest:
             return np.zeros(0, dtype=np.int64)
         return self._learners[name].fit(features[0], labels).predict(features[1])
 
-    def compared(
-        self, records: NDArray[np.integer], synthetic: NDArray[np.integer], rng: np.random.Generator
-    ) -> pd.DataFrame:
+    def compared(self, records: Codes, synthetic: Codes, rng: np.random.Generator) -> pd.DataFrame:
         """Exact accuracy on records of all learners, trained on synthetic rows and on records.
 
         On records it is that of two halves, each tested on the other.
@@ -140,8 +134,8 @@ class Contest:
         half = np.zeros(len(records), dtype=bool)
         half[rng.permutation(len(records))[: len(records) // 2]] = True
         halves = [records[half], records[~half]]
-        learned = sum(self.right(training_rows(halves[i], rng), halves[1 - i]) for i in (0, 1))
-        of_synthetic = self.right(training_rows(synthetic, rng), records)
+        learned = sum(self.right(some_rows(halves[i], rng), halves[1 - i]) for i in (0, 1))
+        of_synthetic = self.right(some_rows(synthetic, rng), records)
         return pd.DataFrame(
             {
                 "learner": self.names,
@@ -157,8 +151,8 @@ _MOST_ROWS, _FOLDS = 10_000, 3
 
 
 def _propensity_mse(
-    records: NDArray[np.integer],
-    synthetic: NDArray[np.integer],
+    records: Codes,
+    synthetic: Codes,
     categorical: Sequence[bool],
     rng: np.random.Generator,
 ) -> float:
@@ -240,6 +234,7 @@ def spearman_difference(records: pd.DataFrame, synthetic: pd.DataFrame) -> float
 _LEAST_ROWS = 20
 
 
+@dataclass(eq=False, repr=False)
 class QualityReport:
     """Distances between records and synthetic rows. Exact: NOT private, for the data owner only.
 
@@ -276,20 +271,11 @@ class QualityReport:
     # A model card refuses it, unless it is for the data owner alone.
     publishable = False
 
-    def __init__(
-        self,
-        columns: pd.DataFrame,
-        pairs: pd.DataFrame,
-        target: str | None = None,
-        *,
-        scores: Mapping[str, float] | None = None,
-        learners: pd.DataFrame | None = None,
-    ) -> None:
-        self.columns = columns
-        self.pairs = pairs
-        self.target = target
-        self.scores = scores or {}
-        self.learners = learners
+    columns: pd.DataFrame
+    pairs: pd.DataFrame
+    target: str | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    learners: pd.DataFrame | None = None
 
     def __repr__(self) -> str:
         lines = ["NOT PRIVATE: computed from the exact records, for the data owner only"]
@@ -365,8 +351,8 @@ def _text(value: float) -> str:
 
 
 def compare(
-    records: NDArray[np.integer],
-    synthetic: NDArray[np.integer],
+    records: Codes,
+    synthetic: Codes,
     domain: Domain,
     target: str | None = None,
     random_state: Any = None,
@@ -397,9 +383,18 @@ def compare(
     if contest is not None and len(records) >= _LEAST_ROWS:
         learners = contest.compared(records, synthetic, rng)
     left, right = (grouped(codes, domain) for codes in (records, synthetic))
-    pairs = _pairs(left[0], right[0], left[1], domain.names, rng)
+    rows = [
+        (domain.names[a], domain.names[b], marginal_distance(left[0], right[0], left[1], (a, b)))
+        for a, b in chosen_axes(len(domain), 2, rng)
+    ]
+    pairs = pd.DataFrame(rows, columns=["first", "second", "distance"])
     scores = _scores(left[0], right[0], left[1], pairs, rng)
-    scores["correlation difference"] = _correlation(records, synthetic, domain)
+    # Over codes of ordered columns.
+    axes = [axis for axis in range(len(domain)) if is_ordered(domain, axis)]
+    sizes = [domain.attributes[axis].n_values for axis in axes]
+    tables = [pd.DataFrame(codes[:, axes]) for codes in (records, synthetic)]
+    known = [codes.where(codes < sizes) for codes in tables]
+    scores["correlation difference"] = spearman_difference(*known)
     scores["propensity MSE"] = _propensity_mse(records, synthetic, categorical_axes(domain), rng)
     return QualityReport(
         _columns(records, synthetic, domain),
@@ -410,9 +405,7 @@ def compare(
     )
 
 
-def _columns(
-    records: NDArray[np.integer], synthetic: NDArray[np.integer], domain: Domain
-) -> pd.DataFrame:
+def _columns(records: Codes, synthetic: Codes, domain: Domain) -> pd.DataFrame:
     axes = range(len(domain))
     return pd.DataFrame(
         {
@@ -430,23 +423,9 @@ def _columns(
     )
 
 
-def _pairs(
-    records: NDArray[np.integer],
-    synthetic: NDArray[np.integer],
-    shape: tuple[int, ...],
-    names: tuple[str, ...],
-    rng: np.random.Generator,
-) -> pd.DataFrame:
-    rows = [
-        (names[a], names[b], marginal_distance(records, synthetic, shape, (a, b)))
-        for a, b in chosen_axes(len(shape), 2, rng)
-    ]
-    return pd.DataFrame(rows, columns=["first", "second", "distance"])
-
-
 def _scores(
-    records: NDArray[np.integer],
-    synthetic: NDArray[np.integer],
+    records: Codes,
+    synthetic: Codes,
     shape: tuple[int, ...],
     pairs: pd.DataFrame,
     rng: np.random.Generator,
@@ -460,20 +439,3 @@ def _scores(
         distances = [marginal_distance(records, synthetic, shape, axes) for axes in triples]
         scores["3-way k-marginal"] = 1000 * (1 - float(np.mean(distances)))
     return scores
-
-
-def _correlation(
-    records: NDArray[np.integer], synthetic: NDArray[np.integer], domain: Domain
-) -> float:
-    """Difference of the rank correlations of ordered columns, over codes."""
-    axes = [axis for axis in range(len(domain)) if is_ordered(domain, axis)]
-    frames = []
-    for codes in (records, synthetic):
-        numbers = {
-            domain.names[axis]: np.where(
-                codes[:, axis] < domain.attributes[axis].n_values, codes[:, axis], np.nan
-            )
-            for axis in axes
-        }
-        frames.append(pd.DataFrame(numbers))
-    return spearman_difference(*frames)

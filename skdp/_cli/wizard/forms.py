@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +18,6 @@ from ...domain.queries.text import quoted
 from ...domain.schemas.skeleton import entries
 from ...exceptions import DomainError
 from ...expected import bar_of
-from ..sources import no_records
 
 # --- columns and rules
 
@@ -279,13 +277,6 @@ def composed(domain: Domain, form: Mapping[str, str]) -> str:
     if not of:
         raise ValueError(f"Say of which column you want the {ask}.")
     return f"{ask}({of}){f' where {text}' if text else ''}"
-
-
-def trial(estimator: Any, domain: Domain, unit: str | None) -> Any:
-    """A release of no records: what refuses it would refuse the release."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return estimator.fit(no_records(domain, unit)).synopsis_
 
 
 def unread(release: Any, questions: Sequence[str]) -> list[str]:

@@ -139,16 +139,11 @@ class Pages:
     def _file(self, kind: str) -> Answer:
         """A file of the release that was made."""
         made = self.wizard.made
-        path = (
-            getattr(made["files"], kind, None) if made and kind in made["files"]._fields else None
-        )
+        path = made["files"]._asdict().get(kind) if made else None
         if path is None or not path.is_file():
             return _plain(404, "There is no such file.")
         if kind == "page":
-            shown = {
-                "Content-Type": "text/html; charset=utf-8",
-                "Content-Security-Policy": _PUBLISHED,
-            }
+            shown = {"Content-Type": _HTML, "Content-Security-Policy": _PUBLISHED}
         else:
             saved = f"attachment; filename*=UTF-8''{quote(path.name)}"
             shown = {"Content-Type": "application/octet-stream", "Content-Disposition": saved}

@@ -37,7 +37,7 @@ from ...exceptions import LedgerError
 from ..domains import checked, proposed, read_domain
 from ..methods import estimator_of
 from ..outputs import SQLITE, Progress, Withheld, output, refuse_inputs
-from ..sources import header_of
+from ..sources import header_of, no_records, try_out
 from . import commands, forms
 from .commands import Files
 
@@ -310,16 +310,12 @@ class Wizard:
             return checked(options, start, _QUIET) if start else proposed(options, _QUIET)
 
         def then(report: Any) -> str:
-            known = {}
             if start:
                 # Without what follows from the rest, so that the rest can be changed.
                 held = json.loads(yaml_as_json(start.to_yaml()))["attributes"]
                 known = {data["name"]: forms.form_of_column(data) for data in held}
-            known |= (
-                {}
-                if start
-                else {name: forms.form_of_column(data) for name, data, _ in report.drafts}
-            )
+            else:
+                known = {name: forms.form_of_column(data) for name, data, _ in report.drafts}
             self.names = [name for name in header if name != unit]
             self.typed["columns"] = {
                 f"{number}.{key}": text
@@ -426,7 +422,7 @@ class Wizard:
 
         return self._start(
             "Reading the questions",
-            lambda say: forms.unread(forms.trial(estimator, domain, unit), asked),
+            lambda say: forms.unread(try_out(estimator, no_records(domain, unit)).synopsis_, asked),
             then,
         )
 
@@ -546,7 +542,9 @@ class Wizard:
         for file in files:
             ours = file in self._written or file == files.log
             if resumed and file in (files.declaration, files.commands):
-                ours = file == files.commands or _holds(file, texts[file])
+                ours = file == files.commands or (
+                    file.is_file() and file.read_bytes() == texts[file].encode()
+                )
             if not ours and file.exists() and file.stat().st_size:
                 said = f"{file} exists already: give another name."
                 if resumed:
@@ -617,7 +615,3 @@ def _on_a_page(message: str) -> str:
     for option, name in _FIELDS.items():
         message = message.replace(option, name)
     return message.strip()
-
-
-def _holds(file: Path, text: str) -> bool:
-    return file.is_file() and file.read_bytes() == text.encode()

@@ -1,4 +1,7 @@
-"""`ExpectsErrors`: the error of a release before anything is spent, for all estimators."""
+"""What a release will cost in accuracy, before anything is spent: ``expected_error``.
+
+Nothing here reads private rows or touches a ledger: estimators are tried out on public tables.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -14,13 +18,13 @@ import pandas as pd
 from scipy.optimize import brentq
 from sklearn.base import clone, is_regressor
 
-from .._random import sampling_generator
-from .._types import CodeArray, FloatArray
-from .._validation import as_epsilon, as_integer, as_level, as_number
-from ..domain import Domain
-from ..exceptions import DomainError, InsecureSeedWarning
-from ..release.models.model import Model
-from ..rows import as_array, as_frame, select_columns, take_rows
+from ._random import sampling_generator
+from ._types import CodeArray, FloatArray
+from ._validation import as_epsilon, as_integer, as_level, as_number
+from .domain import Domain
+from .exceptions import DomainError, InsecureSeedWarning
+from .release.models.model import Model
+from .rows import as_array, as_frame, select_columns, take_rows
 
 # --- public tables on which a release is tried out: given rows, or rows generated from a domain
 
@@ -235,26 +239,23 @@ def _errors(
     generator: np.random.Generator,
 ) -> FloatArray:
     """Answers minus truth for questions on some sets of columns."""
+
+    def weights(axis: int) -> FloatArray:
+        size = domain.shape[axis]
+        if cells:
+            return (np.arange(size) == generator.integers(0, size)).astype(np.float64)
+        return random_weights(size, domain.attributes[axis].order() is not None, generator)
+
     parts = []
     for _ in range(_SETS):
         axes = sorted(generator.choice(used, order, replace=False).tolist()) if order else []
-        queries = []
-        for _ in range(_QUESTIONS // _SETS):
-            query = {}
-            for axis in axes:
-                if cells:
-                    query[axis] = np.zeros(domain.shape[axis])
-                    query[axis][generator.integers(0, domain.shape[axis])] = 1.0
-                else:
-                    ordered = domain.attributes[axis].order() is not None
-                    query[axis] = random_weights(domain.shape[axis], ordered, generator)
-            queries.append(query)
-        exact = np.zeros(len(queries))
-        for number, query in enumerate(queries):
+        queries = [{axis: weights(axis) for axis in axes} for _ in range(_QUESTIONS // _SETS)]
+        exact = []
+        for query in queries:
             agree = np.ones(len(codes))
-            for axis, weights in query.items():
-                agree = agree * weights[codes[:, axis]]
-            exact[number] = agree.sum()
+            for axis, wanted in query.items():
+                agree *= wanted[codes[:, axis]]
+            exact.append(agree.sum())
         parts.append(np.asarray(model.answer(queries)) - exact)
     return np.concatenate(parts)
 
@@ -311,6 +312,7 @@ def is_of_records(question: str) -> bool:
 # --- expected errors of a release by kind of question and epsilon
 
 
+@dataclass(eq=False, repr=False)
 class ExpectedError:
     """Expected errors of a release, before anything is spent.
 
@@ -339,21 +341,15 @@ class ExpectedError:
     [0.1, 1.0]
     """
 
-    def __init__(
-        self,
-        runs: Mapping[float, Sequence[Mapping[str, float]]],
-        *,
-        n: int,
-        unit: str,
-        how: str,
-        estimator: str,
-        what: str = "error",
-    ) -> None:
-        self.n = n
-        self.unit = unit
-        self.how = how
-        self.estimator = estimator
-        self.what = what
+    runs: InitVar[Mapping[float, Sequence[Mapping[str, float]]]]
+    _: KW_ONLY
+    n: int
+    unit: str
+    how: str
+    estimator: str
+    what: str = "error"
+
+    def __post_init__(self, runs: Mapping[float, Sequence[Mapping[str, float]]]) -> None:
         # Of each epsilon the errors of every run, a row each.
         self._runs = {epsilon: pd.DataFrame(list(found)) for epsilon, found in runs.items()}
         self.errors = pd.DataFrame(
@@ -374,21 +370,12 @@ class ExpectedError:
         """
         parts = []
         for epsilon, runs in self._runs.items():
-            error = self.errors[epsilon]
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "question": error.index,
-                        "epsilon": epsilon,
-                        "error": error.to_numpy(),
-                        "lowest": runs.min().to_numpy(),
-                        "highest": runs.max().to_numpy(),
-                        "share": error.to_numpy() / self.n if self._of_records else np.nan,
-                        "unit": self.unit,
-                    }
-                )
-            )
-        return pd.concat(parts, ignore_index=True)
+            ends = {"error": self.errors[epsilon], "lowest": runs.min(), "highest": runs.max()}
+            parts.append(pd.DataFrame(ends).rename_axis("question").reset_index())
+            parts[-1].insert(1, "epsilon", epsilon)
+        table = pd.concat(parts, ignore_index=True)
+        share = table["error"] / self.n if self.unit == "records" else np.nan
+        return table.assign(share=share, unit=self.unit)
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw error against epsilon, a line for each kind of question, both axes logarithmic.
@@ -407,14 +394,10 @@ class ExpectedError:
         ImportError
             If matplotlib is missing.
         """
-        from ..plotting import plot_errors
+        from .plotting import plot_errors
 
         title = f"{self.estimator}, {self.n:,} records"
         return plot_errors(self.to_frame(), unit=self.unit, title=title, ax=ax)
-
-    @property
-    def _of_records(self) -> bool:
-        return self.unit == "records"
 
     def _shown(self) -> pd.DataFrame:
         return self.errors.map(lambda value: f"{value:.3g}")
