@@ -468,3 +468,69 @@ def test_close_integers_are_their_own_positions(kind, end):
     for other in (values[:50], np.append(values, np.array([limits.max // 2], kind))):
         codes, uniques = as_column(other, "a").factorize()
         assert np.array(uniques, dtype=kind)[codes].tolist() == other.tolist()
+
+
+# -- what Python cannot hold
+
+
+def arrow_text(values):
+    """A column of Arrow of text with any bytes, as files may hold it."""
+    offsets = np.cumsum([0, *map(len, values)]).astype(np.int32)
+    buffers = [pa.py_buffer(part) for part in (offsets.tobytes(), b"".join(values))]
+    return pa.StringArray.from_buffers(len(values), *buffers)
+
+
+@pytest.mark.parametrize(
+    "library",
+    [
+        lambda text: pa.table({"x": text}),
+        lambda text: pa.table({"x": text.dictionary_encode()}),
+        lambda text: pd.DataFrame({"x": pd.Series(pd.arrays.ArrowExtensionArray(text))}),
+    ],
+)
+def test_text_that_is_not_utf_8_is_one_more_text(library):
+    column = as_frame(library(arrow_text([b"a", b"\xff", b"b", b"\xff", b"\xfe"]))).column("x")
+    codes, uniques = column.factorize()
+    assert uniques[codes[0]] == "a" and codes[1] == codes[3] != codes[4]
+    assert column.identities()[1] == column.identities()[3] != column.identities()[4]
+    found = column.objects()
+    assert found[:3:2] == ["a", "b"] and found[1] == found[3] != found[4]
+    assert np.isnan(column.numbers()).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "near", "far"),
+    [
+        (pa.timestamp("s"), 0, 2**60),
+        (pa.timestamp("ns", tz="UTC"), 0, None),
+        (pa.timestamp("ms", tz="Asia/Tokyo"), 0, 253_402_300_799_000),
+        (pa.date32(), 0, 2**31 - 1),
+        (pa.duration("s"), 5, 2**62),
+        (pa.time64("us"), 5, None),
+    ],
+)
+def test_dates_beyond_those_of_python_are_missing_objects(kind, near, far):
+    width = pa.int32() if kind == pa.date32() else pa.int64()
+    data = pa.chunked_array([pa.array([near, far, near], width).cast(kind)])
+    frames = [pa.table({"x": data})]
+    if kind != pa.time64("us"):
+        frames.append(pd.DataFrame({"x": pd.Series(pd.arrays.ArrowExtensionArray(data))}))
+    for frame in frames:
+        found = as_frame(frame).column("x").objects()
+        assert found[1] is None and found[0] == found[2] is not None
+    polars = {
+        "date32[day]": pl.Date,
+        "timestamp[s]": pl.Datetime("ms"),
+        "duration[s]": pl.Duration("ms"),
+    }
+    if str(kind) in polars:
+        series = pl.Series("x", [near, min(far, 2**62), near], dtype=pl.Int64)
+        series = series.cast(pl.Int32) if kind == pa.date32() else series
+        found = as_frame(pl.DataFrame({"x": series.cast(polars[str(kind)])})).column("x").objects()
+        assert found[1] is None and found[0] == found[2] is not None
+
+
+def test_values_that_a_library_cannot_give_are_missing_one_by_one():
+    inner = arrow_text([b"a", b"\xff", b"b"])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), inner)
+    assert as_frame(pa.table({"x": lists})).column("x").objects() == [["a"], None, ["b"]]

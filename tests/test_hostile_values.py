@@ -698,3 +698,16 @@ def test_odd_cells_of_lists_that_hold_the_label(odd):
         estimator = make(epsilon=1.0, domain=domain, target="s", **more)
         result = replay(estimator, [*rows, [ODD_VALUES[odd], "a"]], rows, n=1, outputs="noisy")
         assert result.passed and not result.n_errors, str(result)
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-310, 2.2e-308])
+def test_no_underflow_tells_of_a_value(value):
+    X = np.random.default_rng(0).uniform(0, 100, (50, 2))
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows in (X, np.vstack([X, [value, value]])):
+            skdp.GridSynthesizer(1.0, domain=skdp.Numeric(0, 100, bins=5)).fit(rows)
+            skdp.PrivateStandardScaler(1.0, bounds=(0, 1e6)).fit(rows)
+            private_score(
+                rows[:, 0], rows[:, 1], "neg_mean_absolute_error", epsilon=1.0, bounds=(0, 100)
+            )

@@ -407,10 +407,10 @@ def test_a_record_moves_what_a_history_tests_by_one():
 
 def test_the_enhanced_mechanism_has_the_smaller_range():
     from skdp.kernels.additive import UNIT
-    from skdp.kernels.linear import search
+    from skdp.kernels.linear.tuning import TUNING
 
     for rounds in (8, 30, 120):
-        steps = np.geomspace(search._FIRST, search._LAST, rounds)
+        steps = np.geomspace(TUNING.first, TUNING.last, rounds)
         # No loss of a record is larger, and no two candidates of a round differ by as much.
         assert background.loss_range(rounds) >= UNIT * np.logaddexp(0, steps.sum()) - 1
         assert background.loss_range(rounds) > 2 * UNIT * steps.max()

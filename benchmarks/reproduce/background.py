@@ -29,7 +29,7 @@ from benchmarks.reproduce import MARKERS, PALETTE, Finding, compare, run
 from skdp import PrivateLogisticRegression
 from skdp._random import NoiseSource, noise_source
 from skdp.kernels.additive import UNIT
-from skdp.kernels.linear import search
+from skdp.kernels.linear.tuning import TUNING
 from skdp.mechanisms import SparseVector, discrete_laplace, exponential, noisy_max
 
 __all__ = ["FIGURES", "History", "randomised_counts", "randomised_response", "truth_share"]
@@ -244,7 +244,7 @@ def history(out: Path, quick: bool) -> Finding:
 
 def loss_range(rounds: int) -> int:
     """Range of the logistic losses themselves that scores of so many rounds can reach."""
-    reach = float(np.geomspace(search._FIRST, search._LAST, rounds).sum())
+    reach = float(np.geomspace(TUNING.first, TUNING.last, rounds).sum())
     return math.ceil(UNIT * np.logaddexp(0, reach))
 
 

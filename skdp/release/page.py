@@ -277,20 +277,12 @@ def _column(counted: ColumnCounts, statistics: Any, packed: _Packed) -> dict[str
         except ValueError:
             return column
         [of] = each.numbers
-        low, high = _range(each)
         column["numbers"] = {
             "mean": packed.add(f"mean{place}", of.mean),
             "reach": packed.add(f"reach{place}", of.reach),
-            "range": [low, high],
+            "range": list(of.span),
         }
     return column
-
-
-def _range(each: Any) -> tuple[float, float]:
-    """Smallest and largest value of a mean, as `reach_of`."""
-    [of] = each.numbers
-    seen = of.mean[each.weights[of.axis] > 0]
-    return float(seen.min()), float(seen.max())
 
 
 def _in_days(attribute: Any) -> bool:

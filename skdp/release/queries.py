@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..domain import Domain
+from ..domain import Domain, Numeric
 from ..domain.queries.regions import Region, attribute_of, everything
 from ..domain.queries.text import Query, parts_of, regions_of
 from ..domain.rules.declared import TotalOf
@@ -258,6 +258,11 @@ def moments(
 
 def reach_of(column: str, domain: Domain) -> tuple[float, float]:
     """Smallest and largest value that a mean of a column can have."""
+    attribute = attribute_of(column, domain)
+    if isinstance(attribute, Numeric):
+        ends = attribute.contents.span(np.arange(attribute.bins))
+        low, high = (np.append(each, attribute.special).astype(np.float64) for each in ends)
+        return float(low.min()), float(high.max())
     weights, moment = first_moment(None, domain, column)
     [held] = weights.values()
     seen = moment[held > 0]

@@ -14,7 +14,7 @@ from ...domain.queries.regions import Region, RegionUnion, attribute_of, everyth
 from ...domain.queries.text import parts_of
 from ...domain.rules.declared import TotalOf
 from ..models.model import Weights
-from ..queries import weights_of
+from ..queries import reach_of, weights_of
 
 
 class Numbers(NamedTuple):
@@ -29,12 +29,15 @@ class Numbers(NamedTuple):
         Of numbers that are spread evenly.
     reach : ndarray of float64
         Largest distance of a number from ``mean``.
+    span : tuple of float
+        Smallest and largest number of the column.
     """
 
     axis: int
     mean: FloatArray
     variance: FloatArray
     reach: FloatArray
+    span: tuple[float, float]
 
 
 class Selected(NamedTuple):
@@ -70,11 +73,12 @@ class Selected(NamedTuple):
 
     def ends(self, place: int = 0) -> tuple[float, float]:
         """Smallest and largest number of a column that a record can have."""
-        axis, mean, _, reach = self.numbers[place]
+        axis, mean, _, reach, (least, most) = self.numbers[place]
         held = self.weights[axis] > 0
         if not held.any():
             held = np.ones(len(mean), dtype=bool)
-        return float((mean - reach)[held].min()), float((mean + reach)[held].max())
+        low, high = (mean - reach)[held].min(), (mean + reach)[held].max()
+        return max(float(low), least), min(float(high), most)
 
 
 def selected(query: Any, domain: Domain, columns: Sequence[str]) -> list[Selected]:
@@ -130,5 +134,6 @@ def _numbers(column: str, region: Region, domain: Domain) -> Numbers:
         low, high = held.span(np.arange(bins))
         reach[:bins] = np.maximum(high - mean[:bins], mean[:bins] - low) * (share[:bins] > 0)
     structure = domain.structure
-    lifted = (structure.lifted(column, each) for each in (mean, variance, reach))
-    return Numbers(domain.index(structure.base_of(column)), *lifted)
+    mean, variance, reach = (structure.lifted(column, each) for each in (mean, variance, reach))
+    axis = domain.index(structure.base_of(column))
+    return Numbers(axis, mean, variance, reach, reach_of(column, domain))

@@ -1192,6 +1192,7 @@ export class Release {
     if (numbers.reach.some((each) => each !== 0) && count > 0) {
       reach = Math.max(this.model.answer(times(numbers.reach)), 0) / count;
     }
+    const [least, most] = numbers.range;
     let low = Infinity;
     let high = -Infinity;
     const any = held.some((each) => each > 0);
@@ -1201,7 +1202,7 @@ export class Release {
         high = Math.max(high, each + numbers.reach[i]);
       }
     });
-    return { ...this.ratio(value, count, [centred], [weights], [low, high], level, reach), reach };
+    return { ...this.ratio(value, count, [centred], [weights], [Math.max(low, least), Math.min(high, most)], level, reach), reach };
   }
 
   mean(question) {
