@@ -29,6 +29,7 @@ from benchmarks.reproduce import MARKERS, PALETTE, Finding, compare, run
 from skdp import PrivateLogisticRegression
 from skdp._random import NoiseSource, noise_source
 from skdp.kernels.additive import UNIT
+from skdp.kernels.linear import search
 from skdp.kernels.linear.tuning import TUNING
 from skdp.mechanisms import SparseVector, discrete_laplace, exponential, noisy_max
 
