@@ -8,7 +8,17 @@ import pytest
 from densities import GaussianNoise
 
 import skdp
-from skdp import Categorical, Date, Domain, Numeric, QueryResult, Synopsis, derived, total_of
+from skdp import (
+    Categorical,
+    Date,
+    Domain,
+    MarginalSynthesizer,
+    Numeric,
+    QueryResult,
+    Synopsis,
+    derived,
+    total_of,
+)
 from skdp.mechanisms import discrete_laplace
 from skdp.release import (
     AnySpread,
@@ -602,3 +612,14 @@ def test_means_of_groups_are_those_of_an_aggregate():
     found = EXACT.mean("n", "n < 8", by="s", return_interval=True)
     pd.testing.assert_frame_equal(found, EXACT.aggregate("s", "n", "n < 8", return_interval=True))
     np.testing.assert_allclose(EXACT.mean("n", by=["s"])["mean"], ROWS.groupby("s")["n"].mean())
+
+
+def test_means_under_a_condition_that_cuts_a_bin_are_of_the_part():
+    domain = Domain({"x": Numeric(0, 1000, bins=10), "g": Categorical(["a", "b"])})
+    rows = pd.DataFrame({"x": np.linspace(0, 1000, 4000), "g": ["a", "b"] * 2000})
+    release = MarginalSynthesizer(50.0, domain=domain).fit(rows).synopsis_
+    for query, middle in (("x < 10", 5.0), ("x > 990", 995.0), ("x < 10 and g == 'a'", 5.0)):
+        found = release.mean("x", query, return_interval=True)
+        assert found.value == pytest.approx(middle, abs=0.5)
+        assert 0.0 <= found.lower <= found.upper <= 1000.0
+        assert release.sum("x", query, return_interval=True).lower >= 0.0
