@@ -66,6 +66,8 @@ TUNING = Tuning()
 _DENSE_CELLS = 1 << 20
 # A condition cuts two codes; weights of more codes are not ones of a range.
 _MOST_CUT = 2
+# Shares of a code that differ by less from none and from all are these.
+_WHOLE = 1e-9
 # Sets of columns by which it is judged how far rows are off.
 _MOST_SETS = 200
 # Values in measured sums are rounded by up to a part in a million of their range.
@@ -687,7 +689,8 @@ class ViewsModel(TreeModel):
         Records of a code may lie anywhere in it, the more so the more its count differs from those
         of its neighbours, among the records that meet the other conditions.
         """
-        cut = np.flatnonzero((vector > 0) & (vector < 1))
+        # What is left of a mean that was taken off is no part of a bin.
+        cut = np.flatnonzero((vector > _WHOLE) & (vector < 1 - _WHOLE))
         if not 0 < len(cut) <= _MOST_CUT or vector.min() < 0 or vector.max() > 1:
             return 0.0
         found = 0.0

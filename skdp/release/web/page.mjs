@@ -815,7 +815,7 @@ export class Model {
 
   cutCodes(axis, vector, others) {
     const cut = this.remembered(vector, "cut codes", () => {
-      const found = [...vector.keys()].filter((code) => vector[code] > 0 && vector[code] < 1);
+      const found = [...vector.keys()].filter((code) => vector[code] > 1e-9 && vector[code] < 1 - 1e-9);
       return vector.every((each) => each >= 0 && each <= 1) ? found : [];
     });
     if (!(cut.length > 0 && cut.length <= MOST_CUT)) return 0;
