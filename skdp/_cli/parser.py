@@ -106,16 +106,19 @@ def _command(commands: Commands, name: str, run: str, text: str, more: str = "")
 
 def _run(path: str, options: Namespace) -> int:
     # Loaded by the command that needs it, so that help and the ledger are quick.
-    from . import domains, views
-
-    module, function = path.split(".")
-    found: dict[str, Any] = {"domains": domains, "views": views}
-    if module not in found:
-        from . import plans, release
-        from .wizard import server
-
-        found |= {"plans": plans, "release": release, "wizard": server}
-    return int(getattr(found[module], function)(options))
+    name, function = path.split(".")
+    module: Any
+    if name == "domains":
+        from . import domains as module
+    elif name == "plans":
+        from . import plans as module
+    elif name == "release":
+        from . import release as module
+    elif name == "wizard":
+        from .wizard import server as module
+    else:
+        from . import views as module
+    return int(getattr(module, function)(options))
 
 
 def _group(commands: Commands, name: str, text: str) -> Commands:
