@@ -149,7 +149,7 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-_TRUTH = {"true": True, "false": False}
+_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def number_meant(value: Any) -> float | None:
@@ -161,7 +161,7 @@ def number_meant(value: Any) -> float | None:
     try:
         if isinstance(value, str):
             truth = _TRUTH.get(value.strip().lower())
-            number = float(value) if truth is None else float(truth)
+            number = float(value) if truth is None else truth
         elif isinstance(value, numbers.Real | np.bool_) and not isinstance(value, np.timedelta64):
             number = float(value)
         else:
@@ -209,7 +209,7 @@ def number_written(text: str, decimal: str = ".") -> float:
     truth = _TRUTH.get(text.strip().lower())
     if truth is not None:
         # As in a column that holds nothing else.
-        return float(truth)
+        return truth
     if decimal == ".":
         try:
             return float(text)
