@@ -623,3 +623,11 @@ def test_means_under_a_condition_that_cuts_a_bin_are_of_the_part():
         assert found.value == pytest.approx(middle, abs=0.5)
         assert 0.0 <= found.lower <= found.upper <= 1000.0
         assert release.sum("x", query, return_interval=True).lower >= 0.0
+
+
+def test_a_mean_of_nobody_may_be_any_number_of_the_column():
+    domain = Domain({"x": Numeric(10, 20, bins=10)})
+    rows = pd.DataFrame({"x": np.linspace(10, 20, 400)})
+    release = MarginalSynthesizer(50.0, domain=domain).fit(rows).synopsis_
+    found = release.mean("x", "x > 15 and x < 12", return_interval=True)
+    assert (found.lower, found.upper) == (10.0, 20.0)

@@ -76,7 +76,7 @@ class Selected(NamedTuple):
         axis, mean, _, reach, (least, most) = self.numbers[place]
         held = self.weights[axis] > 0
         if not held.any():
-            held = np.ones(len(mean), dtype=bool)
+            return least, most
         low, high = (mean - reach)[held].min(), (mean + reach)[held].max()
         return max(float(low), least), min(float(high), most)
 

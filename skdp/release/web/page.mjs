@@ -228,6 +228,7 @@ class Column {
 const TUNING = { cut: 0.5, dependence: 0.25, surprise: 1, third: 0.05, heap: 0.3 };
 const TRUST = ["added", "noise", "lacking"];
 const MOST_CUT = 2;
+const WHOLE = 1e-9;
 const AFFINE = 1e-5;
 const MOST_DENSE = 1 << 20;
 
@@ -815,7 +816,7 @@ export class Model {
 
   cutCodes(axis, vector, others) {
     const cut = this.remembered(vector, "cut codes", () => {
-      const found = [...vector.keys()].filter((code) => vector[code] > 1e-9 && vector[code] < 1 - 1e-9);
+      const found = [...vector.keys()].filter((code) => vector[code] > WHOLE && vector[code] < 1 - WHOLE);
       return vector.every((each) => each >= 0 && each <= 1) ? found : [];
     });
     if (!(cut.length > 0 && cut.length <= MOST_CUT)) return 0;
@@ -1193,11 +1194,11 @@ export class Release {
       reach = Math.max(this.model.answer(times(numbers.reach)), 0) / count;
     }
     const [least, most] = numbers.range;
-    let low = Infinity;
-    let high = -Infinity;
     const any = held.some((each) => each > 0);
+    let low = any ? Infinity : least;
+    let high = any ? -Infinity : most;
     numbers.mean.forEach((each, i) => {
-      if (held[i] > 0 || !any) {
+      if (held[i] > 0) {
         low = Math.min(low, each - numbers.reach[i]);
         high = Math.max(high, each + numbers.reach[i]);
       }
