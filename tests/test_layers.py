@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from loops import over
 
 import skdp
 
@@ -315,7 +316,7 @@ def names_of(node):
     return {getattr(node, "name", None)}
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*/__init__.py")), ids=str)
+@over("path", sorted(PACKAGE.rglob("*/__init__.py")))
 def test_a_package_says_what_each_of_its_modules_is_for(path):
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     inside = {each.stem for each in path.parent.glob("*.py")} - {"__init__"}
@@ -348,7 +349,7 @@ def test_the_graph_is_not_empty():
     assert sum(map(len, graph.values())) > 20
 
 
-@pytest.mark.parametrize("source", sources(), ids=lambda source: source.name)
+@over("source", sources())
 def test_no_private_or_reserved_names(source):
     assert not use_faults(source) + plotting_faults(source)
 
@@ -411,8 +412,8 @@ def parsed(name, code):
     return Source(name, ast.parse(code))
 
 
-@pytest.mark.parametrize(
-    ("name", "code"),
+@over(
+    "name, code",
     [
         ("skdp.domain", "from skdp.rows import CountTable"),
         ("skdp.domain", "from .synthesis import HDPViewSynthesizer"),
@@ -437,8 +438,8 @@ def test_layer_rule_refuses(name, code):
     assert layer_faults(graph_of([parsed(name, code), *others]))
 
 
-@pytest.mark.parametrize(
-    ("name", "code"),
+@over(
+    "name, code",
     [
         ("skdp.synthesis", "from ._base import Base\nfrom .kernels.hdpview import hdpview"),
         ("skdp.mechanisms", "from skdp.mechanisms._noise import discrete_laplace"),
@@ -469,7 +470,7 @@ def test_circles_are_found():
     assert circles([noise, selection, third]) == [noise.name, selection.name]
 
 
-@pytest.mark.parametrize(
+@over(
     "code",
     [
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ._noise import g",
@@ -491,7 +492,7 @@ def test_a_module_without_a_place_fails():
     assert place("skdp.mechanisms._noise") == ORDER.index("skdp.mechanisms")
 
 
-@pytest.mark.parametrize(
+@over(
     "code",
     [
         # private parts of scikit-learn
@@ -536,8 +537,8 @@ def test_bans_refuse(code):
     assert use_faults(parsed("skdp.cluster", code))
 
 
-@pytest.mark.parametrize(
-    ("name", "code"),
+@over(
+    "name, code",
     [
         (
             "skdp._random",

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from estimators import CASES, people
+from loops import over
 
 from skdp import hierarchy, inspection, mechanisms, private_quantiles
 
@@ -151,8 +152,13 @@ def test_the_table_was_read():
     assert all(len(row) == COLUMNS and row[0] for row in ROWS)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:40])
+@over("row", ROWS)
 def test_what_a_row_names_exists(row):
+    check_row(row)
+
+
+def check_row(row):
+    """Whether what a row of the table names exists."""
     _, cell, kernels, section = row
     linked = things(cell)
     assert linked or "not implemented" in cell or kernels, "nothing is said of it"
@@ -239,7 +245,7 @@ def settings_of(cell):
         )
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:40])
+@over("row", ROWS)
 def test_a_row_runs(row):
     if "not implemented" in row[1]:
         pytest.skip("not implemented")
@@ -272,20 +278,20 @@ def rows_named(name):
     return found
 
 
-@pytest.mark.parametrize("name", NOT_IMPLEMENTED)
+@over("name", NOT_IMPLEMENTED)
 def test_what_is_not_implemented_is_said_to_be(name):
     for row in rows_named(name):
         assert "not implemented" in row[1]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@over("name", NAMES)
 def test_a_name_of_a_paper_is_in_the_table(name):
     for row in rows_named(name):
         assert not row[1].startswith("not implemented")
         assert things(row[1]) and row[2]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in PARTS])
+@over("name", [name for name in NAMES if name not in PARTS])
 def test_the_module_of_an_algorithm_gives_its_name_in_the_paper(name):
     named = set()
     for _, cell, kernels, _ in rows_named(name):
@@ -302,7 +308,7 @@ def test_what_does_not_exist_is_found():
     def changed(place, cell):
         return [*row[:place], cell, *row[place + 1 :]]
 
-    test_what_a_row_names_exists(changed(1, row[1].format('"lloyd"')))
+    check_row(changed(1, row[1].format('"lloyd"')))
     for broken in (
         changed(1, row[1].format('"no-such"')),
         changed(1, ":class:`~skdp.DPKMeans`, ``strategy=``"),
@@ -313,6 +319,6 @@ def test_what_does_not_exist_is_found():
         changed(3, ":ref:`no-such-label`"),
     ):
         with pytest.raises(AssertionError):
-            test_what_a_row_names_exists(broken)
+            check_row(broken)
     with pytest.raises(AttributeError):
-        test_what_a_row_names_exists(changed(1, ":class:`~skdp.NoSuchClass`"))
+        check_row(changed(1, ":class:`~skdp.NoSuchClass`"))
