@@ -44,6 +44,8 @@ class Frame:
         none.
     """
 
+    # What the guarantee assumes of where the rows come from: see `LazyRows`.
+    assumes = ""
     # Column that identifies the person a row belongs to, where contributions are bounded.
     unit: str | None = None
 
