@@ -265,8 +265,9 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         reveals nothing, and after a crash the budget stays spent.
 
         ``parts`` are the budget of one row, and sum to :meth:`_record_epsilon`. Noise is drawn at
-        ``loss.of_record``. ``rows`` say what the guarantee assumes of them. With ``stop`` the ledger must be able to pay all, and is charged with
-        the part "skipped" alone: :meth:`_go_on` charges the rest.
+        ``loss.of_record``. ``rows`` say what the guarantee assumes. With ``stop`` the ledger must
+        be able to pay all, and is charged with the part "skipped" alone: :meth:`_go_on` charges the
+        rest.
         """
         epsilon = as_epsilon(self.epsilon)
         most = self._max_contributions()

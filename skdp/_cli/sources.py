@@ -24,7 +24,7 @@ import pandas as pd
 
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..domain.values import number_written
-from ..rows import UNFIT, LazyRows, ParquetFile, is_parquet_file, is_parquet_name
+from ..rows import TYPES_DECLARED, UNFIT, ParquetFile, is_parquet_file, is_parquet_name
 from .outputs import Progress
 
 # --- records of a CSV file: one line is one record, and none can change how another is read
@@ -553,7 +553,7 @@ def _workbook(path: str, sheet: str | None) -> Iterator[_TableSource]:
 
 class _ParquetSource:
     # Of a Parquet file: a program may have taken them from the records when it wrote the file.
-    assumes = LazyRows.assumes
+    assumes = TYPES_DECLARED
 
     def __init__(self, path: str, columns: Sequence[str], more: Sequence[str]) -> None:
         self._path = path

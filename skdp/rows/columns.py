@@ -308,9 +308,10 @@ class Column:
         """A number for each value, the same for equal values; -1 where it identifies no person.
 
         An integer and the text that writes it are the same. What a reader of files may have changed
-        identifies nobody: floats of 2**53 and more, infinities, truth values, and in columns of
-        NumPy and pandas text that writes a number in another form than its shortest, such as "01".
-        Nor do values that are neither text nor numbers nor dates, whose equality may be unreliable.
+        identifies nobody: floats of 2**53 and more, infinities, truth values, text that writes one
+        of these, and in columns of objects text that writes a number in another form than its
+        shortest, such as "01". Nor do values that are neither text nor numbers nor dates, whose
+        equality may be unreliable.
         """
         # Privacy. Whose a row is follows from its own value and the type of the column, so that in
         # tables of one schema no record changes it for another. No two values that were written
@@ -328,7 +329,7 @@ class Column:
         )
         known: dict[Any, int] = {}
         # The list may hold a value twice, but a person must have one number.
-        table = [_identity(value, known, self.mixes) for value in uniques]
+        table = [_identity(value, known, self.kind == "string") for value in uniques]
         return np.array([*table, -1], dtype=np.intp)[codes]
 
     def objects(self) -> list[Any]:
@@ -377,21 +378,28 @@ _GUESSABLE = re.compile(
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 
 
-def _identity(value: Any, known: dict[Any, int], mixes: bool) -> int:
+def _identity(value: Any, known: dict[Any, int], typed: bool) -> int:
     """Number of a value that identifies a person, a new number for a new value; else -1."""
     try:
         if isinstance(value, _TELLING) and not is_missing(value):
-            key = _person(value, mixes)
+            key = _person(value, typed)
             return -1 if key is None else known.setdefault(key, len(known))
     except BaseException as error:  # an object that cannot be hashed: it depends on a value
         reraise_interrupts(error)
     return -1
 
 
-def _person(value: Any, mixes: bool) -> Any:
-    """What a value says of the person of its row: a number, a text or a pair; None for nobody."""
+def _person(value: Any, typed: bool) -> Any:
+    """What a value says of the person of its row: a number, a text or a pair; None for nobody.
+
+    Parameters
+    ----------
+    value : object
+    typed : bool
+        Whether the type of the column holds nothing but text.
+    """
     if isinstance(value, str):
-        return _person_of_text(str.__str__(value), mixes)
+        return _person_of_text(str.__str__(value), typed)
     if isinstance(value, bool | np.bool_ | np.timedelta64):
         return None
     if isinstance(value, numbers.Integral):
@@ -399,33 +407,36 @@ def _person(value: Any, mixes: bool) -> Any:
     if isinstance(value, Decimal):
         return value if value.is_finite() else None
     if isinstance(value, numbers.Real):
-        # NaN was missing. From 2**53 on a float may stand for several integers.
+        # NaN was missing. From 2**53 on a float may stand for several integers, and it may be near
+        # several fractions.
         number = float(value)
-        return number if abs(number) < MAX_INTEGER else None
+        return number if number == value and abs(number) < MAX_INTEGER else None
     # Apart from numbers: NumPy takes 1970-01-01 for equal to 0.
     return "", value
 
 
-def _person_of_text(text: str, mixes: bool) -> Any:
+def _person_of_text(text: str, typed: bool) -> Any:
     if _GUESSABLE.fullmatch(text) is None:
-        return text
+        # Where text is no number, Arrow reads a field without anything as empty text.
+        return text or None
     # One text in a file makes pandas read the numbers around it as text, and one gap as floats:
     # whoever is written as an integer or a short fraction is the same in all three.
     if _INTEGER.fullmatch(text):
         whole = int(text)
         if str(whole) == text:
             return whole
-        return None if mixes else text
+        return text if typed else None
     try:
         number = float(text)
     except ValueError:  # a truth value, or hexadecimal digits, which Arrow reads
-        return None if mixes or "x" not in text.lower() else text
+        return text if typed and "x" in text.lower() else None
     if not math.isfinite(number) or abs(number) >= MAX_INTEGER:
         return None
     if digits(number) == text:
         return number
-    # Where a type holds nothing but text, it is as it was written.
-    return None if mixes else text
+    # A type of text alone holds it as it was written. Among objects, pandas may have read the same
+    # text as a number elsewhere: it reads large files in parts, each with types of its own.
+    return text if typed else None
 
 
 def _list_factorize(values: Iterable[Any]) -> tuple[NDArray[np.intp], list[Any]]:

@@ -32,7 +32,7 @@ from .coded import (
 )
 from .columns import narwhals_kind, type_name
 from .expressions import LazyColumn, Lookups, text_as_bytes
-from .frames import Frame, as_frame, check_unique, is_dask
+from .frames import TYPES_DECLARED, Frame, as_frame, check_unique, is_dask
 from .passes import Tallies, first_unfit
 
 # --- bounding the rows of each person, inside an engine
@@ -330,7 +330,7 @@ class LazyRows:
     # and an engine does not tell where it has them from: a scan of a CSV file without declared
     # types takes them from the records, so that one record may change all codes. Neighbours are
     # therefore tables of one schema, and the loss says that this is assumed.
-    assumes = "the types of the columns were declared, not inferred from the records"
+    assumes = TYPES_DECLARED
     # Column that identifies the person a row belongs to, where contributions are bounded.
     unit: str | None = None
 
