@@ -29,7 +29,7 @@ from .accounting import PrivacyLoss, charge
 from .exceptions import DomainError
 from .kernels.quantiles import UNIT, AnyPlan, plan_quantiles
 from .mechanisms import SparseVector
-from .rows import Column, as_column, few_of_each, object_array
+from .rows import TYPES_DECLARED, Column, as_column, few_of_each, object_array
 
 __all__ = ["QuantileResult", "private_quantiles"]
 
@@ -156,7 +156,8 @@ def private_quantiles(
         Probability with which all ``rank_errors`` hold together.
     persons : array-like of shape (n_rows,), default=None
         Numbers, text or dates that identify the person a row belongs to; ``epsilon`` then protects
-        the person. Rows without one are skipped.
+        the person. Rows without one are skipped, and so are those whose person a reader of files
+        may have changed (:ref:`persons`).
     max_contributions : int, default=None
         Keep at most this many values of each person, chosen secretly. Required with ``persons``.
     ledger : PrivacyLedger, default=None
@@ -229,7 +230,11 @@ def private_quantiles(
     if bounds is None:
         search = SparseVector(each["range"], 0, 1, monotonic=True, random_state=source)
     loss = PrivacyLoss(
-        exact, split_epsilon(exact, parts), seeded=source.seeded, max_contributions=most
+        exact,
+        split_epsilon(exact, parts),
+        seeded=source.seeded,
+        max_contributions=most,
+        assumes="" if people is None else TYPES_DECLARED,
     )
     charge(ledger, "private_quantiles", loss)
 

@@ -22,7 +22,7 @@ from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
 from .mechanisms._selection import check_method
-from .rows import as_column, as_frame, few_of_each, object_array
+from .rows import TYPES_DECLARED, as_column, as_frame, few_of_each, object_array
 
 __all__ = ["DPTopKSelector", "most_frequent_items"]
 
@@ -333,7 +333,8 @@ def most_frequent_items(
         Contribution bound: a random subset of this size counts for a person with more different
         items. A small bound needs less noise but counts less of large baskets.
     persons : array-like of shape (n_rows,), default=None
-        Numbers, text or dates that identify the person of each row. Rows without one are skipped.
+        Numbers, text or dates that identify the person of each row. Rows without one are skipped,
+        and so are those whose person a reader of files may have changed (:ref:`persons`).
     count_share : number, default=0.2
         Part of epsilon for noisy counts of the items found, if counts are not free. 0 gives no
         counts.
@@ -403,6 +404,7 @@ def most_frequent_items(
         split_epsilon(exact, parts),
         seeded=source.seeded,
         max_contributions=None if persons is None else bound,
+        assumes="" if persons is None else TYPES_DECLARED,
     )
     entries = _plain_list(baskets, "baskets")
     names = None if persons is None else _plain_list(persons, "persons")

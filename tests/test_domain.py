@@ -234,8 +234,8 @@ def test_attributes_cannot_be_changed():
 
 
 def test_categories_are_equal_by_value():
-    attribute = Categorical([1, 2.5, "1"])
-    values = [1, 1.0, np.int64(1), np.float32(2.5), "1", True, Decimal("2.5"), "2.5", b"1"]
+    attribute = Categorical([1, 2.5, "x"])
+    values = [1, 1.0, np.int64(1), np.float32(2.5), "x", True, Decimal("2.5"), "2.5", b"1"]
     assert codes_of(attribute, values) == [0, 0, 0, 1, 2, 0, 1, 1, -1]
     assert attribute.index_of(np.int8(1)) == 0
     for value in ("2", [1], None, math.nan):
@@ -659,13 +659,15 @@ def test_pandas_types():
 
 
 def test_text_and_numbers_that_readers_of_files_take_for_each_other():
-    codes = ["00", "01", "2", "2.0", "x"]
+    codes = ["00", "01", "2", "x"]
     attribute = Categorical(codes)
-    # Text counts as it is; a number as the only text that writes it.
-    assert codes_of(attribute, codes) == [0, 1, 2, 3, 4]
-    assert codes_of(attribute, [0, 1.0, 2, True]) == [0, 1, -1, 1]
+    # Text counts as it is; a number as the text that writes it.
+    assert codes_of(attribute, codes) == [0, 1, 2, 3]
+    assert codes_of(attribute, [0, 1.0, 2, True]) == [0, 1, 2, 1]
     # One text makes text of all numbers, as they are written.
-    assert codes_of(attribute, ["1", "1.0", "0", "2.00", "true"]) == [1, 1, 0, -1, 1]
+    assert codes_of(attribute, ["1", "1.0", "0", "2.00", "true"]) == [1, 1, 0, 2, 1]
+    # No reader takes these for numbers.
+    assert codes_of(attribute, ["0_1", "\u0661"]) == [-1, -1]
     assert codes_of(Categorical([1, 2]), ["01", "2.0", " 1", "x"]) == [0, 1, 0, -1]
     # With a gap among them, integers have 53 bits.
     large = Categorical([2**53 + 1, 7])
@@ -675,6 +677,42 @@ def test_text_and_numbers_that_readers_of_files_take_for_each_other():
     # Conditions name categories as they are declared.
     with pytest.raises(KeyError):
         flag.index_of("True")
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        ["1", "1.0"],
+        ["01", "1"],
+        ["1.1", "1.10"],
+        [1, "1"],
+        ["x", 0.5, "a", "5e-1"],
+        [2**53, 2**53 + 1],
+        ["12e45678", "9e456781"],
+        ["True", "true"],
+        [True, "true"],
+        [False, "0"],
+    ],
+)
+def test_categories_that_mean_one_number_are_refused(categories):
+    with pytest.raises(DomainError) as caught:
+        Categorical(categories)
+    told = str(caught.value)
+    assert all(repr(each) in told for each in categories if each not in ("x", "a"))
+    assert "mean one number or truth value" in told and "write them with a letter" in told
+
+
+def test_categories_of_different_numbers_are_taken():
+    for each in (["1", "2", "x"], [True, False], [0, 1, 0.5], ["1_0", "10"], ["nan", "NaN"]):
+        assert Categorical(each).categories == tuple(each)
+
+
+def test_infer_takes_the_first_of_several_ways_to_write_a_number():
+    rows = pd.DataFrame({"c": pd.Series(["1", "x", "01", "1.0", "0"], dtype=object)})
+    with pytest.warns(PrivacyLeakWarning):
+        domain = Domain.infer(rows)
+    assert domain["c"].categories == ("0", "01", "x")
+    assert domain.encode(rows)[:, 0].tolist() == [1, 2, 1, 1, 0]
 
 
 def test_schema_errors_do_not_depend_on_values():

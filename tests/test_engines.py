@@ -24,7 +24,16 @@ from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
 from skdp.exceptions import DomainError, EngineError
 from skdp.kernels.kmeans.rows import residual_sums
-from skdp.rows import Contributions, as_frame, coding, count_rows, expressions, passes, read_rows
+from skdp.rows import (
+    TYPES_DECLARED,
+    Contributions,
+    as_frame,
+    coding,
+    count_rows,
+    expressions,
+    passes,
+    read_rows,
+)
 from skdp.rows import coded as coded_module
 
 pl = pytest.importorskip("polars")
@@ -380,6 +389,8 @@ def test_decimals_are_the_nearest_floats(kind):
 
 SPELLINGS = ["a", "A", "a ", " a", "á", "a\u0301", "ß", "ss", "SS", "", "1", "01", "1.0", "İ", "i",
              "a\0", "a\0b", "\0", "é", "e\u0301", None]  # fmt: skip
+# Categories must not mean one number.
+DECLARED = [each for each in SPELLINGS if each not in ("01", "1.0", None)]
 
 
 @engines
@@ -388,7 +399,7 @@ def test_categories_are_told_apart_by_every_letter(engine, joined, monkeypatch):
     if joined:
         monkeypatch.setitem(expressions._MOST_CONDITIONS, engine, 0)
     frame = pd.DataFrame({"x": pd.Series(SPELLINGS, dtype=object)})
-    for chosen in (SPELLINGS[:-1], ["a", "é", "ss", "i", "1", ""], ["A", "e\u0301", "SS", "\0"]):
+    for chosen in (DECLARED, ["a", "é", "ss", "i", "1", ""], ["A", "e\u0301", "SS", "\0"]):
         domain = Domain({"x": Categorical(chosen, nullable=True)})
         same = frame if engine == "dask" else arrow(frame)
         assert_same_counts(ENGINES[engine](frame), same, domain)
@@ -414,7 +425,7 @@ def test_collations_of_duckdb_join_no_categories(collation, where):
         connection.execute("INSERT INTO rows SELECT x, who FROM given")
         relation = connection.table("rows")
         few = Categorical(["a", "é", "ss", "i", "1", ""], other="i", nullable=True)
-        many = Categorical([*SPELLINGS[:-1], *(f"c{i}" for i in range(90))], nullable=True)
+        many = Categorical([*DECLARED, *(f"c{i}" for i in range(90))], nullable=True)
         for attribute in (few, many):
             assert_same_counts(relation, arrow(frame), Domain({"x": attribute}))
         # Persons whose names differ by no more than case or accent are different persons.
@@ -569,7 +580,9 @@ def released(estimator):
     state = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     if state.get("synopsis_") is not None:
         state["synopsis_"] = state["synopsis_"].to_frame().to_dict("list")
-    return re.sub(" at 0x[0-9a-f]*", "", repr(sorted(state.items())))
+    # Only the loss of an engine assumes that types were declared.
+    told = repr(sorted(state.items())).replace(f", assumes that {TYPES_DECLARED}", "")
+    return re.sub(" at 0x[0-9a-f]*", "", told)
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -209,8 +209,8 @@ def test_a_value_is_read_by_what_is_declared_alone(files):
             "n": Numeric(0, 9, nullable=True),
             "flag": Categorical([0, 1], other=0),
             "half": Categorical([0.5, 2.0]),
-            "text": Categorical(["1", "1.0", "x", "", "nan"]),
-            "both": Categorical([1, "1", 2]),
+            "text": Categorical(["1", "2.0", "x", "", "nan"]),
+            "both": Categorical(["1", 2]),
         }
     )
     lines = [b"1,1,0.5,1,1", b"2.5,1.0,2,1.0,2", b"x,x,x,x,x", b",,,,", b'"",nan,.5,nan,2.0']
@@ -220,6 +220,7 @@ def test_a_value_is_read_by_what_is_declared_alone(files):
     assert frame["flag"].tolist() == [1, 1, "x", None, "nan"]
     assert frame["half"].tolist() == [0.5, 2.0, "x", None, 0.5]
     assert frame["text"].tolist() == ["1", "1.0", "x", "", "nan"]
+    assert domain.encode(frame)[:, 3].tolist() == [0, 0, 2, 3, 4]
     assert frame["both"].tolist() == ["1", 2, "x", None, 2]
     for place in range(len(lines)):
         alone = read(files, b"\n".join([texts[0], lines[place]]), domain)

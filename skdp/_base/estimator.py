@@ -253,6 +253,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     def _spend(
         self,
         parts: Mapping[str, Fraction] | None = None,
+        rows: Frame | LazyRows | None = None,
         *,
         shares: Mapping[str, Any] | None = None,
         domain: Domain | None = None,
@@ -264,8 +265,9 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         reveals nothing, and after a crash the budget stays spent.
 
         ``parts`` are the budget of one row, and sum to :meth:`_record_epsilon`. Noise is drawn at
-        ``loss.of_record``. With ``stop`` the ledger must be able to pay all, and is charged with
-        the part "skipped" alone: :meth:`_go_on` charges the rest.
+        ``loss.of_record``. ``rows`` say what the guarantee assumes. With ``stop`` the ledger must
+        be able to pay all, and is charged with the part "skipped" alone: :meth:`_go_on` charges the
+        rest.
         """
         epsilon = as_epsilon(self.epsilon)
         most = self._max_contributions()
@@ -277,6 +279,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             {name: part * (most or 1) for name, part in parts.items()},
             seeded=source.seeded,
             max_contributions=most,
+            assumes="" if rows is None else rows.assumes,
         )
         self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)
         untold = not (_TOLD or source.seeded or isinstance(source, Tape | Journal))
@@ -300,7 +303,11 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
     @staticmethod
     def _split(loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
         """The loss of the counts of skipped records, and that of everything else."""
-        same: Any = {"seeded": loss.seeded, "max_contributions": loss.max_contributions}
+        same: Any = {
+            "seeded": loss.seeded,
+            "max_contributions": loss.max_contributions,
+            "assumes": loss.assumes,
+        }
         first = {SKIPPED: loss.parts[SKIPPED]}
         rest = {name: part for name, part in loss.parts.items() if name != SKIPPED}
         return (

@@ -24,7 +24,7 @@ import pandas as pd
 
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..domain.values import number_written
-from ..rows import UNFIT, ParquetFile, is_parquet_file, is_parquet_name
+from ..rows import TYPES_DECLARED, UNFIT, ParquetFile, is_parquet_file, is_parquet_name
 from .outputs import Progress
 
 # --- records of a CSV file: one line is one record, and none can change how another is read
@@ -202,7 +202,7 @@ def read_records(
     header : sequence of str
         Names of all columns of the file, each of ``columns`` once.
     columns : mapping of str to attribute or None
-        The columns to read. None reads text, which identifies persons.
+        The columns to read. None, or an Identifier, reads text, which identifies persons.
     decimal : {".", ","}, default="."
     texts : bool, default=False
         Whether text that is no number is kept, for the owner to look at.
@@ -270,6 +270,8 @@ def _reader(attribute: Declared, decimal: str, texts: bool) -> Callable[[Value],
     """A function from a field to its value."""
     if isinstance(attribute, Categorical):
         return _category_reader(attribute, decimal)
+    if not texts and (attribute is None or isinstance(attribute, Identifier)):
+        return _person
     if not _numeric(attribute) and not (texts and decimal == "," and attribute is None):
         return lambda field: None if field == "" else field
 
@@ -288,6 +290,17 @@ def _reader(attribute: Declared, decimal: str, texts: bool) -> Callable[[Value],
             return np.inf if field > 0 else -np.inf
 
     return number
+
+
+def _person(field: Value) -> bytes | None:
+    """The person that a field identifies, by the text as it is written.
+
+    Bytes, which nothing takes for a number: "01" and "1", or "12e45678" and "9e456781", which are
+    both infinite, are different persons.
+    """
+    # Privacy. The text of a record is its own, so that no other record decides whose it is.
+    text = field if isinstance(field, str) else _cell_text(field)
+    return text.encode(errors="surrogatepass") if text else None
 
 
 def _category_reader(attribute: Categorical, decimal: str) -> Callable[[Value], Value]:
@@ -539,7 +552,8 @@ def _workbook(path: str, sheet: str | None) -> Iterator[_TableSource]:
 
 
 class _ParquetSource:
-    assumes = ""
+    # Of a Parquet file: a program may have taken them from the records when it wrote the file.
+    assumes = TYPES_DECLARED
 
     def __init__(self, path: str, columns: Sequence[str], more: Sequence[str]) -> None:
         self._path = path

@@ -141,6 +141,8 @@ class PrivacyLoss:
 
     def assuming(self, what: str) -> PrivacyLoss:
         """The same loss under one more assumption on the data."""
+        if what in self.assumes.split(" and "):
+            return self
         return self._with(assumes=" and ".join(filter(None, [self.assumes, what])))
 
     @property

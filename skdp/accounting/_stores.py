@@ -63,8 +63,9 @@ def new_entry(
     reserve: Fraction = Fraction(0),
 ) -> Entry:
     """A charge made now, by this process."""
-    told = {"assumes": loss.assumes, **(about or {})}
-    told = {key: value for key, value in told.items() if value}
+    told = {key: value for key, value in (about or {}).items() if value}
+    if loss.assumes:
+        told.setdefault("assumes", loss.assumes)
     wrong = [key for key, value in told.items() if key not in ABOUT or not isinstance(value, str)]
     if wrong:
         raise TypeError(

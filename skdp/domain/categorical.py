@@ -21,10 +21,10 @@ from .values import (
     MAX_BINS,
     Category,
     as_flag,
-    by_number,
     is_exact_float,
     is_missing,
     number_meant,
+    own_numbers,
     plain_category,
     some,
     with_types,
@@ -42,7 +42,9 @@ class Categorical(Attribute):
     """A list of categories.
 
     Values are compared as Python compares them: 1, 1.0 and ``numpy.int64(1)`` are the same
-    category, "1" is another.
+    category. A reader of files may make text of numbers, or numbers of text, because of one other
+    record; so two categories must not mean one number or truth value, as "1" and "1.0", 1 and "1",
+    "01" and "1", True and "true", or 2**53 and 2**53 + 1 do.
 
     Parameters
     ----------
@@ -72,8 +74,8 @@ class Categorical(Attribute):
     Raises
     ------
     DomainError
-        If categories are missing, repeated or of another type, ``other`` is not one of them, or the
-        taxonomy does not fit.
+        If categories are missing, repeated or of another type, two of them mean one number or truth
+        value, ``other`` is not one of them, or the taxonomy does not fit.
 
     Examples
     --------
@@ -143,7 +145,7 @@ class Categorical(Attribute):
             other=other,
             nullable=as_flag(nullable, "nullable"),
             _index=index,
-            _numbers=by_number(values),
+            _numbers=own_numbers(values),
         )
 
     _index: dict[Category, int]

@@ -29,9 +29,11 @@ from .rules.declared import structure_from_data
 from .rules.structure import Structure, draw_columns
 from .values import (
     MAX_INTEGER,
+    Category,
     as_flag,
     as_int,
     is_missing,
+    number_meant,
     plain_category,
     plain_text,
     refuse_placeholder,
@@ -1045,7 +1047,12 @@ def infer_attribute(column: Column, name: str, bins: int) -> Numeric | Categoric
     categories = sorted(plain, key=lambda value: (isinstance(value, str), str(value)))
     if not any(isinstance(value, str) for value in plain):
         categories = sorted(plain)  # type: ignore[type-var]
-    return Categorical(categories, nullable=missing)
+    firsts: dict[Any, Category] = {}
+    for value in categories:
+        # Of several ways to write one number, the first stands for all.
+        number = number_meant(value)
+        firsts.setdefault(value if number is None else number, value)
+    return Categorical(firsts.values(), nullable=missing)
 
 
 def _infer_numeric(values: FloatArray, name: str, bins: int) -> Numeric:

@@ -160,6 +160,9 @@ def number_meant(value: Any) -> float | None:
     """
     try:
         if isinstance(value, str):
+            if "_" in value or not value.isascii():
+                # Python reads these as numbers, and no reader of files does.
+                return None
             truth = _TRUTH.get(value.strip().lower())
             number = float(value) if truth is None else truth
         elif isinstance(value, numbers.Real | np.bool_) and not isinstance(value, np.timedelta64):
@@ -169,6 +172,36 @@ def number_meant(value: Any) -> float | None:
         return None if math.isnan(number) else number
     except Exception:
         return None
+
+
+def own_numbers(categories: Sequence[Category]) -> dict[float, int]:
+    """Positions of categories by the number or truth value that they are or write: one each.
+
+    Raises
+    ------
+    DomainError
+        If two of them mean the same.
+    """
+    # Privacy. A reader of files chooses the type of a column by its values: where all look like
+    # numbers, "1", "01" and "1.0" are one value, and 2**53 and 2**53 + 1 too where one has a gap
+    # or a fraction; where one record more holds text, they are several. So that record would
+    # decide the codes of all others. Of categories with different numbers this is not so.
+    places: dict[float, int] = {}
+    for place, value in enumerate(categories):
+        number = number_meant(value)
+        if number is None:
+            continue
+        if number in places:
+            first = categories[places[number]]
+            raise DomainError(
+                f"Categories {first!r} and {value!r} mean one number or truth value. "
+                "Readers of files tell them apart only where some other record holds text, so one "
+                "record would decide the codes of all. Declare one of them; or, to keep them "
+                f"apart, write them with a letter, in the declaration and in the data: 'c{first}' "
+                f"and 'c{value}'."
+            )
+        places[number] = place
+    return places
 
 
 def by_number(values: Iterable[Any]) -> dict[float, int]:

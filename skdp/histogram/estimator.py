@@ -225,7 +225,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         design = plan.design_of(attribute)
         epsilon = self._record_epsilon()
         parts = partition_parts(kind, epsilon) if kind else budget_parts(design, epsilon)
-        loss, source = self._spend(parts)
+        loss, source = self._spend(parts, rows)
 
         counts = count_rows(rows, domain, self._contributions(loss, source, rows, domain)).dense()
         spent = loss.of_record

@@ -213,7 +213,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         parts = self._parts()
         self._check_noise(columns, link, parts["model"])
         self._warn_of_size(rows, domain)
-        loss, source = self._spend(parts)
+        loss, source = self._spend(parts, rows)
 
         bound = self._contributions(loss, source, rows, domain)
         coded = weighted_rows(rows, domain.select([*names, target]), bound)

@@ -42,7 +42,16 @@ from .coding import (
 from .columns import Column, object_array
 from .counts import CountTable
 from .expressions import floor_positive, part_of, search_sorted
-from .frames import UNFIT, Frame, as_array, as_column, as_frame, as_labels, list_entries
+from .frames import (
+    TYPES_DECLARED,
+    UNFIT,
+    Frame,
+    as_array,
+    as_column,
+    as_frame,
+    as_labels,
+    list_entries,
+)
 from .lazy import LazyRows, read_rows
 from .parquet import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
 from .tables import (
@@ -61,6 +70,7 @@ from .tables import (
 
 __all__ = [
     "MOST_AT_ONCE",
+    "TYPES_DECLARED",
     "UNFIT",
     "Coded",
     "CodedRows",

@@ -7,7 +7,9 @@ library has a faster way than the common one (dictionary encoding), its column u
 from __future__ import annotations
 
 import datetime
+import math
 import numbers
+import re
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 from .._foreign import reraise_interrupts
 from .._types import BoolArray, FloatArray, IntArray
 from ..domain.clock import TICKS, Clock, micros_of, rescaled
-from ..domain.values import is_missing, number_meant, number_written
+from ..domain.values import MAX_INTEGER, digits, is_missing, number_written
 
 # --- dates and times of a column in memory, as numbers of a clock
 #
@@ -305,10 +307,17 @@ class Column:
     def identities(self) -> NDArray[np.intp]:
         """A number for each value, the same for equal values; -1 where it identifies no person.
 
-        In columns of NumPy and pandas a number and the text that writes it are the same, and so are
-        numbers that differ by less than float64 can tell, beyond 2**53. Values that are neither
-        text nor numbers nor dates, whose equality may be unreliable, count as missing.
+        An integer and the text that writes it are the same. What a reader of files may have changed
+        identifies nobody: floats of 2**53 and more, infinities, truth values, text that writes one
+        of these, and in columns of objects text that writes a number in another form than its
+        shortest, such as "01". Nor do values that are neither text nor numbers nor dates, whose
+        equality may be unreliable.
         """
+        # Privacy. Whose a row is follows from its own value and the type of the column, so that in
+        # tables of one schema no record changes it for another. No two values that were written
+        # apart have one key: what a reader may have merged (12e45678 and 9e456781 are both
+        # infinite) is nobody's, a public rule. Such rows do not count, and a person more adds at
+        # most the bound, as in `code_rows`.
         if self.kind in ("temporal", "zoned", "duration"):
             # Not as objects: some dates raise an error that quotes them.
             ticks, missing = self._ticks()
@@ -318,9 +327,9 @@ class Column:
         codes, uniques = (
             _list_factorize(self._objects()) if self.kind == "object" else self.factorize()
         )
-        numbers_: dict[Any, int] = {}
+        known: dict[Any, int] = {}
         # The list may hold a value twice, but a person must have one number.
-        table = [_identity(value, numbers_, self.mixes) for value in uniques]
+        table = [_identity(value, known, self.kind == "string") for value in uniques]
         return np.array([*table, -1], dtype=np.intp)[codes]
 
     def objects(self) -> list[Any]:
@@ -361,17 +370,73 @@ class Column:
         raise NotImplementedError
 
 
-def _identity(value: Any, known: dict[Any, int], mixes: bool) -> int:
+# Text that some reader of files takes for a number or a truth value, if all of a column is such.
+_GUESSABLE = re.compile(
+    r"\s*(?:[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]+|inf|infinity|nan)|true|false)\s*",
+    re.ASCII | re.IGNORECASE,
+)
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+
+
+def _identity(value: Any, known: dict[Any, int], typed: bool) -> int:
     """Number of a value that identifies a person, a new number for a new value; else -1."""
     try:
         if isinstance(value, _TELLING) and not is_missing(value):
-            # One text in a file makes pandas read the numbers around it as text, and one gap as
-            # floats: whoever is the same in one of the three is the same in all.
-            number = number_meant(value) if mixes else None
-            return known.setdefault(value if number is None else number, len(known))
+            key = _person(value, typed)
+            return -1 if key is None else known.setdefault(key, len(known))
     except BaseException as error:  # an object that cannot be hashed: it depends on a value
         reraise_interrupts(error)
     return -1
+
+
+def _person(value: Any, typed: bool) -> Any:
+    """What a value says of the person of its row: a number, a text or a pair; None for nobody.
+
+    Parameters
+    ----------
+    value : object
+    typed : bool
+        Whether the type of the column holds nothing but text.
+    """
+    if isinstance(value, str):
+        return _person_of_text(str.__str__(value), typed)
+    if isinstance(value, bool | np.bool_ | np.timedelta64):
+        return None
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, Decimal):
+        return value if value.is_finite() else None
+    if isinstance(value, numbers.Real):
+        # NaN was missing. From 2**53 on a float may stand for several integers, and it may be near
+        # several fractions.
+        number = float(value)
+        return number if number == value and abs(number) < MAX_INTEGER else None
+    # Apart from numbers: NumPy takes 1970-01-01 for equal to 0.
+    return "", value
+
+
+def _person_of_text(text: str, typed: bool) -> Any:
+    if _GUESSABLE.fullmatch(text) is None:
+        # Where text is no number, Arrow reads a field without anything as empty text.
+        return text or None
+    # One text in a file makes pandas read the numbers around it as text, and one gap as floats:
+    # whoever is written as an integer or a short fraction is the same in all three.
+    if _INTEGER.fullmatch(text):
+        whole = int(text)
+        if str(whole) == text:
+            return whole
+        return text if typed else None
+    try:
+        number = float(text)
+    except ValueError:  # a truth value, or hexadecimal digits, which Arrow reads
+        return text if typed and "x" in text.lower() else None
+    if not math.isfinite(number) or abs(number) >= MAX_INTEGER:
+        return None
+    if digits(number) == text:
+        return number
+    # A type of text alone holds it as it was written. Among objects, pandas may have read the same
+    # text as a number elsewhere: it reads large files in parts, each with types of its own.
+    return text if typed else None
 
 
 def _list_factorize(values: Iterable[Any]) -> tuple[NDArray[np.intp], list[Any]]:

@@ -27,6 +27,9 @@ from .columns import COLUMN_MAKERS, Column, numpy_column, numpy_kind, object_arr
 # domain: a byte for each. And the name of its index, which says which of them a row is.
 UNFIT = "skdp.unfit"
 
+#: What a guarantee assumes of a table whose types decide what its values mean.
+TYPES_DECLARED = "the types of the columns were declared, not inferred from the records"
+
 
 class Frame:
     """Columns of equal length with optional names, read from any container.
@@ -64,6 +67,15 @@ class Frame:
 
     def __len__(self) -> int:
         return self.n_rows
+
+    @property
+    def assumes(self) -> str:
+        """What the guarantee assumes of where the rows come from."""
+        # Privacy. A reader that infers types merges persons, "01" and "1" as integers, or 18-digit
+        # integers as floats where one record has none: nobody can tell afterwards. So where persons
+        # are protected, neighbours are tables of one schema. Files of the command line, which have
+        # marks, are read as text.
+        return "" if self.unit is None or self.unfit is not None else TYPES_DECLARED
 
     @property
     def names(self) -> tuple[str, ...]:

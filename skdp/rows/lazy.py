@@ -19,6 +19,7 @@ from .._arrays import run_starts
 from .._foreign import reraise_interrupts
 from .._types import BoolArray, CodeArray, IntArray
 from ..domain import Domain, Zeros
+from ..domain.values import MAX_INTEGER
 from ..exceptions import DomainError
 from .coded import (
     ENGINES,
@@ -31,7 +32,7 @@ from .coded import (
 )
 from .columns import narwhals_kind, type_name
 from .expressions import LazyColumn, Lookups, text_as_bytes
-from .frames import Frame, as_frame, check_unique, is_dask
+from .frames import TYPES_DECLARED, Frame, as_frame, check_unique, is_dask
 from .passes import Tallies, first_unfit
 
 # --- bounding the rows of each person, inside an engine
@@ -325,6 +326,11 @@ class LazyRows:
     """
 
     n_unnamed = 0
+    # Privacy. The types of a lazy frame decide what its values mean and whether the schema fits,
+    # and an engine does not tell where it has them from: a scan of a CSV file without declared
+    # types takes them from the records, so that one record may change all codes. Neighbours are
+    # therefore tables of one schema, and the loss says that this is assumed.
+    assumes = TYPES_DECLARED
     # Column that identifies the person a row belongs to, where contributions are bounded.
     unit: str | None = None
 
@@ -459,7 +465,8 @@ class LazyRows:
                 owner = owner.cast(nw.String)
             known = ~owner.is_null()
             if self.dtypes[unit] in ("Float32", "Float64"):
-                known = known & ~owner.is_nan()
+                # As in memory: from 2**53 on a float may stand for several integers.
+                known = known & ~owner.is_nan() & (owner.abs() < float(MAX_INTEGER))
             frame = rows.filter(known).with_columns(**codes, **{owner_name: owner})
             frame = told(frame.select(owner_name, *names))
             # The first rows of each person by their cells; see `Coded.cells`.
