@@ -438,6 +438,39 @@ def marginals() -> list[Branch]:
     ]
 
 
+def stopping() -> list[Branch]:
+    """Releases that stop where records are lost: what was released then is in the error."""
+
+    def make(estimator: Any, epsilon: float) -> Callable[[Any], Any]:
+        def fitted(rows: Any) -> Any:
+            try:
+                return estimator(epsilon, domain=SPACE, on_loss="stop").fit(rows)
+            except skdp.RecordsLostError as error:
+                return error
+
+        return fitted
+
+    def pairs() -> dict:
+        lost = spread(SPACE, 40).assign(s="martian")
+        some = pd.concat([spread(SPACE, 40), lost[:20]], ignore_index=True)
+        return {
+            **pairs_of(SPACE),
+            "all are lost": (lost, lost[1:].reset_index(drop=True)),
+            "some are lost": (some, some[1:].reset_index(drop=True)),
+        }
+
+    return [
+        Branch(
+            f"{estimator.__name__}, stop",
+            lambda epsilon, e=estimator: make(e, epsilon),
+            pairs,
+            # At 50 it is beyond doubt that a third is lost.
+            epsilons=(0.05, 50.0, 1000.0),
+        )
+        for estimator in (skdp.GridSynthesizer, skdp.MarginalSynthesizer)
+    ]
+
+
 def histograms() -> list[Branch]:
     variants: list[dict[str, Any]] = [
         {},
@@ -1592,6 +1625,7 @@ LOOSE = {
 BRANCHES = [
     *synthesizers(),
     *marginals(),
+    *stopping(),
     *histograms(),
     *clusterings(),
     *grids(),

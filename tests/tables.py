@@ -1,0 +1,155 @@
+"""Tables of one schema that have nothing to do with each other, beyond what the code tells apart.
+
+`test_any_tables.py` replays every branch on them: whatever a run decides by must have been released
+to it before, so no table may run otherwise than another one that gets the same answers.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from replays import BRANCHES, Branch
+
+from skdp.audit._tapes import OUTPUTS
+
+MODES = tuple(OUTPUTS)
+# Left out, with the reason.
+EXCLUDED = {
+    name: "users' own code reads the rows of a block, and may raise: its answer is then not forced"
+    for name in (each.name for each in BRANCHES if each.name.startswith("SampleAggregate"))
+}
+# More rows than most thresholds of answers, at epsilon 1.
+MANY = 3_000
+
+
+def n_rows(data: Any) -> int:
+    """Rows of a table, or of the first part of a pair of X and y."""
+    return len(data[0] if isinstance(data, tuple) else data)
+
+
+def take(data: Any, places: Any) -> Any:
+    """The rows at some places, in the same container."""
+    if isinstance(data, tuple):
+        return tuple(take(part, places) for part in data)
+    if isinstance(data, pd.DataFrame | pd.Series):
+        return data.iloc[places].reset_index(drop=True)
+    return [data[place] for place in places] if isinstance(data, list) else data[places]
+
+
+def each_column(data: Any, change: Callable[[np.ndarray], Any]) -> Any:
+    """The same table with other values of the same types, column by column."""
+    if isinstance(data, tuple):
+        return tuple(each_column(part, change) for part in data)
+    if isinstance(data, pd.DataFrame):
+        return pd.DataFrame({name: each_column(data[name], change) for name in data})
+    if isinstance(data, pd.Series):
+        return pd.Series(change(data.to_numpy()), index=data.index, dtype=data.dtype)
+    columns = data if data.ndim == 2 else data[:, None]
+    found = np.empty_like(columns)
+    for place, column in enumerate(columns.T):
+        found[:, place] = change(column)
+    return found.reshape(data.shape)
+
+
+def constant(number: float, text: Any, integer: int) -> Callable[[np.ndarray], Any]:
+    """One value in all columns of a type."""
+    by_kind = {"f": number, "i": integer, "u": integer}
+
+    def change(column: np.ndarray) -> np.ndarray:
+        value = by_kind.get(column.dtype.kind, text)
+        return np.full(len(column), value, dtype=column.dtype)
+
+    return change
+
+
+def narrow(column: np.ndarray) -> Any:
+    """Numbers that are nearly alike, and one text."""
+    if not len(column):
+        return column
+    if column.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            return column[0] + 1e-4 * np.nan_to_num(column - column[0], posinf=0, neginf=0)
+    return np.repeat(column[:1], len(column))
+
+
+def unrelated(column: np.ndarray, rng: np.random.Generator) -> Any:
+    """Values in another order in each column; half of the numbers anywhere between the ends."""
+    mixed = column[rng.permutation(len(column))]
+    if column.dtype.kind == "f" and np.isfinite(column).any():
+        ends = column[np.isfinite(column)]
+        anywhere = rng.uniform(ends.min(), ends.max(), len(column))
+        mixed = np.where(rng.random(len(column)) < 0.5, anywhere, mixed)
+    return mixed
+
+
+def tables_of(branch: Branch) -> dict[str, Any]:
+    """Arbitrary tables of the schema of a branch; one with usual values comes first."""
+    given = {name: pair[0] for name, pair in branch.pairs().items()}
+    if branch.needs:
+        # An engine only counts: the same methods are tried in memory.
+        return given | {f"{name}, less": pair[1] for name, pair in branch.pairs().items()}
+    usual = min(given, key=lambda name: abs(n_rows(given[name]) - 40))
+    base = given.pop(usual)
+    n = n_rows(base)
+    rng = np.random.default_rng(zlib.crc32(branch.name.encode()))
+    found = {
+        usual: base,
+        "nobody at all": take(base, []),
+        "many alike": take(base, np.zeros(MANY, dtype=int)),
+        "in another order": take(base, rng.permutation(n)),
+        "backwards": take(base, np.arange(n)[::-1]),
+        "every row five times": take(base, np.repeat(np.arange(n), 5)),
+        "half of the rows, each twice": take(base, np.repeat(np.arange((n + 1) // 2), 2)),
+        "one of them": take(base, [0]),
+    }
+    if not isinstance(base, list):
+        more = take(base, rng.integers(0, n, 3 * n + 1))
+        found |= {
+            "unrelated": each_column(more, lambda column: unrelated(column, rng)),
+            "many unrelated": each_column(
+                take(base, rng.integers(0, n, MANY)), lambda column: unrelated(column, rng)
+            ),
+            "zeros": each_column(base, constant(0.0, _first_text(base), 0)),
+            "narrow": each_column(base, narrow),
+            "all missing": each_column(base, constant(np.nan, None, -1)),
+            "beyond all bounds": each_column(base, constant(1e300, "martian", 99)),
+        }
+    return found | given
+
+
+def _first_text(data: Any) -> Any:
+    for part in data if isinstance(data, tuple) else (data,):
+        columns = [part[name] for name in part] if isinstance(part, pd.DataFrame) else [part]
+        for column in columns:
+            if column.dtype == object and len(column):
+                return np.asarray(column)[0]
+    return None
+
+
+def turns(
+    branch: Branch, tables: dict[str, Any], everything: bool = False
+) -> Iterator[tuple[str, list[str], float, str]]:
+    """What to record and what to run after it: a table, the others, epsilon, and outputs.
+
+    By default every epsilon is recorded once, and each other table runs after one recording.
+    """
+    names = list(tables)
+    # A usual table, a large one, none, and a large usual one have answers on all sides.
+    wanted = (names[0], "many unrelated", "nobody at all", "many alike", "crowded", names[-1])
+    recorded = [name for name in dict.fromkeys(wanted) if name in tables]
+    if everything:
+        for place, mode in enumerate(MODES):
+            for turn, epsilon in enumerate(branch.epsilons):
+                name = recorded[(place + turn) % len(recorded)]
+                yield name, [each for each in names if each != name], epsilon, mode
+        return
+    first = zlib.crc32(branch.name.encode())
+    number = len(branch.epsilons)
+    for turn, epsilon in enumerate(branch.epsilons):
+        name = recorded[(first + turn) % len(recorded)]
+        others = [each for i, each in enumerate(names) if i % number == turn and each != name]
+        yield name, others, epsilon, MODES[(first // 7 + turn) % len(MODES)]
