@@ -388,6 +388,8 @@ def marginals() -> list[Branch]:
         branch("all columns as one table", lambda: crowded(SPACE), (2.0,), 4),
         branch("all columns as one table, rules", lambda: crowded(RULED), (3.0,), domain=RULED),
         branch("joint counts", lambda: few(pairs_of(SPACE)), (12.0,)),
+        # Where the threshold of a count follows from the number of records.
+        branch("joint counts of many codes", lambda: few(pairs_of(MAP)), (6.5,), 1, domain=MAP),
         branch("joint counts, rules", lambda: few(pairs_of(RULED)), (12.0,), domain=RULED),
         branch("plan mst", lambda: few(pairs_of(SPACE)), plan="mst"),
         branch("plan mst, rules", lambda: few(pairs_of(RULED)), runs=1, domain=RULED, plan="mst"),

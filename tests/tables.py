@@ -12,18 +12,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from replays import BRANCHES, Branch
+from replays import Branch
 
 from skdp.audit._tapes import OUTPUTS
 
 MODES = tuple(OUTPUTS)
-# Left out, with the reason.
-EXCLUDED = {
-    name: "users' own code reads the rows of a block, and may raise: its answer is then not forced"
-    for name in (each.name for each in BRANCHES if each.name.startswith("SampleAggregate"))
-}
-# More rows than most thresholds of answers, at epsilon 1.
-MANY = 3_000
+# More rows than most thresholds of answers, at epsilon 1; up to which epsilon they are recorded.
+MANY, MIDDLE = 3_000, 10
+# Tables that are on different sides of most thresholds.
+EXTREMES = ("many unrelated", "nobody at all", "many alike")
 
 
 def n_rows(data: Any) -> int:
@@ -108,15 +105,14 @@ def tables_of(branch: Branch) -> dict[str, Any]:
     }
     if not isinstance(base, list):
         more = take(base, rng.integers(0, n, 3 * n + 1))
+        many = take(base, rng.integers(0, n, MANY))
         found |= {
             "unrelated": each_column(more, lambda column: unrelated(column, rng)),
-            "many unrelated": each_column(
-                take(base, rng.integers(0, n, MANY)), lambda column: unrelated(column, rng)
-            ),
-            "zeros": each_column(base, constant(0.0, _first_text(base), 0)),
-            "narrow": each_column(base, narrow),
-            "all missing": each_column(base, constant(np.nan, None, -1)),
-            "beyond all bounds": each_column(base, constant(1e300, "martian", 99)),
+            "many unrelated": each_column(many, lambda column: unrelated(column, rng)),
+            "many zeros": each_column(many, constant(0.0, _first_text(base), 0)),
+            "narrow": each_column(many, narrow),
+            "all missing": each_column(many, constant(np.nan, None, -1)),
+            "beyond all bounds": each_column(many, constant(1e300, "martian", 99)),
         }
     return found | given
 
@@ -135,21 +131,24 @@ def turns(
 ) -> Iterator[tuple[str, list[str], float, str]]:
     """What to record and what to run after it: a table, the others, epsilon, and outputs.
 
-    By default every epsilon is recorded once, and each other table runs after one recording.
+    By default every epsilon is recorded once; extreme tables run after all of these, each other one
+    after one of them.
     """
     names = list(tables)
-    # A usual table, a large one, none, and a large usual one have answers on all sides.
-    wanted = (names[0], "many unrelated", "nobody at all", "many alike", "crowded", names[-1])
-    recorded = [name for name in dict.fromkeys(wanted) if name in tables]
     if everything:
+        recorded = [name for name in (names[0], *EXTREMES, "crowded") if name in tables]
         for place, mode in enumerate(MODES):
             for turn, epsilon in enumerate(branch.epsilons):
                 name = recorded[(place + turn) % len(recorded)]
                 yield name, [each for each in names if each != name], epsilon, mode
         return
-    first = zlib.crc32(branch.name.encode())
-    number = len(branch.epsilons)
+    first, number = zlib.crc32(branch.name.encode()), len(branch.epsilons)
     for turn, epsilon in enumerate(branch.epsilons):
-        name = recorded[(first + turn) % len(recorded)]
-        others = [each for i, each in enumerate(names) if i % number == turn and each != name]
-        yield name, others, epsilon, MODES[(first // 7 + turn) % len(MODES)]
+        # Records times epsilon decide much: neither a few nor a few million.
+        name = EXTREMES[0] if epsilon <= MIDDLE and EXTREMES[0] in tables else names[0]
+        others = [
+            each
+            for i, each in enumerate(names)
+            if (each in EXTREMES or i % number == turn) and each != name
+        ]
+        yield name, others, epsilon, MODES[(first + turn) % len(MODES)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from replays import BRANCHES
 from sklearn.base import BaseEstimator
-from tables import EXCLUDED, tables_of, turns
+from tables import tables_of, turns
 from test_replay import parameters
 
 from skdp.audit import replay
@@ -16,8 +16,6 @@ from skdp.audit._replay import replay_any
 from skdp.audit._tapes import OUTPUTS
 from skdp.exceptions import ReplayError
 from skdp.mechanisms import discrete_laplace, noisy_max
-
-INCLUDED = [branch for branch in BRANCHES if branch.name not in EXCLUDED]
 
 
 def assert_alike(branch, everything=False):
@@ -33,20 +31,20 @@ def assert_alike(branch, everything=False):
         assert differs is None, f"{branch.name}, epsilon {epsilon:g}, {name} and {differs}"
 
 
-@pytest.mark.parametrize("branch", list(parameters(INCLUDED)))
+@pytest.mark.parametrize("branch", list(parameters(BRANCHES)))
 def test_any_two_tables_run_alike(branch):
     assert_alike(branch)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("branch", list(parameters(INCLUDED)))
+@pytest.mark.parametrize("branch", list(parameters(BRANCHES)))
 def test_any_two_tables_run_alike_with_all_outputs(branch):
     assert_alike(branch, everything=True)
 
 
 def test_every_table_and_every_epsilon_has_its_turn():
     taken = set()
-    for branch in INCLUDED:
+    for branch in BRANCHES:
         names = [f"table {i}" for i in range(9)]
         dealt = list(turns(branch, dict.fromkeys(names)))
         assert {name for one, others, *_ in dealt for name in (one, *others)} == {*names}

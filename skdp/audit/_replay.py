@@ -268,11 +268,10 @@ def replay_any(
     """How runs on arbitrary tables of one schema differ that get the same outputs of mechanisms.
 
     Which calls follow, with which shapes, budgets and sensitivities, and what is released may
-    depend on data by earlier outputs alone. So this holds for any two tables, not for neighbours
-    alone, and a decision by an exact number shows wherever the number is on its other side. Losses
-    are not computed. Secret coins of equal records are equal. Users' own code that reads private
-    rows (the estimator of a `SampleAggregate`) may take time, raise or draw as it likes; whoever
-    calls it must see to it that nothing of this shows, which `replay` checks.
+    depend on data by earlier outputs alone. So all tables run alike, not only neighbours, and a
+    decision by an exact number shows with any table on the other side of it. Losses are not
+    computed. Secret coins follow from a seed, so the rows that are kept for a person do not vary.
+    Files and samples, which an estimator makes of itself, are compared by `replay`.
 
     Parameters
     ----------
