@@ -388,6 +388,8 @@ def marginals() -> list[Branch]:
         branch("all columns as one table", lambda: crowded(SPACE), (2.0,), 4),
         branch("all columns as one table, rules", lambda: crowded(RULED), (3.0,), domain=RULED),
         branch("joint counts", lambda: few(pairs_of(SPACE)), (12.0,)),
+        # Where the threshold of a count follows from the number of records.
+        branch("joint counts of many codes", lambda: few(pairs_of(MAP)), (6.5,), 1, domain=MAP),
         branch("joint counts, rules", lambda: few(pairs_of(RULED)), (12.0,), domain=RULED),
         branch("plan mst", lambda: few(pairs_of(SPACE)), plan="mst"),
         branch("plan mst, rules", lambda: few(pairs_of(RULED)), runs=1, domain=RULED, plan="mst"),
@@ -435,6 +437,39 @@ def marginals() -> list[Branch]:
             unit="who",
         ),
         branch("persons", lambda: persons_of(SPACE), runs=1, max_contributions=3, unit="who"),
+    ]
+
+
+def stopping() -> list[Branch]:
+    """Releases that stop where records are lost: what was released then is in the error."""
+
+    def make(estimator: Any, epsilon: float) -> Callable[[Any], Any]:
+        def fitted(rows: Any) -> Any:
+            try:
+                return estimator(epsilon, domain=SPACE, on_loss="stop").fit(rows)
+            except skdp.RecordsLostError as error:
+                return error
+
+        return fitted
+
+    def pairs() -> dict:
+        lost = spread(SPACE, 40).assign(s="martian")
+        some = pd.concat([spread(SPACE, 40), lost[:20]], ignore_index=True)
+        return {
+            **pairs_of(SPACE),
+            "all are lost": (lost, lost[1:].reset_index(drop=True)),
+            "some are lost": (some, some[1:].reset_index(drop=True)),
+        }
+
+    return [
+        Branch(
+            f"{estimator.__name__}, stop",
+            lambda epsilon, e=estimator: make(e, epsilon),
+            pairs,
+            # At 50 it is beyond doubt that a third is lost.
+            epsilons=(0.05, 50.0, 1000.0),
+        )
+        for estimator in (skdp.GridSynthesizer, skdp.MarginalSynthesizer)
     ]
 
 
@@ -1592,6 +1627,7 @@ LOOSE = {
 BRANCHES = [
     *synthesizers(),
     *marginals(),
+    *stopping(),
     *histograms(),
     *clusterings(),
     *grids(),

@@ -281,7 +281,8 @@ def test_every_odd_value_around_a_model_is_one_record(name):
 
 
 def test_every_estimator_has_a_branch():
-    replayed = {type(branch.make(1.0)) for branch in BRANCHES if branch.claim is None}
+    made = [branch.make(1.0) for branch in BRANCHES if branch.claim is None]
+    replayed = {type(each) for each in made if isinstance(each, BaseEstimator)}
     # These are replayed as functions, because they are fitted on rows that have no part in it.
     replayed |= {PrivateConformalClassifier, PrivateConformalRegressor}
     assert {"PrivateConformalClassifier", "PrivateConformalRegressor"} <= {b.name for b in BRANCHES}

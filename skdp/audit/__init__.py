@@ -6,7 +6,7 @@
 ``_readings``          maps from outputs to codes, also of how a number is written
 ``_events``            the event whose probability differs most: fitted, chosen and bounded
 ``_neighbours``        pairs of neighbours, checked and searched for
-``_replay``            `replay`: the exact loss of one run on two data sets
+``_replay``            `replay`: the exact loss of one run on two data sets, or any two compared
 ``_tapes``             what answers mechanisms in a replay and counts the loss
 ``_released``          what a run has released, and where two runs differ
 ``_enumerate``         exact laws of outputs on tiny domains

@@ -14,9 +14,9 @@ import io
 import logging
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import clone
@@ -257,6 +257,62 @@ def replay(
     )
 
 
+def replay_any(
+    estimator_factory: Any,
+    data: Any,
+    others: Mapping[str, Any],
+    *,
+    outputs: str | Sequence[str] = "mixed",
+    random_state: int = 0,
+) -> str | None:
+    """How runs on arbitrary tables of one schema differ that get the same outputs of mechanisms.
+
+    Which calls follow, with which shapes, budgets and sensitivities, and what is released may
+    depend on data by earlier outputs alone. So all tables run alike, not only neighbours, and a
+    decision by an exact number shows with any table on the other side of it. Losses are not
+    computed. Secret coins follow from a seed, so the rows that are kept for a person do not vary.
+    Files and samples, which an estimator makes of itself, are compared by `replay`.
+
+    Parameters
+    ----------
+    estimator_factory, outputs, random_state
+        As for `replay`; each way to make up outputs is taken once.
+    data : object
+        What outputs are made up from.
+    others : mapping of str to object
+        Names and tables. The types of their columns are public, and those of ``data``.
+
+    Returns
+    -------
+    str or None
+        The name of the first table whose run differs from that on ``data``, at which call or in
+        which released value, and how. None if none does.
+
+    Raises
+    ------
+    ReplayError
+        If draws cannot be recorded, or if every run raises.
+    """
+    run, finished, seen = _runner(estimator_factory, whole=False), False, {}
+    for turn, mode in enumerate(_modes(outputs)):
+        seed = int(random_state) * 1_000_003 + turn
+        tape = Recorder(seed, mode, Alignment(data, data, neighbours=False))
+        seen = run(independent(data), tape)
+        for name, other in others.items():
+            follower = Follower(seed, tape.calls, Alignment(data, other, neighbours=False))
+            found = run(independent(other), follower)
+            _refuse_unrecorded(tape, follower)
+            if follower.apart is not None:
+                return f"{name}, outputs {mode!r}: the runs differ at {follower.apart}"
+            differs = first_difference(seen, found)
+            if differs is not None:
+                return f"{name}, outputs {mode!r}: released, and not the same: {differs}"
+        finished = finished or "error" not in seen
+    if not finished:
+        _refuse_errors(seen)
+    return None
+
+
 class _Tally:
     """What has been seen in the pairs of runs so far."""
 
@@ -278,8 +334,8 @@ class _Tally:
         """Compare two runs: what was recorded and released on each data set."""
         self._last = seen
         self.n_calls += len(tape.calls)
-        if follower.diverged is not None or follower.position < len(tape.calls):
-            self.diverged = self.diverged or str(follower.diverged or follower.rest())
+        if follower.apart is not None:
+            self.diverged = self.diverged or follower.apart
             return
         self.n_errors += "error" in seen
         self.differs = self.differs or first_difference(seen, other)
@@ -299,10 +355,12 @@ class _Tally:
     def refuse_errors_only(self, n: int) -> None:
         """Refuse a verdict if every run failed: a misspelt parameter would look certified."""
         if self.n_errors == n and self.differs is None:
-            kind, text = self._last["error"]
-            raise ReplayError(
-                f"Every run ended in {kind.__name__}, so there is nothing to replay: {text}"
-            )
+            _refuse_errors(self._last)
+
+
+def _refuse_errors(seen: dict[str, Any]) -> NoReturn:
+    kind, text = seen["error"]
+    raise ReplayError(f"Every run ended in {kind.__name__}, so there is nothing to replay: {text}")
 
 
 def _refuse_unrecorded(*tapes: Recorder | Follower) -> None:
@@ -340,8 +398,11 @@ def _is_estimator(item: Any) -> bool:
     return hasattr(item, "fit") and hasattr(item, "get_params") and not isinstance(item, type)
 
 
-def _runner(factory: Any) -> Callable[[Any, Tape], Any]:
-    """A function from data and tape to the released result, or to the divergence."""
+def _runner(factory: Any, whole: bool = True) -> Callable[[Any, Tape], Any]:
+    """A function from data and tape to the released result, or to the divergence.
+
+    Without ``whole`` files and samples of an estimator, which it makes of itself, are left out.
+    """
     if not _is_estimator(factory) and not callable(factory):
         raise TypeError(
             "The first argument must be an estimator, a function that makes one, or a function of "
@@ -364,12 +425,12 @@ def _runner(factory: Any) -> Callable[[Any, Tape], Any]:
 
     def run(data: Any, tape: Tape) -> Any:
         made: list[Any] = []
-        return _recorded(lambda: act(data, made), made, tape)
+        return _recorded(lambda: act(data, made), made, tape, whole)
 
     return run
 
 
-def _recorded(act: Callable[[], Any], made: list[Any], tape: Tape) -> Any:
+def _recorded(act: Callable[[], Any], made: list[Any], tape: Tape, whole: bool) -> Any:
     """Everything that a run outputs, or the divergence that ended it.
 
     ``made`` holds the estimators that the run has made, also if it raises.
@@ -395,11 +456,12 @@ def _recorded(act: Callable[[], Any], made: list[Any], tape: Tape) -> Any:
             # A handler of the exception still has the estimator.
             outcome["left behind"] = [vars(each) for each in made]
         else:
-            outcome = released(result)
+            outcome = released(result) if whole else {"result": result}
     messages = [(each.category, str(each.message)) for each in warned]
     outcome |= {"printed": printed.getvalue(), "warnings": messages, "logged": logged.lines}
     # Compared last: changes by a later run are still visible, though not in every attribute.
-    outcome["when it was released"] = independent(outcome)
+    if whole:
+        outcome["when it was released"] = independent(outcome)
     return outcome
 
 

@@ -57,17 +57,22 @@ class Diverged(BaseException):
 
 
 class Alignment:
-    """Which records of two neighbouring data sets are the same ones, by position."""
+    """Which records of two neighbouring data sets are the same ones, by position.
 
-    def __init__(self, first: Any, second: Any) -> None:
-        self._data = (first, second)
+    If they are no neighbours, records at the same position are, and losses mean nothing.
+    """
+
+    def __init__(self, first: Any, second: Any, neighbours: bool = True) -> None:
+        self._data, self.neighbours = (first, second), neighbours
         self._ids: tuple[list[int], list[int]] | None = None
 
     def ids(self, side: int) -> list[int]:
         """A number for each record of one side; the same record has the same on both."""
         if self._ids is None:
             here, there = (records(data) for data in self._data)
-            if len(here) >= len(there):
+            if not self.neighbours:
+                self._ids = list(range(len(here))), list(range(len(there)))
+            elif len(here) >= len(there):
                 self._ids = list(range(len(here))), _places(there, here)
             else:
                 self._ids = _places(here, there), list(range(len(there)))
@@ -308,7 +313,7 @@ class Follower(_Tape):
         odd = _difference_of_public(told, entry)
         if odd is not None:
             self._diverge(f"call {self.position}, {entry}: {odd}")
-        if entry.values is not None:
+        if entry.values is not None and self._alignment.neighbours:
             self._count(told, entry)
         return _copied(told.answer)
 
@@ -316,9 +321,14 @@ class Follower(_Tape):
         self.diverged = self.diverged or Diverged(where)
         raise self.diverged
 
-    def rest(self) -> str:
-        """Where the first run went on and this one stopped."""
-        return f"call {self.position + 1}, {self._calls[self.position]}: on one data set only"
+    @property
+    def apart(self) -> str | None:
+        """Where the calls of the two runs differ; None if nowhere."""
+        if self.diverged is None and self.position < len(self._calls):
+            # The first run went on and this one stopped.
+            told = self._calls[self.position]
+            return f"call {self.position + 1}, {told}: on one data set only"
+        return None if self.diverged is None else str(self.diverged)
 
     def _count(self, told: _Entry, entry: _Entry) -> None:
         assert told.values is not None and entry.values is not None
