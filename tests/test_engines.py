@@ -452,6 +452,12 @@ def mixed(n_rows=600, seed=0):
 
 
 @engines_and_spark
+def test_one_column_is_counted(make):
+    frame = mixed()[["age"]]
+    assert_same_counts(make(frame), frame, Domain({"age": Numeric(0, 100, bins=8, nullable=True)}))
+
+
+@engines_and_spark
 def test_many_categories_and_many_cells(make):
     frame = mixed().rename(columns={"Age": "years"})
     cities = [*(f"city {i}" for i in range(0, 160, 2)), "it's", '"', "\\", "\n", "%", ""]
