@@ -248,7 +248,7 @@ ODD = ["x", 1 + 2j, None, [1, 2], [], 2**70, np.array([1, 2]), pd.NA, {"a": 1}, 
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
-@pytest.mark.parametrize("container", [list, tuple, "objects", "series"])
+@pytest.mark.parametrize("container", [list, tuple, "objects", "series", "inferred"])
 def test_an_odd_value_changes_its_own_block_alone(monkeypatch, odd, container):
     model = skdp.SampleAggregate(Types(), 1.0, ([0, 0], [1, 1]), 10, output="kinds_")
 
@@ -258,6 +258,8 @@ def test_an_odd_value_changes_its_own_block_alone(monkeypatch, odd, container):
             for place, label in enumerate(labels):
                 array[place] = label
             return array
+        if container == "inferred":
+            return pd.Series(labels)
         return pd.Series(labels, dtype=object) if container == "series" else container(labels)
 
     X, y = [[0.5, 1.0]] * 60, [0, 1] * 30
@@ -268,6 +270,31 @@ def test_an_odd_value_changes_its_own_block_alone(monkeypatch, odd, container):
     # In a row.
     rows = [*X[:-1], [odd, 1.0]]
     assert changed(monkeypatch, model, (X, built(y)), (rows, built(y))) <= 1
+
+
+@pytest.mark.parametrize("odd", [None, 2.5, 1 + 2j], ids=repr)
+def test_an_odd_value_makes_objects_of_no_other_block(monkeypatch, odd):
+    model = skdp.SampleAggregate(Types(), 1.0, ([0, 0], [1, 1]), 10, output="kinds_")
+    truth = [True, False] * 30
+    for built in (
+        lambda truth: (pd.DataFrame({"yes": truth}), pd.Series(truth)),
+        lambda truth: (
+            np.zeros((60, 1)),
+            np.array([int(each) for each in truth[:-1]] + truth[-1:]),
+        ),
+    ):
+        assert changed(monkeypatch, model, built(truth), built([*truth[:-1], odd])) <= 1
+
+
+@pytest.mark.parametrize("odd", ["x", True, None, 10**30, 1j], ids=repr)
+def test_a_classifier_fails_on_the_block_of_an_odd_label_alone(monkeypatch, odd):
+    X, y = line(400)
+    labels = (y > 0).astype(int).tolist()
+    model = skdp.SampleAggregate(LogisticRegression(), 1.0, ([[-9, -9]], [[9, 9]]), 5)
+    for built in (pd.Series, lambda given: np.array(given, dtype=object)):
+        data, neighbour = (X, built(labels)), (X, built([*labels[:-1], odd]))
+        assert changed(monkeypatch, model, data, neighbour) <= 1
+        assert (blocks_of(monkeypatch, model, *data) != STEPS // 2).any(axis=1).all()
 
 
 def test_lists_give_what_arrays_give(monkeypatch):

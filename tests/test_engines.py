@@ -462,6 +462,23 @@ def mixed(n_rows=600, seed=0):
     )
 
 
+@pytest.mark.slow
+def test_the_farthest_timestamps_of_spark_are_counted():
+    session = spark_session()
+    micros = [2**63 - 1, -(2**63), -(2**63) + 1, 0]
+    rows = session.createDataFrame([(each,) for each in micros], "m bigint")
+    domain = Domain({"x": skdp.Datetime("1960-01-01", "1980-01-01", bins=2, unit="hour")})
+    for zoned in ("timestamp_micros(m)", "CAST(timestamp_micros(m) AS TIMESTAMP_NTZ)"):
+        table = count_rows(read_rows(rows.selectExpr(f"{zoned} AS x")), domain)
+        assert (table.codes.tolist(), table.counts.tolist()) == ([[0], [1]], [2, 2])
+
+
+@engines_and_spark
+def test_one_column_is_counted(make):
+    frame = mixed()[["age"]]
+    assert_same_counts(make(frame), frame, Domain({"age": Numeric(0, 100, bins=8, nullable=True)}))
+
+
 @engines_and_spark
 def test_many_categories_and_many_cells(make):
     frame = mixed().rename(columns={"Age": "years"})

@@ -90,6 +90,10 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
     cannot be reached: in generators of other libraries, counters and caches on classes and in
     modules, and worker processes that joblib does not start.
 
+    Columns of objects become what the values of a block are, but other types are those of the whole
+    table, and public: one gap makes pandas read integers as floats, and one text makes NumPy read
+    numbers as text. Declare types when you read a file, with room for gaps ("Int64").
+
     References
     ----------
     K. Nissim, S. Raskhodnikova and A. Smith, "Smooth sensitivity and sampling in private data
@@ -349,10 +353,27 @@ def _taker(data):
     The estimator then makes an array of the rows of one block, whose type no other block sees.
     """
     if hasattr(data, "shape"):
-        return row_taker(data)
+        n_rows, take = row_taker(data)
+        return n_rows, lambda places: _with_own_types(take(places))
     rows = list(data)
     # Copies: an estimator may change a list, and two records may be one object.
     return len(rows), lambda places: [copy.copy(rows[place]) for place in places]
+
+
+def _with_own_types(rows):
+    """Rows of a block, with columns of objects and complex ones as what their values are.
+
+    One record with text, or a gap among truth values, makes objects of its whole column, and with
+    labels that are objects a classifier fails in every block.
+    """
+    array = isinstance(rows, np.ndarray)
+    if (array or isinstance(rows, pd.Series)) and rows.dtype.kind == "c":
+        return rows if np.imag(rows).any() else rows.astype(np.float64)
+    if isinstance(rows, pd.DataFrame | pd.Series):
+        return rows.infer_objects()
+    if array and rows.dtype == object and rows.ndim == 1:
+        return pd.Series(rows, dtype=object).infer_objects().to_numpy()
+    return rows
 
 
 def _read(fitted, output):

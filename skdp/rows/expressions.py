@@ -195,7 +195,9 @@ def _pyspark(frame: Any, columns: Mapping[str, str], prefix: str) -> Any:
         elif kind == "timestamp":
             ticks = f"unix_micros({column})"
         rest = f"pmod({ticks}, {a_second}L)"
-        clipped = f"greatest(least(({ticks} - {rest}) DIV {a_second}L, {_LAST}L), {_FIRST}L)"
+        # Not below the first second: since Spark 4 an overflow is an error, and would tell of it.
+        whole = f"(greatest({ticks}, {_FIRST}L * {a_second}L) - {rest})"
+        clipped = f"greatest(least({whole} DIV {a_second}L, {_LAST}L), {_FIRST}L)"
         # The greatest and the least leave nulls out.
         made += [
             f"CASE WHEN {column} IS NULL THEN NULL ELSE {clipped} END AS {prefix}seconds{place}",

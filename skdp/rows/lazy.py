@@ -435,8 +435,10 @@ class LazyRows:
         names = list(codes)
 
         cell, owner_name = f"{prefix}cell", f"{prefix}unit"
-        unfit: list[Any] = [
-            nw.when(nw.col(name) < 0).then(nw.lit(place)).otherwise(nw.lit(len(names) + 1))
+        none: Any = nw.lit(len(names) + 1)
+        # With `none` once more: in Spark the least of a single column is an error.
+        unfit: list[Any] = [none] + [
+            nw.when(nw.col(name) < 0).then(nw.lit(place)).otherwise(none)
             for place, name in enumerate(names, 1)
         ]
 
