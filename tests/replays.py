@@ -16,13 +16,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
+from skdp._random import noise_source
+from skdp._validation import as_epsilon
 from skdp.audit._neighbours import CONTAINERS, ODD_VALUES, odd_pair
+from skdp.kernels.additive import calibration
+from skdp.kernels.additive.links import UNIT, Logit
+from skdp.kernels.additive.records import Records
 from skdp.model_selection import (
     PrivateConformalClassifier,
     PrivateConformalRegressor,
@@ -153,6 +159,13 @@ def apart(pairs: dict, label: str) -> dict:
     }
 
 
+def contrary() -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """A record alone with its label among many in one column, and with its value in the others."""
+    crowd = pd.DataFrame({"x": 0.5, "y": -0.9, "z": 0, "s": ["b"] * 60})
+    odd = pd.DataFrame({"x": [0.5], "y": [0.9], "z": [2], "s": ["a"]})
+    return {"contrary": (pd.concat([crowd, odd], ignore_index=True), crowd)}
+
+
 def arrays_of(n_columns: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     domain = skdp.Domain({f"x{i}": skdp.Numeric(*BOX) for i in range(n_columns)})
     return {
@@ -201,6 +214,8 @@ class Branch:
     runs: int = 2
     # What it needs besides skdp's own requirements.
     needs: tuple[str, ...] = field(default_factory=tuple)
+    # Rows that count of a person, in functions; estimators say it themselves.
+    rows_of_person: int = 1
 
     def odd(self, everything: bool = False) -> Iterator[tuple[str, tuple[Any, Any]]]:
         """Pairs in other containers, with an odd value in the record: all, or one by turns."""
@@ -227,6 +242,13 @@ class Branch:
             yield from ((box, value, turn + k) for k, value in enumerate(values) for box in names)
         else:
             yield names[turn % len(names)], values[turn // 7 % len(values)], turn // 11
+
+    @property
+    def most(self) -> int:
+        """Rows that may count of what differs between two data sets."""
+        made = self.make(1.0)
+        known = made.get_params(deep=False) if isinstance(made, BaseEstimator) else {}
+        return known.get("max_contributions") or self.rows_of_person
 
     @property
     def tight(self) -> float:
@@ -550,6 +572,17 @@ def clusterings() -> list[Branch]:
             },
         )
     )
+    both = np.repeat(spread, 2, axis=1)
+    found.append(
+        Branch(
+            "DPKMeans, narrow ranges of two columns",
+            lambda epsilon: skdp.DPKMeans(
+                2, epsilon, bounds=(-1_000, 1_000), n_init=2, n_samples=9_000
+            ),
+            lambda: {"end": (both, both[1:])},
+            epsilons=(1.0,),
+        )
+    )
     found += [
         Branch(
             f"DPKMeans, many columns, {text}",
@@ -597,7 +630,7 @@ def grids() -> list[Branch]:
         Branch(
             name,
             lambda epsilon, e=estimator, v=variant: e(epsilon, domain=SPACE, target="s", **v),
-            lambda: apart(pairs_of(SPACE), "s"),
+            lambda: apart(pairs_of(SPACE) | contrary(), "s"),
         )
         for name, (estimator, variant) in variants.items()
     ]
@@ -611,6 +644,7 @@ def grids() -> list[Branch]:
         )
         for estimator in (
             skdp.PrivPfCTransformer,
+            skdp.PrivPfCClassifier,
             skdp.DiffGenTransformer,
             skdp.ProjectedHistogramTransformer,
         )
@@ -777,8 +811,8 @@ class DrawingClassifier(ClassifierMixin, BaseEstimator):
 def aggregates() -> list[Branch]:
     settings: dict[str, dict[str, Any]] = {
         "mean": {},
-        "winsorised": {"aggregate": "winsorised", "n_blocks": 3},
-        "median": {"aggregate": "median", "n_blocks": 3},
+        "winsorised": {"aggregate": "winsorised", "n_blocks": 8},
+        "median": {"aggregate": "median", "n_blocks": 9},
     }
     return [
         Branch(
@@ -854,15 +888,67 @@ def linear() -> list[Branch]:
             lambda epsilon: skdp.PrivatePCA(epsilon=epsilon, domain=numbers),
             lambda: pairs_of(numbers),
         ),
+        *(
+            Branch(
+                f"{name}, persons",
+                lambda epsilon, n=name, t=target: getattr(skdp, n)(
+                    epsilon=epsilon, domain=PLANE, target=t, max_contributions=3, unit="who"
+                ),
+                lambda: persons_of(PLANE),
+                runs=1,
+            )
+            for name, target in (
+                ("PrivateLinearRegression", "x"),
+                ("PrivateRidge", "x"),
+                ("PrivateAdditiveRegressor", "x"),
+                ("PrivateRegressor", "x"),
+                ("PrivateNaiveBayes", "s"),
+                ("PrivateLogisticRegression", "s"),
+                ("PrivateLinearSVC", "s"),
+            )
+        ),
         Branch(
-            "PrivateLinearRegression, persons",
-            lambda epsilon: skdp.PrivateLinearRegression(
-                epsilon, domain=PLANE, target="x", max_contributions=3, unit="who"
+            "PrivatePCA, persons",
+            lambda epsilon: skdp.PrivatePCA(
+                epsilon=epsilon, domain=numbers, max_contributions=3, unit="who"
             ),
-            lambda: persons_of(PLANE),
+            lambda: persons_of(numbers),
             runs=1,
         ),
+        Branch("a step of Newton's method", newton_step, steep, claim=lambda epsilon: epsilon),
     ]
+
+
+def newton_step(epsilon: float) -> Any:
+    """A step of an additive model from scores that are given: those of no estimator are worst."""
+
+    def step(rows: np.ndarray) -> Any:
+        link, scores, values = Logit(2), rows[:, :1], rows[:, 1:2]
+        places = np.arange(len(rows), dtype=np.int32)[:, None]
+        labels, counts = rows[:, 2], np.ones(len(rows), dtype=np.int64)
+        found = calibration.newton_step(
+            Records(places, labels, counts, (max(len(rows), 1),), scores),
+            link,
+            lambda groups: values[groups[:, 0]][None],
+            np.zeros(1),
+            1.0,
+            as_epsilon(epsilon),
+            noise_source(None),
+        )
+        return vars(found)
+
+    return step
+
+
+def steep() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Records of a score, the value of a function, and a label."""
+    gradient = np.array([[-20 * UNIT, 4 * UNIT, 1]])
+    curvature = np.array([[0, 39 * UNIT, 1]])
+    none = gradient[:0]
+    return {
+        "a score that is quite wrong": (gradient, none),
+        "a score between, and a great value": (curvature, none),
+    }
 
 
 def cubes() -> list[Branch]:
@@ -1048,6 +1134,22 @@ def composed() -> list[Branch]:
             )
             for strategy in ("random-stopping", "halving")
         ],
+        Branch(
+            "PrivateGridSearchCV, halving of opposites",
+            lambda epsilon: PrivateGridSearchCV(
+                skdp.PrivateClassifier(
+                    DummyClassifier(strategy="constant", constant="a"),
+                    skdp.GridSynthesizer(epsilon, domain=PLANE, target="s"),
+                    n_samples=20,
+                ),
+                {"estimator__constant": ["a", "b"]},
+                epsilon=epsilon,
+                strategy="halving",
+                eta=1,
+            ),
+            plane,
+            runs=1,
+        ),
         Branch(
             "private_cross_val_score, models that draw",
             lambda epsilon: (
@@ -1392,6 +1494,8 @@ def quantiles() -> list[Branch]:
         }
 
     def branch(name: str, pairs: Any, shares: Any, *bounds: Any, **parameters: Any) -> Branch:
+        most = parameters.get("max_contributions", 1)
+
         def release(data: Any, epsilon: float) -> Any:
             options = dict(parameters)
             if isinstance(data, pd.DataFrame):
@@ -1401,7 +1505,9 @@ def quantiles() -> list[Branch]:
         def make(epsilon: float) -> Any:
             return lambda data: release(data, epsilon)
 
-        return Branch(name, make, pairs, claim=lambda epsilon: epsilon, runs=12)
+        return Branch(
+            name, make, pairs, claim=lambda epsilon: epsilon, runs=12, rows_of_person=most
+        )
 
     three = [0.25, 0.5, 0.75]
     return [

@@ -275,6 +275,30 @@ def test_over_budget_raises_before_a_value_is_read(case, changes, monkeypatch):
     assert fitted_attributes(estimator) == set()
 
 
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name)
+        for case in CASES
+        if "on_loss" in inspect.signature(case.estimator).parameters
+    ],
+)
+def test_a_release_that_may_stop_is_paid_whole(case, monkeypatch):
+    def read(*args, **kwargs):
+        raise AssertionError("a value was read")
+
+    ledger = skdp.PrivacyLedger(100)
+    fit(case.make(epsilon=100, ledger=ledger, on_loss="stop"))
+    assert ledger.remaining == 0
+    # It is charged in two steps, and begins only if both can be paid.
+    for reader in ("numbers", "factorize", "identities", "objects", "values"):
+        monkeypatch.setattr(Column, reader, read)
+    ledger = skdp.PrivacyLedger(50)
+    with pytest.raises(skdp.BudgetExceededError):
+        fit(case.make(epsilon=100, ledger=ledger, on_loss="stop"))
+    assert ledger.spent == 0
+
+
 def test_a_crash_after_the_charge_leaves_it_spent(case, monkeypatch):
     if case.estimator in BY_BLOCKS:
         pytest.skip("whatever its estimator raises becomes a public value: see test_blocks")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import itertools
 import logging
@@ -15,6 +16,7 @@ from collections import defaultdict
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -25,6 +27,7 @@ from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
+from worst import PARALLEL, SEVERAL, SHORT, WORST, assert_paid, assert_reached, watching
 
 import skdp
 from skdp import mechanisms
@@ -59,8 +62,17 @@ MODES = list(OUTPUTS)
 
 
 def certify(branch: Branch, everything: bool = False):
-    """Replay all pairs of a branch; the largest part of epsilon that a run has cost."""
-    tightest = 0.0
+    """Replay all pairs of a branch.
+
+    Returns
+    -------
+    tightest : float
+        The largest part of epsilon that a run has cost.
+    reached : dict of str to dict of str to float
+        Of each call and pair the largest change of its values, as a share of what is declared.
+    """
+    tightest, most = 0.0, branch.most
+    reached = defaultdict(lambda: defaultdict(float))
     for place, (pair, (data, neighbour)) in enumerate(branch.pairs().items()):
         if branch.runs == 1 and place % 2 and not everything:
             continue  # branches that take long: half of the pairs
@@ -81,19 +93,23 @@ def certify(branch: Branch, everything: bool = False):
             turns += [(epsilon, mode, True) for mode in MODES]
             turns += [(each, MODES[(place + 1) % len(MODES)], False) for each in branch.epsilons]
         for epsilon, mode, backward in turns:
-            result = replay(
-                branch.make(epsilon),
-                *((neighbour, data) if backward else (data, neighbour)),
-                outputs=mode,
-                n=1,
-                epsilon=None if branch.claim is None else branch.claim(epsilon),
-                random_state=place,
-                name=f"{branch.name}, {pair}, epsilon {epsilon:g}",
-            )
+            with watching() as calls:
+                result = replay(
+                    branch.make(epsilon),
+                    *((neighbour, data) if backward else (data, neighbour)),
+                    outputs=mode,
+                    n=1,
+                    epsilon=None if branch.claim is None else branch.claim(epsilon),
+                    random_state=place,
+                    name=f"{branch.name}, {pair}, epsilon {epsilon:g}",
+                )
             assert result.passed and not result.n_errors, str(result)
             assert_parts(result)
+            assert_paid(branch.name, calls, result.epsilon, most)
             tightest = max(tightest, result.loss / result.epsilon)
-    return tightest
+            for call in calls:
+                reached[call.step][pair] = max(reached[call.step][pair], call.share / most)
+    return tightest, reached
 
 
 def assert_parts(result):
@@ -137,9 +153,29 @@ SLOW = {
 
 @pytest.mark.parametrize("branch", list(parameters(BRANCHES, SLOW)))
 def test_every_branch_is_certified(branch):
-    tightest = certify(branch)
+    tightest, reached = certify(branch)
     # A replay that never comes near epsilon would not notice a budget that is spent twice.
     assert tightest >= branch.tight - 1e-3, tightest
+    # Nor would one in which a call never changes as much as it declares notice a lower sensitivity.
+    assert_reached(branch.name, reached)
+
+
+def test_what_is_known_of_worst_pairs_is_of_branches_that_exist():
+    names = {branch.name: branch for branch in BRANCHES}
+    assert {step for step, worst in WORST.items() if worst is None} | {*SEVERAL} <= {*WORST}
+    for step, worst in WORST.items():
+        # What no branch reaches has a reason.
+        assert step in SHORT if worst is None else worst[1] in names[worst[0]].pairs()
+        assert worst is None or worst[0] not in SHORT.get(step, ("", {}))[1]
+    for why, shares in SHORT.values():
+        assert why and {*shares} <= {*names, "*"} and max(shares.values()) < 0.97
+    for pattern in PARALLEL:
+        assert fnmatch.filter(names, pattern), pattern
+    # Persons have their rows bounded and their noise scaled in every estimator.
+    persons = {type(b.make(1.0)) for b in BRANCHES if b.claim is None and b.most > 1}
+    every = {type(branch.make(1.0)) for branch in BRANCHES if branch.claim is None}
+    bounded = {each for each in every if "max_contributions" in signature(each).parameters}
+    assert bounded <= persons, bounded - persons
 
 
 @pytest.mark.slow
