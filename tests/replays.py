@@ -6,6 +6,7 @@ is added here (test_replay.py fails until every estimator is).
 
 from __future__ import annotations
 
+import itertools
 import random
 import zlib
 from collections.abc import Callable, Iterator
@@ -330,6 +331,36 @@ def synthesizers() -> list[Branch]:
             lambda: pairs_of(BINARY),
         )
     )
+    found.append(
+        Branch(
+            "PrivBayesSynthesizer, rare codes",
+            lambda epsilon: skdp.PrivBayesSynthesizer(epsilon, domain=THREE),
+            rare_codes,
+            epsilons=(1.0,),
+        )
+    )
+    return found
+
+
+THREE = skdp.Domain({name: skdp.Numeric(0, 2, integer=True) for name in ("a", "b", "c")})
+
+
+def rare_codes() -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """Score R of one pair of columns rises by its most with a record, and that of another falls.
+
+    With 10,000 records, 200 of a rare code of a, and 200 others of one of c. Ten of the former have
+    a code of b, the record has one of its own.
+    """
+    codes = np.zeros((10_000, 3), dtype=int)
+    codes[:200, 0], codes[200:400, 2], codes[:10, 1] = 1, 1, 1
+    record = [[1, 2, 1]]
+    found = {}
+    # Which column has no parents is drawn.
+    for order in itertools.permutations(range(3)):
+        rows = pd.DataFrame(codes[:, list(order)], columns=list("abc"))
+        more = pd.DataFrame(np.array(record)[:, list(order)], columns=list("abc"))
+        name = "".join("abc"[place] for place in order)
+        found[f"as {name}"] = (pd.concat([rows, more], ignore_index=True), rows)
     return found
 
 

@@ -160,6 +160,61 @@ def test_every_branch_is_certified(branch):
     assert_reached(branch.name, reached)
 
 
+def watched(function):
+    with watching() as calls:
+        assert replay(function, RECORDS, RECORDS[:-1], epsilon=5.0, n=1).passed
+    return calls
+
+
+def test_a_call_that_declares_too_little_is_noticed_beside_others_that_cost_less():
+    def two_counts(records):
+        return discrete_laplace([len(records), 2 * len(records)], 1.0, 2).tolist()
+
+    [call] = watched(two_counts)
+    assert (call.epsilon, call.share) == (1.0, 1.5) and call.step.endswith("discrete_laplace")
+    with pytest.raises(AssertionError, match="share=1.5"):
+        assert_paid("two counts", [call], 5.0, 1)
+    # Two rows of a person may change so much.
+    assert_paid("two counts", [call], 2.0, 2)
+
+
+def test_calls_that_cost_more_than_epsilon_are_noticed_whatever_they_change():
+    def twice(records):
+        first = noisy_max([0, 1], 0.75, 1)
+        return first, int(discrete_laplace(len(records), 0.5))
+
+    calls = watched(twice)
+    assert [call.share for call in calls] == [0.0, 1.0]
+    assert_paid("twice", calls, 1.25, 1)
+    with pytest.raises(AssertionError, match="1.25"):
+        assert_paid("twice", calls, 1.0, 1)
+
+
+def test_several_calls_in_a_function_are_told_apart():
+    with watching() as calls:
+        branch = next(each for each in BRANCHES if each.name == "PrivateStandardScaler")
+        data, neighbour = branch.pairs()["two"]
+        assert replay(branch.make(1.0), data, neighbour, n=1).passed
+    step = "PrivateStandardScaler.fit, discrete_laplace"
+    assert {call.step for call in calls} == {step, f"{step} (2)", f"{step} (3)"}
+
+
+def test_a_call_that_no_pair_moves_as_far_as_it_declares_is_noticed():
+    with pytest.raises(AssertionError, match="has no worst pair"):
+        assert_reached("a branch", {"new, selection": {"nobody": 1.0}})
+    step = "released_total, discrete_laplace"
+    name, pair = WORST[step]
+    assert_reached(name, {step: {pair: 0.98}})
+    for by_pair in ({pair: 0.9}, {pair: 0.9, "another": 1.0}):
+        with pytest.raises(AssertionError, match="reaches 0.9"):
+            assert_reached(name, {step: by_pair})
+    # Another branch may come less near if that is known.
+    step = "DataCube.fit, discrete_laplace"
+    assert_reached("DataCube, sums of persons", {step: {"few rows": 0.64}})
+    with pytest.raises(AssertionError, match="below 0.636"):
+        assert_reached("DataCube, sums of persons", {step: {"few rows": 0.6}})
+
+
 def test_what_is_known_of_worst_pairs_is_of_branches_that_exist():
     names = {branch.name: branch for branch in BRANCHES}
     assert {step for step, worst in WORST.items() if worst is None} | {*SEVERAL} <= {*WORST}

@@ -290,7 +290,7 @@ WORST: dict[str, tuple[str, str] | None] = {
         "KDTreeSynthesizer, one column, strategy=hierarchical",
         "nobody",
     ),
-    "learn_network, selection": ("PrivBayesSynthesizer, score F", "duplicates"),
+    "learn_network, selection": ("PrivBayesSynthesizer, rare codes", "as bac"),
     "lloyd_round, discrete_laplace": ("DPKMeans, lloyd", "nobody"),
     "lloyd_round, discrete_laplace (2)": ("DPKMeans, lloyd", "nobody"),
     "located, discrete_laplace": ("PrivateRidge", "nobody"),
@@ -420,7 +420,7 @@ SHORT: dict[str, tuple[str, dict[str, float]]] = {
         {"DPKMeans, genetic": 0.888},
     ),
     "learn_network, selection": (
-        "R and information come near their range with rare codes in large tables",
+        "no column has rare codes; score F and the branch of rare codes reach their ranges",
         {
             "PrivBayesSynthesizer, four columns": 0.25,
             "PrivBayesSynthesizer, four columns, encoding=hierarchical, theta=1": 0.25,
