@@ -147,7 +147,7 @@ WRITTEN = [
         "        return value.detached()",
         "        return value",
         "pickles of fitted estimators hold the ledger",
-        "test_common::test_fitted_estimator_pickles_with_the_name_of_its_ledger_only",
+        "test_common::test_a_pickle_of_a_fitted_estimator_leaves_the_file_of_its_ledger",
     ),
     # --- what a loss is, and the ledger
     Written(
@@ -332,7 +332,7 @@ WRITTEN = [
         "exact.reshape(n, -1).sum(axis=1), each * part, random_state=self.source",
         "exact.reshape(n, -1).sum(axis=1), each, random_state=self.source",
         "levels of a column are paid as one",
-        "MarginalSynthesizer, one column",
+        "MarginalSynthesizer, two columns of many codes",
     ),
     Written(
         "kernels/views/measure.py",
@@ -381,7 +381,7 @@ WRITTEN = [
         "return _one_by_one(sets, scores, n_views, epsilon / n_views, source, tree)",
         "return _one_by_one(sets, scores, n_views, epsilon, source, tree)",
         "each choice of a round costs what all do",
-        "MarginalSynthesizer, max_order=2",
+        "MarginalSynthesizer, plan mst",
     ),
     Written(
         "kernels/views/candidates.py",
@@ -392,9 +392,9 @@ WRITTEN = [
     ),
     Written(
         "kernels/views/joint.py",
-        "threshold = _threshold(epsilon, total, table.shape)",
-        "threshold = _threshold(epsilon, whole.n, table.shape)",
-        "the exact number of records decides which cells are released",
+        "whole.codes, whole.counts, table.shape, epsilon, threshold, random_state=source",
+        "whole.codes, whole.counts, table.shape, 2 * epsilon, threshold, random_state=source",
+        "joint counts have half the noise",
         "MarginalSynthesizer, joint counts",
     ),
     # --- releases

@@ -152,6 +152,13 @@ def pairs_of(domain: skdp.Domain) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]
     return found
 
 
+def gaps(domain: skdp.Domain) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """What becomes of records with gaps may not depend on the others."""
+    ends = [*[edge(domain, 1, NAN)] * 3, *[edge(domain, 0)] * 3, *[edge(domain, 1)] * 6]
+    rows = pd.concat(ends, ignore_index=True)
+    return {"others have gaps": (rows, rows[:-1])}
+
+
 def apart(pairs: dict, label: str) -> dict:
     """The same pairs as (X, y)."""
     return {
@@ -310,7 +317,9 @@ def synthesizers() -> list[Branch]:
                     Branch(
                         f"{name}Synthesizer, {kind}{', ' if text else ''}{text}",
                         lambda epsilon, e=estimator, v=variant, d=domain: e(epsilon, domain=d, **v),
-                        lambda d=domain: pairs_of(d),
+                        lambda d=domain, more=name == "Grid": (
+                            pairs_of(d) | (gaps(d) if more else {})
+                        ),
                         # The paper's noise would cut a domain down to its cells at a large epsilon.
                         epsilons=(0.05, 1.0, 2.0) if paper else (0.05, 1.0, 1000.0),
                     )
@@ -343,6 +352,13 @@ def synthesizers() -> list[Branch]:
 
 
 THREE = skdp.Domain({name: skdp.Numeric(0, 2, integer=True) for name in ("a", "b", "c")})
+
+
+def broken_rules() -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """Just more than half of the records break a rule, or just half."""
+    fine, broken = edge(RULED, 0), edge(RULED, 0).assign(z=1)
+    rows = pd.concat([*[fine] * 5, *[broken] * 6], ignore_index=True)
+    return {"most break a rule": (rows, rows[:-1])}
 
 
 def rare_codes() -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
@@ -472,7 +488,12 @@ def marginals() -> list[Branch]:
             domain=CLASSES,
             target="s",
         ),
-        branch("rules", lambda: few(pairs_of(RULED)), (0.05, 5.0, 1000.0), domain=RULED),
+        branch(
+            "rules",
+            lambda: few(pairs_of(RULED)) | broken_rules(),
+            (0.05, 5.0, 1000.0),
+            domain=RULED,
+        ),
         branch(
             "rules, target",
             lambda: few(apart(pairs_of(RULED), "s")),

@@ -187,6 +187,16 @@ def test_fitted_estimator_pickles_with_the_name_of_its_ledger_only(case):
     assert ledger.remaining == 0
 
 
+def test_a_pickle_of_a_fitted_estimator_leaves_the_file_of_its_ledger(tmp_path):
+    case = next(case for case in CASES if case.name == "GridSynthesizer")
+    ledger = skdp.PrivacyLedger(2, tmp_path / "clinic.ledger", name="clinic")
+    stored = pickle.dumps(fit(case.make(ledger=ledger)))
+    assert b"clinic" in stored and b"clinic.ledger" not in stored
+    with pytest.raises(RuntimeError, match=r"'clinic' .*set_params\(ledger="):
+        fit(pickle.loads(stored))
+    assert ledger.spent == 1
+
+
 def test_copies_in_memory_keep_the_ledger(case):
     ledger = skdp.PrivacyLedger(3)
     estimator = fit(case.make(ledger=ledger))
