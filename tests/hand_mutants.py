@@ -212,11 +212,18 @@ WRITTEN = [
     ),
     Written(
         "accounting/_stores.py",
-        "            # between the check and the entry.\n"
-        '            connection.execute("BEGIN IMMEDIATE")',
-        '            # between the check and the entry.\n            connection.execute("BEGIN")',
+        '            connection.execute("BEGIN IMMEDIATE")\n'
+        "            self._read_header(connection)\n"
+        "            self._refuse_older_copy(connection)\n"
+        '            differs = "SELECT 1 FROM charges WHERE unit != ? LIMIT 1"\n'
+        "            if connection.execute(differs, (entry.unit,)).fetchone():\n"
+        "                refuse_other_unit(entry)\n"
+        "            after, entry = booked(self.total, self._read_spent(connection), entry)",
+        "            spent = self._read_spent(connection)\n"
+        '            connection.execute("BEGIN IMMEDIATE")\n'
+        "            after, entry = booked(self.total, spent, entry)",
         "two processes spend the same rest",
-        "test_accounting::test_threads_never_exceed",
+        "test_accounting::test_no_charge_comes_between_the_balance_and_the_entry",
     ),
     Written(
         "accounting/_stores.py",
@@ -332,7 +339,7 @@ WRITTEN = [
         "exact.reshape(n, -1).sum(axis=1), each * part, random_state=self.source",
         "exact.reshape(n, -1).sum(axis=1), each, random_state=self.source",
         "levels of a column are paid as one",
-        "MarginalSynthesizer, two columns of many codes",
+        "MarginalSynthesizer, more than 512 codes",
     ),
     Written(
         "kernels/views/measure.py",
@@ -343,8 +350,8 @@ WRITTEN = [
     ),
     Written(
         "kernels/views/measure.py",
-        "each = left * share / len(means)",
-        "each = left * share",
+        'self.budget["means"] = each * len(means)',
+        'self.budget["means"] = each',
         "sums by group are paid as one",
         "MarginalSynthesizer, workload of means",
     ),
@@ -480,7 +487,7 @@ WRITTEN = [
         "block = source.record_below(n_blocks, n_rows)",
         "block = np.arange(n_rows) % n_blocks",
         "a record more moves those after it to other blocks",
-        "SampleAggregate, mean",
+        "SampleAggregate, means of blocks",
     ),
     # --- models around a release
     Written(

@@ -829,6 +829,14 @@ class Extreme(BaseEstimator):
         return self
 
 
+class Means(BaseEstimator):
+    """Sees which records are in a block, not only how many."""
+
+    def fit(self, X: Any, y: Any = None) -> Means:
+        self.end_ = np.mean(X, axis=0)
+        return self
+
+
 class Drawing(Extreme):
     """Draws from the generators of the process, and the more often the more records there are."""
 
@@ -877,12 +885,19 @@ def aggregates() -> list[Branch]:
         for name, params in settings.items()
     ] + [
         Branch(
+            "SampleAggregate, means of blocks",
+            lambda epsilon: skdp.SampleAggregate(
+                Means(), epsilon, ([-1, -1], [1, 1]), 5, output="end_"
+            ),
+            lambda: {name: arrays_of(2)[name] for name in ("nobody", "from the middle")},
+        ),
+        Branch(
             "SampleAggregate, blocks that draw",
             lambda epsilon: skdp.SampleAggregate(
                 Drawing(), epsilon, ([0, 0], [1, 1]), 5, output="end_"
             ),
             lambda: arrays_of(2),
-        )
+        ),
     ]
 
 
@@ -1724,6 +1739,7 @@ LOOSE = {
     "PrivateRandomForestClassifier, persons": 0.4,
     "PrivateRandomForestClassifier, shared": 0.95,
     # No record of these pairs moves both quartiles, or a whole rank up and another down.
+    "SampleAggregate, means of blocks": 0.5,
     "SampleAggregate, winsorised": 0.8,
     "SampleAggregate, median": 0.7,
     "PrivateLinearRegression, genetic": 0.2,

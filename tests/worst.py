@@ -401,6 +401,10 @@ SHORT: dict[str, tuple[str, dict[str, float]]] = {
         "no record moves one set up and another down by the full weight",
         {"*": 0},
     ),
+    "aggregate, discrete_laplace": (
+        "a mean moves from the middle, which stands for no records, to one end",
+        {"SampleAggregate, means of blocks": 0.499},
+    ),
     "choose_cuts, selection": ("no record is between a good cut and a bad one", {"*": 0}),
     "dawa, buckets": (
         "no record makes one bucket cheaper and another dearer",
