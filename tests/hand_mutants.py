@@ -487,7 +487,7 @@ WRITTEN = [
         "block = source.record_below(n_blocks, n_rows)",
         "block = np.arange(n_rows) % n_blocks",
         "a record more moves those after it to other blocks",
-        "SampleAggregate, means of blocks",
+        "SampleAggregate, largest of blocks",
     ),
     # --- models around a release
     Written(

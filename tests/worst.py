@@ -402,8 +402,8 @@ SHORT: dict[str, tuple[str, dict[str, float]]] = {
         {"*": 0},
     ),
     "aggregate, discrete_laplace": (
-        "a mean moves from the middle, which stands for no records, to one end",
-        {"SampleAggregate, means of blocks": 0.499},
+        "an output moves from the middle, which stands for no records, to one end",
+        {"SampleAggregate, largest of blocks": 0.499},
     ),
     "choose_cuts, selection": ("no record is between a good cut and a bad one", {"*": 0}),
     "dawa, buckets": (
