@@ -4,6 +4,7 @@
     python tests/mutants.py skdp/cluster.py     # those of some files
     python tests/mutants.py --list              # what there is, without running it
     python tests/mutants.py --near              # replays and nearest tests only
+    python tests/mutants.py --hand              # those of tests/hand_mutants.py instead
 
 Four mutants for each call site outside `skdp.mechanisms`:
 
@@ -21,8 +22,8 @@ And one for each number that a proof computes elsewhere:
 
 The mechanisms themselves are covered by their exact tests. A mutant runs in a copy of the checkout:
 first the replays of the estimators that reach the call site, then, while it survives, the rest of
-the default suite, up to the first failure. The exit code is 1 if one survives that is not listed as
-equivalent.
+the default suite, up to the first failure. One that was written by hand names the test that must
+fail. The exit code is 1 if one survives that is not listed as equivalent.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from hand_mutants import WRITTEN, Written
 
 ROOT = Path(__file__).resolve().parent.parent
 MECHANISMS = {
@@ -451,16 +454,66 @@ def killed_by(mutant: Mutant, folder: Path, near: bool = False) -> str | None:
         path.write_text(original, encoding="utf-8")
 
 
+def killer_of(written: Written) -> str:
+    """The test that must notice a mutant that was written by hand, as pytest names it."""
+    file, _, test = written.killer.partition("::")
+    if test:
+        return f"tests/{file}.py::{test}"
+    return f"tests/test_replay.py::test_every_branch_is_certified[{written.killer}]"
+
+
+def rewritten(written: Written, source: str) -> str:
+    """The source of a file with a mutant that was written by hand.
+
+    Raises
+    ------
+    ValueError
+        If its text does not occur exactly once.
+    """
+    if source.count(written.old) != 1:
+        raise ValueError(
+            f"{written.name}: its text occurs {source.count(written.old)} times. Write it again "
+            "for the code as it is."
+        )
+    return source.replace(written.old, written.new)
+
+
+def hand(folder: Path, chosen: list[Written]) -> int:
+    """Run mutants that were written by hand in a copy of the checkout; how many survive."""
+    survived = 0
+    for number, written in enumerate(chosen, 1):
+        path, begin = folder / "skdp" / written.file, time.perf_counter()
+        original = path.read_text(encoding="utf-8")
+        path.write_text(rewritten(written, original), encoding="utf-8")
+        try:
+            alive = run_tests(folder, killer_of(written))
+        finally:
+            path.write_text(original, encoding="utf-8")
+        survived += alive
+        verdict = "SURVIVED" if alive else f"killed by {written.killer}"
+        seconds = time.perf_counter() - begin
+        print(f"{number:3}/{len(chosen)} {seconds:5.0f} s  {written.name}: {verdict}", flush=True)
+    print(f"{len(chosen)} mutants, {survived} survived")
+    return survived
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="*", help="files of skdp; default: all")
     parser.add_argument("--list", action="store_true", help="name the mutants and stop")
     parser.add_argument("--near", action="store_true", help="replays and nearest tests only")
+    parser.add_argument("--hand", action="store_true", help="those of tests/hand_mutants.py")
     parser.add_argument("--part", default="1/1", help="such as 2/4: the second quarter")
     options = parser.parse_args()
     mutants = [m for m in all_mutants() if not options.files or m.file in options.files]
     part, parts = map(int, options.part.split("/"))
     mutants = mutants[part - 1 :: parts]
+    if options.hand:
+        mutants = [
+            written
+            for written in WRITTEN
+            if not options.files or f"skdp/{written.file}" in options.files
+        ][part - 1 :: parts]
     if options.list:
         print(*(mutant.name for mutant in mutants), sep="\n")
         return 0
@@ -471,6 +524,8 @@ def main() -> int:
             ".venv*", ".git", "_build", "__pycache__", "dist", ".*cache"
         )
         shutil.copytree(ROOT, folder, ignore=ignore)
+        if options.hand:
+            return min(hand(folder, mutants), 1)
         words = certified(" or ".join(sorted({REPLAYS[mutant.file] for mutant in mutants})))
         if not run_tests(folder, "tests/test_replay.py", "-n", "2", "-k", words):
             sys.exit("The replays fail without any mutant.")

@@ -6,6 +6,7 @@ is added here (test_replay.py fails until every estimator is).
 
 from __future__ import annotations
 
+import itertools
 import random
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,13 +17,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
+from skdp._random import noise_source
+from skdp._validation import as_epsilon
 from skdp.audit._neighbours import CONTAINERS, ODD_VALUES, odd_pair
+from skdp.kernels.additive import calibration
+from skdp.kernels.additive.links import UNIT, Logit
+from skdp.kernels.additive.records import Records
 from skdp.model_selection import (
     PrivateConformalClassifier,
     PrivateConformalRegressor,
@@ -145,12 +152,26 @@ def pairs_of(domain: skdp.Domain) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]
     return found
 
 
+def gaps(domain: skdp.Domain) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """What becomes of records with gaps may not depend on the others."""
+    ends = [*[edge(domain, 1, NAN)] * 3, *[edge(domain, 0)] * 3, *[edge(domain, 1)] * 6]
+    rows = pd.concat(ends, ignore_index=True)
+    return {"others have gaps": (rows, rows[:-1])}
+
+
 def apart(pairs: dict, label: str) -> dict:
     """The same pairs as (X, y)."""
     return {
         name: tuple((rows.drop(columns=label), rows[label]) for rows in pair)
         for name, pair in pairs.items()
     }
+
+
+def contrary() -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """A record alone with its label among many in one column, and with its value in the others."""
+    crowd = pd.DataFrame({"x": 0.5, "y": -0.9, "z": 0, "s": ["b"] * 60})
+    odd = pd.DataFrame({"x": [0.5], "y": [0.9], "z": [2], "s": ["a"]})
+    return {"contrary": (pd.concat([crowd, odd], ignore_index=True), crowd)}
 
 
 def arrays_of(n_columns: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -201,6 +222,8 @@ class Branch:
     runs: int = 2
     # What it needs besides skdp's own requirements.
     needs: tuple[str, ...] = field(default_factory=tuple)
+    # Rows that count of a person, in functions; estimators say it themselves.
+    rows_of_person: int = 1
 
     def odd(self, everything: bool = False) -> Iterator[tuple[str, tuple[Any, Any]]]:
         """Pairs in other containers, with an odd value in the record: all, or one by turns."""
@@ -227,6 +250,13 @@ class Branch:
             yield from ((box, value, turn + k) for k, value in enumerate(values) for box in names)
         else:
             yield names[turn % len(names)], values[turn // 7 % len(values)], turn // 11
+
+    @property
+    def most(self) -> int:
+        """Rows that may count of what differs between two data sets."""
+        made = self.make(1.0)
+        known = made.get_params(deep=False) if isinstance(made, BaseEstimator) else {}
+        return known.get("max_contributions") or self.rows_of_person
 
     @property
     def tight(self) -> float:
@@ -287,7 +317,9 @@ def synthesizers() -> list[Branch]:
                     Branch(
                         f"{name}Synthesizer, {kind}{', ' if text else ''}{text}",
                         lambda epsilon, e=estimator, v=variant, d=domain: e(epsilon, domain=d, **v),
-                        lambda d=domain: pairs_of(d),
+                        lambda d=domain, more=name == "Grid": (
+                            pairs_of(d) | (gaps(d) if more else {})
+                        ),
                         # The paper's noise would cut a domain down to its cells at a large epsilon.
                         epsilons=(0.05, 1.0, 2.0) if paper else (0.05, 1.0, 1000.0),
                     )
@@ -308,6 +340,43 @@ def synthesizers() -> list[Branch]:
             lambda: pairs_of(BINARY),
         )
     )
+    found.append(
+        Branch(
+            "PrivBayesSynthesizer, rare codes",
+            lambda epsilon: skdp.PrivBayesSynthesizer(epsilon, domain=THREE),
+            rare_codes,
+            epsilons=(1.0,),
+        )
+    )
+    return found
+
+
+THREE = skdp.Domain({name: skdp.Numeric(0, 2, integer=True) for name in ("a", "b", "c")})
+
+
+def broken_rules() -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """Just more than half of the records break a rule, or just half."""
+    fine, broken = edge(RULED, 0), edge(RULED, 0).assign(z=1)
+    rows = pd.concat([*[fine] * 5, *[broken] * 6], ignore_index=True)
+    return {"most break a rule": (rows, rows[:-1])}
+
+
+def rare_codes() -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """Score R of one pair of columns rises by its most with a record, and that of another falls.
+
+    With 10,000 records, 200 of a rare code of a, and 200 others of one of c. Ten of the former have
+    a code of b, the record has one of its own.
+    """
+    codes = np.zeros((10_000, 3), dtype=int)
+    codes[:200, 0], codes[200:400, 2], codes[:10, 1] = 1, 1, 1
+    record = [[1, 2, 1]]
+    found = {}
+    # Which column has no parents is drawn.
+    for order in itertools.permutations(range(3)):
+        rows = pd.DataFrame(codes[:, list(order)], columns=list("abc"))
+        more = pd.DataFrame(np.array(record)[:, list(order)], columns=list("abc"))
+        name = "".join("abc"[place] for place in order)
+        found[f"as {name}"] = (pd.concat([rows, more], ignore_index=True), rows)
     return found
 
 
@@ -421,7 +490,12 @@ def marginals() -> list[Branch]:
             domain=CLASSES,
             target="s",
         ),
-        branch("rules", lambda: few(pairs_of(RULED)), (0.05, 5.0, 1000.0), domain=RULED),
+        branch(
+            "rules",
+            lambda: few(pairs_of(RULED)) | broken_rules(),
+            (0.05, 5.0, 1000.0),
+            domain=RULED,
+        ),
         branch(
             "rules, target",
             lambda: few(apart(pairs_of(RULED), "s")),
@@ -585,6 +659,17 @@ def clusterings() -> list[Branch]:
             },
         )
     )
+    both = np.repeat(spread, 2, axis=1)
+    found.append(
+        Branch(
+            "DPKMeans, narrow ranges of two columns",
+            lambda epsilon: skdp.DPKMeans(
+                2, epsilon, bounds=(-1_000, 1_000), n_init=2, n_samples=9_000
+            ),
+            lambda: {"end": (both, both[1:])},
+            epsilons=(1.0,),
+        )
+    )
     found += [
         Branch(
             f"DPKMeans, many columns, {text}",
@@ -632,7 +717,7 @@ def grids() -> list[Branch]:
         Branch(
             name,
             lambda epsilon, e=estimator, v=variant: e(epsilon, domain=SPACE, target="s", **v),
-            lambda: apart(pairs_of(SPACE), "s"),
+            lambda: apart(pairs_of(SPACE) | contrary(), "s"),
         )
         for name, (estimator, variant) in variants.items()
     ]
@@ -646,6 +731,7 @@ def grids() -> list[Branch]:
         )
         for estimator in (
             skdp.PrivPfCTransformer,
+            skdp.PrivPfCClassifier,
             skdp.DiffGenTransformer,
             skdp.ProjectedHistogramTransformer,
         )
@@ -778,6 +864,14 @@ class Extreme(BaseEstimator):
         return self
 
 
+class Largest(BaseEstimator):
+    """Sees which records are in a block, not only how many."""
+
+    def fit(self, X: Any, y: Any = None) -> Largest:
+        self.end_ = np.max(X, axis=0)
+        return self
+
+
 class Drawing(Extreme):
     """Draws from the generators of the process, and the more often the more records there are."""
 
@@ -812,9 +906,11 @@ class DrawingClassifier(ClassifierMixin, BaseEstimator):
 def aggregates() -> list[Branch]:
     settings: dict[str, dict[str, Any]] = {
         "mean": {},
-        "winsorised": {"aggregate": "winsorised", "n_blocks": 3},
-        "median": {"aggregate": "median", "n_blocks": 3},
+        "winsorised": {"aggregate": "winsorised", "n_blocks": 8},
+        "median": {"aggregate": "median", "n_blocks": 9},
     }
+    # Two blocks of five would have the ones if records were dealt out by position.
+    ends = np.tile([[1.0], [-1], [1], [-1], [-1]], (8, 2))
     return [
         Branch(
             f"SampleAggregate, {name}",
@@ -826,12 +922,22 @@ def aggregates() -> list[Branch]:
         for name, params in settings.items()
     ] + [
         Branch(
+            "SampleAggregate, largest of blocks",
+            lambda epsilon: skdp.SampleAggregate(
+                Largest(), epsilon, ([-1, -1], [1, 1]), 5, output="end_"
+            ),
+            lambda: {
+                "nobody": (ends[:1], ends[:0]),
+                "others move up": (ends, np.delete(ends, 3, 0)),
+            },
+        ),
+        Branch(
             "SampleAggregate, blocks that draw",
             lambda epsilon: skdp.SampleAggregate(
                 Drawing(), epsilon, ([0, 0], [1, 1]), 5, output="end_"
             ),
             lambda: arrays_of(2),
-        )
+        ),
     ]
 
 
@@ -889,15 +995,67 @@ def linear() -> list[Branch]:
             lambda epsilon: skdp.PrivatePCA(epsilon=epsilon, domain=numbers),
             lambda: pairs_of(numbers),
         ),
+        *(
+            Branch(
+                f"{name}, persons",
+                lambda epsilon, n=name, t=target: getattr(skdp, n)(
+                    epsilon=epsilon, domain=PLANE, target=t, max_contributions=3, unit="who"
+                ),
+                lambda: persons_of(PLANE),
+                runs=1,
+            )
+            for name, target in (
+                ("PrivateLinearRegression", "x"),
+                ("PrivateRidge", "x"),
+                ("PrivateAdditiveRegressor", "x"),
+                ("PrivateRegressor", "x"),
+                ("PrivateNaiveBayes", "s"),
+                ("PrivateLogisticRegression", "s"),
+                ("PrivateLinearSVC", "s"),
+            )
+        ),
         Branch(
-            "PrivateLinearRegression, persons",
-            lambda epsilon: skdp.PrivateLinearRegression(
-                epsilon, domain=PLANE, target="x", max_contributions=3, unit="who"
+            "PrivatePCA, persons",
+            lambda epsilon: skdp.PrivatePCA(
+                epsilon=epsilon, domain=numbers, max_contributions=3, unit="who"
             ),
-            lambda: persons_of(PLANE),
+            lambda: persons_of(numbers),
             runs=1,
         ),
+        Branch("a step of Newton's method", newton_step, steep, claim=lambda epsilon: epsilon),
     ]
+
+
+def newton_step(epsilon: float) -> Any:
+    """A step of an additive model from scores that are given: those of no estimator are worst."""
+
+    def step(rows: np.ndarray) -> Any:
+        link, scores, values = Logit(2), rows[:, :1], rows[:, 1:2]
+        places = np.arange(len(rows), dtype=np.int32)[:, None]
+        labels, counts = rows[:, 2], np.ones(len(rows), dtype=np.int64)
+        found = calibration.newton_step(
+            Records(places, labels, counts, (max(len(rows), 1),), scores),
+            link,
+            lambda groups: values[groups[:, 0]][None],
+            np.zeros(1),
+            1.0,
+            as_epsilon(epsilon),
+            noise_source(None),
+        )
+        return vars(found)
+
+    return step
+
+
+def steep() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Records of a score, the value of a function, and a label."""
+    gradient = np.array([[-20 * UNIT, 4 * UNIT, 1]])
+    curvature = np.array([[0, 39 * UNIT, 1]])
+    none = gradient[:0]
+    return {
+        "a score that is quite wrong": (gradient, none),
+        "a score between, and a great value": (curvature, none),
+    }
 
 
 def cubes() -> list[Branch]:
@@ -1083,6 +1241,22 @@ def composed() -> list[Branch]:
             )
             for strategy in ("random-stopping", "halving")
         ],
+        Branch(
+            "PrivateGridSearchCV, halving of opposites",
+            lambda epsilon: PrivateGridSearchCV(
+                skdp.PrivateClassifier(
+                    DummyClassifier(strategy="constant", constant="a"),
+                    skdp.GridSynthesizer(epsilon, domain=PLANE, target="s"),
+                    n_samples=20,
+                ),
+                {"estimator__constant": ["a", "b"]},
+                epsilon=epsilon,
+                strategy="halving",
+                eta=1,
+            ),
+            plane,
+            runs=1,
+        ),
         Branch(
             "private_cross_val_score, models that draw",
             lambda epsilon: (
@@ -1427,6 +1601,8 @@ def quantiles() -> list[Branch]:
         }
 
     def branch(name: str, pairs: Any, shares: Any, *bounds: Any, **parameters: Any) -> Branch:
+        most = parameters.get("max_contributions", 1)
+
         def release(data: Any, epsilon: float) -> Any:
             options = dict(parameters)
             if isinstance(data, pd.DataFrame):
@@ -1436,7 +1612,9 @@ def quantiles() -> list[Branch]:
         def make(epsilon: float) -> Any:
             return lambda data: release(data, epsilon)
 
-        return Branch(name, make, pairs, claim=lambda epsilon: epsilon, runs=12)
+        return Branch(
+            name, make, pairs, claim=lambda epsilon: epsilon, runs=12, rows_of_person=most
+        )
 
     three = [0.25, 0.5, 0.75]
     return [
@@ -1601,6 +1779,7 @@ LOOSE = {
     "PrivateRandomForestClassifier, persons": 0.4,
     "PrivateRandomForestClassifier, shared": 0.95,
     # No record of these pairs moves both quartiles, or a whole rank up and another down.
+    "SampleAggregate, largest of blocks": 0.5,
     "SampleAggregate, winsorised": 0.8,
     "SampleAggregate, median": 0.7,
     "PrivateLinearRegression, genetic": 0.2,
@@ -1613,6 +1792,9 @@ LOOSE = {
     "DiffGenTransformer, persons": 0.5,
     "ProjectedHistogramTransformer": 0.5,
     "PrivateQuantileClipper": 0.8,
+    # The worst gradient is that of a score that is quite wrong, the worst curvature of one between.
+    "a step of Newton's method": 0.86,
+    "PrivateRidge, persons": 0.9,
     "private_quantiles, independent": 0.88,
     # Learners predict a row that is like synthetic ones, whose cells are not empty.
     "quality_report, learners": 0.6,
@@ -1649,7 +1831,7 @@ CONTAINED = [
     branch
     for branch in BRANCHES
     if not branch.needs
-    and not branch.name.startswith(("most_frequent_items", "sparse_counts"))
+    and not branch.name.startswith(("most_frequent_items", "sparse_counts", "a step of"))
     # Models for frames.
     and not branch.name.endswith("of models that draw")
 ]

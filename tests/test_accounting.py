@@ -554,6 +554,24 @@ def test_threads_never_exceed(make_ledger, monkeypatch):
     assert ledger.spent == 1
 
 
+def test_no_charge_comes_between_the_balance_and_the_entry(tmp_path, monkeypatch):
+    one, other = PrivacyLedger(1, tmp_path / "l.db"), PrivacyLedger(path=tmp_path / "l.db")
+    monkeypatch.setattr(FileStore, "BUSY_SECONDS", 0.0)
+    read, tried = FileStore._read_spent, []
+
+    def between(store, connection):
+        found = read(store, connection)
+        if not tried:
+            tried.append(found)
+            with pytest.raises(LedgerError, match="locked"):
+                other.charge("between", 1)
+        return found
+
+    monkeypatch.setattr(FileStore, "_read_spent", between)
+    one.charge("first", 1)
+    assert tried == [0] and one.spent == other.spent == 1
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 def test_a_killed_process_leaves_its_charge(tmp_path):
     path = tmp_path / "l.db"

@@ -187,6 +187,16 @@ def test_fitted_estimator_pickles_with_the_name_of_its_ledger_only(case):
     assert ledger.remaining == 0
 
 
+def test_a_pickle_of_a_fitted_estimator_leaves_the_file_of_its_ledger(tmp_path):
+    case = next(case for case in CASES if case.name == "GridSynthesizer")
+    ledger = skdp.PrivacyLedger(2, tmp_path / "clinic.ledger", name="clinic")
+    stored = pickle.dumps(fit(case.make(ledger=ledger)))
+    assert b"clinic" in stored and b"clinic.ledger" not in stored
+    with pytest.raises(RuntimeError, match=r"'clinic' .*set_params\(ledger="):
+        fit(pickle.loads(stored))
+    assert ledger.spent == 1
+
+
 def test_copies_in_memory_keep_the_ledger(case):
     ledger = skdp.PrivacyLedger(3)
     estimator = fit(case.make(ledger=ledger))
@@ -273,6 +283,30 @@ def test_over_budget_raises_before_a_value_is_read(case, changes, monkeypatch):
     assert (caught.value.asked, caught.value.remaining) == (1, Fraction(1, 2))
     assert ledger.spent == 0
     assert fitted_attributes(estimator) == set()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name)
+        for case in CASES
+        if "on_loss" in inspect.signature(case.estimator).parameters
+    ],
+)
+def test_a_release_that_may_stop_is_paid_whole(case, monkeypatch):
+    def read(*args, **kwargs):
+        raise AssertionError("a value was read")
+
+    ledger = skdp.PrivacyLedger(100)
+    fit(case.make(epsilon=100, ledger=ledger, on_loss="stop"))
+    assert ledger.remaining == 0
+    # It is charged in two steps, and begins only if both can be paid.
+    for reader in ("numbers", "factorize", "identities", "objects", "values"):
+        monkeypatch.setattr(Column, reader, read)
+    ledger = skdp.PrivacyLedger(50)
+    with pytest.raises(skdp.BudgetExceededError):
+        fit(case.make(epsilon=100, ledger=ledger, on_loss="stop"))
+    assert ledger.spent == 0
 
 
 def test_a_crash_after_the_charge_leaves_it_spent(case, monkeypatch):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark.expression import Expression
+from hand_mutants import WRITTEN
 from mutants import (
     EPSILON,
     EQUIVALENT,
@@ -18,7 +19,9 @@ from mutants import (
     ROOT,
     all_mutants,
     certified,
+    killer_of,
     mutated,
+    rewritten,
 )
 from replays import BRANCHES
 
@@ -80,3 +83,27 @@ def test_mutants_are_programs_that_differ(kind):
         broken = mutated(source, mutant)
         ast.parse(broken)
         assert not broken.startswith(source)
+
+
+@pytest.mark.parametrize("written", WRITTEN, ids=lambda each: each.name)
+def test_mutants_written_by_hand_fit_the_code_and_name_what_kills_them(written):
+    source = Path(ROOT, "skdp", written.file).read_text(encoding="utf-8")
+    broken = rewritten(written, source)
+    assert broken != source
+    ast.parse(broken)
+    file, _, test = killer_of(written).partition("::")
+    assert f"\ndef {test.partition('[')[0]}(" in Path(ROOT, file).read_text(encoding="utf-8")
+    assert "::" in written.killer or written.killer in {each.name for each in BRANCHES}
+    # What touches privacy is noticed by a replay, by the checks of all estimators, or by the tests
+    # of the ledger or of persons: not by a figure that has changed.
+    if written.private:
+        assert file in {f"tests/test_{name}.py" for name in GUARDS}
+
+
+# Files whose tests are replays, or checks of all estimators, of the ledger or of persons.
+GUARDS = {"replay", "common", "accounting", "skipped", "contributions"}
+
+
+def test_mutants_written_by_hand_are_apart_and_mostly_break_the_guarantee():
+    assert len({(each.file, each.old, each.new) for each in WRITTEN}) == len(WRITTEN)
+    assert 2 * sum(each.private for each in WRITTEN) >= len(WRITTEN)

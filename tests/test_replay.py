@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import itertools
 import logging
@@ -15,6 +16,7 @@ from collections import defaultdict
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -25,6 +27,7 @@ from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
+from worst import PARALLEL, SEVERAL, SHORT, WORST, assert_paid, assert_reached, watching
 
 import skdp
 from skdp import mechanisms
@@ -59,8 +62,17 @@ MODES = list(OUTPUTS)
 
 
 def certify(branch: Branch, everything: bool = False):
-    """Replay all pairs of a branch; the largest part of epsilon that a run has cost."""
-    tightest = 0.0
+    """Replay all pairs of a branch.
+
+    Returns
+    -------
+    tightest : float
+        The largest part of epsilon that a run has cost.
+    reached : dict of str to dict of str to float
+        Of each call and pair the largest change of its values, as a share of what is declared.
+    """
+    tightest, most = 0.0, branch.most
+    reached = defaultdict(lambda: defaultdict(float))
     for place, (pair, (data, neighbour)) in enumerate(branch.pairs().items()):
         if branch.runs == 1 and place % 2 and not everything:
             continue  # branches that take long: half of the pairs
@@ -81,19 +93,23 @@ def certify(branch: Branch, everything: bool = False):
             turns += [(epsilon, mode, True) for mode in MODES]
             turns += [(each, MODES[(place + 1) % len(MODES)], False) for each in branch.epsilons]
         for epsilon, mode, backward in turns:
-            result = replay(
-                branch.make(epsilon),
-                *((neighbour, data) if backward else (data, neighbour)),
-                outputs=mode,
-                n=1,
-                epsilon=None if branch.claim is None else branch.claim(epsilon),
-                random_state=place,
-                name=f"{branch.name}, {pair}, epsilon {epsilon:g}",
-            )
+            with watching() as calls:
+                result = replay(
+                    branch.make(epsilon),
+                    *((neighbour, data) if backward else (data, neighbour)),
+                    outputs=mode,
+                    n=1,
+                    epsilon=None if branch.claim is None else branch.claim(epsilon),
+                    random_state=place,
+                    name=f"{branch.name}, {pair}, epsilon {epsilon:g}",
+                )
             assert result.passed and not result.n_errors, str(result)
             assert_parts(result)
+            assert_paid(branch.name, calls, result.epsilon, most)
             tightest = max(tightest, result.loss / result.epsilon)
-    return tightest
+            for call in calls:
+                reached[call.step][pair] = max(reached[call.step][pair], call.share / most)
+    return tightest, reached
 
 
 def assert_parts(result):
@@ -137,9 +153,85 @@ SLOW = {
 
 @pytest.mark.parametrize("branch", list(parameters(BRANCHES, SLOW)))
 def test_every_branch_is_certified(branch):
-    tightest = certify(branch)
+    tightest, reached = certify(branch)
     # A replay that never comes near epsilon would not notice a budget that is spent twice.
     assert tightest >= branch.tight - 1e-3, tightest
+    # Nor would one in which a call never changes as much as it declares notice a lower sensitivity.
+    assert_reached(branch.name, reached)
+
+
+def watched(function):
+    with watching() as calls:
+        assert replay(function, RECORDS, RECORDS[:-1], epsilon=5.0, n=1).passed
+    return calls
+
+
+def test_a_call_that_declares_too_little_is_noticed_beside_others_that_cost_less():
+    def two_counts(records):
+        return discrete_laplace([len(records), 2 * len(records)], 1.0, 2).tolist()
+
+    [call] = watched(two_counts)
+    assert (call.epsilon, call.share) == (1.0, 1.5) and call.step.endswith("discrete_laplace")
+    with pytest.raises(AssertionError, match="share=1.5"):
+        assert_paid("two counts", [call], 5.0, 1)
+    # Two rows of a person may change so much.
+    assert_paid("two counts", [call], 2.0, 2)
+
+
+def test_calls_that_cost_more_than_epsilon_are_noticed_whatever_they_change():
+    def twice(records):
+        first = noisy_max([0, 1], 0.75, 1)
+        return first, int(discrete_laplace(len(records), 0.5))
+
+    calls = watched(twice)
+    assert [call.share for call in calls] == [0.0, 1.0]
+    assert_paid("twice", calls, 1.25, 1)
+    with pytest.raises(AssertionError, match="1.25"):
+        assert_paid("twice", calls, 1.0, 1)
+
+
+def test_several_calls_in_a_function_are_told_apart():
+    with watching() as calls:
+        branch = next(each for each in BRANCHES if each.name == "PrivateStandardScaler")
+        data, neighbour = branch.pairs()["two"]
+        assert replay(branch.make(1.0), data, neighbour, n=1).passed
+    step = "PrivateStandardScaler.fit, discrete_laplace"
+    assert {call.step for call in calls} == {step, f"{step} (2)", f"{step} (3)"}
+
+
+def test_a_call_that_no_pair_moves_as_far_as_it_declares_is_noticed():
+    with pytest.raises(AssertionError, match="has no worst pair"):
+        assert_reached("a branch", {"new, selection": {"nobody": 1.0}})
+    step = "released_total, discrete_laplace"
+    name, pair = WORST[step]
+    assert_reached(name, {step: {pair: 0.98}})
+    for by_pair in ({pair: 0.9}, {pair: 0.9, "another": 1.0}):
+        with pytest.raises(AssertionError, match="reaches 0.9"):
+            assert_reached(name, {step: by_pair})
+    # Another branch may come less near if that is known.
+    step = "DataCube.fit, discrete_laplace"
+    assert_reached("DataCube, sums of persons", {step: {"few rows": 0.64}})
+    with pytest.raises(AssertionError, match="below 0.636"):
+        assert_reached("DataCube, sums of persons", {step: {"few rows": 0.6}})
+
+
+def test_what_is_known_of_worst_pairs_is_of_branches_that_exist():
+    names = {branch.name: branch for branch in BRANCHES}
+    assert {step for step, worst in WORST.items() if worst is None} | {*SEVERAL} <= {*WORST}
+    pairs = functools.cache(lambda name: {*names[name].pairs()})
+    for step, worst in WORST.items():
+        # What no branch reaches has a reason.
+        assert step in SHORT if worst is None else worst[1] in pairs(worst[0])
+        assert worst is None or worst[0] not in SHORT.get(step, ("", {}))[1]
+    for why, shares in SHORT.values():
+        assert why and {*shares} <= {*names, "*"} and max(shares.values()) < 0.97
+    for pattern in PARALLEL:
+        assert fnmatch.filter(names, pattern), pattern
+    # Persons have their rows bounded and their noise scaled in every estimator.
+    persons = {type(b.make(1.0)) for b in BRANCHES if b.claim is None and b.most > 1}
+    every = {type(branch.make(1.0)) for branch in BRANCHES if branch.claim is None}
+    bounded = {each for each in every if "max_contributions" in signature(each).parameters}
+    assert bounded <= persons, bounded - persons
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import functools
 import hashlib
 import io
 import json
+import math
 import os
 import pickle
 import re
@@ -134,6 +135,8 @@ def test_every_synthesizer_tells_what_it_skipped(synthesizer, tmp_path):
     assert abs(lost.columns["age"] - rows["age"].isna().sum()) < 6 * lost.std
     assert list(lost.columns) == ["age", "sex"] and lost.rules is None and lost.lines is None
     assert view.privacy_loss_.parts["skipped"] == lost.epsilon == Fraction(1, 100)
+    # Laplace noise of scale 100.
+    assert lost.std == pytest.approx(100 * math.sqrt(2), rel=0.01)
     assert "because of 'age'" in repr(view.synopsis_)
     view.synopsis_.save(tmp_path / "view.skdp")
     loaded = skdp.Synopsis.load(tmp_path / "view.skdp")

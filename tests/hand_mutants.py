@@ -1,0 +1,514 @@
+"""Mutants written by hand: what no rule of `tests/mutants.py` makes, and the test that kills each.
+
+A text of a file, what takes its place, what that breaks, and what must fail then. A quick test sees
+that each text still occurs exactly once. ``python tests/mutants.py --hand`` runs them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Written:
+    """A mutant written by hand.
+
+    Attributes
+    ----------
+    file : str
+        Below ``skdp``.
+    old, new : str
+        Text that occurs once in it, and what takes its place.
+    breaks : str
+        What is wrong then.
+    killer : str
+        What must fail: the replays of the branch of this name, or a test as "test_file::test_name".
+    private : bool
+        Whether it breaks the guarantee: then a replay must notice, a check of all estimators
+        (test_common) or, where the ledger itself is broken, its own tests.
+    """
+
+    file: str
+    old: str
+    new: str
+    breaks: str
+    killer: str
+    private: bool = True
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}: {self.breaks}"
+
+
+WRITTEN = [
+    # --- survivors of an attack, and mutants that no replay noticed
+    Written(
+        "mechanisms/_selection.py",
+        "noisy = discrete_laplace(falls, _AUTO_SHARE * epsilon, 2 * width,",
+        "noisy = discrete_laplace(falls, _AUTO_SHARE * epsilon, width,",
+        "both falls change, and one is paid",
+        "most_frequent_items, auto",
+    ),
+    Written(
+        "mechanisms/_selection.py",
+        "left = (1 - _AUTO_SHARE) * epsilon",
+        "left = epsilon",
+        "the choice of a method of top_k is not paid",
+        "most_frequent_items, auto",
+    ),
+    Written(
+        "kernels/additive/calibration.py",
+        "sensitivity = 11 * most // 4 + 1",
+        "sensitivity = 10 * most // 4 + 1",
+        "four sums move by 11/4 of the reach, and 10/4 is declared",
+        "PrivateAdditiveRegressor",
+    ),
+    Written(
+        "kernels/views/candidates.py",
+        "most = np.array(sum(distance for distance, _ in found)), max(len(pairs), 1)",
+        "most = np.array(sum(distance for distance, _ in found)), 1",
+        "the misfit sums over pairs, and one is paid",
+        "MarginalSynthesizer, max_order=2",
+    ),
+    Written(
+        "kernels/views/measure.py",
+        "        choice -= misfit\n",
+        "",
+        "the misfit is paid from what the choice spends too",
+        "MarginalSynthesizer, max_order=2",
+    ),
+    Written(
+        "kernels/kmeans/ranges.py",
+        "        spent += share * len(unclear)\n",
+        "        spent += share\n",
+        "ranges of all axes are charged as one",
+        "DPKMeans, narrow ranges of two columns",
+    ),
+    # --- the base of estimators: order of charges, parts, persons
+    Written(
+        "_base/estimator.py",
+        "self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)",
+        "self._charge(PrivacyLoss(loss.epsilon / 2, max_contributions=most), domain, reserve=0)",
+        "the ledger is charged half",
+        "test_common::test_parts_sum_to_epsilon_and_the_ledger_is_charged",
+    ),
+    Written(
+        "_base/estimator.py",
+        "        if stop:\n            self._charge(rest, domain, reserve=rest.epsilon)\n",
+        "",
+        "with on_loss='stop' only the counts of skipped records are charged",
+        "test_common::test_a_release_that_may_stop_is_paid_whole",
+    ),
+    Written(
+        "_base/estimator.py",
+        "self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)",
+        "self._split(loss)[0] if stop else loss, domain, reserve=self._split(loss)[0].epsilon)",
+        "with on_loss='stop' a value is read though the ledger cannot pay",
+        "test_common::test_a_release_that_may_stop_is_paid_whole",
+    ),
+    Written(
+        "_base/estimator.py",
+        "epsilon = loss.of_record.parts[SKIPPED]",
+        "epsilon = loss.parts[SKIPPED]",
+        "counts of skipped records of persons have the noise of one record",
+        "GridSynthesizer, persons",
+    ),
+    Written(
+        "_base/estimator.py",
+        "skipped = SkippedRecords.of(domain, noisy, epsilon)",
+        "skipped = SkippedRecords.of(domain, cells, epsilon)",
+        "counts of skipped records are published without noise",
+        "GridSynthesizer, four columns, rule=identity",
+    ),
+    Written(
+        "_base/estimator.py",
+        "if stop and skipped.too_many:",
+        "if stop and 10 * cells[1:].sum() > cells.sum():",
+        "exact counts decide whether a release stops",
+        "test_skipped::test_a_person_with_many_hostile_records_costs_no_more",
+    ),
+    Written(
+        "_base/estimator.py",
+        "        if most is None:\n            return None\n        assert rows.unit is not None",
+        "        if most is None or len(domain) > 1:\n"
+        "            return None\n        assert rows.unit is not None",
+        "all rows of a person count",
+        "HDPViewSynthesizer, persons",
+    ),
+    Written(
+        "_base/estimator.py",
+        "    if isinstance(value, Seed | NoiseSource):\n        return None\n",
+        "",
+        "pickles of fitted estimators hold the seed of the noise",
+        "test_common::test_pickle_and_repr_hold_no_raw_value_and_no_seed",
+    ),
+    Written(
+        "_base/estimator.py",
+        "        return value.detached()",
+        "        return value",
+        "pickles of fitted estimators hold the ledger",
+        "test_common::test_a_pickle_of_a_fitted_estimator_leaves_the_file_of_its_ledger",
+    ),
+    # --- what a loss is, and the ledger
+    Written(
+        "accounting/_loss.py",
+        "        if most is None:\n            return self\n        parts = {name: value / most",
+        "        if most is not None:\n"
+        "            return self._with(max_contributions=None)\n"
+        "        most = 1\n"
+        "        parts = {name: value / most",
+        "a record is paid like a person",
+        "HDPViewSynthesizer, persons",
+    ),
+    Written(
+        "accounting/_loss.py",
+        "        if found != total:\n",
+        "        if found < total:\n",
+        "parts may spend more than is charged",
+        "test_accounting::test_parts_must_sum",
+    ),
+    Written(
+        "accounting/_loss.py",
+        "seeded=self.seeded or other.seeded,",
+        "seeded=self.seeded and other.seeded,",
+        "a sum of a seeded loss and another looks guaranteed",
+        "test_accounting::test_losses_compose",
+    ),
+    Written(
+        "accounting/_stores.py",
+        "            self._state = (after, count + 1)\n",
+        "            self._state = (spent, count + 1)\n",
+        "charges in memory spend nothing",
+        "test_common::test_clones_share_the_ledger_and_each_fit_is_charged",
+    ),
+    Written(
+        "accounting/_stores.py",
+        "if total is not None and after + entry.reserve > total:",
+        "if total is not None and after > total:",
+        "what a release will need is not kept for it",
+        "test_common::test_a_release_that_may_stop_is_paid_whole",
+    ),
+    Written(
+        "accounting/_stores.py",
+        "exact, after = after, Fraction(math.ceil(after * _FINEST), _FINEST)",
+        "exact, after = after, Fraction(math.floor(after * _FINEST), _FINEST)",
+        "sums of many digits are rounded down",
+        "test_accounting::test_sums_with_any_denominators_are_held",
+    ),
+    Written(
+        "accounting/_stores.py",
+        "                self._left -= entry.loss.epsilon\n",
+        "",
+        "what is prepaid pays for any number of fits",
+        "test_accounting::test_a_prepaid_handle_charges_what_goes_beyond",
+    ),
+    Written(
+        "accounting/_stores.py",
+        "            if count and self._entries[0].unit != entry.unit:\n"
+        "                refuse_other_unit(entry)\n",
+        "",
+        "losses of records and of persons are added",
+        "test_accounting::test_the_loss_of_a_record_and_that_of_a_person_are_not_summed",
+    ),
+    Written(
+        "accounting/_stores.py",
+        '            connection.execute("BEGIN IMMEDIATE")\n'
+        "            self._read_header(connection)\n"
+        "            self._refuse_older_copy(connection)\n"
+        '            differs = "SELECT 1 FROM charges WHERE unit != ? LIMIT 1"\n'
+        "            if connection.execute(differs, (entry.unit,)).fetchone():\n"
+        "                refuse_other_unit(entry)\n"
+        "            after, entry = booked(self.total, self._read_spent(connection), entry)",
+        "            spent = self._read_spent(connection)\n"
+        '            connection.execute("BEGIN IMMEDIATE")\n'
+        "            after, entry = booked(self.total, spent, entry)",
+        "two processes spend the same rest",
+        "test_accounting::test_no_charge_comes_between_the_balance_and_the_entry",
+    ),
+    Written(
+        "accounting/_stores.py",
+        "    def charge(self, entry: Entry) -> None:\n        self._refuse()\n",
+        "    def charge(self, entry: Entry) -> None:\n        return\n",
+        "an estimator from a file releases without a ledger",
+        "test_common::test_fitted_estimator_pickles_with_the_name_of_its_ledger_only",
+    ),
+    # --- reading: which rows count, and whose they are
+    Written(
+        "rows/coding.py",
+        "    return order[place < most]",
+        "    return order[place <= most]",
+        "one row more of each person counts",
+        "PrivTreeSynthesizer, persons",
+    ),
+    Written(
+        "rows/coding.py",
+        "order = np.lexsort((coins, owners))",
+        "order = np.argsort(coins, kind='stable')",
+        "rows are kept by coins alone, not of each person",
+        "PrivTreeSynthesizer, persons",
+    ),
+    Written(
+        "rows/coding.py",
+        "            cells = cells[few_of_each(self._owners[known], cells, self._bound.most)]\n",
+        "",
+        "all skipped rows of a person count",
+        "GridSynthesizer, persons",
+    ),
+    Written(
+        "rows/coding.py",
+        "known = np.flatnonzero((codes >= 0).all(axis=1) & (owners >= 0))",
+        "known = np.flatnonzero((codes >= 0).all(axis=1))",
+        "rows of nobody count as those of one person",
+        "test_contributions::test_rows_without_a_person_or_a_code_do_not_count",
+        private=False,
+    ),
+    Written(
+        "rows/columns.py",
+        "table = [_identity(value, numbers_, self.mixes) for value in uniques]",
+        "table = [_identity(value, {}, self.mixes) + n for n, value in enumerate(uniques)]",
+        "a person whose key a list holds in two forms is two",
+        "test_contributions::test_equal_values_are_one_person",
+    ),
+    Written(
+        "rows/lazy.py",
+        '.rank("ordinal").over(unit) <= most))',
+        '.rank("ordinal").over(unit) <= most + 1))',
+        "one row more of each person counts in Polars",
+        "MarginalSynthesizer, persons, polars",
+    ),
+    Written(
+        "rows/lazy.py",
+        'f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"',
+        'f"row_number() OVER (PARTITION BY {unit}, {row} ORDER BY {order})"',
+        "DuckDB keeps so many of each row of a person",
+        "MarginalSynthesizer, persons, duckdb",
+    ),
+    Written(
+        "rows/passes.py",
+        "        cells[codes[:, axis] < 0] = axis + 1",
+        "        cells[codes[:, axis] < 0] += axis + 1",
+        "records are skipped for other columns than those without a code",
+        "test_skipped::test_cells_are_those_of_brute_force",
+        private=False,
+    ),
+    # --- the domain: records become codes one by one
+    Written(
+        "domain/numeric.py",
+        "        x = np.clip(values, self.lower, self.upper)\n        missing = np.isnan(x)",
+        "        x = np.clip(values, self.lower, self.upper)\n"
+        "        x = x + (self.upper - np.nanmax(x, initial=self.lower))\n"
+        "        missing = np.isnan(x)",
+        "the largest value shifts all others",
+        "GridSynthesizer, four columns, rule=identity",
+    ),
+    Written(
+        "domain/numeric.py",
+        "            codes[missing] = self.n_values if self.nullable else -1",
+        "            codes[missing] = self.n_values if self.nullable else np.median(codes)",
+        "missing values get the code of the others' median",
+        "GridSynthesizer, four columns, rule=identity",
+    ),
+    Written(
+        "domain/numeric.py",
+        "            codes[values == value] = self.bins + place",
+        "            codes[x == value] = self.bins + place",
+        "values beyond the range count as a special value",
+        "test_numeric::test_codes_of_special_values_come_after_the_bins",
+        private=False,
+    ),
+    Written(
+        "domain/categorical.py",
+        "            elif not is_missing(value):\n                table[position] = unknown",
+        "            elif not is_missing(value):\n"
+        '                raise DomainError(f"{value!r} is not declared.")',
+        "a value raises an error that quotes it",
+        "GridSynthesizer, four columns, rule=identity",
+    ),
+    Written(
+        "domain/domain.py",
+        "            codes[breaks] = broken\n",
+        "            codes[breaks] = broken\n"
+        "            if 2 * breaks.sum() > len(codes):\n"
+        "                codes[:] = broken\n",
+        "many records that break a rule take all others with them",
+        "MarginalSynthesizer, rules",
+    ),
+    # --- views
+    Written(
+        "kernels/views/measure.py",
+        "exact.reshape(n, -1).sum(axis=1), each * part, random_state=self.source",
+        "exact.reshape(n, -1).sum(axis=1), each, random_state=self.source",
+        "levels of a column are paid as one",
+        "MarginalSynthesizer, more than 512 codes",
+    ),
+    Written(
+        "kernels/views/measure.py",
+        "each = left * share / max(len(self.used), 1)",
+        "each = left * share",
+        "single columns are paid as one",
+        "MarginalSynthesizer, two columns",
+    ),
+    Written(
+        "kernels/views/measure.py",
+        'self.budget["means"] = each * len(means)',
+        'self.budget["means"] = each',
+        "sums by group are paid as one",
+        "MarginalSynthesizer, workload of means",
+    ),
+    Written(
+        "kernels/views/measure.py",
+        "            left -= cost\n",
+        "            left -= each\n",
+        "AIM does not pay for its choices",
+        "MarginalSynthesizer, plan aim",
+    ),
+    Written(
+        "kernels/views/measure.py",
+        "choice, tables, n_sets = left / 2, left / 2, len(self.used) - 1",
+        "choice, tables, n_sets = left / 2, left, len(self.used) - 1",
+        "the tables of MST cost all that is left",
+        "MarginalSynthesizer, plan mst",
+    ),
+    Written(
+        "kernels/views/measure.py",
+        "        return max(self.total if look is None else float(look.values), 1.0)",
+        "        return max(float(self.table.n), 1.0)",
+        "the exact number of records decides what is measured",
+        "MarginalSynthesizer, max_order=2",
+    ),
+    Written(
+        "kernels/views/measure.py",
+        '        return left - self.budget["label"]',
+        "        return left - last",
+        "pairs with the label are not paid",
+        "MarginalSynthesizer, target",
+    ),
+    Written(
+        "kernels/views/candidates.py",
+        "return _one_by_one(sets, scores, n_views, epsilon / n_views, source, tree)",
+        "return _one_by_one(sets, scores, n_views, epsilon, source, tree)",
+        "each choice of a round costs what all do",
+        "MarginalSynthesizer, plan mst",
+    ),
+    Written(
+        "kernels/views/candidates.py",
+        "expected, counts = total * population.margin(axes), self._counts[axes]",
+        "counts = self._counts[axes]\n        expected = counts.sum() * population.margin(axes)",
+        "scores are distances from shares of the exact number of records",
+        "MarginalSynthesizer, plan aim",
+    ),
+    Written(
+        "kernels/views/joint.py",
+        "whole.codes, whole.counts, table.shape, epsilon, threshold, random_state=source",
+        "whole.codes, whole.counts, table.shape, 2 * epsilon, threshold, random_state=source",
+        "joint counts have half the noise",
+        "MarginalSynthesizer, joint counts",
+    ),
+    # --- releases
+    Written(
+        "synthesis/base.py",
+        '        each = loss.of_record.parts["ranges"] / len(domain.open)\n',
+        '        each = loss.of_record.parts["ranges"]\n',
+        "ranges of several columns are paid as one",
+        "MarginalSynthesizer, unknown ranges",
+    ),
+    Written(
+        "synthesis/base.py",
+        "        loss, source = self._spend(parts, domain=declared, stop=stop)\n",
+        "        rows.select(domain.names) if rows.kinds is None else Coded(rows, domain).cells()\n"
+        "        loss, source = self._spend(parts, domain=declared, stop=stop)\n",
+        "values are read before the charge",
+        "test_common::test_over_budget_raises_before_a_value_is_read",
+    ),
+    Written(
+        "release/files.py",
+        "    if loss.max_contributions is not None:\n",
+        "    if loss.max_contributions is not None and loss.assumes:\n",
+        "a file of persons says that records are protected",
+        "test_contributions::test_releases_in_files_keep_the_unit",
+        private=False,
+    ),
+    Written(
+        "release/files.py",
+        '        seeded=data["seeded"],',
+        "        seeded=False,",
+        "a seeded release looks guaranteed once it was stored",
+        "test_synopsis::test_files_say_seeded_and_hold_no_seed",
+        private=False,
+    ),
+    Written(
+        "release/skipped.py",
+        "return math.sqrt(discrete_laplace_variance(self.epsilon))",
+        "return discrete_laplace_variance(self.epsilon)",
+        "the noise of skipped records is stated as its square",
+        "test_skipped::test_every_synthesizer_tells_what_it_skipped",
+        private=False,
+    ),
+    # --- models
+    Written(
+        "models/base.py",
+        "model, total, std = self._release(records, columns, link, loss.of_record.parts, source)",
+        "model, total, std = self._release(records, columns, link, loss.parts, source)",
+        "models of persons have the noise of one record",
+        "PrivateAdditiveClassifier, persons",
+    ),
+    Written(
+        "models/base.py",
+        'total, std = released_total(records, parts["total"], source)',
+        'total, std = released_total(records, parts["total"], source)\n'
+        "        total = float(records.counts.sum())",
+        "the exact number of records divides and is published",
+        "PrivateAdditiveClassifier, two classes",
+    ),
+    Written(
+        "models/base.py",
+        "        loss, source = self._spend(parts)\n",
+        "        weighted_rows(rows, domain.select([*names, target]))\n"
+        "        loss, source = self._spend(parts)\n",
+        "values are read before the charge",
+        "test_common::test_over_budget_raises_before_a_value_is_read",
+    ),
+    Written(
+        "models/components.py",
+        'found = principal_components(records, design, loss.of_record.parts["moments"], source)',
+        'found = principal_components(records, design, loss.parts["moments"], source)',
+        "components of persons have the noise of one record",
+        "PrivatePCA, persons",
+    ),
+    Written(
+        "models/sample_aggregate.py",
+        'n_blocks = paid_blocks(n_rows, parts["total"], source)',
+        "n_blocks = max(round(max(n_rows - 1, 1) ** 0.6), 2)",
+        "the exact number of records decides the number of blocks",
+        "SampleAggregate, mean",
+    ),
+    Written(
+        "models/sample_aggregate.py",
+        "block = source.record_below(n_blocks, n_rows)",
+        "block = np.arange(n_rows) % n_blocks",
+        "a record more moves those after it to other blocks",
+        "SampleAggregate, largest of blocks",
+    ),
+    # --- models around a release
+    Written(
+        "compose/estimators.py",
+        'kind(**given | {"epsilon": noise["models"] * most * share}).fit(X, y)',
+        'kind(**given | {"epsilon": noise["models"] * most}).fit(X, y)',
+        "each of two models spends what both may",
+        "PrivateClassifier, default",
+    ),
+    Written(
+        "compose/estimators.py",
+        "self.label_counts_ = counts",
+        "self.label_counts_ = table.dense()",
+        "exact counts of labels are published",
+        "PrivateClassifier, default",
+    ),
+    Written(
+        "compose/estimators.py",
+        "table = count_rows(rows, domain.select([target]), bound)",
+        "table = count_rows(rows, domain.select([target]))",
+        "all labels of a person count",
+        "PrivateClassifier, default of persons",
+    ),
+]
