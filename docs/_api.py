@@ -32,8 +32,7 @@ SECTIONS = {
         "Any scikit-learn estimator, trained on a release instead of on the records."
     ),
     "Model selection": (
-        "Scores, folds, searches and calibrated predictions, private as well. They are in "
-        "``skdp.model_selection``."
+        "Scores, folds and searches, private as well. They are in ``skdp.model_selection``."
     ),
     "Preprocessing": "Means, spreads and quantiles of columns, learned with noise.",
     "Accounting": "What a release costs, and what may be spent on one data set.",

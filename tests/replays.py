@@ -24,8 +24,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import skdp
 from skdp.audit._neighbours import CONTAINERS, ODD_VALUES, odd_pair
 from skdp.model_selection import (
-    PrivateConformalClassifier,
-    PrivateConformalRegressor,
     PrivateGridSearchCV,
     private_confusion_matrix,
     private_cross_val_score,
@@ -1149,50 +1147,6 @@ def metrics(same: Any) -> list[Branch]:
     ]
 
 
-def conformal() -> list[Branch]:
-    """Calibration of models that saw public rows only."""
-    labelled = spread(SPACE, 60)
-    classifier = make_pipeline(
-        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
-        DecisionTreeClassifier(max_depth=3),
-    ).fit(labelled.drop(columns="s"), labelled["s"])
-    regressor = DecisionTreeRegressor(max_depth=2).fit(labelled[["z"]], labelled["x"])
-    plain = skdp.Domain({name: SPACE[name] for name in ("z", "x")})
-    # Few rows are enough for a test at a low level.
-    levels, epsilons = [0.2, 0.7], (1.0, 1000.0, 0.05)
-    return [
-        Branch(
-            "PrivateConformalClassifier",
-            lambda epsilon: (
-                lambda data: (
-                    PrivateConformalClassifier(classifier, epsilon=epsilon, confidence_level=levels)
-                    .conformalize(*data)
-                    .thresholds_
-                )
-            ),
-            lambda: apart(pairs_of(SPACE), "s"),
-            epsilons=epsilons,
-            claim=lambda epsilon: epsilon,
-            runs=1,
-        ),
-        Branch(
-            "PrivateConformalRegressor",
-            lambda epsilon: (
-                lambda data: (
-                    PrivateConformalRegressor(
-                        regressor, epsilon=epsilon, confidence_level=levels, bounds=(0, 4)
-                    )
-                    .conformalize(*data)
-                    .thresholds_
-                )
-            ),
-            lambda: apart(pairs_of(plain), "x"),
-            epsilons=epsilons,
-            claim=lambda epsilon: epsilon,
-        ),
-    ]
-
-
 def scores() -> list[Branch]:
     truth, guess = np.array([0, 1, 0, 1, 0, 2]), np.array([0, 1, 0, 1, 1, 7])
 
@@ -1602,7 +1556,6 @@ BRANCHES = [
     *cubes(),
     *scalers(),
     *composed(),
-    *conformal(),
     *scores(),
     *quantiles(),
     *lazy(),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.tree import DecisionTreeClassifier
 
 from ..classification import (
@@ -25,8 +23,6 @@ from ..datacube import DataCube
 from ..domain import Categorical, Domain, Numeric, forbid
 from ..histogram import RangeTreeHistogram
 from ..model_selection import (
-    PrivateConformalClassifier,
-    PrivateConformalRegressor,
     PrivateGridSearchCV,
     private_confusion_matrix,
     private_score,
@@ -484,19 +480,6 @@ def _search_case(strategy: str, choice: float, epsilon: float, **params: Any) ->
     return last_gone(search, data, lambda search: search.best_index_, epsilon, 1_500)
 
 
-def _conformal_case(make: Callable[..., Any], constant: Any, truth: list[Any]) -> AuditCase:
-    # The row that is removed is the only one that the model does not predict.
-    model = constant.fit(np.zeros((2, 1)), [0, 1])
-    return last_gone(
-        lambda data: (
-            make(model, epsilon=1.0, confidence_level=[0.2, 0.5]).conformalize(*data).thresholds_
-        ),
-        (np.zeros((30, 1)), np.array(truth)),
-        epsilon=1.0,
-        n_trials=2_000,
-    )
-
-
 enter(
     {
         "PrivateClassifier": last_gone(
@@ -530,16 +513,6 @@ enter(
         ),
         # Two candidates at half their epsilon, and the winner.
         "PrivateGridSearchCV, halving": _search_case("halving", 0.5, 0.9),
-        "PrivateConformalClassifier": _conformal_case(
-            PrivateConformalClassifier,
-            DummyClassifier(strategy="constant", constant=0),
-            [0] * 29 + [1],
-        ),
-        "PrivateConformalRegressor": _conformal_case(
-            partial(PrivateConformalRegressor, bounds=(0, 1)),
-            DummyRegressor(strategy="constant", constant=0.0),
-            [0.0] * 29 + [1.0],
-        ),
     }
 )
 

@@ -5,7 +5,6 @@
 ``_report``     `private_score_report`: all scores of a model from one release
 ``_cross_val``  `private_cross_val_score`, `PrivateKFold`: secret folds; one ledger for all fits
 ``_search``     `PrivateGridSearchCV`: chooses with noise, after a secret number of runs
-``_conformal``  `PrivateConformalClassifier`, `PrivateConformalRegressor`
 ``_metrics``    metrics by name: what each reads of a model, and what is released for it
 ``_counts``     scores of classifiers from counts: formulas, curves, bins
 ``_intervals``  intervals of scores, by simulation of the noise
@@ -13,7 +12,6 @@
 ==============  ====================================================================================
 """
 
-from ._conformal import PrivateConformalClassifier, PrivateConformalRegressor
 from ._cross_val import PrivateKFold, private_cross_val_score
 from ._report import ScoreReport, private_score_report
 from ._scores import (
@@ -26,8 +24,6 @@ from ._scores import (
 from ._search import PrivateGridSearchCV
 
 __all__ = [
-    "PrivateConformalClassifier",
-    "PrivateConformalRegressor",
     "PrivateGridSearchCV",
     "PrivateKFold",
     "ScoreReport",
