@@ -960,9 +960,6 @@ def composed() -> list[Branch]:
     def area_search(epsilon: float) -> Any:
         return search(epsilon).set_params(metric="roc_auc")
 
-    def by_strategy(epsilon: float, strategy: str) -> Any:
-        return two_releases(epsilon).set_params(strategy=strategy)
-
     def regressor(epsilon: float) -> Any:
         domain = skdp.Domain({name: SPACE[name] for name in ("x", "z")})
         return skdp.PrivateRegressor(
@@ -986,7 +983,6 @@ def composed() -> list[Branch]:
 
     labelled = lambda: apart(pairs_of(SPACE), "s")  # noqa: E731
     some = ("nobody", "two", "from the middle")
-    few = lambda: {name: labelled()[name] for name in some}  # noqa: E731
     plane = lambda: apart({name: pairs_of(PLANE)[name] for name in some}, "s")  # noqa: E731
     measured = lambda: apart(  # noqa: E731
         pairs_of(skdp.Domain({name: SPACE[name] for name in ("z", "x")})), "x"
@@ -1021,31 +1017,6 @@ def composed() -> list[Branch]:
         Branch("PrivateGridSearchCV, a release each", two_releases, labelled, runs=1),
         Branch("PrivateGridSearchCV, area under the curve", area_search, labelled, runs=1),
         Branch("PrivateGridSearchCV, mean squared error", regressor_search, measured),
-        *[
-            Branch(
-                f"PrivateGridSearchCV, {strategy}",
-                lambda epsilon, s=strategy: by_strategy(epsilon, s),
-                # Every run of a search makes several releases.
-                few,
-                runs=1,
-            )
-            for strategy in ("random-stopping", "halving")
-        ],
-        *[
-            Branch(
-                f"PrivateGridSearchCV, {strategy} of models that draw",
-                lambda epsilon, s=strategy: PrivateGridSearchCV(
-                    drawing(epsilon),
-                    {"n_samples": [20, 30]},
-                    epsilon=epsilon,
-                    strategy=s,
-                    eta=1,
-                ),
-                plane,
-                runs=1,
-            )
-            for strategy in ("random-stopping", "halving")
-        ],
         Branch(
             "private_cross_val_score, models that draw",
             lambda epsilon: (
@@ -1536,8 +1507,6 @@ LOOSE = {
     # Learners predict a row that is like synthetic ones, whose cells are not empty.
     "quality_report, learners": 0.6,
     "PrivateRegressor": 0.3,
-    # Of a recorded search, one to three runs; the whole law is in test_private_search.
-    "PrivateGridSearchCV, random-stopping": 0.5,
     "PrivateGridSearchCV": 0.3,
     "private_cross_val_score": 0.3,
 }

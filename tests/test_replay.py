@@ -45,7 +45,6 @@ from skdp.mechanisms import (
     top_k,
 )
 from skdp.model_selection import (
-    PrivateGridSearchCV,
     PrivateKFold,
     make_private_scorer,
     private_cross_val_score,
@@ -238,9 +237,6 @@ def classifier():
 AROUND = {
     "SampleAggregate": next(c for c in CASES if c.name == "SampleAggregate").make_for_arrays,
     "PrivateClassifier": classifier,
-    "PrivateGridSearchCV, random-stopping": lambda: PrivateGridSearchCV(
-        classifier(), {"n_samples": [20, 30]}, strategy="random-stopping"
-    ),
     "private_cross_val_score": lambda: (
         lambda data: private_cross_val_score(classifier(), *data, epsilon=1, cv=2)
     ),

@@ -4,7 +4,7 @@
 ``_scores``     `private_score`: one score; `make_private_scorer`, curves, the confusion matrix
 ``_report``     `private_score_report`: all scores of a model from one release
 ``_cross_val``  `private_cross_val_score`, `PrivateKFold`: secret folds; one ledger for all fits
-``_search``     `PrivateGridSearchCV`: chooses with noise, after a secret number of runs
+``_search``     `PrivateGridSearchCV`: chooses the winner of a grid with noise
 ``_metrics``    metrics by name: what each reads of a model, and what is released for it
 ``_counts``     scores of classifiers from counts: formulas, curves, bins
 ``_intervals``  intervals of scores, by simulation of the noise
