@@ -21,7 +21,6 @@ import pandas as pd
 
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
 from skdp.attacks import attack_report, canary_audit
-from skdp.inspection import model_card
 from skdp.quality import quality_report
 
 rng = np.random.default_rng(0)
@@ -97,15 +96,3 @@ ax.set_xticks(places, bars.index)
 ax.set_ylabel("distance to the records")
 ax.set_title("Private quality report, epsilon = 0.5")
 plt.show()
-
-# %%
-# The card
-# --------
-# What was released, for its readers. It would refuse the attack report.
-model_card(
-    release,
-    title="Four columns of a town",
-    intended_use="Teaching; no decisions about persons.",
-    scores={"quality": quality},
-    attacks=[audit],
-)

@@ -89,8 +89,7 @@ _DRAWN, _MOST_SECRETS, _REFERENCE = 10_000, 10, 3
 class AttackReport(OwnerOnly):
     """What attacks achieve on a release. NOT private: for the data owner only.
 
-    It is exact, is charged to nothing, and refuses to be pickled or put on a model card that is
-    published.
+    It is exact, is charged to nothing, and refuses to be pickled.
 
     Attributes
     ----------

@@ -268,9 +268,6 @@ class QualityReport:
     the same distribution differ too; the fewer records, the more.
     """
 
-    # A model card refuses it, unless it is for the data owner alone.
-    publishable = False
-
     columns: pd.DataFrame
     pairs: pd.DataFrame
     target: str | None = None
