@@ -49,7 +49,6 @@ MODULES = {
     "skdp.domain.domains": "Domains that everybody knows",
     "skdp.mechanisms": "Noise and selection",
     "skdp.audit": "Audits and replays",
-    "skdp.attacks": "Attacks on a release",
     "skdp.quality": "Quality of synthetic rows",
     "skdp.hierarchy": "Trees of counts",
     "skdp.exceptions": "Errors and warnings",
