@@ -333,41 +333,6 @@ def plot_validity(validity: Mapping[int, float], *, title: str = "", ax: Any = N
     return ax
 
 
-def plot_distances(matrix: np.ndarray, names: Sequence[str], *, title: str, ax: Any = None) -> Any:
-    """Draw distances between 0 and 1 of columns (on the diagonal) and of their pairs.
-
-    The colours are the same in every picture: from 0 to 1, on the scale of the square root, so that
-    small distances differ too. Pictures of up to 16 columns have the numbers in their cells.
-
-    Parameters
-    ----------
-    matrix : ndarray of float, shape (n_columns, n_columns)
-        NaN where nothing is known.
-    names : sequence of str
-        The columns.
-    title : str
-        Above the picture.
-    ax : matplotlib Axes, default=None
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    """
-    from matplotlib.colors import PowerNorm
-
-    ax, image, _ = _matrix(ax, matrix, names, "", "viridis_r", PowerNorm(0.5, 0.0, 1.0), title)
-    scale = ax.figure.colorbar(image, ax=ax, label="distance (0 equal, 1 disjoint)")
-    scale.set_ticks([0, 0.02, 0.05, 0.1, 0.2, 0.5, 1])
-    _fit_ticks(scale.ax.yaxis)
-    return ax
-
-
 def plot_correlations(
     matrix: np.ndarray,
     names: Sequence[str],

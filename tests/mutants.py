@@ -129,7 +129,7 @@ NEAREST = {
     "skdp/model_selection/_cross_val.py": ["test_model_selection"],
     "skdp/model_selection/_search.py": ["test_private_search", "test_model_selection"],
     "skdp/preprocessing.py": ["test_preprocessing"],
-    "skdp/quality/_private.py": ["test_quality"],
+    "skdp/quality.py": ["test_quality"],
     "skdp/selection.py": ["test_top_k_selector", "test_selection"],
     "skdp/synthesis/boxes.py": ["test_partitions"],
 }
@@ -185,7 +185,7 @@ REPLAYS = {
     "skdp/model_selection/_cross_val.py": "private_cross_val_score",
     "skdp/model_selection/_search.py": "PrivateGridSearchCV",
     "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",
-    "skdp/quality/_private.py": "quality_report",
+    "skdp/quality.py": "quality_report",
     "skdp/selection.py": "DPTopKSelector or most_frequent_items",
     "skdp/synthesis/boxes.py": "GridSynthesizer",
 }

@@ -114,7 +114,6 @@ def test_a_distance_by_hand():
     right = np.array([[0, 0], [0, 0], [1, 1], [1, 1]])
     assert scores.total_variation(left, right, (2, 2), order=1) == 0.0
     assert scores.total_variation(left, right, (2, 2), order=2) == 0.5
-    assert scores.total_variation(left, right, (2, 2), order=1, columns=[0]) == 0.0
 
 
 def test_shuffled_columns_lose_their_rank_correlation_and_are_observed(table):

@@ -161,10 +161,7 @@ def certify_odd(branch: Branch, everything: bool = False):
         assert result.passed and not result.n_errors, str(result)
 
 
-SLOW_BESIDE = SLOW | {"quality_report, learners"}
-
-
-@pytest.mark.parametrize("branch", list(parameters(CONTAINED, SLOW_BESIDE)))
+@pytest.mark.parametrize("branch", list(parameters(CONTAINED, SLOW)))
 def test_every_branch_is_certified_beside_an_odd_value(branch):
     certify_odd(branch)
 

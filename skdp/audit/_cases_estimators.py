@@ -42,7 +42,7 @@ from ..models import (
     SampleAggregate,
 )
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
-from ..quality import PrivateQualityReport, quality_report
+from ..quality import quality_report
 from ..selection import DPTopKSelector
 from ..synthesis import (
     GridSynthesizer,
@@ -575,7 +575,6 @@ def _() -> AuditCase:
 
     def report(records: Any) -> Any:
         found = quality_report(records, rows[:1], domain=_PLANE, epsilon=1.0)
-        assert isinstance(found, PrivateQualityReport)
         tables = (found.scores, found.columns)
         return np.concatenate([table.iloc[:, 1:].to_numpy(float).ravel() for table in tables])
 
