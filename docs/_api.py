@@ -52,7 +52,7 @@ MODULES = {
     "skdp.quality": "Quality of synthetic rows",
     "skdp.hierarchy": "Trees of counts",
     "skdp.exceptions": "Errors and warnings",
-    "skdp.inspection": "Reports, linear models and expected errors",
+    "skdp.inspection": "Privacy reports and expected errors",
     "skdp.release": "Parts of the released object",
     "skdp.models": "Models and their functions",
 }
