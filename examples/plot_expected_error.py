@@ -84,8 +84,8 @@ print(f"far by car: {view.count(query):.0f}, exactly {exact}; spent {float(ledge
 # %%
 # A regression with the rest of the budget
 # ----------------------------------------
-# Bars are two standard errors of the noise, and the crosses have hardly any. Shrinkage is not in the
-# bars, and of the indicators of a column only differences mean something.
+# Bars are two standard errors of the noise, and the crosses have hardly any noise. Shrinkage is not
+# in the bars, and of the indicators of a column only differences mean something.
 features = ["age", "distance", "mode"]
 model = skdp.PrivateLinearRegression(
     1.2, domain=domain.select(features), target_range=(0, 120), ledger=ledger

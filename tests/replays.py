@@ -10,7 +10,6 @@ import random
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from skdp.model_selection import (
     private_confusion_matrix,
     private_cross_val_score,
     private_score,
-    private_score_report,
 )
 
 INF, NAN = np.inf, np.nan
@@ -1037,18 +1035,6 @@ def composed() -> list[Branch]:
     ]
 
 
-class Fixed:
-    """A model whose predictions are columns of the rows."""
-
-    def __init__(self, n_classes: int = 0) -> None:
-        if n_classes:
-            self.classes_ = np.arange(n_classes)
-            self.predict_proba = lambda X: X
-
-    def predict(self, X: Any) -> Any:
-        return X[:, 0]
-
-
 def metrics(same: Any) -> list[Branch]:
     """Scores of scikit-learn, and the report of all."""
     truth = np.array([0, 1, 0, 1, 0, 1, 9])
@@ -1082,23 +1068,6 @@ def metrics(same: Any) -> list[Branch]:
     def of(name: str, x: Any, y: Any, **options: Any) -> Branch:
         return branch(f"private_score, {name}", x, y, metric=name.partition(",")[0], **options)
 
-    def report(kind: str, model: Any, X: Any, y: Any, **options: Any) -> Branch:
-        def make(epsilon: float) -> Any:
-            def run(data: Any) -> Any:
-                more = dict(options)
-                if "group_labels" in more:
-                    more["groups"] = [isinstance(v, Real) and v > 0 for v in data[1]]
-                made = private_score_report(
-                    model, *data, epsilon=epsilon, trained_elsewhere=True, **more
-                )
-                return (
-                    made["mean_absolute_error"] if "bounds" in options else made.confusion_matrix()
-                )
-
-            return run
-
-        return Branch(f"private_score_report, {kind}", make, pairs(X, y), claim=same, runs=4)
-
     guess = np.where(score > 0.4, 1, 0)
     return [
         of("roc_auc", truth, score),
@@ -1112,9 +1081,6 @@ def metrics(same: Any) -> list[Branch]:
         of("brier_score", truth, three, labels=[0, 1, 2]),
         of("mean_absolute_error", real, score, bounds=(0, 1)),
         of("r2", real, score, bounds=(0, 1)),
-        report("two labels", Fixed(2), both, truth, group_labels=[True]),
-        report("three labels", Fixed(3), three, truth),
-        report("numbers", Fixed(), both, real, bounds=(0, 1), group_labels=[True]),
     ]
 
 

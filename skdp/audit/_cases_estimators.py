@@ -26,7 +26,6 @@ from ..model_selection import (
     PrivateGridSearchCV,
     private_confusion_matrix,
     private_score,
-    private_score_report,
 )
 from ..models import (
     PrivateAdditiveClassifier,
@@ -527,26 +526,6 @@ def _score_case(metric: str, n_trials: int = 5_000, **options: Any) -> AuditCase
     return _scores_case(score, n_trials)
 
 
-class _Same(BaseEstimator):
-    """Predicts the only column."""
-
-    def fit(self, X: Any, y: Any = None) -> Any:
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict(self, X: Any) -> Any:
-        return X[:, 0]
-
-
-def _reported(truth: Any, guess: Any) -> Any:
-    report = private_score_report(
-        _Same(), guess[:, None], truth, bounds=(0, 1), epsilon=1.0, trained_elsewhere=True
-    )
-    return np.array([float(report[name]) for name in report.metrics])
-
-
 def _confused(truth: Any, guess: Any) -> Any:
     table = private_confusion_matrix(truth, guess, labels=[0, 1], epsilon=1.0)
     return table.to_numpy().ravel()
@@ -560,7 +539,6 @@ enter(
         "private_score, f1": _score_case("f1"),
         "private_score, log_loss": _score_case("log_loss"),
         "private_score, r2": _score_case("r2", bounds=(0, 1)),
-        "private_score_report": _scores_case(_reported, 5_000),
         "private_score, mean_squared_error": _score_case(
             "mean_squared_error", 20_000, bounds=(0, 1)
         ),

@@ -2,7 +2,6 @@
 
 ==============  ====================================================================================
 ``_scores``     `private_score`: one score; `make_private_scorer`, curves, the confusion matrix
-``_report``     `private_score_report`: all scores of a model from one release
 ``_cross_val``  `private_cross_val_score`, `PrivateKFold`: secret folds; one ledger for all fits
 ``_search``     `PrivateGridSearchCV`: chooses the winner of a grid with noise
 ``_metrics``    metrics by name: what each reads of a model, and what is released for it
@@ -13,7 +12,6 @@
 """
 
 from ._cross_val import PrivateKFold, private_cross_val_score
-from ._report import ScoreReport, private_score_report
 from ._scores import (
     make_private_scorer,
     private_calibration_curve,
@@ -26,12 +24,10 @@ from ._search import PrivateGridSearchCV
 __all__ = [
     "PrivateGridSearchCV",
     "PrivateKFold",
-    "ScoreReport",
     "make_private_scorer",
     "private_calibration_curve",
     "private_confusion_matrix",
     "private_cross_val_score",
     "private_roc_curve",
     "private_score",
-    "private_score_report",
 ]
