@@ -483,28 +483,6 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             ax.set_title(loss_title("", self.privacy_loss_), fontsize="medium")
         return ax
 
-    def plot_validity(self, *, ax=None) -> Any:
-        """Draw the validity of every number of clusters that was tried; the smallest was taken.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            A new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        check_is_fitted(self)
-        if self.validity_ is None:
-            raise ValueError(
-                f"Only one number of clusters was tried, n_clusters={self.n_clusters!r}. Give "
-                "several, for example n_clusters=range(2, 11)."
-            )
-        from .plotting import loss_title, plot_validity
-
-        return plot_validity(self.validity_, title=loss_title("", self.privacy_loss_), ax=ax)
-
 
 def _ranges_of(bounds):
     """Ranges of a domain, by name, or of a Numeric for all columns; other bounds as they are."""

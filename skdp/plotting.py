@@ -299,40 +299,6 @@ def plot_centroids(centers: np.ndarray, names: Sequence[str], *, ax: Any = None)
     return ax
 
 
-def plot_validity(validity: Mapping[int, float], *, title: str = "", ax: Any = None) -> Any:
-    """Draw the validity of every number of clusters tried, and mark the best.
-
-    Parameters
-    ----------
-    validity : mapping of int to float
-        The smaller the better; infinite ones are left out.
-    title : str, default=""
-        Above the picture.
-    ax : matplotlib Axes, default=None
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    """
-    ax = axes_or_new(ax)
-    known = {k: value for k, value in sorted(validity.items()) if np.isfinite(value)}
-    ax.plot(list(known), list(known.values()), marker="o", color=current_inks().main)
-    if known:
-        best, ink = min(known, key=lambda k: known[k]), current_inks().ink
-        ax.plot([best], [known[best]], marker="o", markersize=12, fillstyle="none", color=ink)
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.set_xlabel("clusters")
-    ax.set_ylabel("validity (smaller is better)")
-    ax.set_title(title, fontsize="medium")
-    return ax
-
-
 def plot_correlations(
     matrix: np.ndarray,
     names: Sequence[str],
