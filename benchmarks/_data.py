@@ -29,7 +29,6 @@ __all__ = [
     "available",
     "data_path",
     "dpbench_1d",
-    "dpbench_2d",
     "frame",
     "hdpview_table",
     "item_frequencies",
@@ -137,11 +136,6 @@ class Histogram(NamedTuple):
 def dpbench_1d() -> list[Histogram]:
     """Five histograms of 4,096 bins."""
     return _histograms("dpbench_1d.npz")
-
-
-def dpbench_2d() -> list[Histogram]:
-    """Three histograms of 256 x 256 cells."""
-    return _histograms("dpbench_2d.npz")
 
 
 def _histograms(file: str) -> list[Histogram]:

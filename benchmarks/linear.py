@@ -2,7 +2,7 @@
 
 ``regression``
     Mean squared test error on ACSIncome (income over 19) of 50,000 training rows, drawn anew for
-    each run, eight columns as indicators in the bins of `benchmarks.regression`. Beside the solvers
+    each run, eight columns as indicators in the bins of `BINS`. Beside the solvers
     stand AdaSSP [1]_ with a delta of 1e-6, which is told norms that are tight for indicators, and
     least squares on the true rows ("true").
 ``logistic``
@@ -39,7 +39,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
-from benchmarks import _data, _fidelity_tables, additive, regression
+from benchmarks import _data, _fidelity_tables, additive
 from benchmarks.peers._adassp import ada_ssp
 from benchmarks.peers._worker import indicators
 from skdp import (
@@ -62,13 +62,32 @@ EDGES = {
     "capital-loss": [0, 1, 1_800, 2_000, 4_356],
     "hours-per-week": [1, 20, 30, 35, 40, 41, 45, 50, 55, 60, 99],
 }
+# Bins of numbers in ACSIncome.
+BINS = {"AGEP": 16, "WKHP": 10, "PINCP": 5}
 _ROWS = 50_000
 _DELTA = 1e-6
 
 
+def acs() -> tuple[Domain, pd.DataFrame, pd.DataFrame]:
+    """Domain with few bins, training rows and test rows of ACSIncome."""
+    with np.load(_data.data_path("acs_income_lin.npz"), allow_pickle=True) as data:
+        names = [str(name) for name in data["columns"]]
+        sizes = [int(size) for size in data["shape"]]
+        train, test = (pd.DataFrame(data[part], columns=names) for part in ("train", "test"))
+    domain = Domain(
+        {
+            name: Numeric(-0.5, size - 0.5, bins=BINS[name])
+            if name in BINS
+            else Categorical(list(range(size)))
+            for name, size in zip(names, sizes, strict=True)
+        }
+    )
+    return domain, train, test
+
+
 def regress(method: str, epsilon: float, seed: int) -> float:
     """Test error of one run on ACSIncome."""
-    domain, train, test = regression.acs()
+    domain, train, test = acs()
     rows = train.sample(min(_ROWS, len(train)), random_state=seed)
     answers, truth = rows["PINCP"].to_numpy(), test["PINCP"].to_numpy()
     columns = domain.select([name for name in domain.names if name != "PINCP"])

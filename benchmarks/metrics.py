@@ -28,7 +28,7 @@ import skdp
 from skdp._random import noise_source
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import discrete_laplace
-from skdp.model_selection import ScoreReport, private_score, private_score_report
+from skdp.model_selection import private_score
 
 from . import _data
 
@@ -151,7 +151,7 @@ def _row(cells: list[str]) -> None:
 
 
 def measure_classes(releases: int) -> None:
-    """Mean absolute error and coverage of every metric, from single releases and from reports."""
+    """Mean absolute error and coverage of every metric."""
     names = ("roc_auc", "average_precision", "f1", "balanced_accuracy", "log_loss", "brier_score")
     source = noise_source(1)
     print(f"mean absolute error / coverage of {LEVEL:.0%} intervals, {releases} releases")
@@ -163,35 +163,6 @@ def measure_classes(releases: int) -> None:
             found = [_private(name, each, source) for _ in range(releases)]
             cells.append(_judged(found, truth[name]))
         _row(cells)
-    print("from one report of all")
-    for each in [*generated(), *real()]:
-        truth = _exact_values(each)
-        reports = [_report(each, source) for _ in range(releases // 2)]
-        _row([each.name, *(_judged([one[name] for one in reports], truth[name]) for name in names)])
-
-
-class _Scores:
-    """A model whose probabilities are the only column of the rows."""
-
-    classes_ = np.array([0, 1])
-
-    def predict(self, X: Floats) -> NDArray[np.int64]:
-        return (X[:, 0] > 0.5).astype(int)
-
-    def predict_proba(self, X: Floats) -> Floats:
-        return np.column_stack([1 - X[:, 0], X[:, 0]])
-
-
-def _report(each: Scored, source: Any) -> ScoreReport:
-    return private_score_report(
-        _Scores(),
-        each.score[:, None],
-        each.truth,
-        epsilon=EPSILON,
-        trained_elsewhere=True,
-        level=LEVEL,
-        random_state=source,
-    )
 
 
 def _judged(found: list[skdp.QueryResult], truth: float) -> str:

@@ -339,12 +339,10 @@ def _dictionary(rng: Rng) -> dict[str, Any]:
 
 
 _ONE = [f"{name}.n4096" for name in ("ADULTFRANK", "HEPTH", "INCOME", "NETTRACE", "SEARCHLOGS")]
-_TWO = ("Adult_2D_256_256", "MDSalary2D_256_256", "twitter_256_256")
 _MAKERS: dict[str, Any] = {
     "acs_income_lin.npz": _acs,
     "adult.csv.gz": _adult,
     "dpbench_1d.npz": _histograms(_ONE, (4096,)),
-    "dpbench_2d.npz": _histograms(_TWO, (256, 256)),
     "electricity.csv.gz": _electricity,
     **{f"hdpview/{name}.npz": _ranges(name) for name in _SHAPES},
     "items/kosarak_head_freq.npy": _frequencies(1_700),

@@ -32,8 +32,7 @@ SECTIONS = {
         "Any scikit-learn estimator, trained on a release instead of on the records."
     ),
     "Model selection": (
-        "Scores, folds, searches and calibrated predictions, private as well. They are in "
-        "``skdp.model_selection``."
+        "Scores, folds and searches, private as well. They are in ``skdp.model_selection``."
     ),
     "Preprocessing": "Means, spreads and quantiles of columns, learned with noise.",
     "Accounting": "What a release costs, and what may be spent on one data set.",
@@ -50,11 +49,10 @@ MODULES = {
     "skdp.domain.domains": "Domains that everybody knows",
     "skdp.mechanisms": "Noise and selection",
     "skdp.audit": "Audits and replays",
-    "skdp.attacks": "Attacks on a release",
     "skdp.quality": "Quality of synthetic rows",
     "skdp.hierarchy": "Trees of counts",
     "skdp.exceptions": "Errors and warnings",
-    "skdp.inspection": "Reports, model cards, linear models and expected errors",
+    "skdp.inspection": "Privacy reports and expected errors",
     "skdp.release": "Parts of the released object",
     "skdp.models": "Models and their functions",
 }

@@ -123,7 +123,7 @@ _HOMES = {
     ),
 }  # fmt: skip
 _PACKAGES = (
-    "accounting", "attacks", "audit", "classification", "cluster", "compose", "datacube", "domain",
+    "accounting", "audit", "classification", "cluster", "compose", "datacube", "domain",
     "exceptions", "hierarchy", "histogram", "inspection", "kernels", "mechanisms",
     "model_selection", "plotting", "preprocessing", "quality", "quantiles", "release", "rows",
     "selection", "synthesis",

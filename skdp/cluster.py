@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import (
@@ -24,7 +23,6 @@ from ._random import sampling_generator, warn_after_charge
 from ._validation import as_integer
 from .domain import Domain, Numeric
 from .exceptions import DomainError
-from .expected import ExpectsErrors, TrialTable, generated_points
 from .kernels.grid import as_theta
 from .kernels.kmeans.algorithms import (
     ALGORITHMS,
@@ -48,13 +46,9 @@ _MOST_FEATURES = 512
 _FARTHEST = 1e150
 # Blocks of sample and aggregate: each is clustered, so that this many take minutes.
 _MOST_BLOCKS = 2**16
-# Starts of the k-means without privacy that expected errors are compared with.
-_BEST_OF = 5
 
 
-class DPKMeans(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, ExpectsErrors, PrivateEstimator
-):
+class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateEstimator):
     """Private k-means clustering.
 
     The default releases noisy counts of boxes and runs k-means with many starts on them, which
@@ -315,36 +309,6 @@ class DPKMeans(
                 "hundred records times epsilon each."
             )
 
-    def _unit_of_errors(self):
-        return "mean squared distance"
-
-    def _public_table(self, n, like, seed):
-        if like is not None:
-            return TrialTable.of(like, n, seed)
-        if isinstance(self.bounds, Mapping | Domain):
-            names = list(_ranges_of(self.bounds))
-        else:
-            ends = [] if self.bounds is None else map(np.asarray, _ranges_of(self.bounds))
-            names = [
-                f"x{axis}" for axis in range(max((end.size * end.ndim for end in ends), default=0))
-            ]
-        if not names:
-            raise DomainError(
-                "To expect the error of k-means give bounds as two arrays, with one number for "
-                "each feature, or by column, or like=, public rows."
-            )
-        low, high = self._limits(names)
-        clusters = self.n_clusters
-        most = max(clusters) if isinstance(clusters, Iterable) else clusters
-        return TrialTable(generated_points(low, high, n, most, seed), None, seed)
-
-    def _tried_errors(self, table):
-        self.fit(table.rows)
-        rows = self._matrix(table.rows)
-        rows = rows[~np.isnan(rows).any(axis=1)]
-        best = KMeans(self.n_clusters_, n_init=_BEST_OF, random_state=table.seed).fit(rows)
-        return {"excess NICV": max(-self.score(table.rows) - best.inertia_, 0.0) / len(rows)}
-
     def _limits(self, names):
         """Both ends of the bounds, one number for each feature."""
         n_features = len(names)
@@ -518,28 +482,6 @@ class DPKMeans(
         if not ax.get_title():
             ax.set_title(loss_title("", self.privacy_loss_), fontsize="medium")
         return ax
-
-    def plot_validity(self, *, ax=None) -> Any:
-        """Draw the validity of every number of clusters that was tried; the smallest was taken.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            A new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        check_is_fitted(self)
-        if self.validity_ is None:
-            raise ValueError(
-                f"Only one number of clusters was tried, n_clusters={self.n_clusters!r}. Give "
-                "several, for example n_clusters=range(2, 11)."
-            )
-        from .plotting import loss_title, plot_validity
-
-        return plot_validity(self.validity_, title=loss_title("", self.privacy_loss_), ax=ax)
 
 
 def _ranges_of(bounds):

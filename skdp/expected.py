@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone
 
 from ._random import sampling_generator
 from ._types import CodeArray, FloatArray
@@ -24,7 +24,7 @@ from ._validation import as_epsilon, as_integer, as_level, as_number
 from .domain import Domain
 from .exceptions import DomainError, InsecureSeedWarning
 from .release.models.model import Model
-from .rows import as_array, as_frame, select_columns, take_rows
+from .rows import as_frame, take_rows
 
 # --- public tables on which a release is tried out: given rows, or rows generated from a domain
 
@@ -42,43 +42,27 @@ _BUMPS = (1.0, 6.0)
 
 
 class TrialTable(NamedTuple):
-    """Rows that are public, to fit an estimator to, and others to test it on.
+    """Rows that are public, to fit an estimator to.
 
     Attributes
     ----------
     rows : table or ndarray
-        To fit.
-    held_out : table, ndarray or None
-        Other rows of the table that was given; None for a generated one.
     seed : int
         For what else is drawn.
     """
 
     rows: Any
-    held_out: Any
     seed: int
 
     @classmethod
     def of(cls, like: Any, n: int, seed: int) -> TrialTable:
-        """``n`` rows drawn from a table, repeated if it has fewer; a fifth of it is held out.
-
-        Rows are held out only where that leaves at least as many as are needed, or where they are
-        repeated anyway.
-        """
+        """``n`` rows drawn from a table, repeated if it has fewer."""
         generator = sampling_generator(seed)
-        parts = like if isinstance(like, tuple) else (like,)
-        size = len(as_frame(parts[0]))
+        size = len(as_frame(like))
         if not size:
             raise ValueError("like has no rows.")
-        order = generator.permutation(size)
-        fifth = order[: max(size // 5, 1)]
-        rest = order[len(fifth) :] if size > 1 else order
-        drawn = rest[:n] if n <= len(rest) else rest[generator.integers(0, len(rest), n)]
-        if len(rest) < n <= size:
-            drawn = order[:n]
-        taken = [tuple(take_rows(part, at) for part in parts) for at in (drawn, fifth)]
-        rows, held_out = taken if isinstance(like, tuple) else [part for (part,) in taken]
-        return cls(rows, held_out, seed)
+        drawn = generator.permutation(size)[:n] if n <= size else generator.integers(0, size, n)
+        return cls(take_rows(like, drawn), seed)
 
 
 def generated_table(domain: Any, n: int, seed: int) -> tuple[Domain, TrialTable]:
@@ -86,7 +70,7 @@ def generated_table(domain: Any, n: int, seed: int) -> tuple[Domain, TrialTable]
     found = require_columns(domain)
     generator = sampling_generator(seed)
     rows = found.decode(generated_codes(found, n, seed), generator)
-    return found, TrialTable(rows, None, seed)
+    return found, TrialTable(rows, seed)
 
 
 def require_columns(domain: Any) -> Domain:
@@ -171,22 +155,6 @@ def _cut(score: FloatArray, frequencies: FloatArray) -> CodeArray:
     ranks[np.argsort(score, kind="stable")] = (np.arange(len(score)) + 0.5) / max(len(score), 1)
     edges = np.cumsum(frequencies)[:-1]
     return np.searchsorted(edges, ranks).astype(np.int32)
-
-
-def generated_points(
-    low: FloatArray, high: FloatArray, n: int, n_clusters: int, seed: int
-) -> FloatArray:
-    """Points of normal clusters within bounds, with sizes 1 : 2 : ... and a few outliers."""
-    generator = sampling_generator(seed)
-    n_features = len(low)
-    centers = generator.uniform(0.1, 0.9, (n_clusters, n_features))
-    sizes = np.arange(1.0, n_clusters + 1)
-    of_cluster = generator.choice(n_clusters, size=n, p=sizes / sizes.sum())
-    spread = 0.35 / n_clusters ** (1.0 / n_features) * generator.uniform(0.3, 0.7)
-    points = centers[of_cluster] + spread * generator.standard_normal((n, n_features))
-    outliers = generator.random(n) < 0.01
-    points[outliers] = generator.random((int(outliers.sum()), n_features))
-    return low + (high - low) * np.clip(points, 0.0, 1.0)
 
 
 # --- random questions of each kind to a release, and its errors on rows that are public
@@ -430,8 +398,9 @@ _CLOSE = 1.1
 class ExpectsErrors:
     """Estimators that can say how large the errors of a release would be.
 
-    A subclass defines either ``_formula_errors(n)``, in closed form, or ``_tried_errors(table)``,
-    which fits ``self`` to public rows, and ``_public_table(n, like, seed)``.
+    A subclass defines either ``_formula_errors(n)``, in closed form, or ``_tried_errors(table)``
+    and ``_tried_bars(table, questions, level)``, which fit ``self`` to public rows, and
+    ``_public_table(n, like, seed)``.
     """
 
     def expected_error(
@@ -490,23 +459,24 @@ class ExpectsErrors:
         """
         records = as_integer(n, "n", 1)
         number = as_integer(n_tables, "n_tables", 1)
-        values = [self._own_epsilon()] if epsilon is None else _as_list(epsilon)
+        own: Any = self
+        values = [own.epsilon] if epsilon is None else _as_list(epsilon)
         wanted = [as_epsilon(value) for value in values]
-        own = None
+        asked = None
         if questions is not None:
-            own = [questions] if isinstance(questions, str) else list(questions)
+            asked = [questions] if isinstance(questions, str) else list(questions)
             level = as_level(level)
         runs = {
-            float(each): self._errors_at(each, records, like, number, random_state, own, level)
+            float(each): self._errors_at(each, records, like, number, random_state, asked, level)
             for each in wanted
         }
         return ExpectedError(
             runs,
             n=records,
-            unit=self._unit_of_errors() if own is None else "the unit of each question",
+            unit=self._unit_of_errors() if asked is None else "the unit of each question",
             how=self._how(like),
             estimator=type(self).__name__,
-            what="error" if own is None else f"error bar (half the {level:.0%} interval)",
+            what="error" if asked is None else f"error bar (half the {level:.0%} interval)",
         )
 
     def epsilon_for(
@@ -556,9 +526,6 @@ class ExpectsErrors:
         """What errors are in. Those in records grow with their number if noise does."""
         return "records"
 
-    def _own_epsilon(self) -> Any:
-        return self.epsilon  # type: ignore[attr-defined]
-
     def _trial(self, epsilon: Fraction, seed: int) -> Any:
         """A copy of the estimator for public rows: no ledger, and epsilon for one row."""
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
@@ -575,7 +542,10 @@ class ExpectsErrors:
         return None
 
     def _public_table(self, n: int, like: Any, seed: int) -> TrialTable:
-        raise NotImplementedError
+        # Where there is a formula, only questions come here.
+        raise ValueError(
+            f"{type(self).__name__} has no release that answers questions: leave questions out."
+        )
 
     def _tried_errors(self, table: TrialTable) -> Mapping[str, float]:
         raise NotImplementedError
@@ -583,9 +553,7 @@ class ExpectsErrors:
     def _tried_bars(
         self, table: TrialTable, questions: Sequence[str], level: float
     ) -> Mapping[str, float]:
-        raise ValueError(
-            f"{type(self).__name__} has no release that answers questions: leave questions out."
-        )
+        raise NotImplementedError
 
     # -- the path that all take
 
@@ -665,47 +633,3 @@ def _smallest(expected: Callable[[float], float], wanted: float) -> float:
     # Rounded up: an epsilon that is a little larger is still enough.
     scale = 10.0 ** (2 - math.floor(math.log10(found)))
     return math.ceil(found * scale) / scale
-
-
-# --- expected errors of models that predict a label: scores on held-out public rows
-
-
-class ExpectsScores(ExpectsErrors):
-    """Classifiers and regressors: the error on rows of ``like`` that were held out.
-
-    ``like`` is ``(X, y)``, or a table with a column for the label.
-    """
-
-    def _unit_of_errors(self) -> str:
-        return "units of the target" if is_regressor(self) else "share of rows"
-
-    def _label_name(self) -> str | None:
-        """Column of the label, where the domain has one."""
-        return self.target  # type: ignore[attr-defined,no-any-return]
-
-    def _public_table(self, n: int, like: Any, seed: int) -> TrialTable:
-        if like is None:
-            raise ValueError(
-                f"The error of {type(self).__name__} depends on how well the label can be "
-                "predicted at all, which no domain says. Give like=(X, y), public rows with their "
-                "labels."
-            )
-        if isinstance(like, tuple):
-            return TrialTable.of(like, n, seed)
-        label = self._label_name()
-        names = as_frame(like).named
-        if label is None or label not in names:
-            raise ValueError(
-                "like has no column for the label: give like=(X, y), public rows and their labels."
-            )
-        X = select_columns(like, [name for name in names if name != label])
-        y = as_array(select_columns(like, [label]))[:, 0]
-        return TrialTable.of((X, y), n, seed)
-
-    def _tried_errors(self, table: TrialTable) -> Mapping[str, float]:
-        (X, y), (X_new, y_new) = table.rows, table.held_out
-        predicted = self.fit(X, y).predict(X_new)  # type: ignore[attr-defined]
-        y_new = np.asarray(y_new)
-        if is_regressor(self):
-            return {"root mean square error": float(np.sqrt(np.mean((predicted - y_new) ** 2)))}
-        return {"error rate": float(np.mean(predicted != y_new))}

@@ -96,7 +96,6 @@ NEAREST = {
     "skdp/kernels/additive/pairs.py": ["test_additive"],
     "skdp/kernels/additive/records.py": ["test_additive"],
     "skdp/kernels/binned_scores.py": ["test_metrics"],
-    "skdp/kernels/conformal.py": ["test_conformal"],
     "skdp/kernels/blocks.py": ["test_blocks"],
     "skdp/kernels/trees/fitting.py": ["test_trees"],
     "skdp/kernels/trees/growing.py": ["test_trees"],
@@ -130,11 +129,10 @@ NEAREST = {
     "skdp/kernels/ranges.py": ["test_ranges"],
     "skdp/model_selection/_metrics.py": ["test_metrics", "test_model_selection"],
     "skdp/model_selection/_scores.py": ["test_metrics", "test_model_selection"],
-    "skdp/model_selection/_conformal.py": ["test_conformal"],
     "skdp/model_selection/_cross_val.py": ["test_model_selection"],
     "skdp/model_selection/_search.py": ["test_private_search", "test_model_selection"],
     "skdp/preprocessing.py": ["test_preprocessing"],
-    "skdp/quality/_private.py": ["test_quality"],
+    "skdp/quality.py": ["test_quality"],
     "skdp/selection.py": ["test_top_k_selector", "test_selection"],
     "skdp/synthesis/boxes.py": ["test_partitions"],
 }
@@ -154,7 +152,6 @@ REPLAYS = {
     "skdp/kernels/binned_scores.py": (
         "private_score, roc_auc or private_score, log_loss or private_score, r2"
     ),
-    "skdp/kernels/conformal.py": "PrivateConformal",
     "skdp/kernels/blocks.py": "SampleAggregate",
     "skdp/kernels/trees/fitting.py": "PrivateDecisionTree",
     "skdp/kernels/trees/growing.py": "PrivateDecisionTree",
@@ -188,11 +185,10 @@ REPLAYS = {
     "skdp/kernels/ranges.py": "unknown ranges",
     "skdp/model_selection/_metrics.py": "private_score",
     "skdp/model_selection/_scores.py": "private_confusion_matrix",
-    "skdp/model_selection/_conformal.py": "PrivateConformal",
     "skdp/model_selection/_cross_val.py": "private_cross_val_score",
     "skdp/model_selection/_search.py": "PrivateGridSearchCV",
     "skdp/preprocessing.py": "PrivateStandardScaler or PrivateQuantileClipper",
-    "skdp/quality/_private.py": "quality_report",
+    "skdp/quality.py": "quality_report",
     "skdp/selection.py": "DPTopKSelector or most_frequent_items",
     "skdp/synthesis/boxes.py": "GridSynthesizer",
 }

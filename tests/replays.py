@@ -11,13 +11,11 @@ import random
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
@@ -31,13 +29,10 @@ from skdp.kernels.additive import calibration
 from skdp.kernels.additive.links import UNIT, Logit
 from skdp.kernels.additive.records import Records
 from skdp.model_selection import (
-    PrivateConformalClassifier,
-    PrivateConformalRegressor,
     PrivateGridSearchCV,
     private_confusion_matrix,
     private_cross_val_score,
     private_score,
-    private_score_report,
 )
 
 INF, NAN = np.inf, np.nan
@@ -1155,9 +1150,6 @@ def composed() -> list[Branch]:
     def area_search(epsilon: float) -> Any:
         return search(epsilon).set_params(metric="roc_auc")
 
-    def by_strategy(epsilon: float, strategy: str) -> Any:
-        return two_releases(epsilon).set_params(strategy=strategy)
-
     def regressor(epsilon: float) -> Any:
         domain = skdp.Domain({name: SPACE[name] for name in ("x", "z")})
         return skdp.PrivateRegressor(
@@ -1181,7 +1173,6 @@ def composed() -> list[Branch]:
 
     labelled = lambda: apart(pairs_of(SPACE), "s")  # noqa: E731
     some = ("nobody", "two", "from the middle")
-    few = lambda: {name: labelled()[name] for name in some}  # noqa: E731
     plane = lambda: apart({name: pairs_of(PLANE)[name] for name in some}, "s")  # noqa: E731
     measured = lambda: apart(  # noqa: E731
         pairs_of(skdp.Domain({name: SPACE[name] for name in ("z", "x")})), "x"
@@ -1216,47 +1207,6 @@ def composed() -> list[Branch]:
         Branch("PrivateGridSearchCV, a release each", two_releases, labelled, runs=1),
         Branch("PrivateGridSearchCV, area under the curve", area_search, labelled, runs=1),
         Branch("PrivateGridSearchCV, mean squared error", regressor_search, measured),
-        *[
-            Branch(
-                f"PrivateGridSearchCV, {strategy}",
-                lambda epsilon, s=strategy: by_strategy(epsilon, s),
-                # Every run of a search makes several releases.
-                few,
-                runs=1,
-            )
-            for strategy in ("random-stopping", "halving")
-        ],
-        *[
-            Branch(
-                f"PrivateGridSearchCV, {strategy} of models that draw",
-                lambda epsilon, s=strategy: PrivateGridSearchCV(
-                    drawing(epsilon),
-                    {"n_samples": [20, 30]},
-                    epsilon=epsilon,
-                    strategy=s,
-                    eta=1,
-                ),
-                plane,
-                runs=1,
-            )
-            for strategy in ("random-stopping", "halving")
-        ],
-        Branch(
-            "PrivateGridSearchCV, halving of opposites",
-            lambda epsilon: PrivateGridSearchCV(
-                skdp.PrivateClassifier(
-                    DummyClassifier(strategy="constant", constant="a"),
-                    skdp.GridSynthesizer(epsilon, domain=PLANE, target="s"),
-                    n_samples=20,
-                ),
-                {"estimator__constant": ["a", "b"]},
-                epsilon=epsilon,
-                strategy="halving",
-                eta=1,
-            ),
-            plane,
-            runs=1,
-        ),
         Branch(
             "private_cross_val_score, models that draw",
             lambda epsilon: (
@@ -1275,18 +1225,6 @@ def composed() -> list[Branch]:
             runs=1,
         ),
     ]
-
-
-class Fixed:
-    """A model whose predictions are columns of the rows."""
-
-    def __init__(self, n_classes: int = 0) -> None:
-        if n_classes:
-            self.classes_ = np.arange(n_classes)
-            self.predict_proba = lambda X: X
-
-    def predict(self, X: Any) -> Any:
-        return X[:, 0]
 
 
 def metrics(same: Any) -> list[Branch]:
@@ -1322,23 +1260,6 @@ def metrics(same: Any) -> list[Branch]:
     def of(name: str, x: Any, y: Any, **options: Any) -> Branch:
         return branch(f"private_score, {name}", x, y, metric=name.partition(",")[0], **options)
 
-    def report(kind: str, model: Any, X: Any, y: Any, **options: Any) -> Branch:
-        def make(epsilon: float) -> Any:
-            def run(data: Any) -> Any:
-                more = dict(options)
-                if "group_labels" in more:
-                    more["groups"] = [isinstance(v, Real) and v > 0 for v in data[1]]
-                made = private_score_report(
-                    model, *data, epsilon=epsilon, trained_elsewhere=True, **more
-                )
-                return (
-                    made["mean_absolute_error"] if "bounds" in options else made.confusion_matrix()
-                )
-
-            return run
-
-        return Branch(f"private_score_report, {kind}", make, pairs(X, y), claim=same, runs=4)
-
     guess = np.where(score > 0.4, 1, 0)
     return [
         of("roc_auc", truth, score),
@@ -1352,53 +1273,6 @@ def metrics(same: Any) -> list[Branch]:
         of("brier_score", truth, three, labels=[0, 1, 2]),
         of("mean_absolute_error", real, score, bounds=(0, 1)),
         of("r2", real, score, bounds=(0, 1)),
-        report("two labels", Fixed(2), both, truth, group_labels=[True]),
-        report("three labels", Fixed(3), three, truth),
-        report("numbers", Fixed(), both, real, bounds=(0, 1), group_labels=[True]),
-    ]
-
-
-def conformal() -> list[Branch]:
-    """Calibration of models that saw public rows only."""
-    labelled = spread(SPACE, 60)
-    classifier = make_pipeline(
-        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
-        DecisionTreeClassifier(max_depth=3),
-    ).fit(labelled.drop(columns="s"), labelled["s"])
-    regressor = DecisionTreeRegressor(max_depth=2).fit(labelled[["z"]], labelled["x"])
-    plain = skdp.Domain({name: SPACE[name] for name in ("z", "x")})
-    # Few rows are enough for a test at a low level.
-    levels, epsilons = [0.2, 0.7], (1.0, 1000.0, 0.05)
-    return [
-        Branch(
-            "PrivateConformalClassifier",
-            lambda epsilon: (
-                lambda data: (
-                    PrivateConformalClassifier(classifier, epsilon=epsilon, confidence_level=levels)
-                    .conformalize(*data)
-                    .thresholds_
-                )
-            ),
-            lambda: apart(pairs_of(SPACE), "s"),
-            epsilons=epsilons,
-            claim=lambda epsilon: epsilon,
-            runs=1,
-        ),
-        Branch(
-            "PrivateConformalRegressor",
-            lambda epsilon: (
-                lambda data: (
-                    PrivateConformalRegressor(
-                        regressor, epsilon=epsilon, confidence_level=levels, bounds=(0, 4)
-                    )
-                    .conformalize(*data)
-                    .thresholds_
-                )
-            ),
-            lambda: apart(pairs_of(plain), "x"),
-            epsilons=epsilons,
-            claim=lambda epsilon: epsilon,
-        ),
     ]
 
 
@@ -1459,15 +1333,12 @@ def scores() -> list[Branch]:
             max_false=10**60,
         )
 
-    low = edge(SPACE, 0)
-    mixed = pd.concat([*[low] * 12, *[edge(SPACE, 1)] * 9], ignore_index=True)
-
-    def quality(synthetic: pd.DataFrame, epsilon: float, target: str | None = None) -> Any:
+    def quality(epsilon: float) -> Any:
         def release(rows: pd.DataFrame) -> list:
             report = skdp.quality.quality_report(
-                rows, synthetic, domain=SPACE, epsilon=epsilon, target=target
+                rows, edge(SPACE, 0), domain=SPACE, epsilon=epsilon
             )
-            return [report.scores, report.columns.fillna(-1.0), report.learners]
+            return [report.scores, report.columns.fillna(-1.0), report.pairs]
 
         return release
 
@@ -1541,16 +1412,9 @@ def scores() -> list[Branch]:
         ),
         Branch(
             "quality_report",
-            lambda epsilon: quality(low, epsilon),
+            quality,
             lambda: pairs_of(SPACE),
             claim=same,
-        ),
-        Branch(
-            "quality_report, learners",
-            lambda epsilon: quality(mixed, epsilon, target="s"),
-            lambda: {"the last": (mixed, mixed[:-1]), "nobody": (mixed[:1], mixed[:0])},
-            claim=same,
-            runs=1,
         ),
         *metrics(same),
         Branch("most_frequent_items", items, baskets, claim=same, runs=12),
@@ -1694,8 +1558,6 @@ PARTS = {
     "classification.privpfc._PrivPfC._choose, discrete_laplace": "total",
     "compose.estimators._DefaultClassifier.fit, discrete_laplace": "rows",
     "model_selection._search.Judge.best, selection": "choice",
-    "model_selection._search.Judge.better, top_k": "choice",
-    "model_selection._search.Judge.noisy_score, discrete_laplace": "choice",
     "kernels.additive.calibration._seen, discrete_laplace": "model",
     "kernels.additive.calibration.calibrate, discrete_laplace": "model",
     "kernels.additive.first.measure_columns, discrete_laplace": "model",
@@ -1796,11 +1658,7 @@ LOOSE = {
     "a step of Newton's method": 0.86,
     "PrivateRidge, persons": 0.9,
     "private_quantiles, independent": 0.88,
-    # Learners predict a row that is like synthetic ones, whose cells are not empty.
-    "quality_report, learners": 0.6,
     "PrivateRegressor": 0.3,
-    # Of a recorded search, one to three runs; the whole law is in test_private_search.
-    "PrivateGridSearchCV, random-stopping": 0.5,
     "PrivateGridSearchCV": 0.3,
     "private_cross_val_score": 0.3,
 }
@@ -1820,7 +1678,6 @@ BRANCHES = [
     *cubes(),
     *scalers(),
     *composed(),
-    *conformal(),
     *scores(),
     *quantiles(),
     *lazy(),

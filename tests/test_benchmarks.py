@@ -42,7 +42,7 @@ def test_stand_ins_have_the_format_of_the_data(tmp_path, monkeypatch, capsys):
         table = _data.hdpview_table(name)
         assert table.codes.max(axis=0).tolist() < list(table.shape)
         assert table.true_answers().max() <= table.counts.sum()
-    assert len(_data.dpbench_1d()) == 5 and _data.dpbench_2d()[0].counts.shape == (256, 256)
+    assert len(_data.dpbench_1d()) == 5
     assert _data.frame("adult").shape == (2_000, 15)
     assert _data.item_frequencies("retail").min() >= 1
     assert _data.kmeans_set("s1_privkmeans")["X"].shape == (2_000, 2)
@@ -114,7 +114,6 @@ def test_a_distance_by_hand():
     right = np.array([[0, 0], [0, 0], [1, 1], [1, 1]])
     assert scores.total_variation(left, right, (2, 2), order=1) == 0.0
     assert scores.total_variation(left, right, (2, 2), order=2) == 0.5
-    assert scores.total_variation(left, right, (2, 2), order=1, columns=[0]) == 0.0
 
 
 def test_shuffled_columns_lose_their_rank_correlation_and_are_observed(table):

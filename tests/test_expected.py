@@ -8,7 +8,6 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
@@ -93,47 +92,6 @@ def test_a_cube_agrees_with_its_plan(domain):
     assert found.errors.loc["cell, 3 columns", 0.5] == pytest.approx(base)
 
 
-def test_k_means_compares_with_k_means_without_privacy():
-    model = skdp.DPKMeans(3, bounds=([0, 0], [1, 2]), ledger=PrivacyLedger(0.01))
-    found = model.expected_error(2_000, [0.05, 5.0], n_tables=2)
-    assert found.errors.loc["excess NICV", 0.05] > 3 * found.errors.loc["excess NICV", 5.0]
-    assert found.unit == "mean squared distance"
-    assert found.to_frame()["share"].isna().all()
-    with pytest.raises(DomainError, match="two arrays"):
-        skdp.DPKMeans(3, bounds=(0, 1)).expected_error(1_000)
-
-
-def test_models_need_public_rows_with_labels(domain, people):
-    X, y = people[["age", "sex"]], people["work"].to_numpy()
-    features = domain.select(["age", "sex"])
-    ledger = PrivacyLedger(0.01)
-    grid = skdp.PrivPfCClassifier(domain=features, classes=["none", "part", "full"], ledger=ledger)
-    with pytest.raises(ValueError, match=r"like=\(X, y\)"):
-        grid.expected_error(1_000)
-    with pytest.raises(ValueError, match=r"like=\(X, y\)"):
-        grid.expected_error(1_000, like=X)
-    found = grid.expected_error(2_000, 1.0, like=(X, y), n_tables=1)
-    assert 0.1 < found.errors.loc["error rate", 1.0] < 0.6
-
-    release = skdp.MarginalSynthesizer(domain=domain, target="work", ledger=ledger)
-    from sklearn.compose import make_column_transformer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder
-
-    encode = make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
-    model = skdp.PrivateClassifier(make_pipeline(encode, LogisticRegression()), release)
-    found = model.expected_error(2_000, like=people, n_tables=1)
-    assert 0.1 < found.errors.loc["error rate", 1.0] < 0.6
-    ages = skdp.PrivateRegressor(
-        LinearRegression(), skdp.GridSynthesizer(domain=Numeric(0, 1, bins=4)), target_range=(0, 1)
-    )
-    x = np.linspace(0, 1, 2_000)
-    found = ages.expected_error(1_000, like=(x[:, None], x), n_tables=1)
-    assert 0 < found.errors.loc["root mean square error", 1.0] < 0.3
-    assert found.unit == "units of the target"
-    assert ledger.spent == 0
-
-
 def test_bounded_contributions_cost_as_a_smaller_epsilon(domain):
     whole = skdp.GridSynthesizer(epsilon=0.25, domain=domain)
     persons = skdp.GridSynthesizer(epsilon=1.0, domain=domain, max_contributions=4, unit="id")
@@ -195,10 +153,9 @@ def test_rules_of_the_domain_hold_in_generated_tables():
     assert (codes[:, 0] <= codes[:, 1]).all()
 
 
-def test_public_rows_are_drawn_and_held_out(people):
+def test_public_rows_are_drawn(people):
     table = TrialTable.of(people, 1_000, seed=0)
-    assert len(table.rows) == 1_000 and len(table.held_out) == 600
-    assert not set(table.rows.index) & set(table.held_out.index)
+    assert len(set(table.rows.index)) == 1_000
     assert len(TrialTable.of(people, 9_000, seed=0).rows) == 9_000
     with pytest.raises(ValueError, match="no rows"):
         TrialTable.of(people[:0], 10, seed=0)
@@ -332,4 +289,4 @@ def test_questions_that_cannot_be_asked(domain):
         with pytest.raises(ValueError, match=message):
             made.expected_error(500, questions=[asked])
     with pytest.raises(ValueError, match="no release that answers"):
-        skdp.DPKMeans(bounds=([0, 0], [1, 1])).expected_error(500, questions=["age > 3"])
+        skdp.RangeTreeHistogram(bounds=(0, 1)).expected_error(500, questions=["age > 3"])

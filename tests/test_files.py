@@ -23,7 +23,6 @@ import skdp
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric, derived, forbid
 from skdp.__main__ import main
 from skdp._files import replacing, write_text
-from skdp.inspection import model_card
 
 ROWS = people(600)
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -59,11 +58,10 @@ WRITERS = {
     "release": lambda fitted, view, path: fitted.synopsis_.save(path),
     "cube": lambda fitted, view, path: cube().save(path),
     "page": lambda fitted, view, path: fitted.synopsis_.page(path),
-    "card": lambda fitted, view, path: model_card(fitted).save(path),
     "sample": lambda fitted, view, path: run_sample(view, path),
     "parquet": lambda fitted, view, path: run_sample(view, path),
 }
-ENDINGS = {"card": ".html", "sample": ".csv", "parquet": ".parquet"}
+ENDINGS = {"sample": ".csv", "parquet": ".parquet"}
 
 
 def run_sample(view, path):

@@ -28,7 +28,6 @@ import skdp
 from skdp.audit import replay
 from skdp.audit._neighbours import ODD_VALUES
 from skdp.model_selection import (
-    PrivateConformalRegressor,
     PrivateGridSearchCV,
     PrivateKFold,
     make_private_scorer,
@@ -521,8 +520,6 @@ def test_what_is_no_exception_stays_inside(error):
     rows = np.arange(10.0)[:, None]
     scorer = make_private_scorer(epsilon=10_000)
     assert scorer(Answers(fail), rows, np.zeros(10)) == 0.6
-    sets = PrivateConformalRegressor(Answers(fail), epsilon=10_000, bounds=(0, 1))
-    assert np.isfinite(sets.conformalize(rows, np.zeros(10)).thresholds_).all()
     # Labels that cannot be compared count as wrong.
     assert scorer(Answers(lambda X: np.zeros(len(X))), rows[:2], [0, Panics(0)]) == 0.5
     with pytest.raises(KeyboardInterrupt):

@@ -69,15 +69,13 @@ def test_numbers_of_proofs_are_broken():
         ("kernels/privpfc/scores.py", "Quality.score_range"),
         ("kernels/trees/growing.py", "_Gini"),
         ("model_selection/_cross_val.py", "private_cross_val_score"),
-        ("model_selection/_search.py", "halving_price"),
-        ("model_selection/_search.py", "price_of_runs"),
     } <= named
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *NUMBERS])
 def test_mutants_are_programs_that_differ(kind):
     chosen = [mutant for mutant in MUTANTS if mutant.kind == kind]
-    assert len(chosen) > (20 if kind in KINDS else 4)
+    assert len(chosen) > (20 if kind in KINDS else 1)
     for mutant in chosen:
         source = Path(ROOT, mutant.file).read_text(encoding="utf-8")
         broken = mutated(source, mutant)
@@ -101,7 +99,7 @@ def test_mutants_written_by_hand_fit_the_code_and_name_what_kills_them(written):
 
 
 # Files whose tests are replays, or checks of all estimators, of the ledger or of persons.
-GUARDS = {"replay", "common", "accounting", "skipped", "contributions"}
+GUARDS = {"replay", "any_tables", "common", "accounting", "skipped", "contributions"}
 
 
 def test_mutants_written_by_hand_are_apart_and_mostly_break_the_guarantee():

@@ -19,7 +19,6 @@ from skdp.plotting import (
     current_inks,
     loss_title,
     plot_correlations,
-    plot_distances,
     plot_view,
 )
 from skdp.release import Boxes, BoxModel, Synopsis
@@ -257,17 +256,6 @@ def test_pictures_follow_the_style(synopsis):
         bars = synopsis.plot("sex").patches
     assert (light.paper, dark.paper) == ("white", "black")
     assert bars[0].get_facecolor() == matplotlib.colors.to_rgba(dark.main)
-
-
-def test_distances_have_one_scale_and_numbers():
-    ax = plot_distances(np.array([[0.1, np.nan], [0.5, 0.02]]), ["a", "b"], title="t")
-    norm = ax.images[0].norm
-    assert (norm.vmin, norm.vmax) == (0, 1)
-    assert [text.get_text() for text in ax.texts] == ["0.10", "0.50", "0.02"]
-    _, small = pyplot.subplots(figsize=(4, 3))
-    assert not plot_distances(
-        np.zeros((17, 17)), list("abcdefghijklmnopq"), title="t", ax=small
-    ).texts
 
 
 @pytest.mark.parametrize("norm", ["log", "linear"])

@@ -19,8 +19,7 @@ from sklearn.dummy import DummyClassifier
 
 import skdp
 from skdp.audit import replay
-from skdp.inspection import privacy_report
-from skdp.model_selection import PrivateGridSearchCV, private_cross_val_score, private_score_report
+from skdp.model_selection import make_private_scorer, private_cross_val_score
 
 BIT = skdp.Numeric(0, 2, bins=2)
 YES_NO = skdp.Categorical(["no", "yes"])
@@ -79,10 +78,7 @@ def test_the_place_of_a_row_does_not_depend_on_the_rows_before_it():
     labels = np.arange(400) % 2
 
     def score(pair):
-        found = private_score_report(
-            ByPlace(), pair[0], pair[1], epsilon=1.0, trained_elsewhere=True
-        )
-        return found.confusion_matrix()
+        return make_private_scorer("balanced_accuracy", epsilon=1.0)(ByPlace(), *pair)
 
     assert certified(score, (rows, labels), (rows[1:], labels[1:]), 1.0) > 0.3
 
@@ -190,58 +186,6 @@ def test_secret_folds_charge_what_a_record_can_cost(k):
     loss = certified(score, (X, Y), (X[:-1], Y[:-1]), float(ledger.spent), modes=("exact",), n=2)
     # Its record is in all models but one.
     assert loss > k - 1 and ledger.spent == k - 1 + Fraction(1, 2)
-
-
-@pytest.mark.parametrize("n_candidates", [1, 2, 3, 5, 6])
-def test_halving_pays_for_the_most_expensive_that_may_be_left(n_candidates):
-    prices = [Fraction(i * i + 1, 8) for i in range(n_candidates)]
-    search = PrivateGridSearchCV(
-        constant(1.0),
-        {"synthesizer__epsilon": [float(price) for price in prices]},
-        epsilon=0.25,
-        strategy="halving",
-    )
-
-    def dearest(left, turns):
-        """Of all sets that may be left: each round fits, then keeps the better half."""
-        here = sum(left) / 2 ** (turns - 1)
-        if turns == 1:
-            return here
-        half = -(-len(left) // 2)
-        return here + max(dearest(kept, turns - 1) for kept in itertools.combinations(left, half))
-
-    turns = 1
-    while 2 ** (turns - 1) < n_candidates:
-        turns += 1
-    choice = Fraction(1, 4)
-    assert privacy_report(search).epsilon == dearest(prices, turns) + choice
-
-
-@pytest.mark.parametrize("eta", [-0.5, 0, 0.5, 1])
-@pytest.mark.parametrize("each", [0.05, 0.5])
-def test_random_stopping_pays_for_the_law_of_the_best_run(eta, each):
-    search = PrivateGridSearchCV(
-        constant(each),
-        {"estimator__strategy": ["prior"]},
-        epsilon=1e-9,
-        strategy="random-stopping",
-        eta=eta,
-    )
-    price = float(privacy_report(search).epsilon)
-    # P(K = k) is proportional to 0.9999**k times (1 + eta) ... (k - 1 + eta) / k!.
-    runs = np.arange(1, 100_000)
-    steps = np.log((runs[:-1] + eta) / (runs[:-1] + 1)) + np.log(0.9999)
-    weights = np.exp(np.concatenate([[0.0], np.cumsum(steps)]))
-    weights /= weights.sum()
-    # A rare outcome is released where no run is better: its law is its own probability times
-    # that of no better one. On the neighbour it is rarer, and better ones are more likely.
-    better = np.geomspace(1e-4, 0.2, 12)
-    law, neighbour = (
-        np.array([weights @ (runs * (1 - q) ** (runs - 1)) for q in each_better])
-        for each_better in (better, better * np.exp(each))
-    )
-    loss = each + np.log(law / neighbour)
-    assert 0.95 * price < loss.max() < price * (1 + 1e-6)
 
 
 # --- sensitivities of sums

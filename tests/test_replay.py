@@ -48,9 +48,6 @@ from skdp.mechanisms import (
     top_k,
 )
 from skdp.model_selection import (
-    PrivateConformalClassifier,
-    PrivateConformalRegressor,
-    PrivateGridSearchCV,
     PrivateKFold,
     make_private_scorer,
     private_cross_val_score,
@@ -256,10 +253,7 @@ def certify_odd(branch: Branch, everything: bool = False):
         assert result.passed and not result.n_errors, str(result)
 
 
-SLOW_BESIDE = SLOW | {"quality_report, learners"}
-
-
-@pytest.mark.parametrize("branch", list(parameters(CONTAINED, SLOW_BESIDE)))
+@pytest.mark.parametrize("branch", list(parameters(CONTAINED, SLOW)))
 def test_every_branch_is_certified_beside_an_odd_value(branch):
     certify_odd(branch)
 
@@ -332,9 +326,6 @@ def classifier():
 AROUND = {
     "SampleAggregate": next(c for c in CASES if c.name == "SampleAggregate").make_for_arrays,
     "PrivateClassifier": classifier,
-    "PrivateGridSearchCV, random-stopping": lambda: PrivateGridSearchCV(
-        classifier(), {"n_samples": [20, 30]}, strategy="random-stopping"
-    ),
     "private_cross_val_score": lambda: (
         lambda data: private_cross_val_score(classifier(), *data, epsilon=1, cv=2)
     ),
@@ -375,9 +366,6 @@ def test_every_odd_value_around_a_model_is_one_record(name):
 def test_every_estimator_has_a_branch():
     made = [branch.make(1.0) for branch in BRANCHES if branch.claim is None]
     replayed = {type(each) for each in made if isinstance(each, BaseEstimator)}
-    # These are replayed as functions, because they are fitted on rows that have no part in it.
-    replayed |= {PrivateConformalClassifier, PrivateConformalRegressor}
-    assert {"PrivateConformalClassifier", "PrivateConformalRegressor"} <= {b.name for b in BRANCHES}
     homes = (skdp, skdp.model_selection)
     public = {getattr(home, name) for home in homes for name in home.__all__}
     estimators = {c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator)}

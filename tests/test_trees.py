@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from estimators import other_processes
 
 import skdp
 from skdp._random import noise_source
@@ -378,21 +377,6 @@ def test_a_forest_learns_in_both_ways():
         assert model.score(*table(seed=1)) > 0.8
         assert len(model.trees_) == 3
         assert np.argmax(model.feature_importances_) == 0
-
-
-@pytest.mark.parametrize("rows", ["shared", "apart"])
-def test_a_forest_does_not_depend_on_the_number_of_processes(rows, monkeypatch):
-    def forest(n_jobs):
-        return skdp.PrivateRandomForestClassifier(
-            domain=DOMAIN, classes=["ill", "well"], rows=rows, n_trees=3, n_jobs=n_jobs
-        ).set_params(random_state=0)
-
-    here = forest(None).fit(*table(200)).predict_proba(table(20)[0])
-    used = other_processes(monkeypatch, fitting)
-    np.testing.assert_array_equal(forest(2).fit(*table(200)).predict_proba(table(20)[0]), here)
-    assert used == [2]
-    with pytest.raises(ValueError, match="n_jobs must be at least 1, got 0: how many processes"):
-        forest(0).fit(*table(200))
 
 
 def test_auto_is_better_than_the_published_algorithms():

@@ -11,9 +11,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks import _data
 from benchmarks.kmeans import best_nicv, nicv
+from benchmarks.linear import acs
 from benchmarks.peers import _inference, _worker
 from benchmarks.privpfc import adult, boosting, folds
-from benchmarks.regression import acs
 from skdp import Numeric
 
 __all__ = ["METHODS", "Method", "Task", "tasks"]

@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 
 from .._validation import as_integer, check_choice
 from ..domain import Level
-from ..expected import ExpectsScores
 from ..kernels.privpfc import (
     TUNING,
     Line,
@@ -309,7 +308,7 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         self.random_state = random_state
 
 
-class PrivPfCClassifier(ClassifierMixin, ExpectsScores, _PrivPfC):
+class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
     """Histogram classifier on a privately selected grid (PrivPfC).
 
     In each cell of the grid of :class:`PrivPfCTransformer` it predicts the label with the largest

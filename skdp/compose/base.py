@@ -22,7 +22,6 @@ from .._types import BoolArray, FloatArray
 from .._validation import as_sample_size
 from ..domain import Attribute, Domain
 from ..exceptions import DomainError, TrainingError
-from ..expected import ExpectsErrors, ExpectsScores
 from ..rows import Frame, Layout, as_frame, select_columns, take_rows
 from ..synthesis import MarginalSynthesizer
 
@@ -89,7 +88,7 @@ _OWN = ("epsilon", "domain", "target", "max_contributions", "unit", "ledger")
 _TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
 
 
-class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
+class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """What the classifier and the regressor share: release, train on the release, predict."""
 
     estimator: Any
@@ -323,29 +322,6 @@ class TrainedOnRelease(ExpectsScores, Published, ShowsPrivacy, MetaEstimatorMixi
             "If it needs other rows than these, fit the synthesizer first, and pass it as "
             "FrozenEstimator(synthesizer)."
         ) from failure
-
-    # -- expected errors: the synthesizer has epsilon, the domain and the ledger
-
-    def _own_epsilon(self) -> Any:
-        return getattr(self if self.synthesizer is None else self.synthesizer, "epsilon", None)
-
-    def _label_name(self) -> str | None:
-        return getattr(self if self.synthesizer is None else self.synthesizer, "target", None)
-
-    def _trial(self, epsilon: Fraction, seed: int) -> Self:
-        if isinstance(self.synthesizer, FrozenEstimator):
-            raise ValueError(
-                "The release of a frozen synthesizer is made and paid for: its error is no longer "
-                "to be expected. Give the synthesizer itself."
-            )
-        trial = clone(self)
-        # Private estimators within it would charge their ledgers for training on public rows.
-        books = [key for key in trial.get_params() if key.rpartition("__")[2] == "ledger"]
-        trial.set_params(**dict.fromkeys(books))
-        if self.synthesizer is None:
-            return ExpectsErrors._trial(trial, epsilon, seed)
-        release = ExpectsErrors._trial(self.synthesizer, epsilon, seed)
-        return trial.set_params(synthesizer=release, random_state=seed)
 
     def __sklearn_is_fitted__(self) -> bool:
         # A release whose training failed is kept, but predicts nothing.

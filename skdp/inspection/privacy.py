@@ -17,7 +17,7 @@ from ..model_selection import PrivateKFold
 from ..release.page import element, listed
 
 
-def as_number(epsilon: Fraction | None) -> str:
+def _as_number(epsilon: Fraction | None) -> str:
     """Epsilon as text."""
     return "unknown" if epsilon is None else f"{float(epsilon):.6g}"
 
@@ -157,15 +157,15 @@ class PrivacyReport:
         return "private" if self.private else "NOT private"
 
     def _totals(self) -> Iterator[str]:
-        yield f"one fit spends epsilon = {as_number(self.epsilon)}"
+        yield f"one fit spends epsilon = {_as_number(self.epsilon)}"
         if self.cv_epsilon is not None:
-            yield f"cross-validation spends epsilon = {as_number(self.cv_epsilon)}"
+            yield f"cross-validation spends epsilon = {_as_number(self.cv_epsilon)}"
 
     def __repr__(self) -> str:
         lines = [f"{self.name} is {self._verdict}; {', '.join(self._totals())}"]
         for step in self.steps:
             times = f" in {step.n_fits:,} fits" if step.n_fits != 1 else ""
-            spends = "" if step.epsilon == 0 else f", epsilon {as_number(step.epsilon)}{times}"
+            spends = "" if step.epsilon == 0 else f", epsilon {_as_number(step.epsilon)}{times}"
             lines.append(
                 f"  [{step.verdict}] {step.name or '(the whole)'}: {step.kind} reads {step.reads}"
                 f"{spends}. It {step.why}"
@@ -176,7 +176,7 @@ class PrivacyReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        shown = self.to_frame().assign(epsilon=[as_number(step.epsilon) for step in self.steps])
+        shown = self.to_frame().assign(epsilon=[_as_number(step.epsilon) for step in self.steps])
         return element(
             "div",
             f"{element('b', html.escape(self.name))} is {element('b', self._verdict)}; ",
@@ -192,7 +192,7 @@ def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
     Pipelines (also imbalanced-learn's), column transformers, feature unions, grid and random
     searches with all their candidates, voting, declared thresholds, transformed targets, frozen
     estimators, and skdp's own meta-estimators are examined step by step. A step that is not known
-    gets the verdict "unknown", never "private". `study_report` puts several of them together.
+    gets the verdict "unknown", never "private".
 
     Parameters
     ----------

@@ -20,7 +20,6 @@
 ``ranges``         where the numbers of a column lie
 ``quantiles``      quantiles of integers: independent, AppQuant, and from noisy counts
 ``binned_scores``  scores by class, in bins of about equal mass; sums of powers
-``conformal``      thresholds of conformal prediction from a noisy histogram of scores
 ``stop_test``      the stop test of PrivTree and HDPView, and its privacy loss
 ``splitting``      boxes that are divided, level by level
 =================  =================================================================================

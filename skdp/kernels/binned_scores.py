@@ -77,10 +77,6 @@ class Scale:
             share = share**2 / (share**2 + (1.0 - share) ** 2)
         return self.low + (self.high - self.low) * share
 
-    def edge(self, threshold: float) -> int:
-        """The end of an interval that is nearest to a threshold."""
-        return int(np.abs(self.points(np.arange(INTERVALS + 1.0)) - threshold).argmin())
-
 
 @dataclass(frozen=True)
 class BinnedScores:
@@ -93,64 +89,53 @@ class BinnedScores:
         The bin of each interval.
     within : ndarray of float, shape (INTERVALS,)
         Share of its bin's scores that an interval is estimated to hold.
-    repeated : ndarray of float, shape (INTERVALS,)
-        The same if values that scores repeat are all there is, in bins that have some.
-    counts : ndarray of int, shape (n_groups, 2, n_bins)
+    counts : ndarray of int, shape (2, n_bins)
         Noisy numbers of records of the negative and of the positive class.
     epsilon : Fraction
         Rate of the noise of the counts.
-    cut : int
-        Number of bins at or below the threshold.
     """
 
     scale: Scale
     bin_of: IntArray
     within: FloatArray
-    repeated: FloatArray
     counts: IntArray
     epsilon: Fraction
-    cut: int
 
 
 def release_scores(
     positions: IntArray,
-    cells: IntArray,
-    n_groups: int,
+    classes: IntArray,
     epsilon: Fraction,
     scale: Scale,
-    edge: int,
     source: NoiseSource,
 ) -> BinnedScores:
-    """Count scores by group and class, in bins found with noise.
+    """Count scores by class, in bins found with noise.
 
     Parameters
     ----------
     positions : ndarray of int, shape (n_rows,)
         Interval of each score, below `INTERVALS`.
-    cells : ndarray of int, shape (n_rows,)
-        Twice the group, plus 1 for the positive class; -1 for rows that are not counted.
-    n_groups : int
+    classes : ndarray of int, shape (n_rows,)
+        1 for the positive class, 0 for the negative one; -1 for rows that are not counted.
     epsilon : Fraction
     scale : Scale
-    edge : int
-        End of an interval that is to be an end of a bin: the threshold.
     source : NoiseSource
     """
     # Privacy. Two releases in sequence. First a tree of noisy counts over public intervals for each
     # of the two classes, at epsilon / 5: a record is in one class, so both trees together cost
-    # that. Bins are computed from these alone. Then one noisy count for each group, class and bin,
-    # empty ones included: a record is in at most one of these cells, so they have L1 sensitivity 1
-    # and cost the other 4/5.
+    # that. Bins are computed from these alone. Then one noisy count for each class and bin, empty
+    # ones included: a record is in at most one of these cells, so they have L1 sensitivity 1 and
+    # cost the other 4/5.
     finding = epsilon * TUNING.finding
     counting = epsilon - finding
-    known = cells >= 0
-    at, cell = positions[known], cells[known]
+    known = classes >= 0
+    at, label_of = positions[known], classes[known]
     tree, millionths = prefix_tree(INTERVALS)
     blue = Blue(tree, hierarchy.measured_variances(millionths, finding))
     shapes, peaks = [], np.zeros(INTERVALS, dtype=bool)
     least = TUNING.peak * np.sqrt(blue.variances[tree.leaves])
     for label in (0, 1):
-        exact = np.bincount(at[cell % 2 == label], minlength=INTERVALS)
+        exact = np.bincount(at[label_of == label], minlength=INTERVALS)
         noisy = hierarchy.measure(tree, exact, millionths, finding, random_state=source)
         shapes.append(hierarchy.non_negative(blue, noisy.values)[tree.leaves])
         peaks |= shapes[-1] > least
@@ -160,25 +145,22 @@ def release_scores(
         shape / total if total > 0 else even for shape, total in zip(shapes, totals, strict=True)
     ]
     mass: FloatArray = (each[0] + each[1]) / 2
-    bin_of = _bins(mass, float(epsilon) * min(totals), edge)
+    bin_of = _bins(mass, float(epsilon) * min(totals))
     n_bins = int(bin_of[-1]) + 1
-    exact = np.bincount(cell * n_bins + bin_of[at], minlength=2 * n_groups * n_bins)
+    exact = np.bincount(label_of * n_bins + bin_of[at], minlength=2 * n_bins)
     counts = discrete_laplace(exact, counting, random_state=source)
     within = _within(mass, bin_of, peaks)
-    repeated = _within(np.where(peaks, mass, 0.0), bin_of, peaks)
-    cut = int(bin_of[edge - 1]) + 1 if edge else 0
-    counts = counts.reshape(n_groups, 2, n_bins)
-    return BinnedScores(scale, bin_of, within, repeated, counts, counting, cut)
+    return BinnedScores(scale, bin_of, within, counts.reshape(2, n_bins), counting)
 
 
-def _bins(mass: FloatArray, signal: float, edge: int) -> IntArray:
-    """The bin of each interval: about equal mass, with an end at ``edge``."""
+def _bins(mass: FloatArray, signal: float) -> IntArray:
+    """The bin of each interval: about equal mass, with an end in the middle of the scale."""
     number = max(round(TUNING.bins * max(signal, 1.0) ** 0.4), 2)
     halves = 0.5 ** np.arange(1, TUNING.halvings + 1)
     ends = np.append(np.arange(number), number - halves) / number
     middle = np.cumsum(mass) - mass / 2
     rough = np.searchsorted(np.sort(ends), middle, side="right") * 2
-    rough += np.arange(INTERVALS) >= edge
+    rough += np.arange(INTERVALS) >= INTERVALS // 2
     return np.concatenate([[0], np.cumsum(np.diff(rough) > 0)]).astype(np.int64)
 
 

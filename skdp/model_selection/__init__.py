@@ -2,10 +2,8 @@
 
 ==============  ====================================================================================
 ``_scores``     `private_score`: one score; `make_private_scorer`, curves, the confusion matrix
-``_report``     `private_score_report`: all scores of a model from one release
 ``_cross_val``  `private_cross_val_score`, `PrivateKFold`: secret folds; one ledger for all fits
-``_search``     `PrivateGridSearchCV`: chooses with noise, after a secret number of runs
-``_conformal``  `PrivateConformalClassifier`, `PrivateConformalRegressor`
+``_search``     `PrivateGridSearchCV`: chooses the winner of a grid with noise
 ``_metrics``    metrics by name: what each reads of a model, and what is released for it
 ``_counts``     scores of classifiers from counts: formulas, curves, bins
 ``_intervals``  intervals of scores, by simulation of the noise
@@ -13,9 +11,7 @@
 ==============  ====================================================================================
 """
 
-from ._conformal import PrivateConformalClassifier, PrivateConformalRegressor
 from ._cross_val import PrivateKFold, private_cross_val_score
-from ._report import ScoreReport, private_score_report
 from ._scores import (
     make_private_scorer,
     private_calibration_curve,
@@ -26,16 +22,12 @@ from ._scores import (
 from ._search import PrivateGridSearchCV
 
 __all__ = [
-    "PrivateConformalClassifier",
-    "PrivateConformalRegressor",
     "PrivateGridSearchCV",
     "PrivateKFold",
-    "ScoreReport",
     "make_private_scorer",
     "private_calibration_curve",
     "private_confusion_matrix",
     "private_cross_val_score",
     "private_roc_curve",
     "private_score",
-    "private_score_report",
 ]

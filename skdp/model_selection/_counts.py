@@ -65,17 +65,6 @@ def rates(counts: FloatArray) -> FloatArray:
     return np.concatenate([start, share], axis=-1)
 
 
-def confusion(counts: FloatArray, cut: int) -> FloatArray:
-    """Matrix of two labels, from counts of both in bins: those from ``cut`` on are positive."""
-    return np.stack([counts[..., :cut].sum(-1), counts[..., cut:].sum(-1)], axis=-1)
-
-
-def accuracy(matrix: FloatArray) -> FloatArray:
-    """Share of the diagonal."""
-    right = np.trace(matrix, axis1=-2, axis2=-1)
-    return np.asarray(right / _at_least_one(matrix.sum((-2, -1))))
-
-
 def balanced_accuracy(matrix: FloatArray) -> FloatArray:
     """Mean over the true labels of the share that was predicted."""
     right = np.diagonal(matrix, axis1=-2, axis2=-1)
@@ -102,7 +91,6 @@ def _each_f1(matrix: FloatArray) -> FloatArray:
 
 
 OF_MATRIX: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "accuracy": accuracy,
     "balanced_accuracy": balanced_accuracy,
     "f1": f1,
     "f1_macro": f1_macro,
@@ -118,35 +106,30 @@ def one_against_others(
     classes: IntArray,
     epsilon: Fraction,
     source: NoiseSource,
-    *,
-    groups: IntArray | None = None,
-    n_groups: int = 1,
     scale: Scale = PROBABILITIES,
-    threshold: float | None = None,
-) -> list[BinnedScores]:
-    """One release of scores by group and class for two classes, and one for each of more.
+) -> list[Counts]:
+    """One release of scores by class for two classes, and one for each of more.
 
-    A missing score is as wrong as can be. The threshold is the middle of the scale by default.
+    A missing score is as wrong as can be.
     """
     # Privacy. Of k > 2 classes each record is in the counts of all k: k releases in sequence, each
     # at epsilon / k. Of two classes there is one.
-    cut = scale.edge((scale.low + scale.high) / 2 if threshold is None else threshold)
-    group = np.zeros(len(classes), dtype=np.int64) if groups is None else groups
     several = scores.shape[1] > 1
     part = epsilon / scores.shape[1]
     tables = []
     for k in range(scores.shape[1]):
         positive = classes == (k if several else 1)
-        cells = np.where(classes < 0, -1, 2 * group + positive)
         found = scale.positions(scores[:, k])
-        found = np.where(found < 0, np.where(cells % 2 == 1, 0, INTERVALS - 1), found)
-        tables.append(release_scores(found, cells, n_groups, part, scale, cut, source))
+        found = np.where(found < 0, np.where(positive, 0, INTERVALS - 1), found)
+        known = np.where(classes < 0, -1, positive)
+        binned = release_scores(found, known, part, scale, source)
+        tables.append(Counts(binned, Noisy(binned.counts.astype(float), binned.epsilon)))
     return tables
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of both classes for a group, or for all, from a release."""
+    """Counts of both classes, from a release."""
 
     binned: BinnedScores
     noisy: Noisy
@@ -154,25 +137,18 @@ class Counts:
     @property
     def present(self) -> bool:
         """Whether both classes are larger than the noise in their number."""
-        return bool((self.noisy.values.sum(1) > self.reach).all())
-
-    @property
-    def reach(self) -> float:
-        """A total that noise alone does not reach."""
         number = self.noisy.values.shape[1]
-        return _PRESENT * float(np.sqrt(self.noisy.variance * number))
+        # A total that noise alone does not reach.
+        reach = _PRESENT * float(np.sqrt(self.noisy.variance * number))
+        return bool((self.noisy.values.sum(1) > reach).all())
 
-    def fine(
-        self, *, tilted: bool = True, merged: bool = False, repeated: bool = False
-    ) -> FloatArray:
+    def fine(self, *, tilted: bool = True, merged: bool = False) -> FloatArray:
         """Counts of both classes in each public interval, shape (2, INTERVALS).
 
         Within a bin both classes have the shape of the whole, or the share of the positives grows
-        as between its neighbours (``tilted``). ``merged`` gives what half as many bins would show,
-        ``repeated`` what follows if nothing but repeated values was scored.
+        as between its neighbours (``tilted``). ``merged`` gives what half as many bins would show.
         """
-        bin_of = self.binned.bin_of
-        within = self.binned.repeated if repeated else self.binned.within
+        bin_of, within = self.binned.bin_of, self.binned.within
         fine = self.noisy.values[:, bin_of] * within
         if merged:
             whole = np.maximum(fine.sum(0), 0.0)
@@ -204,14 +180,6 @@ class Counts:
         """Mean over each bin of a function of the interval."""
         bin_of, within = self.binned.bin_of, self.binned.within
         return np.bincount(bin_of, weights=of_intervals * within).astype(np.float64)
-
-
-def class_counts(binned: BinnedScores, group: int | None = None) -> Counts:
-    """Counts of a group, or of all groups together."""
-    if group is not None:
-        return Counts(binned, Noisy(binned.counts[group].astype(float), binned.epsilon))
-    every = [Noisy(each.astype(float), binned.epsilon) for each in binned.counts]
-    return Counts(binned, Noisy.total(every))
 
 
 # --- metrics of the order of the scores
@@ -247,7 +215,7 @@ def roc_curve(table: Counts, covers: Covers) -> pd.DataFrame:
     thresholds = table.binned.scale.points(np.concatenate([[0.0], ends, [INTERVALS]]))[::-1]
     curve = {"threshold": thresholds}
     for row, name in ((0, "fpr"), (1, "tpr")):
-        part = Noisy(table.noisy.values[row], table.noisy.epsilon, terms=table.noisy.terms)
+        part = Noisy(table.noisy.values[row], table.noisy.epsilon)
         errors, sampling = deviations(lambda arrays: rates(arrays[0]), [part], covers)
         value = rates(part.values)
         curve |= _with_ends(name, value, errors, sampling, covers)
@@ -298,50 +266,8 @@ def _with_ends(
 # --- means over rows
 
 
-def row_mean(name: str, tables: Sequence[Counts], covers: Covers) -> QueryResult:
-    """Log loss or Brier score."""
-    losses = [_losses(name, table, len(tables) > 1) for table in tables]
-    coarse = [
-        np.stack([table.averaged(row) for row in loss])
-        for table, loss in zip(tables, losses, strict=True)
-    ]
-    # Every table counts all records.
-    share = 1.0 / len(tables)
-
-    def mean(arrays: Sequence[FloatArray], weights: Sequence[FloatArray]) -> FloatArray:
-        loss = sum((a * w).sum((-2, -1)) for a, w in zip(arrays, weights, strict=True))
-        records = sum(a.sum((-2, -1)) for a in arrays) * share
-        return np.asarray(loss / np.maximum(records, 1.0))
-
-    value = float(mean([table.fine() for table in tables], losses))
-    flat = float(mean([table.fine(tilted=False) for table in tables], losses))
-    # What half as many bins would miss is about what these hide.
-    merged = float(mean([table.fine(tilted=False, merged=True) for table in tables], losses))
-    repeated = float(mean([table.fine(tilted=False, repeated=True) for table in tables], losses))
-    total = sum(float(table.noisy.values.sum()) for table in tables) * share
-    return with_interval(
-        lambda arrays: mean(arrays, coarse),
-        [table.noisy for table in tables],
-        covers,
-        value=value,
-        span=(0.0, largest_loss(name, len(tables) > 1)),
-        known=total > max(table.reach for table in tables),
-        resolution=max(abs(value - flat), abs(value - repeated), abs(flat - merged)),
-    )
-
-
 def largest_loss(name: str, several: bool) -> float:
     """Largest possible loss of a row."""
     if name == "log_loss":
         return float(-np.log(CLIP))
     return 2.0 if several else 1.0
-
-
-def _losses(name: str, table: Counts, several: bool) -> FloatArray:
-    """Loss of a negative and of a positive with a score in each interval."""
-    score = table.middles
-    if name == "brier_score":
-        return np.stack([score**2, (1.0 - score) ** 2])
-    # Of several classes the loss is that of the true one alone.
-    wrong = np.zeros(INTERVALS) if several else -np.log(np.maximum(1.0 - score, CLIP))
-    return np.stack([wrong, -np.log(np.maximum(score, CLIP))])

@@ -77,7 +77,7 @@ def price_of_fit(estimator: Any) -> tuple[Fraction, bool]:
 
 
 def own_step(meta: Any, name: str, rows: Rows, why: str) -> Step:
-    """What a search or a calibration spends itself, beside its estimator."""
+    """What a search spends itself, beside its estimator."""
     cost = as_epsilon(meta.epsilon)
     step = Step(name, type(meta).__name__, rows.read, PRIVATE, why, epsilon=cost, estimator=meta)
     if rows.released:

@@ -32,37 +32,24 @@ class Noisy:
         Each number has discrete Laplace noise of this rate for a record.
     steps : int, default=1
         Integers for a record on the grid of the noise.
-    terms : int, default=1
-        Number of released numbers that each of these is the sum of.
     """
 
     values: FloatArray
     epsilon: Fraction
     steps: int = 1
-    terms: int = 1
-
-    @classmethod
-    def total(cls, parts: Sequence[Noisy]) -> Noisy:
-        """The sum of numbers with noise of one law."""
-        values = np.sum([part.values for part in parts], axis=0)
-        return cls(values, parts[0].epsilon, parts[0].steps, len(parts))
 
     @property
     def variance(self) -> float:
         """Variance of the noise of each number."""
-        one = discrete_laplace_variance(self.epsilon / self.steps) / self.steps**2
-        return self.terms * one
+        return discrete_laplace_variance(self.epsilon / self.steps) / self.steps**2
 
     def noise(self, draws: int, rng: np.random.Generator) -> FloatArray:
         """Noise as it was drawn, shape (draws, *values.shape)."""
         rate = float(dyadic_floor(self.epsilon / self.steps))
         shape = (draws, *self.values.shape)
-        total = np.zeros(shape)
-        for _ in range(self.terms):
-            # Whole parts of exponential variables are geometric.
-            total += np.floor(rng.standard_exponential(shape) / rate)
-            total -= np.floor(rng.standard_exponential(shape) / rate)
-        return total / self.steps
+        # Whole parts of exponential variables are geometric.
+        more, less = (np.floor(rng.standard_exponential(shape) / rate) for _ in range(2))
+        return (more - less) / self.steps
 
     def samples(self, draws: int, rng: np.random.Generator) -> FloatArray:
         """Counts of other samples of rows of the same population."""

@@ -29,7 +29,6 @@ from ._counts import (
     CLIP,
     OF_MATRIX,
     PROBABILITIES,
-    class_counts,
     largest_loss,
     one_against_others,
     ranking,
@@ -262,14 +261,13 @@ class Metric:
                 return _linear(lost, low - high, high)
             true, guessed = (numbers_between(each, low, high) for each in (truth, guess))
             if self.name == "r2":
-                moments = number_moments(true, guessed, epsilon, source)
-                return number_score(self.name, moments, high - low, covers)
+                return _r2(true, guessed, epsilon, source, covers)
             lost = _mean_loss(self._errors(true, guessed), epsilon, source, covers)
             return _linear(lost, (high - low) ** self._power)
         found = positions_of(truth, positions)
         if not self.reads_probabilities:
             answers = positions_of(guess, positions)
-            counts = predicted_counts(found, answers, len(positions), epsilon, source)[0]
+            counts = predicted_counts(found, answers, len(positions), epsilon, source)
             return matrix_score(self.name, Noisy(counts.astype(float), epsilon), covers)
         # Of two labels the probability of the second.
         scores = guess[:, -1:] if len(positions) == 2 else guess
@@ -278,8 +276,8 @@ class Metric:
             losses = _probability_losses(self.name, found[known], scores[known])
             lost = _mean_loss(losses, epsilon, source, covers)
             return _linear(lost, largest_loss(self.name, len(positions) > 2))
-        tables = one_against_others(scores, found, epsilon, source, scale=self.scale)
-        return ranking(self.name, [class_counts(each) for each in tables], covers)
+        tables = one_against_others(scores, found, epsilon, source, self.scale)
+        return ranking(self.name, tables, covers)
 
     @property
     def _power(self) -> int:
@@ -373,23 +371,15 @@ def _share(part: int, rest: int, reach: int, variance: float, level: float) -> Q
 
 
 def predicted_counts(
-    classes: IntArray,
-    guesses: IntArray,
-    n_labels: int,
-    epsilon: Fraction,
-    source: NoiseSource,
-    *,
-    groups: IntArray | None = None,
-    n_groups: int = 1,
+    classes: IntArray, guesses: IntArray, n_labels: int, epsilon: Fraction, source: NoiseSource
 ) -> IntArray:
-    """Noisy confusion matrices of all groups; the last column is of labels not declared."""
+    """A noisy confusion matrix; its last column is of labels not declared."""
     # Privacy. Released are counts over a public list of cells, empty ones included; one record is
     # in at most one cell: L1 sensitivity 1, noise of rate epsilon on every cell.
-    group = np.zeros(len(classes), dtype=np.int64) if groups is None else groups
     known = classes >= 0
     column = np.where(guesses < 0, n_labels, guesses)
-    cell = ((group * n_labels + classes) * (n_labels + 1) + column)[known]
-    shape = (n_groups, n_labels, n_labels + 1)
+    cell = (classes * (n_labels + 1) + column)[known]
+    shape = (n_labels, n_labels + 1)
     exact = np.bincount(cell, minlength=int(np.prod(shape)))
     noisy: IntArray = discrete_laplace(exact, epsilon, random_state=source).reshape(shape)
     return noisy
@@ -406,13 +396,8 @@ def matrix_score(name: str, counts: Noisy, covers: Covers) -> QueryResult:
     formula = OF_MATRIX[name]
     rows = counts.values.sum(-1)
     spread = np.sqrt(counts.variance * counts.values.shape[-1])
-    # All rows together have more noise than one.
-    known = (
-        rows.sum() > 4 * spread * np.sqrt(len(rows))
-        if name == "accuracy"
-        else rows.min() > 4 * spread
-    )
-    return with_interval(lambda arrays: formula(arrays[0]), [counts], covers, known=bool(known))
+    known = bool(rows.min() > 4 * spread)
+    return with_interval(lambda arrays: formula(arrays[0]), [counts], covers, known=known)
 
 
 # --- means of losses of rows
@@ -490,46 +475,31 @@ def numbers_between(values: Labels, low: float, high: float) -> FloatArray:
     return np.asarray((numbers - low) / (high - low))
 
 
-def number_moments(
-    truth: FloatArray, guess: FloatArray, epsilon: Fraction, source: NoiseSource
-) -> list[Noisy]:
-    """Release the moments of errors and of the target, both as shares of the range."""
+def _r2(
+    truth: FloatArray, guess: FloatArray, epsilon: Fraction, source: NoiseSource, covers: Covers
+) -> QueryResult:
+    """Release the moments of errors and of the target, both as shares of the range, and R2."""
     # Privacy. Two releases of clipped integer moments in sequence: of the absolute errors at three
     # quarters of epsilon, because their squares are the smallest sum, and of the target at the
     # rest. A target that is missing is in the middle of the range, and its error the largest.
     of_errors, of_target = epsilon * 3 / 4, epsilon / 4
-    wrong = release_parts(np.abs(truth - guess), of_errors, source, squares=True)
+    errors = release_parts(np.abs(truth - guess), of_errors, source, squares=True)
     middle = np.where(np.isnan(truth), 0.5, truth)
-    target = release_parts(middle, of_target, source, squares=True)
-    return [Noisy(wrong, of_errors, STEPS), Noisy(target, of_target, STEPS)]
-
-
-def number_score(name: str, parts: Sequence[Noisy], width: float, covers: Covers) -> QueryResult:
-    """Mean absolute error, mean squared error or R2 of released moments."""
-    wrong, target = parts
-    if name == "mean_absolute_error":
-        return _linear(_mean_of(wrong, covers), width)
-    squared = max(float(_moments(wrong.values)[1]), 0.0)
-    records = max(float(wrong.values.sum()), 1.0)
-    known = _many(wrong)
-    # Errors and target as if they were normal: the fourth moment is three squares of the second.
-    std = squared * math.sqrt(2.0 / records)
-    if name == "mean_squared_error":
-
-        def square(arrays: Sequence[FloatArray]) -> FloatArray:
-            return _moments(arrays[0])[1]
-
-        found = with_interval(square, [wrong], covers, known=known, sampling_std=std)
-        return _linear(found, width**2)
+    targets = release_parts(middle, of_target, source, squares=True)
+    wrong, target = Noisy(errors, of_errors, STEPS), Noisy(targets, of_target, STEPS)
 
     def r2(arrays: Sequence[FloatArray]) -> FloatArray:
         squares = np.maximum(_moments(arrays[0])[1], 0.0)
         return np.asarray(1.0 - squares / _variance(arrays[1]))
 
+    squared = max(float(_moments(wrong.values)[1]), 0.0)
+    records = max(float(wrong.values.sum()), 1.0)
     variance = float(_variance(target.values))
     # A variance that the noise may have made is no denominator.
-    known = known and records * variance > 4 * math.sqrt(target.variance)
-    std *= math.sqrt(2.0) / variance
+    known = _many(wrong) and records * variance > 4 * math.sqrt(target.variance)
+    # Errors and target as if they were normal: the fourth moment is three squares of the second.
+    std = 2.0 * squared / (math.sqrt(records) * variance)
+    parts = [wrong, target]
     return with_interval(r2, parts, covers, span=(-np.inf, 1.0), known=known, sampling_std=std)
 
 

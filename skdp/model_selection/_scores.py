@@ -16,7 +16,7 @@ from ..accounting import PrivacyLedger
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import QueryResult
 from ..rows import Column, as_column, as_frame, as_labels
-from ._counts import Counts, calibration_curve, class_counts, one_against_others, roc_curve
+from ._counts import Counts, calibration_curve, one_against_others, roc_curve
 from ._guard import Labels, answers_of, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers
 from ._metrics import (
@@ -138,8 +138,6 @@ def private_score(
     in the middle of the bounds. The sampling error of "r2" is that of normal errors and
     targets. If noise alone could have made one of the classes, or the variance of the
     target, the interval is everything possible.
-
-    Several scores of the same rows cost less together: `private_score_report`.
 
     Examples
     --------
@@ -415,8 +413,8 @@ def _two_classes(y_true: Any, y: Any, labels: Any, score_range: Any, how: Any) -
     loss, source = charge_score(*how)
     classes = positions_of(truth, positions)
     scores = _as_numbers(columns)
-    (table,) = one_against_others(scores, classes, loss.epsilon, source, scale=scale)
-    return class_counts(table)
+    (table,) = one_against_others(scores, classes, loss.epsilon, source, scale)
+    return table
 
 
 def private_confusion_matrix(

@@ -52,13 +52,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     ----------
     components_ : ndarray of shape (n_components, n_columns)
         Axes of largest variance; the largest entry of each is positive.
-    components_std_ : ndarray of shape (n_components, n_columns)
-        Standard errors that the noise gives them, to first order. Infinite where two variances are
-        equal.
     explained_variance_ : ndarray of shape (n_components,)
         Variance along each, in squared units of the columns, with the number of records as divisor.
-    explained_variance_std_ : ndarray of shape (n_components,)
-        Standard errors that the noise gives them, to first order.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Shares of the variance of all columns.
     mean_ : ndarray of shape (n_columns,)
@@ -82,7 +77,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     values, scaled to -1 to 1, by 1 + d + d(d + 1)/2 at most. *Cost*: all of epsilon at once.
     Components and projections are post-processing.
 
-    With dozens of columns most of these sums are lost in noise; `skdp.inspection.pca` of a
+    With dozens of columns most of these sums are lost in noise; scikit-learn's ``PCA`` of rows of a
     `MarginalSynthesizer`, which measures the pairs that matter, is then better.
 
     Examples
@@ -180,11 +175,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
         largest = np.argmax(np.abs(axes), axis=1)
         axes = axes * np.where(axes[np.arange(len(axes)), largest] < 0, -1.0, 1.0)[:, None]
-        errors = _errors(axes, values, found.std, scale)
         self.components_ = axes[:n_components]
-        self.components_std_ = errors[0][:n_components]
         self.explained_variance_ = values[:n_components]
-        self.explained_variance_std_ = errors[1][:n_components]
         whole = values.sum()
         self.explained_variance_ratio_ = values[:n_components] / (whole if whole > 0 else 1.0)
         self.n_components_ = n_components
@@ -252,21 +244,3 @@ def _check_numbers(domain):
                 f"The range of column {name!r} is too wide for squares in float64: at most "
                 f"{_LARGEST:g} either way. Take other units."
             )
-
-
-def _errors(axes, values, std, scale):
-    """Standard errors of axes and variances by noise in each covariance, to first order."""
-    scaled = axes * scale
-    squares = scaled**2
-    # Variance of the product of two axes with the noise of the covariances.
-    between = std**2 * (
-        squares.sum(axis=1)[:, None] * squares.sum(axis=1)
-        + (scaled @ scaled.T) ** 2
-        - squares @ squares.T
-    )
-    gaps = np.abs(values[:, None] - values)
-    np.fill_diagonal(gaps, np.inf)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.nan_to_num(between / gaps**2, nan=np.inf, posinf=np.inf)
-        turned = np.sqrt(np.nan_to_num(shares @ axes**2, nan=np.inf, posinf=np.inf))
-    return turned, np.sqrt(np.diag(between))

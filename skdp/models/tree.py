@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import label_classes
 from .._types import FloatArray, IntArray
-from .._validation import as_between, as_integer, as_jobs, check_choice, check_flag
+from .._validation import as_between, as_integer, check_choice, check_flag
 from ..kernels.trees import (
     ALGORITHMS,
     TreeModel,
@@ -552,9 +552,6 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         records.
     max_groups : int, default=32
         Ordered columns are merged into at most so many equal parts.
-    n_jobs : int, default=None
-        Processes that grow trees: None is this one, -1 one for each core. The release does not
-        depend on it.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -623,7 +620,6 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         quality=None,
         max_depth=None,
         max_groups=32,
-        n_jobs=None,
         max_contributions=None,
         unit=None,
         ledger=None,
@@ -639,7 +635,6 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         self.quality = quality
         self.max_depth = max_depth
         self.max_groups = max_groups
-        self.n_jobs = n_jobs
         self.max_contributions = max_contributions
         self.unit = unit
         self.ledger = ledger
@@ -650,8 +645,7 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         check_choice(self.rows, "rows", ("shared", "apart"))
         n_trees = as_integer(self.n_trees, "n_trees", 1)
         max_features = float(as_between(self.max_features, "max_features", 1e-9, 1))
-        forest = {"n_trees": n_trees, "rows": self.rows, "max_features": max_features}
-        return settings | forest | {"n_jobs": as_jobs(self.n_jobs)}
+        return settings | {"n_trees": n_trees, "rows": self.rows, "max_features": max_features}
 
     def _parts(self):
         return tree_parts(self._record_epsilon())

@@ -18,7 +18,6 @@ from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, gen
 from ..kernels.dpcube import MOST_CELLS
 from ..kernels.grid import grid_boxes, measure_grid
 from ..kernels.ranges import TUNING, find_range
-from ..quality._frames import report_on, valid_codes
 from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from ..release.sampling import fill_columns
 from ..rows import Coded, Layout, as_frame, complete_table, count_rows, fill_table, labels_like
@@ -378,71 +377,6 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         """
         check_is_fitted(self)
         return self.synopsis_.plot(columns, ax=ax, blocks=blocks, norm=norm)
-
-    def quality_report(
-        self, X, y=None, *, target="own", epsilon=None, level=0.95, random_state=None
-    ) -> Any:
-        """Compare synthetic rows with the records. Without ``epsilon`` it is NOT private.
-
-        An exact report is for the data owner only; it is neither stored on the estimator nor
-        charged. A report with ``epsilon`` is charged to the estimator's ledger and may be
-        published.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-            The records, as for ``fit``.
-        y : array-like of shape (n_rows,), default=None
-            Values of the column ``target``, if ``X`` does not hold them.
-        target : str or None, default="own"
-            Column with at most 20 codes that five learners predict, trained on synthetic rows and
-            tested on records. "own" is the estimator's ``target``; None trains nothing.
-        epsilon : number or Fraction, default=None
-            Privacy parameter of the report; None compares exactly.
-        level : float, default=0.95
-            Confidence of each interval of a private report.
-        random_state : int, numpy.random.Generator or None, default=None
-            Seed of the synthetic rows and of the split of the records. With ``epsilon`` an int
-            seeds the noise too: for experiments only, no guarantee.
-
-        Returns
-        -------
-        QualityReport or PrivateQualityReport
-            See :func:`skdp.quality.quality_report`, which compares rows of any library.
-
-        Raises
-        ------
-        DomainError, ValueError
-            If the schema is invalid, ``target`` is not a column or has too many codes, ``epsilon``
-            is out of range, or it is given where a person is the unit of privacy.
-        BudgetExceededError
-            If the ledger cannot pay.
-
-        Warns
-        -----
-        PrivacyLeakWarning
-            Without ``epsilon``.
-        """
-        check_is_fitted(self)
-        rows, domain = match_rows(X, y, self.domain_, self.target, structure=True)
-        predicted = self.target if target == "own" and "own" not in domain.names else target
-        if predicted is not None:
-            domain.index(predicted)
-        if epsilon is not None and self._unit() is not None:
-            raise ValueError(
-                "A private report protects rows, but unit= makes the person the unit of privacy."
-            )
-        rng = sampling_generator(random_state)
-        if epsilon is None:
-            n = len(valid_codes(rows, domain))
-            random_state = rng
-        else:
-            # The number of records is private; the release says about how many there are.
-            n = min(round(self.synopsis_.total), 100_000)
-        synthetic = self.synopsis_.sample_codes(max(n, 1), rng)
-        return report_on(
-            rows, synthetic, domain, predicted, epsilon, level, self.ledger, random_state
-        )
 
     def _public_table(self, n, like, seed):
         if like is not None:

@@ -152,15 +152,12 @@ class Components(NamedTuple):
     mean : ndarray of shape (n_features,)
     covariance : ndarray of shape (n_features, n_features)
         Without negative eigenvalues.
-    std : float
-        Standard deviation of the noise in an entry of the covariance.
     total_std : float
     """
 
     total: float
     mean: FloatArray
     covariance: FloatArray
-    std: float
     total_std: float
 
 
@@ -198,5 +195,4 @@ def principal_components(
     covariance = moments.products[1:, 1:] / total - np.outer(mean, mean)
     values, vectors = np.linalg.eigh(covariance)
     positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    std = moments.std / total
-    return Components(float(moments.products[0, 0]), mean, positive, std, moments.std)
+    return Components(float(moments.products[0, 0]), mean, positive, moments.std)

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from scipy.stats import beta
 
 from ..._arrays import integer_sums
@@ -355,7 +354,6 @@ def fit_forest(
     quality: str = "clipped",
     max_depth: int | None = None,
     max_features: float = 1.0,
-    n_jobs: int = 1,
 ) -> tuple[list[TreeModel], FloatArray]:
     """Fit a forest to records.
 
@@ -376,8 +374,6 @@ def fit_forest(
         None: as many levels as pay.
     max_features : float
         Share of the columns that each tree may split, drawn for each.
-    n_jobs : int
-        Processes; the trees are the same for any number.
 
     Returns
     -------
@@ -396,41 +392,17 @@ def fit_forest(
     coins = sampling_generator(random_state)
     n_columns = max(1, math.ceil(max_features * len(menu)))
     drawn = [np.sort(coins.permutation(len(menu))[:n_columns]) for _ in range(n_trees)]
-    parts_of_records = _shared_out(records, n_trees, rows, random_state)
-    # Privacy. Records go to the processes through pipes, never through files.
-    settings = menu, n_classes, quality, epsilon, mine, depth, n_trees
-    each = list(zip(parts_of_records, random_state.branches(n_trees), drawn, strict=True))
-    # Some trees for each process, to which records that they share go once.
-    share = math.ceil(n_trees / effective_n_jobs(n_jobs))
-    grown = Parallel(n_jobs, max_nbytes=None)(
-        delayed(_trees_of)(each[first : first + share], *settings)
-        for first in range(0, n_trees, share)
-    )
-    return [model for models in grown for model in models], total
-
-
-def _trees_of(
-    each: Sequence[tuple[Records, Any, IntArray]],
-    menu: Sequence[Splits],
-    n_classes: int,
-    quality: str,
-    *settings: Any,
-) -> list[TreeModel]:
-    epsilon, mine, depth, n_trees = settings
-    return [
+    of_each = _shared_out(records, n_trees, rows, random_state)
+    models = [
         grow_tree(
-            Growth(records, menu, n_classes),
-            quality,
-            epsilon,
-            mine,
-            depth,
-            True,
-            source,
-            columns,
-            n_trees,
+            Growth(seen, menu, n_classes), quality, epsilon, mine, depth, True, source,
+            columns, n_trees,
         )
-        for records, source, columns in each
-    ]
+        for seen, source, columns in zip(
+            of_each, random_state.branches(n_trees), drawn, strict=True
+        )
+    ]  # fmt: skip
+    return models, total
 
 
 def _shared_out(records: Records, n_trees: int, rows: str, source: Any) -> Iterator[Records]:
