@@ -12,7 +12,6 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -211,7 +210,6 @@ def test_it_may_fit_the_estimator_itself():
 def test_only_releases_are_private(fitted):
     assert_private(PrivateConformalClassifier(fitted))
     assert privacy_report(PrivateConformalClassifier(fitted, epsilon=0.25)).epsilon == 0.25
-    assert_private(PrivateConformalClassifier(FrozenEstimator(fitted)))
     assert_private(PrivateConformalClassifier(release(), prefit=False))
     on_true_rows = LogisticRegression().fit(X, Y)
     for leaky in (on_true_rows, make_pipeline(StandardScaler(), fitted), release()):

@@ -51,6 +51,12 @@ CONSTANTS = [DummyClassifier(strategy="constant", constant=label) for label in (
 RELEASES = {"synthesizer__epsilon": [0.5, 1]}
 
 
+@pytest.fixture(autouse=True)
+def classes_here_are_a_librarys(monkeypatch):
+    """What a user wrote may not stand behind a release; the classes of these tests may."""
+    monkeypatch.setattr("skdp._pipelines.is_installed", lambda module: True)
+
+
 def generating(eta, gamma, rest):
     """Generating function of the number of runs at 1 - rest, from Papernot and Steinke."""
     inner = gamma + (1 - gamma) * rest
@@ -478,37 +484,41 @@ def test_a_candidate_that_cannot_be_copied_costs_nothing():
     assert ledger.spent == 0
 
 
+class Panic(BaseException):
+    pass
+
+
+ERRORS = {error.__name__: error for error in (Panic, SystemExit, ValueError, KeyboardInterrupt)}
+
+
 class Panics(Draws):
     """Raises on a release what is not an Exception, as Polars does."""
 
-    def __init__(self, error=SystemExit):
+    def __init__(self, error="SystemExit"):
         self.error = error
 
     def fit(self, X, y):
         if len(X) > 500:
-            raise self.error(f"a secret: {len(X)}")
+            raise ERRORS[self.error](f"a secret: {len(X)}")
         return super().fit(X, y)
 
 
 def test_no_error_of_a_run_gets_out(monkeypatch):
-    class Panic(BaseException):
-        pass
-
-    for error in (Panic, SystemExit, ValueError):
+    for error in ("Panic", "SystemExit", "ValueError"):
         search = PrivateGridSearchCV(
             model(), {"estimator": [Panics(error)]}, strategy="random-stopping", runs=2
         )
         with pytest.raises(skdp.exceptions.TrainingError) as raised:
             search.fit(X, Y)
         assert "a secret" not in "".join(traceback.format_exception(raised.value))
-    grid = {"estimator": [Panics(KeyboardInterrupt)]}
+    grid = {"estimator": [Panics("KeyboardInterrupt")]}
     before = np.random.get_state()[1]  # noqa: NPY002
     with pytest.raises(KeyboardInterrupt):
         PrivateGridSearchCV(model(), grid, strategy="random-stopping", runs=2).fit(X, Y)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
     # Elsewhere the release is kept, and the error says so.
     with pytest.raises(skdp.exceptions.TrainingError) as raised:
-        model().set_params(estimator=Panics(Panic)).fit(X, Y)
+        model().set_params(estimator=Panics("Panic")).fit(X, Y)
     assert raised.value.synthesizer is not None
 
 

@@ -12,7 +12,6 @@
 ``_enumerate``         exact laws of outputs on tiny domains
 ``_cases``             the table of cases of the audit of this library, with mechanisms
 ``_cases_estimators``  cases of estimators and private scores
-``_cases_pipelines``   cases of steps in front of a private one, which must be silent
 ``_library``           audits or replays all cases, and the reports as files
 =====================  =============================================================================
 """

@@ -45,8 +45,6 @@ class AuditCase:
         Further arguments of `audit`.
     replays : bool
         Whether it can be replayed; False for bare noise, which a replay cannot follow.
-    draws : bool
-        Whether it draws noise; False for steps that must be silent: they are replayed, once.
     """
 
     mechanism: Any
@@ -56,7 +54,6 @@ class AuditCase:
     n_trials: int = 5_000
     options: Mapping[str, Any] = field(default_factory=dict)
     replays: bool = True
-    draws: bool = True
 
     @property
     def quick_trials(self) -> int:

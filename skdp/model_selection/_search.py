@@ -27,8 +27,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
-from .._foreign import attempt, copied, kept_apart, settings_kept
-from .._pipelines import Rows, Step, child, price, shared_generators, walk, walk_all
+from .._foreign import attempt, copied, kept_apart, settings_kept, shared_generators
+from .._pipelines import Rows, Step, child, price, walk, walk_all
 from .._random import NoiseSource, Tape, noise_source, shared_generators_kept, warn_after_charge
 from .._types import FloatArray
 from .._validation import as_between, as_epsilon, check_choice
