@@ -13,7 +13,7 @@ import pytest
 
 import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
-from skdp._random import Journal, noise_source
+from skdp._random import noise_source
 from skdp.exceptions import DomainError
 from skdp.kernels.views import candidates as candidates_module
 from skdp.kernels.views import joint as joint_module
@@ -776,43 +776,6 @@ def test_intervals_cover_queries_on_any_number_of_columns(epsilon, n_seeds):
     assert (everything <= 1 / 4).mean() < 0.8
     if n_seeds > 2:
         assert min((np.array(each) <= 1).mean() for each in errors.values()) >= 0.88
-
-
-# A release that was killed
-
-
-@pytest.mark.parametrize(
-    "how",
-    [
-        {},
-        {"epsilon": 20},
-        {"plan": "aim", "unit": "who", "max_contributions": 2},
-        {
-            "target": "c",
-            "workload": {"means": {"b": ["c"]}},
-            "domain": Domain(
-                {**dict(DOMAIN.items()), "b": Numeric()},
-                structure=[skdp.forbid({"a": "p", "c": "yes"})],
-            ),
-        },
-    ],
-    ids=lambda how: next(iter(how), ""),
-)
-def test_measurements_alone_end_in_the_same_release(tmp_path, how):
-    frame = rows(2_000)
-    if "unit" in how:
-        frame["who"] = np.arange(2_000) // 3
-    kept, files = [], []
-    steps = [
-        (frame, Journal(noise_source(0), kept.extend)),
-        # No records, and no noise: another seed would show.
-        (frame.head(0), Journal(noise_source(1), None, kept)),
-    ]
-    for table, source in steps:
-        view = MarginalSynthesizer(**{"domain": DOMAIN, **how}, random_state=source).fit(table)
-        view.synopsis_.save(tmp_path / "view")
-        files.append((tmp_path / "view").read_bytes())
-    assert files[0] == files[1] and len(kept) > 5
 
 
 @pytest.mark.parametrize(

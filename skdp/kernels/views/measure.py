@@ -297,7 +297,6 @@ class _Views:
             self.measure_sets(self.measure_coarse(left))
         elif sets:
             self.measure_as_papers(left)
-        self.source.measured()
         asked.progress("synthetic rows")
         return self._model()
 
