@@ -389,26 +389,6 @@ def marginals() -> list[Branch]:
         branch("all columns as one table, rules", lambda: crowded(RULED), (3.0,), domain=RULED),
         branch("joint counts", lambda: few(pairs_of(SPACE)), (12.0,)),
         branch("joint counts, rules", lambda: few(pairs_of(RULED)), (12.0,), domain=RULED),
-        branch("plan mst", lambda: few(pairs_of(SPACE)), plan="mst"),
-        branch("plan mst, rules", lambda: few(pairs_of(RULED)), runs=1, domain=RULED, plan="mst"),
-        # What a table told decides what the next one costs.
-        branch("plan aim", lambda: few(pairs_of(SPACE)), (0.05, 1.0), 1, plan="aim"),
-        branch(
-            "plan aim, workload of sets",
-            lambda: few(pairs_of(SPACE)),
-            (1.0, 1000.0),
-            1,
-            plan="aim",
-            workload={("x", "s"): 1, ("x", "y", "s"): 0.25},
-        ),
-        branch(
-            "plan aim, target",
-            lambda: apart(crowded(SPACE), "s"),
-            (1.0,),
-            1,
-            plan="aim",
-            target="s",
-        ),
         branch("target", lambda: few(apart(pairs_of(SPACE), "s")), target="s"),
         branch(
             "target, pairs", lambda: apart(crowded(SPACE), "s"), (2.0,), target="s", max_order=2

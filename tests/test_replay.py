@@ -127,7 +127,6 @@ def _have(name):
 # Branches that cost seconds and whose steps are in other branches too.
 SLOW = {
     "MarginalSynthesizer, four columns",
-    "MarginalSynthesizer, plan aim, workload of sets",
     "MarginalSynthesizer, duckdb",
     "PrivateGridSearchCV, mean squared error",
     "PrivateGridSearchCV, a release each",

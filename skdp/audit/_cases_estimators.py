@@ -379,8 +379,6 @@ enter(
             n_trials=_FEW,
         ),
         "MarginalSynthesizer, coarse tables of pairs": _marginal_case(600, max_order=2),
-        "MarginalSynthesizer, MST": _marginal_case(600, plan="mst"),
-        "MarginalSynthesizer, AIM": _marginal_case(600, plan="aim", max_order=2),
         # A network without a choice: the total and two tables.
         "PrivBayesSynthesizer": plane_case(
             PrivBayesSynthesizer(1.0, domain=_PLANE), n_trials=10_000
