@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from audited import CASES
 from broken import (
     BROKEN,
     LARGE,
@@ -38,7 +39,6 @@ from sklearn.base import BaseEstimator
 import skdp
 from skdp import HDPViewSynthesizer, MarginalSynthesizer, Numeric, PrivacyLedger, mechanisms
 from skdp.audit import (
-    AUDITS,
     AuditCase,
     _trials,
     answer_pairs,
@@ -56,7 +56,7 @@ from skdp.audit import (
     synopsis_features,
 )
 from skdp.audit._events import BOUNDS, clopper_pearson, log_ratio_bound
-from skdp.audit._library import run_entry
+from skdp.audit._library import run_case
 from skdp.exceptions import InsecureSeedWarning
 
 SURE = 1 - 1e-5
@@ -954,9 +954,9 @@ def test_plots():
 # The library
 
 
-@pytest.mark.parametrize("name", AUDITS)
+@pytest.mark.parametrize("name", CASES)
 def test_entries_are_sound(name):
-    case = AUDITS[name]()
+    case = CASES[name]()
     assert isinstance(case, AuditCase)
     assert case.quick_trials < case.n_trials
     claim = case.epsilon if case.epsilon is not None else case.mechanism.epsilon
@@ -1000,10 +1000,10 @@ def test_synopsis_features():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, make in AUDITS.items() if make().draws])
+@pytest.mark.parametrize("name", CASES)
 def test_the_library_is_acquitted(name):
     # Unseeded. All entries together convict a correct library with probability at most .001.
-    result = run_entry(name, 1 - 0.001 / len(AUDITS))
+    result = run_case(CASES[name](), name, 1 - 0.001 / len(CASES))
     assert result.passed, str(result)
 
 

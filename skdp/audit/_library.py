@@ -21,11 +21,16 @@ from ._neighbours import CONTAINERS, ODD_VALUES, odd_pair
 from ._replay import ReplayResult, replay
 
 
-def run_entry(
-    name: str, confidence: float, *, quick: bool = False, n_jobs: int = 1, verbose: int = 0
+def run_case(
+    case: AuditCase,
+    name: str,
+    confidence: float,
+    *,
+    quick: bool = False,
+    n_jobs: int = 1,
+    verbose: int = 0,
 ) -> AuditResult:
-    """Run one entry of `AUDITS`; the parameters are those of `run_library` and `audit`."""
-    case = AUDITS[name]()
+    """Run one case; the parameters are those of `run_library` and `audit`."""
     return audit(
         case.mechanism,
         case.dataset,
@@ -83,7 +88,8 @@ def run_library(
     for i, name in enumerate(chosen):
         if verbose:
             print(f"[{i + 1}/{len(chosen)}] {name}", file=sys.stderr)
-        result = run_entry(name, confidence, quick=quick, n_jobs=n_jobs, verbose=verbose)
+        case = AUDITS[name]()
+        result = run_case(case, name, confidence, quick=quick, n_jobs=n_jobs, verbose=verbose)
         if verbose:
             print(
                 f"  {result.verdict}: epsilon >= {result.epsilon_lower_bound:.4g}, "
