@@ -254,9 +254,9 @@ _LARGEST = 10_000
 
 def _is_estimator_of_library(thing: Any, top: str) -> bool:
     """Whether this is another library's estimator; one that is frozen brings what it learned."""
-    others = ("", "skdp")
-    installed = top not in others and is_installed(type(thing).__module__)
-    return installed and hasattr(thing, "get_params") and type(thing) is not FrozenEstimator
+    if top in ("", "skdp") or isinstance(thing, type | FrozenEstimator):
+        return False
+    return is_installed(type(thing).__module__) and hasattr(thing, "get_params")
 
 
 def _strange(values: Iterable[Any], longest: int | None) -> str:

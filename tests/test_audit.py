@@ -33,6 +33,7 @@ from broken import (
     sparse_vector_probability,
     two_sided,
 )
+from exact_laws import enumerate_law, exact_epsilon
 from scipy import stats
 from sklearn.base import BaseEstimator
 
@@ -45,8 +46,6 @@ from skdp.audit import (
     assert_epsilon,
     audit,
     audited,
-    enumerate_law,
-    exact_epsilon,
     find_neighbours,
     plot_audits,
     reachable_epsilon,

@@ -577,6 +577,8 @@ NOT_PRIVATE = {
             "a bunch": Bunch(rows=NUMBERS),
             "a tree": KDTree(NUMBERS),
             "an iterator": iter([1]),
+            "a class": SVC,
+            "a class of one's own": Own,
             "a module": types.ModuleType("people"),
             "a domain": INFERRED,
             "a release": released.synopsis_,

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sklearn
+from exact_laws import exact_epsilon
 from joblib import Parallel, delayed
 from scipy.stats import chi2, ks_2samp
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -25,7 +26,6 @@ from test_model_selection import X, Y, model
 
 import skdp
 from skdp._random import noise_source
-from skdp.audit import exact_epsilon
 from skdp.inspection import assert_private, privacy_report
 from skdp.model_selection import (
     PrivateGridSearchCV,
