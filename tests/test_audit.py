@@ -979,8 +979,6 @@ def test_report(tmp_path, capsys):
     assert all(result.epsilon_lower_bound > 0.6 for result in results)
     table = pd.read_csv(tmp_path / "report" / "audit.csv", index_col=0)
     assert list(table.index) == [r.name for r in results]
-    text = (tmp_path / "report" / "audit.md").read_text(encoding="utf-8")
-    assert "Nothing was convicted" in text and "geometric" in text and "0.001" in text
     assert "geometric" in capsys.readouterr().err
     pytest.importorskip("matplotlib")
     with pytest.raises(ValueError, match="no audit of 'nothing'"):
