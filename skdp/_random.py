@@ -12,8 +12,6 @@ is recording, every source is the tape.
 from __future__ import annotations
 
 import contextlib
-import copy
-import functools
 import math
 import os
 import random
@@ -25,7 +23,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +36,6 @@ _BUFFER_WORDS = 1024
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 Size = int | tuple[int, ...]
-Given = ParamSpec("Given")
-Answer = TypeVar("Answer")
 
 
 # Counts the forks between the first process and this one. A process id alone can be reused: a
@@ -201,18 +197,6 @@ class NoiseSource:
             again = again[fresh < np.uint64(least)]
         return words.view(np.int64).reshape(size)
 
-    @property
-    def secret(self) -> NoiseSource:
-        """The source of coins that are not released."""
-        return self
-
-    def told(self, draw: Callable[[NoiseSource], Answer]) -> Answer:
-        """What is drawn from the source by a mechanism, or as a public coin."""
-        return draw(self)
-
-    def measured(self) -> None:
-        """Say that what follows is post-processing of what was told."""
-
     def branches(self, count: int) -> list[NoiseSource]:
         """Sources of parts that are made in any order, by this process or by others."""
         return [self] * count
@@ -283,81 +267,6 @@ class _Branch(_SeededSource):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Branch, (self._seed,)
-
-
-class Journal(NoiseSource):
-    """Keeps what mechanisms release, so that a release that was killed can be finished from it.
-
-    Parameters
-    ----------
-    source : NoiseSource
-        Makes the noise.
-    keep : callable
-        Is given all answers once everything is measured.
-    answers : sequence, default=None
-        What an earlier run kept. Mechanisms then return these in turn, and nothing is drawn.
-    """
-
-    # Privacy. Kept are the outputs of mechanisms, and the words that seed post-processing, which
-    # are drawn apart from all noise. Whatever the run releases is a function of these and of public
-    # facts; its privacy loss is that of these outputs. `skdp.audit.replay` checks both, on
-    # neighbouring tables that get the same outputs. So keeping them costs nothing beyond what was
-    # charged, and a run that is given them again, with a table of no records, ends in the same
-    # release. The words of noise, and those that belong to records, are drawn from ``source`` and
-    # never kept: a draw that is not marked as told is refused.
-
-    def __init__(
-        self,
-        source: NoiseSource,
-        keep: Callable[[list[Any]], None],
-        answers: Iterable[Any] | None = None,
-    ) -> None:
-        super().__init__()
-        self.seeded = source.seeded
-        self._source, self._keep = source, keep
-        self._answers = None if answers is None else iter(answers)
-        self._kept: list[Any] = []
-
-    @property
-    def secret(self) -> NoiseSource:
-        return self._source
-
-    def told(self, draw: Callable[[NoiseSource], Answer]) -> Answer:
-        if self._answers is not None:
-            answer: Answer = next(self._answers)
-            return answer
-        answer = draw(self._source)
-        # What becomes of the answer is not kept.
-        self._kept.append(copy.deepcopy(answer))
-        return answer
-
-    def measured(self) -> None:
-        if self._answers is None:
-            self._keep(self._kept)
-
-    def _take(self, count: int) -> NDArray[np.uint64]:
-        raise TypeError("A journal keeps the answers of marked mechanisms only, never words.")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("A journal belongs to one run, and cannot be pickled.")
-
-
-def kept(mechanism: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """Mark a mechanism whose answers a `Journal` keeps."""
-
-    @functools.wraps(mechanism)
-    def answered(*args: Given.args, **given: Given.kwargs) -> Answer:
-        journal = given.get("random_state")
-        if not isinstance(journal, Journal):
-            return mechanism(*args, **given)
-
-        def draw(source: NoiseSource) -> Answer:
-            given["random_state"] = source
-            return mechanism(*args, **given)
-
-        return journal.told(draw)
-
-    return answered
 
 
 class Call(NamedTuple):
@@ -643,8 +552,7 @@ def sampling_generator(random_state: Any = None) -> np.random.Generator:
         # While a run is recorded, an unseeded generator is a public coin.
         random_state = _tape() or _SYSTEM
     if isinstance(random_state, NoiseSource):
-        words = random_state.told(lambda source: source.words(4))
-        return np.random.default_rng([int(word) for word in words])
+        return np.random.default_rng([int(word) for word in random_state.words(4)])
     seed = _as_seed(random_state, "None, an int or a numpy.random.Generator for sampling")
     return np.random.default_rng(seed)
 

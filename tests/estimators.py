@@ -187,8 +187,6 @@ CASES = [
             "wide columns": {"target": None, "domain": WIDE},
             "single columns": {"target": None, "max_order": 1},
             "cells of pairs": {"target": None, "max_order": 2, "workload": "cells"},
-            "MST": {"plan": "mst"},
-            "AIM": {"plan": "aim", "max_order": 2},
             "some sets": {
                 "target": None,
                 "workload": {("age", "income"): 1, ("sex", "work", "income"): 0.5},

@@ -264,7 +264,7 @@ WRITTEN = [
     ),
     Written(
         "rows/columns.py",
-        "table = [_identity(value, known, self.kind == "string") for value in uniques]",
+        'table = [_identity(value, known, self.kind == "string") for value in uniques]',
         "table = [_identity(value, {}, True) + n for n, value in enumerate(uniques)]",
         "a person whose key a list holds in two forms is two",
         "test_contributions::test_equal_values_are_one_person",
@@ -357,20 +357,6 @@ WRITTEN = [
     ),
     Written(
         "kernels/views/measure.py",
-        "            left -= cost\n",
-        "            left -= each\n",
-        "AIM does not pay for its choices",
-        "MarginalSynthesizer, plan aim",
-    ),
-    Written(
-        "kernels/views/measure.py",
-        "choice, tables, n_sets = left / 2, left / 2, len(self.used) - 1",
-        "choice, tables, n_sets = left / 2, left, len(self.used) - 1",
-        "the tables of MST cost all that is left",
-        "MarginalSynthesizer, plan mst",
-    ),
-    Written(
-        "kernels/views/measure.py",
         "        return max(self.total if look is None else float(look.values), 1.0)",
         "        return max(float(self.table.n), 1.0)",
         "the exact number of records decides what is measured",
@@ -385,17 +371,17 @@ WRITTEN = [
     ),
     Written(
         "kernels/views/candidates.py",
-        "return _one_by_one(sets, scores, n_views, epsilon / n_views, source, tree)",
-        "return _one_by_one(sets, scores, n_views, epsilon, source, tree)",
+        "return _one_by_one(sets, scores, n_views, epsilon / n_views, source)",
+        "return _one_by_one(sets, scores, n_views, epsilon, source)",
         "each choice of a round costs what all do",
-        "MarginalSynthesizer, plan mst",
+        "MarginalSynthesizer, target",
     ),
     Written(
         "kernels/views/candidates.py",
         "expected, counts = total * population.margin(axes), self._counts[axes]",
         "counts = self._counts[axes]\n        expected = counts.sum() * population.margin(axes)",
         "scores are distances from shares of the exact number of records",
-        "MarginalSynthesizer, plan aim",
+        "MarginalSynthesizer, max_order=2",
     ),
     Written(
         "kernels/views/joint.py",
@@ -528,8 +514,8 @@ WRITTEN = [
     ),
     Written(
         "compose/estimators.py",
-        "if level == \"many\" and counts.max() >= _RARE * counts.sum():",
-        "if level == \"many\" and table.dense().max() >= _RARE * table.dense().sum():",
+        'if level == "many" and counts.max() >= _RARE * counts.sum():',
+        'if level == "many" and table.dense().max() >= _RARE * table.dense().sum():',
         "a frequent label follows the exact counts",
         "test_any_tables::test_any_two_tables_run_alike[PrivateClassifier, default]",
     ),
@@ -545,7 +531,8 @@ WRITTEN = [
         "threshold = _threshold(epsilon, total, table.shape)",
         "threshold = _threshold(epsilon, table.n, table.shape)",
         "the threshold of joint counts follows the exact number of records",
-        "test_any_tables::test_any_two_tables_run_alike[MarginalSynthesizer, joint counts of many codes]",
+        "test_any_tables::test_any_two_tables_run_alike"
+        "[MarginalSynthesizer, joint counts of many codes]",
     ),
     Written(
         "_base/estimator.py",
@@ -636,7 +623,8 @@ WRITTEN = [
         "kd_boxes(\n        cells,",
         "kd_boxes(\n        table.dense(),",
         "boxes follow exact cells",
-        "test_any_tables::test_any_two_tables_run_alike[KDTreeSynthesizer, one column, xi0=2, xi1=1]",
+        "test_any_tables::test_any_two_tables_run_alike"
+        "[KDTreeSynthesizer, one column, xi0=2, xi1=1]",
     ),
     Written(
         "compose/estimators.py",

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from audited import CASES
 from broken import (
     BROKEN,
     LARGE,
@@ -32,21 +33,19 @@ from broken import (
     sparse_vector_probability,
     two_sided,
 )
+from exact_laws import enumerate_law, exact_epsilon
 from scipy import stats
 from sklearn.base import BaseEstimator
 
 import skdp
 from skdp import HDPViewSynthesizer, MarginalSynthesizer, Numeric, PrivacyLedger, mechanisms
 from skdp.audit import (
-    AUDITS,
     AuditCase,
     _trials,
     answer_pairs,
     assert_epsilon,
     audit,
     audited,
-    enumerate_law,
-    exact_epsilon,
     find_neighbours,
     plot_audits,
     reachable_epsilon,
@@ -56,7 +55,7 @@ from skdp.audit import (
     synopsis_features,
 )
 from skdp.audit._events import BOUNDS, clopper_pearson, log_ratio_bound
-from skdp.audit._library import run_entry
+from skdp.audit._library import run_case
 from skdp.exceptions import InsecureSeedWarning
 
 SURE = 1 - 1e-5
@@ -954,9 +953,9 @@ def test_plots():
 # The library
 
 
-@pytest.mark.parametrize("name", AUDITS)
+@pytest.mark.parametrize("name", CASES)
 def test_entries_are_sound(name):
-    case = AUDITS[name]()
+    case = CASES[name]()
     assert isinstance(case, AuditCase)
     assert case.quick_trials < case.n_trials
     claim = case.epsilon if case.epsilon is not None else case.mechanism.epsilon
@@ -980,8 +979,6 @@ def test_report(tmp_path, capsys):
     assert all(result.epsilon_lower_bound > 0.6 for result in results)
     table = pd.read_csv(tmp_path / "report" / "audit.csv", index_col=0)
     assert list(table.index) == [r.name for r in results]
-    text = (tmp_path / "report" / "audit.md").read_text(encoding="utf-8")
-    assert "Nothing was convicted" in text and "geometric" in text and "0.001" in text
     assert "geometric" in capsys.readouterr().err
     pytest.importorskip("matplotlib")
     with pytest.raises(ValueError, match="no audit of 'nothing'"):
@@ -1000,10 +997,10 @@ def test_synopsis_features():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, make in AUDITS.items() if make().draws])
+@pytest.mark.parametrize("name", CASES)
 def test_the_library_is_acquitted(name):
     # Unseeded. All entries together convict a correct library with probability at most .001.
-    result = run_entry(name, 1 - 0.001 / len(AUDITS))
+    result = run_case(CASES[name](), name, 1 - 0.001 / len(CASES))
     assert result.passed, str(result)
 
 

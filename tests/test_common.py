@@ -45,7 +45,7 @@ BY_BLOCKS = {skdp.SampleAggregate}
 LONG = {"DataCube, optimized", "DataCube, l1", "DataCube, linf"}
 # Ways to tables of pairs that are zero wherever noise left nothing of a single column. The noise
 # of their cells is looked at before, in test_marginals.
-ZEROED = {"MarginalSynthesizer", "MarginalSynthesizer, MST", "MarginalSynthesizer, wide columns"}
+ZEROED = {"MarginalSynthesizer", "MarginalSynthesizer, wide columns"}
 
 
 def case_of(estimator):

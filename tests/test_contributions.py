@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from audited import CASES as AUDITED
 from estimators import CASES
 from scipy import stats
 from sklearn.dummy import DummyClassifier
@@ -17,7 +18,7 @@ from sklearn.dummy import DummyClassifier
 import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLoss
 from skdp._random import noise_source
-from skdp.audit import AUDITS, audit
+from skdp.audit import audit
 from skdp.exceptions import DomainError
 from skdp.inspection import privacy_report
 from skdp.model_selection import PrivateKFold, private_cross_val_score
@@ -323,7 +324,7 @@ class Greedy(skdp.GridSynthesizer):
 
 @pytest.mark.slow
 def test_the_audit_tells_a_bound_that_is_kept_from_one_that_is_not():
-    case = AUDITS["GridSynthesizer, persons"]()
+    case = AUDITED["GridSynthesizer, persons"]()
     # Three cells differ by 6 counts at epsilon 1/3 each: a loss of 4 instead of 1.
     greedy = Greedy(**case.mechanism.get_params())
     kept, broken = (

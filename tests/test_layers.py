@@ -32,8 +32,8 @@ RELEASES = {layer["module"] for layer in LAYERS if layer.get("release")}
 ONLY_IN = {
     # Rounds of k-means compute labels and clipped differences of rows in an engine by expressions.
     "narwhals": {"skdp.rows", "skdp.kernels.kmeans.rows"},
-    "polars": {"skdp.rows", "skdp.audit._cases_pipelines"},
-    "pyarrow": {"skdp.rows", "skdp.audit._cases_pipelines"},
+    "polars": {"skdp.rows"},
+    "pyarrow": {"skdp.rows"},
     "duckdb": {"skdp.rows"},
     "dask": {"skdp.rows"},
     "pyspark": {"skdp.rows"},

@@ -13,7 +13,7 @@ import pytest
 
 import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
-from skdp._random import Journal, noise_source
+from skdp._random import noise_source
 from skdp.exceptions import DomainError
 from skdp.kernels.views import candidates as candidates_module
 from skdp.kernels.views import joint as joint_module
@@ -101,12 +101,6 @@ def check(view, domain, n_rows=200):
         ({"workload": {("a", "b"): np.nan}}, ValueError, "must be finite"),
         ({"workload": {("a", "b"): "1"}}, TypeError, "must be a number"),
         ({"workload": {("a", "b"): True}}, TypeError, "must be a number"),
-        ({"plan": "pgm"}, ValueError, "'adaptive', 'mst' or 'aim', got 'pgm'"),
-        ({"plan": "linear"}, ValueError, "got 'linear'"),
-        ({"plan": None}, ValueError, "plan must be"),
-        ({"plan": "mst", "max_order": 1}, ValueError, "max_order=1 allows no sets"),
-        ({"plan": "mst", "workload": {("a", "b"): 1}}, ValueError, "'all' with.*got a dict"),
-        ({"plan": "aim", "workload": "cells"}, ValueError, "'all' or a dict with.*got 'cells'"),
         ({"target": "age"}, DomainError, "target"),
         ({"epsilon": 0}, ValueError, "epsilon must be positive"),
         ({"domain": Domain({"e": Numeric(0, 1)})}, DomainError, "'e'"),
@@ -194,9 +188,6 @@ WAYS = {
     "joint counts": {"epsilon": 30.0},
     "target": {"epsilon": 0.3, "target": "c"},
     "target, pairs": {"epsilon": 0.1, "target": "a", "max_order": 2},
-    "mst": {"epsilon": 1.0, "plan": "mst"},
-    "aim": {"epsilon": 1.0, "plan": "aim"},
-    "aim, workload": {"epsilon": 1.0, "plan": "aim", "workload": {("a", "b"): 1, ("c", "d"): 1}},
 }
 
 
@@ -222,8 +213,6 @@ def test_all_steps_together_spend_epsilon_exactly(way, ruled, monkeypatch):
             "single columns": set(),
             "one table": {"sets"},
             "joint counts": {"joint"},
-            "mst": {"choice", "sets"},
-            "aim": {"choice", "sets"},
         }
         assert steps.get(way, {"sets"}) <= {*budget} - {"total", "columns"}
 
@@ -259,9 +248,8 @@ def test_sets_have_at_most_so_many_columns(max_order):
 
 
 @pytest.mark.parametrize("workload", [{("a", "d"): 1}, {("a", "d"): 1, ("b", "c"): 0.5}])
-@pytest.mark.parametrize("plan", ["adaptive", "aim"])
-def test_only_sets_of_the_workload_are_measured(workload, plan):
-    model = release(rows(4000), 2.0, workload=workload, plan=plan).synopsis_.model
+def test_only_sets_of_the_workload_are_measured(workload):
+    model = release(rows(4000), 2.0, workload=workload).synopsis_.model
     measured = {axes for axes in model.coefficients.looks if len(axes) > 1}
     assert measured
     assert measured <= {tuple(DOMAIN.index(name) for name in names) for names in workload}
@@ -371,81 +359,6 @@ def test_progress_is_shown_when_asked(capsys):
     assert view.count("a == 'p'") == quiet.count("a == 'p'")
 
 
-# --- the plans of papers
-
-
-@pytest.mark.parametrize("plan", ["mst", "aim"])
-@pytest.mark.parametrize("epsilon", [1e-4, 2.0, pytest.param(1e6, marks=pytest.mark.slow)])
-def test_plans_of_papers_give_releases_whose_views_agree(plan, epsilon):
-    view = release(rows(3000), epsilon, plan=plan)
-    model = check(view, DOMAIN)
-    assert set(model.budget) == {"total", "columns", "choice", "sets"}
-    assert view.synopsis_.mechanism == f"marginals, plan {plan}"
-    if epsilon > 1:
-        assert view.count() == pytest.approx(3000, abs=200)
-
-
-def test_mst_measures_a_spanning_tree_of_pairs():
-    view = release(rows(3000), 3.0, plan="mst", workload="all")
-    model, parts = view.synopsis_.model, view.privacy_loss_.parts
-    for name in ("columns", "choice", "sets"):
-        assert model.budget[name] == pytest.approx(float(parts["views"]) / 3)
-    pairs = [axes for axes in model.coefficients.looks if len(axes) > 1]
-    assert len(pairs) == 3 and {len(pair) for pair in pairs} == {2}
-    reached = {0}
-    for _ in pairs:
-        reached |= {axis for pair in pairs if reached & {*pair} for axis in pair}
-    assert reached == {0, 1, 2, 3}
-
-
-def test_a_target_is_a_column_like_the_others_in_the_plans_of_papers():
-    frame = rows(2000)
-    y = frame.pop("c")
-    one = release(frame, y=y, target="c", plan="mst")
-    same = release(frame.assign(c=y)[list(DOMAIN.names)], plan="mst")
-    np.testing.assert_array_equal(one.synopsis_.view(["a", "c"]), same.synopsis_.view(["a", "c"]))
-
-
-@pytest.mark.parametrize("plan", ["mst", "aim"])
-def test_plans_of_papers_under_rules_and_in_a_single_column(plan):
-    view = release(rows(2000), 5.0, RULED, plan=plan)
-    assert view.count("a == 'p' and c == 'yes'") == 0
-    line = Domain({"a": DOMAIN["a"]})
-    alone = release(rows(2000)[["a"]], 1.0, line, plan=plan).synopsis_.model
-    assert set(alone.budget) == {"total", "columns"}
-
-
-def kernel(shape, **given):
-    asked = measure_module.Asked([np.arange(size) for size in shape], **given)
-    table = CountTable.from_codes(np.zeros((0, len(shape)), dtype=np.int32), shape)
-    parts = {"total": Fraction(1, 50), "views": Fraction(49, 50)}
-    return measure_module._Views(table, parts, asked, None, noise_source(0))
-
-
-def test_sets_of_aim_have_the_weight_of_what_they_share_with_the_workload():
-    def sets(workload, shape, max_order=3):
-        return kernel(shape, plan="aim", workload=workload, max_order=max_order)._aim_sets()
-
-    # Of three attributes each pair shares two with the triple, and each triple three.
-    found = sets("all", (2, 3, 4))
-    assert found == {(0, 1): 2 / 3, (0, 2): 2 / 3, (1, 2): 2 / 3, (0, 1, 2): 1}
-    # Attribute 0 counts 1.5, attribute 1 counts 1, attribute 2 counts .5.
-    assert sets({(0, 1): 1, (0, 2): Fraction(1, 2)}, (2, 3, 4)) == {(0, 1): 1, (0, 2): 2 / 2.5}
-    # Tables of too many cells are left out, and pairs stand for too many triples.
-    assert (0, 1, 2) not in sets("all", (128, 128, 128))
-    assert max(map(len, sets("all", (2,) * 30))) == 2
-
-
-def test_costs_of_aim_stay_or_double_from_round_to_round(monkeypatch):
-    spent = record(monkeypatch)
-    view = release(rows(1000), 0.5, plan="aim")
-    views = view.privacy_loss_.parts["views"]
-    picks = spent["noisy_max"]
-    assert picks[0] == views / 64 / 10 and 1 < len(picks) < 64
-    for before, after in itertools.pairwise(picks[:-1]):
-        assert after in (before, 2 * before)
-
-
 # --- the choice of sets
 
 
@@ -482,11 +395,6 @@ def test_sets_of_a_round_share_no_pair_and_their_choices_share_its_budget(monkey
     few = Candidates(table, attributes, range(3), 3, "all", None, 1000)
     everything = few.best(population, 2000.0, [], 9, Fraction(9), Fraction(1), noise_source(0))
     assert sorted(everything) == [(0, 1), (0, 1, 2), (0, 2), (1, 2)]
-    # Pairs that form a tree close no cycle.
-    tree = candidates.best(
-        population, 2000.0, [], 9, Fraction(9), Fraction(1), noise_source(0), tree=True
-    )
-    assert len([axes for axes in tree if len(axes) == 2]) <= 6
 
 
 def test_cells_can_be_empty_whatever_the_model_says():
@@ -776,43 +684,6 @@ def test_intervals_cover_queries_on_any_number_of_columns(epsilon, n_seeds):
     assert (everything <= 1 / 4).mean() < 0.8
     if n_seeds > 2:
         assert min((np.array(each) <= 1).mean() for each in errors.values()) >= 0.88
-
-
-# A release that was killed
-
-
-@pytest.mark.parametrize(
-    "how",
-    [
-        {},
-        {"epsilon": 20},
-        {"plan": "aim", "unit": "who", "max_contributions": 2},
-        {
-            "target": "c",
-            "workload": {"means": {"b": ["c"]}},
-            "domain": Domain(
-                {**dict(DOMAIN.items()), "b": Numeric()},
-                structure=[skdp.forbid({"a": "p", "c": "yes"})],
-            ),
-        },
-    ],
-    ids=lambda how: next(iter(how), ""),
-)
-def test_measurements_alone_end_in_the_same_release(tmp_path, how):
-    frame = rows(2_000)
-    if "unit" in how:
-        frame["who"] = np.arange(2_000) // 3
-    kept, files = [], []
-    steps = [
-        (frame, Journal(noise_source(0), kept.extend)),
-        # No records, and no noise: another seed would show.
-        (frame.head(0), Journal(noise_source(1), None, kept)),
-    ]
-    for table, source in steps:
-        view = MarginalSynthesizer(**{"domain": DOMAIN, **how}, random_state=source).fit(table)
-        view.synopsis_.save(tmp_path / "view")
-        files.append((tmp_path / "view").read_bytes())
-    assert files[0] == files[1] and len(kept) > 5
 
 
 @pytest.mark.parametrize(

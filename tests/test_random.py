@@ -13,9 +13,8 @@ import pytest
 from joblib import Parallel, delayed
 from scipy import stats
 
-import skdp.mechanisms as mechanisms
 from skdp import _random
-from skdp._random import Journal, NoiseSource, noise_source, sampling_generator
+from skdp._random import NoiseSource, noise_source, sampling_generator
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import discrete_laplace
 
@@ -278,78 +277,3 @@ def test_sampling_generator():
     assert one.integers(10**9) != two.integers(10**9)
     with pytest.raises(TypeError, match="RandomState"):
         sampling_generator(np.random.RandomState(0))
-
-
-# A journal
-
-
-MARKED = {
-    "discrete_laplace": lambda source: discrete_laplace([5, 9], 1, random_state=source),
-    "above_threshold": lambda source: mechanisms.above_threshold([5, 9], 1, 6, random_state=source),
-    "noisy_max": lambda source: mechanisms.noisy_max([5, 9], 1, 1, random_state=source),
-    "top_k": lambda source: mechanisms.top_k([5, 9, 7], 2, 1, 1, random_state=source),
-    "sparse_counts": lambda source: mechanisms.sparse_counts(
-        [[1, 1]], [9], (5, 5), 1, 3, random_state=source
-    ),
-}
-REFUSED = {
-    "geometric": lambda source: mechanisms.geometric(3, 1, random_state=source),
-    "exponential": lambda source: mechanisms.exponential([5, 9], 1, 1, random_state=source),
-    "permute_and_flip": lambda source: mechanisms.permute_and_flip(
-        [5, 9], 1, 1, random_state=source
-    ),
-    "choose_buckets": lambda source: mechanisms.choose_buckets(
-        [[0, 0], [9]], 2, 1, 2, random_state=source
-    ),
-    "select_on_line": lambda source: mechanisms.select_on_line([0], [3], 9, 1, 1,
-                                                               random_state=source),
-    "SparseVector": lambda source: mechanisms.SparseVector(
-        1, 3, 1, noise="two-sided", random_state=source
-    ),
-    "words": lambda source: source.words(3),
-}  # fmt: skip
-
-
-def parts(answer):
-    return [np.asarray(each).tolist() for each in (answer if type(answer) is tuple else [answer])]
-
-
-@pytest.mark.parametrize("name", MARKED)
-def test_a_journal_keeps_the_answer_and_nothing_else(name):
-    kept = []
-    journal = Journal(noise_source(3), kept.extend)
-    answer, plain = MARKED[name](journal), MARKED[name](noise_source(3))
-    assert parts(answer) == parts(plain)
-    # What the caller does to its array is not kept.
-    if isinstance(answer, np.ndarray):
-        answer[:] = 0
-    assert not kept
-    journal.measured()
-    (told,) = kept
-    assert parts(told) == parts(plain)
-    # No word is drawn when it is told again, and no value is looked at.
-    again = Journal(ScriptedSource([]), None, kept)
-    assert parts(MARKED[name](again)) == parts(plain)
-    again.measured()
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_journal_refuses_what_would_give_it_words_of_noise(name):
-    kept = []
-    journal = Journal(noise_source(3), kept.extend)
-    with pytest.raises(TypeError, match="journal"):
-        REFUSED[name](journal)
-    journal.measured()
-    assert not kept
-    with pytest.raises(TypeError, match="pickled"):
-        pickle.dumps(journal)
-
-
-def test_a_journal_keeps_the_seed_of_post_processing_and_no_secret_coins():
-    kept = []
-    journal = Journal(noise_source(3), kept.extend)
-    journal.secret.record_words(5)
-    drawn = sampling_generator(journal).random(3)
-    journal.measured()
-    assert [len(each) for each in kept] == [4] and journal.seeded
-    assert (sampling_generator(Journal(noise_source(9), None, kept)).random(3) == drawn).all()

@@ -140,7 +140,6 @@ def _have(name):
 # Branches that cost seconds and whose steps are in other branches too.
 SLOW = {
     "MarginalSynthesizer, four columns",
-    "MarginalSynthesizer, plan aim, workload of sets",
     "MarginalSynthesizer, duckdb",
     "PrivateGridSearchCV, mean squared error",
     "PrivateGridSearchCV, a release each",
@@ -928,12 +927,11 @@ def test_the_library_is_replayed(tmp_path):
 
     results = replay_library(tmp_path, names=["discrete_laplace", "DPTopKSelector"], n=2, verbose=0)
     names = [each.name for each in results]
-    assert names[:3] == ["discrete_laplace", "discrete_laplace, wide", "DPTopKSelector"]
+    assert names[:2] == ["discrete_laplace", "DPTopKSelector"]
     # Beside odd values of records in other containers.
-    assert len(names) == 4 and names[3].startswith("DPTopKSelector, ")
+    assert len(names) == 3 and names[2].startswith("DPTopKSelector, ")
     assert all(each.passed for each in results)
-    assert "Everything was certified" in (tmp_path / "replay.md").read_text()
-    assert len(pd.read_csv(tmp_path / "replay.csv")) == 4
+    assert len(pd.read_csv(tmp_path / "replay.csv")) == 3
     assert [name for name, make in AUDITS.items() if not make().replays] == ["geometric"]
     with pytest.raises(ValueError, match="Bare noise"):
         replay_library(None, names=["geometric"])

@@ -1,17 +1,11 @@
 """Records that a release skips: exact cells of the rows, what is released of them, stops."""
 
 import errno
-import functools
 import hashlib
-import io
-import json
 import math
-import os
 import pickle
 import re
-import signal
 import warnings
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +19,6 @@ from sklearn.model_selection import cross_val_score
 import skdp
 from skdp import __main__ as program
 from skdp.__main__ import main
-from skdp._cli import methods
 from skdp._random import noise_source
 from skdp.accounting import LedgerError, prepaid
 from skdp.audit import replay
@@ -564,13 +557,6 @@ COMMAND = ["release", "good.csv", "--domain", "domain.json", "--epsilon", "1", "
 COMMAND += ["--ledger", "l", "--budget", "3", "--out"]
 
 
-@pytest.fixture
-def seeded(files, monkeypatch):
-    seeded = functools.partial(skdp.MarginalSynthesizer, random_state=2)
-    monkeypatch.setitem(methods.METHODS, "marginals", seeded)
-    return files
-
-
 def end(how, *command, at="_model"):
     """Exit code of a release that ends at a step of its real fit, not of the trial before it."""
     step = getattr(measure._Views, at)
@@ -585,10 +571,6 @@ def end(how, *command, at="_model"):
         return main([*COMMAND, *command])
 
 
-def kill():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def interrupt():
     raise KeyboardInterrupt
 
@@ -597,122 +579,28 @@ def fail():
     raise RuntimeError
 
 
-def killed(*command, at="_model"):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        os._exit(end(kill, *command, at=at))
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
-def test_a_release_that_was_killed_is_finished_without_records(seeded, capsys):
-    assert main([*COMMAND, "whole.skdp"]) == 0
-    killed("view.skdp")
-    assert sorted(each.name for each in seeded.glob("view*")) == ["view.skdp", "view.skdp.part"]
-    assert skdp.PrivacyLedger(path="l").spent == 2
-    # It is not overwritten, and nothing more is spent.
-    assert main([*COMMAND, "view.skdp"]) == 2
-    assert "view.skdp.part holds all measurements" in capsys.readouterr().err
-    Path("good.csv").unlink()
-    os.replace("l", "moved")
-    assert main([*COMMAND, "view.skdp", "--resume"]) == 2
-    assert "There is no ledger file 'l': give the one" in capsys.readouterr().err
-    os.replace("moved", "l")
-    for name, other in {"epsilon": "2", "target": "sex", "method": "grid"}.items():
-        assert main([*COMMAND, "view.skdp", f"--{name}", other, "--resume"]) == 2
-        assert f"another release: its {name} was" in capsys.readouterr().err
-    assert main([*COMMAND, "view.skdp", "--resume"]) == 0
-    assert "spent=2" in capsys.readouterr().out and skdp.PrivacyLedger(path="l").spent == 2
-    assert Path("view.skdp").read_bytes() == Path("whole.skdp").read_bytes()
-    assert [each.name for each in seeded.glob("view*")] == ["view.skdp"]
-    assert main([*COMMAND, "again.skdp", "--resume"]) == 2
-    assert "nothing is left to finish" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
-def test_a_release_that_was_killed_while_it_measured_is_lost(seeded, capsys):
-    killed("view.skdp", at="measure_columns")
-    assert not Path("view.skdp.part").exists() and skdp.PrivacyLedger(path="l").spent == 1
-    assert main([*COMMAND, "view.skdp", "--resume"]) == 2
-    assert "charged for it is lost" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
-    ("how", "at", "code", "told"),
+    ("how", "code", "told"),
     [
-        (interrupt, "_model", 130, "Interrupted. All is measured, in view.skdp.part: --resume"),
-        (fail, "_model", 4, "All is measured, in view.skdp.part: --resume"),
-        (interrupt, "measure_columns", 130, "stays spent, and the release is lost: not everything"),
-        (fail, "measure_columns", 4, "stays spent, and the release is lost: not everything"),
+        (interrupt, 130, "Interrupted. What it spent stays spent, and the release is lost"),
+        (fail, 4, "What it spent stays spent, and the release is lost: start it anew"),
     ],
 )
-def test_what_an_interrupted_release_says_of_its_charge(seeded, capsys, how, at, code, told):
+@pytest.mark.parametrize("at", ["measure_columns", "_model"])
+def test_what_an_interrupted_release_says_of_its_charge(files, capsys, how, at, code, told):
     assert end(how, "view.skdp", at=at) == code
     assert told in capsys.readouterr().err
-    assert Path("view.skdp.part").exists() == (at == "_model")
+    assert skdp.PrivacyLedger(path="l").spent == 1
+    assert not any(each.stat().st_size for each in files.glob("view*"))
 
 
-def test_a_release_that_no_disk_holds_is_not_lost(seeded, capsys, monkeypatch):
+def test_a_release_that_no_disk_holds_is_lost(files, capsys, monkeypatch):
     def full(*args):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(skdp.Synopsis, "save", full)
-        assert main([*COMMAND, "view.skdp"]) == 2
-        assert "All is measured, in view.skdp.part: make room" in capsys.readouterr().err
-        assert main([*COMMAND, "grid.skdp", "--method", "grid"]) == 2
-        assert "It is lost, because" in capsys.readouterr().err
-    assert main([*COMMAND, "view.skdp", "--resume"]) == 0
-
-
-def test_measurements_that_are_damaged_or_of_another_version(seeded, capsys, monkeypatch):
-    assert end(interrupt, "view.skdp") == 130
-    part = Path("view.skdp.part")
-    whole = part.read_bytes()
-    with monkeypatch.context() as patched:
-        patched.setattr("skdp._cli.release.__version__", "0.0.1")
-        assert main([*COMMAND, "view.skdp", "--resume"]) == 2
-    assert "this is 0.0.1: finish the release with that version" in capsys.readouterr().err
-    with zipfile.ZipFile(part) as archive:
-        held = {name: archive.read(name) for name in archive.namelist()}
-    facts = json.loads(held["metadata.json"])
-
-    def packed(names, **more):
-        stream = io.BytesIO()
-        with zipfile.ZipFile(stream, "w") as archive:
-            for name, content in ({name: held[name] for name in names} | more).items():
-                archive.writestr(name, content)
-        return stream.getvalue()
-
-    last = held[list(held)[-1]]
-    edited = [
-        packed([*held][:-1]),
-        packed(held, **{"99.0.npy": last}),
-        packed(held, **{"more.npy": last}),
-        packed(held, **{"metadata.json": json.dumps(facts | {"release": [1, 2]})}),
-    ]
-    flipped = bytearray(whole)
-    flipped[len(whole) // 2] ^= 1
-    for damaged in (b"", whole[:-40], bytes(flipped), *edited, b"PK\5\6" + bytes(18)):
-        part.write_bytes(damaged)
-        assert main([*COMMAND, "view.skdp", "--resume"]) == 2
-        told = capsys.readouterr().err
-        assert "view.skdp.part" in told and ("not a usable" in told or "damaged" in told)
-    # Measurements hold what was released, and nothing else of the records.
-    assert skdp.PrivacyLedger(path="l").spent == 1 and not Path("view.skdp").exists()
-    assert {*facts} == {"format", "version", "skdp", "release", "assumes"}
-
-
-@pytest.mark.skipif(os.name != "posix", reason="names of files are bytes on POSIX only")
-def test_measurements_are_kept_of_a_file_whose_name_is_not_utf_8(files):
-    try:
-        os.replace("good.csv", os.fsdecode(b"caf\xe9.csv"))
-    except OSError:
-        pytest.skip("the file system refuses such names")
-    given = [os.fsdecode(b"caf\xe9.csv"), "--domain", "domain.json", "--epsilon", "1", "--quiet"]
-    assert main(["release", *given, "--out", "view.skdp"]) == 0
+    monkeypatch.setattr(skdp.Synopsis, "save", full)
+    assert main([*COMMAND, "view.skdp"]) == 2
+    assert "It is lost, because" in capsys.readouterr().err
 
 
 def test_the_index_of_a_record_never_raises():

@@ -71,7 +71,6 @@ def large() -> dict:
         "PrivTree": skdp.PrivTreeSynthesizer(1, domain=EIGHT),
         "Marginal": skdp.MarginalSynthesizer(1, domain=EIGHT),
         "Marginal, single columns": skdp.MarginalSynthesizer(1, domain=EIGHT, max_order=1),
-        "Marginal, MST": skdp.MarginalSynthesizer(1, domain=EIGHT, plan="mst"),
         "PrivBayes": skdp.PrivBayesSynthesizer(1, domain=EIGHT),
         "PrivBayes, hierarchical": skdp.PrivBayesSynthesizer(
             1, domain=EIGHT, encoding="hierarchical"

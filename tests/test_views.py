@@ -783,7 +783,7 @@ def test_means_that_cannot_be_measured_are_refused_before_the_charge(means, erro
 
 def test_whether_the_whole_is_measured_is_asked_of_any_number_of_columns():
     # 32**300 cells are more than a float holds.
-    asked = SimpleNamespace(workload="all", plan="adaptive", max_order=3)
+    asked = SimpleNamespace(workload="all", max_order=3)
     views = SimpleNamespace(
         table=SimpleNamespace(shape=(32,) * 300),
         used=range(300),

@@ -462,34 +462,6 @@ def test_a_wizard_that_is_killed_leaves_what_says_what_happened(tmp_path, monkey
     assert "exists already" in again.text
 
 
-def test_a_release_whose_measurements_are_kept_is_finished_at_no_cost(tmp_path, monkeypatch):
-    browser = Browser(tmp_path).planned(budget="1")
-
-    def full(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("skdp._cli.outputs.save", full)
-        assert main(browser.wizard.plan["commands"][0]) == 130
-    browser.wizard.close()
-    assert (tmp_path / "view.skdp.part").exists() and not (tmp_path / "view.skdp").exists()
-    again = Browser(tmp_path, domain=str(tmp_path / "view.yaml"))
-    again.post("table", protects="record")
-    again.post("columns", **{**again.wizard.typed["columns"], "0.upper": "98", "public": "on"})
-    again.post("questions")
-    again.post("epsilon", n="50", at="1", epsilon="1")
-    again.post("ledger", name="view", ledger="l")
-    assert "costs nothing, declare what it declares" in again.text
-    again.post("columns", **{**again.wizard.typed["columns"], "0.upper": "99", "public": "on"})
-    again.post("questions")
-    again.post("epsilon", n="50", at="1", epsilon="1")
-    again.post("ledger", name="view", ledger="l")
-    assert "charges nothing" in again.text
-    again.post("confirm", mark=again.wizard.mark, sure="on")
-    assert "The release is made" in again.text and (tmp_path / "view.skdp").exists()
-    assert skdp.PrivacyLedger(path=tmp_path / "l").spent == 1
-
-
 @pytest.mark.parametrize(
     ("code", "said"), [(2, "Refused"), (3, "Over budget"), (5, "Stopped"), (130, "Interrupted")]
 )

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._random import Journal, NoiseSource, Tape, noise_source, warn_after_charge
+from .._random import NoiseSource, Tape, noise_source, warn_after_charge
 from .._validation import as_epsilon, as_integer, check_choice, split_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..domain import FEW_BINS, Domain, Identifier
@@ -282,7 +282,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             assumes="" if rows is None else rows.assumes,
         )
         self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)
-        untold = not (_TOLD or source.seeded or isinstance(source, Tape | Journal))
+        untold = not (_TOLD or source.seeded or isinstance(source, Tape))
         # Noise that is handed down was paid for by the estimator around this one.
         if self.ledger is None and untold and not isinstance(self.random_state, NoiseSource):
             _TOLD.append(True)
@@ -442,7 +442,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         if most is None:
             return None
         assert rows.unit is not None
-        return Contributions(rows.unit, most, source.secret)
+        return Contributions(rows.unit, most, source)
 
     def _remember_columns(self, X: Any, rows: Frame | LazyRows, label: str | None = None) -> None:
         """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.

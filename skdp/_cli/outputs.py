@@ -119,11 +119,8 @@ def _remove_if_empty(target: Path, file: os.stat_result) -> None:
             target.unlink()
 
 
-def save(synopsis: Synopsis, path: Path, part: Path) -> None:
-    """Write a release; if that fails, write it somewhere else, because it has been paid for.
-
-    If that fails too, ``part`` may hold its measurements.
-    """
+def save(synopsis: Synopsis, path: Path) -> None:
+    """Write a release; if that fails, write it somewhere else, because it has been paid for."""
     try:
         synopsis.save(path)
     except OSError as error:
@@ -145,13 +142,10 @@ def save(synopsis: Synopsis, path: Path, part: Path) -> None:
             f"the release could not be written: {failed.strerror}. It has been charged and is kept "
             f"in {other}: move it from there."
         ) from failed
-    left = (
-        f"All is measured, in {part}: make room, and --resume finishes the release, at no cost."
-        if part.exists()
-        else "It is lost, because it could be kept nowhere else either. What was charged for it "
-        "stays spent."
-    )
-    raise ValueError(f"the release could not be written: {failed.strerror}. {left}") from failed
+    raise ValueError(
+        f"the release could not be written: {failed.strerror}. It is lost, because it could be "
+        "kept nowhere else either. What was charged for it stays spent."
+    ) from failed
 
 
 def write_table(

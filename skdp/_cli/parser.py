@@ -311,12 +311,6 @@ def _release(commands: Commands) -> None:
         help="go on if more than a tenth of the records is skipped; without it the release stops "
         "then, after 1%% of epsilon",
     )
-    add(
-        "--resume",
-        action="store_true",
-        help="finish a release that was killed after its last measurement, from FILE.part beside "
-        "--out: reads no records and charges nothing; otherwise the same command",
-    )
 
 
 def _wizard(commands: Commands) -> None:

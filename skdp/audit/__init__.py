@@ -1,4 +1,4 @@
-"""Audits and replays: the privacy loss of a mechanism by experiment, enumeration or replay.
+"""Audits and replays: the privacy loss of a mechanism by experiment or replay.
 
 =====================  =============================================================================
 ``_audit``             `audit`: lower bounds of epsilon from many runs of a mechanism
@@ -9,10 +9,8 @@
 ``_replay``            `replay`: the exact loss of one run on two data sets, or any two compared
 ``_tapes``             what answers mechanisms in a replay and counts the loss
 ``_released``          what a run has released, and where two runs differ
-``_enumerate``         exact laws of outputs on tiny domains
 ``_cases``             the table of cases of the audit of this library, with mechanisms
 ``_cases_estimators``  cases of estimators and private scores
-``_cases_pipelines``   cases of steps in front of a private one, which must be silent
 ``_library``           audits or replays all cases, and the reports as files
 =====================  =============================================================================
 """
@@ -20,7 +18,6 @@
 from ..exceptions import ReplayError
 from ._audit import AuditResult, assert_epsilon, audit, plot_audits, reachable_epsilon
 from ._cases import AUDITS, AuditCase, audited, synopsis_features
-from ._enumerate import ExactEpsilon, enumerate_law, exact_epsilon
 from ._library import replay_library, run_library
 from ._neighbours import NeighbourPair, answer_pairs, find_neighbours, record_pairs, score_pairs
 from ._replay import ReplayResult, plot_replays, replay
@@ -29,7 +26,6 @@ __all__ = [
     "AUDITS",
     "AuditCase",
     "AuditResult",
-    "ExactEpsilon",
     "NeighbourPair",
     "ReplayError",
     "ReplayResult",
@@ -37,8 +33,6 @@ __all__ = [
     "assert_epsilon",
     "audit",
     "audited",
-    "enumerate_law",
-    "exact_epsilon",
     "find_neighbours",
     "plot_audits",
     "plot_replays",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..classification import (
 from ..cluster import DPKMeans
 from ..compose import PrivateClassifier, PrivateRegressor
 from ..datacube import DataCube
-from ..domain import Categorical, Domain, Numeric, forbid
+from ..domain import Categorical, Domain, Numeric
 from ..histogram import RangeTreeHistogram
 from ..model_selection import (
     PrivateGridSearchCV,
@@ -92,51 +91,16 @@ def plane_case(estimator: Any, features: Any = synopsis_features, **trials: Any)
 enter(
     {
         "HDPViewSynthesizer": line_case(HDPViewSynthesizer(1.0, domain=_LINE)),
-        "HDPViewSynthesizer, two columns": plane_case(HDPViewSynthesizer(1.0, domain=_PLANE)),
         "PrivTreeSynthesizer": line_case(PrivTreeSynthesizer(1.0, domain=_LINE)),
-        "PrivTreeSynthesizer, two columns": plane_case(PrivTreeSynthesizer(1.0, domain=_PLANE)),
         "KDTreeSynthesizer": line_case(KDTreeSynthesizer(1.0, domain=_LINE, xi0=2, xi1=1)),
-        "KDTreeSynthesizer, cells": line_case(
-            KDTreeSynthesizer(1.0, domain=_LINE, strategy="cell")
-        ),
-        "KDTreeSynthesizer, hierarchical": plane_case(
-            KDTreeSynthesizer(1.0, domain=_PLANE, strategy="hierarchical")
-        ),
         "GridSynthesizer": line_case(GridSynthesizer(1.0, domain=_LINE, rule="uniform")),
-        "GridSynthesizer, cells": line_case(GridSynthesizer(1.0, domain=_LINE, rule="identity")),
     }
 )
-
-
-# One person with many more rows than are kept, of two kinds.
-_PERSONS = pd.DataFrame(
-    {"x": [0.5, 2.5, *[0.5] * 6, *[2.5] * 6], "who": ["ann", "bea", *["cyd"] * 12]}
-)
-
-
-def _one_person_less(dataset: pd.DataFrame, neighbour: pd.DataFrame) -> bool:
-    """Whether the neighbour is the data set without all rows of one person."""
-    gone = set(dataset["who"]) - set(neighbour["who"])
-    return len(gone) == 1 and dataset[~dataset["who"].isin(gone)].equals(neighbour)
-
-
-def _person_case(estimator: Any, **trials: Any) -> AuditCase:
-    """Case of a synthesizer on one column, whose unit of privacy is the person."""
-    estimator = estimator.set_params(max_contributions=3, unit="who")
-    options = {"features": synopsis_features, "relation": _one_person_less}
-    return AuditCase(estimator, _PERSONS, _PERSONS.iloc[:2], options=options, **trials)
 
 
 def _node_features(histogram: Any) -> Any:
     """All noisy counts of a histogram, without the estimates computed from them."""
     return "", histogram.noisy_counts_
-
-
-def _bucket_features(histogram: Any) -> Any:
-    """The buckets, which are released too, and the counts of all nodes of the tree over them."""
-    tree = histogram.tree_
-    shape = f"{histogram.codes_.tolist()} {tree.lower.tolist()} {tree.upper.tolist()}"
-    return shape, histogram.noisy_counts_
 
 
 def _histogram_case(features: Any = _node_features, **parameters: Any) -> AuditCase:
@@ -145,18 +109,7 @@ def _histogram_case(features: Any = _node_features, **parameters: Any) -> AuditC
 
 enter(
     {
-        "GridSynthesizer, persons": _person_case(
-            GridSynthesizer(1.0, domain=_LINE, rule="identity")
-        ),
-        "MarginalSynthesizer, persons": _person_case(
-            MarginalSynthesizer(1.0, domain=_LINE), n_trials=_FEW
-        ),
         "RangeTreeHistogram": _histogram_case(),
-        # A record is in several nodes: only their counts together show its cost.
-        "RangeTreeHistogram, every level": _histogram_case(branching=2, budget="uniform"),
-        "RangeTreeHistogram, adaptive": _histogram_case(_bucket_features, partition="adaptive"),
-        "RangeTreeHistogram, dawa": _histogram_case(_bucket_features, partition="dawa"),
-        "RangeTreeHistogram, ahp": _histogram_case(_bucket_features, partition="ahp"),
         "PrivateStandardScaler": line_case(
             PrivateStandardScaler(1.0, bounds=(0, 4)),
             lambda scaler: np.append(scaler.mean_, scaler.scale_),
@@ -236,7 +189,6 @@ def _aggregate_case(how: str, n_blocks: int | None = None) -> AuditCase:
 enter(
     {
         "PrivPfCTransformer": _grid_case(PrivPfCTransformer),
-        "PrivPfCTransformer, as in the paper": _grid_case(PrivPfCTransformer, selection="paper"),
         "PrivPfCClassifier": _grid_case(PrivPfCClassifier),
         "DiffGenTransformer": _grid_case(DiffGenTransformer, n_specializations=2),
         "ProjectedHistogramTransformer": _grid_case(ProjectedHistogramTransformer, n_attributes=1),
@@ -249,7 +201,6 @@ enter(
             _additive_features,
         ),
         "PrivateDecisionTreeClassifier": _tree_case(prune=False),
-        "PrivateDecisionTreeClassifier, id3": _tree_case(algorithm="id3"),
         "PrivateRandomForestClassifier": plane_case(
             PrivateRandomForestClassifier(
                 1.0, domain=_PLANE, target="s", rows="apart", max_depth=1
@@ -257,23 +208,13 @@ enter(
             _forest_features,
         ),
         "PrivateLinearRegression": _linear_case(PrivateLinearRegression, "x"),
-        "PrivateLinearRegression, functional": _linear_case(
-            PrivateLinearRegression, "x", solver="functional"
-        ),
         "PrivateRidge": _linear_case(PrivateRidge, "x", alpha=2),
         "PrivateLogisticRegression": _linear_case(PrivateLogisticRegression, "s"),
-        "PrivateLogisticRegression, functional": _linear_case(
-            PrivateLogisticRegression, "s", solver="functional"
-        ),
-        "PrivateLogisticRegression, local search": _linear_case(
-            PrivateLogisticRegression, "s", solver="local-search"
-        ),
         "PrivateLinearSVC": _linear_case(PrivateLinearSVC, "s", solver="genetic"),
         "PrivateNaiveBayes": plane_case(
             PrivateNaiveBayes(1.0, domain=_PLANE, target="s"), _bayes_features
         ),
         "SampleAggregate": _aggregate_case("mean"),
-        "SampleAggregate, winsorised": _aggregate_case("winsorised", 2),
         "PrivatePCA": last_gone(
             PrivatePCA(epsilon=1.0, domain=_SPACE.select(["x", "z"])),
             _NUMBERS_ROWS,
@@ -300,12 +241,6 @@ def _cube_features(cube: DataCube) -> Any:
     return "", np.concatenate([table.ravel() for table in cube.sources_.values()])
 
 
-def _summing_cube(measure: str, value: float) -> AuditCase:
-    cube = DataCube(1.0, domain=_PLANE, strategy="base", measure=measure, value="x", resolution=1)
-    # A record with the largest possible contribution.
-    return last_gone(cube, pd.DataFrame({"x": [1.0, value], "s": ["a", "b"]}), _cube_features)
-
-
 def _view_features(estimator: Any) -> Any:
     """All facts and numbers of a model but the rows, which are drawn from the others."""
     facts, arrays = synopsis_features(estimator)
@@ -320,74 +255,17 @@ def _marginal_case(copies: int, **parameters: Any) -> AuditCase:
     return last_gone(estimator, rows, _view_features, n_trials=_FEW)
 
 
-@audited("MarginalSynthesizer, target")
-def _() -> AuditCase:
-    case = _marginal_case(600, target="s", max_order=2)
-    X, y = case.dataset.drop(columns="s"), case.dataset["s"]
-    return replace(case, dataset=(X, y), neighbour=(X.iloc[:-1], y.iloc[:-1]))
-
-
-def _edges(estimator: Any) -> Any:
-    """The edges of the network, and the total."""
-    model = estimator.synopsis_.model
-    return tuple(sorted(model.pairs)), float(model.total)
-
-
-def _network_case(score_function: str) -> AuditCase:
-    """Case in which the network is chosen; theta is so small that tables of two columns fit."""
-    estimator = PrivBayesSynthesizer(
-        1.0,
-        domain=Domain(dict.fromkeys("xyz", _LABEL)),
-        score_function=score_function,
-        beta=0.9,
-        theta=0.01,
-        max_cells=4,
-    )
-    # Two columns agree but in the last record.
-    rows = pd.DataFrame({"x": [0, 1] * 6 + [0], "y": [0, 1] * 6 + [1], "z": [0, 0, 1, 1] * 3 + [0]})
-    return last_gone(estimator, rows, _edges, n_trials=10_000)
-
-
 enter(
     {
         # Two sources: the record in one cell of each shifts both, and both budgets must count.
         "DataCube": line_case(
             DataCube(1.0, domain=_LINE, strategy={"x": 1, (): 1}), _cube_features
         ),
-        "DataCube, sums": _summing_cube("sum", 3.0),
-        # A record between the ends adds to both tables.
-        "DataCube, means": _summing_cube("mean", 1.0),
         "MarginalSynthesizer": _marginal_case(600),
-        "MarginalSynthesizer, few records": _marginal_case(1),
-        "MarginalSynthesizer, one column": line_case(
-            MarginalSynthesizer(1.0, domain=_LINE), _view_features, n_trials=_FEW
-        ),
-        "MarginalSynthesizer, two columns": plane_case(
-            MarginalSynthesizer(1.0, domain=_PLANE), _view_features, n_trials=_FEW
-        ),
-        # One cell is empty by a public rule.
-        "MarginalSynthesizer, rules": plane_case(
-            MarginalSynthesizer(
-                1.0, domain=Domain(_PLANE_COLUMNS, structure=[forbid("x >= 2 and s == 'a'")])
-            ),
-            _view_features,
-            n_trials=_FEW,
-        ),
-        "MarginalSynthesizer, coarse tables of pairs": _marginal_case(600, max_order=2),
-        "MarginalSynthesizer, MST": _marginal_case(600, plan="mst"),
-        "MarginalSynthesizer, AIM": _marginal_case(600, plan="aim", max_order=2),
         # A network without a choice: the total and two tables.
         "PrivBayesSynthesizer": plane_case(
             PrivBayesSynthesizer(1.0, domain=_PLANE), n_trials=10_000
         ),
-        # So small tables that a parent is taken in groups.
-        "PrivBayesSynthesizer, hierarchical": plane_case(
-            PrivBayesSynthesizer(1.0, domain=_PLANE, encoding="hierarchical", theta=0.2),
-            n_trials=10_000,
-        ),
-        "PrivBayesSynthesizer, network": _network_case("R"),
-        "PrivBayesSynthesizer, network by F": _network_case("F"),
-        "PrivBayesSynthesizer, network by mutual information": _network_case("mutual_information"),
     }
 )
 
@@ -396,11 +274,6 @@ def _centroid_features(estimator: Any) -> Any:
     """Centroids, their noisy counts, and the noisy grid, if there are any."""
     grid = None if estimator.synopsis_ is None else synopsis_features(estimator)
     return estimator.cluster_centers_.ravel(), estimator.cluster_counts_, grid
-
-
-def _centres_and_counts(estimator: Any) -> Any:
-    """Centroids and their noisy counts only, where nearly every release has other boxes."""
-    return np.append(estimator.cluster_centers_.ravel(), estimator.cluster_counts_)
 
 
 def _k_means_case(
@@ -417,44 +290,9 @@ def _k_means_case(
     return last_gone(estimator, rows, features, n_trials=n_trials)
 
 
-@audited("DPKMeans, many columns")
-def _() -> AuditCase:
-    # Columns are projected; the record that is removed is alone in its cluster.
-    rows = np.tile([[-0.5]] * 4 + [[0.75]], (1, 51))
-
-    def released(estimator: Any) -> Any:
-        return np.append(estimator.cluster_centers_.mean(axis=1), estimator.cluster_counts_)
-
-    estimator = DPKMeans(2, 1.0, bounds=(-1, 1), n_init=2, n_samples=100)
-    return last_gone(estimator, rows, released, n_trials=1_000)
-
-
-_STARTS = [[-0.5], [0.5]]
-
 enter(
     {
         "DPKMeans": _k_means_case("auto", n_init=2),
-        # A round follows if many records are declared; the declared number need not be true.
-        "DPKMeans, a grid and a round": _k_means_case("auto", n_init=2, n_samples=200),
-        # All records are in one bin, which is divided again.
-        "DPKMeans, narrow ranges": last_gone(
-            DPKMeans(1, 1.0, bounds=(-100, 100), n_init=2, n_samples=1_000),
-            np.full((1_000, 1), 0.3),
-            _centres_and_counts,
-            n_trials=1_000,
-        ),
-        "DPKMeans, a tree and a round": _k_means_case(
-            "auto", n_init=2, n_samples=2_000, features=_centres_and_counts
-        ),
-        "DPKMeans, choice of k": _k_means_case("auto", [2, 3], n_init=2),
-        "DPKMeans, lloyd": _k_means_case("lloyd", init=_STARTS, n_rounds=2),
-        "DPKMeans, lloyd-improved": _k_means_case("lloyd-improved", init=_STARTS),
-        "DPKMeans, uniform-grid": _k_means_case("uniform-grid", n_init=2),
-        "DPKMeans, m-estimator": _k_means_case("m-estimator", n_init=2),
-        "DPKMeans, extended-grid": _k_means_case("extended-grid", n_init=2),
-        "DPKMeans, hybrid": _k_means_case("hybrid", n_init=2),
-        "DPKMeans, sample-aggregate": _k_means_case("sample-aggregate"),
-        "DPKMeans, genetic": _k_means_case("genetic", n_trials=3_000),
     }
 )
 
@@ -488,13 +326,6 @@ enter(
             _probabilities,
             1.0,
             n_trials=4_000,
-        ),
-        "PrivateClassifier, default": last_gone(
-            PrivateClassifier(epsilon=1.0, domain=_PLANE, target="s"),
-            (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
-            _probabilities,
-            1.0,
-            n_trials=2_000,
         ),
         "PrivateRegressor, default": last_gone(
             PrivateRegressor(epsilon=1.0, domain=_PLANE, target="x"),
@@ -535,13 +366,6 @@ enter(
     {
         "private_score, accuracy": _score_case("accuracy", 20_000),
         "private_confusion_matrix": _scores_case(_confused),
-        "private_score, roc_auc": _score_case("roc_auc", score_range=(-1, 2)),
-        "private_score, f1": _score_case("f1"),
-        "private_score, log_loss": _score_case("log_loss"),
-        "private_score, r2": _score_case("r2", bounds=(0, 1)),
-        "private_score, mean_squared_error": _score_case(
-            "mean_squared_error", 20_000, bounds=(0, 1)
-        ),
     }
 )
 

@@ -11,21 +11,26 @@ from typing import Any
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from .._files import replacing, write_text
+from .._files import replacing
 
-# Imported because they register their cases in AUDITS.
-from . import _cases_estimators, _cases_pipelines  # noqa: F401
+# Imported because it registers its cases in AUDITS.
+from . import _cases_estimators  # noqa: F401
 from ._audit import AuditResult, Result, audit
 from ._cases import AUDITS, AuditCase
 from ._neighbours import CONTAINERS, ODD_VALUES, odd_pair
 from ._replay import ReplayResult, replay
 
 
-def run_entry(
-    name: str, confidence: float, *, quick: bool = False, n_jobs: int = 1, verbose: int = 0
+def run_case(
+    case: AuditCase,
+    name: str,
+    confidence: float,
+    *,
+    quick: bool = False,
+    n_jobs: int = 1,
+    verbose: int = 0,
 ) -> AuditResult:
-    """Run one entry of `AUDITS`; the parameters are those of `run_library` and `audit`."""
-    case = AUDITS[name]()
+    """Run one case; the parameters are those of `run_library` and `audit`."""
     return audit(
         case.mechanism,
         case.dataset,
@@ -54,8 +59,7 @@ def run_library(
     Parameters
     ----------
     out : path or None, default="skdp_audit"
-        Folder for ``audit.csv`` and ``audit.md``.
-        None writes nothing.
+        Folder for ``audit.csv``. None writes nothing.
     names : iterable of str, optional
         Entries of `AUDITS`, or names of mechanisms and classes; default all.
     quick : bool, default=False
@@ -70,20 +74,21 @@ def run_library(
     Returns
     -------
     list of AuditResult
-        In the order of `AUDITS`. What draws no noise is left out.
+        In the order of `AUDITS`.
 
     Raises
     ------
     ValueError
         If a name has no entry.
     """
-    chosen = [name for name in _chosen(names) if AUDITS[name]().draws]
+    chosen = list(_chosen(names))
     confidence = 1 - false_alarm / len(chosen)
     results = []
     for i, name in enumerate(chosen):
         if verbose:
             print(f"[{i + 1}/{len(chosen)}] {name}", file=sys.stderr)
-        result = run_entry(name, confidence, quick=quick, n_jobs=n_jobs, verbose=verbose)
+        case = AUDITS[name]()
+        result = run_case(case, name, confidence, quick=quick, n_jobs=n_jobs, verbose=verbose)
         if verbose:
             print(
                 f"  {result.verdict}: epsilon >= {result.epsilon_lower_bound:.4g}, "
@@ -93,9 +98,7 @@ def run_library(
             )
         results.append(result)
     if out is not None:
-        write_audits(Path(out), results, false_alarm)
-        if verbose:
-            print(f"Report in {Path(out).resolve()}", file=sys.stderr)
+        _write(Path(out) / "audit.csv", results, verbose)
     return results
 
 
@@ -114,7 +117,7 @@ def replay_library(
     Parameters
     ----------
     out : path or None, default="skdp_audit"
-        Folder for ``replay.csv`` and ``replay.md``. None writes nothing.
+        Folder for ``replay.csv``. None writes nothing.
     names : iterable of str, optional
         Entries of `AUDITS`, or names of mechanisms and classes; default all. Bare `geometric` noise
         cannot be replayed and is left out.
@@ -146,7 +149,7 @@ def replay_library(
             mechanism,
             case.dataset,
             case.neighbour,
-            n=n if case.draws else 1,
+            n=n,
             epsilon=case.epsilon,
             name=name,
         )
@@ -159,9 +162,7 @@ def replay_library(
                 print(f"[{i + 1}/{len(cases)}] {head}", *reasons, sep="\n", file=sys.stderr)
         results += found
     if out is not None:
-        write_replays(Path(out), results)
-        if verbose:
-            print(f"Report in {Path(out).resolve()}", file=sys.stderr)
+        _write(Path(out) / "replay.csv", results, verbose)
     return results
 
 
@@ -195,69 +196,9 @@ def _chosen(names: Iterable[str] | None) -> Iterator[str]:
         yield from found
 
 
-# --- reports of the audit and the replay of the library, as files
-
-
-def write_audits(folder: Path, results: list[AuditResult], false_alarm: float) -> None:
-    """Write ``audit.csv`` and ``audit.md``."""
-    lines = [
-        f"{_verdict(results, 'Nothing was convicted.')} Each line is a lower bound on the privacy "
-        "loss of one mechanism on one pair of neighbouring inputs, from two independent halves of "
-        "trials: one chose the event, the other measured it.",
-        f"If all are correct, the probability that this report convicts any is at most "
-        f"{false_alarm:g}. A bound below the claim does not prove privacy: another pair of inputs, "
-        "a rarer event or more trials may show more.",
-    ]
-    columns = {
-        "mechanism": [result.name for result in results],
-        "claimed": [f"{result.epsilon:g}" for result in results],
-        "lower bound": [f"{result.epsilon_lower_bound:.4f}" for result in results],
-        "reachable": [f"{result.reachable:.2f}" for result in results],
-        "trials per side": [f"{result.n_trials:,}" for result in results],
-        "verdict": [result.verdict for result in results],
-        "event": [str(result.event) for result in results],
-    }
-    _write(folder / "audit", "Audit", results, lines, columns)
-
-
-def write_replays(folder: Path, results: list[ReplayResult]) -> None:
-    """Write ``replay.csv`` and ``replay.md``."""
-    line = (
-        f"{_verdict(results, 'Everything was certified.')} Each line shows the largest privacy "
-        "loss over the outputs that were tried, on one pair of neighbouring inputs. It is "
-        "computed, not estimated, and trusts that the mechanisms draw from the distribution that "
-        "they state; the audit does not."
-    )
-    columns = {
-        "mechanism": [each.name for each in results],
-        "claimed": [f"{each.epsilon:g}" for each in results],
-        "loss": [f"{each.loss:.6f}" for each in results],
-        "pairs of runs": [str(each.n_runs) for each in results],
-        "verdict": ["; ".join([each.verdict, *each.reasons]) for each in results],
-    }
-    _write(folder / "replay", "Replay", results, [line], columns)
-
-
-def _write(
-    stem: Path, title: str, results: Sequence[Result], lines: list[str], columns: dict[str, list]
-) -> None:
-    """All columns of the results as CSV, and some of them as Markdown below some lines."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(stem.with_suffix(".csv")) as part:
+def _write(path: Path, results: Sequence[Result], verbose: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as part:
         pd.concat([result.to_frame() for result in results]).to_csv(part)
-    markdown = [f"# {title} of skdp", "", *lines, "", *_markdown_table(columns)]
-    write_text(stem.with_suffix(".md"), "\n".join(markdown) + "\n")
-
-
-def _verdict(results: Sequence[Result], good: str) -> str:
-    convicted = [result.name for result in results if not result.passed]
-    return f"Convicted: {', '.join(convicted)}." if convicted else good
-
-
-def _markdown_table(columns: dict[str, list[str]]) -> list[str]:
-    rows = zip(*columns.values(), strict=True)
-    return [
-        f"| {' | '.join(columns)} |",
-        f"|{' --- |' * len(columns)}",
-        *(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows),
-    ]
+    if verbose:
+        print(f"Report in {path.resolve()}", file=sys.stderr)

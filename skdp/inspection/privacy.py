@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterator
+import numbers
 from fractions import Fraction
 from typing import Any
 
 import pandas as pd
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from .._pipelines import Step, has_secret_folds, n_folds, total_price, walk
+from .._foreign import replaced
+from .._pipelines import PRIVATE, Step, total_price, walk
 from ..accounting import neighbours
-from ..domain.report import html_table
 from ..model_selection import PrivateKFold
-from ..release.page import element, listed
 
 
 def _as_number(epsilon: Fraction | None) -> str:
@@ -24,12 +21,18 @@ def _as_number(epsilon: Fraction | None) -> str:
 
 def _contributions(estimator: Any) -> int | None:
     """Bound on the rows of a person that an estimator protects; None if it protects records."""
-    loss = getattr(estimator, "privacy_loss_", None)
-    released = getattr(loss, "max_contributions", None)
-    if getattr(estimator, "synthesizer", None) is not None:
-        # That has the bound, and the estimator around it none.
-        return released
-    return getattr(estimator, "max_contributions", released)
+    released = getattr(getattr(estimator, "privacy_loss_", None), "max_contributions", None)
+    return getattr(estimator, "max_contributions", released) or released
+
+
+def _n_folds(cv: Any) -> int | None:
+    """Number of folds of a splitter, or None where it is not known or depends on the rows."""
+    if isinstance(cv, numbers.Integral | list | tuple):
+        return int(cv) if isinstance(cv, numbers.Integral) else len(cv)
+    try:
+        return int(cv.get_n_splits())
+    except Exception:  # leave-one-out and the like ask for the rows; others may ask for anything
+        return None
 
 
 class PrivacyReport:
@@ -58,68 +61,51 @@ class PrivacyReport:
         self.name = name
         self.steps = steps
         self.epsilon = total_price(step.epsilon for step in steps)
+        self.cv_epsilon: Fraction | None = None
         self.reasons = [
-            f"{step.name or step.kind} ({step.kind}) {step.why}"
-            + (f" Remedy: {step.remedy}" if step.remedy else "")
+            f"{step.name or step.kind} ({step.kind}) {step.why} Remedy: {step.remedy}"
             for step in steps
             if not step.sound
         ]
-        if not any(step.verdict == "private" for step in steps) and not self.reasons:
+        private = [step for step in steps if step.verdict == PRIVATE]
+        if not private and not self.reasons:
             self.reasons = ["No step is private: nothing that is learned here is protected."]
         self.private = not self.reasons
-        self.notes: list[str] = []
-        self.cv_epsilon: Fraction | None = None
-        if cv is not None:
-            self._price_folds(cv)
-        units = {_contributions(step.estimator) for step in steps if step.verdict == "private"}
-        self.notes += [
+        units = {_contributions(step.estimator) for step in private}
+        self.notes = [
             f"Neighbours: {neighbours(most)}. Steps on different columns read the same people: "
             "what they spend adds up."
             for most in sorted(units, key=lambda most: most or 0)
         ]
         if None in units and len(units) > 1:
-            self.notes.append(
-                "Some steps protect a record and some a person: their sum protects neither."
-            )
-        if any(
-            step.estimator is not None and getattr(step.estimator, "ledger", 0) is None
-            for step in steps
-            if step.verdict == "private"
-        ):
+            self.notes.append("Some steps protect a record and some a person: the sum neither.")
+        if any(getattr(step.estimator, "ledger", 0) is None for step in private):
             self.notes.append("A private step has no ledger: what it spends is not recorded.")
+        if cv is not None:
+            self._price_folds(cv)
 
     def _price_folds(self, cv: Any) -> None:
-        k = n_folds(cv)
+        k = _n_folds(cv)
         if k is None:
             self.notes.append(
                 "The number of folds is not known or depends on the rows, and so does the price of "
                 "cross-validation: give a number of folds."
             )
             return
-        persons = any(getattr(step.estimator, "unit", None) is not None for step in self.steps)
-        secret = has_secret_folds(cv)
-        fits = k - 1 if secret and not persons else k
-        self.cv_epsilon = None if self.epsilon is None else fits * self.epsilon
-        if secret and persons:
-            note = f"The rows of a person lie in any of the {k} folds: all {k} fits use them."
-        elif secret:
-            note = (
-                f"{k} secret folds cost ({k} - 1) times a fit in total: private_cross_val_score "
-                "charges that, and its score's own epsilon. A plain cross_val_score charges "
-                f"{k} times."
-            )
-        else:
-            why = (
-                "the folds come from a seed, and anyone who knows it knows the fold of every "
-                "record. PrivateKFold without random_state"
-                if isinstance(cv, PrivateKFold)
-                else "adding one record moves others between folds. PrivateKFold"
-            )
-            note = (
-                f"{k} folds cost {k} fits. The sum does not bound the loss of all folds together: "
-                f"{why} costs one fit less and bounds all folds together."
-            )
-        self.notes.append(note)
+        # A subclass may give a record to any number of folds; and the rows of a person lie in any.
+        ours = type(cv) is PrivateKFold and not replaced(cv) and cv.random_state is None
+        secret = ours and not any(getattr(step.estimator, "unit", None) for step in self.steps)
+        if self.epsilon is not None:
+            self.cv_epsilon = (k - secret) * self.epsilon
+        self.notes.append(
+            f"{k} secret folds cost ({k} - 1) times a fit in total: private_cross_val_score "
+            "charges that, and its score's own epsilon. A plain cross_val_score charges "
+            f"{k} times."
+            if secret
+            else f"{k} folds cost {k} fits. The sum does not bound the loss of all folds together: "
+            "adding one record moves others between folds. PrivateKFold without random_state costs "
+            "one fit less where records are protected, and bounds all folds together."
+        )
         self.notes.append(
             "Scores on true held-out rows (cross_val_score, score) are exact and not private: for "
             "the data owner only. error_score=nan turns a refused charge into a nan: give "
@@ -135,64 +121,36 @@ class PrivacyReport:
             Columns ``step``, ``kind``, ``reads``, ``verdict``, ``epsilon`` (NaN where it is not
             known), ``fits``, ``why``, ``remedy``.
         """
-        return pd.DataFrame(
-            [
-                {
-                    "step": step.name or "(the whole)",
-                    "kind": step.kind,
-                    "reads": step.reads,
-                    "verdict": step.verdict,
-                    "epsilon": float("nan") if step.epsilon is None else float(step.epsilon),
-                    "fits": step.n_fits,
-                    "why": step.why,
-                    "remedy": step.remedy,
-                }
-                for step in self.steps
-            ],
-            columns=["step", "kind", "reads", "verdict", "epsilon", "fits", "why", "remedy"],
+        columns = {"name": "step", "n_fits": "fits"}
+        names = ("name", "kind", "reads", "verdict", "epsilon", "n_fits", "why", "remedy")
+        rows = [{name: getattr(step, name) for name in names} for step in self.steps]
+        frame = pd.DataFrame(rows, columns=names).rename(columns=columns)
+        return frame.assign(
+            step=frame["step"].replace("", "(the whole)"), epsilon=frame["epsilon"].astype(float)
         )
 
-    @property
-    def _verdict(self) -> str:
-        return "private" if self.private else "NOT private"
-
-    def _totals(self) -> Iterator[str]:
-        yield f"one fit spends epsilon = {_as_number(self.epsilon)}"
-        if self.cv_epsilon is not None:
-            yield f"cross-validation spends epsilon = {_as_number(self.cv_epsilon)}"
-
     def __repr__(self) -> str:
-        lines = [f"{self.name} is {self._verdict}; {', '.join(self._totals())}"]
+        verdict = "private" if self.private else "NOT private"
+        lines = [f"{self.name} is {verdict}; one fit spends epsilon = {_as_number(self.epsilon)}"]
+        if self.cv_epsilon is not None:
+            lines[0] += f", cross-validation epsilon = {_as_number(self.cv_epsilon)}"
         for step in self.steps:
             times = f" in {step.n_fits:,} fits" if step.n_fits != 1 else ""
             spends = "" if step.epsilon == 0 else f", epsilon {_as_number(step.epsilon)}{times}"
             lines.append(
                 f"  [{step.verdict}] {step.name or '(the whole)'}: {step.kind} reads {step.reads}"
-                f"{spends}. It {step.why}"
+                f"{spends}. It {step.why}" + (f" Remedy: {step.remedy}" if step.remedy else "")
             )
-            if step.remedy:
-                lines.append(f"      remedy: {step.remedy}")
-        lines += [f"  note: {note}" for note in self.notes]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        shown = self.to_frame().assign(epsilon=[_as_number(step.epsilon) for step in self.steps])
-        return element(
-            "div",
-            f"{element('b', html.escape(self.name))} is {element('b', self._verdict)}; ",
-            html.escape(", ".join(self._totals())),
-            html_table([*map(str, shown)], shown.itertuples(index=False)),
-            listed(map(html.escape, self.notes)),
-        )
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
 def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
     """List the steps of a composed estimator: what each reads, spends and reveals.
 
-    Pipelines (also imbalanced-learn's), column transformers, feature unions, grid and random
-    searches with all their candidates, voting, declared thresholds, transformed targets, frozen
-    estimators, and skdp's own meta-estimators are examined step by step. A step that is not known
-    gets the verdict "unknown", never "private".
+    Records may meet estimators of skdp, and in front of them a few stateless steps; what is trained
+    on a release, estimators of known libraries with plain parameters. Pipelines (also
+    imbalanced-learn's), column transformers and feature unions are examined step by step. Whatever
+    else there is gets the verdict "unknown", never "private".
 
     Parameters
     ----------
@@ -235,16 +193,7 @@ def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
         raise TypeError(
             f"privacy_report needs an estimator, got {type(estimator).__name__}, which has no fit."
         )
-    report = PrivacyReport(type(estimator).__name__, walk(estimator), cv)
-    if (
-        isinstance(estimator, GridSearchCV | RandomizedSearchCV)
-        and estimator.error_score != "raise"
-    ):
-        report.notes.append(
-            "error_score=nan turns a charge that the ledger refuses into a score of nan: give "
-            "error_score='raise'."
-        )
-    return report
+    return PrivacyReport(type(estimator).__name__, walk(estimator), cv)
 
 
 def assert_private(estimator: Any, cv: Any = None) -> None:

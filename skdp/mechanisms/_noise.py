@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
-from .._random import Call, Tape, kept, noise_source
+from .._random import Call, Tape, noise_source
 from .._types import BoolArray, FloatArray, IntArray
 from .._validation import as_fraction
 from ._inversion import decimal_context, draw_noise, noise_rate
@@ -170,7 +170,6 @@ def as_integers(values: ArrayLike, name: str, remedy: str) -> NDArray[np.integer
     return array
 
 
-@kept
 def discrete_laplace(
     values: ArrayLike, epsilon: Any, sensitivity: Any = 1, *, random_state: Any = None
 ) -> IntArray:
@@ -241,7 +240,6 @@ def clamped(array: NDArray[Any]) -> NDArray[Any]:
     return np.clip(array, -REACH if array.dtype.kind == "i" else 0, REACH)
 
 
-@kept
 def above_threshold(
     values: ArrayLike,
     epsilon: Any,

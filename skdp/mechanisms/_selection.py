@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from .._random import Call, NoiseSource, Tape, kept, noise_source
+from .._random import Call, NoiseSource, Tape, noise_source
 from .._types import FloatArray, IntArray
 from .._validation import as_epsilon, as_integer, check_choice
 from ._inversion import LIMIT, noise_rate
@@ -80,7 +80,6 @@ def _deficits(scores: NDArray[np.integer], best: Any) -> IntArray:
     return np.minimum(gaps, np.uint64(LIMIT + 1)).astype(np.int64)
 
 
-@kept
 def noisy_max(
     scores: ArrayLike,
     epsilon: Any,
@@ -192,7 +191,6 @@ def _as_starts(starts: ArrayLike, size: int) -> IntArray:
     return first
 
 
-@kept
 def top_k(
     scores: ArrayLike,
     k: int,

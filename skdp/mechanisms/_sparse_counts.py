@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._arrays import run_starts
-from .._random import Call, NoiseSource, Tape, kept, noise_source
+from .._random import Call, NoiseSource, Tape, noise_source
 from .._types import CodeArray, IntArray
 from .._validation import as_fraction, as_integer
 from ._inversion import draw_noise, exp_interval, noise_rate
@@ -171,7 +171,6 @@ def _weights(steps: Iterator[_Step], unit: int) -> tuple[list[tuple[int, int]], 
 # --- the mechanism
 
 
-@kept
 def sparse_counts(
     codes: ArrayLike,
     counts: ArrayLike,

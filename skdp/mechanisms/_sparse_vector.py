@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._random import Call, Journal, Tape, noise_source, process_mark
+from .._random import Call, Tape, noise_source, process_mark
 from .._types import BoolArray, IntArray
 from .._validation import (
     as_between,
@@ -212,9 +212,6 @@ class SparseVector:
         self._thresholds = self._as_thresholds(threshold, least)
 
         self._source = noise_source(random_state)
-        if isinstance(self._source, Journal):
-            # It would keep the bare noise of comparisons.
-            raise TypeError("A journal cannot keep the answers of a SparseVector.")
         self.privacy_loss = PrivacyLoss(exact, parts, seeded=self._source.seeded)
         charge(ledger, "SparseVector", self.privacy_loss)
         self._lock = threading.Lock()

@@ -16,16 +16,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import BaseCrossValidator
 
 from .._base import HidesSeed, PrivateEstimator
-from .._foreign import copied
+from .._foreign import copied, replaced, shared_generators
 from .._pipelines import (
     PRIVATE,
     RELEASE,
     Rows,
     Step,
     ledgers,
-    replaced,
-    seeded,
-    shared_generators,
+    step_of,
     total_price,
     walk,
 )
@@ -79,13 +77,13 @@ def price_of_fit(estimator: Any) -> tuple[Fraction, bool]:
 def own_step(meta: Any, name: str, rows: Rows, why: str) -> Step:
     """What a search spends itself, beside its estimator."""
     cost = as_epsilon(meta.epsilon)
-    step = Step(name, type(meta).__name__, rows.read, PRIVATE, why, epsilon=cost, estimator=meta)
+    step = replace(step_of(meta, name, rows, PRIVATE, why), epsilon=cost, estimator=meta)
     if rows.released:
         free = meta.ledger is None and not ledgers(meta.estimator)
         return replace(step, verdict=RELEASE, epsilon=Fraction(0) if free else cost)
     loss = getattr(meta, "privacy_loss_", None)
     has_seed = meta.random_state is not None or (loss is not None and loss.seeded)
-    return seeded(step) if has_seed else step
+    return step.seeded_by() if has_seed else step
 
 
 # Less than any fit costs.
@@ -225,9 +223,6 @@ class PrivateKFold(HidesSeed, BaseCrossValidator):
         folds = noise_source(self.random_state).record_below(self.get_n_splits(), n_rows)
         for fold in range(self.get_n_splits()):
             yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-
-    # Read by privacy_report.
-    _secret_folds = True
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Give the number of folds."""

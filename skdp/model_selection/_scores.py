@@ -217,10 +217,6 @@ class _PrivateScorer:
     bounds: Any
     ledger: PrivacyLedger | None
 
-    @property
-    def _score_epsilon(self) -> Fraction:
-        return as_epsilon(self.epsilon)
-
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         metric = as_metric(self.metric, self.bounds)
         metric.check_model(estimator)

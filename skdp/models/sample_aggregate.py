@@ -13,8 +13,7 @@ from sklearn.utils import get_tags
 
 from .._arrays import places_by_group
 from .._base import PrivateEstimator, require_y
-from .._foreign import attempt, copied, kept_apart, quietly
-from .._pipelines import shared_generators
+from .._foreign import attempt, copied, kept_apart, quietly, shared_generators
 from .._random import sampling_generator
 from .._validation import as_integer, check_choice
 from ..exceptions import DomainError

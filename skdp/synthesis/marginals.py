@@ -19,10 +19,10 @@ import numpy as np
 from .._arrays import used_attributes
 from .._random import caller_level, sampling_generator
 from .._types import CodeArray, FloatArray
-from .._validation import as_fraction, as_integer, check_choice, is_word
+from .._validation import as_fraction, as_integer, check_choice
 from ..domain import Domain, Numeric, PublicTable
 from ..exceptions import DomainError
-from ..kernels.views import PLANS, Asked, Prior, Rules, measured_views, most_groups
+from ..kernels.views import Asked, Prior, Rules, measured_views, most_groups
 from ..release import Synopsis
 from .base import Synthesizer
 
@@ -379,13 +379,6 @@ class MarginalSynthesizer(Synthesizer):
         "means", as in ``{"means": {"pay": ["sex", "region"]}}``, measures the sum of a numeric
         column for each value of the others, so that its means by these are as accurate as they can
         be; alone, it leaves the other queries as for "all". The workload is public.
-    plan : {"adaptive", "mst", "aim"}, default="adaptive"
-        How sets are chosen and what they cost. "mst" and "aim" are the plans of two papers, for
-        comparisons: a spanning tree of pairs [3]_, whatever ``max_order`` is, and one set a round
-        with costs that grow where a set told nothing new [1]_, among the sets of ``max_order``
-        columns, or those of a workload, and the sets within them. Noise, answers and rows are the
-        same. A target is a column like the others, and ``workload`` is "all" (or a dict, for
-        "aim").
     prior : PublicTable or Synopsis, default=None
         What is known of the table beforehand, with the columns of the domain: rows that are public,
         such as ``PublicTable(last_year)``, or a release, of these records or of others, which costs
@@ -393,7 +386,7 @@ class MarginalSynthesizer(Synthesizer):
         chosen where it is wrong, as long as the noisy tables are clearly nearer to it: a good prior
         makes a small ``epsilon`` useful, a bad one costs little. Its rows that do not fit the
         domain are left out, with a warning; of more than 100,000 some are taken. Needs
-        ``plan="adaptive"`` and ``max_order`` above 1.
+        ``max_order`` above 1.
     max_contributions : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``unit``. None: epsilon protects one row.
@@ -470,9 +463,6 @@ class MarginalSynthesizer(Synthesizer):
        mechanism for differentially private synthetic data. PVLDB 15(11), 2022.
     .. [2] Z. Zhang, T. Wang, N. Li, J. Honorio, M. Backes, S. He, J. Chen and Y. Zhang. PrivSyn:
        differentially private data synthesis. USENIX Security, 2021.
-    .. [3] R. McKenna, G. Miklau and D. Sheldon. Winning the NIST contest: a scalable and general
-       approach to differentially private synthetic data. Journal of Privacy and Confidentiality
-       11(3), 2021.
 
     Examples
     --------
@@ -505,7 +495,6 @@ class MarginalSynthesizer(Synthesizer):
         target=None,
         max_order=3,
         workload="all",
-        plan="adaptive",
         prior=None,
         max_contributions=None,
         unit=None,
@@ -519,7 +508,6 @@ class MarginalSynthesizer(Synthesizer):
         self.target = target
         self.max_order = max_order
         self.workload = workload
-        self.plan = plan
         self.prior = prior
         self.max_contributions = max_contributions
         self.unit = unit
@@ -574,7 +562,7 @@ class MarginalSynthesizer(Synthesizer):
 
     def _release(self, table, domain, loss, source):
         max_order, workload = self._wanted(domain)
-        mechanism = "marginals" if self.plan == "adaptive" else f"marginals, plan {self.plan}"
+        mechanism = "marginals"
         coarse = self._told_in_groups(domain)
         if coarse:
             mechanism += f"; tables of several columns tell groups of codes apart in {coarse}"
@@ -586,7 +574,6 @@ class MarginalSynthesizer(Synthesizer):
             max_order=max_order,
             workload=workload,
             means=means_of(self.workload, domain),
-            plan=self.plan,
             prior=as_prior(self.prior, domain),
             progress=self._progress,
         )
@@ -608,30 +595,9 @@ class MarginalSynthesizer(Synthesizer):
             )
         workload = used_sets(as_workload(self.workload, domain, order), domain.shape)
         means_of(self.workload, domain)
-        self._check_plan(order)
+        if self.prior is not None and order == 1:
+            raise ValueError(
+                "max_order=1 has no place for a prior: whether it is used is decided by tables of "
+                "several columns. Give prior=None, or max_order of at least 2."
+            )
         return min(order, len(domain.shape)), workload
-
-    def _check_plan(self, order):
-        """Refuse what the plan of a paper has no place for."""
-        check_choice(self.plan, "plan", PLANS)
-        if self.prior is not None and (self.plan != "adaptive" or order == 1):
-            reason = f"plan={self.plan!r}" if self.plan != "adaptive" else "max_order=1"
-            raise ValueError(
-                f"{reason} has no place for a prior: whether it is used is decided by tables of "
-                "several columns that plan='adaptive' measures. Give prior=None, or that plan with "
-                "max_order of at least 2."
-            )
-        if self.plan == "adaptive":
-            return
-        if order == 1:
-            raise ValueError(
-                f"max_order=1 allows no sets of columns, which plan={self.plan!r} measures. Give "
-                "at least 2, or plan='adaptive'."
-            )
-        sets = isinstance(self.workload, Mapping)
-        if not is_word(self.workload, "all") and not (sets and self.plan == "aim"):
-            given = "a dict" if sets else repr(self.workload)
-            raise ValueError(
-                f"workload must be 'all'{' or a dict' * (self.plan == 'aim')} with "
-                f"plan={self.plan!r}, got {given}: the plan says what is measured."
-            )

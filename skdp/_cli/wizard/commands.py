@@ -47,7 +47,7 @@ def source_options(table: dict[str, str]) -> list[str]:
 def release_command(data: str, files: Files, form: dict[str, Any]) -> list[str]:
     """``skdp release``."""
     given = [f"--{name}={form[name]}" for name in _RELEASE if form.get(name)]
-    flags = [f"--{name}" for name in ("accept-loss", "resume") if form.get(name)]
+    flags = ["--accept-loss"] * bool(form.get("accept-loss"))
     paths = [f"--domain={files.declaration}", f"--out={files.release}"]
     return ["release", as_path(data), *paths, *given, *flags, *form.get("source", [])]
 

@@ -517,13 +517,11 @@ class Wizard:
             return None
         path, epsilon = self._ledger(ledger), self.typed["epsilon"]["epsilon"]
         files = Files.named(self.folder, name)
-        # All measurements of a release that was killed are there: to finish it costs nothing.
-        resumed = Path(f"{files.release}.part").exists()
         budget = "" if path.exists() else form.get("budget", "").strip()
         try:
             kept = PrivacyLedger(path=path) if path.exists() else None
             left = as_epsilon(float(budget)) if kept is None else kept.remaining
-            if left is not None and not resumed and left < as_epsilon(float(epsilon)):
+            if left is not None and left < as_epsilon(float(epsilon)):
                 said = f"Epsilon {epsilon} is more than the {float(left):g} that the ledger has."
                 return self._refused("ledger" if path.exists() else "budget", said)
         except (ValueError, TypeError, LedgerError) as error:
@@ -533,7 +531,7 @@ class Wizard:
         more: dict[str, Any] = {"epsilon": epsilon, "ledger": path, "budget": budget}
         more["purpose"] = re.sub(r"\s+", " ", form.get("purpose", "").replace("\0", "")).strip()
         more["accept-loss"] = form.get("accept")
-        command = self._command(files, {**more, "resume": resumed})
+        command = self._command(files, more)
         after = [commands.page_command(files, name), commands.sample_command(files)]
         texts = {
             files.declaration: self.domain.to_yaml(),
@@ -541,25 +539,15 @@ class Wizard:
         }
         for file in files:
             ours = file in self._written or file == files.log
-            if resumed and file in (files.declaration, files.commands):
-                ours = file == files.commands or (
-                    file.is_file() and file.read_bytes() == texts[file].encode()
-                )
             if not ours and file.exists() and file.stat().st_size:
-                said = f"{file} exists already: give another name."
-                if resumed:
-                    said += (
-                        " To finish the release that was stopped, which costs nothing, declare "
-                        f"what it declares: start the wizard with --domain {file}."
-                    )
-                return self._refused("name", said)
+                return self._refused("name", f"{file} exists already: give another name.")
         self._hold(str(path))
         for file, text in texts.items():
             write_text(file, text)
             self._written.add(file)
         self.plan = {
             "files": files, "commands": [command, *after], "epsilon": epsilon, "ledger": path,
-            "budget": budget, "purpose": more["purpose"], "name": name, "resumed": resumed,
+            "budget": budget, "purpose": more["purpose"], "name": name,
         }  # fmt: skip
         self.mark = token()
         return self._go("confirm")

@@ -15,12 +15,11 @@
 ============  ====================================================================================
 """
 
-from .measure import PLANS, Asked, Division, division_of, measured_views, most_groups
+from .measure import Asked, Division, division_of, measured_views, most_groups
 from .prior import Prior
 from .rules import Rules
 
 __all__ = [
-    "PLANS",
     "Asked",
     "Division",
     "Prior",

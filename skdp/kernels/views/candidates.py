@@ -46,8 +46,6 @@ class Candidates:
         Sets without it count half.
     most_cells : float
         Wider sets than pairs are candidates only if they have at most so many cells.
-    by_cells : bool, default=False
-        Whether tables will have all cells, whose whole expected noise counts against the score.
     """
 
     def __init__(
@@ -59,11 +57,8 @@ class Candidates:
         workload: Workload,
         label: int | None,
         most_cells: float,
-        *,
-        by_cells: bool = False,
     ) -> None:
         self._most_cells = min(most_cells, MOST_CELLS)
-        self._by_cells = by_cells
         self._table = table
         self._attributes = attributes
         self._used = list(used)
@@ -84,8 +79,6 @@ class Candidates:
         epsilon: Fraction,
         view_epsilon: Fraction,
         source: NoiseSource,
-        *,
-        tree: bool = False,
     ) -> list[Axes]:
         """The sets with the highest noisy scores, one after the other.
 
@@ -106,8 +99,6 @@ class Candidates:
         view_epsilon : Fraction
             What a view will be measured with.
         source : NoiseSource
-        tree : bool, default=False
-            Whether no set may close a cycle with those chosen before it in this call.
         """
         # Privacy. Released: the set of the highest noisy score, n_views times, each with an equal
         # share of epsilon: they compose. A score is the sum of the absolute differences of exact
@@ -129,7 +120,7 @@ class Candidates:
             [self._score(axes, binned[len(axes)], total, view_epsilon) for axes in sets],
             dtype=np.int64,
         )
-        return _one_by_one(sets, scores, n_views, epsilon / n_views, source, tree)
+        return _one_by_one(sets, scores, n_views, epsilon / n_views, source)
 
     def misfit(
         self,
@@ -217,10 +208,9 @@ class Candidates:
         weight = self._weight(axes)
         distance, by_chance = self._distance(axes, population, total)
         cells: float = math.prod(self._sizes[a] for a in axes)
-        if not self._by_cells:
-            most = total * float(view_epsilon) if len(axes) > 2 else TUNING.typical
-            cells = min(cells, max(most, 2.0 ** len(axes)))
-        noise = (1.0 if self._by_cells else TUNING.noise) * cells / float(view_epsilon)
+        most = total * float(view_epsilon) if len(axes) > 2 else TUNING.typical
+        cells = min(cells, max(most, 2.0 ** len(axes)))
+        noise = TUNING.noise * cells / float(view_epsilon)
         return weight * (distance - int(by_chance) - int(min(noise, 1e12)))
 
     def _distance(self, axes: Axes, population: Population, total: float) -> tuple[int, float]:
@@ -243,7 +233,6 @@ def _one_by_one(
     n_views: int,
     epsilon: Fraction,
     source: NoiseSource,
-    tree: bool,
 ) -> list[Axes]:
     """Sets of the highest noisy scores, each for epsilon; none shares a pair if others do not."""
     left = np.ones(len(scores), dtype=bool)
@@ -251,22 +240,15 @@ def _one_by_one(
     holds = np.zeros((len(sets), 1 + max(map(max, sets))), dtype=bool)
     for place, axes in enumerate(sets):
         holds[place, list(axes)] = True
-    joined: dict[int, int] = {axis: axis for axes in sets for axis in axes}
     chosen: list[Axes] = []
     for _ in range(n_views):
         free = left & apart
         among = np.flatnonzero(free if free.any() else left)
-        if not len(among):
-            break
         best = noisy_max(scores[among], epsilon, 2 * _PARTS, random_state=source)
         axes = sets[int(among[best])]
         chosen.append(axes)
         left[among[best]] = False
         apart &= holds[:, list(axes)].sum(axis=1) < 2
-        if tree:
-            old, new = joined[axes[1]], joined[axes[0]]
-            joined = {axis: new if part == old else part for axis, part in joined.items()}
-            left &= [joined[each[0]] != joined[each[1]] for each in sets]
     return chosen
 
 

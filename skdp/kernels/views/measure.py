@@ -40,18 +40,15 @@ from .rows import as_model
 from .rules import Rules
 from .tuning import MOST_CELLS, ROWS_ONCE, TINY, TUNING
 
-__all__ = ["PLANS", "Asked", "Division", "division_of", "measured_views", "most_groups"]
+__all__ = ["Asked", "Division", "division_of", "measured_views", "most_groups"]
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]
 
-# Ways to choose sets: ours, and those of two papers.
-PLANS = ("adaptive", "mst", "aim")
-
 # Most columns of one table of all: a table has coefficients for each of their subsets.
 _WHOLE_COLUMN_COUNTS = 10
-# Most cells of the grid of a label, and sets of a workload of more than pairs for AIM.
-_GRID_CELLS, _SET_COUNTS = 2048, 2000
+# Most cells of the grid of a label.
+_GRID_CELLS = 2048
 # Units of half the range of a number in sums by group.
 _UNITS_OF_SUM = 1 << 20
 
@@ -80,10 +77,8 @@ class Asked(NamedTuple):
     means : mapping of (int, int) to ndarray of float64, default={}
         Of a number and another column the values of the codes of the number, NaN where they have
         none: its sum is measured for each code of the other column.
-    plan : str, default="adaptive"
-        One of `PLANS`. With "mst" and "aim" the label is an attribute like the others.
     prior : Prior, default=None
-        Rows that are public or released already; for the plan "adaptive".
+        Rows that are public or released already.
     progress : callable, optional
         Is told, as text, which step begins, in numbers that are public or released.
     """
@@ -95,7 +90,6 @@ class Asked(NamedTuple):
     max_order: int = 3
     workload: Workload = "all"
     means: Mapping[tuple[int, int], FloatArray] = {}
-    plan: str = "adaptive"
     prior: Prior | None = None
     progress: Callable[[str], None] = lambda text: None
 
@@ -129,7 +123,7 @@ class Division(NamedTuple):
 def division_of(shape: Sequence[int], views: Fraction, records: float, asked: Asked) -> Division:
     """How a release of so many records would divide its part "views": nothing is measured.
 
-    For the plan "adaptive", over the codes that records can have. Where sets of columns are chosen
+    Over the codes that records can have. Where sets of columns are chosen
     among more than `measured_views` can list at first, their number is about what it says.
     """
     shape = tuple(shape)
@@ -293,11 +287,8 @@ class _Views:
             self._join_columns()
         elif sets and self.labelled:
             self.measure_sets(self.measure_label(left))
-        elif sets and asked.plan == "adaptive":
-            self.measure_sets(self.measure_coarse(left))
         elif sets:
-            self.measure_as_papers(left)
-        self.source.measured()
+            self.measure_sets(self.measure_coarse(left))
         asked.progress("synthetic rows")
         return self._model()
 
@@ -377,7 +368,7 @@ class _Views:
             self.columns[axis] = column
         most = most_groups(self.table.shape, 2)
         finest = math.inf
-        if sets and self.asked.plan == "adaptive":
+        if sets:
             signal = self.records * float(left * (1 - share))
             n_sets = min(self._n_sets(signal), math.comb(len(self.used), 2))
             finest = math.sqrt(self._most_cells(signal / n_sets))
@@ -409,7 +400,7 @@ class _Views:
     @property
     def labelled(self) -> bool:
         """Whether tables with the label come first: a word is the workload, of several columns."""
-        word = isinstance(self.asked.workload, str) and self.asked.plan == "adaptive"
+        word = isinstance(self.asked.workload, str)
         return word and self.asked.label is not None and len(self.used) > 2
 
     @property
@@ -544,52 +535,6 @@ class _Views:
             return choice * 0
         return choice / (TUNING.rounds + 2)
 
-    def measure_as_papers(self, left: Fraction) -> None:
-        """Choose and measure sets as MST or AIM do, every cell by itself."""
-        # Privacy. As in `measure_sets`. AIM's rounds follow each other: a round spends a share of
-        # its cost on the choice of one set and the rest on its table. Costs depend on releases
-        # before them alone, and none is above what is left, which suffices for pure epsilon with
-        # costs chosen on the way. How many rounds there are follows from releases too.
-        aim = self.asked.plan == "aim"
-        attributes, population = self._population()
-        workload = self._aim_sets() if aim else dict.fromkeys(self._pairs_asked(), 1.0)
-        candidates = self._candidates(attributes, workload, by_cells=True)
-        if not aim:
-            choice, tables, n_sets = left / 2, left / 2, len(self.used) - 1
-            each = tables / n_sets
-            sets = candidates.best(
-                population, self.records, (), n_sets, choice, each, self.source, tree=True
-            )
-            self._measure_cells(sets, each, choice)
-            population.fit(self._targets(attributes, population), TUNING.sweeps)
-            return
-        cost = self.parts["views"] / (TUNING.aim_rounds * len(self.used))
-        while left > 0:
-            cost = left if left <= 2 * cost else cost
-            choice = cost * TUNING.choice
-            each = cost - choice
-            sets = candidates.best(population, self.records, (), 1, choice, each, self.source)
-            if not sets:
-                break
-            left -= cost
-            before = population.margin(sets[0])
-            self._measure_cells(sets, each, choice)
-            targets = self._targets(attributes, population)
-            population.fit(targets, TUNING.sweeps)
-            after = next(target.table for target in targets if target.axes == sets[0])
-            if self._told_nothing(before, after, float(each), population.n_rows):
-                cost *= 2
-
-    def _measure_cells(self, sets: Sequence[Axes], each: Fraction, choice: Fraction) -> None:
-        """Measure chosen sets over all units of their columns."""
-        grids = {axes: tuple(self.known.ladders[axis].n_units for axis in axes) for axes in sets}
-        self._measure(grids, each)
-        self.grids |= grids
-        self.budget["choice"] = self.budget.get("choice", Fraction(0)) + choice
-        self.budget["sets"] = self.budget.get("sets", Fraction(0)) + each * len(sets)
-        self.asked.progress(f"{len(self.grids)} sets of columns")
-        self._join_columns()
-
     def _measure(self, grids: Grids, epsilon: Fraction) -> None:
         """Noisy counts of all cells of some tables of groups, each for ``epsilon``."""
         # Privacy. Released: the noisy count of every cell of each table, the empty ones too. A
@@ -615,13 +560,10 @@ class _Views:
     def first_steps(self) -> tuple[Fraction, bool, bool]:
         """Budget of joint counts, whether all columns are one table, and whether there are sets."""
         views, asked = self.parts["views"], self.asked
-        joint = Fraction(0)
         sets = len(self.used) > 1 and asked.max_order > 1 and asked.workload != {}
-        if asked.plan == "adaptive":
-            joint = joint_share(
-                views, self.total, self.table.shape, max_order=asked.max_order,
-                workload=asked.workload,
-            )  # fmt: skip
+        joint = joint_share(
+            views, self.total, self.table.shape, max_order=asked.max_order, workload=asked.workload
+        )
         return joint, sets and not joint and self._has_whole(views), sets
 
     def coarse_tables(self, left: Fraction) -> tuple[Fraction, list[Axes]]:
@@ -660,7 +602,7 @@ class _Views:
         sizes = [self.table.shape[axis] for axis in self.used]
         cells = math.prod(sizes)
         small = max(sizes) <= self.groups and len(sizes) <= _WHOLE_COLUMN_COUNTS
-        word = isinstance(self.asked.workload, str) and self.asked.plan == "adaptive"
+        word = isinstance(self.asked.workload, str)
         small = small and cells <= MOST_CELLS
         if not (small and word and self.asked.max_order >= min(len(sizes), 3)):
             return False
@@ -672,12 +614,8 @@ class _Views:
             return TUNING.beside
         if not sets:
             return Fraction(1)
-        if self.asked.plan == "mst":
-            return Fraction(1, 3)
         if whole or self.labelled:
             return TUNING.beside
-        if self.asked.plan == "aim":
-            return (1 - TUNING.choice) / TUNING.aim_rounds
         word = self.asked.workload if isinstance(self.asked.workload, str) else "all"
         factor = {"ranges": TUNING.word, "cells": 1 / TUNING.word}.get(word, 1.0)
         columns = TUNING.column * factor * len(self.used)
@@ -693,62 +631,17 @@ class _Views:
         return sorted({two for axes in self.asked.workload for two in combinations(axes, 2)})
 
     def _candidates(
-        self,
-        attributes: Sequence[Attribute],
-        workload: Workload,
-        most_cells: float = math.inf,
-        *,
-        by_cells: bool = False,
+        self, attributes: Sequence[Attribute], workload: Workload, most_cells: float = math.inf
     ) -> Candidates:
-        label = self.asked.label if self.asked.plan == "adaptive" else None
         return Candidates(
             self.table,
             attributes,
             self.used,
             self.asked.max_order,
             workload,
-            label,
+            self.asked.label,
             most_cells,
-            by_cells=by_cells,
         )
-
-    def _aim_sets(self) -> dict[Axes, float]:
-        """Sets that AIM chooses among, weighted by how much they share with those of the workload.
-
-        The paper's weight of a set, the attributes that it shares with each set of the workload
-        times its weight, is a sum over attributes.
-        """
-        sizes = [min(size, TUNING.groups) for size in self.table.shape]
-        if isinstance(self.asked.workload, Mapping):
-            wanted = {axes: float(weight) for axes, weight in self.asked.workload.items()}
-        else:
-            order = min(self.asked.max_order, len(self.used))
-            if math.comb(len(self.used), order) > _SET_COUNTS:
-                order = 2
-            wanted = dict.fromkeys(combinations(self.used, order), 1.0)
-        weights = np.zeros(len(sizes))
-        for axes, weight in wanted.items():
-            weights[list(axes)] += weight
-        sets = {
-            part
-            for axes in wanted
-            for order in range(2, len(axes) + 1)
-            for part in combinations(axes, order)
-            if math.prod(sizes[axis] for axis in part) <= MOST_CELLS
-        }
-        found = {axes: float(weights[list(axes)].sum()) for axes in sorted(sets)}
-        most = max(found.values(), default=1.0)
-        return {axes: weight / most for axes, weight in found.items()}
-
-    def _told_nothing(
-        self, before: FloatArray, after: FloatArray, epsilon: float, n_rows: int
-    ) -> bool:
-        """Whether a table moved the rows by no more than its noise, and chance in the rows."""
-        moved = self.records * float(np.abs(after - before).sum())
-        # The mean absolute value of Laplace noise is its scale.
-        noise = before.size / epsilon
-        by_chance = self.records * float(np.sqrt(2 / math.pi * before / n_rows).sum())
-        return moved <= noise + by_chance
 
     def _grid(self, axes: Axes, signal: float) -> tuple[int, ...]:
         """Numbers of groups with which noise and what cut groups hide are about as large.

@@ -83,8 +83,6 @@ class Tuning:
     noise: float = 1.0
     # Rounds of choices after the first; questions.
     rounds: int = 3
-    # Rounds of AIM for each column, as published.
-    aim_rounds: int = 16
 
     # ---------------------------------------------------------------- rows
 

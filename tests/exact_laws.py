@@ -65,15 +65,6 @@ def exact_epsilon(
     ------
     ValueError
         If the probabilities are negative or do not sum to one (within ``tail``).
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from skdp.audit import exact_epsilon
-    >>> def randomised_response(answer):
-    ...     return {answer: Fraction(3, 4), not answer: Fraction(1, 4)}
-    >>> round(exact_epsilon(randomised_response, True, False), 6)  # log(3)
-    1.098612
     """
     laws = [_checked(law(data), tail) for data in (dataset, neighbour)]
     worst: tuple[float, Hashable, tuple[Any, Any]] = (0.0, None, (1, 1))
@@ -123,16 +114,6 @@ def enumerate_law(program: Callable[..., Hashable], *args: Any) -> dict[Hashable
     -------
     dict
         From outcomes of the program to probabilities.
-
-    Examples
-    --------
-    Two coins:
-
-    >>> from fractions import Fraction
-    >>> from skdp.audit import enumerate_law
-    >>> coin = {0: Fraction(1, 2), 1: Fraction(1, 2)}
-    >>> enumerate_law(lambda choose: choose(coin) + choose(coin))[1]
-    Fraction(1, 2)
     """
     result: dict[Hashable, Any] = {}
     todo: list[tuple[int, ...]] = [()]

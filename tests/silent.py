@@ -1,8 +1,8 @@
-"""Cases of the steps that may stand in front of a private one: each on every type of column.
+"""The steps that may stand in front of a private one, and tables of every type of column.
 
 `privacy_report` lets them pass because they treat each row by itself and are silent. So here one
 record more, with an odd value, may change neither what becomes of the other records nor whether a
-step raises or warns. They draw no noise.
+step raises or warns.
 """
 
 from __future__ import annotations
@@ -18,21 +18,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pipelines import applied, clip, encode, numbers, texts
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-)
+from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
-from .._pipelines.rules import UFUNCS
-from ..rows import as_numbers, as_texts, object_array
-from ._cases import AuditCase, enter
-from ._neighbours import ODD_VALUES, Unruly
+from skdp.audit._neighbours import ODD_VALUES, Unruly
+from skdp.preprocessing import as_numbers
+from skdp.rows import object_array
 
 
 class _OddText(str):
@@ -161,75 +154,34 @@ def tables() -> dict[str, tuple[list[Any], _Maker]]:
     return {name: (usual, make) for name, usual, make in _tables()}
 
 
-def _applied(function: Any, **options: Any) -> FunctionTransformer:
-    return FunctionTransformer(function, kw_args=options or None)
-
-
-def _clip(low: float, high: float) -> FunctionTransformer:
-    return _applied(np.clip, a_min=low, a_max=high)
-
-
-def _behind_clip(low: float, high: float, step: Any) -> Any:
-    return make_pipeline(_applied(as_numbers), _clip(low, high), step)
-
-
-def _finite(step: Any) -> Any:
-    return make_pipeline(_applied(as_numbers), _applied(np.nan_to_num), _clip(-9, 1e10), step)
-
-
-def _one_hot(*categories: Any) -> OneHotEncoder:
-    return OneHotEncoder(
-        categories=[list(categories)], handle_unknown="ignore", sparse_output=False
-    )
-
-
-def _ordinal(*categories: Any) -> OrdinalEncoder:
+def ordinal():
     return OrdinalEncoder(
-        categories=[list(categories)], handle_unknown="use_encoded_value", unknown_value=-1
+        categories=[["a", "b"]], handle_unknown="use_encoded_value", unknown_value=-1
     )
 
 
 def _steps() -> Iterator[tuple[str, Any]]:
     """All kinds of steps that `privacy_report` lets pass in front of a private one."""
-    function: Any
-    yield "as_numbers", _applied(as_numbers)
-    yield "as_texts", _applied(as_texts)
-    for function, (low, high) in UFUNCS.items():
-        step = _applied(function)
-        # A clip in front where the function needs one.
-        if (low, high) != (-np.inf, np.inf):
-            step = make_pipeline(_clip(max(low, -1e30), min(high, 1e30)), step)
-        yield f"as_numbers, {function.__name__}", make_pipeline(_applied(as_numbers), step)
-    for function in (np.nan_to_num, np.round):
-        step = make_pipeline(_applied(as_numbers), _applied(function))
-        yield f"as_numbers, {function.__name__}", step
-    yield "as_numbers, clip", make_pipeline(_applied(as_numbers), _clip(-1, 1))
-    digits = _applied(np.round, decimals=3)
-    yield "as_numbers, digits", _behind_clip(-1e30, 1e30, digits)
-    constant = SimpleImputer(strategy="constant", keep_empty_features=True)
-    yield "as_numbers, SimpleImputer", _behind_clip(-1e30, 1e30, constant)
-    missing = MissingIndicator(features="all")
-    yield "as_numbers, MissingIndicator", _behind_clip(-1e30, 1e30, missing)
-    yield "as_numbers, OneHotEncoder", _behind_clip(-1e30, 1e30, _one_hot(1, 2))
-    yield "as_numbers, OrdinalEncoder", _behind_clip(-1e30, 1e30, _ordinal(1, 2))
-    yield "as_numbers, PolynomialFeatures", _finite(PolynomialFeatures(3))
-    yield "as_numbers, Binarizer", _finite(Binarizer())
-    yield "as_texts, OneHotEncoder", make_pipeline(_applied(as_texts), _one_hot("a", "b"))
-    yield "as_texts, OrdinalEncoder", make_pipeline(_applied(as_texts), _ordinal("a", "b"))
+    yield "as_numbers", numbers()
+    yield "as_texts", texts()
+    yield "as_numbers, clip", make_pipeline(numbers(), clip(-1, 1))
+    yield "as_numbers, nan_to_num", make_pipeline(numbers(), applied(np.nan_to_num))
+    fill = applied(np.nan_to_num, kw_args={"nan": -1.0})
+    yield "as_numbers, all", make_pipeline(numbers(), FunctionTransformer(), fill, clip(0, 1))
+    yield "as_texts, OneHotEncoder", make_pipeline(texts(), encode(), clip(0, 1))
+    yield "as_texts, OrdinalEncoder", make_pipeline(texts(), ordinal())
     # Side by side.
-    parts = [("n", _behind_clip(0, 1, _applied(np.sqrt))), ("t", _applied(as_texts))]
+    parts = [("n", make_pipeline(numbers(), clip(0, 1))), ("t", texts())]
     yield "as_numbers, FeatureUnion", FeatureUnion(parts)
-    codes = make_pipeline(_applied(as_texts), _ordinal("a", "b"))
+    codes = make_pipeline(texts(), ordinal())
     columns = [(name, step, [0]) for name, step in [*parts[:1], ("c", codes)]]
     yield "as_numbers, ColumnTransformer", ColumnTransformer(columns)
     for library in ("pandas", "polars"):
         if find_spec(library):
             made = make_pipeline(
                 FunctionTransformer(as_numbers, feature_names_out="one-to-one"),
-                FunctionTransformer(np.tanh, feature_names_out="one-to-one"),
-                FunctionTransformer(np.sqrt, feature_names_out="one-to-one"),
+                clip(0, 1).set_params(feature_names_out="one-to-one"),
             )
-            made.steps.insert(2, ("clip", _clip(0, 1).set_params(feature_names_out="one-to-one")))
             yield f"as_numbers, frames of {library}", made.set_output(transform=library)
 
 
@@ -281,13 +233,3 @@ def _outcome(step: Any, table: Any) -> Any:
             return type(error).__name__
     types: Any = getattr(made, "dtypes", getattr(made, "dtype", None))
     return list(map(str, np.atleast_1d(types))), np.asarray(made)[:3].tolist()
-
-
-def _silent(step: Any) -> AuditCase:
-    def mechanism(odd: bool) -> Any:
-        return outcomes(step, list(tables()), odd)
-
-    return AuditCase(mechanism, True, False, epsilon=1.0, draws=False)
-
-
-enter({name: _silent(step) for name, step in SILENT_STEPS.items()})
