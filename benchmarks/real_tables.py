@@ -20,6 +20,8 @@ choose, ``--seeds`` says how many fits (default 10), ``--quick`` makes one.
 from __future__ import annotations
 
 import argparse
+import json
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -58,8 +60,10 @@ class Table(NamedTuple):
 
 def loan_table() -> Table:
     """Generated loans, declared by their code book."""
-    book = loans.code_book()
-    domain = Domain.from_schema(book, format="codebook", structure=loans.structure())
+    with tempfile.TemporaryDirectory() as folder:
+        book = Path(folder, "codebook.csv")
+        loans.code_book().to_csv(book, index=False)
+        domain = Domain.from_schema(book, structure=loans.structure())
     masses = dict.fromkeys(loans.ZERO_INFLATED, 0.0)
     return Table(loans.loans(), domain, loans.violations, masses, tuple(loans.AMOUNTS))
 
@@ -116,11 +120,12 @@ def nist_table() -> Table:
     rows = pd.read_csv(path, na_values=["N"], keep_default_na=False)
     texts = ["MSP", "NOC", "NPF", "INDP", "INDP_CAT", "EDU", "PINCP_DECILE", "DVET", "DREM", "DPHY"]
     rows = rows.astype(dict.fromkeys(texts, "Int64"))
-    domain = Domain.from_schema(schema, format="sdnist")
-    attributes: dict[str, Any] = {name: domain[name] for name in rows.columns}
+    said = json.loads(schema.read_text())["schema"]
+    values = {name: said[name].get("values", ()) for name in rows.columns}
+    attributes: dict[str, Any] = {name: Categorical(v) for name, v in values.items() if v}
     for name in texts:
         # The schema writes the codes as text; the rows are read as integers.
-        codes = [int(value) for value in attributes[name].categories if value != "N"]
+        codes = [int(value) for value in values[name] if value != "N"]
         attributes[name] = Categorical(codes, nullable=True)
     # Published lists, read off here: the group of each industry, the density of each area.
     listed = rows[["INDP", "INDP_CAT"]].dropna().drop_duplicates()
@@ -166,7 +171,7 @@ def nist_table() -> Table:
         broken |= table["INDP"].notna() & (table["AGEP"] < 16)
         return broken | (table["DVET"].notna() & (table["AGEP"] < 17))
 
-    domain = Domain(attributes, structure=rules)
+    domain = Domain({name: attributes[name] for name in rows.columns}, structure=rules)
     return Table(
         rows, domain, impossible, {"PINCP": 0, "POVPIP": 501, "WGTP": 0}, ("PINCP", "PWGTP")
     )

@@ -21,8 +21,8 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``rules``        rules between columns: declared, compiled, kept by drawn rows
 ``queries``      conditions on columns: parsed, as regions, joined by or and not
 ``values``       numbers, categories and flags as they are declared; gaps filled with values
-``data``         domains as JSON and YAML hold them
-``schemas``      domains from schemas in other formats, and skeletons of domains
+``data``         domains as JSON holds them
+``schemas``      domains from code books and types, and skeletons of domains
 ``report``       what a domain would do to the records of a frame; a domain as a table; what differs
 ``doctor``       what a declaration misses in the records: not private
 ``reading``      how a domain gets at rows, without importing `skdp.rows`; `PublicTable`

@@ -306,11 +306,11 @@ class DomainReport:
 
         Parameters
         ----------
-        style : {"python", "yaml"}, default="python"
+        style : {"python", "json"}, default="python"
         """
         from .schemas import draft_text
 
-        check_choice(style, "style", ("python", "yaml"))
+        check_choice(style, "style", ("python", "json"))
         return draft_text(self.drafts, style, self.structure)
 
     @property

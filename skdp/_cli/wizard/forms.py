@@ -65,7 +65,7 @@ PARTS = (
         "more",
         "More settings",
         ("categorical", *_LINED),
-        "One a line, as in YAML: bins: 20, scale: log, decimals: 2, unit: month.",
+        "One a line: bins: 20, scale: log, decimals: 2, unit: month.",
         "lines",
         True,
     ),

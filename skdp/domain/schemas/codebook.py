@@ -1,26 +1,23 @@
-"""Code books: a table with one row for each variable, or for each of its values.
+"""Code books: a CSV file with one row for each variable, or for each of its values.
 
-Headers and cells are read as people write them, from CSV, Excel or a frame. Whatever the book says
+Headers and cells are read as people write them. Whatever the book says
 twice in different ways is an error, never a guess.
 """
 
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from ...exceptions import DomainError
 from ..numeric import AUTO
-from ..values import digits, is_missing, some
+from ..values import some
 from .cells import as_span, as_values, as_yes_no, meaning, number, plain_list
 from .field import Field, same_text
 
@@ -59,6 +56,7 @@ HEADERS: dict[str, str] = {
 _MEANING = {word: header for header, words in HEADERS.items() for word in words.split()}
 # Rows that may stand above the header: a title, an empty line.
 _MOST_ABOVE = 20
+_BOOKS = (".csv", ".tsv", ".txt")
 # A span of categories, such as 1-5, is written out up to this many.
 _MOST_LISTED = 10_000
 _ABSENT = frozenset(". na n/a nan null none blank empty missing".split())
@@ -70,41 +68,33 @@ Row = defaultdict[str, str]
 
 
 def fields_of_codebook(
-    source: Any,
+    source: str | os.PathLike[str],
     *,
     labels: bool = False,
     na_values: Any = (),
-    sheet: str | int | None = None,
     encoding: str = "utf-8-sig",
-    delimiter: str | None = None,
 ) -> Iterator[Field]:
-    """Columns of a code book in CSV, Excel, or a frame.
+    """Columns of a code book in CSV.
 
     Parameters
     ----------
-    source : path, frame or list of dict
+    source : path
     labels : bool, default=False
         Whether the table holds the labels ("Male"), not the codes (1).
     na_values : value or list of values, default=()
         Codes that the rows were read without, as for ``pandas.read_csv``: they are the missing
         cell instead of values.
-    sheet : str or int, optional
-        Sheet of a workbook; default: the first that has the headers.
     encoding : str, default="utf-8-sig"
-    delimiter : str, optional
-        Of a CSV file; recognised by default.
 
     Raises
     ------
     DomainError
-        If it has no column for names, or two columns with the same meaning.
-    ImportError
-        For a workbook, without openpyxl.
+        If it is no CSV file, has no column for names, or two columns with the same meaning.
     OSError
         If it cannot be read.
     """
     groups: list[list[Row]] = []
-    for row in _rows(*_grid(source, sheet, encoding, delimiter)):
+    for row in _rows(*_grid(Path(source), encoding)):
         last = groups[-1] if groups else None
         if last is not None and row["name"] in ("", last[0]["name"]) and _adds(row, last[0]):
             last.append(row)
@@ -131,63 +121,23 @@ def _adds(row: Row, top: Row) -> bool:
     return same and bool(row["values"] or row["labels"])
 
 
-def _grid(
-    source: Any, sheet: str | int | None, encoding: str, delimiter: str | None
-) -> tuple[list[list[str]], str]:
-    """All cells of a code book as text, and what it is called."""
-    if not isinstance(source, str | os.PathLike):
-        for rows in ("to_dicts", "to_pylist"):  # Polars, Arrow
-            source = getattr(source, rows)() if hasattr(source, rows) else source
-        if isinstance(source, list) and source and all(isinstance(r, Mapping) for r in source):
-            source = pd.DataFrame(source, dtype=object)
-        if isinstance(source, pd.DataFrame):
-            return _texts([source.columns, *source.itertuples(index=False)]), "the frame"
-        what = f"a frame, or a list of dicts, got {type(source).__name__}"
-        raise DomainError(f"A code book is a file (.csv, .xlsx), {what}.")
-    path = Path(source)
-    excel = path.suffix.casefold() in (".xlsx", ".xlsm")
-    if sheet is not None and not excel:
-        raise DomainError("sheet= is for workbooks (.xlsx); a CSV file has one table.")
+def _grid(path: Path, encoding: str) -> tuple[list[list[str]], str]:
+    """All cells of a code book, and what it is called."""
+    if path.suffix.casefold() not in _BOOKS:
+        raise DomainError(
+            f"A code book is a file that ends in {', '.join(_BOOKS)}, got {path.name!r}. Save a "
+            "workbook as CSV; a domain in JSON is read with `Domain.from_json(pathlib.Path(...))`."
+        )
     try:
-        if not excel:
-            raw = path.read_bytes()
-            utf16 = encoding == "utf-8-sig" and raw[:2] in (b"\xff\xfe", b"\xfe\xff")  # of Excel
-            text = raw.decode("utf-16" if utf16 else encoding)
-            marks = [delimiter] if delimiter is not None else [",", ";", "\t", "|"]
-            tables = [_texts(csv.reader(io.StringIO(text, newline=""), delimiter=m)) for m in marks]
-            return max(tables, key=lambda grid: _header(grid)[1]), path.name
-        frames = pd.read_excel(path, sheet_name=None, header=None, dtype=object, na_filter=False)
-    except OSError:
-        raise
-    except ImportError as error:
-        need = "Workbooks need openpyxl: pip install 'skdp[schemas]', or save the sheet as CSV."
-        raise ImportError(need) from error
-    except Exception as error:  # openpyxl lets errors of zip, XML and its own escape
-        what = "no workbook" if excel else f"no CSV file in {encoding} (encoding='latin-1'?)"
+        raw = path.read_bytes()
+        utf16 = encoding == "utf-8-sig" and raw[:2] in (b"\xff\xfe", b"\xfe\xff")  # of Excel
+        text = raw.decode("utf-16" if utf16 else encoding)
+        lines = [csv.reader(io.StringIO(text, newline=""), delimiter=mark) for mark in ",;\t|"]
+        tables = [[[cell.strip() for cell in row] for row in rows] for rows in lines]
+    except (LookupError, ValueError, csv.Error) as error:
+        what = f"no CSV file in {encoding} (encoding='latin-1'?)"
         raise DomainError(f"{path.name} is {what}: {error}.") from error
-    pages = {title: _texts(frame.itertuples(index=False)) for title, frame in frames.items()}
-    titles = list(pages)
-    if sheet is None:
-        sheet = max(titles, key=lambda title: min(_header(pages[title])[1], 2))
-    if isinstance(sheet, int) and -len(titles) <= sheet < len(titles):
-        sheet = titles[sheet]
-    if sheet not in pages:
-        raise DomainError(f"{path.name} has no sheet {sheet!r}; it has {some(titles)}.")
-    return pages[sheet], f"sheet {sheet!r} of {path.name}"
-
-
-def _texts(rows: Any) -> list[list[str]]:
-    """Cells as a person would have typed them."""
-    return [[_text(cell) for cell in row] for row in rows]
-
-
-def _text(cell: Any) -> str:
-    if is_missing(cell):
-        return ""
-    if isinstance(cell, datetime.datetime):
-        return cell.isoformat().removesuffix("T00:00:00")
-    text = digits(float(cell)) if isinstance(cell, float) else str(cell).strip()
-    return text.lower() if isinstance(cell, bool) else text
+    return max(tables, key=lambda grid: _header(grid)[1]), path.name
 
 
 def _header(grid: Sequence[Sequence[str]]) -> tuple[int, int]:
@@ -219,8 +169,7 @@ def _rows(grid: list[list[str]], what: str) -> list[Row]:
                 "remove one of them."
             )
     rows = []
-    above = 1 if what == "the frame" else 2
-    for at, cells in enumerate(grid[start + 1 :], start=start + above):
+    for at, cells in enumerate(grid[start + 1 :], start=start + 2):
         said = {m: cell for m, cell in zip(meanings, cells, strict=False) if m and cell}
         if said:
             rows.append(defaultdict(str, said, where=f"row {at}"))
