@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skdp import at_most, derived, missing_together, only_if, total_of, within
+from skdp import at_most, derived, missing_together, only_if, within
 
 __all__ = ["AMOUNTS", "ZERO_INFLATED", "code_book", "loans", "structure", "violations"]
 
@@ -186,7 +186,6 @@ def structure() -> list[Any]:
     return [
         derived("grade", from_="sub_grade", map={each: each[0] for each in SUB_GRADES}),
         within("city", "state", {city: state for state in STATES for city in STATES[state]}),
-        total_of("total_paid", ["principal_paid", "interest_paid"]),
         at_most("balance", "amount"),
         at_most("principal_paid", "amount"),
         at_most("issued", "last_payment"),

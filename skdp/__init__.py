@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         forbid,
         missing_together,
         only_if,
-        total_of,
         within,
     )
     from .exceptions import (
@@ -81,7 +80,7 @@ __all__ = [
     "PrivateQuantileClipper", "PrivateRegressor", "PrivateRidge", "PrivateStandardScaler",
     "PublicTable", "QueryResult", "RangeTreeHistogram", "Synopsis", "Taxonomy", "Text", "at_most",
     "derived", "forbid", "missing_together", "private_quantiles", "most_frequent_items", "only_if",
-    "total_of", "within",
+    "within",
 ]  # fmt: skip
 
 __version__ = "1.0.0rc1"
@@ -100,7 +99,7 @@ _HOMES = {
     "domain": (
         "Categorical", "Date", "Datetime", "Domain", "Identifier", "Numeric", "PublicTable",
         "Taxonomy", "Text", "at_most", "derived", "forbid", "missing_together", "only_if",
-        "total_of", "within",
+        "within",
     ),
     "exceptions": (
         "BudgetExceededError", "DomainError", "InsecureSeedWarning", "PrivacyLeakWarning",

@@ -33,7 +33,6 @@ from skdp import (
     forbid,
     missing_together,
     only_if,
-    total_of,
     within,
 )
 from skdp.release import Boxes, BoxModel
@@ -550,16 +549,3 @@ def test_conditions_hold_beside_given_values(uneven, first):
             given=pd.DataFrame({"price": [5.0]}),
             where="start >= '2022-06-08' and end <= '2022-06-07'",
         )
-
-
-def test_given_totals_are_refused_with_a_remedy():
-    parts = {"a": Numeric(0, 5, integer=True), "b": Numeric(0, 5, integer=True)}
-    domain = Domain(
-        {**parts, "sum": Numeric(0, 10, integer=True)}, structure=[total_of("sum", ["a", "b"])]
-    )
-    rows = domain.decode(np.tile([[1, 2]], (500, 1)), 0)
-    view = MarginalSynthesizer(3, domain=domain, random_state=0).fit(rows)
-    with pytest.raises(ValueError, match="'sum', .* total .* Leave the column out"):
-        view.sample(given=rows)
-    completed = view.sample(given=rows.drop(columns="sum"))
-    assert (completed["sum"] == 3).all()

@@ -46,7 +46,6 @@ from .rules.declared import (
     missing_together,
     only_if,
     structure_from_data,
-    total_of,
     within,
 )
 from .rules.structure import Structure, Zeros
@@ -76,6 +75,5 @@ __all__ = [
     "missing_together",
     "only_if",
     "structure_from_data",
-    "total_of",
     "within",
 ]

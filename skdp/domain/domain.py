@@ -68,7 +68,7 @@ class Columns:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Columns that a query may name: measured and derived ones, without totals."""
+        """Columns that a query may name: measured and derived ones."""
         return self.structure.known
 
     def declared(self, name: str) -> Numeric | Categorical | Identifier:
@@ -131,7 +131,7 @@ class Columns:
         return len(self.names)
 
     def follow_from(self, names: Iterable[str]) -> list[str]:
-        """Derived columns that follow from these columns alone, totals included."""
+        """Derived columns that follow from these columns alone."""
         chosen = set(names)
         found: list[str] = []
         # A chain of derived columns is found step by step.
@@ -275,8 +275,8 @@ class Domain(Columns):
         columns and rules.
     structure : sequence of Rule, default=()
         What is publicly known about how columns depend on each other: rules made by `derived`,
-        `within`, `at_most`, `only_if`, `forbid`, `missing_together` and `total_of`. Synthetic rows
-        satisfy all of them. A record that breaks one is skipped, like one with a value that the
+        `within`, `at_most`, `only_if`, `forbid` and `missing_together`. Synthetic rows satisfy all
+        of them. A record that breaks one is skipped, like one with a value that the
         domain cannot represent.
     inferred : bool, default=False
         Whether the domain was read from data, as :meth:`infer` does: then nothing released over

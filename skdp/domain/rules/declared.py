@@ -6,7 +6,7 @@ functions here make rules; `Domain(..., structure=[...])` checks and compiles th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from inspect import signature
@@ -118,21 +118,6 @@ class MissingTogether(Rule):
 
     def _arguments(self) -> list[str]:
         return [repr(column) for column in self.columns]
-
-
-@dataclass(frozen=True, repr=False)
-class TotalOf(Rule):
-    """``column`` is the sum of other columns: see `total_of`."""
-
-    kind: ClassVar[str] = "total_of"
-    column: str
-    parts: tuple[str, ...]
-
-    def to_data(self) -> dict[str, Any]:  # noqa: D102
-        return {"rule": self.kind, "column": self.column, "parts": list(self.parts)}
-
-    def _arguments(self) -> list[str]:
-        return [repr(self.column), repr(list(self.parts))]
 
 
 def derived(column: str, from_: str, map: Mapping[Any, Any]) -> Rule:
@@ -283,31 +268,6 @@ def missing_together(*columns: str) -> Rule:
             f"missing_together needs two or more different columns, got {list(names)}."
         )
     return MissingTogether(names)
-
-
-def total_of(column: str, parts: Sequence[str]) -> Rule:
-    """Declare that a column is the sum of other columns.
-
-    The column is not measured. Sums and means of it come from those of its parts; conditions on it
-    are refused. A row in which a part is missing has no total.
-
-    Parameters
-    ----------
-    column : str
-        A `Numeric` whose range holds all sums.
-    parts : sequence of str
-        Two or more measured `Numeric` columns.
-    """
-    column = _name(column, "column")
-    if isinstance(parts, str) or not isinstance(parts, Iterable):
-        raise DomainError(f"The parts of total_of({column!r}) must be a list, got {parts!r}.")
-    names = tuple(_name(part, "part") for part in parts)
-    if len(names) < 2 or len({column, *names}) < len(names) + 1:
-        raise DomainError(
-            f"total_of({column!r}) needs two or more different columns as parts, not itself, got "
-            f"{list(names)}."
-        )
-    return TotalOf(column, names)
 
 
 def _name(value: Any, what: str) -> str:
@@ -479,6 +439,5 @@ def _as_it_is(value: Any) -> Any:
 # How values of some keys are read, and what makes each kind of rule of the values of its keys.
 _READ = {"map": _map_from_data, "condition": _condition_from_data, "columns": _listed}
 _MAKERS: dict[str, Any] = {
-    make.__name__: make
-    for make in (derived, within, at_most, only_if, forbid, missing_together, total_of)
+    make.__name__: make for make in (derived, within, at_most, only_if, forbid, missing_together)
 }
