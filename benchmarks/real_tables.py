@@ -42,7 +42,6 @@ from skdp import (
     Numeric,
     derived,
     forbid,
-    only_if,
 )
 from skdp.exceptions import InsecureSeedWarning
 
@@ -152,14 +151,17 @@ def nist_table() -> Table:
         derived("DENSITY", from_="PUMA", map=density),
     ]
     for name, age in young.items():
-        rules += [only_if(name, f"AGEP >= {age}"), forbid(f"AGEP >= {age} and {name} == None")]
+        rules += [
+            forbid(f"{name} != None and AGEP < {age}"),
+            forbid(f"AGEP >= {age} and {name} == None"),
+        ]
     rules += [
-        only_if("INDP", "AGEP >= 16"),
-        only_if("DVET", "AGEP >= 17"),
+        forbid("INDP != None and AGEP < 16"),
+        forbid("DVET != None and AGEP < 17"),
         forbid("HOUSING_TYPE == 1 and OWN_RENT == 0"),
         forbid("HOUSING_TYPE in [2, 3] and OWN_RENT in [1, 2]"),
-        only_if("NOC", "HOUSING_TYPE == 1"),
-        only_if("NPF", "HOUSING_TYPE == 1"),
+        forbid("NOC != None and HOUSING_TYPE != 1"),
+        forbid("NPF != None and HOUSING_TYPE != 1"),
     ]
 
     def impossible(table: pd.DataFrame) -> pd.Series:

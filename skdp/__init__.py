@@ -29,9 +29,6 @@ if TYPE_CHECKING:
         at_most,
         derived,
         forbid,
-        missing_together,
-        only_if,
-        within,
     )
     from .exceptions import (
         BudgetExceededError,
@@ -79,8 +76,7 @@ __all__ = [
     "PrivateLinearSVC", "PrivateLogisticRegression", "PrivateNaiveBayes", "PrivatePCA",
     "PrivateQuantileClipper", "PrivateRegressor", "PrivateRidge", "PrivateStandardScaler",
     "PublicTable", "QueryResult", "RangeTreeHistogram", "Synopsis", "Taxonomy", "Text", "at_most",
-    "derived", "forbid", "missing_together", "private_quantiles", "most_frequent_items", "only_if",
-    "within",
+    "derived", "forbid", "private_quantiles", "most_frequent_items",
 ]  # fmt: skip
 
 __version__ = "1.0.0rc1"
@@ -98,8 +94,7 @@ _HOMES = {
     "datacube": ("DataCube",),
     "domain": (
         "Categorical", "Date", "Datetime", "Domain", "Identifier", "Numeric", "PublicTable",
-        "Taxonomy", "Text", "at_most", "derived", "forbid", "missing_together", "only_if",
-        "within",
+        "Taxonomy", "Text", "at_most", "derived", "forbid",
     ),
     "exceptions": (
         "BudgetExceededError", "DomainError", "InsecureSeedWarning", "PrivacyLeakWarning",

@@ -31,9 +31,6 @@ from skdp import (
     at_most,
     derived,
     forbid,
-    missing_together,
-    only_if,
-    within,
 )
 from skdp.release import Boxes, BoxModel
 
@@ -306,9 +303,9 @@ RULED = Domain(
     },
     structure=[
         at_most("balance", "amount"),
-        within("city", "state", {"a1": "A", "a2": "A", "b1": "B", "b2": "B"}),
+        derived("state", "city", {"a1": "A", "a2": "A", "b1": "B", "b2": "B"}),
         derived("old", from_="age", map={(0, 60): "young", (60, 90): "old"}),
-        only_if("joint", "type == 'joint'"),
+        forbid("joint != None and type != 'joint'"),
         forbid("age < 15 and married == 'y'"),
     ],
 )
@@ -470,7 +467,8 @@ UNEVEN = Domain(
     structure=[
         at_most("start", "end"),
         at_most("refund", "price"),
-        missing_together("refund", "reason"),
+        forbid("refund == None and reason != None"),
+        forbid("refund != None and reason == None"),
     ],
 )
 

@@ -1021,7 +1021,7 @@ def test_rules_about_dates():
             skdp.derived(
                 "year", "start", {("2020-01", "2021-01"): "2020", ("2021-01", None): "2021"}
             ),
-            skdp.only_if("reason", "end >= '2021-07'"),
+            skdp.forbid("reason != None and end < '2021-07'"),
         ],
     )
     assert Domain.from_json(domain.to_json()) == domain

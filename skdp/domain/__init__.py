@@ -43,10 +43,7 @@ from .rules.declared import (
     at_most,
     derived,
     forbid,
-    missing_together,
-    only_if,
     structure_from_data,
-    within,
 )
 from .rules.structure import Structure, Zeros
 from .taxonomy import Taxonomy
@@ -72,8 +69,5 @@ __all__ = [
     "derived",
     "domains",
     "forbid",
-    "missing_together",
-    "only_if",
     "structure_from_data",
-    "within",
 ]

@@ -275,9 +275,8 @@ class Domain(Columns):
         columns and rules.
     structure : sequence of Rule, default=()
         What is publicly known about how columns depend on each other: rules made by `derived`,
-        `within`, `at_most`, `only_if`, `forbid` and `missing_together`. Synthetic rows satisfy all
-        of them. A record that breaks one is skipped, like one with a value that the
-        domain cannot represent.
+        `at_most` and `forbid`. Synthetic rows satisfy all of them. A record that breaks one is
+        skipped, like one with a value that the domain cannot represent.
     inferred : bool, default=False
         Whether the domain was read from data, as :meth:`infer` does: then nothing released over
         it is private. It marks every attribute; one inferred attribute makes the whole domain

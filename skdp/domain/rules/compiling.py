@@ -255,13 +255,11 @@ def as_rules(rules: Any) -> list[Rule]:
     return found
 
 
-def columns_named(rule: Any) -> tuple[str, ...]:
+def columns_named(rule: Derived | AtMost) -> tuple[str, str]:
     """Columns that are fields of a rule."""
     if isinstance(rule, Derived):
         return rule.column, rule.from_
-    if isinstance(rule, AtMost):
-        return rule.column, rule.bound
-    return tuple(rule.columns)
+    return rule.column, rule.bound
 
 
 def closure(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:

@@ -36,8 +36,8 @@ from .compiling import (
     shortest,
     zeros_of,
 )
-from .declared import AtMost, Derived, Forbid, MissingTogether, OnlyIf, Rule, query_of
-from .numberline import check_chains, check_same_line, code_of, fixed_code, number_of, spans
+from .declared import AtMost, Derived, Forbid, Rule, query_of
+from .numberline import check_chains, check_same_line, code_of, number_of, spans
 
 # --- maps of derived columns: the code of the derived column for each code of its base
 
@@ -192,7 +192,7 @@ class Structure:
         As declared.
     derived : dict of str to Rule
         The rule of each column that is not measured because it follows from others: rules made by
-        `derived` and `within`.
+        `derived`.
     zeros : tuple of Zeros
         Cells that no record can be in: one entry for each set of attributes that rules connect,
         single attributes first. The tables are consistent with each other, and a row breaks a rule
@@ -452,31 +452,11 @@ class Structure:
             one, other = (self._attribute(name, rule) for name in (rule.column, rule.bound))
             check_same_line(rule, one, other)
             return columns_named(rule)
-        if isinstance(rule, MissingTogether):
-            for name in rule.columns:
-                if not self._attribute(name, rule).nullable:
-                    raise DomainError(
-                        f"{rule!r}: column {name!r} has no missing cell. Declare it with "
-                        "nullable=True."
-                    )
-                if name in self.derived:
-                    raise DomainError(
-                        f"{rule!r}: column {name!r} is derived. Name "
-                        f"{self.base_of(name)!r}, which decides it."
-                    )
-            return columns_named(rule)
-        if not isinstance(rule, OnlyIf | Forbid):
+        if not isinstance(rule, Forbid):
             raise DomainError(f"{rule!r} is no rule that a Domain knows.")
-        named = tuple(self._masks(rule)[1])
-        if isinstance(rule, Forbid):
-            return named
-        attribute = self._attribute(rule.column, rule)
-        if rule.column in named:
-            raise DomainError(f"{rule!r}: the condition must be on other columns.")
-        fixed_code(rule, attribute)
-        return (*dict.fromkeys((rule.column, *named)),)
+        return tuple(self._masks(rule)[1])
 
-    def _masks(self, rule: OnlyIf | Forbid) -> tuple[list[Masks], list[str]]:
+    def _masks(self, rule: Forbid) -> tuple[list[Masks], list[str]]:
         """Disjoint conjunctions of the condition that cover a cell, and the columns it names.
 
         A conjunction is the codes of each measured column that it covers.
@@ -507,56 +487,24 @@ class Structure:
     def _tables(self, rules: Sequence[Rule]) -> Tables:
         """Allowed cells by each set of attributes that the rules connect."""
         tables: Tables = {}
-        for rule, parts in self._parts(rules):
-            _intersect(tables, *self._table(rule, parts))
+        for rule in rules:
+            for masks in self._masks(rule)[0] if isinstance(rule, Forbid) else ():
+                _intersect(tables, *self._table(rule, masks))
         bounds = [rule for rule in rules if isinstance(rule, AtMost)]
         for column, above in closure(bounds).items():
             for bound in above:
                 _intersect(tables, *self._comparison(column, bound))
         return tables
 
-    def _parts(self, rules: Sequence[Rule]) -> Iterator[tuple[Rule, list[Masks]]]:
-        """Conjunctions that rules are about, together where one table must hold them."""
-        for rule in rules:
-            if isinstance(rule, Forbid):
-                yield from ((rule, [masks]) for masks in self._masks(rule)[0])
-            elif isinstance(rule, OnlyIf):
-                yield rule, self._masks(rule)[0]
-            elif isinstance(rule, MissingTogether):
-                first = rule.columns[0]
-                for other in rule.columns[1:]:
-                    ends = [self._last(name) for name in (first, other)]
-                    yield rule, [{first: ends[0], other: ~ends[1]}]
-                    yield rule, [{first: ~ends[0], other: ends[1]}]
-
-    def _last(self, name: str) -> BoolArray:
-        mask = np.zeros(self._declared[name].size, dtype=bool)
-        mask[-1] = True
-        return mask
-
-    def _table(self, rule: Rule, parts: Sequence[Masks]) -> tuple[tuple[int, ...], BoolArray]:
-        """Allowed cells of a rule whose condition is the union of conjunctions."""
-        fixed: Masks = {}
-        if isinstance(rule, OnlyIf):
-            attribute = self._declared[rule.column]
-            values = np.zeros(attribute.size, dtype=bool)
-            values[fixed_code(rule, attribute)] = True
-            fixed = {self.base_of(rule.column): self.lifted(rule.column, values)}
-        named = {name for part in [*parts, fixed] for name in part}
-        names = sorted(named, key=self._axes.__getitem__)
+    def _table(self, rule: Rule, masks: Masks) -> tuple[tuple[int, ...], BoolArray]:
+        """Allowed cells of a rule that forbids a conjunction."""
+        names = sorted(masks, key=self._axes.__getitem__)
         sizes = [self._declared[name].size for name in names]
         check_cells(rule, names, sizes)
-        covered = np.zeros(sizes, dtype=bool)
-        for masks in parts:
-            inside = np.ones(sizes, dtype=bool)
-            for name, mask in masks.items():
-                inside &= _along(mask, names.index(name), len(names))
-            covered |= inside
-        axes = tuple(self._axes[name] for name in names)
-        if not fixed:
-            return axes, ~covered
-        [(name, values)] = fixed.items()
-        return axes, covered | _along(values, names.index(name), len(names))
+        inside = np.ones(sizes, dtype=bool)
+        for place, name in enumerate(names):
+            inside &= _along(masks[name], place, len(names))
+        return tuple(self._axes[name] for name in names), ~inside
 
     def _comparison(self, column: str, bound: str) -> tuple[tuple[int, ...], BoolArray]:
         """Cells in which a value of ``column`` can be at most one of ``bound``."""
