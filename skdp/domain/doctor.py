@@ -19,7 +19,7 @@ import numpy as np
 
 from .._types import BoolArray, FloatArray
 from .categorical import Categorical
-from .clock import clock, date_form, moment
+from .clock import Clock, date_form, moment
 from .dates import Date, Datetime
 from .numeric import MOST_SINGLE, Numeric
 from .rules.compiling import columns_named
@@ -219,7 +219,7 @@ class _Values:
     def days(self, form: str | None, unit: str) -> FloatArray:
         """Dates as whole units."""
         zone = "UTC" if self.column.kind == "zoned" else None
-        numbers: FloatArray = self.column.instants(clock(unit, zone, 0, 0, form))[self.readable]
+        numbers: FloatArray = self.column.instants(Clock(unit, zone, form))[self.readable]
         return numbers
 
     @functools.cached_property

@@ -63,7 +63,7 @@ def meaning(type_name: str) -> tuple[str, dict[str, Any]]:
     if word.startswith(("datetime", "timestamp")):
         zone = re.search(r""",\s*(?:\w+=)?['"]?([A-Za-z_]+(?:/[\w+-]+)*)['")\]>]*\s*$""", inside)
         if zone and zone[1] not in ("None", "ns", "us", "ms"):
-            return "datetime", {"tz": zone[1]}
+            return "datetime", {"tz": "UTC"}
         utc = word in ("timestamptz", "timestampwithtimezone")
         return "datetime", {"tz": "UTC"} if utc else {}
     kind = _KIND.get(word, "unknown")
