@@ -28,7 +28,7 @@ from skdp import (
     forbid,
 )
 from skdp.domain.data import editable
-from skdp.domain.schemas.cells import as_span, as_values, meaning
+from skdp.domain.schemas.cells import as_range, as_values, meaning
 from skdp.domain.schemas.codebook import HEADERS
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
@@ -144,7 +144,6 @@ def test_overrides():
         ({"ranges": {"a": Numeric(0, 1)}}, "go into attributes="),
         ({"ranges": {"a": (1, 0)}}, "Column 'a': Numeric needs lower"),
         ({"ranges": {"a": ("x", "y")}}, "Column 'a': lower must be a number"),
-        ({"labels": True}, "labels, na_values, encoding are about files of code books"),
     ],
 )
 def test_wrong_parameters_are_refused(options, message):
@@ -181,27 +180,20 @@ def test_names_of_types(name, kind, said):
     assert meaning(name) == (kind, said)
 
 
-# Formats of files and mappings
-
-
-# Models
-
-
 # Code books
 
 BOOK = """\
-Code book of the loans,,,,,,,,,,
-Variable,Data type,Valid range,Values,Special values,Missing,Decimals,Scale,Bins,Unit,Label
+Variable,Type,Range,Values,Special,Missing,Decimals,Scale,Bins,Unit,Label
 loan_id,id,,,,,,,,,Number of the loan
-amount,money,"0-40,000",,0,no,2,log,40,USD,Amount
-grade,category,,A|B|C,,,,ordinal,,,Grade
-status,integer,,1=Current; 2=Late; 9=Unknown,,yes,,,,,Status
-score,integer,300..850,999=none,,,,,,,Score
-term,integer,,"36, 60",,,,,,,Months
+amount,money,"0 to 40,000",,0,no,2,log,40,,Amount
+grade,ordinal,,A|B|C,,,,,,,Grade
+status,integer,,1=current; 2=late; 9=unknown,,yes,,,,,Status
+score,integer,300..850,,999,,,,auto,,Score
+term,,,"36, 60",,,,,,,Months
 sex,string,,1=Male;2=Female,,,,,,,Sex
-rate,number,[0; 0.3],,,,,,20,,Rate
-issued,date,2015-01-01 to 2020-12-31,,,,,,,month,Month of issue
-joint,yes/no,,0=no;1=yes,,,,,,,Two applicants
+rate,number,0-0.3,,,,,,20,,Rate
+issued,date,2015-01-01..2020-12-31,,,,,,,month,Month of issue
+joint,category,,0=no;1=yes,,,,,,,Two applicants
 """
 
 
@@ -225,11 +217,6 @@ def test_code_book(tmp_path):
         "issued": Date("2015-01-01", "2020-12-31", unit="month"),
         "joint": Categorical([0, 1]),
     }
-    labelled = Domain.from_schema(write(tmp_path, BOOK), labels=True)
-    assert labelled["sex"] == Categorical(["Male", "Female"])
-    absent = Domain.from_schema(write(tmp_path, BOOK), na_values=[9, 999])
-    assert absent["status"] == Categorical([1, 2], nullable=True)
-    assert absent["score"] == Numeric(300, 850, "auto", integer=True, nullable=True)
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|"])
@@ -247,79 +234,21 @@ def book_of(tmp_path, **columns):
     return path
 
 
-def test_code_book_with_several_rows_for_each_variable(tmp_path):
-    frame = pd.DataFrame(
-        [
-            ["sex", "category", "1", "Male"],
-            ["", "", "2", "Female"],
-            ["edu", "ordinal", "1", "None; or little"],
-            ["edu", "", "2-4", "School"],
-            ["age", "integer", "0-99", ""],
-            ["age", "", "999", "unknown"],
-        ],
-        columns=["Variable", "Type", "Value", "Value label"],
-    )
-    frame.to_csv(tmp_path / "book.csv", index=False)
-    domain = Domain.from_schema(tmp_path / "book.csv")
-    assert domain == Domain(
-        {
-            "sex": Categorical([1, 2]),
-            "edu": Categorical([1, 2, 3, 4], ordered=True),
-            "age": Numeric(0, 99, integer=True, special=[999]),
-        }
-    )
-    frame[:2].to_csv(tmp_path / "book.csv", index=False)
-    labelled = Domain.from_schema(tmp_path / "book.csv", labels=True)
-    assert labelled["sex"] == Categorical(["Male", "Female"])
-
-
 @pytest.mark.parametrize(
     ("kind", "values", "expected"),
     [
-        ("category", "1-5", Categorical([1, 2, 3, 4, 5])),
-        ("category", "1-3; 9=none", Categorical([1, 2, 3, 9])),
         ("category", "18-24|25-34", Categorical(["18-24", "25-34"])),
-        ("category", "0-17|18+", Categorical(["0-17", "18+"])),
-        ("", "18-24|25-34", Categorical(["18-24", "25-34"])),
-        ("", "18-24", Numeric(18, 24, integer=True)),
-        (
-            "integer",
-            "0-17=child; 18-99=adult; 999=none",
-            Numeric(0, 99, integer=True, special=[999]),
-        ),
-        ("", "0-1.5", Numeric(0, 1.5)),
         ("", "a, b", Categorical(["a", "b"])),
         ("", "01, 02", Categorical(["01", "02"])),
         ("", "1, 2.5", Categorical([1, 2.5])),
         ("", "1, b", Categorical(["1", "b"])),
         ("boolean", "true|false", Categorical([True, False])),
         ("string", "true|false", Categorical(["true", "false"])),
-        ("decimal(5,2)", "0..10", Numeric(0, 10, decimals=2)),
     ],
 )
 def test_values_of_code_books(tmp_path, kind, values, expected):
     domain = Domain.from_schema(book_of(tmp_path, name=["a"], type=[kind], values=[values]))
     assert domain["a"] == expected
-
-
-def test_code_book_of_a_survey_tool(tmp_path):
-    text = (
-        "Variable / Field Name,Form Name,Field Type,Field Label,"
-        '"Choices, Calculations, OR Slider Labels",'
-        "Text Validation Type OR Show Slider Number,Text Validation Min,Text Validation Max,"
-        "Identifier?,Required Field?\n"
-        "record_id,f,text,ID,,,,,y,\n"
-        "age,f,text,Age,,integer,0,120,,y\n"
-        'sex,f,radio,Sex,"1, Male | 2, Female",,,,,y\n'
-        "smoker,f,yesno,Smokes,,,,,,\n"
-    )
-    domain = Domain.from_schema(write(tmp_path, text))
-    assert declared(domain) == {
-        "record_id": Identifier(),
-        "age": Numeric(0, 120, integer=True),
-        "sex": Categorical([1, 2]),
-        "smoker": Categorical([0, 1]),
-    }
 
 
 @pytest.mark.parametrize(
@@ -328,7 +257,7 @@ def test_code_book_of_a_survey_tool(tmp_path):
         ("a,b\n1,2", "has no column for the names"),
         ("", "has no column for the names"),
         ("name,type\n", "no rows below"),
-        ("name,variable\na,b", "two columns for the name"),
+        ("name,variable\na,b", "two columns for the name: 'name' and 'variable'"),
         ("name,type\na,bool\nb,bool\na,bool", "'a' are repeated"),
         ("name,type\na,bool\na,bool", "'a' are repeated"),
         ("name,type\n,bool", "no name in row 2"),
@@ -342,10 +271,11 @@ def test_code_book_of_a_survey_tool(tmp_path):
             "scale must be 'linear', 'log' or 'sqrt', got 'cubic'",
         ),
         ("name,type,range,ordered\na,int,0-9,perhaps", "ordered must be yes or no"),
-        ("name,type,range,values\na,int,0-9,x=none", "'x' is not a number"),
+        ("name,type,range,values\na,int,0-9,3", "both values and a range"),
+        ("name,type,missing\na,bool,perhaps", "missing must be yes or no"),
         ("name,type\na,int", "1 column needs"),
         ("name,type\na,text", "free text"),
-        ("name,type,values\na,date,2020-01-01", "is date, so it needs a range"),
+        ("name,type,values\na,date,2020-01-01", "or is a date"),
     ],
 )
 def test_code_books_that_are_refused(tmp_path, rows, message):
@@ -361,58 +291,36 @@ def test_all_cells_that_are_wrong_are_named_at_once(tmp_path):
     assert "(10 more)" in str(caught.value)
 
 
-def test_headers_have_one_meaning_each():
-    words = [word for words in HEADERS.values() for word in words.split()]
-    assert len(words) == len(set(words))
-
-
 @pytest.mark.parametrize(
     ("text", "ends"),
     [
         ("0-99", ("0", "99")),
         ("0..99", ("0", "99")),
-        ("0–99", ("0", "99")),
-        ("[0, 99]", ("0", "99")),
-        ("[0,999]", ("0", "999")),
         ("0 to 99", ("0", "99")),
-        ("-9--1", ("-9", "-1")),
-        ("-5 - 5", ("-5", "5")),
-        ("1.5:2.5", ("1.5", "2.5")),
+        ("-9..-1", ("-9", "-1")),
         ("$1,000 - $2,000", ("$1,000", "$2,000")),
-        ("0-100%", ("0", "100%")),
-        (">= 18", ("18", None)),
-        ("< 5", (None, "5")),
-        ("18+", ("18", None)),
-        ("2020-01-01/2020-12-31", ("2020-01-01", "2020-12-31")),
+        ("2020-01 to 2020-12", ("2020-01", "2020-12")),
         ("2020-01-01T00:00..2020-01-01T12:00", ("2020-01-01T00:00", "2020-01-01T12:00")),
+        ("-5-5", None),
         ("5", None),
         ("a-b", None),
-        ("1|2|3", None),
+        (">= 18", None),
         ("", None),
     ],
 )
 def test_ranges_in_cells(text, ends):
-    span = as_span(text)
-    if span is not None:
-        low, high = (
-            next((span[k] for k in span if end in k.lower()), None) for end in ("min", "max")
-        )
-    assert (None if span is None else (low, high)) == ends
+    assert as_range(text) == ends
 
 
 @pytest.mark.parametrize(
     ("text", "values"),
     [
-        ("1=Male; 2=Female", [("1", "Male"), ("2", "Female")]),
-        ("1: Male, 2: Female", [("1", "Male"), ("2", "Female")]),
-        ("1 - Male; 2 - Female", [("1", "Male"), ("2", "Female")]),
-        ("1, Yes | 2, No", [("1", "Yes"), ("2", "No")]),
-        ("1=Yes, or so|2=No", [("1", "Yes, or so"), ("2", "No")]),
-        ("1|2|3", [("1", None), ("2", None), ("3", None)]),
-        ('"a;b"; c', [("a;b", None), ("c", None)]),
-        ("a, b", [("a", None), ("b", None)]),
-        ("a:b; c", [("a:b", None), ("c", None)]),
-        ("1=a\n2=b", [("1", "a"), ("2", "b")]),
+        ("1=Male; 2=Female", ["1", "2"]),
+        ("1=Yes, or so|2=No", ["1", "2"]),
+        ("1|2|3", ["1", "2", "3"]),
+        ("a, b", ["a", "b"]),
+        ("a:b; c", ["a:b", "c"]),
+        ("=;a", ["=", "a"]),
         ("", []),
     ],
 )
@@ -427,17 +335,16 @@ CELLS = st.text('019-.,;|=[] ab\n"Ny/:>$%é\x00', max_size=12) | st.sampled_from
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.lists(st.sampled_from([*HEADERS, "Notes", ""]), min_size=1, max_size=6),
+    st.lists(st.sampled_from([*sorted(HEADERS), "Notes", ""]), min_size=1, max_size=6),
     st.lists(st.lists(CELLS, max_size=6), max_size=4),
-    st.booleans(),
 )
-def test_code_books_raise_nothing_but_domain_errors(tmp_path_factory, header, rows, labels):
+def test_code_books_raise_nothing_but_domain_errors(tmp_path_factory, header, rows):
     width = len(header)
     cells = [(row + [""] * width)[:width] for row in rows]
     path = tmp_path_factory.mktemp("books") / "book.csv"
     pd.DataFrame(cells, columns=header, dtype=object).to_csv(path, index=False)
     try:
-        Domain.from_schema(path, labels=labels, na_values="0")
+        Domain.from_schema(path)
     except DomainError:
         pass
 
@@ -632,14 +539,13 @@ def test_notebook_shows_a_table():
 
 
 @pytest.mark.parametrize("n", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
-def test_many_categories_stay_short(tmp_path, n):
+def test_many_categories_stay_short(n):
     values = [f"v{i}" for i in range(n)]
     domain = Domain({"a": Categorical(values)})
     assert len(repr(domain)) < 500 and len(domain._repr_html_()) < 2_000
     assert f"{n:,} fewer categories" in repr(domain.diff(Domain({"a": Categorical(["n", "m"])})))
     assert Domain.from_schema(pl.Schema({"a": pl.Enum(values)}))["a"].n_values == n
     assert Domain.from_schema({"a": pd.CategoricalDtype(values)}, nullable=False) == domain
-    assert Domain.from_schema(book_of(tmp_path, variable="a", value=values)) == domain
 
 
 def test_thousands_of_columns(tmp_path):

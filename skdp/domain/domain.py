@@ -808,8 +808,6 @@ class Domain(Columns):
         nullable: bool | Iterable[str] | None = None,
         bins: int | str | Mapping[str, int | str] | None = None,
         structure: Any = (),
-        labels: bool = False,
-        na_values: Any = (),
         encoding: str = "utf-8-sig",
     ) -> Domain:
         """Declare a domain by types of columns, or by a code book. No row is read.
@@ -837,11 +835,6 @@ class Domain(Columns):
             Bins of numeric columns for which the source says none.
         structure : sequence of Rule, optional
             Rules between columns, as for `Domain`.
-        labels : bool, default=False
-            Whether the table holds the labels of a code book ("Male"), not its codes (1).
-        na_values : value or list of values, default=()
-            Codes of a code book that the rows were read without, as for ``pandas.read_csv``: they
-            are the missing cell instead of values.
         encoding : str, default="utf-8-sig"
             Of a code book.
 
@@ -874,8 +867,7 @@ class Domain(Columns):
             "nullable": nullable,
             "bins": bins,
         }
-        book = {"labels": labels, "na_values": na_values, "encoding": encoding}
-        return cls(from_schema(source, given, book), structure=structure or ())
+        return cls(from_schema(source, given, encoding), structure=structure or ())
 
     @staticmethod
     def skeleton(source: Any, *, style: str = "python") -> str:

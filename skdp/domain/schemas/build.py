@@ -24,9 +24,6 @@ from .codebook import fields_of_codebook
 from .dtypes import fields_of_dtypes, of_dtype
 from .field import KINDS, Field, with_names
 
-# Defaults of what is said about a code book.
-_BOOK = (False, (), "utf-8-sig")
-
 # A longer list of numbers at equal distances is a range with a step; others are categories.
 _MOST_LISTED = 32
 
@@ -37,14 +34,10 @@ _LISTS = {
 }
 
 
-def from_schema(source: Any, given: dict[str, Any], book: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Pairs of `Domain.from_schema`; ``given`` is about columns, ``book`` about code books."""
-    if isinstance(source, str | os.PathLike):
-        fields = fields_of_codebook(source, **book)
-    elif any(value != default for value, default in zip(book.values(), _BOOK, strict=True)):
-        raise DomainError(f"{', '.join(book)} are about files of code books, not about types.")
-    else:
-        fields = fields_of_dtypes(source)
+def from_schema(source: Any, given: dict[str, Any], encoding: str) -> list[tuple[str, Any]]:
+    """Pairs of `Domain.from_schema`; ``given`` is about single columns."""
+    path = isinstance(source, str | os.PathLike)
+    fields = fields_of_codebook(source, encoding) if path else fields_of_dtypes(source)
     found = with_names(fields)
     names = {field.name: given["bins"] for field in found}
     nullable = given["nullable"]
