@@ -51,8 +51,6 @@ def meaning(type_name: str) -> tuple[str, dict[str, Any]]:
     word = re.sub(r"[^a-z]", "", head.casefold())
     if word.startswith(("ordinal", "ordered", "likert")):
         return "category", {"ordered": True}
-    if word in ("yesno", "noyes"):
-        return "category", {"categories": [0, 1]}
     if word.startswith(("datetime", "timestamp")):
         zone = re.search(r""",\s*(?:\w+=)?['"]?([A-Za-z_]+(?:/[\w+-]+)*)['")\]>]*\s*$""", inside)
         if zone and zone[1] not in ("None", "ns", "us", "ms"):

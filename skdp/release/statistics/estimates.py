@@ -370,7 +370,7 @@ def sums_and_counts(
                 yield present
 
     flat = answer_all(model, asked())
-    sums, counts = flat.reshape(-1, 2).T
+    sums, counts = flat.reshape(-1, 2).T + 0.0  # without minus zero
     starts = exclusive_cumsum(np.array(numbers))
     return np.add.reduceat(sums, starts), np.add.reduceat(counts, starts)
 
