@@ -9,13 +9,14 @@ lie in states. Nothing of it comes from real people.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skdp import at_most, derived, missing_together, only_if, total_of, within
+from skdp import at_most, derived, forbid
 
 __all__ = ["AMOUNTS", "ZERO_INFLATED", "code_book", "loans", "structure", "violations"]
 
@@ -185,14 +186,17 @@ def structure() -> list[Any]:
     """What is publicly known of every loan."""
     return [
         derived("grade", from_="sub_grade", map={each: each[0] for each in SUB_GRADES}),
-        within("city", "state", {city: state for state in STATES for city in STATES[state]}),
-        total_of("total_paid", ["principal_paid", "interest_paid"]),
+        derived("state", "city", {city: state for state in STATES for city in STATES[state]}),
         at_most("balance", "amount"),
         at_most("principal_paid", "amount"),
         at_most("issued", "last_payment"),
-        only_if("joint_income", "type == 'joint'"),
-        only_if("balance", "status in ['current', 'late', 'default']", otherwise=0),
-        missing_together("hardship_reason", "hardship_months", "hardship_payment"),
+        forbid("joint_income != None and type != 'joint'"),
+        forbid("balance != 0 and status not in ['current', 'late', 'default']"),
+        *(
+            forbid(f"hardship_{one} == None and hardship_{other} != None")
+            for name in ("months", "payment")
+            for one, other in permutations(["reason", name])
+        ),
     ]
 
 

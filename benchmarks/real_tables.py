@@ -20,10 +20,13 @@ choose, ``--seeds`` says how many fits (default 10), ``--quick`` makes one.
 from __future__ import annotations
 
 import argparse
+import json
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +42,6 @@ from skdp import (
     Numeric,
     derived,
     forbid,
-    only_if,
 )
 from skdp.exceptions import InsecureSeedWarning
 
@@ -54,14 +56,18 @@ class Table(NamedTuple):
     impossible: Callable[[pd.DataFrame], pd.Series]
     point_masses: dict[str, Any]  # column -> value
     skewed: tuple[str, ...]
+    sums: Mapping[str, list[str]] = MappingProxyType({})  # column -> its parts
 
 
 def loan_table() -> Table:
     """Generated loans, declared by their code book."""
-    book = loans.code_book()
-    domain = Domain.from_schema(book, format="codebook", structure=loans.structure())
+    with tempfile.TemporaryDirectory() as folder:
+        book = Path(folder, "codebook.csv")
+        loans.code_book().to_csv(book, index=False)
+        domain = Domain.from_schema(book, structure=loans.structure())
     masses = dict.fromkeys(loans.ZERO_INFLATED, 0.0)
-    return Table(loans.loans(), domain, loans.violations, masses, tuple(loans.AMOUNTS))
+    sums = {"total_paid": ["principal_paid", "interest_paid"]}
+    return Table(loans.loans(), domain, loans.violations, masses, tuple(loans.AMOUNTS), sums)
 
 
 def adult_table() -> Table:
@@ -116,11 +122,12 @@ def nist_table() -> Table:
     rows = pd.read_csv(path, na_values=["N"], keep_default_na=False)
     texts = ["MSP", "NOC", "NPF", "INDP", "INDP_CAT", "EDU", "PINCP_DECILE", "DVET", "DREM", "DPHY"]
     rows = rows.astype(dict.fromkeys(texts, "Int64"))
-    domain = Domain.from_schema(schema, format="sdnist")
-    attributes: dict[str, Any] = {name: domain[name] for name in rows.columns}
+    said = json.loads(schema.read_text())["schema"]
+    values = {name: said[name].get("values", ()) for name in rows.columns}
+    attributes: dict[str, Any] = {name: Categorical(v) for name, v in values.items() if v}
     for name in texts:
         # The schema writes the codes as text; the rows are read as integers.
-        codes = [int(value) for value in attributes[name].categories if value != "N"]
+        codes = [int(value) for value in values[name] if value != "N"]
         attributes[name] = Categorical(codes, nullable=True)
     # Published lists, read off here: the group of each industry, the density of each area.
     listed = rows[["INDP", "INDP_CAT"]].dropna().drop_duplicates()
@@ -144,14 +151,17 @@ def nist_table() -> Table:
         derived("DENSITY", from_="PUMA", map=density),
     ]
     for name, age in young.items():
-        rules += [only_if(name, f"AGEP >= {age}"), forbid(f"AGEP >= {age} and {name} == None")]
+        rules += [
+            forbid(f"{name} != None and AGEP < {age}"),
+            forbid(f"AGEP >= {age} and {name} == None"),
+        ]
     rules += [
-        only_if("INDP", "AGEP >= 16"),
-        only_if("DVET", "AGEP >= 17"),
+        forbid("INDP != None and AGEP < 16"),
+        forbid("DVET != None and AGEP < 17"),
         forbid("HOUSING_TYPE == 1 and OWN_RENT == 0"),
         forbid("HOUSING_TYPE in [2, 3] and OWN_RENT in [1, 2]"),
-        only_if("NOC", "HOUSING_TYPE == 1"),
-        only_if("NPF", "HOUSING_TYPE == 1"),
+        forbid("NOC != None and HOUSING_TYPE != 1"),
+        forbid("NPF != None and HOUSING_TYPE != 1"),
     ]
 
     def impossible(table: pd.DataFrame) -> pd.Series:
@@ -166,7 +176,7 @@ def nist_table() -> Table:
         broken |= table["INDP"].notna() & (table["AGEP"] < 16)
         return broken | (table["DVET"].notna() & (table["AGEP"] < 17))
 
-    domain = Domain(attributes, structure=rules)
+    domain = Domain({name: attributes[name] for name in rows.columns}, structure=rules)
     return Table(
         rows, domain, impossible, {"PINCP": 0, "POVPIP": 501, "WGTP": 0}, ("PINCP", "PWGTP")
     )
@@ -234,20 +244,23 @@ def shuffled(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
 def run(name: str, epsilon: float, seeds: Sequence[int]) -> dict[str, Any]:
     """Scores of all ways on one table: medians over the fits, and means of the columns."""
     table = TABLES[name]()
-    domains = {"declared": table.domain, "plain": plain(table.domain)}
+    # A sum of columns is computed from the drawn rows where structure is declared.
+    declared = table.domain.select([n for n in table.domain.columns if n not in table.sums])
+    domains = {"declared": declared, "plain": plain(table.domain)}
     found: dict[str, list[dict[str, float]]] = {"declared": [], "plain": [], "independent": []}
     means: dict[str, list[list[float]]] = {"declared": [], "plain": []}
     for seed in seeds:
         full = seed == seeds[0]
         drawn = None
         for way, domain in domains.items():
-            given = table.rows
-            if way == "plain":
-                given = given[list(domain.names)]
+            given = table.rows[list(domain.columns)]
             start = time.process_time()
             fit = MarginalSynthesizer(epsilon, domain=domain, random_state=seed).fit(given)
             seconds = time.process_time() - start
             synthetic = fit.sample(random_state=seed)
+            if way == "declared":
+                parts = {name: synthetic[each].sum(axis=1) for name, each in table.sums.items()}
+                synthetic = synthetic.assign(**parts)[list(table.domain.columns)]
             found[way].append({**measure(table, synthetic, full), "fit, CPU s": seconds})
             means[way].append([fit.mean(each) / table.rows[each].mean() for each in table.skewed])
             drawn = synthetic if way == "declared" else drawn

@@ -28,8 +28,6 @@ from skdp import (
     at_most,
     derived,
     forbid,
-    only_if,
-    within,
 )
 from skdp.inspection import assert_private, privacy_report
 
@@ -101,10 +99,10 @@ print((folder / "codebook.csv").read_text())
 # person pays at most the bill, weeks are counted in one ward only, and two wards do not take
 # everybody.
 rules = [
-    within("ward", "hospital", hospital_of),
+    derived("hospital", "ward", hospital_of),
     derived("risk", "score", {(0, 60): "low", (60, 100): "high", 999: "?"}),
     at_most("paid", "billed"),
-    only_if("week", "ward == 'Maternity'"),
+    forbid("week != None and ward != 'Maternity'"),
     forbid("ward == 'Children' and born < '2005-01'"),
     forbid("ward == 'Maternity' and born < '1966-01'"),
     forbid("ward == 'Maternity' and born >= '2011-01'"),

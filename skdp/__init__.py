@@ -29,10 +29,6 @@ if TYPE_CHECKING:
         at_most,
         derived,
         forbid,
-        missing_together,
-        only_if,
-        total_of,
-        within,
     )
     from .exceptions import (
         BudgetExceededError,
@@ -80,8 +76,7 @@ __all__ = [
     "PrivateLinearSVC", "PrivateLogisticRegression", "PrivateNaiveBayes", "PrivatePCA",
     "PrivateQuantileClipper", "PrivateRegressor", "PrivateRidge", "PrivateStandardScaler",
     "PublicTable", "QueryResult", "RangeTreeHistogram", "Synopsis", "Taxonomy", "Text", "at_most",
-    "derived", "forbid", "missing_together", "private_quantiles", "most_frequent_items", "only_if",
-    "total_of", "within",
+    "derived", "forbid", "private_quantiles", "most_frequent_items",
 ]  # fmt: skip
 
 __version__ = "1.0.0rc1"
@@ -99,8 +94,7 @@ _HOMES = {
     "datacube": ("DataCube",),
     "domain": (
         "Categorical", "Date", "Datetime", "Domain", "Identifier", "Numeric", "PublicTable",
-        "Taxonomy", "Text", "at_most", "derived", "forbid", "missing_together", "only_if",
-        "total_of", "within",
+        "Taxonomy", "Text", "at_most", "derived", "forbid",
     ),
     "exceptions": (
         "BudgetExceededError", "DomainError", "InsecureSeedWarning", "PrivacyLeakWarning",

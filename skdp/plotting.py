@@ -7,8 +7,9 @@ up, and labels that would touch each other are left out whenever the figure is d
 
 from __future__ import annotations
 
+import datetime
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from os.path import commonprefix
 from statistics import NormalDist
@@ -49,8 +50,8 @@ class PlotAxis(NamedTuple):
         One for each cell of a column of categories; None for numbers.
     missing : bool
         Whether there is one more code, after those of the edges, for missing values.
-    zone : str or None
-        Time zone of dates, whose edges are days since 1970; None for other columns.
+    dates : bool
+        Whether edges are days since 1970.
     log : bool
         Whether numbers are declared on a logarithmic scale.
     ordered : bool
@@ -66,7 +67,7 @@ class PlotAxis(NamedTuple):
     edges: np.ndarray
     labels: Sequence[str] | None
     missing: bool
-    zone: str | None = None
+    dates: bool = False
     log: bool = False
     ordered: bool = False
     rest: bool = False
@@ -402,7 +403,7 @@ def plot_shapes(
     level: float,
     title: str = "",
     outputs: Sequence[str] = (),
-    zones: Mapping[str, str] | None = None,
+    dates: Collection[str] = (),
 ) -> Any:
     """Draw functions of columns, a panel each, with bands of noise; of pairs, maps of colours.
 
@@ -420,8 +421,8 @@ def plot_shapes(
         Above the picture.
     outputs : sequence of str, default=()
         Names of the classes; with more than two each has a score, and a legend names them.
-    zones : mapping of str to str, default=None
-        Time zones of the columns whose ``edges`` are days since 1970.
+    dates : collection of str, default=()
+        Columns whose ``edges`` are days since 1970.
 
     Returns
     -------
@@ -446,8 +447,8 @@ def plot_shapes(
             continue
         lines.append(ax)
         n_left_out = _shape_panel(ax, shape, reach)
-        if zones and name in zones:
-            _ticks(ax.xaxis, PlotAxis(name, shape.edges, None, False, zones[name]), shape.edges)
+        if name in dates:
+            _ticks(ax.xaxis, PlotAxis(name, shape.edges, None, False, dates=True), shape.edges)
         elif shape.edges is not None and len(shape.edges) > 1:
             _number_ticks(ax.xaxis)
         ax.axhline(0.0, color=current_inks().grey, linewidth=0.8)
@@ -747,7 +748,7 @@ def _ticks(axis: Any, described: PlotAxis, borders: np.ndarray) -> None:
         turned = axis.axis_name == "x" and not _side_by_side(axis.axes, described)
         _name_ticks(axis, texts, turned=turned)
         return
-    if described.zone is not None:
+    if described.dates:
         values, texts = _dates(axis, described)
     elif described.log or described.missing:
         values = _round_numbers(described)
@@ -780,21 +781,20 @@ def _round_numbers(described: PlotAxis) -> list[float]:
 
 def _dates(axis: Any, described: PlotAxis) -> tuple[list[float], list[str]]:
     """Days to write at an axis, and their texts; what all of them share stands beside the name."""
-    from zoneinfo import ZoneInfo
-
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, get_epoch, num2date
 
     # Matplotlib counts days too, but a user may have moved its first one.
     first = (np.datetime64("1970-01-01") - np.datetime64(get_epoch())) / np.timedelta64(1, "D")
     low, high = described.edges[0], described.edges[-1]
-    zone = ZoneInfo(str(described.zone))
-    locator = AutoDateLocator(minticks=3, maxticks=8, tz=zone)
+    locator = AutoDateLocator(minticks=3, maxticks=8, tz=datetime.UTC)
     values = [
         value - first
-        for value in locator.tick_values(*(num2date(end + first, zone) for end in (low, high)))
+        for value in locator.tick_values(
+            *(num2date(end + first, datetime.UTC) for end in (low, high))
+        )
         if low <= value - first <= high
     ]
-    formatter = ConciseDateFormatter(locator, tz=zone)
+    formatter = ConciseDateFormatter(locator, tz=datetime.UTC)
     texts = formatter.format_ticks([v + first for v in values])
     if formatter.get_offset():
         axis.set_label_text(f"{described.name} ({formatter.get_offset()})")

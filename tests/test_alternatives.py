@@ -437,7 +437,7 @@ def test_rules_may_have_unions():
     )
     expected = cells.eval("age < 1 and job != 'none' or age < 2 and not kids == 0")
     np.testing.assert_array_equal(domain.structure.breaks(bare.encode(cells)), expected)
-    only = skdp.only_if("kids", "age == 3 or job == 'cook'", otherwise=0)
+    only = skdp.forbid("kids != 0 and not (age == 3 or job == 'cook')")
     domain = Domain(declared, structure=[only])
     expected = cells.eval("kids != 0 and not (age == 3 or job == 'cook')")
     np.testing.assert_array_equal(domain.structure.breaks(bare.encode(cells)), expected)

@@ -305,7 +305,7 @@ def test_dates_and_special_values_in_either_format(tmp_path, capsys, library):
     domain = Domain(
         {
             "day": Date("2021-01-01", "2021-12-31", unit="month", nullable=True),
-            "at": Datetime("2021-01-01", "2021-12-31", unit="hour", tz="Europe/Zurich"),
+            "at": Datetime("2021-01-01", "2021-12-31", unit="hour", tz="UTC"),
             "money": Numeric(0, 1, decimals=2, special=[999]),
         }
     )

@@ -108,7 +108,6 @@ def test_values_of_a_grid_have_a_bin_each_or_share_one():
     ids=repr,
 )
 def test_it_travels_as_auto(attribute):
-    pytest.importorskip("yaml")
     domain = Domain({"x": attribute, "y": Categorical(["a", "b"])})
     text = domain.to_json()
     assert json.loads(text)["attributes"][0]["bins"] == "auto" and len(text) < 500
@@ -116,7 +115,6 @@ def test_it_travels_as_auto(attribute):
     assert json.loads(text)["version"] == 2
     for again in (
         Domain.from_json(text),
-        Domain.from_yaml(domain.to_yaml()),
         pickle.loads(pickle.dumps(domain)),
         Domain({"x": eval(repr(attribute)), "y": domain["y"]}),
     ):

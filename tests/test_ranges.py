@@ -13,6 +13,7 @@ import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
 from skdp.__main__ import main
 from skdp.domain.binning.bins import exponent_edges
+from skdp.domain.data import editable
 from skdp.exceptions import DomainError
 from skdp.kernels.ranges import TUNING, find_range
 
@@ -165,8 +166,8 @@ def test_hostile_values_have_ranges():
 
 
 def test_a_range_that_is_left_out_of_a_file_is_open():
-    text = OPEN.to_yaml().replace("  lower: null\n", "").replace("  upper: null\n", "")
-    assert "null" not in text and skdp.Domain.from_yaml(text) == OPEN
+    text = editable(OPEN.to_json())
+    assert "lower" not in text and "upper" not in text and skdp.Domain.from_json(text) == OPEN
 
 
 def test_a_ledger_verifies_a_release_with_found_ranges(tmp_path, capsys):
@@ -179,8 +180,8 @@ def test_a_ledger_verifies_a_release_with_found_ranges(tmp_path, capsys):
 
 
 def test_a_plan_answers_no_question_without_ranges(tmp_path, capsys):
-    (tmp_path / "open.yaml").write_text(OPEN.to_yaml())
-    asked = ["plan", "--domain", tmp_path / "open.yaml", "--epsilon", 1, "--rows", 100, "--ask"]
+    (tmp_path / "open.json").write_text(OPEN.to_json())
+    asked = ["plan", "--domain", tmp_path / "open.json", "--epsilon", 1, "--rows", 100, "--ask"]
     assert main([*map(str, asked), "mean(pay)"]) == 2
     assert "needs the range of every number" in capsys.readouterr().err
 

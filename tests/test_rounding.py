@@ -436,7 +436,7 @@ RULES = Domain(
     },
     structure=[
         skdp.at_most("balance", "amount"),
-        skdp.only_if("second", "kind == 'joint'"),
+        skdp.forbid("second != None and kind != 'joint'"),
         skdp.derived("grade", from_="sub", map={"A1": "A", "A2": "A", "B1": "B"}),
         skdp.forbid({"amount": (0, 30), "kind": "joint", "sub": "B1"}),
     ],

@@ -49,7 +49,7 @@ def test_skeleton_of_dates():
     frame["m"] = frame["d"].dt.to_period("M")
     found = lines(frame)
     assert found[0].startswith("'d': Date(..., ..., nullable=True),  # datetime64[ns]; Datetime(")
-    assert found[1].startswith("'z': Datetime(..., ..., tz='Europe/Berlin', nullable=True),")
+    assert found[1].startswith("'z': Datetime(..., ..., tz='UTC', nullable=True),")
     assert found[2].startswith("'m': Date(..., ..., unit='month', nullable=True),")
     assert "Date, Datetime, Domain" in Domain.skeleton(frame)
 

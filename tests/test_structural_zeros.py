@@ -372,7 +372,7 @@ LOANS = skdp.Domain(
     },
     structure=[
         skdp.at_most("balance", "amount"),
-        skdp.only_if("second", "kind == 'joint'"),
+        skdp.forbid("second != None and kind != 'joint'"),
         skdp.derived("grade", from_="sub", map=GRADES),
         skdp.forbid({"amount": (0, 30), "kind": "joint", "sub": "B1"}),
     ],

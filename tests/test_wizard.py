@@ -184,12 +184,13 @@ def test_blanks_and_wrong_values_are_said_beside_their_field_and_nothing_is_lost
 
 def test_rules_are_made_by_fields_and_refused_in_the_words_of_the_library(browser):
     browser.post("table", protects="record")
-    browser.post("columns", **FORM, do="rule", first="age", rule="only_if", second="sex", among="F")
-    rule = """{"rule": "only_if", "column": "age", "condition": "sex in ['F']"}"""
+    browser.post("columns", **FORM, do="rule", first="age", rule="forbid", second="sex", among="F")
+    rule = """{"rule": "forbid", "condition": "age != None and sex not in ['F']"}"""
     assert browser.wizard.typed["columns"]["rules"] == rule
     browser.post("columns", **{**FORM, "0.nullable": "on"}, rules=rule)
     assert browser.step == "questions"
-    assert repr(list(browser.wizard.domain.structure)) == "[only_if('age', \"sex in ['F']\")]"
+    [kept] = browser.wizard.domain.structure
+    assert repr(kept) == "forbid(\"age != None and sex not in ['F']\")"
     browser.post("columns", **FORM, rules='{"rule": "nothing"}')
     assert 'id="rules-error"' in browser.text and "is no rule" in browser.text
     browser.post("columns", **FORM, do="rule", first="age", rule="at_most", second="age")
@@ -234,7 +235,7 @@ def test_exact_findings_are_on_the_page_of_the_columns_alone(browser, commands, 
         assert "Canary77" not in browser.get(page).text
         assert not re.search(r"\b(73|13)\b", browser.text)
     written = [each for each in tmp_path.iterdir() if each.name != "table.csv"]
-    assert {each.suffix for each in written} == {".yaml", ".sh", ".wizard"}
+    assert {each.suffix for each in written} == {".json", ".sh", ".wizard"}
     assert not any("Canary77" in each.read_text() or "50" in each.read_text() for each in written)
 
 
@@ -278,9 +279,9 @@ def test_the_ledger_and_the_names_are_checked_before_anything_is_written(browser
         assert browser.get("confirm").step != "confirm"
     (tmp_path / "v.csv").write_text("mine")
     browser.post("ledger", name="v", ledger="l", budget="2")
-    assert "exists already" in browser.text and not (tmp_path / "v.yaml").exists()
+    assert "exists already" in browser.text and not (tmp_path / "v.json").exists()
     browser.post("ledger", name="table", ledger="l", budget="2")
-    assert browser.status == 422 and not (tmp_path / "table.yaml").exists()
+    assert browser.status == 422 and not (tmp_path / "table.json").exists()
 
 
 def test_persons_are_protected_where_a_column_identifies_them(browser, commands):
@@ -405,7 +406,7 @@ def test_hostile_names_and_categories_are_text_everywhere(tmp_path, commands):
         assert not found.tags & {"script", "img", "b" if "Not yet" in page else "script"}
         assert not found.events and "49" not in found.texts
     assert HOSTILE[0] in "".join(Texts(pages[1]).texts) and "<script" not in "".join(pages)
-    saved = Domain.from_yaml(tmp_path / "view.yaml")
+    saved = Domain.from_json(tmp_path / "view.json")
     assert list(saved.names) == HOSTILE
 
 
@@ -415,14 +416,14 @@ def test_hostile_names_and_categories_are_text_everywhere(tmp_path, commands):
 def test_from_a_file_to_a_page(browser, tmp_path):
     browser.planned()
     assert sorted(each.name for each in tmp_path.iterdir() if each.suffix != ".wizard") == [
-        "table.csv", "view.sh", "view.yaml",
+        "table.csv", "view.json", "view.sh",
     ]  # fmt: skip
     browser.post("confirm", mark=browser.wizard.mark, sure="on")
     assert "The release is made" in browser.text
     ledger = skdp.PrivacyLedger(path=tmp_path / "l")
     assert ledger.spent == 1 and "a test" in ledger.to_frame()["purpose"].tolist()
     view = skdp.Synopsis.load(tmp_path / "view.skdp")
-    assert view.domain.fingerprint == Domain.from_yaml(tmp_path / "view.yaml").fingerprint
+    assert view.domain.fingerprint == Domain.from_json(tmp_path / "view.json").fingerprint
     for kind, end in (("page", "html"), ("release", "skdp"), ("rows", "csv"), ("commands", "sh")):
         found = browser.pages.answer("GET", f"/{browser.pages.token}/file/{kind}", {"host": HOST})
         assert found.body == (tmp_path / f"view.{end}").read_bytes()
@@ -494,15 +495,15 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path):
 
 def test_a_declaration_to_begin_with(tmp_path):
     domain = Domain({"age": Numeric(0, 99, integer=True), "sex": Categorical(["F", "M"])})
-    (tmp_path / "d.yaml").write_text(domain.to_yaml())
-    browser = Browser(tmp_path, domain=str(tmp_path / "d.yaml"))
+    (tmp_path / "d.json").write_text(domain.to_json())
+    browser = Browser(tmp_path, domain=str(tmp_path / "d.json"))
     browser.post("table", protects="record")
     typed = browser.wizard.typed["columns"]
     assert (typed["0.upper"], typed["1.categories"], typed["2.kind"]) == ("99", "F\nM", "")
     browser.post("columns", **typed, public="on")
     assert browser.step == "questions" and not domain.diff(browser.wizard.domain)
-    text = domain.to_yaml().replace("inferred: false", "inferred: true")
-    (tmp_path / "d.yaml").write_text(text)
-    browser = Browser(tmp_path, domain=str(tmp_path / "d.yaml"))
+    text = domain.to_json().replace('"inferred": false', '"inferred": true')
+    (tmp_path / "d.json").write_text(text)
+    browser = Browser(tmp_path, domain=str(tmp_path / "d.json"))
     assert browser.post("table", protects="record").status == 422
     assert "inferred from records" in browser.text

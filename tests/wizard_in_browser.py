@@ -145,7 +145,7 @@ def visit(page, address, folder, shots, axe):
         if not saved.value.path().stat().st_size:
             seen.problems.append(f"{kind} is empty")
     ends = {each.suffix for each in folder.iterdir()}
-    wanted = {".csv", ".html", ".ledger", ".log", ".sh", ".skdp", ".yaml"}
+    wanted = {".csv", ".html", ".json", ".ledger", ".log", ".sh", ".skdp"}
     return seen.problems + [f"no file {end}" for end in wanted - ends]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from ..domain import Domain, DomainReport, structure_from_data
-from ..domain.schemas.build import load_text
+from ..domain.data import editable, read_json
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..rows import UNFIT, as_frame
 from .outputs import Progress, read, write_text
@@ -24,7 +24,7 @@ from .sources import Declared, header_of, open_source, open_table
 
 
 def read_domain(path: str, structure: str | None = None, *, data: str | None = None) -> Domain:
-    """A domain from a file: JSON, YAML, or a schema such as a code book.
+    """A domain from a file: JSON, or a code book.
 
     Parameters
     ----------
@@ -76,11 +76,11 @@ def _same(path: str, other: str) -> bool:
 
 
 def _domain(path: str) -> Domain:
-    if Path(path).suffix.lower() in (".json", ".yaml", ".yml"):
+    if Path(path).suffix.lower() == ".json":
         source = _loaded(path, "domain")
         if isinstance(source, Mapping) and source.get("format") == "skdp.domain":
             try:
-                return Domain.from_schema(source, format="domain")
+                return Domain.from_json(Path(path))
             except DomainError as error:
                 why = str(error).partition("declares no valid domain. ")[2] or error
                 raise DomainError(f"{path} declares no valid domain. {why}") from None
@@ -106,11 +106,11 @@ def _rules(path: str) -> list[Any]:
 
 
 def _loaded(path: str, what: str) -> Any:
-    """What a JSON or YAML file holds."""
+    """What a JSON file holds."""
     try:
-        return load_text(path)
+        return read_json(path)
     except DomainError as error:
-        raise DomainError(f"{path} is not a {what} in JSON or YAML. {error}") from None
+        raise DomainError(f"{path} is not a {what} in JSON. {error}") from None
 
 
 # --- the columns of a domain, in words
@@ -162,25 +162,19 @@ def _is_number(text: str) -> bool:
 
 
 def skeleton(options: Namespace) -> int:
-    """Print YAML, or code, that declares the columns of a file."""
-    style = "python" if options.python else "yaml"
+    """Print JSON, or code, that declares the columns of a file."""
+    style = "python" if options.python else "json"
     text = str(Domain.skeleton(header_of(options.data, options), style=style))
     write_text(text, options.out, options.force, [options.data])
     return 0
 
 
 def from_schema(options: Namespace) -> int:
-    """Make a domain from a schema."""
-    domain = Domain.from_schema(Path(options.schema), format=options.format)
+    """Make a domain from a code book."""
+    domain = Domain.from_schema(Path(options.schema))
     domain = _with_rules(domain, options.schema, options.structure)
-    yaml = options.out is not None and Path(options.out).suffix.lower() in (".yaml", ".yml")
-    text = domain.to_yaml() if yaml else domain.to_json()
-    write_text(
-        text,
-        options.out,
-        options.force,
-        [each for each in (options.schema, options.structure) if each],
-    )
+    inputs = [each for each in (options.schema, options.structure) if each]
+    write_text(editable(domain.to_json()), options.out, options.force, inputs)
     return 0
 
 
@@ -200,7 +194,7 @@ def check(options: Namespace) -> int:
     if _shows(options):
         print(report)
         if report.findings:
-            print(f"\n{report.declaration('python' if options.python else 'yaml')}")
+            print(f"\n{report.declaration('python' if options.python else 'json')}")
     else:
         print(replace(report, findings=()))
     return 0 if report.clean else 1
@@ -252,7 +246,7 @@ def _propose(options: Namespace) -> int:
     report = proposed(options, Progress(options.quiet))
     # A file that keeps what is printed has the declaration alone.
     print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
-    print(report.declaration("python" if options.python else "yaml"))
+    print(report.declaration("python" if options.python else "json"))
     return 1
 
 

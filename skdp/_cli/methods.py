@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..domain.schemas.build import load_text
+from ..domain.data import read_json
 from ..exceptions import DomainError
 from ..synthesis import (
     GridSynthesizer,
@@ -25,7 +25,6 @@ from ..synthesis import (
 Given = tuple[tuple[str, ...], Any]
 
 _WORDS = ("all", "ranges", "cells")
-_FILES = (".json", ".yaml", ".yml")
 _KEYS = {"columns", "weight"}
 
 
@@ -36,7 +35,7 @@ def read_workload(text: str) -> str | dict[tuple[str, ...], Any]:
     ----------
     text : str
         "all", "ranges" or "cells"; sets of columns such as ``"age,sex=0.5;age,pay"``; or the name
-        of a JSON or YAML file, a list of objects such as ``{"columns": ["age", "sex"], "weight":
+        of a JSON file, a list of objects such as ``{"columns": ["age", "sex"], "weight":
         0.5}``. A set without a weight has the weight 1.
 
     Raises
@@ -56,14 +55,14 @@ def read_workload(text: str) -> str | dict[tuple[str, ...], Any]:
     if not any(mark in text for mark in ",;="):
         raise ValueError(
             "--workload must be 'all', 'ranges', 'cells', sets of columns such as "
-            f"'age,sex=0.5;age,pay', or a .json or .yaml file, got {text!r}."
+            f"'age,sex=0.5;age,pay', or a .json file, got {text!r}."
         )
     return _unique(_of_line(part) for part in text.split(";") if part.strip())
 
 
 def workload_file(text: str | None) -> str | None:
     """The file that the option names; None if it names none."""
-    return text if text is not None and Path(text).suffix.lower() in _FILES else None
+    return text if text is not None and Path(text).suffix.lower() == ".json" else None
 
 
 def _of_line(text: str) -> Given:
@@ -75,7 +74,7 @@ def _of_line(text: str) -> Given:
     except ValueError:
         raise ValueError(
             f"--workload has the weight {weight!r} in {text!r}, which is no number. A column whose "
-            "name contains ',', ';' or '=' can be named in a .json or .yaml file."
+            "name contains ',', ';' or '=' can be named in a .json file."
         ) from None
 
 
@@ -86,7 +85,7 @@ def _split(names: str) -> tuple[str, ...]:
 def _of_file(path: str) -> list[Given]:
     form = f'{path} is no workload: a list of objects such as {{"columns": ["age"], "weight": 0.5}}'
     try:
-        source = load_text(path)
+        source = read_json(path)
     except DomainError as error:
         raise DomainError(f"{form}. {error}") from None
     if not isinstance(source, list) or not all(map(_is_set, source)):

@@ -40,7 +40,7 @@ exit codes:
   141  whoever read the output has gone"""
 
 _DATA = """\
-DATA is a CSV file (also as .gz, .bz2, .xz or .zip), an Excel workbook (.xlsx) or a Parquet file.
+DATA is a CSV file (also as .gz, .bz2, .xz or .zip) or a Parquet file.
 
 A CSV file holds one record per line, with commas between fields; its first line names the columns.
 Each line is read by itself, so that no record can change how another is read, and nothing is
@@ -52,11 +52,11 @@ missing. Lines with an odd number of quotes, with more fields than the first lin
 Numbers may be written as $1,234.50 or (12); empty fields, and text that is no number, are missing
 values. Dates are written as in 2021-03-31, or in the format that the domain declares.
 
-Workbooks need openpyxl (`pip install 'skdp[schemas]'`). Parquet files need PyArrow (`pip install
-'skdp[parquet]'`), or DuckDB (`pip install 'skdp[duckdb]'`), which counts files that are larger than
-memory. Columns that the domain does not declare are not read."""
+Save a workbook as CSV. Parquet files need PyArrow (`pip install 'skdp[parquet]'`), or DuckDB (`pip
+install 'skdp[duckdb]'`), which counts files that are larger than memory. Columns that the domain
+does not declare are not read."""
 
-_DOMAIN = "the public domain: JSON or YAML that a domain wrote, or a code book or other schema"
+_DOMAIN = "the public domain: JSON that a domain wrote, or a code book in CSV"
 
 
 def parser() -> ArgumentParser:
@@ -142,7 +142,7 @@ def _domain(commands: Commands) -> None:
         inside,
         "skeleton",
         "domains.skeleton",
-        "print YAML that declares the columns of a file, to be filled in",
+        "print JSON that declares the columns of a file, to be filled in",
         "Only names and types are read, never a value. A CSV file has names only; its first line "
         "must be\nthe header. Fill in the ranges and categories that are publicly known, and give "
         "the\nfile as --domain.",
@@ -155,12 +155,11 @@ def _domain(commands: Commands) -> None:
         inside,
         "from-schema",
         "domains.from_schema",
-        "make a domain from a schema: a code book, Table Schema, JSON Schema, ...",
+        "make a domain from a code book in CSV",
     )
-    schema.add_argument("schema", help="file of the schema")
-    schema.add_argument("--format", help="format of the schema; default: by its contents")
+    schema.add_argument("schema", help="file of the code book")
     _structure_option(schema)
-    _out(schema, "file for the domain, .json or .yaml; default: JSON to standard output")
+    _out(schema, "file for the domain, .json; default: standard output")
 
     check = _command(
         inside,
@@ -175,7 +174,7 @@ def _domain(commands: Commands) -> None:
     _data_options(check)
     check.add_argument("--domain", metavar="DOMAIN", help=_DOMAIN)
     _structure_option(check)
-    check.add_argument("--python", action="store_true", help="print Python code, not YAML")
+    check.add_argument("--python", action="store_true", help="print Python code, not JSON")
     check.add_argument(
         "--show", action="store_true", help="show the findings where the output is no terminal"
     )
@@ -196,7 +195,7 @@ def _domain(commands: Commands) -> None:
 
 def _data_options(command: ArgumentParser) -> None:
     add = command.add_argument
-    add("data", help="CSV, Excel or Parquet file")
+    add("data", help="CSV or Parquet file")
     add("--sep", metavar="SIGN", help="between fields of CSV (default: a comma)")
     add("--encoding", help="of CSV (default: UTF-8, and Windows-1252 for fields that are not)")
     add("--decimal", choices=[".", ","], help="decimal mark of CSV (default: a point)")
@@ -212,14 +211,13 @@ def _data_options(command: ArgumentParser) -> None:
         help="fields in quotes hold line breaks: the guarantee then assumes that the file was "
         "written with the quotes of every record closed",
     )
-    add("--sheet", metavar="NAME", help="sheet of a workbook (default: the first)")
 
 
 def _structure_option(command: ArgumentParser) -> None:
     command.add_argument(
         "--structure",
         metavar="RULES",
-        help="public rules between columns, JSON or YAML: added to those of the domain",
+        help="public rules between columns, JSON: added to those of the domain",
     )
 
 
@@ -323,8 +321,8 @@ def _wizard(commands: Commands) -> None:
         "The\ntable stays where it is: the browser is never given the records.\n\n" + _DATA,
     )
     add = wizard.add_argument
-    add("data", help="CSV, Excel or Parquet file")
-    add("--domain", metavar="DOMAIN", help="begin with this declaration, as JSON or YAML")
+    add("data", help="CSV or Parquet file")
+    add("--domain", metavar="DOMAIN", help="begin with this declaration, as JSON")
     add("--ledger", metavar="FILE", help="ledger to charge; made if missing")
     add("--folder", default=".", help="where the release and its files are written (default: here)")
     add("--port", type=int, default=0, help="default: any that is free")

@@ -1,10 +1,9 @@
-"""The file of records: CSV, Excel or Parquet. Names and types first; values when asked for."""
+"""The file of records: CSV or Parquet. Names and types first; values when asked for."""
 
 from __future__ import annotations
 
 import bz2
 import codecs
-import contextlib
 import csv
 import gzip
 import lzma
@@ -33,7 +32,6 @@ from .outputs import Progress
 LONGEST_LINE = 1 << 24
 
 Line = bytes | None
-Value = object
 Declared = Attribute | Identifier | None
 
 
@@ -172,7 +170,7 @@ def _names_of(line: Line, path: str, form: Form) -> list[str]:
     """
     if line is not None:
         if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise ValueError(f"{path} is in UTF-16: save it in UTF-8, as CSV or as .xlsx.")
+            raise ValueError(f"{path} is in UTF-16: save it as CSV in UTF-8.")
         line = line.removeprefix(codecs.BOM_UTF8)
     if line == b"":
         raise ValueError(f"The first line of {path} is empty: it must name the columns.")
@@ -183,7 +181,7 @@ def _names_of(line: Line, path: str, form: Form) -> list[str]:
 
 
 def read_records(
-    records: Iterable[Sequence[Value] | None],
+    records: Iterable[Sequence[str] | None],
     header: Sequence[str],
     columns: Mapping[str, Declared],
     decimal: str = ".",
@@ -197,8 +195,8 @@ def read_records(
 
     Parameters
     ----------
-    records : iterable of sequence or None
-        Fields of each record: text, or what a cell of a workbook holds. None: not well formed.
+    records : iterable of sequence of str, or None
+        Fields of each record. None: not well formed.
     header : sequence of str
         Names of all columns of the file, each of ``columns`` once.
     columns : mapping of str to attribute or None
@@ -214,7 +212,7 @@ def read_records(
         private.
     """
     place_of = {name: place for place, name in enumerate(header)}
-    read: list[list[Value]] = [[] for _ in columns]
+    read: list[list[object]] = [[] for _ in columns]
     into = [
         (column, place_of[name], _reader(attribute, decimal, texts))
         for column, (name, attribute) in zip(read, columns.items(), strict=True)
@@ -222,9 +220,9 @@ def read_records(
     unfit: list[bool] = []
     width = len(header)
     for fields in records:
-        bad = fields is None or any(field not in (None, "") for field in fields[width:])
+        bad = fields is None or any(fields[width:])
         unfit.append(bad)
-        given: Sequence[Value] = () if bad or fields is None else fields
+        given: Sequence[str] = () if bad or fields is None else fields
         have = len(given)
         for column, place, reader in into:
             column.append(reader(given[place]) if place < have else reader(""))
@@ -266,7 +264,7 @@ def _numeric(attribute: Declared) -> bool:
     return isinstance(attribute, Numeric) and not isinstance(attribute, Date | Datetime)
 
 
-def _reader(attribute: Declared, decimal: str, texts: bool) -> Callable[[Value], Value]:
+def _reader(attribute: Declared, decimal: str, texts: bool) -> Callable[[str], object]:
     """A function from a field to its value."""
     if isinstance(attribute, Categorical):
         return _category_reader(attribute, decimal)
@@ -275,44 +273,35 @@ def _reader(attribute: Declared, decimal: str, texts: bool) -> Callable[[Value],
     if not _numeric(attribute) and not (texts and decimal == "," and attribute is None):
         return lambda field: None if field == "" else field
 
-    def number(field: Value) -> Value:
-        if isinstance(field, str):
-            found = number_written(field, decimal)
-            if not texts or not np.isnan(found) or not field.strip():
-                return found
-            # What has a point is read as a number elsewhere.
-            return field if np.isnan(number_written(field)) else f"{field} (a decimal point)"
-        if not isinstance(field, int | float):
-            return np.nan
-        try:
-            return float(field)
-        except OverflowError:  # a whole number of hundreds of digits
-            return np.inf if field > 0 else -np.inf
+    def number(field: str) -> object:
+        found = number_written(field, decimal)
+        if not texts or not np.isnan(found) or not field.strip():
+            return found
+        # What has a point is read as a number elsewhere.
+        return field if np.isnan(number_written(field)) else f"{field} (a decimal point)"
 
     return number
 
 
-def _person(field: Value) -> bytes | None:
+def _person(field: str) -> bytes | None:
     """The person that a field identifies, by the text as it is written.
 
     Bytes, which nothing takes for a number: "01" and "1", or "12e45678" and "9e456781", which are
     both infinite, are different persons.
     """
     # Privacy. The text of a record is its own, so that no other record decides whose it is.
-    text = field if isinstance(field, str) else _cell_text(field)
-    return text.encode(errors="surrogatepass") if text else None
+    return field.encode(errors="surrogatepass") if field else None
 
 
-def _category_reader(attribute: Categorical, decimal: str) -> Callable[[Value], Value]:
+def _category_reader(attribute: Categorical, decimal: str) -> Callable[[str], object]:
     # Files hold text: a declared 1 is written "1", or "1.0" where pandas made it a float.
     declared = {str(category): category for category in attribute.categories}
     numbers = {category: category for category in attribute.categories if category != str(category)}
     truth = {str(each).lower(): each for each in attribute.categories if isinstance(each, bool)}
 
-    def read(field: Value) -> Value:
-        text = field if isinstance(field, str) else _cell_text(field)
+    def read(field: str) -> object:
         # Blanks at the ends are part of a category only where it is declared with them.
-        text = text if text in declared else text.strip()
+        text = field if field in declared else field.strip()
         if text in declared:
             return declared[text]
         if numbers:
@@ -322,16 +311,6 @@ def _category_reader(attribute: Categorical, decimal: str) -> Callable[[Value], 
         return text or None
 
     return read
-
-
-def _cell_text(cell: Value) -> str:
-    """What a cell of a workbook shows; whole numbers without a point."""
-    if cell is None:
-        return ""
-    try:
-        return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-    except ValueError:  # a whole number of thousands of digits
-        return ""
 
 
 # --- the source, by its name
@@ -384,7 +363,7 @@ def open_source(
         Whether columns that are not measured are read too, and `Source.table` keeps text that is
         no number: for the owner.
     options : Namespace, default=None
-        How a CSV file is written, or which sheet of a workbook holds the records.
+        How a CSV file is written.
 
     Raises
     ------
@@ -428,7 +407,7 @@ def _is_parquet(path: str) -> bool:
 
 @dataclass
 class _TableSource:
-    """A CSV file or a workbook: a function gives its records, each of which is read by itself."""
+    """A CSV file: a function gives its records, each of which is read by itself."""
 
     path: str
     header: Sequence[str]
@@ -453,11 +432,9 @@ class _TableSource:
 
 @contextmanager
 def _opened(path: str, options: Any) -> Iterator[_TableSource]:
-    """A CSV file, which may be compressed, or a sheet of a workbook."""
+    """A CSV file, which may be compressed."""
     if Path(path).suffix.lower() in (".xlsx", ".xlsm"):
-        with _workbook(path, getattr(options, "sheet", None)) as table:
-            yield table
-        return
+        raise ValueError(f"{path} is a workbook: save the sheet of the records as CSV.")
     form = form_of(options)
     with open(path, "rb") as plain, _unpacked(plain, path) as file:
         lines = lines_of(file, multiline=form.multiline)
@@ -512,43 +489,6 @@ def _unpacked(file: IO[bytes], path: str) -> Any:
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
         raise ValueError(f"{path} is not a zip file that can be read, or it is damaged.") from None
     raise ValueError(f"{path} holds {len(names)} files: unpack it, and give one of them.")
-
-
-@contextmanager
-def _workbook(path: str, sheet: str | None) -> Iterator[_TableSource]:
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise ImportError(
-            "Workbooks need openpyxl: pip install 'skdp[schemas]', or save the sheet as CSV."
-        ) from error
-    with open(path, "rb") as file:
-        book = None
-        # Errors and warnings of zip and XML may quote the file.
-        with contextlib.suppress(Exception), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-        if book is None:
-            raise ValueError(f"{path} is not a workbook that can be read, or it is damaged.")
-        pages = {page.title: page for page in book.worksheets}
-        if sheet is not None and sheet not in pages:
-            raise ValueError(f"{path} has no sheet {sheet!r}; it has {list(pages)!r}.")
-        page: Any = pages[sheet] if sheet is not None else book.worksheets[0]
-        # What a workbook says about its size may be wrong.
-        page.reset_dimensions()
-        rows = page.iter_rows(values_only=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            header = ["" if cell is None else str(cell).strip() for cell in next(rows, ())]
-        if not any(header):
-            raise ValueError(f"The first row of {path} is empty: it must name the columns.")
-        yield _TableSource(
-            path,
-            header,
-            lambda _: (row for row in rows if any(c is not None for c in row)),
-            # A forged cell or number of a row can stop the reader, or hide the rows after it.
-            assumes="the workbook was written by a spreadsheet program",
-        )
 
 
 class _ParquetSource:

@@ -21,8 +21,8 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``rules``        rules between columns: declared, compiled, kept by drawn rows
 ``queries``      conditions on columns: parsed, as regions, joined by or and not
 ``values``       numbers, categories and flags as they are declared; gaps filled with values
-``data``         domains as JSON and YAML hold them
-``schemas``      domains from schemas in other formats, and skeletons of domains
+``data``         domains as JSON holds them
+``schemas``      domains from code books and types, and skeletons of domains
 ``report``       what a domain would do to the records of a frame; a domain as a table; what differs
 ``doctor``       what a declaration misses in the records: not private
 ``reading``      how a domain gets at rows, without importing `skdp.rows`; `PublicTable`
@@ -43,11 +43,7 @@ from .rules.declared import (
     at_most,
     derived,
     forbid,
-    missing_together,
-    only_if,
     structure_from_data,
-    total_of,
-    within,
 )
 from .rules.structure import Structure, Zeros
 from .taxonomy import Taxonomy
@@ -73,9 +69,5 @@ __all__ = [
     "derived",
     "domains",
     "forbid",
-    "missing_together",
-    "only_if",
     "structure_from_data",
-    "total_of",
-    "within",
 ]

@@ -1,10 +1,7 @@
 """Clock: the number line of dates, whole units since 1970, and moments as users write them.
 
-A moment is an integer: microseconds since 1970-01-01T00:00, in wall-clock time where no time zone
-is declared, and in UTC where one is.
-
-Units below a day have a fixed length, so with a time zone they count real time. Days and longer
-units are those of the calendar of the zone, also where a day has 23 or 25 hours.
+A moment is an integer: microseconds since 1970-01-01T00:00, in UTC where that is declared, else in
+wall-clock time.
 """
 
 from __future__ import annotations
@@ -12,7 +9,6 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-import zoneinfo
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -306,95 +302,53 @@ def _hour(said: dict[str, str]) -> int:
     return hour % 12 + (12 if said.get("p", "a").lower().startswith("p") else 0)
 
 
-def zone_of(tz: str) -> zoneinfo.ZoneInfo:
-    """The zone of an IANA name.
-
-    Raises
-    ------
-    DomainError
-        If there is none.
-    """
-    try:
-        return zoneinfo.ZoneInfo(tz)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
-        raise DomainError(
-            f"tz={tz!r} is not a time zone that is known here. Give an IANA name such as "
-            "'Europe/Berlin' or 'UTC'; where the system has no list of zones, install tzdata."
-        ) from None
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Clock:
     """Whole units since 1970, of moments.
 
     Attributes
     ----------
     unit : str
-    tz : str or None
-        Time zone; None: moments are in wall-clock time.
+    tz : "UTC" or None
+        None: moments are in wall-clock time.
     form : str or None
         Declared format of text.
-    changes : ndarray of int64
-        Moments at which the zone's distance from UTC changes, for days and longer units.
-    offsets : ndarray of int64, one more than changes
-        Distance from UTC before the first change and after each, in microseconds.
     """
 
     unit: str
-    tz: str | None
-    changes: IntArray
-    offsets: IntArray
+    tz: str | None = None
     form: str | None = None
-
-    @property
-    def local(self) -> bool:
-        """Whether units are those of the calendar of a time zone."""
-        return self.tz is not None and (self.unit in MONTHS or FIXED[self.unit] >= DAY)
 
     def numbers(self, micros: IntArray) -> IntArray:
         """Number of the unit that each moment lies in."""
-        if self.local:
-            micros = micros + self.offsets[np.searchsorted(self.changes, micros, side="right")]
-        return unit_number(micros, self.unit)
+        found: IntArray = unit_number(micros, self.unit)
+        return found
 
     def moment(self, value: Any) -> int | None:
-        """The moment of a value of a record: in UTC with a time zone; None if it is no date.
+        """The moment of a value of a record; None if it is no date.
 
-        Where no zone is declared, a value with one stands for the clock where it was written; where
-        one is, a value without one is on its clock.
+        A value with a time zone stands for the clock where it was written, unless UTC is declared;
+        then a value without one is in UTC.
         """
         found = moment(value, self.unit, self.form)
         if found is None:
             return None
         micros, offset = found
-        if self.tz is None:
-            return micros + (offset or 0)
-        if offset is not None:
-            return micros
-        try:
-            return _shifted(micros, zone_of(self.tz), datetime.UTC)
-        except OverflowError:  # the first and the last day that there is
-            return None
+        return micros + (offset or 0) * (self.tz is None)
 
     def number(self, value: Any) -> tuple[int, bool] | None:
         """Number of the unit of a declared value, and whether the unit begins with it.
 
-        Values without a time zone are in wall-clock time; None for what is no date, and for a value
-        with a time zone where none is declared.
+        None for what is no date, and for a value with a time zone where UTC is not declared.
         """
         found = moment(value, self.unit)
         if found is None or (found[1] is not None and self.tz is None):
             return None
-        micros, aware = found[0], found[1] is not None
-        if self.local and aware:
-            micros = _shifted(micros, datetime.UTC, zone_of(str(self.tz)))
-        elif self.tz is not None and not self.local and not aware:
-            micros = _shifted(micros, zone_of(self.tz), datetime.UTC)
-        number = unit_number(np.array([micros]), self.unit)
-        return int(number[0]), bool(unit_start(number, self.unit)[0] == micros)
+        number = unit_number(np.array([found[0]]), self.unit)
+        return int(number[0]), bool(unit_start(number, self.unit)[0] == found[0])
 
     def stamps(self, numbers: NDArray[Any], missing: BoolArray | None = None) -> pd.DatetimeIndex:
-        """First moment of each unit as datetime64[us], with the time zone; NaT where missing.
+        """First moment of each unit as datetime64[us]; NaT where missing.
 
         Fractions of a unit count as the same part of its length.
         """
@@ -407,19 +361,7 @@ class Clock:
         if missing is not None:
             values[missing] = np.datetime64("NaT", "us")
         index = pd.DatetimeIndex(values)
-        if self.tz is None:
-            return index
-        if not self.local:
-            return index.tz_localize("UTC").tz_convert(zone_of(self.tz))
-        # Each day once: there are far fewer days than rows. The first midnight where there are two,
-        # the end of the gap where there is none.
-        codes, days = pd.factorize(values)
-        first = np.ones(len(days), dtype=bool)
-        placed = pd.DatetimeIndex(days).tz_localize(
-            zone_of(self.tz), nonexistent="shift_forward", ambiguous=first
-        )
-        gap = placed[:0].insert(0, pd.NaT)
-        return pd.DatetimeIndex(placed.append(gap).take(codes))
+        return index if self.tz is None else index.tz_localize(self.tz)
 
     def text(self, number: int) -> str:
         """A unit as ISO text, which `moment` reads."""
@@ -432,57 +374,3 @@ class Clock:
             return str(stamp.date())
         exact = {"hour": "minutes", "minute": "minutes", "second": "seconds"}
         return str(stamp.to_pydatetime().isoformat(timespec=exact.get(self.unit, self.unit + "s")))
-
-
-def _shifted(micros: int, source: datetime.tzinfo, target: datetime.tzinfo) -> int:
-    """A moment on the clock of one zone, on that of another."""
-    wall = _EPOCH + datetime.timedelta(microseconds=micros)
-    there = wall.replace(tzinfo=source).astimezone(target).replace(tzinfo=None)
-    return (there - _EPOCH) // datetime.timedelta(microseconds=1)
-
-
-@functools.lru_cache(maxsize=128)
-def clock(unit: str, tz: str | None, low: int, high: int, form: str | None = None) -> Clock:
-    """The clock of a unit and a zone, right for the numbers from low to high and some beyond."""
-    none = np.zeros(0, dtype=np.int64)
-    plain = Clock(unit, tz, none, np.zeros(1, dtype=np.int64), form)
-    if not plain.local:
-        return plain
-    # A year beyond both ends: what lies further out has a number outside of the range, whatever
-    # distance from UTC it is given.
-    ends = unit_start(np.array([low, high + 1]), unit) // DAY
-    return Clock(unit, tz, *_changes(str(tz), int(ends[0]) - 366, int(ends[1]) + 366), form)
-
-
-def _changes(tz: str, first: int, last: int) -> tuple[IntArray, IntArray]:
-    """Changes of a zone's distance from UTC between two days, and the distances."""
-    zone = zone_of(tz)
-    second = datetime.timedelta(seconds=1)
-
-    def offset(seconds: int) -> int:
-        there = _EPOCH.replace(tzinfo=datetime.UTC) + seconds * second
-        shift = there.astimezone(zone).utcoffset()
-        return 0 if shift is None else shift // second
-
-    # Two days from both ends of what datetime can hold: a zone moves a moment by a day at most.
-    first = max(first, datetime.date.min.toordinal() - _EPOCH.toordinal() + 2)
-    last = min(last, datetime.date.max.toordinal() - _EPOCH.toordinal() - 2)
-    known = offset(first * 86_400)
-    changes: list[int] = []
-    offsets = [known]
-    for day in range(first + 1, last + 1):
-        now = offset(day * 86_400)
-        if now == known:
-            continue
-        before, after = (day - 1) * 86_400, day * 86_400
-        while after - before > 1:
-            middle = (before + after) // 2
-            if offset(middle) == known:
-                before = middle
-            else:
-                after = middle
-        changes.append(after)
-        offsets.append(now)
-        known = now
-    micros = 1_000_000
-    return np.array(changes, dtype=np.int64) * micros, np.array(offsets, dtype=np.int64) * micros

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,9 @@ def parts_from_text(
     if not isinstance(source, str | os.PathLike):
         raise DomainError(f"from_json takes JSON text or a path, got {type(source).__name__}.")
     try:
-        text = source if isinstance(source, str) else Path(source).read_text("utf-8")
-        data = json.loads(text)
+        data = _parsed(source) if isinstance(source, str) else read_json(source)
+    except DomainError:
+        raise
     except (ValueError, RecursionError) as error:
         raise DomainError(
             f"This is not a domain in JSON: {error}. A file is read with "
@@ -99,7 +101,8 @@ def parts_from_text(
                 wrong.append(f"Column {item['name']!r}: {error}")
         if wrong:
             raise DomainError("\n".join(wrong))
-        return pairs, list(data.get("structure", ())), as_flag(data["inferred"], "inferred")
+        inferred = as_flag(data.get("inferred", False), "inferred")
+        return pairs, list(data.get("structure", ())), inferred
     except DomainError as error:
         raise DomainError(f"This JSON declares no valid domain. {error}") from error
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -109,6 +112,7 @@ def parts_from_text(
 def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Any]:
     """One attribute of a JSON domain; raises if anything is wrong with it."""
     name, kind = data.pop("name"), data.pop("type")
+    data.pop("note", None)  # of a skeleton
     for end in ("lower", "upper"):
         refuse_placeholder(data.get(end), end)
     if kind == "numeric":
@@ -127,175 +131,67 @@ def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Any]:
     raise DomainError(f"Attribute type {kind!r} is unknown.")
 
 
-# --- domains and schemas as YAML that a person can edit. Needs PyYAML (the extra ``yaml``)
-#
-# YAML 1.1 makes a truth value of a bare ``no``, a number of ``12:30``, and a date of
-# ``2020-01-31``. A person who edits a list of categories means none of these, so here a bare word
-# is text unless JSON would read it as a number, ``true``, ``false`` or ``null``.
-
-_INT = re.compile(r"[-+]?\d+")
-_FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+)([eE][-+]?\d+)?|[-+]?\.inf|\.nan")
-_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
-_NULL = re.compile(r"~|null|Null|NULL|")
-# Left out in YAML where an attribute has them; parameters of the same name have these defaults.
-_DEFAULTS = {"integer": False, "nullable": False, "ordered": False, "other": None, "taxonomy": None}
-_RULES = (
-    ("bool", _BOOL, "tTfF"),
-    ("null", _NULL, ("~", "n", "N", "")),
-    ("int", _INT, "-+0123456789"),
-    ("float", _FLOAT, "-+.0123456789"),
-)
+# --- domains that a person can edit
 
 
-def _yaml() -> Any:
-    try:
-        import yaml
-    except ImportError as error:
-        raise ImportError("YAML needs PyYAML: pip install 'skdp[yaml]'") from error
-    return yaml
+def short(item: Mapping[str, Any]) -> dict[str, Any]:
+    """An attribute without entries that follow from the rest: so one change is made once."""
+    # A flag that is not set is left out; `other` may be the category False.
+    kept = {k: v for k, v in item.items() if v is not None and (v is not False or k == "other")}
+    even = not kept.keys() & {"edges", "scale", "step", "decimals"}
+    ends = [kept[key] for key in ("lower", "upper") if isinstance(kept.get(key), int | float)]
+    if kept["type"] == "numeric" and "integer" in kept and even and len(ends) == 2:
+        if kept.get("bins") == ends[1] - ends[0] + 1:
+            del kept["bins"]
+    return kept
 
 
-def _whole(pattern: re.Pattern[str]) -> re.Pattern[str]:
-    return re.compile(rf"(?:{pattern.pattern})\Z")
+def lined(attributes: Sequence[Mapping[str, Any]], rules: Sequence[Any], **more: Any) -> str:
+    """A domain as JSON with a line for each column and rule."""
+    head = {"format": _FORMAT, "version": _VERSIONS[-1], **more}
+    parts = [f"{_dumped(key)}: {_dumped(value)}" for key, value in head.items()]
+    for key, items in (("attributes", attributes), ("structure", rules)):
+        if items:
+            parts.append(f"{_dumped(key)}: [\n  " + ",\n  ".join(map(_dumped, items)) + "\n]")
+    return "{" + ",\n".join(parts) + "}\n"
 
 
-def _loader(yaml: Any) -> Any:
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Safe; a bare word is text, and no key may occur twice."""
-
-        yaml_implicit_resolvers: dict[str, Any] = {}
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            self.flatten_mapping(node)
-            found: dict[Any, Any] = {}
-            for key_node, value_node in node.value:
-                key = self.construct_object(key_node, deep=True)
-                try:
-                    twice = key in found
-                except TypeError:
-                    raise DomainError("A key of this YAML is a list or an object.") from None
-                if twice:
-                    raise DomainError(f"{key!r} occurs twice in one object; names must be unique.")
-                found[key] = self.construct_object(value_node, deep=deep)
-            return found
-
-    def integer(loader: Any, node: Any) -> int:
-        return int(node.value)
-
-    for tag, pattern, first in _RULES:
-        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", _whole(pattern), list(first))
-    Loader.add_constructor("tag:yaml.org,2002:int", integer)
-    return Loader
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _dumper(yaml: Any) -> Any:
-    class Dumper(yaml.SafeDumper):  # type: ignore[misc]
-        """Lists of plain values on one line, everything else as a block."""
-
-        def ignore_aliases(self, data: Any) -> bool:
-            return True
-
-    def flat(dumper: Any, values: list[Any]) -> Any:
-        plain = not any(isinstance(value, list | dict) for value in values)
-        return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=plain)
-
-    Dumper.add_representer(list, flat)
-    # Text that the loader above would take for something else is written in quotes.
-    for tag, pattern, first in _RULES:
-        Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", _whole(pattern), list(first))
-    return Dumper
+def editable(domain_json: str) -> str:
+    """A domain in JSON with a line for each column and rule, shortened."""
+    data = json.loads(domain_json)
+    marked = {"inferred": True} if data["inferred"] else {}
+    return lined([short(item) for item in data["attributes"]], data.get("structure", []), **marked)
 
 
-def read_yaml(text: str, what: str) -> Any:
-    """What a YAML text holds.
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """What a JSON file holds.
 
     Raises
     ------
     DomainError
-        If it is not YAML, or a key occurs twice.
-    ImportError
-        Without PyYAML.
-    """
-    yaml = _yaml()
-    try:
-        return yaml.load(text, Loader=_loader(yaml))
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        if isinstance(error, DomainError):
-            raise
-        raise DomainError(f"{what} is not YAML: {error}.") from error
-
-
-def _shortened(data: dict[str, Any]) -> dict[str, Any]:
-    """A domain without what follows from the rest, so that a person changes one thing once."""
-    data["attributes"] = [
-        {key: value for key, value in item.items() if not _follows(item, key)}
-        for item in data["attributes"]
-    ]
-    return data
-
-
-def _follows(item: dict[str, Any], key: str) -> bool:
-    """Whether an entry of an attribute would be the same if it were left out."""
-    if key in _DEFAULTS:
-        return bool(item[key] is _DEFAULTS[key])
-    if key != "bins" or item["type"] != "numeric" or item.get("integer") is not True:
-        return False
-    uneven = {"edges", "scale", "step", "decimals"} & set(item)
-    if item["lower"] is None:
-        return False
-    return not uneven and bool(item["bins"] == item["upper"] - item["lower"] + 1)
-
-
-def completed(data: Any) -> Any:
-    """A domain with the entries that must be there and may be left out in YAML."""
-    if isinstance(data, dict) and isinstance(data.get("attributes"), list):
-        data.setdefault("inferred", False)
-        for item in data["attributes"]:
-            if isinstance(item, dict) and item.get("type") == "categorical":
-                item.setdefault("taxonomy", None)
-    return data
-
-
-def yaml_as_json(source: str | os.PathLike[str]) -> str:
-    """A YAML text, or the file of a path, as JSON text.
-
-    Raises
-    ------
-    DomainError
-        If it is not YAML, or holds what JSON cannot.
+        If it is none, or a key occurs twice in an object.
     OSError
-        If the file cannot be read.
+        If it cannot be read.
     """
-    if not isinstance(source, str | os.PathLike):
-        raise DomainError(f"from_yaml takes YAML text or a path, got {type(source).__name__}.")
-    what = "This text" if isinstance(source, str) else str(source)
+    path = Path(path)
     try:
-        text = source if isinstance(source, str) else Path(source).read_text("utf-8")
-        return json.dumps(completed(read_yaml(text, what)))
-    except DomainError:
-        raise
-    except (TypeError, ValueError, RecursionError) as error:
-        raise DomainError(f"{what} is no domain in YAML: {error}.") from error
+        return _parsed(path.read_text("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise DomainError(f"{path.name} is not JSON in UTF-8: {error}.") from error
 
 
-def write_yaml(domain_json: str) -> str:
-    """A domain in JSON as YAML.
+def _parsed(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_unique)
 
-    Raises
-    ------
-    ImportError
-        Without PyYAML.
-    """
-    yaml = _yaml()
-    body = yaml.dump(
-        _shortened(json.loads(domain_json)),
-        Dumper=_dumper(yaml),
-        sort_keys=False,
-        allow_unicode=True,
-        width=100,
-        default_flow_style=False,
-    )
-    return (
-        "# The public schema of a table. Edit it from what is publicly known, never from records,\n"
-        "# and read it with Domain.from_yaml.\n" + body
-    )
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON in which no key occurs twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        repeated = next(name for name, times in Counter(n for n, _ in pairs).items() if times > 1)
+        raise DomainError(f"{repeated!r} occurs twice in one object; names must be unique.")
+    return found

@@ -15,7 +15,7 @@ from .._types import FloatArray, IntArray
 from .._validation import is_word
 from ..exceptions import DomainError
 from .attribute import GUESSED, MISSING_LABEL, halvings
-from .clock import DAY, FIXED, UNITS, Clock, clock, date_form, unit_start, zone_of
+from .clock import DAY, FIXED, UNITS, Clock, date_form, unit_start
 from .numeric import AUTO, Numeric
 from .reading import Column, LazyColumn
 from .values import MAX_BINS, MAX_INTEGER, as_int, refuse_placeholder, some
@@ -49,8 +49,12 @@ class _Temporal(Numeric):
     ) -> None:
         if unit not in self._units:
             raise DomainError(f"unit must be one of {some(self._units, 10)}, got {unit!r}.")
-        if tz is not None:
-            zone_of(tz)
+        if tz not in (None, "UTC"):
+            raise DomainError(
+                f"tz must be 'UTC', or left out for times of a wall clock, got {tz!r}. For local "
+                "times convert the column with pandas first: .dt.tz_convert('Europe/Berlin')"
+                ".dt.tz_localize(None); then leave tz out."
+            )
         date_form(format, unit)
         self._set(unit=unit, tz=tz, format=format)
         low = self._bound(lower, "lower")
@@ -80,21 +84,20 @@ class _Temporal(Numeric):
     def _bound(self, value: Any, name: str) -> int:
         """Number of the unit of a declared end."""
         refuse_placeholder(value, name)
-        plain = clock(self.unit, self.tz, 0, 0)
         if name == "upper" and FIXED.get(self.unit, DAY) < DAY and _is_day(value):
             # A day without a time is meant to the end.
             value = pd.Timestamp(value) + datetime.timedelta(days=1, microseconds=-1)
-        found = plain.number(value)
+        found = self._clock.number(value)
         if found is None:
             raise DomainError(f"{name} of {self._name} {self._not_a_date(value)}")
         return found[0]
 
     def _not_a_date(self, value: Any) -> str:
         """Why a declared value cannot be placed, for messages."""
-        if clock(self.unit, "UTC", 0, 0).number(value) is not None:
+        if Clock(self.unit, "UTC").number(value) is not None:
             return (
                 f"has a time zone, got {str(value)!r}, but {self._name} is declared without one. "
-                + ("Leave it out." if self._kind == "date" else "Declare it with tz=.")
+                + ("Leave it out." if self._kind == "date" else "Declare it with tz='UTC'.")
             )
         shown = {"month": "'2021-03'", "quarter": "'2021-Q1'", "year": "'2021'"}.get(self.unit)
         return (
@@ -124,8 +127,7 @@ class _Temporal(Numeric):
 
     @property
     def _clock(self) -> Clock:
-        numbers = [self.lower, self.upper, *self.special]
-        return clock(self.unit, self.tz, int(min(numbers)), int(max(numbers)), self.format)
+        return Clock(self.unit, self.tz, self.format)
 
     def number(self, value: Any, column: str) -> float | int:
         """Place of a value of a query on the number line.
@@ -133,7 +135,7 @@ class _Temporal(Numeric):
         Parameters
         ----------
         value : ISO text, date, datetime or Timestamp
-            Without a time zone: wall-clock time, of the declared zone if there is one.
+            Without a time zone: UTC if that is declared, else wall-clock time.
         column : str
             For messages.
 
@@ -173,23 +175,15 @@ class _Temporal(Numeric):
         Returns
         -------
         DatetimeIndex
-            With the declared time zone.
+            In UTC if that is declared.
         """
         values = np.asarray(numbers, dtype=np.float64)
         missing = np.isnan(values)
         return self._clock.stamps(np.where(missing, self.lower, values), missing)
 
     def days(self, numbers: ArrayLike) -> FloatArray:
-        """First moments of units in days since 1970, as pictures need them: ascending.
-
-        They are those of UTC where units are shorter than a day and a time zone is declared.
-        """
+        """First moments of units in days since 1970, as pictures need them."""
         return unit_start(np.asarray(numbers, dtype=np.int64), self.unit) / DAY
-
-    @property
-    def axis_zone(self) -> str:
-        """Time zone in which `days` are shown."""
-        return "UTC" if self.tz is None or self._clock.local else self.tz
 
     def labels(self) -> list[str]:  # noqa: D102
         edges = self.edges.tolist()
@@ -236,15 +230,16 @@ class _Temporal(Numeric):
                 return None
             return (
                 f"is declared with tz={self.tz!r} but holds times without a time zone; give them "
-                "one in the data (for example with .dt.tz_localize), or declare it without tz="
+                "one in the data, as in .dt.tz_localize('UTC'), or declare it without tz="
             )
         if kind == "zoned":
             if self.tz is not None:
                 return None
             remedy = (
-                "declare Datetime(..., unit='day', tz=...), or convert it to local dates first"
+                "declare Datetime(..., unit='day', tz='UTC'), or convert it to local dates first"
                 if self._kind == "date"
-                else "declare it with tz=, or convert it to local times first"
+                else "declare it with tz='UTC', or convert it to local times first, with pandas: "
+                ".dt.tz_convert('Europe/Berlin').dt.tz_localize(None)"
             )
             return (
                 f"is declared {self._name} without a time zone but holds times with one; {remedy}"
@@ -363,14 +358,14 @@ class Date(_Temporal):
 
 
 class Datetime(_Temporal):
-    """A range of times, with or without a time zone.
+    """A range of times, of a wall clock or in UTC.
 
     Parameters
     ----------
     lower, upper : str, date, datetime or Timestamp
         Publicly known range, both ends included; text as in ISO 8601, ``"2021-03-01T14:30"``.
-        Without a time zone of their own they are on the clock of ``tz``. An ``upper`` without a
-        time includes the whole day. Times outside the range are clipped to its ends.
+        An ``upper`` without a time includes the whole day. Times outside the range are clipped to
+        its ends.
     unit : str, default="second"
         Resolution: "microsecond", "millisecond", "second", "minute", "hour", or a unit of `Date`.
         Values in the data are rounded down to their unit, and sampled values are the first moment
@@ -378,11 +373,10 @@ class Datetime(_Temporal):
     bins : int or "auto", optional
         Number of bins, each of about equally many units. "auto", the default: one for each unit, or
         128 if there are more than 366.
-    tz : str, optional
-        Time zone, an IANA name such as "Europe/Berlin": the column holds times with a time zone,
-        of this or any other zone, and sampled values have this one. Units below a day count real
-        time, so an hour that the clock shows twice is two hours; days and longer units are those
-        of the zone's calendar.
+    tz : {"UTC"}, optional
+        "UTC": the column holds times with a time zone, of any zone; they are read, counted and
+        sampled in UTC. For local times convert it first, with pandas:
+        ``.dt.tz_convert("Europe/Berlin").dt.tz_localize(None)``.
     special : list of dates, optional
         Values that stand for something else, such as ``"1900-01-01"`` for "unknown", inside or
         outside of the range. Each has a cell of its own. They are dates to queries and means.
@@ -397,28 +391,25 @@ class Datetime(_Temporal):
     Attributes
     ----------
     lower, upper : int
-        The ends on the number line: whole units since 1970-01-01T00:00, in UTC with ``tz`` and a
-        unit below a day, else in wall-clock time.
+        The ends on the number line: whole units since 1970-01-01T00:00.
     size : int
         Number of codes, the missing cell included.
 
     Raises
     ------
     DomainError
-        If the ends are no times or reversed, there are more bins than units, the zone is unknown,
-        or an end has a time zone where none is declared.
+        If the ends are no times or reversed, there are more bins than units, ``tz`` is another
+        zone, or an end has a time zone where none is declared.
 
     Notes
     -----
     Columns are those that `Date` takes; the type of a column must have a time zone if and only if
     ``tz`` is given. In columns of text or Python objects, where the type does not tell, a value
-    without a time zone is on the clock of ``tz``; where none is declared, a value with one stands
-    for the clock where it was written.
+    without a time zone is in UTC; where that is not declared, a value with one stands for the clock
+    where it was written.
 
     Examples
     --------
-    >>> Datetime("2021-03-28", "2021-03-28", unit="hour", tz="Europe/Berlin").size
-    23
     >>> Datetime("2021-01-01", "2021-12-31", unit="hour", bins=52)
     Datetime('2021-01-01T00:00', '2021-12-31T23:00', unit='hour', bins=52)
     """

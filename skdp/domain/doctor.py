@@ -19,13 +19,13 @@ import numpy as np
 
 from .._types import BoolArray, FloatArray
 from .categorical import Categorical
-from .clock import clock, date_form, moment
+from .clock import Clock, date_form, moment
 from .dates import Date, Datetime
 from .numeric import MOST_SINGLE, Numeric
 from .rules.compiling import columns_named
-from .rules.declared import AtMost, Derived, MissingTogether, OnlyIf
+from .rules.declared import AtMost, Derived
 from .schemas.skeleton import Draft
-from .values import is_missing, number_written, some
+from .values import is_missing, number_written
 
 # When something is worth a line. None of it protects anything: all numbers are exact.
 # Share of the values that must be numbers or dates for a column without a type, and alike.
@@ -219,7 +219,7 @@ class _Values:
     def days(self, form: str | None, unit: str) -> FloatArray:
         """Dates as whole units."""
         zone = "UTC" if self.column.kind == "zoned" else None
-        numbers: FloatArray = self.column.instants(clock(unit, zone, 0, 0, form))[self.readable]
+        numbers: FloatArray = self.column.instants(Clock(unit, zone, form))[self.readable]
         return numbers
 
     @functools.cached_property
@@ -473,11 +473,10 @@ def _repeats(column: _Values, note: _Notes) -> None:
 
 def _rules(held: dict[str, tuple[dict[str, Any], _Values]], declared: Any) -> list[str]:
     """Rules that nearly all records keep: to be declared if they are publicly known."""
-    explained = {rule.column for rule in declared if isinstance(rule, OnlyIf)}
     known = {
         (type(rule), *pair)
         for rule in declared
-        if isinstance(rule, AtMost | Derived | MissingTogether)
+        if isinstance(rule, AtMost | Derived)
         for pair in itertools.permutations(columns_named(rule), 2)
     }
     kinds = {
@@ -485,7 +484,6 @@ def _rules(held: dict[str, tuple[dict[str, Any], _Values]], declared: Any) -> li
         for name, (data, _) in held.items()
     }
     names = [name for name, kind in kinds.items() if kind not in (None, ..., "identifier")]
-    gaps = {name: held[name][1].absent | held[name][1].said for name in names}
     lines = {
         name: column.days(data.get("format"), data.get("unit", "day"))
         if kinds[name] == "date"
@@ -495,8 +493,7 @@ def _rules(held: dict[str, tuple[dict[str, Any], _Values]], declared: Any) -> li
     }
     ordered = {name: np.sort(x[np.isfinite(x)]) for name, x in lines.items()}
     # The most surprising first.
-    found: dict[Any, list[tuple[float, str]]] = {AtMost: [], Derived: [], OnlyIf: []}
-    together: dict[str, list[str]] = {}
+    found: dict[Any, list[tuple[float, str]]] = {AtMost: [], Derived: []}
     for a, b in itertools.permutations(names[:COLUMNS], 2):
         first, second = held[a][1], held[b][1]
         if a in lines and b in lines and kinds[a] == kinds[b] and (AtMost, a, b) not in known:
@@ -507,22 +504,10 @@ def _rules(held: dict[str, tuple[dict[str, Any], _Values]], declared: Any) -> li
         if kinds[a] == kinds[b] == "categorical" and 1 < second.distinct <= first.distinct:
             if (Derived, a, b) not in known:
                 found[Derived] += _derived(a, b, first, second)
-        if gaps[a].mean() <= 0.01:
-            continue
-        if gaps[b].mean() > 0.01 and float((gaps[a] == gaps[b]).mean()) >= RULE:
-            if (MissingTogether, a, b) not in known and a not in itertools.chain(
-                *together.values()
-            ):
-                together.setdefault(a, []).append(b)
-        elif kinds[b] == "categorical" and a not in explained:
-            found[OnlyIf] += _only_if(a, b, gaps[a], second)
     rules, more = [], 0
     for each in found.values():
         rules += [line for _, line in sorted(each, key=lambda pair: -pair[0])[:RULES]]
         more += max(len(each) - RULES, 0)
-    for a, others in together.items():
-        same = np.mean(np.all([gaps[a] == gaps[b] for b in others], axis=0))
-        rules.append(f"missing_together({', '.join(map(repr, [a, *others]))}): {same:.2%}")
     rules = [f"rule? {line} of the records" for line in rules]
     rules += [f"rules: {more} more are not shown"] * bool(more)
     limit = f"rules: sought among the first {COLUMNS} columns"
@@ -551,20 +536,6 @@ def _derived(a: str, b: str, first: _Values, second: _Values) -> Found:
     chance = table.sum(axis=0).max() / there.sum()
     if kept >= RULE and chance < RULE and 1 - kept <= CHANCE * (1 - chance):
         yield 1 - chance, f"derived({b!r}, from_={a!r}, map=...): {kept:.2%}"
-
-
-def _only_if(a: str, b: str, gap: BoolArray, second: _Values) -> Found:
-    there = ~second.absent
-    size = np.bincount(second.codes[there], minlength=len(second.uniques))
-    filled = np.bincount(second.codes[there & ~gap], minlength=len(second.uniques))
-    filling = (filled > 0.02 * size) & (size > 0)
-    # The values without must explain most of the gaps, not happen to be rare.
-    if filled.sum() and size[~filling].sum() > NUMBERS * gap[there].sum():
-        kept = filled[filling].sum() / filled.sum()
-        if kept >= RULE:
-            values = some([second.uniques[i] for i in np.flatnonzero(filling)])
-            line = f"only_if({a!r}, {{{b!r}: [{values}]}}): {kept:.2%}"
-            yield size[~filling].sum() / size.sum(), line
 
 
 def _share(n: int, total: int) -> str:

@@ -20,7 +20,7 @@ from .._validation import check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attribute import Attribute
 from .categorical import Categorical
-from .data import domain_to_text, parts_from_text, write_yaml, yaml_as_json
+from .data import domain_to_text, parts_from_text
 from .identifiers import Identifier, Text
 from .numeric import FEW_BINS, MOST_SINGLE, Numeric
 from .reading import Column, LazyRows, Rows, read
@@ -70,7 +70,7 @@ class Columns:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Columns that a query may name: measured and derived ones, without totals."""
+        """Columns that a query may name: measured and derived ones."""
         return self.structure.known
 
     def declared(self, name: str) -> Numeric | Categorical | Identifier:
@@ -133,7 +133,7 @@ class Columns:
         return len(self.names)
 
     def follow_from(self, names: Iterable[str]) -> list[str]:
-        """Derived columns that follow from these columns alone, totals included."""
+        """Derived columns that follow from these columns alone."""
         chosen = set(names)
         found: list[str] = []
         # A chain of derived columns is found step by step.
@@ -277,9 +277,8 @@ class Domain(Columns):
         columns and rules.
     structure : sequence of Rule, default=()
         What is publicly known about how columns depend on each other: rules made by `derived`,
-        `within`, `at_most`, `only_if`, `forbid`, `missing_together` and `total_of`. Synthetic rows
-        satisfy all of them. A record that breaks one is skipped, like one with a value that the
-        domain cannot represent.
+        `at_most` and `forbid`. Synthetic rows satisfy all of them. A record that breaks one is
+        skipped, like one with a value that the domain cannot represent.
     inferred : bool, default=False
         Whether the domain was read from data, as :meth:`infer` does: then nothing released over
         it is private. It marks every attribute; one inferred attribute makes the whole domain
@@ -741,7 +740,9 @@ class Domain(Columns):
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str]) -> Domain:
-        """Read what :meth:`to_json` wrote.
+        """Read what :meth:`to_json` wrote, or a person.
+
+        ``inferred``, and entries of attributes that are parameters with a default, may be left out.
 
         Parameters
         ----------
@@ -761,7 +762,7 @@ class Domain(Columns):
         except DomainError as error:
             raise DomainError(f"This JSON declares no valid domain. {error}") from error
 
-    # --- other schemas, YAML, comparisons, pictures
+    # --- schemas, comparisons, pictures
 
     @classmethod
     def infer(cls, data: Any, *, bins: int = FEW_BINS) -> Domain:
@@ -797,62 +798,11 @@ class Domain(Columns):
         pairs = [(name, infer_attribute(frame.column(name), name, bins)) for name in frame.names]
         return cls(pairs, inferred=True)
 
-    def to_yaml(self) -> str:
-        """The domain as YAML that a person can edit: the content of :meth:`to_json`, shortened.
-
-        Entries that are the default are left out, and so are the bins of integers with a bin each.
-
-        Raises
-        ------
-        ImportError
-            Without PyYAML, the extra ``yaml``.
-
-        Examples
-        --------
-        >>> from skdp import Categorical, Domain, Numeric
-        >>> print(Domain({"sex": Categorical(["F", "M"])}).to_yaml())
-        # The public schema of a table. Edit it from what is publicly known, never from records,
-        # and read it with Domain.from_yaml.
-        format: skdp.domain
-        version: 1
-        inferred: false
-        attributes:
-        - name: sex
-          type: categorical
-          categories: [F, M]
-        <BLANKLINE>
-        """
-        return write_yaml(self.to_json())
-
-    @classmethod
-    def from_yaml(cls, source: str | os.PathLike[str]) -> Domain:
-        """Read what :meth:`to_yaml` wrote, with what a person changed. Only plain data are read.
-
-        A bare word is text: ``no`` and ``2020-01-31`` need no quotes. Numbers, ``true``, ``false``
-        and ``null`` are what they are in JSON; in quotes they are text.
-
-        Parameters
-        ----------
-        source : str or path-like
-            A str is YAML text; a file is named by a ``pathlib.Path``.
-
-        Raises
-        ------
-        DomainError
-            If the text is not YAML, a key occurs twice, or it declares no valid domain.
-        ImportError
-            Without PyYAML, the extra ``yaml``.
-        OSError
-            If the file cannot be read.
-        """
-        return cls.from_json(yaml_as_json(source))
-
     @classmethod
     def from_schema(
         cls,
         source: Any,
         *,
-        format: str | None = None,
         types: Mapping[str, Any] | None = None,
         ranges: Mapping[str, Any] | None = None,
         attributes: Mapping[str, Any] | None = None,
@@ -860,41 +810,35 @@ class Domain(Columns):
         nullable: bool | Iterable[str] | None = None,
         bins: int | str | Mapping[str, int | str] | None = None,
         structure: Any = (),
-        **options: Any,
+        encoding: str = "utf-8-sig",
     ) -> Domain:
-        """Declare a domain by a schema in another format. No row is read.
+        """Declare a domain by types of columns, or by a code book. No row is read.
 
         Parameters
         ----------
-        source : path, mapping, class or object
-            One of the formats below; recognised by what it is.
-        format : str, optional
-            "dtypes" (a frame, its ``dtypes``, a Polars or Arrow schema, a dict of types),
-            "codebook" (CSV, Excel, or a frame that holds it), "frictionless" (Table Schema),
-            "pandera", "pydantic", "json_schema", "sdv", "sdnist", or "domain" (what
-            :meth:`to_json` and :meth:`to_yaml` write). Default: recognised.
+        source : frame, types or path
+            A frame of any library, its ``dtypes``, a Polars or Arrow schema, or a dict of types;
+            or the path of a code book, a CSV file. The user guide explains them.
         types : mapping, optional
-            Type of some columns, over what the schema says: a dtype or its name, such as "integer",
+            Type of some columns, over what the source says: a dtype or its name, such as "integer",
             "number", "category", "date", "datetime", "identifier".
         ranges : mapping, optional
-            What the schema does not say: a tuple ``(smallest, largest)`` for numbers and dates, a
+            What the source does not say: a tuple ``(smallest, largest)`` for numbers and dates, a
             list of categories for other columns. A list of numbers is all numbers that there are:
             categories, or a range with a step where more than 32 are equally far apart.
         attributes : mapping, optional
-            Whole attributes of some columns, in place of what the schema says.
+            Whole attributes of some columns, in place of what the source says.
         drop : str or list of str, optional
             Columns to leave out.
         nullable : bool or list of str, optional
-            Columns with a missing cell: all, none, or these. Default: as the schema says; types
+            Columns with a missing cell: all, none, or these. Default: as the source says; types
             that can hold missing values get one.
         bins : int, "auto" or mapping, optional
-            Bins of numeric columns for which the schema says none.
+            Bins of numeric columns for which the source says none.
         structure : sequence of Rule, optional
             Rules between columns, as for `Domain`.
-        **options
-            Of the format: ``labels``, ``na_values``, ``sheet``, ``encoding``, ``delimiter`` of a
-            code book, ``na_values`` of "sdnist", ``resource`` of "frictionless", ``table`` of
-            "sdv". The user guide explains them.
+        encoding : str, default="utf-8-sig"
+            Of a code book.
 
         Returns
         -------
@@ -905,8 +849,6 @@ class Domain(Columns):
         DomainError
             One for all columns that lack a range or categories, with code to fill in; for unknown
             types, repeated names, and cells of a code book that cannot be understood.
-        ImportError
-            If the format needs a library that is not installed.
         OSError
             If a file cannot be read.
 
@@ -927,10 +869,7 @@ class Domain(Columns):
             "nullable": nullable,
             "bins": bins,
         }
-        found = from_schema(source, format, given, options)
-        if isinstance(found, str):
-            return cls.from_json(found)
-        return cls(found, structure=structure or ())
+        return cls(from_schema(source, given, encoding), structure=structure or ())
 
     @staticmethod
     def skeleton(source: Any, *, style: str = "python") -> str:
@@ -940,8 +879,8 @@ class Domain(Columns):
         ----------
         source : frame, lazy frame, array, schema or mapping of types
             Of any library; only names and types are looked at.
-        style : {"python", "yaml"}, default="python"
-            YAML is what :meth:`from_yaml` reads once it is filled in.
+        style : {"python", "json"}, default="python"
+            JSON is what :meth:`from_json` reads once it is filled in.
 
         Returns
         -------
@@ -970,7 +909,7 @@ class Domain(Columns):
         """
         from .schemas import skeleton
 
-        check_choice(style, "style", ("python", "yaml"))
+        check_choice(style, "style", ("python", "json"))
         return skeleton(source, style)
 
     def diff(self, other: Domain) -> DomainDifference:

@@ -222,18 +222,15 @@ class _Additive(ModelOfGroups):
         dates = {
             name: each for name, each in self.domain_.items() if isinstance(each, Date | Datetime)
         }
-        zones = {
-            name: dates[name].axis_zone
-            for name, shape in shapes.items()
-            if name in dates and shape.edges is not None
-        }
         return plot_shapes(
             {name: _for_drawing(name, shape, dates) for name, shape in shapes.items()},
             self._score_text(),
             level=level,
             title=title,
             outputs=self._score_names(),
-            zones=zones,
+            dates={
+                name for name, shape in shapes.items() if name in dates and shape.edges is not None
+            },
         )
 
     def _shape(self, column):

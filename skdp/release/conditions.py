@@ -295,14 +295,7 @@ class Known:
                 f"{what} has columns that the domain does not declare: {some(extra)}. Select the "
                 "declared columns first."
             )
-        structure = domain.structure
         told = [name for name in names if domain.find(name) is not None]
-        totals = [name for name in names if name in structure.derived and name not in told]
-        if totals:
-            raise ValueError(
-                f"{what} has {totals[0]!r}, which is a total and not measured: rows cannot be "
-                "drawn given a total. Leave the column out, and give its parts instead."
-            )
         # Without the structure, derived columns have codes too, and rows that break it.
         found = np.zeros((frame.n_rows, 0), dtype=np.int32)
         if told:

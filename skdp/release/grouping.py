@@ -236,9 +236,9 @@ def grouped_sums(
         )
     counts, sums = [], []
     for parts in groups.banded(query):
-        present, terms = _asked(parts, groups.domain, column)
+        present, of_sums = _asked(parts, groups.domain, column)
         counts.append(_answers(model, groups, present))
-        sums.append(_answers(model, groups, terms))
+        sums.append(_answers(model, groups, of_sums))
     ordered = groups.in_order(np.concatenate(counts))
     return ordered, None if column is None else groups.in_order(np.concatenate(sums))
 
@@ -250,7 +250,7 @@ def _asked(
     if column is None:
         return [weights_of(part, domain) for part in parts], []
     found = [moments(part, domain, column) for part in parts]
-    return [present for present, _ in found], [term for _, terms in found for term in terms]
+    return [present for present, _ in found], [of_sum for _, of_sum in found]
 
 
 def _answers(model: Model, groups: Groups, asked: Sequence[Weights]) -> FloatArray:

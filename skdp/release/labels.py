@@ -84,11 +84,11 @@ def plot_axis(name: str, attribute: Numeric | Categorical) -> dict[str, Any]:
         # A bar stands over its integers, the first one included.
         edges = attribute.edges - 0.5 * attribute.integer
         labels = None
-    zone = None
+    dates = isinstance(attribute, Date | Datetime) and labels is None
     if isinstance(attribute, Date | Datetime) and labels is None:
-        edges, zone = attribute.days(attribute.edges), attribute.axis_zone
+        edges = attribute.days(attribute.edges)
     log = labels is None and isinstance(attribute, Numeric) and attribute.scale == "log"
     missing = attribute.nullable
-    axis = {"name": name, "edges": edges, "labels": labels, "missing": missing, "zone": zone}
+    axis = {"name": name, "edges": edges, "labels": labels, "missing": missing, "dates": dates}
     ordered, n_alone = getattr(attribute, "ordered", True), attribute.n_alone - missing
     return {**axis, "log": log, "ordered": ordered, "n_alone": n_alone}

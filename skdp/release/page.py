@@ -582,10 +582,7 @@ def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[
     )
     absent = [name for name in domain.columns if name not in domain.known]
     if absent:
-        points.append(
-            "Columns that were not measured (identifiers, or totals of others): "
-            f"{html.escape(some(absent))}."
-        )
+        points.append(f"Columns that were not measured (identifiers): {html.escape(some(absent))}.")
     return [element("h2", "What cannot be answered"), listed(points)]
 
 

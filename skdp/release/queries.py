@@ -23,7 +23,6 @@ import numpy as np
 from ..domain import Domain, Numeric
 from ..domain.queries.regions import Region, attribute_of, everything
 from ..domain.queries.text import Query, parts_of, regions_of
-from ..domain.rules.declared import TotalOf
 
 # Conditions and texts that a reader of many queries keeps.
 _MAX_KNOWN = 10_000
@@ -222,38 +221,10 @@ def _first_moment(
 
 def moments(
     regions: Mapping[str, Region], domain: Domain, column: str
-) -> tuple[dict[int, np.ndarray], list[dict[int, np.ndarray]]]:
-    """Weights of the records with a value in a column, and weights whose answers add up to its sum.
-
-    Parameters
-    ----------
-    regions : mapping of str to Region
-        A conjunction.
-    domain : Domain
-    column : str
-        As in `first_moment`; it may also be a total, whose sum is that of its parts.
-
-    Returns
-    -------
-    present : dict of int to ndarray of float64
-    terms : list of dict
-        One for each part of a total, else one.
-    """
-    rule = domain.structure.derived.get(column) if isinstance(column, str) else None
-    if not isinstance(rule, TotalOf):
-        present, moment = _first_moment(regions, domain, column)
-        axis = domain.index(domain.structure.base_of(column))
-        return present, [{**present, axis: moment}]
-    present = weights_of(regions, domain)
-    for part in rule.parts:
-        axis, attribute = domain.index(part), domain[part]
-        known = (np.arange(attribute.size) < attribute.n_values).astype(np.float64)
-        present[axis] = present[axis] * known if axis in present else known
-    terms = [
-        {**present, domain.index(part): _first_moment(regions, domain, part)[1]}
-        for part in rule.parts
-    ]
-    return present, terms
+) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """Weights of a conjunction's records with a value in a column, and those of its sum."""
+    present, moment = _first_moment(regions, domain, column)
+    return present, {**present, domain.index(domain.structure.base_of(column)): moment}
 
 
 def reach_of(column: str, domain: Domain) -> tuple[float, float]:

@@ -63,8 +63,6 @@ def _lazy_number(moment: tuple[nw.Expr, nw.Expr], clock: Clock, let: Callable[[A
         Makes a column of an expression, so that it is not repeated.
     """
     seconds, micros = moment
-    if clock.local:
-        seconds = let(seconds + _offset(seconds, clock))
     unit = clock.unit
     if unit == "microsecond":
         return seconds * 1_000_000 + micros
@@ -100,21 +98,6 @@ def _months(days: Any, let: Callable[[Any], Any]) -> Any:
     )
     rest = day - (year * 365 + _quotient(year, 4) - _quotient(year, 100))
     return let((cycle * 400 + year) * 12 + _quotient(rest * 5 + 2, 153) + 2)
-
-
-def _offset(seconds: Any, clock: Clock) -> Any:
-    """Seconds from UTC to the clock of the zone, by a tree of its changes."""
-    changes = (clock.changes // 1_000_000).tolist()
-    offsets = (clock.offsets // 1_000_000).tolist()
-
-    def tree(start: int, stop: int) -> Any:
-        if start == stop:
-            return nw.lit(offsets[start])
-        middle = (start + stop) // 2
-        before, after = tree(start, middle), tree(middle + 1, stop)
-        return nw.when(seconds < changes[middle]).then(before).otherwise(after)
-
-    return tree(0, len(changes))
 
 
 def _moment_columns(

@@ -21,7 +21,7 @@ class Files(NamedTuple):
     @classmethod
     def named(cls, folder: Path, name: str) -> Files:
         """Paths in a folder."""
-        ends = (".yaml", ".sh", ".skdp", ".html", ".csv", ".log")
+        ends = (".json", ".sh", ".skdp", ".html", ".csv", ".log")
         return cls(*(folder / f"{name}{end}" for end in ends))
 
 
@@ -33,9 +33,7 @@ def as_path(data: str) -> str:
 def source_options(table: dict[str, str]) -> list[str]:
     """How the file is written, and whom epsilon protects, by the form of the first step."""
     options = [
-        f"--{name}={table[name]}"
-        for name in ("sep", "encoding", "sheet")
-        if table.get(name, "").strip()
+        f"--{name}={table[name]}" for name in ("sep", "encoding") if table.get(name, "").strip()
     ]
     options += ["--decimal=,"] * (table.get("decimal") == ",")
     missing = [each.strip() for each in table.get("missing", "").split(",") if each.strip()]

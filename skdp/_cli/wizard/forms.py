@@ -65,15 +65,14 @@ PARTS = (
         "more",
         "More settings",
         ("categorical", *_LINED),
-        "One a line, as in YAML: bins: 20, scale: log, decimals: 2, unit: month.",
+        "One a line: bins: 20, scale: log, decimals: 2, unit: month.",
         "lines",
         True,
     ),
 )
 RULES = {
     "at_most": "is never greater than",
-    "missing_together": "is missing together with",
-    "only_if": "has a value only where, in",
+    "forbid": "has a value only where, in",
 }
 
 
@@ -211,14 +210,13 @@ def added_rule(form: Mapping[str, str]) -> str:
     kind, first, second = form.get("rule", ""), form.get("first", ""), form.get("second", "")
     if kind not in RULES or not first or not second or first == second:
         raise ValueError("A rule needs two different columns.")
-    if kind == "missing_together":
-        return _text({"rule": kind, "columns": [first, second]})
     if kind == "at_most":
         return _text({"rule": kind, "column": first, "bound": second})
     values = [each.strip() for each in re.split(r"[,\n]", form.get("among", "")) if each.strip()]
     if not values:
         raise ValueError("Say for which values, with a comma between them.")
-    return _text({"rule": kind, "column": first, "condition": condition(second, "in", values)})
+    query = f"{quoted(first)} != None and {condition(second, 'not in', values)}"
+    return _text({"rule": "forbid", "condition": query})
 
 
 # --- questions, and the bars to expect

@@ -205,7 +205,6 @@ def wizard(options: Namespace) -> int:
         import jinja2  # noqa: F401
         import starlette  # noqa: F401
         import uvicorn
-        import yaml  # noqa: F401
     except ImportError as error:
         raise ValueError(
             f"The wizard needs {error.name}: install it with `pip install 'skdp[wizard]'`."

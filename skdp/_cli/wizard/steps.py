@@ -5,7 +5,7 @@ known: `Wizard.typed`, of which the domain, the questions and the number of reco
 all that the files of a release are made of, and the number of records goes into none of them.
 (2) Findings on the records, which are exact: `Wizard.findings` and `Wizard.report` are shown on the
 page of the columns and read nowhere else. (3) What is released: made by ``skdp release`` in a
-process of its own, from the command line and the YAML file, which charges the ledger before a value
+process of its own, from the command line and the JSON file, which charges the ledger before a value
 is looked at. Nothing is charged before `Wizard.take_confirm` gets the mark of the plan that was
 shown last, and each mark is taken once, so that neither a reload nor a second tab charges again;
 a change of any step before it discards the mark. What waits for work sees lines that do not depend
@@ -32,7 +32,7 @@ from ..._random import token
 from ..._validation import as_epsilon
 from ...accounting import PrivacyLedger
 from ...domain import Domain
-from ...domain.data import yaml_as_json
+from ...domain.data import editable
 from ...exceptions import LedgerError
 from ..domains import checked, proposed, read_domain
 from ..methods import estimator_of
@@ -312,7 +312,7 @@ class Wizard:
         def then(report: Any) -> str:
             if start:
                 # Without what follows from the rest, so that the rest can be changed.
-                held = json.loads(yaml_as_json(start.to_yaml()))["attributes"]
+                held = json.loads(editable(start.to_json()))["attributes"]
                 known = {data["name"]: forms.form_of_column(data) for data in held}
             else:
                 known = {name: forms.form_of_column(data) for name, data, _ in report.drafts}
@@ -534,7 +534,7 @@ class Wizard:
         command = self._command(files, more)
         after = [commands.page_command(files, name), commands.sample_command(files)]
         texts = {
-            files.declaration: self.domain.to_yaml(),
+            files.declaration: editable(self.domain.to_json()),
             files.commands: commands.script([command, *after]),
         }
         for file in files:

@@ -12,10 +12,8 @@ import numpy as np
 
 from ..._types import BoolArray, CodeArray
 from ...exceptions import DomainError
-from ..numeric import Numeric
 from ..values import some
-from .declared import AtMost, Derived, Rule, TotalOf
-from .numberline import spans
+from .declared import AtMost, Derived, Rule
 
 # --- tables of allowed cells, made consistent with each other; and which of them contradict
 
@@ -257,15 +255,11 @@ def as_rules(rules: Any) -> list[Rule]:
     return found
 
 
-def columns_named(rule: Any) -> tuple[str, ...]:
+def columns_named(rule: Derived | AtMost) -> tuple[str, str]:
     """Columns that are fields of a rule."""
     if isinstance(rule, Derived):
         return rule.column, rule.from_
-    if isinstance(rule, TotalOf):
-        return rule.column, *rule.parts
-    if isinstance(rule, AtMost):
-        return rule.column, rule.bound
-    return tuple(rule.columns)
+    return rule.column, rule.bound
 
 
 def closure(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
@@ -284,7 +278,7 @@ def closure(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
             if bound == column:
                 raise DomainError(
                     f"Rules of at_most form a circle through {column!r}: its columns would always "
-                    "be equal. Measure one of them, and declare the others as total_of or derived, "
+                    "be equal. Measure one of them, and declare the others as derived, "
                     "or leave one rule out."
                 )
             if bound not in found:
@@ -337,31 +331,3 @@ def contradiction(rules: Sequence[Rule]) -> str:
         + " and ".join(map(repr, rules))
         + ". Change or leave out one of them."
     )
-
-
-def check_total(rule: TotalOf, total: Any, parts: Sequence[Any]) -> None:
-    """Refuse a total that cannot hold the sums of its parts."""
-    for name, attribute in zip((rule.column, *rule.parts), (total, *parts), strict=True):
-        if type(attribute) is not Numeric:
-            raise DomainError(
-                f"{rule!r}: column {name!r} must be Numeric, got {type(attribute).__name__}."
-            )
-    if total.integer and not all(part.integer for part in parts):
-        raise DomainError(
-            f"{rule!r}: the total is declared integer=True but not all of its parts are. "
-            "Declare it without integer=True."
-        )
-    if any(part.nullable for part in parts) and not total.nullable:
-        raise DomainError(
-            f"{rule!r}: a part may be missing, and then the total is. Declare "
-            f"{rule.column!r} with nullable=True."
-        )
-    ends = [spans(part) for part in parts]
-    low = sum(float(np.nanmin(lows)) for lows, _ in ends)
-    high = sum(float(np.nanmax(highs)) for _, highs in ends)
-    if not (total.lower <= low and high <= total.upper):
-        raise DomainError(
-            f"{rule!r}: the parts add up to values from {low:g} to {high:g}, beyond the "
-            f"declared range of the total, {total.lower:g} to {total.upper:g}. Widen the range "
-            "of the total, or narrow those of the parts."
-        )

@@ -6,7 +6,7 @@ functions here make rules; `Domain(..., structure=[...])` checks and compiles th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from inspect import signature
@@ -75,24 +75,6 @@ class AtMost(Rule):
 
 
 @dataclass(frozen=True, repr=False)
-class OnlyIf(Rule):
-    """``column`` has values only where a condition holds: see `only_if`."""
-
-    kind: ClassVar[str] = "only_if"
-    column: str
-    condition: Condition
-    otherwise: Any = None
-
-    def to_data(self) -> dict[str, Any]:  # noqa: D102
-        data = {"rule": self.kind, "column": self.column, "otherwise": self.otherwise}
-        return {**data, "condition": _condition_to_data(self.condition)}
-
-    def _arguments(self) -> list[str]:
-        tail = [] if self.otherwise is None else [f"otherwise={self.otherwise!r}"]
-        return [repr(self.column), repr(query_of(self.condition)), *tail]
-
-
-@dataclass(frozen=True, repr=False)
 class Forbid(Rule):
     """No record satisfies a condition: see `forbid`."""
 
@@ -106,40 +88,12 @@ class Forbid(Rule):
         return [repr(query_of(self.condition))]
 
 
-@dataclass(frozen=True, repr=False)
-class MissingTogether(Rule):
-    """Columns are missing in the same records: see `missing_together`."""
-
-    kind: ClassVar[str] = "missing_together"
-    columns: tuple[str, ...]
-
-    def to_data(self) -> dict[str, Any]:  # noqa: D102
-        return {"rule": self.kind, "columns": list(self.columns)}
-
-    def _arguments(self) -> list[str]:
-        return [repr(column) for column in self.columns]
-
-
-@dataclass(frozen=True, repr=False)
-class TotalOf(Rule):
-    """``column`` is the sum of other columns: see `total_of`."""
-
-    kind: ClassVar[str] = "total_of"
-    column: str
-    parts: tuple[str, ...]
-
-    def to_data(self) -> dict[str, Any]:  # noqa: D102
-        return {"rule": self.kind, "column": self.column, "parts": list(self.parts)}
-
-    def _arguments(self) -> list[str]:
-        return [repr(self.column), repr(list(self.parts))]
-
-
 def derived(column: str, from_: str, map: Mapping[Any, Any]) -> Rule:
     """Declare that a column is a function of another, such as the grade of a sub-grade.
 
     The column is not measured: its share of the budget goes to the others. Synthetic rows get its
-    value from the other column, and queries on it are rewritten.
+    value from the other column, and queries on it are rewritten. So are hierarchies declared, such
+    as the state of each city.
 
     Parameters
     ----------
@@ -180,31 +134,6 @@ def derived(column: str, from_: str, map: Mapping[Any, Any]) -> Rule:
     return Derived(column, from_, pairs)
 
 
-def within(column: str, group: str, map: Mapping[Any, Any]) -> Rule:
-    """Declare that values of a column lie in groups, such as cities in states.
-
-    The same as ``derived(group, from_=column, map=map)``.
-
-    Parameters
-    ----------
-    column : str
-        The finer column, such as the city.
-    group : str
-        The coarser column, such as the state. It is not measured.
-    map : mapping
-        Group of each value of ``column``, as in `derived`.
-    """
-    if isinstance(map, Mapping) and any(
-        isinstance(each, list | tuple | set) for each in map.values()
-    ):
-        raise DomainError(
-            f"within({column!r}, {group!r}) needs the group of each value of {column!r}, but the "
-            "map has lists. Turn it round: {value: group for group, values in map.items() for "
-            "value in values}."
-        )
-    return derived(group, column, map)
-
-
 def at_most(column: str, bound: str) -> Rule:
     """Declare that one column never exceeds another, such as a balance and its limit.
 
@@ -231,27 +160,6 @@ def at_most(column: str, bound: str) -> Rule:
     return AtMost(column, bound)
 
 
-def only_if(column: str, condition: Any, otherwise: Any = None) -> Rule:
-    """Declare that a column has values only where a condition holds.
-
-    Parameters
-    ----------
-    column : str
-    condition : str or dict
-        A query, as for `skdp.release.parse`, on other columns.
-    otherwise : value, default=None
-        What the column holds where the condition does not hold: None for missing (it must be
-        nullable), or a category, or a number that has a code of its own (of ``special=``, or one
-        integer per code).
-
-    Examples
-    --------
-    >>> only_if("joint_income", "type == 'joint'")
-    only_if('joint_income', "type == 'joint'")
-    """
-    return OnlyIf(_name(column, "column"), _frozen(condition), _plain(otherwise))
-
-
 def forbid(condition: Any) -> Rule:
     """Declare that no record satisfies a condition.
 
@@ -259,55 +167,19 @@ def forbid(condition: Any) -> Rule:
     ----------
     condition : str or dict
         A query on one or more columns, as for `skdp.release.parse_parts`. On a `Numeric` its ends
-        must be edges of bins, so that whole cells are forbidden.
+        must be edges of bins, so that whole cells are forbidden. ``None`` is a missing value.
 
     Examples
     --------
     >>> forbid("age < 15 and married == 'yes'")
     forbid("age < 15 and married == 'yes'")
+
+    A column that has values only where a condition holds:
+
+    >>> forbid("type != 'joint' and joint_income != None")
+    forbid("type != 'joint' and joint_income != None")
     """
     return Forbid(_frozen(condition))
-
-
-def missing_together(*columns: str) -> Rule:
-    """Declare that columns are missing in the same records.
-
-    Parameters
-    ----------
-    *columns : str
-        Two or more nullable columns.
-    """
-    names = tuple(_name(column, "column") for column in columns)
-    if len(names) < 2 or len(set(names)) < len(names):
-        raise DomainError(
-            f"missing_together needs two or more different columns, got {list(names)}."
-        )
-    return MissingTogether(names)
-
-
-def total_of(column: str, parts: Sequence[str]) -> Rule:
-    """Declare that a column is the sum of other columns.
-
-    The column is not measured. Sums and means of it come from those of its parts; conditions on it
-    are refused. A row in which a part is missing has no total.
-
-    Parameters
-    ----------
-    column : str
-        A `Numeric` whose range holds all sums.
-    parts : sequence of str
-        Two or more measured `Numeric` columns.
-    """
-    column = _name(column, "column")
-    if isinstance(parts, str) or not isinstance(parts, Iterable):
-        raise DomainError(f"The parts of total_of({column!r}) must be a list, got {parts!r}.")
-    names = tuple(_name(part, "part") for part in parts)
-    if len(names) < 2 or len({column, *names}) < len(names) + 1:
-        raise DomainError(
-            f"total_of({column!r}) needs two or more different columns as parts, not itself, got "
-            f"{list(names)}."
-        )
-    return TotalOf(column, names)
 
 
 def _name(value: Any, what: str) -> str:
@@ -430,7 +302,7 @@ def _rule_from_data(item: Any, number: int) -> Rule:
         )
     try:
         given = [_READ.get(key, _as_it_is)(item[key]) for key in parameters if key in item]
-        return make(*(given[0] if make is missing_together else given))
+        return make(*given)
     except DomainError as error:
         raise DomainError(f"Entry {number} of the structure: {error}") from None
 
@@ -446,12 +318,6 @@ def _map_from_data(data: Any) -> Any:
     if len(found) < len(pairs):
         raise DomainError("a map has the same value twice.")
     return found
-
-
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise DomainError(f"columns must be a list of names, got {value!r}.")
-    return value
 
 
 def _condition_from_data(data: Any) -> Any:
@@ -477,8 +343,5 @@ def _as_it_is(value: Any) -> Any:
 
 
 # How values of some keys are read, and what makes each kind of rule of the values of its keys.
-_READ = {"map": _map_from_data, "condition": _condition_from_data, "columns": _listed}
-_MAKERS: dict[str, Any] = {
-    make.__name__: make
-    for make in (derived, within, at_most, only_if, forbid, missing_together, total_of)
-}
+_READ = {"map": _map_from_data, "condition": _condition_from_data}
+_MAKERS: dict[str, Any] = {make.__name__: make for make in (derived, at_most, forbid)}

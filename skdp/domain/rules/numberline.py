@@ -13,8 +13,7 @@ from ..binning.contents import Points
 from ..categorical import Categorical
 from ..dates import Date, Datetime
 from ..numeric import Numeric
-from ..values import is_missing
-from .declared import AtMost, OnlyIf
+from .declared import AtMost
 
 
 def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
@@ -111,25 +110,3 @@ def check_chains(above: Mapping[str, Sequence[str]], declared: Mapping[str, Any]
                 "numbers), so there may be none between two others. Declare the columns of a "
                 "chain alike, or leave out one of its rules."
             )
-
-
-def fixed_code(rule: OnlyIf, attribute: Any) -> int:
-    """The code of what the column holds where the condition does not hold."""
-    value, name = rule.otherwise, rule.column
-    if is_missing(value):
-        if not attribute.nullable:
-            raise DomainError(
-                f"{rule!r}: column {name!r} has no missing cell for the rows where the condition "
-                "does not hold. Declare it with nullable=True, or name the value that it then has: "
-                "otherwise=0 with special=[0], or a category."
-            )
-        return attribute.size - 1
-    code = code_of(attribute, value)
-    if code is not None:
-        return code
-    if isinstance(attribute, Categorical):
-        raise DomainError(f"{rule!r}: otherwise={value!r} is not a category of {name!r}.")
-    raise DomainError(
-        f"{rule!r}: otherwise={value!r} has no code of its own in {name!r}. Declare it there with "
-        f"special=[{value!r}]."
-    )

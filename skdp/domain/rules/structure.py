@@ -26,7 +26,6 @@ from .compiling import (
     Zeros,
     as_rules,
     check_cells,
-    check_total,
     check_whole,
     closure,
     columns_named,
@@ -37,8 +36,8 @@ from .compiling import (
     shortest,
     zeros_of,
 )
-from .declared import AtMost, Derived, Forbid, MissingTogether, OnlyIf, Rule, TotalOf, query_of
-from .numberline import check_chains, check_same_line, code_of, fixed_code, number_of, spans
+from .declared import AtMost, Derived, Forbid, Rule, query_of
+from .numberline import check_chains, check_same_line, code_of, number_of, spans
 
 # --- maps of derived columns: the code of the derived column for each code of its base
 
@@ -193,7 +192,7 @@ class Structure:
         As declared.
     derived : dict of str to Rule
         The rule of each column that is not measured because it follows from others: rules made by
-        `derived`, `within` and `total_of`.
+        `derived`.
     zeros : tuple of Zeros
         Cells that no record can be in: one entry for each set of attributes that rules connect,
         single attributes first. The tables are consistent with each other, and a row breaks a rule
@@ -201,7 +200,7 @@ class Structure:
     """
 
     rules: tuple[Rule, ...]
-    derived: dict[str, Rule]
+    derived: dict[str, Derived]
     zeros: tuple[Zeros, ...]
 
     def __init__(
@@ -240,27 +239,18 @@ class Structure:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Columns that a condition may name: measured and derived, without totals."""
+        """Columns that a condition may name: measured and derived."""
         return tuple(name for name in self._declared if self.find(name) is not None)
 
     def find(self, column: str) -> Numeric | Categorical | None:
         """Attribute of a column that a condition may name."""
         attribute = self._declared.get(column)
-        if isinstance(attribute, Identifier) or isinstance(self.derived.get(column), TotalOf):
-            return None
-        return attribute
+        return None if isinstance(attribute, Identifier) else attribute
 
     def why_not(self, column: str) -> str | None:
         """Why a declared column cannot be asked for."""
         if isinstance(self._declared.get(column), Identifier):
             return f"Column {column!r} is an Identifier: it is not measured and has no statistics."
-        rule = self.derived.get(column)
-        if isinstance(rule, TotalOf):
-            return (
-                f"Column {column!r} is the total of {some(rule.parts)}, which are measured "
-                "instead of it: only its sum and mean are known, and no condition on it. Put the "
-                "condition on a part, or leave out total_of to measure the column itself."
-            )
         return None
 
     def base_of(self, column: str) -> str:
@@ -389,7 +379,7 @@ class Structure:
     def _resolve(self) -> None:
         """Find the derived columns and the measured columns behind them."""
         for rule in self.rules:
-            if not isinstance(rule, Derived | TotalOf):
+            if not isinstance(rule, Derived):
                 continue
             for name in columns_named(rule):
                 self._attribute(name, rule)
@@ -401,10 +391,7 @@ class Structure:
             self.derived[rule.column] = rule
         for column, rule in self.derived.items():
             self._used[rule] = columns_named(rule)
-            if isinstance(rule, TotalOf):
-                self._check_total(rule)
-            else:
-                self._derive(column)
+            self._derive(column)
 
     def _derive(self, column: str, seen: tuple[str, ...] = ()) -> tuple[str, IntArray]:
         if column in self._codes:
@@ -415,11 +402,6 @@ class Structure:
             raise DomainError(
                 f"Derived columns form a circle: {circle}. One of them must be measured."
             )
-        if not isinstance(rule, Derived):
-            raise DomainError(
-                f"Column {seen[-1]!r} cannot be derived from {column!r}, which is a total and not "
-                "measured. Derive it from a measured column."
-            )
         codes = derived_codes(rule, self._declared[rule.from_], self._declared[column])
         base = rule.from_
         if rule.from_ in self.derived:
@@ -427,18 +409,6 @@ class Structure:
             codes = codes[inner]
         self._codes[column] = base, codes
         return base, codes
-
-    def _check_total(self, rule: TotalOf) -> None:
-        total = self._declared[rule.column]
-        parts = []
-        for name in rule.parts:
-            if name in self.derived:
-                raise DomainError(
-                    f"{rule!r}: the part {name!r} is not measured itself. Name the measured "
-                    "columns that it comes from."
-                )
-            parts.append(self._declared[name])
-        check_total(rule, total, parts)
 
     def _attribute(self, name: str, rule: Rule) -> Any:
         """Declaration of a column that a rule names."""
@@ -452,14 +422,6 @@ class Structure:
             raise DomainError(
                 f"{rule!r}: column {name!r} is an Identifier, which no rule can be about."
             )
-        return attribute
-
-    def _measurable(self, name: str, rule: Rule) -> Any:
-        """Attribute of a measured or derived column, which is no total."""
-        attribute = self._attribute(name, rule)
-        reason = self.why_not(name)
-        if reason is not None:
-            raise DomainError(f"{rule!r}: {reason}")
         return attribute
 
     def _compile(self) -> None:
@@ -487,34 +449,14 @@ class Structure:
     def _check(self, rule: Rule) -> tuple[str, ...]:
         """The columns that a rule names; raises if it does not fit the declarations."""
         if isinstance(rule, AtMost):
-            one, other = (self._measurable(name, rule) for name in (rule.column, rule.bound))
+            one, other = (self._attribute(name, rule) for name in (rule.column, rule.bound))
             check_same_line(rule, one, other)
             return columns_named(rule)
-        if isinstance(rule, MissingTogether):
-            for name in rule.columns:
-                if not self._measurable(name, rule).nullable:
-                    raise DomainError(
-                        f"{rule!r}: column {name!r} has no missing cell. Declare it with "
-                        "nullable=True."
-                    )
-                if name in self.derived:
-                    raise DomainError(
-                        f"{rule!r}: column {name!r} is derived. Name "
-                        f"{self.base_of(name)!r}, which decides it."
-                    )
-            return columns_named(rule)
-        if not isinstance(rule, OnlyIf | Forbid):
+        if not isinstance(rule, Forbid):
             raise DomainError(f"{rule!r} is no rule that a Domain knows.")
-        named = tuple(self._masks(rule)[1])
-        if isinstance(rule, Forbid):
-            return named
-        attribute = self._measurable(rule.column, rule)
-        if rule.column in named:
-            raise DomainError(f"{rule!r}: the condition must be on other columns.")
-        fixed_code(rule, attribute)
-        return (*dict.fromkeys((rule.column, *named)),)
+        return tuple(self._masks(rule)[1])
 
-    def _masks(self, rule: OnlyIf | Forbid) -> tuple[list[Masks], list[str]]:
+    def _masks(self, rule: Forbid) -> tuple[list[Masks], list[str]]:
         """Disjoint conjunctions of the condition that cover a cell, and the columns it names.
 
         A conjunction is the codes of each measured column that it covers.
@@ -545,56 +487,24 @@ class Structure:
     def _tables(self, rules: Sequence[Rule]) -> Tables:
         """Allowed cells by each set of attributes that the rules connect."""
         tables: Tables = {}
-        for rule, parts in self._parts(rules):
-            _intersect(tables, *self._table(rule, parts))
+        for rule in rules:
+            for masks in self._masks(rule)[0] if isinstance(rule, Forbid) else ():
+                _intersect(tables, *self._table(rule, masks))
         bounds = [rule for rule in rules if isinstance(rule, AtMost)]
         for column, above in closure(bounds).items():
             for bound in above:
                 _intersect(tables, *self._comparison(column, bound))
         return tables
 
-    def _parts(self, rules: Sequence[Rule]) -> Iterator[tuple[Rule, list[Masks]]]:
-        """Conjunctions that rules are about, together where one table must hold them."""
-        for rule in rules:
-            if isinstance(rule, Forbid):
-                yield from ((rule, [masks]) for masks in self._masks(rule)[0])
-            elif isinstance(rule, OnlyIf):
-                yield rule, self._masks(rule)[0]
-            elif isinstance(rule, MissingTogether):
-                first = rule.columns[0]
-                for other in rule.columns[1:]:
-                    ends = [self._last(name) for name in (first, other)]
-                    yield rule, [{first: ends[0], other: ~ends[1]}]
-                    yield rule, [{first: ~ends[0], other: ends[1]}]
-
-    def _last(self, name: str) -> BoolArray:
-        mask = np.zeros(self._declared[name].size, dtype=bool)
-        mask[-1] = True
-        return mask
-
-    def _table(self, rule: Rule, parts: Sequence[Masks]) -> tuple[tuple[int, ...], BoolArray]:
-        """Allowed cells of a rule whose condition is the union of conjunctions."""
-        fixed: Masks = {}
-        if isinstance(rule, OnlyIf):
-            attribute = self._declared[rule.column]
-            values = np.zeros(attribute.size, dtype=bool)
-            values[fixed_code(rule, attribute)] = True
-            fixed = {self.base_of(rule.column): self.lifted(rule.column, values)}
-        named = {name for part in [*parts, fixed] for name in part}
-        names = sorted(named, key=self._axes.__getitem__)
+    def _table(self, rule: Rule, masks: Masks) -> tuple[tuple[int, ...], BoolArray]:
+        """Allowed cells of a rule that forbids a conjunction."""
+        names = sorted(masks, key=self._axes.__getitem__)
         sizes = [self._declared[name].size for name in names]
         check_cells(rule, names, sizes)
-        covered = np.zeros(sizes, dtype=bool)
-        for masks in parts:
-            inside = np.ones(sizes, dtype=bool)
-            for name, mask in masks.items():
-                inside &= _along(mask, names.index(name), len(names))
-            covered |= inside
-        axes = tuple(self._axes[name] for name in names)
-        if not fixed:
-            return axes, ~covered
-        [(name, values)] = fixed.items()
-        return axes, covered | _along(values, names.index(name), len(names))
+        inside = np.ones(sizes, dtype=bool)
+        for place, name in enumerate(names):
+            inside &= _along(masks[name], place, len(names))
+        return tuple(self._axes[name] for name in names), ~inside
 
     def _comparison(self, column: str, bound: str) -> tuple[tuple[int, ...], BoolArray]:
         """Cells in which a value of ``column`` can be at most one of ``bound``."""
@@ -663,16 +573,12 @@ def draw_columns(
             drawn[name] = attribute.decode(codes[name], rng)
     drawn |= _draw_linked(declared, structure, codes, rng, bounds)
     for name, attribute in declared.items():
-        rule = structure.derived.get(name)
         if isinstance(attribute, Identifier):
             drawn[name] = attribute.fresh(n_rows)
-        elif rule is not None and not isinstance(rule, TotalOf):
+        elif name in structure.derived:
             own = structure.codes_of(name)[codes[structure.base_of(name)]]
             # Each of its codes stands for one value: nothing is drawn.
             drawn[name] = attribute.decode(own, rng)
-    for name, rule in structure.derived.items():
-        if isinstance(rule, TotalOf):
-            drawn[name] = _total(declared[name], [drawn[part] for part in rule.parts])
     return {name: drawn[name] for name in declared}
 
 
@@ -744,13 +650,3 @@ def _cells(
         low = np.where(reach, np.fmax(low, least), low)
         high = np.where(reach, np.fmin(high, most), high)
     return low, high
-
-
-def _total(attribute: Any, parts: list[pd.Series]) -> pd.Series:
-    """The sum of the parts, missing where one of them is."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    if attribute.integer:
-        return total.astype("Int64" if attribute.nullable else "int64")
-    return total.astype("float64")

@@ -1,16 +1,15 @@
-"""Schemas in the formats that people have, read as domains; no row is ever read.
+"""Domains from code books and from types, and skeletons of domains; no row is ever read.
 
-Each reader fills in one `Field` for each column, as the format says it. `Field.settle` reads what
-is written there, and `build` makes attributes of it, or one error with everything that is missing.
+Each reader fills in one `Field` for each column. `Field.settle` reads what is written there, and
+`build` makes attributes of it, or one error with everything that is missing.
 
 ============  ======================================================================================
-``build``     `from_schema`: one door for all formats; fields become attributes; the one error
+``build``     `from_schema`: fields become attributes; the one error
 ``field``     `Field`: what a schema says about one column
 ``cells``     what people write: names of types, numbers, ranges, lists of values
-``codebook``  code books: CSV, Excel, frames
+``codebook``  code books in CSV
 ``dtypes``    frames and listings of types: pandas, Polars, Arrow, DuckDB, Dask, Spark
-``formats``   Frictionless, JSON Schema, pandera, pydantic, SDV, NIST
-``skeleton``  code or YAML with every range to fill in
+``skeleton``  code or JSON with every range to fill in
 ============  ======================================================================================
 """
 

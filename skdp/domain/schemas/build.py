@@ -1,36 +1,28 @@
-"""`Domain.from_schema`: one door for all formats, one error for all that they lack."""
+"""`Domain.from_schema`: code books and types, and one error for all that they lack."""
 
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from ..._validation import check_choice
 from ...exceptions import DomainError
 from ..attribute import Attribute
 from ..categorical import Categorical
-from ..data import completed, read_yaml
 from ..dates import Date, Datetime
 from ..domains import known_name
 from ..identifiers import Identifier
 from ..numeric import AUTO, MOST_SINGLE, Numeric
 from ..values import as_float, some
-from .dtypes import is_listing, library, of_dtype
+from .codebook import fields_of_codebook
+from .dtypes import fields_of_dtypes, of_dtype
 from .field import KINDS, Field, with_names
-from .formats import READERS
-
-_MAPPINGS = ("frictionless", "json_schema", "sdv", "sdnist", "domain")
-_BOOKS = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 
 # A longer list of numbers at equal distances is a range with a step; others are categories.
 _MOST_LISTED = 32
@@ -42,28 +34,11 @@ _LISTS = {
 }
 
 
-def from_schema(
-    source: Any, format: str | None, given: dict[str, Any], options: dict[str, Any]
-) -> list[tuple[str, Any]] | str:
-    """Pairs of `Domain.from_schema`, or a domain as JSON; ``given`` is about single columns."""
-    check_choice(format, "format", (None, *READERS, "domain"))
-    if isinstance(source, str | os.PathLike):
-        if format is None and Path(source).suffix.casefold() in _BOOKS:
-            format = "codebook"
-        source = source if format == "codebook" else load_text(source)
-    format = format or _format_of(source)
-    if format in _MAPPINGS and not isinstance(source, Mapping) and library(source) != format:
-        raise DomainError(
-            f"A schema in the format {format} is an object of JSON, got {type(source).__name__}."
-        )
-    reader: Callable[..., Any] = READERS.get(format, completed)
-    known = getattr(reader, "__kwdefaults__", None) or {}
-    if unknown := [name for name in options if name not in known]:
-        takes = ", ".join(known) or "none"
-        raise DomainError(f"The format {format} has no option {unknown[0]!r}; it takes {takes}.")
-    if format == "domain":
-        return json.dumps(completed(source))
-    found = with_names(reader(source, **options))
+def from_schema(source: Any, given: dict[str, Any], encoding: str) -> list[tuple[str, Any]]:
+    """Pairs of `Domain.from_schema`; ``given`` is about single columns."""
+    path = isinstance(source, str | os.PathLike)
+    fields = fields_of_codebook(source, encoding) if path else fields_of_dtypes(source)
+    found = with_names(fields)
     names = {field.name: given["bins"] for field in found}
     nullable = given["nullable"]
     if nullable is None or isinstance(nullable, bool):
@@ -254,87 +229,3 @@ def _given(field: Field, *names: str) -> dict[str, Any]:
     """The fields that the schema says, as keywords."""
     values = {name: getattr(field, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _format_of(source: Any) -> str:
-    """Format of a schema.
-
-    Raises
-    ------
-    DomainError
-        If it has none of those that are known.
-    """
-    classes = source.__mro__ if isinstance(source, type) else [type(source)]
-    homes = {library(base) for base in classes}
-    said: Mapping[Any, Any] = source if isinstance(source, Mapping) else {}
-    values = list(said.values())
-
-    def columns_have(key: str, part: str) -> bool:
-        columns = said.get(part)
-        listed = columns.values() if isinstance(columns, Mapping) else ()
-        return any(isinstance(column, Mapping) and key in column for column in listed)
-
-    nist = columns_have("dtype", "schema")
-    json_keys = said.keys() & {"$schema", "properties", "$ref", "items", "allOf"}
-    fits = {
-        "domain": said.get("format") == "skdp.domain",
-        "pandera": "pandera" in homes,
-        "pydantic": isinstance(source, type) and hasattr(source, "model_fields"),
-        "frictionless": "frictionless" in homes
-        or any(isinstance(said.get(key), list) for key in ("fields", "resources")),
-        "sdv": "sdv" in homes
-        or "METADATA_SPEC_VERSION" in said
-        or columns_have("sdtype", "columns"),
-        "json_schema": json_keys and not nist and not all(isinstance(v, str) for v in values),
-        "sdnist": nist or (values and all(isinstance(value, Mapping) for value in values)),
-    }
-    found = next((name for name, fit in fits.items() if fit), None)
-    flat = values and not any(isinstance(value, Mapping | list) for value in values)
-    if found is None and (flat or is_listing(source)):
-        return "dtypes"
-    if found is None:
-        raise DomainError(
-            f"This {type(source).__name__} has none of the formats that can be read. Name one with "
-            f"format=, one of {', '.join([*READERS, 'domain'])}, or give another source."
-        )
-    return found
-
-
-def load_text(path: str | os.PathLike[str]) -> Any:
-    """What a JSON or YAML file holds.
-
-    Raises
-    ------
-    DomainError
-        If it is neither, or a key occurs twice.
-    OSError
-        If it cannot be read.
-    """
-    path = Path(path)
-    ending = path.suffix.casefold()
-    if not ending and str(path).lstrip()[:1] in ("{", "["):
-        what = "Read JSON with `json.loads` first, and give what it returns."
-        raise DomainError(f"A text is taken for the path of a file. {what}")
-    if ending not in (".json", ".yaml", ".yml"):
-        raise DomainError(
-            f"Files that can be read end in {', '.join(_BOOKS)}, .json, .yaml or .yml, got "
-            f"{path.name!r}. Save a workbook of another format as .xlsx or .csv."
-        )
-    try:
-        text = path.read_text("utf-8-sig")
-        if ending == ".json":
-            return json.loads(text, object_pairs_hook=_unique)
-        return read_yaml(text, path.name)
-    except DomainError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise DomainError(f"{path.name} is not JSON or YAML in UTF-8: {error}.") from error
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON in which no key occurs twice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        repeated = next(name for name, times in Counter(n for n, _ in pairs).items() if times > 1)
-        raise DomainError(f"{repeated!r} occurs twice in one object; names must be unique.")
-    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from typing import Any
@@ -30,12 +29,6 @@ _WORDS = {
 }
 _KIND = {word: kind for kind, words in _WORDS.items() for word in words.split()}
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?")
-_BETWEEN = re.compile(r"\.\.\.?|…|–|—|;|:|/|\bto\b|\bthrough\b|\buntil\b|-")
-_ONE_SIDED = re.compile(r"(>=|≥|=>|>|<=|≤|=<|<)\s*(.+)|(.+?)\s*(\+|\bor more\b|\bor less\b)")
-_YES = frozenset("yes y true t 1 x ok allowed optional possible nullable blank null na nan".split())
-_NO = frozenset(["", *"no n false f 0 - none never required mandatory not".split()])
-# A cell longer than this is no range.
-_LONGEST_RANGE = 80
 
 
 def meaning(type_name: str) -> tuple[str, dict[str, Any]]:
@@ -58,12 +51,10 @@ def meaning(type_name: str) -> tuple[str, dict[str, Any]]:
     word = re.sub(r"[^a-z]", "", head.casefold())
     if word.startswith(("ordinal", "ordered", "likert")):
         return "category", {"ordered": True}
-    if word in ("yesno", "noyes"):
-        return "category", {"categories": [0, 1]}
     if word.startswith(("datetime", "timestamp")):
         zone = re.search(r""",\s*(?:\w+=)?['"]?([A-Za-z_]+(?:/[\w+-]+)*)['")\]>]*\s*$""", inside)
         if zone and zone[1] not in ("None", "ns", "us", "ms"):
-            return "datetime", {"tz": zone[1]}
+            return "datetime", {"tz": "UTC"}
         utc = word in ("timestamptz", "timestampwithtimezone")
         return "datetime", {"tz": "UTC"} if utc else {}
     kind = _KIND.get(word, "unknown")
@@ -86,84 +77,30 @@ def is_date(text: str) -> bool:
     return bool(_DATE.fullmatch(text))
 
 
-def as_span(text: str, *, listed: bool = False) -> dict[str, str] | None:
-    """A range such as ``0-99``, ``0..99``, ``0 to 99``, ``[0, 99]`` or ``>= 0``, or None.
-
-    Ends are numbers or ISO dates; brackets that are turned outward or round leave an end out.
-
-    Parameters
-    ----------
-    text : str
-    listed : bool, default=False
-        Whether two numbers with a comma or semicolon between them are a list, not a range.
-
-    Returns
-    -------
-    span : dict or None
-        Texts of the ends by the rules of `Field.bound`.
-    """
-    text = text.strip()
-    if len(text) > _LONGEST_RANGE:
-        return None
-    brackets = re.fullmatch(r"([\[(\]])(.*)([\])\[])", text)
-    if listed and not brackets and re.search(r"[,;]\s*[-+\d]", re.sub(r"\d,\d{3}\b", "0", text)):
-        return None
-    comma = bool(brackets) or (not listed and number(text) is None)
-    ends = _two(brackets[2] if brackets else text, comma)
-    if ends is not None:
-        low = "minimum" if not brackets or brackets[1] == "[" else "exclusiveMinimum"
-        high = "maximum" if not brackets or brackets[3] == "]" else "exclusiveMaximum"
-        return {low: ends[0], high: ends[1]}
-    one = _ONE_SIDED.fullmatch(text)
-    sign, end = (one[1] or one[4], (one[2] or one[3]).strip()) if one else ("", "")
-    if brackets or not (is_date(end) or number(end) is not None):
-        return None
-    side = "Minimum" if sign in (">=", "≥", "=>", ">", "+", "or more") else "Maximum"
-    return {f"exclusive{side}" if sign in "<>" else side.casefold(): end}
-
-
-def _two(text: str, comma: bool) -> tuple[str, str] | None:
-    """Two numbers or two dates with a sign of a range between them, or the only comma."""
-    marks = [(mark.start(), mark.end()) for mark in _BETWEEN.finditer(text)]
-    if comma and text.count(",") == 1:
-        marks.insert(0, (text.index(","), text.index(",") + 1))
-    for start, stop in marks:
-        ends = text[:start].strip(), text[stop:].strip()
-        if all(map(is_date, ends)) and text[start] != ":":
-            return ends
-        if text[start] != "/" and None not in map(number, ends):
-            return ends
+def as_range(text: str) -> tuple[str, str] | None:
+    """The ends of a range such as ``0..99``, ``0 to 99`` or ``0-99``, numbers or dates, or None."""
+    for mark in ("..", " to ", "-"):
+        low, _, high = (part.strip() for part in text.partition(mark))
+        if all(is_date(end) or number(end) is not None for end in (low, high)):
+            return low, high
     return None
 
 
-def as_values(text: str) -> list[tuple[str, str | None]]:
-    """A list of values such as ``1=Male; 2=Female``, ``a|b|c`` or ``1, Yes | 2, No``, with labels.
+def as_values(text: str) -> list[str]:
+    """A list of values such as ``a|b|c`` or ``1=Male; 2=Female``, without their labels.
 
-    The separator is the first of a new line, ``|``, ``;`` and a comma that occurs; quotes keep one.
-    A label follows ``=``, ``:`` or `` - ``; between ``|`` or lines it may follow a comma.
+    The separator is the first of ``|``, ``;`` and a comma that occurs.
     """
-    text = text.strip().strip("{}").strip()
-    bare = re.sub(r'"[^"]*"', "", text)
-    separator = next((mark for mark in "\n|;," if mark in bare), ";")
-    parts = text.splitlines()
-    if separator != "\n":
-        line = text.replace("\n", " ")
-        parts = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
-    items = [part.strip() for part in parts if part.strip()]
-    # Every value has a label, or none has: a colon may be part of a category.
-    marks = [" - "] * (len(items) > 1) + ["=", ":"] + [","] * (separator in "\n|")
-    mark = next((m for m in marks if all(m in item.strip(m) for item in items)), "=")
-    found = []
-    for item in items:
-        value, _, label = item.partition(mark) if mark in item.strip(mark) else (item, "", "")
-        found.append((value.strip().strip('"'), label.strip().strip('"') or None))
-    return found
+    separator = next((mark for mark in "|;," if mark in text), ";")
+    parts = [part.strip() for part in text.split(separator)]
+    return [part.partition("=")[0].strip() or part for part in parts if part]
 
 
 def as_yes_no(text: str) -> bool | None:
-    """Whether a cell says yes; None if it says something else. An empty cell says no."""
-    word = text.strip().casefold()
-    return True if word in _YES else False if word in _NO else None
+    """Whether a cell says yes; None if it says something else."""
+    return {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}.get(
+        text.casefold()
+    )
 
 
 def plain_list(texts: list[str]) -> list[Any]:

@@ -29,20 +29,6 @@ def library(thing: Any) -> str:
     return str(owner.__module__).partition(".")[0]
 
 
-def is_listing(source: Any) -> bool:
-    """Whether an object names columns and their types."""
-    if isinstance(source, np.dtype):
-        return source.names is not None
-    if isinstance(source, list):
-        return bool(source) and all(isinstance(entry, tuple) for entry in source)
-    names = ("collect_schema", "dtypes", "types", "schema")
-    return not isinstance(source, str | bytes | type) and (
-        isinstance(source, np.ndarray)
-        or any(hasattr(source, name) for name in names)
-        or library(source) in ("polars", "pyarrow", "narwhals")
-    )
-
-
 def fields_of_dtypes(source: Any) -> Iterator[Field]:
     """Columns of a frame, lazy frame, array, schema, or mapping from names to types.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,14 +36,8 @@ class Field:
         Where it is said, such as "row 7"; empty if the name says enough.
     lower, upper : number, date or text, optional
         None where the schema does not say.
-    above, below : bool, default=False
-        Whether the ends themselves are not allowed.
     categories : list, optional
         All values that there are.
-    codes : list
-        Values with a label where there is a range; those beside it stand for themselves.
-    missing : value or collection of values
-        What stands for a missing value.
     nullable : bool, default=False
     loose : bool, default=False
         Whether a "datetime" may turn out to be a date, because the type is used for both.
@@ -60,11 +54,7 @@ class Field:
     where: str = ""
     lower: Any = None
     upper: Any = None
-    above: bool = False
-    below: bool = False
     categories: Sequence[Any] | None = None
-    codes: Sequence[Any] = ()
-    missing: Any = ()
     nullable: bool = False
     loose: bool = False
     ordered: bool = False
@@ -79,17 +69,6 @@ class Field:
     tz: str | None = None
     format: str | None = None
     wrong: str = ""
-
-    def bound(self, said: Mapping[str, Any]) -> None:
-        """Take the rules ``minimum``, ``maximum``, ``exclusiveMinimum``, ``exclusiveMaximum``.
-
-        The last two are bounds, or true: that the others are not allowed themselves.
-        """
-        for end, beyond, rule in (("lower", "above", "Minimum"), ("upper", "below", "Maximum")):
-            closed, strict = said.get(rule.casefold()), said.get(f"exclusive{rule}")
-            inside = strict is None or isinstance(strict, bool)
-            setattr(self, end, closed if inside else strict)
-            setattr(self, beyond, strict is True or not inside)
 
     @property
     def is_number(self) -> bool:
@@ -114,7 +93,7 @@ class Field:
         return fixed or self.bounded
 
     def settle(self) -> None:
-        """Read bounds and values as the kind asks, and set codes for missing values apart.
+        """Read bounds and special values as the kind asks.
 
         Raises
         ------
@@ -130,22 +109,7 @@ class Field:
         whole = [isinstance(end, int) for end in (self.lower, self.upper)]
         if self.kind == "number" and self.decimals == 0 and not self.step and all(whole):
             self.kind, self.decimals = "integer", None
-        if self.kind == "integer":
-            self.lower = self.lower + self.above if whole[0] else self.lower
-            self.upper = self.upper - self.below if whole[1] else self.upper
-        missing = same_text(self.missing)
-        if self.categories is not None and self.kind != "boolean":
-            kept = [v for v in self.categories if v is not None and str(v).strip() not in missing]
-            self.nullable = self.nullable or any(value is None for value in self.categories)
-            self.categories = [self._read(v, "value") if self.is_number else v for v in kept]
-            self.kind = "category" if self.kind in ("object", "unknown") else self.kind
-        codes = [code for code in self.codes if str(code).strip() not in missing]
-        self.nullable = self.nullable or len(codes) < len(self.codes)
-        special = [self._read(value, "value") for value in self.special or ()]
-        for value in [self._read(code, "code") for code in codes]:
-            inside = self.edges is None and self.lower <= value <= self.upper
-            special += [] if inside or value in special else [value]
-        self.special = special or None
+        self.special = [self._read(value, "value") for value in self.special or ()] or None
 
     def _read(self, value: Any, what: str) -> Any:
         """A value of the schema as the kind asks: a number, or ISO text of a date."""
@@ -163,17 +127,9 @@ class Field:
             elif (found := number(value)) is not None:
                 value = found
             else:
-                remedy = " If the rows are read without it, give it in na_values=."
-                remedy = remedy if what == "code" else ""
-                raise DomainError(f"{said} number, but the type is {self.type}.{remedy}")
+                raise DomainError(f"{said} number, but the type is {self.type}.")
         whole = self.kind == "integer" and isinstance(value, float) and value.is_integer()
         return int(value) if whole else value
-
-
-def same_text(values: Any) -> set[str]:
-    """One or more values as text, for comparing what files write in different ways."""
-    values = [values] if isinstance(values, str | int | float) else values
-    return {str(value).strip() for value in values}
 
 
 def with_names(fields: Iterable[Field]) -> list[Field]:

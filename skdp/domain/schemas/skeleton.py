@@ -1,13 +1,13 @@
-"""Declarations with blanks to fill in, as code or as YAML, made from names and types alone."""
+"""Declarations with blanks to fill in, as code or as JSON, made from names and types alone."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import domains
+from ..data import lined, short
 from ..domains import known_name
 from .dtypes import fields_of_dtypes
 from .field import Field, with_names
@@ -46,21 +46,17 @@ def skeleton(source: Any, style: str = "python") -> Code:
 
 
 def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -> Code:
-    """Declarations with blanks, as Python or as YAML that `Domain.from_yaml` reads.
+    """Declarations with blanks, as Python or as JSON that `Domain.from_json` reads.
 
     Columns stand on a line each. The rules are those that are declared already.
     """
-    if style == "yaml":
-        lines = [f"# {_ABOUT[0]}", f"# {_ABOUT[1]}`skdp domain check DATA --domain FILE`."]
-        lines += ["format: skdp.domain", "version: 2", "attributes:"]
+    if style == "json":
+        columns = []
         for name, data, note in drafts:
-            hidden = "# " if data["type"] is None else ""
-            found = {"name": name, **entries(data)}
-            inside = ", ".join(f"{key}: {_scalar(value)}" for key, value in found.items())
-            lines += [f"{hidden}- {{{inside}}}{f'  # {note}' if note else ''}"]
-        lines += ["structure:"] * bool(rules)
-        lines += [f"- {json.dumps(rule.to_data(), ensure_ascii=False)}" for rule in rules]
-        return Code("\n".join(lines) + "\n")
+            found = {key: "..." if _blank(value) else value for key, value in entries(data).items()}
+            columns.append({"name": name, **found, **({"note": note} if note else {})})
+        about = " ".join(_ABOUT) + "skdp domain check DATA --domain FILE"
+        return Code(lined(columns, [rule.to_data() for rule in rules], about=about))
     body = "\n".join(_line(*draft) for draft in drafts)
     used = [kind.title() for kind in _TYPES if f" {kind.title()}(" in body]
     used += ["domains"] if " domains." in body else []
@@ -82,21 +78,14 @@ def _rule(rule: Any) -> str:
 
 
 def entries(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What YAML says of a column."""
+    """What JSON says of a column."""
     if data["type"] == "known":
         data = getattr(domains, data["name"])(nullable=data["nullable"])._to_data()
-    # A flag that is not set is left out; `other` may be the category False.
-    return {k: v for k, v in data.items() if v is not None and (v is not False or k == "other")}
+    return short({**data, "type": data["type"] or ...})
 
 
-def _scalar(value: Any) -> str:
-    """A value in YAML, which reads all that JSON writes."""
-    if value is ... or value == [...]:
-        return "..."
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_]\w*", value, re.ASCII):
-        if value.casefold() not in ("true", "false", "null"):
-            return value
-    return json.dumps(value, ensure_ascii=False)
+def _blank(value: Any) -> bool:
+    return value is ... or value == [...]
 
 
 def _line(name: str, data: Mapping[str, Any], note: str) -> str:

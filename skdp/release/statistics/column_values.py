@@ -12,7 +12,6 @@ from ...domain import Domain, Numeric
 from ...domain.binning.contents import Points
 from ...domain.queries.regions import Region, RegionUnion, attribute_of, everything
 from ...domain.queries.text import parts_of
-from ...domain.rules.declared import TotalOf
 from ..models.model import Weights
 from ..queries import reach_of, weights_of
 
@@ -84,12 +83,6 @@ class Selected(NamedTuple):
 def selected(query: Any, domain: Domain, columns: Sequence[str]) -> list[Selected]:
     """Disjoint conjunctions of the records of a query with numbers in some columns."""
     return [Selected.of(regions, domain, columns) for regions in parts_of(query, domain)]
-
-
-def summands(column: str, domain: Domain) -> tuple[str, ...]:
-    """The columns that a column is the sum of."""
-    rule = domain.structure.derived.get(column) if isinstance(column, str) else None
-    return tuple(rule.parts) if isinstance(rule, TotalOf) else (column,)
 
 
 def scaled(weights: Weights, factor: float, domain: Domain) -> dict[int, FloatArray]:

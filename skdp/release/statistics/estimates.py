@@ -20,7 +20,6 @@ from ..._types import FloatArray, IntArray
 from ..._validation import as_level, as_number, check_choice
 from ...domain import Domain
 from ...domain.queries.text import parts_of
-from ...domain.rules.declared import TotalOf
 from ..models.intervals import Errors
 from ..models.model import Model, Weights
 from ..queries import QueryReader, moments, reach_of
@@ -366,14 +365,13 @@ def sums_and_counts(
             parts = parts_of(one, domain)
             numbers.append(len(parts))
             for regions in parts:
-                present, terms = moments(regions, domain, column)
-                yield from terms
+                present, of_sum = moments(regions, domain, column)
+                yield of_sum
                 yield present
 
     flat = answer_all(model, asked())
-    answers = flat.reshape(sum(numbers), -1)
+    sums, counts = flat.reshape(-1, 2).T + 0.0  # without minus zero
     starts = exclusive_cumsum(np.array(numbers))
-    sums, counts = answers[:, :-1].sum(axis=1), answers[:, -1]
     return np.add.reduceat(sums, starts), np.add.reduceat(counts, starts)
 
 
@@ -381,7 +379,4 @@ def means_of(domain: Domain, column: str, sums: np.ndarray, counts: np.ndarray) 
     """Means, clipped to the range of the column; nan where the count is not positive."""
     with np.errstate(divide="ignore", invalid="ignore"):
         means = np.where(counts > 0, sums / counts, np.nan)
-    rule = domain.structure.derived.get(column)
-    columns = rule.parts if isinstance(rule, TotalOf) else (column,)
-    reach = np.array([reach_of(name, domain) for name in columns])
-    return np.clip(means, *reach.sum(axis=0).tolist())
+    return np.clip(means, *reach_of(column, domain))

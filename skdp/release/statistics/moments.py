@@ -114,7 +114,6 @@ def sums_with_error(
 
 def means_with_error(
     model: Model,
-    domain: Domain,
     cases: Sequence[Sequence[Selected]],
     value: FloatArray,
     count: FloatArray,
@@ -125,7 +124,6 @@ def means_with_error(
     Parameters
     ----------
     model : Model
-    domain : Domain
     cases : sequence of sequence of Selected
         Disjoint conjunctions.
     value, count : ndarray of float64
@@ -133,7 +131,7 @@ def means_with_error(
     confidence : Confidence
     """
     centred = [
-        [term for each in case for term in _less(each, 0.0 if np.isnan(mean) else mean, domain)]
+        [_less(each, 0.0 if np.isnan(mean) else mean) for each in case]
         for case, mean in zip(cases, value.tolist(), strict=True)
     ]
     errors = errors_of(model, centred, confidence)
@@ -195,15 +193,13 @@ def _one_axis_less(top: Weights, bottom: Weights, share: float) -> Weights | Non
 
 def _first(case: Sequence[Selected]) -> list[Weights]:
     """Weights whose answers add up to the sum of the column."""
-    return [each.times((of.axis, of.mean)) for each in case for of in each.numbers]
+    return [_less(each, 0.0) for each in case]
 
 
-def _less(each: Selected, mean: float, domain: Domain) -> list[Weights]:
-    """Weights whose answers add up to the sum of the column less a number."""
-    if len(each.numbers) == 1:
-        [of] = each.numbers
-        return [each.times((of.axis, of.mean - mean))]
-    return [*_first([each]), scaled(each.weights, -mean, domain)]
+def _less(each: Selected, mean: float) -> Weights:
+    """Weights whose answer is the sum of the column less a number for each record."""
+    [of] = each.numbers
+    return each.times((of.axis, of.mean - mean))
 
 
 def _seconds(
@@ -212,19 +208,12 @@ def _seconds(
     """Sums of squares of the column; zeros where sampling is not asked for."""
     if not confidence.population:
         return np.zeros(len(cases))
-    return answer_sums(model, [[s for each in case for s in _squares(each)] for case in cases])
+    return answer_sums(model, [[_square(each) for each in case] for case in cases])
 
 
-def _squares(each: Selected) -> list[Weights]:
-    found: list[Weights] = []
-    for one in each.numbers:
-        found.append(each.times((one.axis, one.mean**2 + one.variance)))
-        found += [
-            each.times((one.axis, one.mean), (two.axis, two.mean))
-            for two in each.numbers
-            if two is not one
-        ]
-    return found
+def _square(each: Selected) -> Weights:
+    [of] = each.numbers
+    return each.times((of.axis, of.mean**2 + of.variance))
 
 
 def _reach(model: Model, cases: Sequence[Sequence[Selected]]) -> FloatArray:
@@ -244,7 +233,7 @@ def _bounds(cases: Sequence[Sequence[Selected]]) -> tuple[FloatArray, FloatArray
 
 
 def _ends(case: Sequence[Selected]) -> tuple[float, float]:
-    each = [np.sum([one.ends(place) for place in range(len(one.numbers))], axis=0) for one in case]
+    each = [one.ends() for one in case]
     return min(low for low, _ in each), max(high for _, high in each)
 
 

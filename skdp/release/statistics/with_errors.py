@@ -17,7 +17,7 @@ from ..grouping import Groups
 from ..models.model import Model
 from ..queries import parse_parts
 from ..result import QueryResult
-from .column_values import Selected, selected, summands
+from .column_values import Selected, selected
 from .estimates import Confidence, Estimates, answer_queries, joined, means_of, sums_and_counts
 from .moments import correlation, counts_with_error, means_with_error, sums_with_error
 
@@ -67,13 +67,13 @@ def group_intervals(
         elif statistic == "sum":
             found.append(sums_with_error(model, some, value, confidence))
         else:
-            found.append(means_with_error(model, groups.domain, some, value, count, confidence))
+            found.append(means_with_error(model, some, value, count, confidence))
     return joined(found).at(places)
 
 
 def _cases(groups: Groups, query: Any, column: str | None) -> Iterator[list[Selected]]:
     """The records of each group: by bands, then by codes."""
-    columns = () if column is None else summands(column, groups.domain)
+    columns = () if column is None else (column,)
     for parts in groups.banded(query):
         each = [Selected.of(part, groups.domain, columns) for part in parts]
         for weights in zip(*(groups.within(one.weights) for one in each), strict=True):
@@ -108,7 +108,7 @@ def sum_results(
     """Sums with intervals."""
     confidence = _for_all(queries, confidence)
     values, _ = sums_and_counts(model, domain, column, queries)
-    cases = [selected(query, domain, summands(column, domain)) for query in queries]
+    cases = [selected(query, domain, [column]) for query in queries]
     return [
         sums_with_error(model, [case], value, confidence).results()[0]
         for case, value in zip(cases, values.reshape(-1, 1), strict=True)
@@ -124,9 +124,9 @@ def mean_results(
     values = means_of(domain, column, sums, counts)
     attribute = domain[column]
     shown = None if attribute.summable else attribute.shown
-    cases = [selected(query, domain, summands(column, domain)) for query in queries]
+    cases = [selected(query, domain, [column]) for query in queries]
     return [
-        means_with_error(model, domain, [case], value, count, confidence).results(shown)[0]
+        means_with_error(model, [case], value, count, confidence).results(shown)[0]
         for case, value, count in zip(
             cases, values.reshape(-1, 1), counts.reshape(-1, 1), strict=True
         )
@@ -146,16 +146,11 @@ def column_statistic(
     Raises
     ------
     ValueError
-        If a column holds dates or is a total, or the columns are not different.
+        If a column holds dates, or the columns are not different.
     """
     if len(set(columns)) < len(columns):
         raise ValueError(f"The columns must be different, got {columns[0]!r} twice.")
     for column in columns:
-        if len(summands(column, domain)) > 1:
-            raise ValueError(
-                f"Column {column!r} is the total of {some(summands(column, domain))}: only its sum "
-                "and mean are known. Ask for its parts."
-            )
         if column in domain and not domain[column].summable:
             raise ValueError(
                 f"Column {column!r} holds dates. Ask for its mean, its quantiles, or counts of "
@@ -169,14 +164,14 @@ def column_statistic(
 
 
 def summable_columns(domain: Domain) -> list[str]:
-    """Columns of numbers that have a spread: neither dates nor totals, and no names."""
+    """Columns of numbers that have a spread: no dates, and no names."""
 
     def has_numbers(name: str) -> bool:
         try:
             selected(None, domain, [name])
         except ValueError:
             return False
-        return bool(domain[name].summable) and len(summands(name, domain)) == 1
+        return bool(domain[name].summable)
 
     return [name for name in domain.known if has_numbers(name)]
 
