@@ -15,15 +15,30 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from benchmarks.cubes import SEVEN, SIZES, adult, all_methods, figure
+from benchmarks import _data
 from benchmarks.reproduce import Finding, run
+from skdp import Categorical, Domain
 from skdp.kernels import cuboids
+from skdp.kernels.cuboids import Lattice, Plan
 from skdp.mechanisms import discrete_laplace
 from skdp.rows import CountTable
 
 __all__ = ["FIGURES", "cardinalities", "cuboid_orders", "dimensions", "seconds", "seconds_of_parts"]
 
+COLUMNS = (
+    "workclass",
+    "education",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "income",
+)
+SIZES = (9, 16, 7, 15, 6, 5, 2, 2)
+SEVEN = ("All", "Base", "BMax", "PMost", "AllC", "BMaxC", "PMostC")
 METHODS = (*SEVEN, "optimized")
 # Two of a pair have the same colour; the consistent one is solid.
 COLOURS = {
@@ -34,6 +49,58 @@ COLOURS = {
     "optimized": "#1b1b1b",
 }
 TITLES = {"max": "largest", "mean": "mean over the cuboids"}
+
+
+def adult() -> tuple[pd.DataFrame, Domain]:
+    """The eight columns, and a domain of the categories that occur."""
+    rows = _data.frame("adult")[list(COLUMNS)]
+    domain = Domain({name: Categorical(sorted(rows[name].unique())) for name in COLUMNS})
+    if domain.shape != SIZES:
+        raise SystemExit(f"Adult has the cardinalities {domain.shape}, not {SIZES}.")
+    return rows, domain
+
+
+def variances(cube: Lattice, plan: Plan, consistent: bool) -> NDArray[np.float64]:
+    """Cell variance of every cuboid at epsilon 1."""
+    noise = np.full(len(cube), np.inf)
+    for mask, share in zip(plan.masks, plan.shares, strict=True):
+        noise[cube.position[mask]] = 2 / float(share) ** 2
+    if consistent:
+        return cuboids.blue_variances(cube, noise)
+    return cuboids.best_sources(cube, noise)[0]
+
+
+def pmost_plans(cube: Lattice, n_limits: int = 120) -> list[Plan]:
+    """PMost at thresholds from the smallest useful one to one that all cuboids meet."""
+    top = variances(cube, cuboids.plan_base(cube), False).max()
+    limits = np.geomspace(2, 4 * top, n_limits)
+    plans = [cuboids.plan_pmost(cube, limit, lambda s: 2.0 * s**2) for limit in limits]
+    return list({plan.masks: plan for plan in plans}.values())
+
+
+def figure(values: NDArray[np.float64], objective: str) -> float:
+    """The largest variance, or the mean."""
+    return float(values.max() if objective == "max" else values.mean())
+
+
+def all_methods(sizes: tuple[int, ...], objective: str) -> dict[str, NDArray[np.float64]]:
+    """Cell variances of every cuboid by each of the seven methods and by `optimized`."""
+    cube = cuboids.lattice(sizes)
+    plans = {
+        "All": cuboids.plan_all(cube),
+        "Base": cuboids.plan_base(cube),
+        "BMax": cuboids.plan_bmax(cube),
+    }
+    found = {name: variances(cube, plan, False) for name, plan in plans.items()}
+    most = pmost_plans(cube)
+    for consistent, name in ((False, "PMost"), (True, "PMostC")):
+        tried = [variances(cube, plan, consistent) for plan in most]
+        found[name] = min(tried, key=lambda values: figure(values, objective))
+    for name in ("All", "BMax"):
+        found[name + "C"] = variances(cube, plans[name], True)
+    weights = np.ones(len(cube)) if objective == "mean" else None
+    found["optimized"] = variances(cube, cuboids.plan_optimized(cube, weights), True)
+    return found
 
 
 def dimensions(out_dir: Path, quick: bool) -> Finding:
