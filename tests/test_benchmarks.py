@@ -58,15 +58,6 @@ def test_stand_ins_do_not_mix_with_data(tmp_path):
         standins.write(tmp_path)
 
 
-def test_generated_persons_keep_the_rules_of_the_code_book(tmp_path, monkeypatch):
-    real_tables = pytest.importorskip("benchmarks.real_tables")
-    standins.write(tmp_path)
-    monkeypatch.setattr(_data, "ROOT", tmp_path)
-    for make in (real_tables.nist_table, real_tables.adult_table):
-        table = make()
-        assert table.impossible(table.rows).mean() < 0.01
-
-
 def test_a_missing_file_is_named_with_its_source(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(_data, "ROOT", tmp_path / "nothing")
     with pytest.raises(SystemExit, match=r"needs the data file nltcs.npz.*--stand-ins FOLDER"):
