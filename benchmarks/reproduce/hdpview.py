@@ -303,6 +303,21 @@ def errors_of_all(quick: bool) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def _bars(ax: Any, shown: pd.DataFrame, labels: Sequence[str], colours: Sequence[str]) -> None:
+    """Groups of bars: one group for each row, one bar for each column."""
+    width = 0.8 / len(labels)
+    for i, (column, label, colour) in enumerate(zip(shown, labels, colours, strict=True)):
+        place = np.arange(len(shown)) + width * (i - (len(labels) - 1) / 2)
+        ax.bar(place, shown[column], width=width, color=colour, label=label)
+    ax.set_xticks(np.arange(len(shown)), shown.index)
+
+
+def _lines(ax: Any, part: pd.DataFrame) -> None:
+    """Error by number of attributes, a line for each method."""
+    for method, each in part.groupby("method"):
+        ax.plot(each["attributes"], each["rmse"], "o-", color=COLOURS[str(method)], label=method)
+
+
 def figure_3(out_dir: Path, quick: bool) -> Finding:
     """Errors relative to HDPView's on all tables and workloads."""
     found = errors_of_all(quick).drop(columns="relative_size")
@@ -377,12 +392,9 @@ def table_2(out_dir: Path, quick: bool) -> Finding:
         (axes[0], "relative", "published_error", "error / error of HDPView"),
         (axes[1], "relative_size", "published_size", "blocks / blocks of HDPView"),
     ):
-        shown = means.dropna(subset=[kind])
-        place = np.arange(len(shown))
-        ax.bar(place - 0.2, shown[kind], width=0.4, color="#31688e", label="here")
-        ax.bar(place + 0.2, shown[theirs], width=0.4, color="#d6a84f", label="paper")
+        shown = means.dropna(subset=[kind]).set_index("method")
+        _bars(ax, shown[[kind, theirs]], ("here", "paper"), ("#31688e", "#d6a84f"))
         ax.set(yscale="log", title=title)
-        ax.set_xticks(place, shown["method"])
     axes[0].legend(frameon=False)
     save(out_dir, "hdpview_table_2", figure, means)
     here = means.set_index("method")
@@ -440,11 +452,10 @@ def table_3(out_dir: Path, quick: bool) -> Finding:
     names += ["cells", "published_cells", "variance", "published_variance"]
     found = pd.DataFrame(rows, columns=names)
     figure, axes = panels(2, (9.0, 4.0))
-    place = np.arange(len(found))
     for ax, kind in zip(axes, ("cells", "variance"), strict=True):
-        ax.bar(place - 0.2, found[kind], width=0.4, color="#31688e", label="here")
-        ax.bar(place + 0.2, found[f"published_{kind}"], width=0.4, color="#d6a84f", label="paper")
-        ax.set_xticks(place, found["table"], rotation=30)
+        shown = found.set_index("table")[[kind, f"published_{kind}"]]
+        _bars(ax, shown, ("here", "paper"), ("#31688e", "#d6a84f"))
+        ax.tick_params(axis="x", rotation=30)
         ax.set_title(kind)
     axes[0].set_yscale("log")
     axes[0].legend(frameon=False)
@@ -484,17 +495,13 @@ def table_4(out_dir: Path, quick: bool) -> Finding:
     columns = ["table", "identity_bytes", "published_identity", "view_bytes", "published_view"]
     found = pd.DataFrame(rows, columns=columns)
     figure, ax = panels()
-    series = (
-        ("identity_bytes", "#777777", "all cells, here"),
-        ("published_identity", "#c9c9c9", "all cells, paper"),
-        ("view_bytes", "#31688e", "HDPView, here"),
-        ("published_view", "#d6a84f", "HDPView, paper"),
+    _bars(
+        ax,
+        found.set_index("table"),
+        ("all cells, here", "all cells, paper", "HDPView, here", "HDPView, paper"),
+        ("#777777", "#c9c9c9", "#31688e", "#d6a84f"),
     )
-    for i, (column, colour, label) in enumerate(series):
-        place = np.arange(len(found)) + 0.2 * (i - 1.5)
-        ax.bar(place, found[column], width=0.2, color=colour, label=label)
     ax.set(yscale="log", ylabel="bytes")
-    ax.set_xticks(np.arange(len(found)), found["table"])
     ax.legend(frameon=False, fontsize=8)
     save(out_dir, "hdpview_table_4", figure, found)
     saving = found["identity_bytes"] / found["view_bytes"]
@@ -596,10 +603,9 @@ def figure_5(out_dir: Path, quick: bool) -> Finding:
         rows += [(method, low, count * each) for low, count in zip(edges[:-1], number, strict=True)]
     found = pd.DataFrame(rows, columns=["method", "error_from", "blocks"])
     figure, ax = panels()
-    for i, (method, each) in enumerate(found.groupby("method")):
-        place = np.arange(len(each)) + 0.4 * i
-        ax.bar(place, each["blocks"], width=0.4, color=COLOURS[str(method)], label=method)
-    ax.set_xticks(np.arange(len(edges) - 1) + 0.2, [f"from {low:g}" for low in edges[:-1]])
+    wide = found.pivot(index="error_from", columns="method", values="blocks")
+    wide.index = [f"from {low:g}" for low in wide.index]
+    _bars(ax, wide, list(wide), [COLOURS[method] for method in wide])
     ax.set(yscale="symlog", xlabel="aggregation error of a block", ylabel="blocks (estimated)")
     ax.legend(frameon=False)
     save(out_dir, "hdpview_figure_5", figure, found)
@@ -640,10 +646,7 @@ def figure_6(out_dir: Path, quick: bool) -> Finding:
     found = pd.DataFrame(rows, columns=["table", "method", "attributes", "rmse"])
     figure, axes = panels(2, (9.0, 4.0))
     for ax, (name, part) in zip(axes, found.groupby("table", sort=False), strict=True):
-        for method, each in part.groupby("method"):
-            ax.plot(
-                each["attributes"], each["rmse"], "o-", color=COLOURS[str(method)], label=method
-            )
+        _lines(ax, part)
         ax.set(title=name, xlabel="attributes halved a level", ylabel="RMSE of 2-way ranges")
         ax.legend(frameon=False)
     save(out_dir, "hdpview_figure_6", figure, found)
@@ -679,10 +682,7 @@ def figure_7(out_dir: Path, quick: bool) -> Finding:
     found = pd.DataFrame(rows, columns=["order", "method", "attributes", "rmse"])
     figure, axes = panels(2, (9.0, 4.0))
     for ax, (order, part) in zip(axes, found.groupby("order"), strict=True):
-        for method, each in part.groupby("method"):
-            ax.plot(
-                each["attributes"], each["rmse"], "o-", color=COLOURS[str(method)], label=method
-            )
+        _lines(ax, part)
         ax.set(yscale="log", xlabel="attributes of Adult", ylabel=f"RMSE of {order}-way ranges")
     axes[0].legend(frameon=False)
     save(out_dir, "hdpview_figure_7", figure, found)
@@ -717,15 +717,12 @@ def figure_8(out_dir: Path, quick: bool) -> Finding:
         rows.append((name, "HDPView", len(view_of(table, Fraction(1), 0).boxes)))
         rows.append((name, "PrivTree", len(tree_of(table, Fraction(1), 0).boxes)))
     found = pd.DataFrame(rows, columns=["table", "method", "blocks"])
+    wide = found.pivot(index="table", columns="method", values="blocks").loc[list(TABLES)]
     figure, ax = panels()
-    for i, (method, each) in enumerate(found.groupby("method")):
-        place = np.arange(len(TABLES)) + 0.4 * i
-        ax.bar(place, each["blocks"], width=0.4, color=COLOURS[str(method)], label=method)
-    ax.set_xticks(np.arange(len(TABLES)) + 0.2, TABLES)
+    _bars(ax, wide, list(wide), [COLOURS[method] for method in wide])
     ax.set(yscale="log", ylabel="blocks")
     ax.legend(frameon=False)
     save(out_dir, "hdpview_figure_8", figure, found)
-    wide = found.pivot(index="table", columns="method", values="blocks")
     fewer = int((wide["HDPView"] < wide["PrivTree"]).sum())
     ratio = wide["PrivTree"] / wide["HDPView"]
     return Finding(
