@@ -60,7 +60,7 @@ def report() -> int:
             "the folder in SKDP_DATA. A script that needs a file says which one. To try the "
             "scripts now:\n"
             "    python -m benchmarks.data --stand-ins stand-ins\n"
-            "    SKDP_DATA=stand-ins python -m benchmarks.trees --quick"
+            "    SKDP_DATA=stand-ins python -m benchmarks.kmeans --quick"
         )
     return int(counts["different"] > 0)
 

@@ -197,12 +197,6 @@ def publish(numbers: dict[str, Any], folder: Path) -> None:
         for name, line in numbers["scores"]["figures"].items()
     }
     _write(lines, "release", folder / "scores.csv")
-    digits = {"impossible rows": ".0%", "observer, AUC": ".2f"}
-    lines = {
-        name: {what: f"{value:{digits.get(what, '.3f')}}" for what, value in line.items()}
-        for name, line in numbers["real_tables"]["figures"].items()
-    }
-    _write(lines, "table (columns), epsilon: rows", folder / "real_tables.csv")
 
 
 def _shown(value: float | None) -> str:

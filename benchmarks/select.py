@@ -11,23 +11,15 @@ the mean score of the true top c. It favours a method that selects few items. So
 measure, "loss", in which every item short of c counts as a score of zero; for exactly c items the
 two are the same.
 
-The best of the dissertation's methods is determined from the 100 runs of a cell. If ours is more
-than two standard errors worse, 400 new runs of the cell decide between the two, because the
-smallest of several means is biased downward.
-
-Run as ``python -m benchmarks.select --out select.json``; ``--quick`` uses 10 runs and three values
-of c.
+``python -m benchmarks.reproduce --figure svt_table_5_3`` (to 5_6) shows all of it, ``python -m
+benchmarks.numbers --measure selecting`` what the pages quote.
 """
 
 from __future__ import annotations
 
-import argparse
-import math
 import statistics
-import time
 import warnings
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,8 +30,6 @@ from skdp._random import NoiseSource, noise_source
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import SparseVector, sparse_vector_top_k, top_k
 
-SETS = ("retail", "kosarak_head", "zipf")
-EPSILONS = (0.1, 0.5)
 SIZES = (25, 50, 100, 150, 200, 300)
 
 # Limit of retraversals: a raised threshold is passed rarely.
@@ -197,8 +187,6 @@ SETTINGS = {
     "non-interactive": (PAPER_OFFLINE, OURS_OFFLINE),
 }
 MEASURES = ("ser", "fnr", "loss")
-# New runs that decide a cell in which ours looked worse, per run of the cell.
-_AGAIN = 4
 
 
 def frequencies(name: str) -> Ints:
@@ -238,106 +226,3 @@ def measure(name: str, epsilon: float, c: int, runs: int, first_seed: int = 0) -
         }
         for setting, methods in figures.items()
     }
-
-
-def table(sizes: tuple[int, ...], runs: int) -> Iterator[dict[str, Any]]:
-    """One row for each set, epsilon, c and setting."""
-    for name in SETS:
-        for epsilon in EPSILONS:
-            for c in sizes:
-                first = measure(name, epsilon, c, runs)
-                again = None
-                for setting, methods in first.items():
-                    found = {figure: verdict(setting, methods, figure, runs) for figure in MEASURES}
-                    for figure in MEASURES:
-                        if not found[figure]["kept"]:
-                            again = again or measure(name, epsilon, c, _AGAIN * runs, runs)
-                            found[figure] = verdict(
-                                setting,
-                                again[setting],
-                                figure,
-                                _AGAIN * runs,
-                                found[figure]["best"],
-                            )
-                    yield {
-                        "set": name,
-                        "epsilon": epsilon,
-                        "c": c,
-                        "runs": runs,
-                        "setting": setting,
-                        "methods": methods,
-                        "verdicts": found,
-                    }
-
-
-def verdict(
-    setting: str, methods: dict[str, Any], figure: str, runs: int, best: str | None = None
-) -> dict[str, Any]:
-    """Whether ours is at most two standard errors worse than the best of the dissertation's."""
-    if best is None:
-        best = min(SETTINGS[setting][0], key=lambda method: methods[method][figure][0])
-    (m, s), (other, t) = methods["ours"][figure], methods[best][figure]
-    room = 2 * math.hypot(s, t) / math.sqrt(runs)
-    return {
-        "best": best,
-        "difference": m - other,
-        "room": room,
-        "runs": runs,
-        "kept": m - other <= room,
-    }
-
-
-def million() -> float:
-    """CPU seconds for a million queries, the first call of the process."""
-    vector = SparseVector(1.0, 10_000, 25)
-    values = np.zeros(10**6, dtype=np.int64)
-    begin = time.process_time()
-    assert len(vector.query_many(values)) == 10**6
-    return time.process_time() - begin
-
-
-def main() -> None:
-    """Print the results and write them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="10 runs, three values of c")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
-    arguments = parser.parse_args()
-    runs, sizes = (10, (25, 100, 300)) if arguments.quick else (100, SIZES)
-
-    seconds = million()
-    rows = []
-    shown = None
-    for row in table(sizes, runs):
-        rows.append(row)
-        key = (row["set"], row["epsilon"])
-        if key != shown:
-            shown = key
-            print(f"\n{row['set']}, epsilon {row['epsilon']:g}: SER, FNR, loss", flush=True)
-        cells = "; ".join(
-            f"{method} " + " ".join(f"{values[figure][0]:.3f}" for figure in MEASURES)
-            for method, values in row["methods"].items()
-        )
-        worse = [
-            f"{figure} worse than {each['best']} by {each['difference']:.4f} in {each['runs']} runs"
-            for figure, each in row["verdicts"].items()
-            if not each["kept"]
-        ]
-        print(f"{row['setting']:<16} c={row['c']:<4} {cells}", flush=True)
-        for line in worse:
-            print(f"NO   {line}", flush=True)
-    print()
-    bars = [(f"a million queries in 2 CPU s (took {seconds:.2f})", seconds < 2)]
-    for setting in SETTINGS:
-        for figure in MEASURES:
-            mine = [row["verdicts"][figure] for row in rows if row["setting"] == setting]
-            good = sum(each["kept"] for each in mine)
-            second = sum(each["runs"] > runs for each in mine)
-            text = f"{setting}: {figure} no worse than the best in {good} of {len(mine)} cells"
-            bars.append((f"{text}, {second} decided by new runs", good == len(mine)))
-    for text, kept_all in bars:
-        print(f"{'yes' if kept_all else 'NO':<4} {text}")
-    _data.write_json(arguments.out, "select", {"rows": rows, "million_cpu": seconds, "bars": bars})
-
-
-if __name__ == "__main__":
-    main()

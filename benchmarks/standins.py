@@ -7,7 +7,6 @@ thirtieth of the records, and nothing measured on them means anything. ``python 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -95,8 +94,6 @@ def write(folder: Path, seed: int = 0) -> list[str]:
             content.to_csv(path, index=False)
         elif isinstance(content, np.ndarray):
             np.save(path, content)
-        elif path.suffix == ".json":
-            path.write_text(json.dumps(content))
         else:
             np.savez_compressed(path, **content)
         written.append(name)
@@ -254,40 +251,6 @@ def _codes(name: str) -> list[str]:
     return [str(first + i) for i in range(_LISTS[name])]
 
 
-def _nist_schema(_: Rng) -> dict[str, Any]:
-    gap = {"has_null": True, "null_value": "N", "dtype": "object"}
-    listed = {name: {**gap, "values": ["N", *_codes(name)]} for name in _LISTS}
-    industries = [str(170 + 10 * i) for i in range(40)]
-    return {
-        "schema": {
-            "PUMA": {"dtype": "object", "values": _AREAS},
-            "AGEP": {"dtype": "int64", "min": 0, "max": 95},
-            "SEX": {"dtype": "int64", "values": [1, 2]},
-            "MSP": listed["MSP"],
-            "HISP": {"dtype": "int64", "values": [0, 1, 2, 3, 4]},
-            "RAC1P": {"dtype": "int64", "values": list(range(1, 10))},
-            "NOC": listed["NOC"],
-            "NPF": listed["NPF"],
-            "HOUSING_TYPE": {"dtype": "int64", "values": [1, 2, 3]},
-            "OWN_RENT": {"dtype": "int64", "values": [0, 1, 2]},
-            "DENSITY": {"dtype": "float64", "min": 16, "max": 52_864},
-            "INDP": {**gap, "values": ["N", *industries]},
-            "INDP_CAT": {**gap, "values": ["N", *[str(i) for i in range(8)]]},
-            "EDU": listed["EDU"],
-            "PINCP": {**gap, "min": -9_000, "max": 1_327_000},
-            "PINCP_DECILE": listed["PINCP_DECILE"],
-            "POVPIP": {**gap, "min": 0, "max": 501},
-            "DVET": listed["DVET"],
-            "DREM": listed["DREM"],
-            "DPHY": listed["DPHY"],
-            "DEYE": {"dtype": "int32", "values": [1, 2]},
-            "DEAR": {"dtype": "int32", "values": [1, 2]},
-            "PWGTP": {"dtype": "int64", "min": 1, "max": 2_068},
-            "WGTP": {"dtype": "int64", "min": 0, "max": 1_699},
-        }
-    }
-
-
 def _nist(rng: Rng) -> pd.DataFrame:
     """Persons under the rules of the code book: children have no income, and so on."""
     age = rng.integers(0, 96, N_ROWS)
@@ -334,10 +297,6 @@ def _nist(rng: Rng) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _dictionary(rng: Rng) -> dict[str, Any]:
-    return {name: {"description": name} for name in _nist_schema(rng)["schema"]}
-
-
 _ONE = [f"{name}.n4096" for name in ("ADULTFRANK", "HEPTH", "INCOME", "NETTRACE", "SEARCHLOGS")]
 _MAKERS: dict[str, Any] = {
     "acs_income_lin.npz": _acs,
@@ -355,9 +314,7 @@ _MAKERS: dict[str, Any] = {
     "kmeans/gauss2d_k15.npz": _points(2, 15),
     "kmeans/gauss6d_k8.npz": _points(6, 8),
     "kmeans/s1_privkmeans.npz": _published_points,
-    "nist/data_dictionary.json": _dictionary,
     "nist/national2019.csv.gz": _nist,
-    "nist/national2019.schema.json": _nist_schema,
     "nltcs.npz": _nltcs,
     "phoneme.csv.gz": _phoneme,
 }

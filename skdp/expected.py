@@ -28,7 +28,7 @@ from .rows import as_frame, take_rows
 
 # --- public tables on which a release is tried out: given rows, or rows generated from a domain
 
-# Constants of generated tables, chosen on tables of benchmarks/expected_error.py.
+# Constants of generated tables, chosen by predicted over measured errors on public tables.
 # Hidden causes of all columns, and the range of their share in the variance of a column.
 _CAUSES = 1
 _DEPENDENCE = (0.0, 0.8)

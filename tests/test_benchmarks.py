@@ -1,14 +1,13 @@
 """What benchmarks share: the list of data files, and scores."""
 
 import hashlib
-import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import skdp
-from benchmarks import _data, budget, data, house, quantiles, scores, standins
+from benchmarks import _data, data, house, scores, standins
 
 
 def test_the_list_of_files_is_complete():
@@ -57,15 +56,6 @@ def test_stand_ins_do_not_mix_with_data(tmp_path):
     (tmp_path / "adult.csv.gz").write_bytes(b"")
     with pytest.raises(FileExistsError, match="Name an empty folder"):
         standins.write(tmp_path)
-
-
-def test_generated_persons_keep_the_rules_of_the_code_book(tmp_path, monkeypatch):
-    real_tables = pytest.importorskip("benchmarks.real_tables")
-    standins.write(tmp_path)
-    monkeypatch.setattr(_data, "ROOT", tmp_path)
-    for make in (real_tables.nist_table, real_tables.adult_table):
-        table = make()
-        assert table.impossible(table.rows).mean() < 0.01
 
 
 def test_a_missing_file_is_named_with_its_source(tmp_path, monkeypatch, capsys):
@@ -122,57 +112,6 @@ def test_shuffled_columns_lose_their_rank_correlation_and_are_observed(table):
     assert scores.spearman_difference(table, apart) > 0.7
     assert scores.observer_auc(table, apart) > 0.8
     assert 0.4 < scores.observer_auc(table[:1_000], table[1_000:]) < 0.6
-
-
-def test_laws_of_the_median_are_those_of_every_order_of_the_coins():
-    widths, errors = np.array([2, 1, 3]), np.array([4.0, 0.5, 2.5])
-    laws = quantiles.median_laws(widths, errors, 0.3)
-    piece = np.repeat(np.arange(3), widths)
-    coins = np.exp(-0.3 * (errors - errors.min()))[piece]
-    exact = np.zeros(3)
-    orders = list(itertools.permutations(range(6)))
-    for order in orders:
-        left = 1.0
-        for place in order:
-            exact[piece[place]] += left * coins[place] / len(orders)
-            left *= 1 - coins[place]
-    np.testing.assert_allclose(laws["plan"], exact, rtol=1e-9)
-    assert abs(laws["exponential"].sum() - 1) < 1e-12
-
-
-def test_the_median_is_never_further_off_than_by_the_exponential_mechanism():
-    rng = np.random.default_rng(0)
-    for values in (rng.integers(0, 40, 300), rng.geometric(0.05, 500), np.full(20, 7)):
-        expected = quantiles.expected_medians(values, 0.1)
-        assert expected["plan"] <= expected["exponential"] + 1e-9
-
-
-def test_answers_of_a_table_of_all_cells_are_those_of_its_rows():
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame(
-        {
-            "age": rng.integers(18, 91, 500),
-            "sex": rng.choice(["Female", "Male"], 500),
-            "education-num": rng.integers(1, 17, 500),
-            "hours-per-week": rng.integers(0, 100, 500),
-            "income": rng.choice(["<=50K", ">50K"], 500),
-        }
-    )
-    counts = budget.table_of(rows)
-    assert counts.shape == budget.DOMAIN.shape and counts.sum() == 500
-    asked = [{"age": (2, 12), "sex": (1, 1)}, {"hours-per-week": (0, 3)}]
-    by_hand = [
-        (rows["age"].between(20, 30) & (rows["sex"] == "Male")).sum(),
-        (rows["hours-per-week"] < 20).sum(),
-    ]
-    assert budget.answers(counts, asked).tolist() == by_hand
-
-
-def test_questions_of_the_budget_are_of_one_and_two_columns():
-    asked = budget.questions(np.random.default_rng(0))
-    assert len(asked) == budget.N_QUESTIONS * (5 + 10)
-    assert {len(question) for question in asked} == {1, 2}
-    assert all(low <= high for question in asked for low, high in question.values())
 
 
 def test_figures_of_the_house_are_counted(tmp_path, monkeypatch):

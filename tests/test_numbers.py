@@ -61,21 +61,6 @@ def test_sentences_of_the_page_on_choosing():
     assert f"{plans['auto']} with the default" in text
 
 
-def test_the_page_on_trees_quotes_the_page_on_additive_models():
-    source = (DOCS / "user_guide" / "additive.rst").read_text(encoding="utf-8")
-    areas, wrong = zip(
-        *(
-            re.search(
-                rf"   \* - {epsilon}\n     - \*\*(.*)\*\*\n     - \*\*(.*)\*\*\n", source
-            ).groups()
-            for epsilon in ("0.5", "1", "2")
-        ),
-        strict=True,
-    )
-    said = "its errors are {}, {} and {} at epsilon 0.5, 1 and 2, with an area of {}, {} and {}"
-    assert said.format(*wrong, *areas) in page("user_guide/trees")
-
-
 def test_plans_of_cubes_in_the_guide_are_those_of_the_file():
     source = (DOCS / "user_guide" / "cubes.rst").read_text(encoding="utf-8")
     for plan, error in FIGURES["cubes"]["figures"].items():

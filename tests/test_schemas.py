@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -31,7 +30,6 @@ from skdp.domain.data import editable
 from skdp.domain.schemas.cells import as_range, as_values, meaning
 from skdp.domain.schemas.codebook import HEADERS
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 NIST = Path(__file__).resolve().parents[2] / "shared" / "data" / "nist"
 
 
@@ -508,23 +506,6 @@ def test_structure_is_shown_and_compared():
     assert "structure</th>" in domain._repr_html_()
     assert "- rule at_most('a', 'b')" in repr(domain.diff(Domain(columns, structure=rules[1:])))
     assert Domain.from_json(editable(domain.to_json())) == domain
-
-
-def test_loans_are_declared_in_one_line_from_their_code_book(tmp_path):
-    spec = importlib.util.spec_from_file_location("loans", BENCHMARKS / "loans.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    path = tmp_path / "loans_codebook.csv"
-    module.code_book().to_csv(path, index=False)
-    domain = Domain.from_schema(path, structure=module.structure())
-    frame = module.loans(2_000)
-    assert domain.columns == tuple(frame.columns)
-    assert domain["late_fees"] == Numeric(0, 900, scale="log", special=[0], decimals=2)
-    assert domain["amount"].step == 25 and type(domain["issued"]) is Date
-    assert domain["employed"].ordered and domain.declared("loan_id") == Identifier()
-    with pytest.warns(PrivacyLeakWarning):
-        report = domain.check(frame)
-    assert report.n_skipped == 0 and report.shares["above"].max() < 0.01
 
 
 def test_notebook_shows_a_table():

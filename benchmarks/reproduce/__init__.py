@@ -10,11 +10,26 @@ run, and the rules by which the two are compared. Run one module as
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-__all__ = ["MARKERS", "PALETTE", "TIE", "UNTESTED", "Figure", "Finding", "compare", "run"]
+import numpy as np
+import pandas as pd
+
+__all__ = [
+    "MARKERS",
+    "PALETTE",
+    "TIE",
+    "UNTESTED",
+    "Figure",
+    "Finding",
+    "compare",
+    "panels",
+    "run",
+    "save",
+]
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, without yellow. Lines also
 # differ in their markers.
@@ -105,6 +120,32 @@ def compare(difference: float, error: float) -> bool | str:
 
 
 Figure = Callable[[Path, bool], Finding]
+
+
+def panels(
+    n: int = 1,
+    size: tuple[float, float] = (6.0, 4.0),
+    *,
+    ratios: Sequence[float] | None = None,
+    grid: bool = True,
+    dpi: int = 130,
+) -> tuple[Any, Any]:
+    """A picture of n panels side by side, and their axes; the axes alone of a single one."""
+    from matplotlib.figure import Figure as Canvas
+
+    figure = Canvas(figsize=size, layout="constrained", dpi=dpi)
+    axes = figure.subplots(1, n, width_ratios=ratios)
+    for ax in np.ravel(axes):
+        ax.spines[["top", "right"]].set_visible(False)
+        if grid:
+            ax.grid(axis="y", alpha=0.25)
+    return figure, axes
+
+
+def save(out: Path, name: str, figure: Any, table: pd.DataFrame) -> None:
+    """Write NAME.png and NAME.csv."""
+    figure.savefig(out / f"{name}.png")
+    table.to_csv(out / f"{name}.csv", index=False)
 
 
 def run(figures: Mapping[str, Figure]) -> None:

@@ -25,7 +25,7 @@ from sklearn.metrics import accuracy_score
 
 from benchmarks import _data
 from benchmarks import privpfc as tables
-from benchmarks.reproduce import MARKERS, PALETTE, Finding, compare, run
+from benchmarks.reproduce import MARKERS, PALETTE, Finding, compare, panels, run, save
 from skdp import PrivateLogisticRegression
 from skdp._random import NoiseSource, noise_source
 from skdp.kernels.additive import UNIT
@@ -133,18 +133,13 @@ def _source(seed: int) -> NoiseSource:
 
 def _drawn(out: Path, name: str, table: pd.DataFrame, x: str, y: str, title: str) -> pd.DataFrame:
     """Draw a line for each method, and return the means: one row for each method."""
-    from matplotlib.figure import Figure
-
-    table.to_csv(out / f"{name}.csv", index=False)
     means = table.pivot_table(index="method", columns=x, values=y, sort=False)
-    figure = Figure(figsize=(6, 4), layout="constrained", dpi=130)
-    ax = figure.add_subplot()
+    figure, ax = panels(grid=False)
     for colour, marker, (method, line) in zip(PALETTE, MARKERS, means.iterrows(), strict=False):
         ax.plot(line.index, line, marker=marker, color=colour, label=method)
     ax.set(xlabel=x, ylabel=y, xscale="log", yscale="log", title=title)
-    ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
-    figure.savefig(out / f"{name}.png")
+    save(out, name, figure, table)
     return means
 
 

@@ -15,15 +15,30 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from benchmarks.cubes import SEVEN, SIZES, adult, all_methods, figure
-from benchmarks.reproduce import Finding, run
+from benchmarks import _data
+from benchmarks.reproduce import Finding, panels, run, save
+from skdp import Categorical, Domain
 from skdp.kernels import cuboids
+from skdp.kernels.cuboids import Lattice, Plan
 from skdp.mechanisms import discrete_laplace
 from skdp.rows import CountTable
 
 __all__ = ["FIGURES", "cardinalities", "cuboid_orders", "dimensions", "seconds", "seconds_of_parts"]
 
+COLUMNS = (
+    "workclass",
+    "education",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "income",
+)
+SIZES = (9, 16, 7, 15, 6, 5, 2, 2)
+SEVEN = ("All", "Base", "BMax", "PMost", "AllC", "BMaxC", "PMostC")
 METHODS = (*SEVEN, "optimized")
 # Two of a pair have the same colour; the consistent one is solid.
 COLOURS = {
@@ -36,6 +51,58 @@ COLOURS = {
 TITLES = {"max": "largest", "mean": "mean over the cuboids"}
 
 
+def adult() -> tuple[pd.DataFrame, Domain]:
+    """The eight columns, and a domain of the categories that occur."""
+    rows = _data.frame("adult")[list(COLUMNS)]
+    domain = Domain({name: Categorical(sorted(rows[name].unique())) for name in COLUMNS})
+    if domain.shape != SIZES:
+        raise SystemExit(f"Adult has the cardinalities {domain.shape}, not {SIZES}.")
+    return rows, domain
+
+
+def variances(cube: Lattice, plan: Plan, consistent: bool) -> NDArray[np.float64]:
+    """Cell variance of every cuboid at epsilon 1."""
+    noise = np.full(len(cube), np.inf)
+    for mask, share in zip(plan.masks, plan.shares, strict=True):
+        noise[cube.position[mask]] = 2 / float(share) ** 2
+    if consistent:
+        return cuboids.blue_variances(cube, noise)
+    return cuboids.best_sources(cube, noise)[0]
+
+
+def pmost_plans(cube: Lattice, n_limits: int = 120) -> list[Plan]:
+    """PMost at thresholds from the smallest useful one to one that all cuboids meet."""
+    top = variances(cube, cuboids.plan_base(cube), False).max()
+    limits = np.geomspace(2, 4 * top, n_limits)
+    plans = [cuboids.plan_pmost(cube, limit, lambda s: 2.0 * s**2) for limit in limits]
+    return list({plan.masks: plan for plan in plans}.values())
+
+
+def figure(values: NDArray[np.float64], objective: str) -> float:
+    """The largest variance, or the mean."""
+    return float(values.max() if objective == "max" else values.mean())
+
+
+def all_methods(sizes: tuple[int, ...], objective: str) -> dict[str, NDArray[np.float64]]:
+    """Cell variances of every cuboid by each of the seven methods and by `optimized`."""
+    cube = cuboids.lattice(sizes)
+    plans = {
+        "All": cuboids.plan_all(cube),
+        "Base": cuboids.plan_base(cube),
+        "BMax": cuboids.plan_bmax(cube),
+    }
+    found = {name: variances(cube, plan, False) for name, plan in plans.items()}
+    most = pmost_plans(cube)
+    for consistent, name in ((False, "PMost"), (True, "PMostC")):
+        tried = [variances(cube, plan, consistent) for plan in most]
+        found[name] = min(tried, key=lambda values: figure(values, objective))
+    for name in ("All", "BMax"):
+        found[name + "C"] = variances(cube, plans[name], True)
+    weights = np.ones(len(cube)) if objective == "mean" else None
+    found["optimized"] = variances(cube, cuboids.plan_optimized(cube, weights), True)
+    return found
+
+
 def dimensions(out_dir: Path, quick: bool) -> Finding:
     """Largest and mean error for the first 4 to 8 columns of Adult."""
     rows = [
@@ -45,9 +112,8 @@ def dimensions(out_dir: Path, quick: bool) -> Finding:
         for method, values in all_methods(SIZES[:d], objective).items()
     ]
     table = pd.DataFrame(rows, columns=["error", "dimensions", "method", "variance"])
-    table.to_csv(out_dir / "cubes_dimensions.csv", index=False)
     drawn = _panels(table, "dimensions", "dimensions, Adult's first")
-    drawn.savefig(out_dir / "cubes_dimensions.png")
+    save(out_dir, "cubes_dimensions", drawn, table)
     return _ranking(table, "dimensions", "numbers of dimensions")
 
 
@@ -62,11 +128,10 @@ def cuboid_orders(out_dir: Path, quick: bool) -> Finding:
                 rows.append((objective, order, method, float(values[orders == order].max())))
     columns = ["chosen_for", "order", "method", "largest_variance"]
     table = pd.DataFrame(rows, columns=columns)
-    table.to_csv(out_dir / "cubes_cuboids.csv", index=False)
     shown = table.rename(columns={"chosen_for": "error", "largest_variance": "variance"})
     titles = {"max": "chosen for the largest error", "mean": "chosen for the mean error"}
     drawn = _panels(shown, "order", "dimensions of the cuboid", titles)
-    drawn.savefig(out_dir / "cubes_cuboids.png")
+    save(out_dir, "cubes_cuboids", drawn, table)
     worst = table[table["chosen_for"] == "max"].pivot(
         index="order", columns="method", values="largest_variance"
     )
@@ -98,9 +163,8 @@ def cardinalities(out_dir: Path, quick: bool) -> Finding:
         for method, values in all_methods((size,) * 7, objective).items()
     ]
     table = pd.DataFrame(rows, columns=["error", "cardinality", "method", "variance"])
-    table.to_csv(out_dir / "cubes_cardinalities.csv", index=False)
     drawn = _panels(table, "cardinality", "values of each of 7 dimensions")
-    drawn.savefig(out_dir / "cubes_cardinalities.png")
+    save(out_dir, "cubes_cardinalities", drawn, table)
     return _ranking(table, "cardinality", "cardinalities")
 
 
@@ -108,15 +172,14 @@ def seconds(out_dir: Path, quick: bool) -> Finding:
     """CPU for publishing all cuboids of Adult, against the number of dimensions."""
     table = _times(quick)
     total = table.groupby(["method", "dimensions"], sort=False)["cpu_s"].sum().reset_index()
-    total.to_csv(out_dir / "cubes_time.csv", index=False)
-    drawn, (ax,) = _figure(1)
+    drawn, ax = panels(size=(7.1, 4.2), dpi=150)
     for method, each in total.groupby("method", sort=False):
         _line(ax, each["dimensions"], each["cpu_s"], method)
     ax.set(yscale="log", xlabel="dimensions, Adult's first", ylabel="CPU seconds")
     ax.set_title("Publishing all cuboids", loc="left", fontsize=11)
     ax.set_xticks(sorted(total["dimensions"].unique()))
     drawn.legend(loc="outside right center", frameon=False)
-    drawn.savefig(out_dir / "cubes_time.png")
+    save(out_dir, "cubes_time", drawn, total)
     most = total.loc[total["cpu_s"].idxmax()]
     last = total[total["dimensions"] == total["dimensions"].max()].set_index("method")["cpu_s"]
     extra = last["AllC"] / last["All"]
@@ -143,9 +206,8 @@ def seconds_of_parts(out_dir: Path, quick: bool) -> Finding:
     """CPU of planning, measuring and making consistent, for the largest cube."""
     table = _times(quick)
     table = table[table["dimensions"] == table["dimensions"].max()]
-    table.to_csv(out_dir / "cubes_time_parts.csv", index=False)
     wide = table.pivot(index="method", columns="part", values="cpu_s").loc[list(METHODS)]
-    drawn, (ax,) = _figure(1)
+    drawn, ax = panels(size=(7.1, 4.2), dpi=150)
     parts = {"planning": "#31688e", "measuring": "#d6a84f", "computing cuboids": "#5a9e6f"}
     for number, (part, colour) in enumerate(parts.items()):
         places = np.arange(len(wide)) + 0.27 * (number - 1)
@@ -161,7 +223,7 @@ def seconds_of_parts(out_dir: Path, quick: bool) -> Finding:
     most = table["dimensions"].iloc[0]
     ax.set_title(f"Subroutines, {most} dimensions of Adult", loc="left", fontsize=11)
     drawn.legend(loc="outside right center", frameon=False)
-    drawn.savefig(out_dir / "cubes_time_parts.png")
+    save(out_dir, "cubes_time_parts", drawn, table)
     search = wide.loc["optimized", "planning"]
     least_squares = wide.loc[["AllC", "BMaxC", "PMostC", "optimized"], "computing cuboids"].max()
     return Finding(
@@ -275,7 +337,7 @@ def _panels(table: pd.DataFrame, by: str, label: str, titles: dict[str, str] | N
         "max": "largest cell variance",
         "mean": "cell variance, mean over the cuboids",
     }
-    drawn, axes = _figure(2)
+    drawn, axes = panels(2, (11.0, 4.2), dpi=150)
     for ax, (objective, title) in zip(axes, titles.items(), strict=True):
         shown = table[table["error"] == objective]
         for method in METHODS:
@@ -301,17 +363,6 @@ def _line(ax: Any, x: Any, y: Any, method: str) -> None:
         color=COLOURS[method if own else method.removesuffix("C")],
         label=method,
     )
-
-
-def _figure(n_panels: int) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(3.2 + 3.9 * n_panels, 4.2), layout="constrained", dpi=150)
-    axes = drawn.subplots(1, n_panels, squeeze=False)[0]
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="y", alpha=0.25)
-    return drawn, axes
 
 
 FIGURES = {

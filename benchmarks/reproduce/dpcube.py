@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from benchmarks.reproduce import Finding, run
+from benchmarks.reproduce import Finding, panels, run, save
 from skdp import Categorical, Domain, KDTreeSynthesizer, Numeric
 from skdp.exceptions import InsecureSeedWarning
 from skdp.inspection import usefulness
@@ -109,13 +109,12 @@ def figures_3_to_5(out_dir: Path, quick: bool) -> Finding:
     released = release(0.05, 0, LINE, strategy="cell").synopsis_.view(["hours"])
     table = pd.DataFrame({"hours": np.arange(1, 100), "original": truth, "released": released})
     table["noise"] = table["released"] - table["original"]
-    table.to_csv(out_dir / "dpcube_figures_3_to_5.csv", index=False)
-    figure, axes = _axes(1, 3, width=11.0)
+    figure, axes = panels(3, (11.0, 3.8))
     for ax, name in zip(axes, ("original", "released", "noise"), strict=True):
         ax.bar(table["hours"], table[name], width=1.0, color="#31688e")
         ax.set(title=name, xlabel="hours a week")
     axes[0].set_ylabel("records")
-    figure.savefig(out_dir / "dpcube_figures_3_to_5.png")
+    save(out_dir, "dpcube_figures_3_to_5", figure, table)
     noise = table["noise"].abs().mean()
     alike = np.corrcoef(table["original"], table["released"])[0, 1]
     return Finding(
@@ -148,11 +147,10 @@ def figure_6(out_dir: Path, quick: bool) -> Finding:
     errors = line_errors(quick)
     share, edges = np.histogram(errors, bins=np.arange(0, errors.max() + 20, 20))
     table = pd.DataFrame({"error_from": edges[:-1], "share": share / len(errors)})
-    table.to_csv(out_dir / "dpcube_figure_6.csv", index=False)
-    figure, ax = _axes()
+    figure, ax = panels(size=(6.0, 3.8))
     ax.bar(table["error_from"], table["share"], width=20, align="edge", color="#31688e")
     ax.set(xlabel="error of a range, records", ylabel="share of ranges")
-    figure.savefig(out_dir / "dpcube_figure_6.png")
+    save(out_dir, "dpcube_figure_6", figure, table)
     return Finding(
         "the mean error is 62.2 over 100 cells.",
         f"{errors.mean():.1f} over {HOURS.size} cells. The error comes from the noise "
@@ -171,14 +169,13 @@ def figure_7(out_dir: Path, quick: bool) -> Finding:
         rows.append((delta, float(np.quantile(errors, 1 - delta)), *bounds))
     names = ["delta", "actual", "published", "one query", "every query"]
     table = pd.DataFrame(rows, columns=names)
-    table.to_csv(out_dir / "dpcube_figure_7.csv", index=False)
-    figure, ax = _axes()
+    figure, ax = panels(size=(6.0, 3.8))
     colours = ("#1b1b1b", "#b5694a", "#31688e", "#d6a84f")
     for name, colour in zip(names[1:], colours, strict=True):
         ax.plot(table["delta"], table[name], marker="o", ms=4, color=colour, label=name)
     ax.set(yscale="log", xlabel="delta", ylabel="error, records")
     ax.legend(frameon=False)
-    figure.savefig(out_dir / "dpcube_figure_7.png")
+    save(out_dir, "dpcube_figure_7", figure, table)
     row = table[table["delta"] == 0.05].iloc[0]
     far = table["published"] >= 2 * table["actual"]
     return Finding(
@@ -194,7 +191,7 @@ def figure_8(out_dir: Path, quick: bool) -> Finding:
     """Average age by hours and by income, from the original and from a release."""
     domain = Domain({"age": AGE, "hours": HOURS, "income": Categorical(["<=50K", ">50K"])})
     tables, findings, most_off = [], [], {}
-    figure, axes = _axes(1, 2, width=9.0, ratios=(3, 1))
+    figure, axes = panels(2, (9.0, 3.8), ratios=(3, 1))
     for ax, by in zip(axes, ("hours", "income"), strict=True):
         view = release(0.5, 0, domain.select(["age", by]), strategy="cell")
         groups = view.synopsis_.aggregate(by, "age").set_index(by)
@@ -225,8 +222,7 @@ def figure_8(out_dir: Path, quick: bool) -> Finding:
     axes[1].set_xlim(-0.5, 1.5)
     axes[0].set_ylabel("average age")
     axes[0].legend(frameon=False)
-    pd.concat(tables).to_csv(out_dir / "dpcube_figure_8.csv", index=False)
-    figure.savefig(out_dir / "dpcube_figure_8.png")
+    save(out_dir, "dpcube_figure_8", figure, pd.concat(tables))
     return Finding(
         "averages of groups of 10,000 records hardly change.",
         f"{'; '.join(findings)}. There is no bound for averages, in the paper or here; small "
@@ -266,8 +262,7 @@ def draw(
     table: pd.DataFrame, figure_name: str, out_dir: Path, label: str, *, log: bool = False
 ) -> None:
     """Write a table of errors, and draw absolute errors on the left, relative ones on the right."""
-    table.to_csv(out_dir / f"{figure_name}.csv", index=False)
-    figure, axes = _axes(1, 2, width=9.0)
+    figure, axes = panels(2, (9.0, 3.8))
     palette = iter(["#31688e", "#d6a84f", "#b5694a", "#35b779", "#440154", "#777777"])
     for name, each in table.groupby("method", sort=False):
         colour = LINES.get(str(name)) or next(palette)
@@ -278,7 +273,7 @@ def draw(
         if log:
             ax.set_xscale("log")
     axes[0].legend(frameon=False)
-    figure.savefig(out_dir / f"{figure_name}.png")
+    save(out_dir, figure_name, figure, table)
 
 
 def figures_9_and_10(out_dir: Path, quick: bool) -> Finding:
@@ -415,19 +410,6 @@ def figures_15_and_16(out_dir: Path, quick: bool) -> Finding:
             ),
         },
     )
-
-
-def _axes(
-    rows: int = 1, columns: int = 1, *, width: float = 6.0, ratios: Sequence[float] | None = None
-) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, 3.8), layout="constrained", dpi=130)
-    axes = figure.subplots(rows, columns, width_ratios=ratios)
-    for ax in np.ravel(axes):
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="y", alpha=0.25)
-    return figure, axes
 
 
 FIGURES = {

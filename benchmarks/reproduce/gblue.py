@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.reproduce import Finding, run
+from benchmarks.reproduce import Finding, panels, run, save
 from skdp import RangeTreeHistogram, hierarchy
 from skdp.exceptions import InsecureSeedWarning
 from skdp.hierarchy import Blue, Tree
@@ -126,9 +126,8 @@ def figure_4(out_dir: Path, quick: bool) -> Finding:
                 fastest = 1e3 * float(np.quantile(seconds, 0.1))
                 rows.append((name + way, name, epsilon, fastest, sweeps))
     table = pd.DataFrame(rows, columns=["method", "tree", "epsilon", "cpu_ms", "sweeps"])
-    table.to_csv(out_dir / "gblue_figure_4.csv", index=False)
 
-    figure, ax = _axes()
+    figure, ax = panels(size=(7.0, 4.2), dpi=150)
     marks = {"tolerance 0.001": ":", "tolerance 1e-06": "--", "two passes": "-"}
     for label, each in table.groupby("method", sort=False):
         style = next((mark for text, mark in marks.items() if text in label), "-")
@@ -141,7 +140,7 @@ def figure_4(out_dir: Path, quick: bool) -> Finding:
     ax.yaxis.set_minor_formatter("")
     ax.set_ylim(table["cpu_ms"].min() / 1.5, table["cpu_ms"].max() * 1.5)
     figure.legend(loc="outside right center", frameon=False, fontsize=8)
-    figure.savefig(out_dir / "gblue_figure_4.png")
+    save(out_dir, "gblue_figure_4", figure, table)
 
     mean = table.groupby("method")["cpu_ms"].mean()
     loose, tight = (mean[f"GBLUE-12, tolerance {tolerance:g}"] for tolerance in TOLERANCES)
@@ -193,9 +192,8 @@ def figure_5(out_dir: Path, quick: bool) -> Finding:
     errors = [each.to_frame()["count"].to_numpy() - counts for each in ours]
     rows += _errors("RangeTreeHistogram", errors, starts, ours[0].blue_)
     table = pd.DataFrame(rows, columns=["method", "length", "mse", "closed_form"])
-    table.to_csv(out_dir / "gblue_figure_5.csv", index=False)
 
-    figure, ax = _axes()
+    figure, ax = panels(size=(7.0, 4.2), dpi=150)
     for name, each in table.groupby("method", sort=False):
         ax.plot(each["length"], each["closed_form"], color=COLOURS[name], lw=1.2)
         ax.plot(each["length"], each["mse"], "o", ms=5, color=COLOURS[name])
@@ -215,7 +213,7 @@ def figure_5(out_dir: Path, quick: bool) -> Finding:
         loc="left",
         fontsize=11,
     )
-    figure.savefig(out_dir / "gblue_figure_5.png")
+    save(out_dir, "gblue_figure_5", figure, table)
 
     wide = table.pivot(index="length", columns="method", values="closed_form")
     mean = table.groupby("method")["mse"].mean()
@@ -249,16 +247,6 @@ def _errors(
         )
         for length, start in starts.items()
     ]
-
-
-def _axes() -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.0, 4.2), layout="constrained", dpi=150)
-    ax = figure.add_subplot()
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", alpha=0.25)
-    return figure, ax
 
 
 FIGURES = {"gblue_figure_4": figure_4, "gblue_figure_5": figure_5}

@@ -26,7 +26,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks import _data
-from benchmarks.reproduce import TIE, Finding, compare, hdmm, run
+from benchmarks.reproduce import TIE, Finding, compare, hdmm, panels, run, save
 from skdp import Domain, MarginalSynthesizer, Numeric, PrivBayesSynthesizer
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.hdpview import (
@@ -303,11 +303,25 @@ def errors_of_all(quick: bool) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def _bars(ax: Any, shown: pd.DataFrame, labels: Sequence[str], colours: Sequence[str]) -> None:
+    """Groups of bars: one group for each row, one bar for each column."""
+    width = 0.8 / len(labels)
+    for i, (column, label, colour) in enumerate(zip(shown, labels, colours, strict=True)):
+        place = np.arange(len(shown)) + width * (i - (len(labels) - 1) / 2)
+        ax.bar(place, shown[column], width=width, color=colour, label=label)
+    ax.set_xticks(np.arange(len(shown)), shown.index)
+
+
+def _lines(ax: Any, part: pd.DataFrame) -> None:
+    """Error by number of attributes, a line for each method."""
+    for method, each in part.groupby("method"):
+        ax.plot(each["attributes"], each["rmse"], "o-", color=COLOURS[str(method)], label=method)
+
+
 def figure_3(out_dir: Path, quick: bool) -> Finding:
     """Errors relative to HDPView's on all tables and workloads."""
     found = errors_of_all(quick).drop(columns="relative_size")
-    found.to_csv(out_dir / "hdpview_figure_3.csv", index=False)
-    figure, axes = _axes(6, width=20.0)
+    figure, axes = panels(6, (20.0, 4.0))
     for ax, (kind, part) in zip(axes, found.groupby("workload"), strict=True):
         wide = part.pivot(index="table", columns="method", values="relative")
         wide = wide.reindex([name for name in TABLES if name in wide.index])
@@ -324,7 +338,7 @@ def figure_3(out_dir: Path, quick: bool) -> Finding:
         ax.set_xticks(range(len(wide)), wide.index, rotation=60)
     axes[0].set_ylabel("error / error of HDPView")
     axes[0].legend(frameon=False, fontsize=8)
-    figure.savefig(out_dir / "hdpview_figure_3.png")
+    save(out_dir, "hdpview_figure_3", figure, found)
     wide = found.pivot(index=["table", "workload"], columns="method", values="relative")
     others = wide.loc[list(OTHERS)]
     wide = wide.drop(index=list(OTHERS), level="table")
@@ -373,20 +387,16 @@ def table_2(out_dir: Path, quick: bool) -> Finding:
     for i, column in enumerate(("published_error", "published_size")):
         means[column] = {method: values[i] for method, values in published.items()}
     means = means.reindex(["HDPView", *RIVALS, "marginals"]).reset_index()
-    means.to_csv(out_dir / "hdpview_table_2.csv", index=False)
-    figure, axes = _axes(2, width=9.0)
+    figure, axes = panels(2, (9.0, 4.0))
     for ax, kind, theirs, title in (
         (axes[0], "relative", "published_error", "error / error of HDPView"),
         (axes[1], "relative_size", "published_size", "blocks / blocks of HDPView"),
     ):
-        shown = means.dropna(subset=[kind])
-        place = np.arange(len(shown))
-        ax.bar(place - 0.2, shown[kind], width=0.4, color="#31688e", label="here")
-        ax.bar(place + 0.2, shown[theirs], width=0.4, color="#d6a84f", label="paper")
+        shown = means.dropna(subset=[kind]).set_index("method")
+        _bars(ax, shown[[kind, theirs]], ("here", "paper"), ("#31688e", "#d6a84f"))
         ax.set(yscale="log", title=title)
-        ax.set_xticks(place, shown["method"])
     axes[0].legend(frameon=False)
-    figure.savefig(out_dir / "hdpview_table_2.png")
+    save(out_dir, "hdpview_table_2", figure, means)
     here = means.set_index("method")
     return Finding(
         "averaged over tables and workloads PrivTree has 7 times, HDMM 35 times, PrivBayes 3.79 "
@@ -441,17 +451,15 @@ def table_3(out_dir: Path, quick: bool) -> Finding:
     names = ["table", "records", "published_records", "columns", "published_columns"]
     names += ["cells", "published_cells", "variance", "published_variance"]
     found = pd.DataFrame(rows, columns=names)
-    found.to_csv(out_dir / "hdpview_table_3.csv", index=False)
-    figure, axes = _axes(2, width=9.0)
-    place = np.arange(len(found))
+    figure, axes = panels(2, (9.0, 4.0))
     for ax, kind in zip(axes, ("cells", "variance"), strict=True):
-        ax.bar(place - 0.2, found[kind], width=0.4, color="#31688e", label="here")
-        ax.bar(place + 0.2, found[f"published_{kind}"], width=0.4, color="#d6a84f", label="paper")
-        ax.set_xticks(place, found["table"], rotation=30)
+        shown = found.set_index("table")[[kind, f"published_{kind}"]]
+        _bars(ax, shown, ("here", "paper"), ("#31688e", "#d6a84f"))
+        ax.tick_params(axis="x", rotation=30)
         ax.set_title(kind)
     axes[0].set_yscale("log")
     axes[0].legend(frameon=False)
-    figure.savefig(out_dir / "hdpview_table_3.png")
+    save(out_dir, "hdpview_table_3", figure, found)
     power = np.abs(np.log10(found["cells"] / found["published_cells"]))
     off = np.abs(np.log2(found["variance"] / found["published_variance"]))
     return Finding(
@@ -486,21 +494,16 @@ def table_4(out_dir: Path, quick: bool) -> Finding:
         rows.append((name, 4.0 * math.prod(table.shape), identity, float(size), view))
     columns = ["table", "identity_bytes", "published_identity", "view_bytes", "published_view"]
     found = pd.DataFrame(rows, columns=columns)
-    found.to_csv(out_dir / "hdpview_table_4.csv", index=False)
-    figure, ax = _axes()
-    series = (
-        ("identity_bytes", "#777777", "all cells, here"),
-        ("published_identity", "#c9c9c9", "all cells, paper"),
-        ("view_bytes", "#31688e", "HDPView, here"),
-        ("published_view", "#d6a84f", "HDPView, paper"),
+    figure, ax = panels()
+    _bars(
+        ax,
+        found.set_index("table"),
+        ("all cells, here", "all cells, paper", "HDPView, here", "HDPView, paper"),
+        ("#777777", "#c9c9c9", "#31688e", "#d6a84f"),
     )
-    for i, (column, colour, label) in enumerate(series):
-        place = np.arange(len(found)) + 0.2 * (i - 1.5)
-        ax.bar(place, found[column], width=0.2, color=colour, label=label)
     ax.set(yscale="log", ylabel="bytes")
-    ax.set_xticks(np.arange(len(found)), found["table"])
     ax.legend(frameon=False, fontsize=8)
-    figure.savefig(out_dir / "hdpview_table_4.png")
+    save(out_dir, "hdpview_table_4", figure, found)
     saving = found["identity_bytes"] / found["view_bytes"]
     pairs = ", ".join(
         f"{row.table} {row.view_bytes / 1e6:.2f} MB (paper {row.published_view / 1e6:.2f})"
@@ -543,7 +546,7 @@ def figure_4(out_dir: Path, quick: bool) -> Finding:
         {axis: ((line >= low) & (line <= high)).astype(float) for axis, (low, high) in enumerate(q)}
         for q in ends.tolist()
     ]
-    figure, axes = _axes(2, width=9.0, height=4.6)
+    figure, axes = panels(2, (9.0, 4.6))
     rows = []
     for ax, (method, model) in zip(axes, models.items(), strict=True):
         errors[method] = rmse(model, (queries, truth))
@@ -559,8 +562,7 @@ def figure_4(out_dir: Path, quick: bool) -> Finding:
         ax.set_title(f"{method}: {len(model.boxes)} blocks, RMSE {errors[method]:.0f}")
         ax.grid(visible=False)
     columns = ["method", "x_first", "x_stop", "y_first", "y_stop"]
-    pd.DataFrame(rows, columns=columns).to_csv(out_dir / "hdpview_figure_4.csv", index=False)
-    figure.savefig(out_dir / "hdpview_figure_4.png")
+    save(out_dir, "hdpview_figure_4", figure, pd.DataFrame(rows, columns=columns))
     view, tree = models["HDPView"], models["PrivTree"]
     return Finding(
         "in two dense dimensions HDPView makes fewer blocks, of flexible shape (15,669 against "
@@ -600,15 +602,13 @@ def figure_5(out_dir: Path, quick: bool) -> Finding:
         number, _ = np.histogram(errors, bins=edges)
         rows += [(method, low, count * each) for low, count in zip(edges[:-1], number, strict=True)]
     found = pd.DataFrame(rows, columns=["method", "error_from", "blocks"])
-    found.to_csv(out_dir / "hdpview_figure_5.csv", index=False)
-    figure, ax = _axes()
-    for i, (method, each) in enumerate(found.groupby("method")):
-        place = np.arange(len(each)) + 0.4 * i
-        ax.bar(place, each["blocks"], width=0.4, color=COLOURS[str(method)], label=method)
-    ax.set_xticks(np.arange(len(edges) - 1) + 0.2, [f"from {low:g}" for low in edges[:-1]])
+    figure, ax = panels()
+    wide = found.pivot(index="error_from", columns="method", values="blocks")
+    wide.index = [f"from {low:g}" for low in wide.index]
+    _bars(ax, wide, list(wide), [COLOURS[method] for method in wide])
     ax.set(yscale="symlog", xlabel="aggregation error of a block", ylabel="blocks (estimated)")
     ax.legend(frameon=False)
-    figure.savefig(out_dir / "hdpview_figure_5.png")
+    save(out_dir, "hdpview_figure_5", figure, found)
     sizes = {method: len(model.boxes) for method, model in models.items()}
     return Finding(
         "PrivTree makes far more blocks, of smaller aggregation errors.",
@@ -644,16 +644,12 @@ def figure_6(out_dir: Path, quick: bool) -> Finding:
             f"and HDPView's error is {view:.0f}"
         )
     found = pd.DataFrame(rows, columns=["table", "method", "attributes", "rmse"])
-    found.to_csv(out_dir / "hdpview_figure_6.csv", index=False)
-    figure, axes = _axes(2, width=9.0)
+    figure, axes = panels(2, (9.0, 4.0))
     for ax, (name, part) in zip(axes, found.groupby("table", sort=False), strict=True):
-        for method, each in part.groupby("method"):
-            ax.plot(
-                each["attributes"], each["rmse"], "o-", color=COLOURS[str(method)], label=method
-            )
+        _lines(ax, part)
         ax.set(title=name, xlabel="attributes halved a level", ylabel="RMSE of 2-way ranges")
         ax.legend(frameon=False)
-    figure.savefig(out_dir / "hdpview_figure_6.png")
+    save(out_dir, "hdpview_figure_6", figure, found)
     return Finding(
         "HDPView is better than PrivTree with any number of attributes cut at a time, on "
         "Numerical-adult and Jm1.",
@@ -684,16 +680,12 @@ def figure_7(out_dir: Path, quick: bool) -> Finding:
             error = hdmm.rmse(table.shape, "random ranges", order)
             rows.append((order, "HDMM", kept, error))
     found = pd.DataFrame(rows, columns=["order", "method", "attributes", "rmse"])
-    found.to_csv(out_dir / "hdpview_figure_7.csv", index=False)
-    figure, axes = _axes(2, width=9.0)
+    figure, axes = panels(2, (9.0, 4.0))
     for ax, (order, part) in zip(axes, found.groupby("order"), strict=True):
-        for method, each in part.groupby("method"):
-            ax.plot(
-                each["attributes"], each["rmse"], "o-", color=COLOURS[str(method)], label=method
-            )
+        _lines(ax, part)
         ax.set(yscale="log", xlabel="attributes of Adult", ylabel=f"RMSE of {order}-way ranges")
     axes[0].legend(frameon=False)
-    figure.savefig(out_dir / "hdpview_figure_7.png")
+    save(out_dir, "hdpview_figure_7", figure, found)
     wide = found[found["order"] == 2].pivot(index="attributes", columns="method", values="rmse")
     wide = wide.loc[3:]
     growth = wide.iloc[-1] / wide.iloc[0]
@@ -725,16 +717,12 @@ def figure_8(out_dir: Path, quick: bool) -> Finding:
         rows.append((name, "HDPView", len(view_of(table, Fraction(1), 0).boxes)))
         rows.append((name, "PrivTree", len(tree_of(table, Fraction(1), 0).boxes)))
     found = pd.DataFrame(rows, columns=["table", "method", "blocks"])
-    found.to_csv(out_dir / "hdpview_figure_8.csv", index=False)
-    figure, ax = _axes()
-    for i, (method, each) in enumerate(found.groupby("method")):
-        place = np.arange(len(TABLES)) + 0.4 * i
-        ax.bar(place, each["blocks"], width=0.4, color=COLOURS[str(method)], label=method)
-    ax.set_xticks(np.arange(len(TABLES)) + 0.2, TABLES)
+    wide = found.pivot(index="table", columns="method", values="blocks").loc[list(TABLES)]
+    figure, ax = panels()
+    _bars(ax, wide, list(wide), [COLOURS[method] for method in wide])
     ax.set(yscale="log", ylabel="blocks")
     ax.legend(frameon=False)
-    figure.savefig(out_dir / "hdpview_figure_8.png")
-    wide = found.pivot(index="table", columns="method", values="blocks")
+    save(out_dir, "hdpview_figure_8", figure, found)
     fewer = int((wide["HDPView"] < wide["PrivTree"]).sum())
     ratio = wide["PrivTree"] / wide["HDPView"]
     return Finding(
@@ -775,8 +763,7 @@ def sweep(
                 (float(epsilon), float(value), float(np.mean(errors)), float(np.std(errors)))
             )
     found = pd.DataFrame(rows, columns=["epsilon", label, "rmse", "spread"])
-    found.to_csv(out_dir / f"hdpview_figure_{figure}.csv", index=False)
-    drawing, ax = _axes()
+    drawing, ax = panels()
     findings, checks = [], {}
     for (epsilon, each), colour in zip(
         found.groupby("epsilon", sort=False), ("#31688e", "#d6a84f"), strict=True
@@ -807,7 +794,7 @@ def sweep(
         )
     ax.set(yscale="log", xlabel=label, ylabel="RMSE of 2-way ranges", title=name)
     ax.legend(frameon=False)
-    drawing.savefig(out_dir / f"hdpview_figure_{figure}.png")
+    save(out_dir, f"hdpview_figure_{figure}", drawing, found)
     return Finding(said, f"{'; '.join(findings)}.", checks)
 
 
@@ -865,13 +852,12 @@ def figure_14(out_dir: Path, quick: bool) -> Finding:
         public = hdpview_parameters(parts, table_of("small").shape, calibration=rule)
         rows.append((float(alpha), public.lam, public.delta))
     found = pd.DataFrame(rows, columns=["alpha", "lambda", "delta"])
-    found.to_csv(out_dir / "hdpview_figure_14.csv", index=False)
-    figure, ax = _axes()
+    figure, ax = panels()
     for kind, colour in (("lambda", "#31688e"), ("delta", "#d6a84f")):
         ax.plot(found["alpha"], found[kind], "o-", color=colour, label=kind)
     ax.set(xlabel="alpha", ylabel="records, at epsilon 1 of the tests")
     ax.legend(frameon=False)
-    figure.savefig(out_dir / "hdpview_figure_14.png")
+    save(out_dir, "hdpview_figure_14", figure, found)
     at = found.set_index("alpha")
     before = at.loc[1.1, "lambda"] - at.loc[1.4, "lambda"]
     after = at.loc[1.4, "lambda"] - at.loc[5.0, "lambda"]
@@ -888,17 +874,6 @@ def figure_14(out_dir: Path, quick: bool) -> Finding:
             "it tends to 3": bool(at.loc[5.0, "lambda"] < 4),
         },
     )
-
-
-def _axes(columns: int = 1, *, width: float = 6.0, height: float = 4.0) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained", dpi=130)
-    axes = figure.subplots(1, columns)
-    for ax in np.ravel(axes):
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="y", alpha=0.25)
-    return figure, axes
 
 
 FIGURES = {

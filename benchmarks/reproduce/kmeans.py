@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks import _data
 from benchmarks.kmeans import best_nicv, blobs, nicv, private_fit
-from benchmarks.reproduce import MARKERS, TIE, UNTESTED, Finding, run
+from benchmarks.reproduce import MARKERS, TIE, UNTESTED, Finding, panels, run, save
 from skdp._random import noise_source, sampling_generator
 from skdp.exceptions import InsecureSeedWarning
 from skdp.kernels.kmeans.eugkm import grid
@@ -85,20 +85,13 @@ def _task(
     return Task(points, shape, (k,), budget, len(X), 10, 5, None, source, generator, **settings)
 
 
-def _panels(n: int, height: float = 3.4) -> tuple[Any, list[Any]]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(3.6 * n + 1, height), layout="constrained", dpi=130)
-    axes = [figure.add_subplot(1, n, i + 1) for i in range(n)]
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+def _panels(n: int) -> tuple[Any, Any]:
+    return panels(n, (3.6 * n + 1, 3.4), grid=False)
 
 
 def _save(out: Path, name: str, figure: Any, rows: list[dict[str, Any]]) -> pd.DataFrame:
-    figure.savefig(out / f"{name}.png")
     table = pd.DataFrame(rows)
-    table.to_csv(out / f"{name}.csv", index=False)
+    save(out, name, figure, table)
     return table
 
 
@@ -425,7 +418,7 @@ def figure_4_8(out: Path, quick: bool) -> Finding:
     """CPU seconds of a fit at epsilon 0.1."""
     algorithms = ("lloyd", "extended-grid", "auto")
     sets = _sets(quick)
-    figure, (ax,) = _panels(1)
+    figure, ax = _panels(1)
     rows = []
     for i, algorithm in enumerate(algorithms):
         seconds = []
@@ -487,7 +480,7 @@ def _validity_table(
                 {"data": data, "epsilon": epsilon, "k": k}
                 | {"likelihood": chosen.count(k) / runs, "validity": float(mean)}
             )
-    figure, (ax,) = _panels(1)
+    figure, ax = _panels(1)
     table = pd.DataFrame(rows)
     shown = table[table["epsilon"] < np.inf].groupby("k")
     for place, (k, part) in enumerate(shown):

@@ -31,7 +31,9 @@ from benchmarks.reproduce import (
     Finding,
     classification,
     compare,
+    panels,
     run,
+    save,
 )
 from benchmarks.reproduce.classification import EPSILONS, RELEASES, draw, train
 from skdp import PrivPfCTransformer
@@ -150,13 +152,7 @@ def _exact_quality(
 
 
 def _draw_points(out_dir: Path, name: str, frame: pd.DataFrame) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure as Canvas
-
-    frame.to_csv(out_dir / f"{name}.csv", index=False)
-    figure = Canvas(figsize=(4.5, 4), layout="constrained", dpi=130)
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, axes = panels(size=(4.5, 4), grid=False)
     for place, (epsilon, part) in enumerate(frame.groupby("epsilon")):
         axes.plot(
             part["two largest"],
@@ -169,7 +165,7 @@ def _draw_points(out_dir: Path, name: str, frame: pd.DataFrame) -> None:
     axes.set_xlabel("quality of the two largest counts")
     axes.set_ylabel("exact quality")
     axes.legend(fontsize=7, frameon=False)
-    figure.savefig(out_dir / f"{name}.png")
+    save(out_dir, name, figure, frame)
 
 
 def _variants(

@@ -32,7 +32,7 @@ from ..mechanisms._line import MOST_INTEGERS, select_on_pieces
 
 @dataclass(frozen=True)
 class Tuning:
-    """The numbers that change a release; all by ``benchmarks/quantiles.py``."""
+    """The numbers that change a release, chosen on generated histograms."""
 
     # Longest line that is counted integer by integer, in integers.
     leaves: int = 2**16

@@ -29,7 +29,7 @@ _TOGETHER = {"canonical": canonical_set, "joint": joint_sequence}
 # scores fits into a floating-point number.
 _MOST_RATE = Fraction(2**30)
 # What "auto" spends on its choice; below this k, and with more classes of sets than this, it takes
-# one round of noise and spends nothing (`benchmarks.top_k`).
+# one round of noise and spends nothing: chosen on generated lists of eight shapes.
 _AUTO_SHARE, _A_SET_FROM, _MOST_CLASSES = Fraction(6, 100), 4, 2**27
 # "joint" holds the losses of all candidates at all places at once.
 _MOST_LOSSES = 2**24

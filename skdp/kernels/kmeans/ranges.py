@@ -42,7 +42,7 @@ MOST_FLAT = 3
 
 @dataclass(frozen=True)
 class Tuning:
-    """Numbers of ranges and margins, chosen by ``benchmarks/kmeans.py --hard``.
+    """Numbers of ranges and margins, chosen on generated tables.
 
     Attributes
     ----------

@@ -1,7 +1,8 @@
 """The numbers of views that change a release, each with unit, meaning and what chose it.
 
-Benchmarks: "plan" is ``benchmarks/plan.py`` (leave one table out), "questions"
-``benchmarks/questions.py``, "fidelity" ``benchmarks/fidelity.py``.
+"Plan": errors of questions on all tables but one, by value. "Questions":
+``benchmarks/questions.py``. "Fidelity": marginals and ranges of the tables of
+``benchmarks/_fidelity_tables.py``.
 """
 
 from __future__ import annotations
