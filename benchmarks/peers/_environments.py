@@ -89,6 +89,14 @@ PEERS = {
         # An algorithm without a library: it runs where this program does.
         Peer("AdaSSP", "", (), "numpy", "work_adassp.py"),
         Peer(
+            "DP-SGD",
+            "dp-accounting",
+            ("dp-accounting==0.6.0",),
+            "dp_accounting",
+            "work_dpsgd.py",
+            "a softmax regression of our own with its accountant",
+        ),
+        Peer(
             "mbi",
             "mbi",
             ("mbi==2.0.0",),
