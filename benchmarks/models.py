@@ -225,7 +225,7 @@ def peer_shares(method: str, data: dict[str, Any], epsilon: float) -> np.ndarray
     """Shares of the labels of the test rows, by a model of another library."""
     library, name = PEERS[method]
     job = {"task": "classify", "method": name, "epsilon": epsilon, "delta": 1e-6}
-    found = ask(_environments.PEERS[library], job, data)
+    found = ask(_environments.PEERS[library], job, data, timeout=3_600)
     if "shares" in found:
         return found["shares"]
     if "synthetic" in found:

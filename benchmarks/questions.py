@@ -16,7 +16,7 @@ Each question is put to many releases of the same table. Kinds:
     How many records meet a condition on each of two categories, of a category and a number, and of
     any three columns.
 ``rare``
-    Cases that 0.05% to 1% of the records are: categories, cells of two categories, and tails.
+    Cases that 0.05% to 1% of the records are: categories and cells of two; and far tails.
 ``means``, ``quantiles``, ``correlations``
     The mean of a number in a category, quantiles of a number, correlations of two numbers.
 
@@ -570,6 +570,8 @@ def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
     names = given.tables or (QUICK if given.quick else chosen_on)
     fits = given.fits or (2 if given.quick else 30)
     seeds = range(given.first_seed, given.first_seed + fits)
+    now = _data.stamp()
+    print(f"commit {now['commit'][:8]}, {now['date']}, {fits} fits")
     print(HEADER, flush=True)
     rows: list[dict[str, Any]] = []
     for name in names:

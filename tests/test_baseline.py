@@ -5,8 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import re
+import warnings
 
+import numpy as np
+import pandas as pd
 import pytest
+
+from skdp import Categorical, Domain, Numeric
 
 baseline = pytest.importorskip("benchmarks.baseline")
 data = pytest.importorskip("benchmarks._data")
@@ -185,3 +190,74 @@ def test_sections_are_measured_once_and_compared(quick, capsys):
     assert quick(worse, "--sections", "questions", "--again") == 1
     assert re.search(r"FAILED table 3 \| 1 \| tails \| rms: 10, now 60", capsys.readouterr().out)
     assert quick(worse, "--sections", "questions", "--tables", "table 1") == 0
+
+
+@pytest.fixture(scope="module")
+def task():
+    models = pytest.importorskip("benchmarks.models")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"number": rng.uniform(-1, 3, 200), "text": rng.choice(["a", "b"], 200)})
+    X.loc[0, "number"] = np.nan
+    domain = Domain({"number": Numeric(-1, 3, nullable=True), "text": Categorical(["a", "b"])})
+    return models.Task(X, rng.random(200) < 0.4, domain)
+
+
+def test_other_libraries_get_public_bins_and_the_labels_of_training_rows_alone(task):
+    from benchmarks import models
+
+    train, test = np.arange(150), np.arange(150, 200)
+    given = models.for_peer(task, train, test)
+    assert given["shape"].tolist() == [16, 2, 2]
+    assert given["codes"].shape == (150, 3) and given["asked"].shape == (50, 2)
+    np.testing.assert_array_equal(given["codes"][:, 2], task.y[train])
+    both = np.vstack([given["codes"][:, :2], given["asked"]])
+    np.testing.assert_array_equal(both[1:, 0], (task.X["number"][1:] + 1) // 0.25)
+    assert both[0, 0] == 0
+    np.testing.assert_array_equal(both[:, 1], task.X["text"] == "b")
+
+
+def test_shares_of_other_libraries(monkeypatch, task):
+    from benchmarks import models
+
+    given = models.for_peer(task, np.arange(150), np.arange(150, 200))
+    shares = np.tile([0.25, 0.75], (50, 1))
+    rows = np.column_stack([np.tile([3, 0], (40, 1)), np.ones(40, dtype=int)])
+    answers = {
+        "DP-SGD": {"shares": shares},
+        "OpenDP": {"synthetic": rows},
+        "interpret": {"predictions": np.arange(50) % 2},
+    }
+    monkeypatch.setattr(models, "ask", lambda peer, job, data, timeout: answers[peer.name])
+    of = {name: models.peer_shares(name, given, 1.0) for name in models.FROZEN_PEERS}
+    np.testing.assert_array_equal(of["DP-SGD, delta 1e-6"], shares)
+    # All synthetic rows have one label.
+    np.testing.assert_array_equal(of["OpenDP, MST"], np.tile([0.0, 1.0], (50, 1)))
+    np.testing.assert_array_equal(of["DP-EBM, delta 1e-6"][:, 1], np.arange(50) % 2)
+    rows[::2, 2], rows[::2, 0] = 0, 9
+    found = models.peer_shares("OpenDP, MST", given, 1.0)
+    assert found.shape == (50, 2) and found.sum(axis=1) == pytest.approx(1)
+
+
+def test_a_peer_that_fails_has_no_figures(monkeypatch, task, capsys):
+    def fails(method, data, epsilon):
+        raise RuntimeError("no environment")
+
+    monkeypatch.setattr(baseline.models, "rare", lambda name: task)
+    monkeypatch.setattr(baseline.models, "peer_shares", fails)
+    assert baseline.peer_cells("x: y", 1) == {}
+    assert "OpenDP, MST, x: y, epsilon 4: no environment" in capsys.readouterr().out
+
+
+def test_figures_of_models_are_means_over_splits(task, monkeypatch):
+    monkeypatch.setattr(baseline.models, "rare", lambda name: task)
+    monkeypatch.setattr(baseline.models, "FIVE", ("naive Bayes",))
+    monkeypatch.setattr(baseline, "OF_MODELS", (1.0,))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = baseline.label_cells("x: y", 2)
+        alone = baseline.label_cells("x: y", 1)
+    assert list(found) == ["x: y | 1 | naive Bayes", "x: y | 1 | default"]
+    of = found["x: y | 1 | naive Bayes"]
+    assert set(of) == {"error", "area", "log loss"}
+    assert 0 < of["error"][0] < 1 and of["error"][1] >= 0
+    assert alone["x: y | 1 | naive Bayes"]["error"][1] == 0

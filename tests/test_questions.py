@@ -216,7 +216,9 @@ def test_results_are_printed_and_written(monkeypatch, tmp_path, capsys, table):
     ]
     written = json.loads(out.read_text())
     assert len(written["results"]) == 2 and len(written["commit"].rstrip("+")) == 40
-    assert f"{rows[0]['rms']:10.3g}" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"{rows[0]['rms']:10.3g}" in said
+    assert said.startswith(f"commit {written['commit'][:8]}, {written['date']}, 2 fits")
 
 
 def test_generated_tables_fit_their_domains():

@@ -50,10 +50,10 @@ PEERS = {
         Peer(
             "OpenDP",
             "opendp",
-            ("opendp[mbi]==0.16.0",),
+            ("opendp[mbi]==0.16.0", "pandas==3.1.1"),
             "opendp.prelude",
             "work_opendp.py",
-            "with its extra mbi, which holds mbi at 1.1.0",
+            "with its extra mbi, which holds mbi at 1.1.0 and needs pandas",
         ),
         Peer(
             "SmartNoise",

@@ -43,7 +43,7 @@ def classify(data, job, clock):
     rng = np.random.default_rng()
     with clock:
         noise = dp_accounting.calibrate_dp_mechanism(
-            PLDAccountant,
+            lambda: PLDAccountant(value_discretization_interval=1e-3),
             lambda scale: event(scale, rate, steps),
             job["epsilon"],
             job["delta"],
