@@ -60,8 +60,7 @@ def contingency(data, job, algorithm):
     context = dp.Context.compositor(
         data=rows.lazy(),
         privacy_unit=dp.unit_of(contributions=1),
-        # Its parts of epsilon add up to more in their last digit, which it would refuse.
-        privacy_loss=dp.loss_of(epsilon=job["epsilon"] * (1 + 1e-9)),
+        privacy_loss=dp.loss_of(epsilon=job["epsilon"]),
     )
     keys = {name: list(range(int(size))) for name, size in zip(names, data["shape"], strict=True)}
     query = context.query(epsilon=job["epsilon"]).contingency_table(keys=keys, algorithm=algorithm)
