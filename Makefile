@@ -11,7 +11,7 @@ export MPLBACKEND ?= agg
 # On a busy machine, OpenMP threads spend most of their time waiting for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long test-page test-oldest test-newest audit mutants lint prose format docs notebooks site-check wizard-check dist clean
+.PHONY: help demo test test-long test-page test-oldest test-newest audit baseline mutants lint prose format docs notebooks site-check wizard-check dist clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo 'make test-oldest  quick tests with the oldest dependencies that are supported'
 	@echo 'make test-newest  quick tests with the newest Python that is supported'
 	@echo 'make audit        replay and audit every mechanism and estimator, quickly'
+	@echo 'make baseline     measure a few figures again; any that changed is an error (a minute)'
 	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
 	@echo 'make docs         build the documentation; warnings and broken links are errors'
 	@echo 'make notebooks    run the notebooks; an error in one is an error'
@@ -93,6 +94,10 @@ test-newest: .venv-newest/complete
 audit: .venv/complete
 	.venv/bin/python -m skdp audit --replay --out build/audit
 	.venv/bin/python -W ignore::UserWarning -m skdp audit --quick --out build/audit
+
+# Tables whose data are not in the folder of SKDP_DATA, or in data, are left out, and it says so.
+baseline: .venv/complete
+	.venv/bin/python -m benchmarks.baseline --quick
 
 mutants: .venv/complete
 	.venv/bin/python tests/mutants.py

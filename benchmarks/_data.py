@@ -8,11 +8,15 @@ and are skipped instead. In a folder of generated stand-ins (``python -m benchma
 
 from __future__ import annotations
 
+import datetime
 import functools
 import json
 import os
 import platform
+import re
+import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +31,7 @@ __all__ = [
     "Histogram",
     "RangeTable",
     "available",
+    "check_stamp",
     "data_path",
     "dpbench_1d",
     "frame",
@@ -34,6 +39,7 @@ __all__ = [
     "item_frequencies",
     "kmeans_set",
     "nltcs",
+    "stamp",
     "stand_ins",
     "write_json",
 ]
@@ -160,12 +166,42 @@ def item_frequencies(name: str) -> NDArray[np.int64]:
     return np.rint(np.load(data_path("items", f"{name}_freq.npy"))).astype(np.int64)
 
 
+def stamp() -> dict[str, str]:
+    """The last commit that changed the package, with "+" if it has changes since, and the date."""
+    here = Path(__file__).resolve().parents[1]
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(here), *arguments, "--", "skdp"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    commit = git("log", "-1", "--format=%H") or "unknown"
+    changes = "+" if git("status", "--porcelain") else ""
+    return {"commit": commit + changes, "date": datetime.date.today().isoformat()}
+
+
+def check_stamp(section: Mapping[str, Any]) -> None:
+    """Refuse figures that do not say which commit was measured, when, and with how many fits."""
+    given = {name: str(section.get(name, "")) for name in ("commit", "date", "fits")}
+    for name, form in (
+        ("commit", r"[0-9a-f]{40}"),
+        ("date", r"\d{4}-\d\d-\d\d"),
+        ("fits", r"\d+"),
+    ):
+        if not re.fullmatch(form, given[name]):
+            raise ValueError(
+                f"Figures need the commit that was measured (without changes), the date and the "
+                f"number of fits; {name} is {given[name]!r}."
+            )
+
+
 def write_json(path: Path | None, benchmark: str, results: Any) -> None:
-    """Write results with the versions they were measured with; nothing if ``path`` is None."""
+    """Write results with what they were measured with, and when; nothing if ``path`` is None."""
     if path is None:
         return
     document = {
         "benchmark": benchmark,
+        **stamp(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "machine": platform.machine(),

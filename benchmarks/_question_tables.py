@@ -21,19 +21,15 @@ __all__ = ["TABLES", "edges_of"]
 
 Floats = NDArray[np.float64]
 
-# Columns declared without bins. Their thresholds are those of 32 equal bins whatever the default of
-# the tree that is measured, so that all trees are asked the same questions.
-UNDECLARED = {
-    "delays": ("waiting",),
-    "adult-default": ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week"),
-}
-
 
 def edges_of(table: tables.Table, column: str) -> Floats:
-    """Edges of the bins of a number."""
+    """Edges of the bins of a number.
+
+    Of a column that is declared without bins those of 32 equal ones, whatever the default of the
+    tree that is measured, so that all trees are asked the same questions.
+    """
     attribute: Any = table.domain[column]
-    unseen = table.name in _unseen_tables.TABLES
-    if unseen or column in UNDECLARED.get(table.name, ()):
+    if table.name in _unseen_tables.TABLES or attribute.auto:
         return np.linspace(attribute.lower, attribute.upper, 33)
     return np.asarray(attribute.edges, dtype=np.float64)
 

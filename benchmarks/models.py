@@ -69,6 +69,7 @@ TABLES = {
     "survey": ("survey", "yes4"),
 }
 _ROWS, _FEW = 20_000, 10_000
+_BINS = 16  # of a number, for other libraries
 # Records times epsilon, and the labels and targets of the comparisons with ``--default`` and
 # ``--regression``: the rarer side of each.
 SIGNALS = (375.0, 750.0, 3_750.0, 7_500.0, 30_000.0, 75_000.0, 7.5e6)
@@ -100,7 +101,7 @@ TARGETS = (
     ("phoneme", "V3"), ("electricity", "transfer"), ("electricity", "vicprice"),
 )  # fmt: skip
 # Of the peers in the chart.
-_MARKS = "x+12*"
+_MARKS = "x+12*34"
 
 
 def load(name: str) -> Task:
@@ -177,11 +178,18 @@ PEERS = {
     "diffprivlib, tree": ("diffprivlib", "DecisionTreeClassifier"),
     "diffprivlib, forest": ("diffprivlib", "RandomForestClassifier"),
     "DP-EBM, delta 1e-6": ("interpret", "DP-EBM"),
+    "DP-SGD, delta 1e-6": ("DP-SGD", "softmax"),
+    "OpenDP, MST": ("OpenDP", "MST"),
 }
+# Those of the baseline.
+FROZEN_PEERS = ("DP-EBM, delta 1e-6", "DP-SGD, delta 1e-6", "OpenDP, MST")
 
 
 def for_peer(task: Task, train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
-    """Numbers with their public bounds, and codes of categories with their number."""
+    """Numbers with their public bounds, codes of categories with their number, and bins of both.
+
+    Of bins, "codes" has the rows to fit with their label at the end, and "asked" the others.
+    """
     names = list(task.domain.names)
     numbers = [name for name in names if isinstance(task.domain[name], Numeric)]
     texts = [name for name in names if name not in numbers]
@@ -189,23 +197,46 @@ def for_peer(task: Task, train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
     codes = np.zeros((len(task.X), 0), dtype=np.int64)
     if texts:
         codes = task.domain.select(texts).encode(task.X[texts]).astype(np.int64)
+    low, high = (
+        np.array([float(getattr(kind, end)) for kind in kinds]) for end in ("lower", "upper")
+    )
+    raw = task.X[numbers].to_numpy(dtype=float).reshape(len(task.X), len(numbers))
+    sizes = np.array([task.domain[name].size for name in texts], dtype=np.int64)
+    # Missing numbers, where there are any, are in the first bin.
+    places = np.nan_to_num((raw - low) / (high - low) * _BINS).astype(np.int64)
+    binned = np.column_stack([np.clip(places, 0, _BINS - 1), codes])
+    labelled = np.column_stack([binned, task.y])
     return {
-        "numbers": task.X[numbers].to_numpy(dtype=float).reshape(len(task.X), len(numbers)),
-        "low": np.array([float(kind.lower) for kind in kinds]),
-        "high": np.array([float(kind.upper) for kind in kinds]),
+        "numbers": raw,
+        "low": low,
+        "high": high,
         "texts": codes,
-        "sizes": np.array([task.domain[name].size for name in texts], dtype=np.int64),
+        "sizes": sizes,
+        "codes": labelled[train],
+        "asked": binned[test],
+        "shape": np.array([*[_BINS] * len(numbers), *sizes, 2]),
         "labels": task.y.astype(np.int64),
         "train": train,
         "test": test,
     }
 
 
-def peer_predictions(method: str, data: dict[str, Any], epsilon: float) -> np.ndarray:
-    """What a model of another library predicts for the test rows."""
+def peer_shares(method: str, data: dict[str, Any], epsilon: float) -> np.ndarray:
+    """Shares of the labels of the test rows, by a model of another library."""
     library, name = PEERS[method]
     job = {"task": "classify", "method": name, "epsilon": epsilon, "delta": 1e-6}
-    return ask(_environments.PEERS[library], job, data)["predictions"] > 0
+    found = ask(_environments.PEERS[library], job, data, timeout=3_600)
+    if "shares" in found:
+        return found["shares"]
+    if "synthetic" in found:
+        X, y = found["synthetic"][:, :-1], found["synthetic"][:, -1]
+        if len(np.unique(y)) > 1:
+            model = HistGradientBoostingClassifier(random_state=0).fit(X, y)
+            return model.predict_proba(data["asked"])
+        predicted = np.full(len(data["asked"]), y[0])
+    else:
+        predicted = found["predictions"]
+    return np.eye(2)[(predicted > 0).astype(int)]
 
 
 def error_of(task: Task, method: str, epsilon: float, runs: int) -> float:
@@ -214,7 +245,7 @@ def error_of(task: Task, method: str, epsilon: float, runs: int) -> float:
     splits = ShuffleSplit(runs, test_size=0.2, random_state=0).split(task.X)
     for seed, (train, test) in enumerate(splits):
         if method in PEERS:
-            predicted = peer_predictions(method, for_peer(task, train, test), epsilon)
+            predicted = peer_shares(method, for_peer(task, train, test), epsilon)[:, 1] > 0.5
         else:
             make = {**METHODS, **BASELINES}[method]
             model = make(task, epsilon, seed)
@@ -446,12 +477,18 @@ def compare_default(path: Path | None, runs: int) -> None:
         print_means(title, excess[excess.index.isin(names, "table")])
 
 
+def target_of(name: str) -> tuple[_fidelity_tables.Table, str]:
+    """A table and one of its columns, given as "table: column"."""
+    source, target = name.split(": ")
+    return _fidelity_tables.subsample(_fidelity_tables.load(source), 2 * _FEW, 0), target
+
+
 def compare_regressions() -> None:
     """Mean squared error in units of that of the mean."""
     kinds = {"linear": PrivateLinearRegression, "additive": PrivateAdditiveRegressor}
     found = []
     for source, target in TARGETS:
-        table = _fidelity_tables.subsample(_fidelity_tables.load(source), 2 * _FEW, 0)
+        table, _ = target_of(f"{source}: {target}")
         X, y = table.rows.drop(columns=target), table.rows[target]
         for seed, (train, test) in enumerate(ShuffleSplit(2, random_state=0).split(X)):
             mean = np.mean((y.iloc[test] - y.iloc[train].mean()) ** 2)

@@ -4,8 +4,8 @@
 benchmarks.numbers --publish`` writes from it the tables that the pages include
 (``docs/_static/numbers``); `tests/test_numbers.py` holds tables and sentences to the file.
 ``--measure counting`` (or ``selecting``, ``one_column``, ``cubes``) measures a section again and
-puts it into the file; ``--releases`` and ``--epsilon`` restrict the first, ``--runs`` sets its
-releases.
+puts it into the file, with commit, date and number of fits; ``--releases`` and ``--epsilon``
+restrict the first, ``--runs`` sets its releases.
 
 A figure of ranges of two columns is a root mean square error over 3,000 random ranges, averaged
 over the releases.
@@ -14,11 +14,11 @@ over the releases.
 from __future__ import annotations
 
 import argparse
-import datetime
+import functools
 import json
 import statistics
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import trees
-from benchmarks._data import hdpview_table
+from benchmarks._data import check_stamp, hdpview_table, stamp
 from benchmarks.views import problem
 from skdp import (
     DataCube,
@@ -40,7 +40,17 @@ from skdp import (
 )
 from skdp.exceptions import DomainError, InsecureSeedWarning
 
-__all__ = ["FILE", "FOLDER", "counting", "cubes", "one_column", "publish", "read", "selecting"]
+__all__ = [
+    "FILE",
+    "FOLDER",
+    "counting",
+    "cubes",
+    "one_column",
+    "publish",
+    "range_errors",
+    "read",
+    "selecting",
+]
 
 FILE = Path(__file__).parents[1] / "docs" / "numbers.json"
 FOLDER = FILE.parent / "_static" / "numbers"
@@ -69,6 +79,7 @@ _METHODS = {
     "GBLUE-12": "a tree of 12 branches",
     "default": "the default of RangeTreeHistogram",
 }
+RUNS = 100  # of selecting
 _LENGTHS = (1, 16, 256, 2_048)
 
 
@@ -81,42 +92,44 @@ def counting(
     """
     found: dict[str, dict[str, Any]] = {}
     for name, title in TABLES.items():
-        table, domain, rows = problem(name)
-        truth = hdpview_table(name).true_answers()
-        queries = [
-            {table.columns[a]: (first, last), table.columns[b]: (start, stop)}
-            for a, first, last, b, start, stop in table.queries.tolist()
-        ]
         for release in releases or RELEASES:
             for epsilon in epsilons:
                 entry = found.setdefault(
                     f"{release}, epsilon {epsilon:g}", {"releases": runs, "errors": {}}
                 )
-                error = _error(RELEASES[release], epsilon, runs, domain, rows, queries, truth)
+                try:
+                    errors = range_errors(RELEASES[release], name, epsilon, range(runs))
+                    error = float(f"{statistics.fmean(errors):.3g}")
+                except DomainError:
+                    error = None
                 entry["errors"][title] = error
                 print(f"{release}, epsilon {epsilon:g}, {title}: {error}", flush=True)
     return found
 
 
-def _error(
-    make: Callable[..., Any],
-    epsilon: float,
-    runs: int,
-    domain: Domain,
-    rows: pd.DataFrame,
-    queries: list[Any],
-    truth: Any,
-) -> float | None:
+@functools.cache
+def _ranges(name: str) -> tuple[Domain, pd.DataFrame, list[Any], Any]:
+    """Domain, rows, queries and true answers of a table."""
+    table, domain, rows = problem(name)
+    queries = [
+        {table.columns[a]: (first, last), table.columns[b]: (start, stop)}
+        for a, first, last, b, start, stop in table.queries.tolist()
+    ]
+    return domain, rows, queries, hdpview_table(name).true_answers()
+
+
+def range_errors(
+    make: Callable[..., Any], name: str, epsilon: float, seeds: Iterable[int]
+) -> list[float]:
+    """Root mean square error over the ranges of a table, of a release with each seed."""
+    domain, rows, queries, truth = _ranges(name)
     errors = []
-    for seed in range(runs):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", InsecureSeedWarning)
-                release = make(epsilon, domain=domain, random_state=seed).fit(rows)
-        except DomainError:
-            return None
+    for seed in seeds:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InsecureSeedWarning)
+            release = make(epsilon, domain=domain, random_state=seed).fit(rows)
         errors.append(float(np.sqrt(np.mean((release.count(queries) - truth) ** 2))))
-    return float(f"{statistics.fmean(errors):.3g}")
+    return errors
 
 
 def one_column() -> dict[str, dict[str, int]]:
@@ -147,7 +160,7 @@ def cubes() -> dict[str, float]:
     }
 
 
-def selecting(runs: int = 100) -> dict[str, dict[str, float]]:
+def selecting(runs: int = RUNS) -> dict[str, dict[str, float]]:
     """Share of the score of the top c missed on retail baskets at epsilon 0.5."""
     from benchmarks.select import measure
 
@@ -231,7 +244,10 @@ def main() -> None:
             }
             figures = measure[options.measure]()
         numbers[options.measure]["figures"] = figures
-        numbers[options.measure]["measured"] = datetime.date.today().isoformat()
+        # Closed forms need no fits.
+        fits = {"counting": options.runs, "selecting": RUNS}.get(options.measure, 0)
+        numbers[options.measure] |= stamp() | {"fits": fits}
+        check_stamp(numbers[options.measure])
         FILE.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
     if options.publish:
         publish(numbers, FOLDER)

@@ -2,40 +2,51 @@
 
 Each question is put to many releases of the same table. Kinds:
 
-``tails``
+``tails``, ``round-tails``
     How many records are high in both of two numbers, low in both, or high in one and low in the
-    other; thresholds on edges of bins; all pairs with a rank correlation of 0.3 or more (if a table
-    has none, the strongest pair).
-``thresholds``
-    How many records lie below a round number inside a bin.
-``means``
-    The mean of a number in a category.
-``quantiles``
-    Quantiles of a number.
+    other; thresholds on edges of bins, or round numbers inside them; all pairs with a rank
+    correlation of 0.3 or more (if a table has none, the strongest pair).
 ``triples``
     How many records of a category are high in both of two numbers; pairs as for ``tails``.
-``round-tails``
-    As ``tails``, with round numbers inside bins.
+``thresholds``, ``declared``
+    How many records lie below a round number inside a bin, in columns without and with ``bins=``.
+``equals``
+    How many records hold one value of a number: its most frequent ones, and some others.
+``cells``, ``mixed``, ``threes``
+    How many records meet a condition on each of two categories, of a category and a number, and of
+    any three columns.
+``rare``
+    Cases that 0.05% to 1% of the records are: categories and cells of two; and far tails.
+``means``, ``quantiles``, ``correlations``
+    The mean of a number in a category, quantiles of a number, correlations of two numbers.
 
 Thresholds are near quantiles of the true table and do not depend on the release. Numbers are the
-numeric columns of more than ten codes, categories are columns of at most ten. A line of the result
-has the medians over questions of the absolute bias, the standard deviation, the root mean square
-error and the half width of the bar, the share of bars at 95% that hold, and the share of questions
-whose own bars hold less than 80% of the time. Means and quantiles are in standard deviations of
-their column. ``--beside`` compares with the results of another run.
+numeric columns of more than ten codes, categories the others. A line of the result has
 
-Run as ``python -m benchmarks.questions --out questions.json``; ``--quick`` makes two fits of four
-tables.
+``rms``
+    the median over questions of the root mean square error over releases; of means and quantiles in
+    standard deviations of their column,
+``holds``
+    the share of bars at 95% that hold,
+``over``
+    the median half width of a bar over 1.96 times ``rms``,
+``useless``
+    of counts above 1% of the table, the share whose half width is above a quarter of the count,
+``refused``
+    the share of questions that the release refuses; they are useless, and their bars do not hold.
+
+Each figure has a standard error: over releases, by leaving out one at a time. Run as ``python -m
+benchmarks.questions --out questions.json``; ``--quick`` makes two fits of four tables.
+`benchmarks.baseline` compares with the figures of an earlier commit.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,11 +61,12 @@ from benchmarks._fidelity_tables import Table
 from benchmarks._question_tables import TABLES, edges_of
 from skdp.exceptions import InsecureSeedWarning
 
-__all__ = ["KINDS", "Question", "asked", "measured", "questions", "summary"]
+__all__ = ["FIGURES", "KINDS", "Question", "asked", "measured", "of_each_kind", "questions"]
 
 EPSILONS = (0.1, 1.0, 8.0)
 QUICK = ("skewed", "delays", "nist", "phoneme")
-MOST_CODES = 10  # of a category
+FIGURES = ("rms", "holds", "over", "useless", "refused")
+MOST_CODES = 10  # of a number that is asked for like a category
 LEAST_CORRELATION = 0.3
 LEAST_SHARE = 0.01  # of the records, for a category
 TAIL_SHARES = (0.002, 0.6)  # the smallest and largest share of the records in a tail
@@ -68,12 +80,16 @@ HIGH = ((0.7, 0.7), (0.9, 0.9))
 # Round numbers are looked for between the quantiles this far on either side.
 ROUND_ROOM = 0.04
 N_THRESHOLDS = 10
+RARE_SHARES = (0.0005, 0.01)
+RARE_TAILS = (0.002, 0.005, 0.995, 0.998)
+COUNTED_SHARE, USELESS = 0.01, 0.25
 
 Condition = tuple[str, str, Any]  # column, operator, value
 Floats = NDArray[np.float64]
 HEADER = (
-    f"{'table':18}{'epsilon':>8} {'kind':12}{'n':>4}{'|bias|':>10}{'sd':>10}{'rms':>10}"
-    f"{'holds':>7}{'<.80':>6}{'half':>10}{'fit s':>7}{'ask ms':>8}"
+    f"{'table':18}{'epsilon':>8} {'kind':13}{'n':>4}"
+    + "".join(f"{name:>10}{'s.e.':>8}" for name in FIGURES[:-1])
+    + f"{'refused':>9}{'fit s':>7}{'ask ms':>8}"
 )
 
 
@@ -84,6 +100,7 @@ class Question(NamedTuple):
     statistic: str = "count"
     column: str = ""
     share: float = 0.0  # of a quantile
+    other: str = ""  # the second column of a correlation
 
     @property
     def query(self) -> str:
@@ -91,7 +108,8 @@ class Question(NamedTuple):
         return " and ".join(f"`{name}` {sign} {value!r}" for name, sign, value in self.conditions)
 
     def __str__(self) -> str:
-        what = f"{self.statistic} {self.share or ''} {self.column}".replace("  ", " ").strip()
+        parts = (self.statistic, self.share, self.column, self.other)
+        what = " ".join(str(part) for part in parts if part)
         return f"{what} where {self.query}" if self.conditions else what
 
     def ask(self, release: Any) -> Any:
@@ -100,6 +118,8 @@ class Question(NamedTuple):
             return release.mean(self.column, self.query, return_interval=True)
         if self.statistic == "quantile":
             return release.quantile(self.column, self.share, return_interval=True)
+        if self.statistic == "correlation":
+            return release.correlation(self.column, self.other, return_interval=True)
         return release.count(self.query, return_interval=True)
 
     def truth(self, rows: pd.DataFrame) -> float:
@@ -111,6 +131,8 @@ class Question(NamedTuple):
             met &= one.fillna(False).to_numpy(dtype=bool)
         if self.statistic == "count":
             return float(met.sum())
+        if self.statistic == "correlation":
+            return float(rows[[self.column, self.other]].astype("float64").corr().iloc[0, 1])
         values = _values(rows, self.column)[met]
         values = values[~np.isnan(values)]
         if not len(values):
@@ -121,13 +143,23 @@ class Question(NamedTuple):
 
     def unit(self, rows: pd.DataFrame) -> float:
         """What errors are divided by."""
-        if self.statistic == "count":
+        if self.statistic in ("count", "correlation"):
             return 1.0
         return float(np.nanstd(_values(rows, self.column)))
 
 
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
 def _values(rows: pd.DataFrame, column: str) -> Floats:
     return rows[column].to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _has_bins(attribute: Any) -> bool:
+    """Whether a number was declared with other bins than those that its range has anyway."""
+    integers = attribute.upper - attribute.lower + 1 if attribute.integer else None
+    return not attribute.auto and attribute.bins != integers
 
 
 # --------------------------------------------------------------------------------------------------
@@ -144,7 +176,11 @@ class Columns:
         self.numbers = [
             name for name in names if isinstance(domain[name], skdp.Numeric) and name not in few
         ]
-        self.categories = {name: self._common(name) for name in names if name in few}
+        self.categories = {name: self._within(name, LEAST_SHARE) for name in names if name in few}
+        texts = [name for name in names if name not in self.numbers]
+        self.texts = {name: self._within(name, LEAST_SHARE) for name in texts}
+        self.rare = {name: self._within(name, *RARE_SHARES) for name in texts}
+        self.declared = {name for name in self.numbers if _has_bins(domain[name])}
         self.edges = {name: edges_of(table, name) for name in self.numbers}
         self.whole = {name for name in self.numbers if getattr(domain[name], "integer", False)}
         values = {name: _values(rows, name) for name in self.numbers}
@@ -155,10 +191,11 @@ class Columns:
         strong = [pair for pair, found in strength.items() if found >= LEAST_CORRELATION]
         self.pairs = strong or sorted(strength, key=strength.__getitem__)[-1:]
 
-    def _common(self, name: str) -> list[Any]:
+    def _within(self, name: str, low: float, high: float = 1.0) -> list[Any]:
+        """Values that such a share of the records has."""
         shares = self.rows[name].value_counts(normalize=True, dropna=False)
-        kept = [value for value in shares.index[shares >= LEAST_SHARE] if not pd.isna(value)]
-        return sorted(value.item() if hasattr(value, "item") else value for value in kept)
+        kept = [value for value in shares.index[shares.between(low, high)] if not pd.isna(value)]
+        return sorted(map(_plain, kept))
 
     def below(self, name: str, value: float) -> float:
         """Share of the values of a column below one."""
@@ -207,6 +244,22 @@ class Columns:
             return None
         return name, "<" if quantile < 0.5 else ">=", int(value) if value.is_integer() else value
 
+    def conditions(self, name: str) -> list[Condition]:
+        """Conditions on one column: a value of a category, or the tail of a number."""
+        if name in self.texts:
+            return [(name, "==", value) for value in self.texts[name]]
+        return [
+            found
+            for quantile in QUANTILES
+            if (found := self.tail(name, quantile, self.round_number)
+                or self.tail(name, quantile, self.on_edge))
+        ]  # fmt: skip
+
+    def on_all(self, *names: str) -> list[Question]:
+        """Questions with a condition on each of some columns."""
+        each = map(self.conditions, names)
+        return [Question(conditions) for conditions in itertools.product(*each)]
+
     def joint(
         self,
         cut: Callable[[str, float], float | None],
@@ -243,14 +296,86 @@ def triples(columns: Columns) -> list[list[Question]]:
     return groups
 
 
-def thresholds(columns: Columns) -> list[list[Question]]:
-    """Records below round numbers inside bins."""
+def _thresholds(columns: Columns, names: Sequence[str]) -> list[list[Question]]:
     quantiles = (np.arange(N_THRESHOLDS) + 0.5) / N_THRESHOLDS
     found = []
-    for name in columns.numbers:
+    for name in names:
         cuts = [columns.round_number(name, quantile) for quantile in quantiles]
         found.append([Question(((name, "<", cut),)) for cut in cuts if cut is not None])
     return found
+
+
+def thresholds(columns: Columns) -> list[list[Question]]:
+    """Records below round numbers inside bins that were not declared."""
+    return _thresholds(columns, [each for each in columns.numbers if each not in columns.declared])
+
+
+def declared(columns: Columns) -> list[list[Question]]:
+    """Records below round numbers inside declared bins."""
+    return _thresholds(columns, [each for each in columns.numbers if each in columns.declared])
+
+
+def equals(columns: Columns) -> list[list[Question]]:
+    """Records with one value of a number."""
+    found = []
+    for name in columns.numbers:
+        values, counts = np.unique(columns.sorted[name], return_counts=True)
+        often = values[np.argsort(-counts, kind="stable")[: len(QUANTILES)]]
+        others = np.quantile(columns.sorted[name], QUANTILES, method="inverted_cdf")
+        some = [float(value) for value in (*often, *others)]
+        whole = name in columns.whole
+        found.append([Question(((name, "==", int(v) if whole else v),)) for v in some])
+    return found
+
+
+def cells(columns: Columns) -> list[list[Question]]:
+    """Records with a value of each of two categories."""
+    return [columns.on_all(*pair) for pair in itertools.combinations(columns.texts, 2)]
+
+
+def mixed(columns: Columns) -> list[list[Question]]:
+    """Records of a category in the tail of a number."""
+    return [columns.on_all(*pair) for pair in itertools.product(columns.texts, columns.numbers)]
+
+
+def threes(columns: Columns) -> list[list[Question]]:
+    """Records that meet a condition on each of three columns."""
+    rng = np.random.default_rng(1)
+    found = []
+    for names in itertools.combinations([*columns.texts, *columns.numbers], 3):
+        each = [columns.conditions(name) for name in names]
+        if all(each):
+            drawn = [tuple(some[rng.integers(len(some))] for some in each) for _ in range(4)]
+            found.append([Question(conditions) for conditions in drawn])
+    return found
+
+
+def rare(columns: Columns) -> list[list[Question]]:
+    """Cases that few records are."""
+    low, high = (share * len(columns.rows) for share in RARE_SHARES)
+    few = []
+    for one, two in itertools.combinations(columns.texts, 2):
+        counts = columns.rows.value_counts([one, two]).sort_index()
+        pairs = counts.index[counts.between(low, high)]
+        few.append([Question(((one, "==", _plain(a)), (two, "==", _plain(b)))) for a, b in pairs])
+    tails = [
+        [
+            Question(((name, "<" if quantile < 0.5 else ">=", cut),))
+            for quantile in RARE_TAILS
+            if (cut := columns.round_number(name, quantile)) is not None
+        ]
+        for name in columns.numbers
+    ]
+    values = [
+        [Question(((name, "==", value),)) for value in some] for name, some in columns.rare.items()
+    ]
+    return values + few + tails
+
+
+def correlations(columns: Columns) -> list[list[Question]]:
+    """Correlations of two numbers."""
+    pairs = itertools.combinations(columns.numbers, 2)
+    return [[Question((), "correlation", one, other=two)] for one, two in pairs]
 
 
 def means(columns: Columns) -> list[list[Question]]:
@@ -276,21 +401,35 @@ KINDS: dict[str, Callable[[Columns], list[list[Question]]]] = {
     "quantiles": quantiles,
     "triples": triples,
     "round-tails": round_tails,
+    "declared": declared,
+    "equals": equals,
+    "cells": cells,
+    "mixed": mixed,
+    "threes": threes,
+    "rare": rare,
+    "correlations": correlations,
 }
 
 
-def questions(table: Table, kind: str, most: int) -> list[Question]:
+def questions(table: Table, kind: str, most: int, columns: Columns | None = None) -> list[Question]:
     """Questions of a kind, at most so many, about equally many from each group of them."""
     rng = np.random.default_rng(0)
     # A group is a pair, a column, or a category; which of its questions come first is drawn.
-    mixed = []
-    for group in KINDS[kind](Columns(table)):
-        # There is no mean where no record has a value.
-        distinct = [each for each in dict.fromkeys(group) if not np.isnan(each.truth(table.rows))]
-        mixed.append([distinct[place] for place in rng.permutation(len(distinct))])
-    groups = [mixed[place] for place in rng.permutation(len(mixed))]
-    taken = [each for turn in itertools.zip_longest(*groups) for each in turn if each is not None]
-    return taken[:most]
+    drawn = []
+    for group in KINDS[kind](columns or Columns(table)):
+        distinct = list(dict.fromkeys(group))
+        drawn.append([distinct[place] for place in rng.permutation(len(distinct))])
+    groups = [drawn[place] for place in rng.permutation(len(drawn))]
+    turns = (each for turn in itertools.zip_longest(*groups) for each in turn if each is not None)
+    # There is no mean where no record has a value.
+    asked_for = (each for each in turns if not np.isnan(each.truth(table.rows)))
+    return list(itertools.islice(asked_for, most))
+
+
+def of_each_kind(table: Table, kinds: Sequence[str], most: int) -> dict[str, list[Question]]:
+    """Questions of some kinds."""
+    columns = Columns(table)
+    return {kind: questions(table, kind, most, columns) for kind in kinds}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -298,10 +437,13 @@ def questions(table: Table, kind: str, most: int) -> list[Question]:
 
 
 def asked(release: Any, some: Sequence[Question]) -> Floats:
-    """Value, lower and upper end of the bar for each question, (n, 3)."""
-    found = np.empty((len(some), 3))
+    """Value, lower and upper end of the bar for each question, (n, 3); NaN where it is refused."""
+    found = np.full((len(some), 3), np.nan)
     for place, question in enumerate(some):
-        answer = question.ask(release)
+        try:
+            answer = question.ask(release)
+        except ValueError:
+            continue
         found[place] = answer.value, answer.lower, answer.upper
     # Where there is no value, the middle of its bar.
     middle = found[:, 1:].mean(axis=1)
@@ -312,15 +454,13 @@ def asked(release: Any, some: Sequence[Question]) -> Floats:
 def measured(
     table: Table,
     epsilon: float,
-    kinds: Sequence[str],
+    chosen: Mapping[str, Sequence[Question]],
     seeds: Sequence[int],
-    most: int,
     method: str = "MarginalSynthesizer",
 ) -> list[dict[str, Any]]:
     """Results of each kind: one dict, with those of each question under "each"."""
-    chosen = {kind: questions(table, kind, most) for kind in kinds}
-    answers: dict[str, list[Floats]] = {kind: [] for kind in kinds}
-    fit_seconds, ask_seconds = [], dict.fromkeys(kinds, 0.0)
+    answers: dict[str, list[Floats]] = {kind: [] for kind in chosen}
+    fit_seconds, ask_seconds = [], dict.fromkeys(chosen, 0.0)
     for seed in seeds:
         begin = time.process_time()
         title, parameters = parsed(method)
@@ -336,91 +476,76 @@ def measured(
     rows = []
     for kind, some in chosen.items():
         if some:
-            each = judged(table.rows, some, np.array(answers[kind]))
+            truth = np.array([each.truth(table.rows) for each in some])
+            unit = np.array([each.unit(table.rows) for each in some])
+            counts = np.array([each.statistic == "count" for each in some])
+            large = counts & (truth > COUNTED_SHARE * len(table.rows))
             own = {"table": table.name, "epsilon": epsilon, "kind": kind, "fits": len(seeds)}
-            own |= {"n": len(some), **over_questions(each)}
+            own |= {"n": len(some), **with_errors(np.array(answers[kind]), truth, unit, large)}
             own["fit_s"] = float(np.mean(fit_seconds))
             own["ask_ms"] = 1000 * ask_seconds[kind] / len(seeds) / len(some)
-            rows.append({**own, "each": each})
+            each = judged(np.array(answers[kind]), truth, unit, large)
+            each.insert(0, "question", [str(question) for question in some])
+            rows.append({**own, "each": each.to_dict("records")})
     return rows
 
 
-def judged(rows: pd.DataFrame, some: Sequence[Question], answers: Floats) -> list[dict[str, Any]]:
-    """Errors of each question over releases; ``answers`` is (releases, questions, 3)."""
-    found = []
-    for place, question in enumerate(some):
-        truth, unit = question.truth(rows), question.unit(rows)
-        value, lower, upper = answers[:, place].T
-        errors = (value - truth) / unit
-        # Ends are compared up to rounding.
-        slack = 1e-9 * max(abs(truth), 1.0)
-        held = (lower - slack <= truth) & (truth <= upper + slack)
-        found.append(
-            {
-                "question": str(question),
-                "truth": truth,
-                "bias": float(errors.mean()),
-                "sd": float(errors.std(ddof=1)) if len(errors) > 1 else 0.0,
-                "rms": float(np.sqrt(np.mean(errors**2))),
-                "holds": float(held.mean()),
-                "half": float(np.mean(upper - lower)) / 2 / unit,
-            }
-        )
+def judged(answers: Floats, truth: Floats, unit: Floats, large: Any) -> pd.DataFrame:
+    """Figures of each question over releases; ``answers`` is (releases, questions, 3)."""
+    value, lower, upper = np.moveaxis(answers, 2, 0)
+    # Ends are compared up to rounding.
+    slack = 1e-9 * np.maximum(np.abs(truth), 1.0)
+    held = (lower - slack <= truth) & (truth <= upper + slack)
+    half = (upper - lower) / 2
+    # A refused question has no bar, which is no bar within a quarter.
+    useless = np.where(large, ~(half <= USELESS * truth), np.nan)
+    return pd.DataFrame(
+        {
+            "truth": truth,
+            "rms": np.sqrt(np.mean(((value - truth) / unit) ** 2, axis=0)),
+            "half": half.mean(axis=0) / unit,
+            "holds": held.mean(axis=0),
+            "useless": useless.mean(axis=0),
+            "refused": np.isnan(lower).mean(axis=0),
+        }
+    )
+
+
+def over_questions(each: pd.DataFrame) -> dict[str, float]:
+    """The figures of a kind; NaN where no question has one."""
+    rms, half = float(each["rms"].median()), float(each["half"].median())
+    shares = {name: float(each[name].mean()) for name in ("holds", "useless", "refused")}
+    return {"rms": rms, "over": half / (1.96 * rms) if rms > 0 else np.nan, **shares}
+
+
+def with_errors(answers: Floats, truth: Floats, unit: Floats, large: Any) -> dict[str, float]:
+    """The figures of a kind and their standard errors, named after them with "_se".
+
+    An error is that of leaving out one release at a time, and of a share at least that of so many
+    independent answers.
+    """
+    found = over_questions(judged(answers, truth, unit, large))
+    fits = len(answers)
+    parts = [
+        over_questions(judged(np.delete(answers, fit, axis=0), truth, unit, large))
+        for fit in range(fits if fits > 1 else 0)
+    ]
+    for name in FIGURES:
+        of = [part[name] for part in parts]
+        error = float(np.std(of) * np.sqrt(fits - 1)) if of else np.nan
+        if name in ("holds", "useless"):
+            n = fits * int(large.sum() if name == "useless" else len(truth))
+            share = (n * found[name] + 1) / (n + 2)
+            error = float(np.fmax(error, np.sqrt(share * (1 - share) / max(n, 1))))
+        found[f"{name}_se"] = error
     return found
 
 
-def over_questions(each: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Medians and shares over questions."""
-    table = pd.DataFrame(each)
-    return {
-        "bias": float(table["bias"].abs().median()),
-        "sd": float(table["sd"].median()),
-        "rms": float(table["rms"].median()),
-        "holds": float(table["holds"].mean()),
-        "below": float((table["holds"] < 0.8).mean()),
-        "half": float(table["half"].median()),
-    }
-
-
-def shown(row: dict[str, Any], before: dict[str, Any] | None = None) -> str:
-    """A line of the printed table; with an earlier result also the ratio of the errors."""
-    line = f"{row['table']:18}{row['epsilon']:8g} {row['kind']:12}{row['n']:4}"
-    line += "".join(f"{row[name]:10.3g}" for name in ("bias", "sd", "rms"))
-    line += f"{row['holds']:7.2f}{row['below']:6.2f}{row['half']:10.3g}"
-    line += f"{row['fit_s']:7.2f}{row['ask_ms']:8.1f}"
-    if before is not None and before["rms"] > 0:
-        line += f"  {row['rms'] / before['rms']:.2f} of {before['rms']:.3g}"
-    return line
-
-
-def summary(rows: Sequence[dict[str, Any]], before: dict[Any, dict[str, Any]]) -> pd.DataFrame:
-    """Each epsilon and kind over tables.
-
-    ``worst`` is the lowest share of bars that hold of a table, ``below`` the share of all questions
-    whose bars hold less than 80% of the time, ``half/rms`` the median over tables; ``ratio`` is the
-    geometric mean over tables of the error as a ratio to the earlier one.
-    """
-    lines = []
-    for epsilon, kind in dict.fromkeys((row["epsilon"], row["kind"]) for row in rows):
-        own = [row for row in rows if (row["epsilon"], row["kind"]) == (epsilon, kind)]
-        counts = [row["n"] for row in own]
-        line = {"epsilon": epsilon, "kind": kind, "tables": len(own), "n": sum(counts)}
-        line["holds"] = np.average([row["holds"] for row in own], weights=counts)
-        line["worst"] = min(row["holds"] for row in own)
-        line["below"] = np.average([row["below"] for row in own], weights=counts)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            line["half/rms"] = np.nanmedian([np.divide(row["half"], row["rms"]) for row in own])
-        pairs = [(row["rms"], before[key_of(row)]["rms"]) for row in own if key_of(row) in before]
-        ratios = [new / old for new, old in pairs if new > 0 and old > 0]
-        if ratios:
-            line["ratio"] = float(np.exp(np.mean(np.log(ratios))))
-        lines.append(line)
-    return pd.DataFrame(lines)
-
-
-def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Which result a row is."""
-    return row["table"], row["epsilon"], row["kind"]
+def shown(row: dict[str, Any]) -> str:
+    """A line of the printed table."""
+    line = f"{row['table']:18}{row['epsilon']:8g} {row['kind']:13}{row['n']:4}"
+    line += "".join(f"{row[name]:10.3g}{row[f'{name}_se']:8.2g}" for name in FIGURES[:-1])
+    return f"{line}{row['refused']:9.2f}{row['fit_s']:7.2f}{row['ask_ms']:8.1f}"
 
 
 def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -439,29 +564,25 @@ def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
     )
     parser.add_argument("--quick", action="store_true", help="two fits of four tables")
     parser.add_argument("--out", type=Path, help="JSON file of the results")
-    parser.add_argument("--beside", type=Path, help="JSON file of an earlier run")
     given = parser.parse_args(arguments)
     warnings.simplefilter("ignore", InsecureSeedWarning)
     chosen_on = [each for each in TABLES if each not in _unseen_tables.TABLES]
     names = given.tables or (QUICK if given.quick else chosen_on)
     fits = given.fits or (2 if given.quick else 30)
     seeds = range(given.first_seed, given.first_seed + fits)
-    before = {}
-    if given.beside is not None:
-        earlier = json.loads(given.beside.read_text(encoding="utf-8"))["results"]
-        before = {key_of(row): row for row in earlier}
+    now = _data.stamp()
+    print(f"commit {now['commit'][:8]}, {now['date']}, {fits} fits")
     print(HEADER, flush=True)
     rows: list[dict[str, Any]] = []
     for name in names:
         table = TABLES[name]()
+        chosen = of_each_kind(table, given.kinds, given.most_questions)
         for epsilon in given.epsilons:
-            found = measured(table, epsilon, given.kinds, seeds, given.most_questions, given.method)
+            found = measured(table, epsilon, chosen, seeds, given.method)
             for row in found:
-                print(shown(row, before.get(key_of(row))), flush=True)
+                print(shown(row), flush=True)
             rows += found
             _data.write_json(given.out, "questions", rows)
-    with pd.option_context("display.width", 200, "display.max_rows", None):
-        print(summary(rows, before).round(3).to_string(index=False))
     return rows
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 
 import pytest
 
@@ -25,8 +27,28 @@ def page(name):
 def test_every_section_says_how_and_when_it_was_measured():
     for name, section in FIGURES.items():
         assert section["command"].startswith("python -m benchmarks."), name
-        assert re.fullmatch(r"\d{4}-\d\d-\d\d", section["measured"]), name
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", section["date"]), name
         assert section["figures"], name
+        # Older figures do not say which commit was measured, nor with how many fits.
+        if "commit" in section or section["date"] > "2026-11-28":
+            numbers.check_stamp(section)
+
+
+def test_a_section_that_is_measured_again_says_which_commit_and_fits(monkeypatch, tmp_path):
+    file = tmp_path / "numbers.json"
+    file.write_text(json.dumps(FIGURES))
+    monkeypatch.setattr(numbers, "FILE", file)
+    monkeypatch.setattr(numbers, "cubes", lambda: {"base": 1.0})
+    monkeypatch.setattr(sys, "argv", ["numbers", "--measure", "cubes"])
+    stamp = {"commit": "f" * 40, "date": "2026-11-29"}
+    monkeypatch.setattr(numbers, "stamp", lambda: stamp)
+    numbers.main()
+    section = json.loads(file.read_text())["cubes"]
+    assert stamp.items() <= section.items()
+    assert (section["fits"], section["figures"]) == (0, {"base": 1.0})
+    monkeypatch.setattr(numbers, "stamp", lambda: stamp | {"commit": "f" * 40 + "+"})
+    with pytest.raises(ValueError, match="without changes"):
+        numbers.main()
 
 
 def test_tables_of_the_pages_are_those_of_the_file(tmp_path):

@@ -50,10 +50,10 @@ PEERS = {
         Peer(
             "OpenDP",
             "opendp",
-            ("opendp[mbi]==0.16.0",),
+            ("opendp[mbi]==0.16.0", "pandas==3.1.1"),
             "opendp.prelude",
             "work_opendp.py",
-            "with its extra mbi, which holds mbi at 1.1.0",
+            "with its extra mbi, which holds mbi at 1.1.0 and needs pandas",
         ),
         Peer(
             "SmartNoise",
@@ -88,6 +88,14 @@ PEERS = {
         ),
         # An algorithm without a library: it runs where this program does.
         Peer("AdaSSP", "", (), "numpy", "work_adassp.py"),
+        Peer(
+            "DP-SGD",
+            "dp-accounting",
+            ("dp-accounting==0.6.0",),
+            "dp_accounting",
+            "work_dpsgd.py",
+            "a softmax regression of our own with its accountant",
+        ),
         Peer(
             "mbi",
             "mbi",

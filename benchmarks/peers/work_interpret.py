@@ -19,7 +19,10 @@ def classify(data, job, clock):
             epsilon=job["epsilon"], delta=job["delta"], feature_types=kinds, privacy_bounds=bounds
         )
         model.fit(table[train], data["labels"][train])
-    return {"predictions": np.asarray(model.predict(table[test])).astype(np.int64)}
+    return {
+        "predictions": np.asarray(model.predict(table[test])).astype(np.int64),
+        "shares": np.asarray(model.predict_proba(table[test])),
+    }
 
 
 if __name__ == "__main__":

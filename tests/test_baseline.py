@@ -1,0 +1,279 @@
+"""The frozen baseline: what the file says of each figure, and what fails a comparison with it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skdp import Categorical, Domain, Numeric
+
+baseline = pytest.importorskip("benchmarks.baseline")
+data = pytest.importorskip("benchmarks._data")
+
+STAMP = {"commit": "0" * 40, "date": "2026-11-29"}
+FILE = baseline.read()
+
+
+def cells(**figures):
+    """Eight tables with the same figures."""
+    return {
+        baseline.key_of(f"table {place}", 1.0, "tails"): {"n": 20, **figures} for place in range(8)
+    }
+
+
+CELLS = cells(rms=[10.0, 1.0], holds=[0.95, 0.01], useless=[0.4, 0.05], over=[1.2, 0.1])
+ONE = "table 3 | 1 | tails"
+
+
+def with_one(**figures):
+    """The cells with other figures in one of them."""
+    found = copy.deepcopy(CELLS)
+    found[ONE] |= figures
+    return found
+
+
+def test_the_file_says_of_all_figures_what_was_measured():
+    needed = {"quick", "questions", "unseen questions", "ranges", "models", "targets"}
+    assert needed <= set(FILE) <= set(baseline.SECTIONS)
+    for title, section in FILE.items():
+        data.check_stamp(section)
+        assert section["fits"] >= 2 and section["seeds"] == list(range(section["fits"])), title
+        tables = {key.split(" | ")[0] for key in section["cells"]}
+        named = {each.removeprefix("ranges: ") for each in baseline.SECTIONS[title].tables}
+        # Of unseen tables and other libraries, those that were measured in time.
+        assert tables and tables <= named, title
+        assert tables == named or title in ("unseen questions", "unseen models", "peers"), title
+        for of in section["cells"].values():
+            figures = [value for value in of.values() if isinstance(value, list)]
+            assert figures and all(len(value) == 2 for value in figures)
+
+
+@pytest.mark.parametrize("name", ["commit", "date", "fits"])
+def test_figures_that_do_not_say_what_was_measured_are_not_written(tmp_path, name):
+    section = {**STAMP, "fits": 4, "seeds": [0], "cells": CELLS}
+    baseline.write({"quick": section}, tmp_path / "file.json")
+    with pytest.raises(ValueError, match=f"quick.*{name}"):
+        baseline.write({"quick": section | {name: ""}}, tmp_path / "other.json")
+    del section[name]
+    with pytest.raises(ValueError, match=f"quick.*{name}"):
+        baseline.write({"quick": section}, tmp_path / "other.json")
+    assert not (tmp_path / "other.json").exists()
+
+
+def test_changes_that_were_not_committed_are_not_written(tmp_path):
+    section = {**STAMP, "commit": "0" * 40 + "+", "fits": 4, "cells": CELLS}
+    with pytest.raises(ValueError, match="commit"):
+        baseline.write({"quick": section}, tmp_path / "file.json")
+
+
+def test_what_was_written_is_read(tmp_path):
+    place = tmp_path / "file.json"
+    third = with_one(rms=[10 / 3, 1 / 7], useless=[float("nan"), 0.02])
+    baseline.write({"quick": {**STAMP, "fits": 4, "seeds": [0], "cells": third}}, place)
+    found = json.loads(place.read_text())["quick"]
+    assert found["cells"][ONE]["rms"] == [3.33333, 0.14]
+    assert found["cells"][ONE]["useless"] == [None, 0.02]
+    assert baseline.changed(found["cells"], third) == []
+    assert baseline.compared(found["cells"], third)[1] == []
+
+
+def test_any_other_figure_is_seen():
+    assert baseline.changed(CELLS, CELLS) == []
+    [said] = baseline.changed(CELLS, with_one(rms=[10.001, 1.0]))
+    assert said == f"{ONE} | rms: 10, now 10.001"
+    fewer = with_one()
+    del fewer[ONE]["holds"]
+    assert baseline.changed(CELLS, fewer) == [f"{ONE} | holds: missing"]
+    assert baseline.changed(fewer, CELLS) == [f"{ONE} | holds: new"]
+    [said] = baseline.changed(CELLS, with_one(useless=[None, None]))
+    assert "now nan" in said
+
+
+def test_what_is_within_tolerance_or_better_passes():
+    for found in (
+        CELLS,
+        with_one(rms=[14.0, 1.4], holds=[0.93, 0.01]),
+        cells(rms=[11.0, 1.0], holds=[0.945, 0.01], useless=[0.45, 0.05], over=[1.2, 0.1]),
+        cells(rms=[2.0, 0.1], holds=[0.99, 0.01], useless=[0.1, 0.05], over=[1.0, 0.1]),
+    ):
+        lines, bad = baseline.compared(CELLS, found)
+        assert bad == [] and {line.cells for line in lines} == {8}
+    lines, _ = baseline.compared(CELLS, cells(rms=[5.0, 0.5]), partly=True)
+    [line] = lines
+    assert line.at == "1 | tails | rms"
+    assert (line.before, line.now) == (pytest.approx(10), pytest.approx(5))
+    # Errors of 10% on both sides and eight tables: the mean of a ratio of 1/2.
+    assert line.errors == pytest.approx(-0.6931 / 0.1 / 2**0.5 * 8**0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [{"rms": [40.0, 1.0]}, {"holds": [0.7, 0.01]}, {"useless": [1.0, 0.05]}, {"over": [4.0, 0.1]}],
+)
+def test_a_figure_of_one_table_that_is_far_worse_fails(figures):
+    _, bad = baseline.compared(CELLS, with_one(**figures))
+    assert any(said.startswith(f"{ONE} | {next(iter(figures))}") for said in bad)
+
+
+def test_figures_of_all_tables_that_are_a_little_worse_fail():
+    _, bad = baseline.compared(CELLS, cells(**CELLS[ONE] | {"rms": [12.5, 1.0]}))
+    [said] = bad
+    assert said.startswith("all tables | 1 | tails | rms: 10, now 12.5")
+
+
+def test_a_missing_figure_fails():
+    fewer = with_one()
+    del fewer[ONE]
+    _, bad = baseline.compared(CELLS, fewer)
+    assert f"{ONE} | rms: missing" in bad and len(bad) == 4
+    assert baseline.compared(CELLS, fewer, partly=True)[1] == []
+    _, bad = baseline.compared(CELLS, with_one(rms=[float("nan"), 0.0]))
+    assert bad == [f"{ONE} | rms: 10, now none"]
+
+
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    """The command, with cells that need no engine and a file of its own."""
+    state = {}
+
+    def measure(name, fits):
+        if name in state["gone"]:
+            raise baseline.Missing(name)
+        return {key: of for key, of in state["cells"].items() if key.startswith(f"{name} |")}
+
+    tables = tuple(f"table {place}" for place in range(8))
+    for title in ("quick", "questions"):
+        monkeypatch.setitem(baseline.SECTIONS, title, baseline.Section(2, tables, measure))
+    monkeypatch.setattr(baseline, "FILE", tmp_path / "baseline.json")
+    monkeypatch.setattr(baseline, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(data, "stamp", lambda: STAMP)
+
+    def run(found, *arguments, gone=()):
+        state.update(cells=found, gone=gone)
+        return baseline.main(list(arguments))
+
+    return run
+
+
+def test_a_part_of_a_section_is_written_only_beside_the_rest(quick, capsys):
+    assert quick(CELLS, "--sections", "questions", "--tables", "table 3", "--write") == 1
+    assert "questions: not written" in capsys.readouterr().out and baseline.read() == {}
+    assert quick(CELLS, "--sections", "questions", "--write") == 0
+    again = with_one(rms=[9.0, 1.0])
+    line = ["--sections", "questions", "--tables", "table 3", "--write", "--again"]
+    assert quick(again, *line) == 0
+    found = baseline.read()["questions"]["cells"]
+    assert len(found) == 8 and found[ONE]["rms"] == [9, 1]
+
+
+def test_the_quick_part_fails_when_a_figure_changes_until_it_is_written(quick, capsys):
+    assert quick(CELLS, "--quick") == 1
+    assert "quick: missing in baseline.json" in capsys.readouterr().out
+    assert quick(CELLS, "--quick", "--write") == 0
+    assert quick(CELLS, "--quick") == 0
+    assert quick(CELLS, "--quick", gone=["table 0"]) == 0
+    assert "table 0: its data are not there" in capsys.readouterr().out
+    assert quick(CELLS, "--quick", "--write", gone=["table 0"]) == 1
+    assert "quick: not written" in capsys.readouterr().out
+    better = with_one(rms=[9.999, 1.0])
+    assert quick(better, "--quick") == 1
+    said = capsys.readouterr().out
+    assert f"FAILED {ONE} | rms: 10, now 9.999" in said and "--quick --write" in said
+    assert f"commit {'0' * 8}, 2026-11-29, 2 fits" in said
+    assert quick(better, "--quick", "--write") == 0
+    assert quick(better, "--quick") == 0
+
+
+def test_a_loss_that_was_written_into_the_quick_part_still_fails(quick, capsys):
+    assert quick(CELLS, "--sections", "questions", "--write") == 0
+    worse = with_one(rms=[60.0, 1.0])
+    assert quick(worse, "--quick", "--write") == 0
+    assert quick(worse, "--quick") == 1
+    assert f"FAILED {ONE} | rms: 10, now 60" in capsys.readouterr().out
+
+
+def test_sections_are_measured_once_and_compared(quick, capsys):
+    assert quick(CELLS, "--sections", "questions", "--write") == 0
+    worse = with_one(rms=[60.0, 1.0])
+    # What was measured at a commit is kept.
+    assert quick(worse, "--sections", "questions") == 0
+    assert quick(worse, "--sections", "questions", "--again") == 1
+    assert re.search(r"FAILED table 3 \| 1 \| tails \| rms: 10, now 60", capsys.readouterr().out)
+    assert quick(worse, "--sections", "questions", "--tables", "table 1") == 0
+
+
+@pytest.fixture(scope="module")
+def task():
+    models = pytest.importorskip("benchmarks.models")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"number": rng.uniform(-1, 3, 200), "text": rng.choice(["a", "b"], 200)})
+    X.loc[0, "number"] = np.nan
+    domain = Domain({"number": Numeric(-1, 3, nullable=True), "text": Categorical(["a", "b"])})
+    return models.Task(X, rng.random(200) < 0.4, domain)
+
+
+def test_other_libraries_get_public_bins_and_the_labels_of_training_rows_alone(task):
+    from benchmarks import models
+
+    train, test = np.arange(150), np.arange(150, 200)
+    given = models.for_peer(task, train, test)
+    assert given["shape"].tolist() == [16, 2, 2]
+    assert given["codes"].shape == (150, 3) and given["asked"].shape == (50, 2)
+    np.testing.assert_array_equal(given["codes"][:, 2], task.y[train])
+    both = np.vstack([given["codes"][:, :2], given["asked"]])
+    np.testing.assert_array_equal(both[1:, 0], (task.X["number"][1:] + 1) // 0.25)
+    assert both[0, 0] == 0
+    np.testing.assert_array_equal(both[:, 1], task.X["text"] == "b")
+
+
+def test_shares_of_other_libraries(monkeypatch, task):
+    from benchmarks import models
+
+    given = models.for_peer(task, np.arange(150), np.arange(150, 200))
+    shares = np.tile([0.25, 0.75], (50, 1))
+    rows = np.column_stack([np.tile([3, 0], (40, 1)), np.ones(40, dtype=int)])
+    answers = {
+        "DP-SGD": {"shares": shares},
+        "OpenDP": {"synthetic": rows},
+        "interpret": {"predictions": np.arange(50) % 2},
+    }
+    monkeypatch.setattr(models, "ask", lambda peer, job, data, timeout: answers[peer.name])
+    of = {name: models.peer_shares(name, given, 1.0) for name in models.FROZEN_PEERS}
+    np.testing.assert_array_equal(of["DP-SGD, delta 1e-6"], shares)
+    # All synthetic rows have one label.
+    np.testing.assert_array_equal(of["OpenDP, MST"], np.tile([0.0, 1.0], (50, 1)))
+    np.testing.assert_array_equal(of["DP-EBM, delta 1e-6"][:, 1], np.arange(50) % 2)
+    rows[::2, 2], rows[::2, 0] = 0, 9
+    found = models.peer_shares("OpenDP, MST", given, 1.0)
+    assert found.shape == (50, 2) and found.sum(axis=1) == pytest.approx(1)
+
+
+def test_a_peer_that_fails_has_no_figures(monkeypatch, task, capsys):
+    def fails(method, data, epsilon):
+        raise RuntimeError("no environment")
+
+    monkeypatch.setattr(baseline.models, "rare", lambda name: task)
+    monkeypatch.setattr(baseline.models, "peer_shares", fails)
+    assert baseline.peer_cells("x: y", 1) == {}
+    assert "OpenDP, MST, x: y, epsilon 4: no environment" in capsys.readouterr().out
+
+
+def test_figures_of_models_are_means_over_splits(task, monkeypatch):
+    monkeypatch.setattr(baseline.models, "rare", lambda name: task)
+    monkeypatch.setattr(baseline.models, "FIVE", ("naive Bayes",))
+    monkeypatch.setattr(baseline, "OF_MODELS", (1.0,))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = baseline.label_cells("x: y", 2)
+        alone = baseline.label_cells("x: y", 1)
+    assert list(found) == ["x: y | 1 | naive Bayes", "x: y | 1 | default"]
+    of = found["x: y | 1 | naive Bayes"]
+    assert set(of) == {"error", "area", "log loss"}
+    assert 0 < of["error"][0] < 1 and of["error"][1] >= 0
+    assert alone["x: y | 1 | naive Bayes"]["error"][1] == 0
