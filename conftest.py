@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from skdp import _random
-from skdp._base import estimator
+from skdp.base import estimator
 
 # Plans are searched for, not found on the disk of whoever runs the tests; tests write none there.
 os.environ["SKDP_CACHE_DIR"] = ""

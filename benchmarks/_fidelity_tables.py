@@ -19,7 +19,7 @@ from benchmarks import _data
 from benchmarks.privpfc import Problem, electricity, nltcs, phoneme
 from benchmarks.views import problem, random_ranges, wide_rows
 from skdp import Categorical, Domain, Numeric
-from skdp.rows import CountTable
+from skdp.tables import CountTable
 
 __all__ = ["RANGES", "TABLES", "Table", "load", "stand_in", "subsample"]
 

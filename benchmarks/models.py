@@ -53,7 +53,7 @@ from skdp import (
     PrivateRandomForestClassifier,
     PrivPfCClassifier,
 )
-from skdp.compose.estimators import BLENDS, combined
+from skdp.compose import BLENDS, combined
 from skdp.exceptions import InsecureSeedWarning
 
 EPSILONS = (0.05, 0.1, 0.5, 1.0, 8.0)

@@ -37,10 +37,8 @@ from skdp import (
     PrivPfCClassifier,
     PrivPfCTransformer,
 )
+from skdp.algorithms.privpfc import Options
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.privpfc import (
-    Options,
-)
 
 EPSILONS = (0.05, 0.1, 0.5, 1.0)
 FOLDS = 5

@@ -54,7 +54,8 @@ MODULES = {
     "skdp.exceptions": "Errors and warnings",
     "skdp.inspection": "Privacy reports and expected errors",
     "skdp.release": "Parts of the released object",
-    "skdp.models": "Models and their functions",
+    "skdp.additive": "Additive models and their functions",
+    "skdp.tree": "Trees",
 }
 
 # Public names outside the top level that have pages of their own: all of these modules, except of
@@ -62,7 +63,7 @@ MODULES = {
 OUTSIDE = {
     "model_selection": None,
     "datacube": None,
-    "quantiles": None,
+    "preprocessing": None,
     "domain": ("structure_from_data",),
 }
 

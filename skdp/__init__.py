@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .accounting import PrivacyLedger, PrivacyLoss
+    from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
     from .classification import (
         DiffGenTransformer,
         PrivPfCClassifier,
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from .cluster import DPKMeans
     from .compose import PrivateClassifier, PrivateRegressor
     from .datacube import DataCube
+    from .decomposition import PrivatePCA
     from .domain import (
         Categorical,
         Date,
@@ -38,22 +40,16 @@ if TYPE_CHECKING:
         RecordsLostError,
     )
     from .histogram import RangeTreeHistogram
-    from .models import (
-        PrivateAdditiveClassifier,
-        PrivateAdditiveRegressor,
-        PrivateDecisionTreeClassifier,
+    from .linear_model import (
         PrivateLinearRegression,
         PrivateLinearSVC,
         PrivateLogisticRegression,
-        PrivateNaiveBayes,
-        PrivatePCA,
-        PrivateRandomForestClassifier,
         PrivateRidge,
-        SampleAggregate,
     )
-    from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler
-    from .quantiles import private_quantiles
+    from .naive_bayes import PrivateNaiveBayes
+    from .preprocessing import PrivateQuantileClipper, PrivateStandardScaler, private_quantiles
     from .release import QueryResult, Synopsis
+    from .sample_aggregate import SampleAggregate
     from .selection import DPTopKSelector, most_frequent_items
     from .synthesis import (
         GridSynthesizer,
@@ -63,6 +59,7 @@ if TYPE_CHECKING:
         PrivBayesSynthesizer,
         PrivTreeSynthesizer,
     )
+    from .tree import PrivateDecisionTreeClassifier, PrivateRandomForestClassifier
 
 __all__ = [
     "BudgetExceededError", "Categorical", "DPKMeans", "DiffGenTransformer", "DPTopKSelector",
@@ -85,6 +82,7 @@ __version__ = "1.0.0rc1"
 # only for what it uses. Type checkers read the imports above; `tests/test_layers.py` compares both.
 _HOMES = {
     "accounting": ("PrivacyLedger", "PrivacyLoss"),
+    "additive": ("PrivateAdditiveClassifier", "PrivateAdditiveRegressor"),
     "classification": (
         "DiffGenTransformer", "PrivPfCClassifier", "PrivPfCTransformer",
         "ProjectedHistogramTransformer",
@@ -92,6 +90,7 @@ _HOMES = {
     "cluster": ("DPKMeans",),
     "compose": ("PrivateClassifier", "PrivateRegressor"),
     "datacube": ("DataCube",),
+    "decomposition": ("PrivatePCA",),
     "domain": (
         "Categorical", "Date", "Datetime", "Domain", "Identifier", "Numeric", "PublicTable",
         "Taxonomy", "Text", "at_most", "derived", "forbid",
@@ -101,26 +100,27 @@ _HOMES = {
         "RecordsLostError",
     ),
     "histogram": ("RangeTreeHistogram",),
-    "models": (
-        "PrivateAdditiveClassifier", "PrivateAdditiveRegressor", "PrivateDecisionTreeClassifier",
-        "PrivateLinearRegression", "PrivateLinearSVC", "PrivateLogisticRegression",
-        "PrivateNaiveBayes", "PrivatePCA", "PrivateRandomForestClassifier", "PrivateRidge",
-        "SampleAggregate",
+    "linear_model": (
+        "PrivateLinearRegression", "PrivateLinearSVC", "PrivateLogisticRegression", "PrivateRidge",
     ),
-    "preprocessing": ("PrivateQuantileClipper", "PrivateStandardScaler"),
-    "quantiles": ("private_quantiles",),
+    "naive_bayes": ("PrivateNaiveBayes",),
+    "preprocessing": (
+        "PrivateQuantileClipper", "PrivateStandardScaler", "private_quantiles",
+    ),
     "release": ("QueryResult", "Synopsis"),
+    "sample_aggregate": ("SampleAggregate",),
     "selection": ("DPTopKSelector", "most_frequent_items"),
     "synthesis": (
         "GridSynthesizer", "HDPViewSynthesizer", "KDTreeSynthesizer", "MarginalSynthesizer",
         "PrivBayesSynthesizer", "PrivTreeSynthesizer",
     ),
+    "tree": ("PrivateDecisionTreeClassifier", "PrivateRandomForestClassifier"),
 }  # fmt: skip
 _PACKAGES = (
-    "accounting", "audit", "classification", "cluster", "compose", "datacube", "domain",
-    "exceptions", "hierarchy", "histogram", "inspection", "kernels", "mechanisms",
-    "model_selection", "plotting", "preprocessing", "quality", "quantiles", "release", "rows",
-    "selection", "synthesis",
+    "accounting", "additive", "algorithms", "audit", "classification", "cluster", "compose",
+    "datacube", "decomposition", "domain", "exceptions", "hierarchy", "histogram", "inspection",
+    "linear_model", "mechanisms", "model_selection", "naive_bayes", "plotting", "preprocessing",
+    "quality", "release", "sample_aggregate", "selection", "synthesis", "tables", "tree",
 )  # fmt: skip
 _MODULES = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -128,7 +128,7 @@ _MODULES = {name: home for home, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> Any:
     if _MODULES.get(name, name) in ("domain", "domains"):
         # A domain reads tables through what this package registers with it.
-        import_module(".rows", __name__)
+        import_module(".tables", __name__)
     if name in _MODULES:
         value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     elif name == "domains":

@@ -1,4 +1,4 @@
-"""Command line: ``python -m skdp``, or ``skdp``; its commands are in ``skdp._cli``.
+"""Command line: ``python -m skdp``, or ``skdp``; its commands are in ``skdp.app``.
 
 Errors become messages on standard error, and exit codes.
 """
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, default=None
         None takes those of the process.
     """
-    from ._cli.parser import parsed
+    from .app.cli import parsed
 
     options = parsed(arguments)
     with _Stops() as stops, _warnings_as_messages():
@@ -108,7 +108,7 @@ class _Stops:
 def _run(options: Namespace) -> int:
     """Run the command of the options; KeyboardInterrupt passes."""
     # Help and mistakes in typing are answered without pandas, which this imports.
-    from ._cli.outputs import Withheld
+    from .app.outputs import Withheld
 
     try:
         code: int = options.run(options)

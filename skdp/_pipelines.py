@@ -20,14 +20,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
-from ._base import PrivateEstimator
 from ._foreign import is_installed, library, replaced
 from ._random import NoiseSource
 from ._validation import as_epsilon
 from .accounting import PrivacyLedger
+from .base import PrivateEstimator
 from .domain import Attribute, Categorical, Domain, PublicTable
 from .release import Synopsis
-from .rows import as_numbers, as_texts
+from .tables import as_numbers, as_texts
 
 # --- what is reported about a step, and what a step is given
 

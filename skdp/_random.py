@@ -28,8 +28,7 @@ from typing import Any, NamedTuple, NoReturn, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import batches
-from ._types import IntArray
+from ._validation import IntArray, batches
 from .exceptions import InsecureSeedWarning
 
 _BUFFER_WORDS = 1024

@@ -11,7 +11,19 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import (
+from ._random import sampling_generator, warn_after_charge
+from ._validation import as_integer
+from .algorithms.grid import as_theta
+from .algorithms.kmeans.algorithms import (
+    ALGORITHMS,
+    GRID_ALGORITHMS,
+    ROW_ALGORITHMS,
+    algorithm_parts,
+)
+from .algorithms.kmeans.lloyd import nearest
+from .algorithms.kmeans.sketch import cover, even_edges
+from .algorithms.kmeans.task import Task
+from .base import (
     PrivateEstimator,
     feature_bounds,
     match_rows,
@@ -19,23 +31,11 @@ from ._base import (
     warn_of_emptiness,
     without_unit,
 )
-from ._random import sampling_generator, warn_after_charge
-from ._validation import as_integer
 from .domain import Domain, Numeric
 from .exceptions import DomainError
-from .kernels.grid import as_theta
-from .kernels.kmeans.algorithms import (
-    ALGORITHMS,
-    GRID_ALGORITHMS,
-    ROW_ALGORITHMS,
-    algorithm_parts,
-)
-from .kernels.kmeans.cells import cover, even_edges
-from .kernels.kmeans.lloyd import nearest
-from .kernels.kmeans.task import Task
 from .mechanisms import discrete_laplace_variance
 from .release import Boxes, BoxModel, KnownNoise, Synopsis
-from .rows import CodedRows, as_frame, code_rows, read_rows
+from .tables import CodedRows, as_frame, code_rows, read_rows
 
 __all__ = ["DPKMeans"]
 

@@ -19,12 +19,11 @@ from scipy.optimize import brentq
 from sklearn.base import clone
 
 from ._random import sampling_generator
-from ._types import CodeArray, FloatArray
-from ._validation import as_epsilon, as_integer, as_level, as_number
+from ._validation import CodeArray, FloatArray, as_epsilon, as_integer, as_level, as_number
 from .domain import Domain
 from .exceptions import DomainError, InsecureSeedWarning
-from .release.models.model import Model
-from .rows import as_frame, take_rows
+from .release.model import Model
+from .tables import as_frame, take_rows
 
 # --- public tables on which a release is tried out: given rows, or rows generated from a domain
 

@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, feature_bounds, match_rows, named_bounds, warn_of_emptiness
+from ._random import NoiseSource, noise_source
+from ._validation import (
+    FloatArray,
+    IntArray,
+    as_epsilon,
+    as_fraction,
+    as_integer,
+    as_level,
+    as_number,
+    batches,
+    check_choice,
+    split_epsilon,
+)
+from .accounting import PrivacyLoss, charge
+from .algorithms.quantiles import UNIT, AnyPlan, TreePlan, plan_quantiles
+from .base import PrivateEstimator, feature_bounds, match_rows, named_bounds, warn_of_emptiness
 from .domain import Domain, Numeric
-from .kernels.quantiles import TreePlan
-from .mechanisms import discrete_laplace, discrete_laplace_variance
-from .rows import as_frame, as_numbers, as_texts
+from .exceptions import DomainError
+from .mechanisms import SparseVector, discrete_laplace, discrete_laplace_variance
+from .tables import (
+    TYPES_DECLARED,
+    Column,
+    as_column,
+    as_frame,
+    few_of_each,
+    object_array,
+)
 
-__all__ = ["PrivateQuantileClipper", "PrivateStandardScaler", "as_numbers", "as_texts"]
+__all__ = [
+    "PrivateQuantileClipper",
+    "PrivateStandardScaler",
+    "QuantileResult",
+    "private_quantiles",
+]
 
 # Values are read as one of this many codes within the bounds: finer than any noise.
 _CODES = 2**20
@@ -319,3 +352,447 @@ def _narrowed(values, low, high, fractions, epsilon, source):
     # Where floating-point numbers are no closer, the two ends still differ.
     found = 2 * (low / 2 + first * width), 2 * (low / 2 + (last + 1) * width)
     return (found[0], min(found[1], high)) if found[0] < found[1] else (low, high)
+
+
+# ------------------------------------------------------------------------------------------------
+# Private quantiles of one column.
+
+
+# Values are integers of at most this size, so that differences fit into 64 bits.
+_FARTHEST = 2**62
+# Values on either side of zero where no bounds are given, as a power of two.
+_REACH = 60
+# Equal steps from one real bound to the other.
+_STEPS = 2**32
+# Part of epsilon that finds a range where no bounds are given.
+_RANGE_SHARE = Fraction(1, 10)
+# Kinds of columns whose values can be read as numbers, one by one.
+_READABLE = ("numeric", "boolean", "object", "string")
+
+
+@dataclass(frozen=True)
+class QuantileResult:
+    """Quantiles released by `private_quantiles`.
+
+    Attributes
+    ----------
+    quantiles : ndarray of float64, shape (n_quantiles,)
+        The shares that were asked for, increasing.
+    values : ndarray of int64 or float64, shape (n_quantiles,)
+        The released values, not decreasing.
+    rank_errors : ndarray of float64, shape (n_quantiles,)
+        With probability ``level`` the rank of every value is at most this number of records from
+        that of the quantile, on any data; it is usually much nearer. A value that occurs several
+        times has several ranks, the nearest of which counts.
+    level : float
+    bounds : tuple
+        Range of the released values: as given, or as found.
+    method : {"independent", "recursive", "tree"}
+    plan : dict of str to float
+        Predicted mean error of each method in records, if values are dense within the bounds.
+    privacy_loss : PrivacyLoss
+        Parts "range" (without bounds) and "quantiles".
+    """
+
+    quantiles: FloatArray
+    values: NDArray[Any]
+    rank_errors: FloatArray
+    level: float
+    bounds: tuple[Any, Any]
+    method: str
+    plan: Mapping[str, float] = field(repr=False)
+    privacy_loss: PrivacyLoss
+
+    def rank_intervals(self, n_records: float) -> FloatArray:
+        """Intervals of ranks, if the number of records is public or was released.
+
+        Parameters
+        ----------
+        n_records : number
+            How many values are not missing.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_quantiles, 2)
+            Lowest and highest rank of each value, between 0 and ``n_records``.
+        """
+        number = as_number(n_records, "n_records")
+        wanted = self.quantiles * number
+        ends = np.stack([wanted - self.rank_errors, wanted + self.rank_errors], axis=1)
+        return np.clip(ends, 0.0, number)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The quantiles as a table.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``quantile``, ``value`` and ``rank_error``.
+        """
+        return pd.DataFrame(
+            {"quantile": self.quantiles, "value": self.values, "rank_error": self.rank_errors}
+        )
+
+
+def private_quantiles(
+    values: Any,
+    quantiles: Any,
+    epsilon: Any = 1.0,
+    bounds: Any = None,
+    *,
+    step: Any = None,
+    method: str = "auto",
+    level: float = 0.95,
+    persons: Any = None,
+    max_contributions: int | None = None,
+    ledger: Any = None,
+    random_state: Any = None,
+) -> QuantileResult:
+    """Release quantiles of a column, with bounds of their rank errors.
+
+    Use it if all that you need of a column is quantiles. A `RangeTreeHistogram` answers any range
+    and quantile later.
+
+    Parameters
+    ----------
+    values : Series, 1-D array, list or frame of one column
+        Numbers. Missing values and those that are no numbers are skipped, infinite ones and others
+        beyond the bounds count as the nearest bound. They are read as float64, in which integers
+        are exact up to 2**53.
+    quantiles : float or array-like of shape (n_quantiles,)
+        Different shares, at least 0.000001 and at most 0.999999, rounded to six decimals: 0.5 is
+        the median.
+    epsilon : number or Fraction, default=1.0
+        Privacy parameter of everything that is returned.
+    bounds : (low, high), default=None
+        Public range of the values. Narrow bounds help only a little: the error grows with the
+        logarithm of their distance. None: a tenth of epsilon finds a range [-r, r], where r is
+        a power of two times ``step``, beyond which few values lie.
+    step : number, default=None
+        Spacing of the values that may be released; others are rounded to it. None: 1 if both bounds
+        are integers or there are none, else a 2**-32 part of their distance.
+    method : {"auto", "independent", "recursive", "tree"}, default="auto"
+        How several quantiles share epsilon. "independent" divides it equally among them;
+        "recursive" selects the middle quantile first and then those on either side from the
+        records there, and divides epsilon among the levels; "tree" reads all from noisy counts of
+        ranges, which needs bounds at most 2**16 - 1 steps apart. "auto" takes the one with the
+        smallest predicted error, from public facts alone.
+    level : float, default=0.95
+        Probability with which all ``rank_errors`` hold together.
+    persons : array-like of shape (n_rows,), default=None
+        Numbers, text or dates that identify the person a row belongs to; ``epsilon`` then protects
+        the person. Rows without one are skipped, and so are those whose person a reader of files
+        may have changed (:ref:`persons`).
+    max_contributions : int, default=None
+        Keep at most this many values of each person, chosen secretly. Required with ``persons``.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
+    random_state : None, int or NoiseSource, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
+
+    Returns
+    -------
+    QuantileResult
+        With ``values``, ``rank_errors``, ``method``, ``privacy_loss`` and more.
+
+    Raises
+    ------
+    DomainError
+        If the column cannot hold numbers; nothing is spent.
+    TypeError, ValueError
+        If a parameter is of the wrong type or out of range; nothing is spent.
+    BudgetExceededError
+        If the ledger cannot pay; no value has been read.
+
+    Notes
+    -----
+    Where many records have equal values, "recursive" divides them at random between both sides of
+    a quantile. Where the bounds are more than 2**42 steps apart this division is less fine, and
+    ``rank_errors`` of "recursive" do not cover records that have one value in common.
+
+    Without any record the values are random within the bounds.
+
+    References
+    ----------
+    A. Smith, "Privacy-preserving statistical estimation with optimal convergence rates", STOC 2011.
+    R. McKenna, D. Sheldon, "Permute-and-flip: a new mechanism for differentially private
+    selection", NeurIPS 2020.
+    H. Kaplan, S. Schnapp, U. Stemmer, "Differentially private approximate quantiles", ICML 2022.
+    D. Durfee, "Unbounded differentially private quantile and maximum estimation", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import private_quantiles
+    >>> pay = np.repeat(np.arange(1_000, 9_000), 5)
+    >>> found = private_quantiles(pay, [0.25, 0.5, 0.75], epsilon=1.0, bounds=(0, 1_000_000))
+    >>> bool((abs(found.values - [3_000, 5_000, 7_000]) < 100).all())
+    True
+    >>> found.method
+    'recursive'
+    """
+    column = as_column(values, "values")
+    if column.kind not in _READABLE:
+        raise DomainError(
+            f"Quantiles are of numbers, and the column is of type {column.dtype}. Convert it: "
+            "dates, for example, to days since a public day."
+        )
+    wanted = _as_parts(quantiles)
+    line = _as_line(bounds, step)
+    check_choice(method, "method", ("auto", "independent", "recursive", "tree"))
+    share = as_level(level)
+    people, most = _as_persons(persons, max_contributions, len(column))
+    exact = as_epsilon(epsilon)
+    parts = {"range": _RANGE_SHARE if bounds is None else 0, "quantiles": 1}
+    parts["quantiles"] -= parts["range"]
+    each = split_epsilon(exact / (most or 1), parts)
+    # Before the charge: noise that is too wide is refused.
+    size = None if bounds is None else line.size
+    plans = _plans(wanted, each["quantiles"], size, method)
+    source = noise_source(random_state)
+    search = None
+    if bounds is None:
+        search = SparseVector(each["range"], 0, 1, monotonic=True, random_state=source)
+    loss = PrivacyLoss(
+        exact,
+        split_epsilon(exact, parts),
+        seeded=source.seeded,
+        max_contributions=most,
+        assumes="" if people is None else TYPES_DECLARED,
+    )
+    charge(ledger, "private_quantiles", loss)
+
+    # Privacy. Each value becomes, by itself, an integer of the line or is skipped, and whether it
+    # is among those kept of a person depends on that person and secret coins only. Released: the
+    # range, at its part, and quantiles on it, at theirs. Everything else follows from these and
+    # public parameters.
+    positions = line.read(column)
+    if people is not None and most is not None:
+        persons_of = people.identities().astype(np.int64)
+        positions = _few_of_each(positions, persons_of, most, source)
+    positions = positions[positions >= line.first]
+    if search is not None:
+        line = _find_range(positions, line, search)
+    np.clip(positions, line.first, line.last, out=positions)
+    positions -= line.first
+    plan = next(iter(plans.values()))
+    found, errors = plan.release(positions, line.size, share, source)
+    return QuantileResult(
+        quantiles=np.array(wanted) / UNIT,
+        values=line.values(np.sort(found) + line.first),
+        rank_errors=errors,
+        level=share,
+        bounds=tuple(line.values(np.array([line.first, line.last])).tolist()),
+        method=plan.method,
+        plan={name: float(p.expected_errors().mean()) for name, p in plans.items()},
+        privacy_loss=loss,
+    )
+
+
+# --- parameters
+
+
+def _as_parts(quantiles: Any) -> list[int]:
+    """Quantiles as increasing numbers of parts."""
+    given = list(quantiles) if isinstance(quantiles, Iterable) else [quantiles]
+    if isinstance(quantiles, str | bytes | Mapping) or not given:
+        raise TypeError(f"quantiles must be shares such as [0.25, 0.5, 0.75], got {quantiles!r}.")
+    parts = [round(as_fraction(q, "each of quantiles") * UNIT) for q in given]
+    if not all(0 < part < UNIT for part in parts):
+        raise ValueError(
+            "quantiles must be between 0 and 1, at least 0.000001 from both, got "
+            f"{quantiles!r}. The smallest and the largest value cannot be released."
+        )
+    if len(set(parts)) < len(parts):
+        raise ValueError(
+            f"quantiles must differ from each other in six decimals, got {quantiles!r}."
+        )
+    return sorted(parts)
+
+
+def _as_persons(persons: Any, most: Any, n_rows: int) -> tuple[Column | None, int | None]:
+    """The column of persons, and how many of the values of each are kept."""
+    if persons is None and most is None:
+        return None, None
+    if persons is None or most is None:
+        raise ValueError(
+            f"persons and max_contributions={most!r} belong together: who each row belongs to, and "
+            "how many values of each person to keep. Give both or none."
+        )
+    bound = as_integer(most, "max_contributions", 1)
+    column = as_column(persons, "persons")
+    if len(column) != n_rows:
+        raise ValueError(
+            "values and persons have different numbers of rows: give one person for each row."
+        )
+    return column, bound
+
+
+def _plans(
+    wanted: list[int], epsilon: Fraction, size: int | None, method: str
+) -> dict[str, AnyPlan]:
+    """All plans, the one to follow first."""
+    plans = plan_quantiles(wanted, epsilon, size)
+    if method == "tree" and "tree" not in plans:
+        raise ValueError(
+            'method="tree" counts each integer of the line, so it needs bounds at most 65,535 '
+            'steps apart. Declare narrower bounds or a larger step, or take method="auto".'
+        )
+    if method in plans:
+        return {method: plans.pop(method), **plans}
+    # One quantile has nothing to be split off from.
+    return {"independent": plans["independent"], **plans} if method == "recursive" else plans
+
+
+class _Line(NamedTuple):
+    """Equally spaced public values: origin + step * k for k from ``first`` to ``last``.
+
+    With integers for ``origin`` and ``step`` all values are integers; else ``highest`` cuts off
+    what rounding adds.
+    """
+
+    origin: Any
+    step: Any
+    first: int
+    last: int
+    highest: float = math.inf
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first + 1
+
+    @property
+    def whole(self) -> bool:
+        return isinstance(self.step, int) and isinstance(self.origin, int)
+
+    def values(self, positions: IntArray) -> NDArray[Any]:
+        """Values at positions."""
+        if self.whole:
+            exact = [self.origin + self.step * k for k in positions.tolist()]
+            return np.array(exact, dtype=np.int64)
+        # Half of everything, because the distance of two bounds may be infinite.
+        halves: FloatArray = self.origin / 2 + positions * (self.step / 2)
+        return np.minimum(halves * 2, self.highest)
+
+    def read(self, column: Column) -> IntArray:
+        """The nearest position of each value, the end of the line beyond it; -2**62 if missing."""
+        # As floats, also in columns of integers, of which one missing value makes floats in pandas.
+        numbers_ = column.numbers()
+        positions = np.empty(len(numbers_), dtype=np.int64)
+        for part in batches(len(numbers_)):
+            positions[part] = self._read(numbers_[part])
+        return positions
+
+    def _read(self, numbers_: FloatArray) -> IntArray:
+        missing = np.isnan(numbers_)
+        numbers_ = np.where(missing, 0.0, numbers_)
+        if self.whole:
+            positions = self._nearest(numbers_)
+        else:
+            with np.errstate(all="ignore"):
+                steps = np.rint((numbers_ / 2 - self.origin / 2) / (self.step / 2))
+            steps = np.clip(steps, -float(_FARTHEST), float(_FARTHEST))
+            positions = steps.astype(np.int64)
+        return np.where(missing, -_FARTHEST, np.clip(positions, self.first, self.last))
+
+    def _nearest(self, numbers_: FloatArray) -> IntArray:
+        """The nearest positions in exact arithmetic, the upper one in the middle of a step."""
+        ends = [self.origin + self.step * end for end in (self.first, self.last)]
+        halves = np.floor(2 * np.clip(numbers_, float(ends[0]), float(ends[1])))
+        # Beyond this, differences do not fit into 64 bits.
+        small = max(map(abs, ends)) <= 2**60
+        exact = halves.astype(np.int64) if small else object_array([int(x) for x in halves])
+        positions = (exact - 2 * self.origin + self.step) // (2 * self.step)
+        return np.clip(positions, self.first, self.last).astype(np.int64)
+
+
+def _as_line(bounds: Any, step: Any) -> _Line:
+    """The values that can be released."""
+    spacing = None if step is None else _as_step(step)
+    if bounds is None:
+        spacing = 1 if spacing is None else spacing
+        last = 2**_REACH // spacing if isinstance(spacing, int) else 2**_REACH
+        return _Line(spacing * 0, spacing, -last, last)
+    low, high = _as_bounds(bounds)
+    if isinstance(low, int) and isinstance(high, int) and isinstance(spacing, int | None):
+        spacing = 1 if spacing is None else spacing
+        return _Line(low, spacing, 0, _as_count((high - low) // spacing, bounds))
+    low, high = float(low), float(high)
+    # Half of the distance, which may be infinite.
+    half = high / 2 - low / 2
+    if spacing is None:
+        if half / _STEPS == 0:
+            raise ValueError(f"bounds={bounds!r} are too close together.")
+        return _Line(low, half / _STEPS * 2, 0, _STEPS, high)
+    # A whole number of steps, where rounding has made it a little less.
+    count = half / (spacing / 2) * (1 + 2.0**-50)
+    return _Line(low, float(spacing), 0, _as_count(count, bounds), high)
+
+
+def _as_count(count: float, bounds: Any) -> int:
+    """The number of steps between two bounds."""
+    if not 1 <= count < _FARTHEST:
+        raise ValueError(
+            f"bounds={bounds!r} are {count:.3g} steps apart; between 1 and 2**62 are possible. "
+            "Declare another step."
+        )
+    return int(count)
+
+
+def _as_step(step: Any) -> int | float:
+    """The step as a Python int or float."""
+    number = as_number(step, "step")
+    if not 1e-280 <= number <= 1e280:
+        raise ValueError(f"step must be between 1e-280 and 1e280, got {step!r}.")
+    if not isinstance(step, numbers.Integral):
+        return number
+    if step > 2**_REACH:
+        raise ValueError(f"step must be at most 2**60 as an integer, got {step!r}.")
+    return int(step)
+
+
+def _as_bounds(bounds: Any) -> tuple[Any, Any]:
+    """Bounds as Python numbers; integers stay integers."""
+    try:
+        low, high = bounds
+    except (TypeError, ValueError):
+        raise TypeError(f"bounds must be a pair (low, high) of numbers, got {bounds!r}.") from None
+    ends = [as_number(end, "each of bounds") for end in (low, high)]
+    if not (all(map(math.isfinite, ends)) and low < high):
+        raise ValueError(f"bounds must be finite with low < high, got {bounds!r}.")
+    if not all(isinstance(end, numbers.Integral) for end in (low, high)):
+        return ends[0], ends[1]
+    if max(abs(int(low)), abs(int(high))) > _FARTHEST:
+        raise ValueError(
+            f"Integer bounds must be at most 2**62 from zero, got {bounds!r}. Give them as floats."
+        )
+    return int(low), int(high)
+
+
+# --- values
+
+
+def _few_of_each(
+    positions: IntArray, persons: IntArray, most: int, source: NoiseSource
+) -> IntArray:
+    """At most ``most`` values of each person, chosen by coins."""
+    known = np.flatnonzero((persons >= 0) & (positions > -_FARTHEST))
+    coins = source.record_words(len(known), positions[known], persons[known])
+    return positions[known[few_of_each(persons[known], coins, most)]]
+
+
+def _find_range(positions: IntArray, line: _Line, search: SparseVector) -> _Line:
+    """The shortest line of a power of two steps on either side of zero that holds nearly all."""
+    # Privacy. Released: the first k for which the number of values more than 2**k steps from zero
+    # is not above 0, under noise: the one positive answer of a sparse vector. A record moves these
+    # numbers by at most 1, all of them in one direction: monotonic.
+    widths = [2**k for k in range(_REACH) if 2**k < line.last]
+    ordered = np.abs(positions)
+    ordered.sort()
+    beyond = len(ordered) - np.searchsorted(ordered, widths, side="right")
+    search.query_many(-beyond.astype(np.int64))
+    if not search.positives.size:
+        return line
+    width = widths[int(search.positives[0])]
+    return line._replace(first=-width, last=width)

@@ -21,11 +21,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
-from ._base import match_rows
 from ._random import NoiseSource, caller_level, noise_source, sampling_generator
-from ._types import IntArray
-from ._validation import as_epsilon, split_epsilon
+from ._validation import IntArray, as_epsilon, split_epsilon
 from .accounting import PrivacyLedger, PrivacyLoss, charge
+from .base import match_rows
 from .domain import Categorical, Domain
 from .exceptions import DomainError, PrivacyLeakWarning
 from .mechanisms import discrete_laplace, discrete_laplace_quantile

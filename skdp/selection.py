@@ -12,17 +12,25 @@ import pandas as pd
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._base import PrivateEstimator, declare_label, match_rows, require_y, warn_of_emptiness
 from ._foreign import reraise_interrupts
 from ._random import NoiseSource, noise_source
-from ._types import BoolArray, CodeArray, IntArray
-from ._validation import as_between, as_epsilon, as_fraction, as_integer, split_epsilon
+from ._validation import (
+    BoolArray,
+    CodeArray,
+    IntArray,
+    as_between,
+    as_epsilon,
+    as_fraction,
+    as_integer,
+    split_epsilon,
+)
 from .accounting import PrivacyLoss, charge
+from .base import PrivateEstimator, declare_label, match_rows, require_y, warn_of_emptiness
 from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
-from .mechanisms._selection import check_method
-from .rows import TYPES_DECLARED, as_column, as_frame, few_of_each, object_array
+from .mechanisms.selection import check_method
+from .tables import TYPES_DECLARED, as_column, as_frame, few_of_each, object_array
 
 __all__ = ["DPTopKSelector", "most_frequent_items"]
 

@@ -17,10 +17,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
 import skdp
+from skdp.algorithms.kmeans.algorithms import ALGORITHMS
 from skdp.datacube import CubePlan
 from skdp.domain import Categorical, Numeric
 from skdp.hierarchy import Tree
-from skdp.kernels.kmeans.algorithms import ALGORITHMS
 
 SEX = ["Female", "Male"]
 DOMAIN = skdp.Domain(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdp.rows import CodedRows
+from skdp.tables import CodedRows
 
 
 class HeldRows(CodedRows):

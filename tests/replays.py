@@ -25,10 +25,9 @@ import skdp
 from skdp import _pipelines
 from skdp._random import noise_source
 from skdp._validation import as_epsilon
+from skdp.algorithms.additive import pairs as calibration
+from skdp.algorithms.additive.model import UNIT, Logit, Records
 from skdp.audit._neighbours import CONTAINERS, ODD_VALUES, odd_pair
-from skdp.kernels.additive import calibration
-from skdp.kernels.additive.links import UNIT, Logit
-from skdp.kernels.additive.records import Records
 from skdp.model_selection import (
     PrivateGridSearchCV,
     private_confusion_matrix,

@@ -25,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
 from skdp.audit._neighbours import ODD_VALUES, Unruly
 from skdp.preprocessing import as_numbers
-from skdp.rows import object_array
+from skdp.tables import object_array
 
 
 class _OddText(str):

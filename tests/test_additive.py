@@ -14,27 +14,33 @@ from sklearn.base import clone
 
 import skdp
 from skdp._random import noise_source
-from skdp.exceptions import DomainError
-from skdp.kernels.additive import (
+from skdp.additive import merged_labels
+from skdp.algorithms.additive import (
     UNIT,
     Identity,
     Logit,
     PairPlan,
     Records,
     additive_parts,
-    calibration,
-    first,
     fit_additive,
+    fitting,
     located,
     pairs,
 )
-from skdp.kernels.additive.calibration import _GRAIN, _REACH, _moments, calibrate, monotone
-from skdp.kernels.additive.first import agreed, column_shares, measure_columns
-from skdp.kernels.additive.model import Draft, Prior
-from skdp.kernels.additive.pairs import coarse_axis
+from skdp.algorithms.additive import pairs as calibration
+from skdp.algorithms.additive.fitting import agreed, column_shares, measure_columns
+from skdp.algorithms.additive.model import Draft, Prior
+from skdp.algorithms.additive.pairs import (
+    _GRAIN,
+    _REACH,
+    _moments,
+    calibrate,
+    coarse_axis,
+    monotone,
+)
+from skdp.base.models import group_values
+from skdp.exceptions import DomainError
 from skdp.mechanisms import noisy_max
-from skdp.models.base import group_values
-from skdp.models.shapes import merged_labels
 
 # ------------------------------------------------------------------------------ links and records
 
@@ -358,7 +364,7 @@ def test_no_record_moves_sums_of_numbers_by_more_than_is_paid_for(monkeypatch):
         calls.append((np.atleast_1d(values), epsilon, sensitivity))
         return np.zeros(np.shape(values), dtype=np.int64)
 
-    for name in (calibration, first):
+    for name in (calibration, fitting):
         monkeypatch.setattr(name, "discrete_laplace", watch)
     worst = {}
     for record in range(60):
@@ -556,7 +562,7 @@ def test_parts_and_plan_sum_to_epsilon():
     groups = rng.integers(0, 4, (5_000, 2))
     records = Records(groups, groups[:, 0] // 2, np.ones(5_000, dtype=np.int64), (4, 4))
     priors = [Prior(4, range(4)), Prior(4, None)]
-    original = first.discrete_laplace
+    original = fitting.discrete_laplace
     # One factor of all columns; then weights of each, and more and more rounds. Pairs are listed,
     # chosen, or do not pay.
     plans = [None, *(PairPlan([range(4), None], **asked) for asked in ASKED)]
@@ -575,7 +581,7 @@ def test_parts_and_plan_sum_to_epsilon():
             return noisy_max(*args, **kwargs)
 
         with pytest.MonkeyPatch.context() as patch:
-            for module in (calibration, first, pairs, calibration):
+            for module in (calibration, fitting, pairs, calibration):
                 patch.setattr(module, "discrete_laplace", watch)
             patch.setattr(pairs, "noisy_max", watch_choice)
             fit_additive(records, Logit(2), priors, epsilon, 5_000.0, source, plan)

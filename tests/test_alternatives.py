@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, Synopsis
-from skdp.domain.queries.text import parts_of
+from skdp.domain.query import parts_of
 from skdp.mechanisms import discrete_laplace
 from skdp.release import AnySpread, Boxes, BoxModel, KnownNoise, parse, parse_parts
 

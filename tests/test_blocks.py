@@ -24,8 +24,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import skdp
 from skdp._random import noise_source
+from skdp.algorithms.blocks import AGGREGATES, STEPS, aggregate, aggregate_parts, paid_blocks
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.blocks import AGGREGATES, STEPS, aggregate, aggregate_parts, paid_blocks
 
 HUGE = Fraction(10**9)
 
@@ -224,7 +224,7 @@ def blocks_of(monkeypatch, model, *data):
         seen.append(outputs.copy())
         return aggregate(outputs, *rest)
 
-    monkeypatch.setattr("skdp.models.sample_aggregate.aggregate", noted)
+    monkeypatch.setattr("skdp.sample_aggregate.aggregate", noted)
     model.set_params(random_state=0).fit(*data)
     return seen[0]
 

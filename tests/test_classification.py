@@ -27,8 +27,8 @@ from skdp import (
     ProjectedHistogramTransformer,
     Taxonomy,
 )
+from skdp import classification as privpfc_module
 from skdp.classification import Grid
-from skdp.classification import privpfc as privpfc_module
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.InsecureSeedWarning")
 

@@ -18,8 +18,8 @@ from estimators import DOMAIN, people
 import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp.__main__ import main
-from skdp._cli import methods
-from skdp._cli.parser import parser
+from skdp.app import outputs
+from skdp.app.cli import parser
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -95,9 +95,9 @@ def test_wrong_usage_ends_with_2(words, capsys):
 def test_methods_are_all_synthesizers():
     offered = next(a for a in parser()._actions if a.dest == "command").choices["release"]
     (method,) = (a for a in offered._actions if a.dest == "method")
-    assert sorted(methods.METHODS) == method.choices
+    assert sorted(outputs.METHODS) == method.choices
     named = {name for name in skdp.__all__ if name.endswith("Synthesizer")}
-    assert {each.__name__ for each in methods.METHODS.values()} == named
+    assert {each.__name__ for each in outputs.METHODS.values()} == named
 
 
 # Plan
@@ -110,13 +110,13 @@ def parts_of(shown):
     return {name: float(epsilon) for name, epsilon, *_ in cells}
 
 
-@pytest.mark.parametrize("method", sorted(methods.METHODS))
+@pytest.mark.parametrize("method", sorted(outputs.METHODS))
 @pytest.mark.parametrize("rows", [[], ["--rows", 20_000]], ids=["", "rows"])
 def test_a_plan_shows_the_parts_of_the_release(declared, capsys, method, rows):
     arguments = ["--domain", declared, "--epsilon", 2, "--method", method]
     assert run("plan", *arguments, *rows) == 0
     shown = capsys.readouterr()
-    fitted = methods.METHODS[method](2, domain=DOMAIN).fit(people(500))
+    fitted = outputs.METHODS[method](2, domain=DOMAIN).fit(people(500))
     planned = {name.lstrip("- "): value for name, value in parts_of(shown.out).items()}
     for name, value in fitted.privacy_loss_.parts.items():
         if name != "views" or not rows:

@@ -9,7 +9,7 @@ from estimators import DOMAIN, people
 
 import skdp
 from skdp.__main__ import main
-from skdp._cli.methods import read_workload
+from skdp.app.outputs import read_workload
 from skdp.exceptions import DomainError
 
 SETS = {("age", "sex"): 0.5, ("age", "work"): 1}

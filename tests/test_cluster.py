@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import skdp
 from skdp import DPKMeans
-from skdp.kernels.kmeans.algorithms import ALGORITHMS, GRID_ALGORITHMS
+from skdp.algorithms.kmeans.algorithms import ALGORITHMS, GRID_ALGORITHMS
 
 matplotlib.use("agg")
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")

@@ -25,14 +25,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skdp
 from skdp import mechanisms
-from skdp._base import PrivateEstimator
 from skdp._random import noise_source
+from skdp.algorithms.kmeans import sketch as kmeans_ranges
+from skdp.algorithms.kmeans import sketch as kmeans_tree
+from skdp.algorithms.kmeans.lloyd import noisy_round
 from skdp.audit import AUDITS
 from skdp.audit._released import first_difference, released
-from skdp.kernels.kmeans import ranges as kmeans_ranges
-from skdp.kernels.kmeans import tree as kmeans_tree
-from skdp.kernels.kmeans.rows import noisy_round
-from skdp.rows import Column, Frame
+from skdp.base import PrivateEstimator
+from skdp.tables import Column, Frame
 
 ROWS = people(300)
 # Private attributes that hold public facts only.

@@ -28,7 +28,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
-from skdp.compose import base
+from skdp import compose
 from skdp.model_selection import PrivateGridSearchCV, private_cross_val_score
 
 ROWS = people(3000)
@@ -316,7 +316,7 @@ def test_a_fitted_model_travels_without_ledger_and_seed():
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
 def test_estimators_that_count_rows_get_as_many_rows_as_the_weights_say(monkeypatch, scale):
-    monkeypatch.setattr(base, "_MOST_EXPANDED", round(600 * scale))
+    monkeypatch.setattr(compose, "_MOST_EXPANDED", round(600 * scale))
     rows, labels = np.arange(3.0)[:, None], np.array([0, 1, 1])
     weight, known = np.array([500.4, 0.3, 99.3]), np.ones(3, dtype=bool)
     rng = np.random.default_rng(0)
@@ -326,14 +326,14 @@ def test_estimators_that_count_rows_get_as_many_rows_as_the_weights_say(monkeypa
         DecisionTreeClassifier(min_samples_leaf=0.01),
         BaggingClassifier(DecisionTreeClassifier(min_samples_split=9)),
     ):
-        X_more, y_more, share = base.usable_rows(counts, *given)
+        X_more, y_more, share = compose.usable_rows(counts, *given)
         times = np.bincount(X_more[:, 0].astype(int))
         assert times.tolist() == ([501, 1, 100] if scale == 1 else [1, 1, 1])
         assert np.array_equal(y_more, labels[X_more[:, 0].astype(int)])
         assert np.allclose(np.bincount(X_more[:, 0].astype(int), weights=share), weight)
     # Others are trained faster on the weighted rows, to the same effect.
     for plain in (DecisionTreeClassifier(), LogisticRegression()):
-        assert base.usable_rows(plain, *given)[2] is weight
+        assert compose.usable_rows(plain, *given)[2] is weight
 
 
 # --- what could fail after the charge is tried before

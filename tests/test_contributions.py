@@ -22,7 +22,7 @@ from skdp.audit import audit
 from skdp.exceptions import DomainError
 from skdp.inspection import privacy_report
 from skdp.model_selection import PrivateKFold, private_cross_val_score
-from skdp.rows import Contributions, CountTable, as_frame, code_rows, count_rows, read_rows
+from skdp.tables import Contributions, CountTable, as_frame, code_rows, count_rows, read_rows
 
 DOMAIN = Domain({"kind": Categorical(["a", "b"]), "level": Numeric(0, 9, integer=True)})
 

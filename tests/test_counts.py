@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skdp.rows import CountTable
+from skdp.tables import CountTable
 
 # Sizes whose product fits one key, fills several keys, and whose every column fills a key.
 SIZES = st.one_of(st.integers(1, 4), st.integers(2, 10**4), st.integers(2**30, 2**31 - 1))

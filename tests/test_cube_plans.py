@@ -11,10 +11,10 @@ import pytest
 from test_datacube import ROWS, make
 
 from skdp import Categorical, DataCube, Domain
-from skdp.datacube import sources
-from skdp.datacube.sources import find_sources, search
-from skdp.kernels import cuboids
-from skdp.kernels.cuboids import lattice, optimized
+from skdp.algorithms import cuboids
+from skdp.algorithms.cuboids import lattice, optimize
+from skdp.datacube import plan as sources
+from skdp.datacube.plan import find_sources, search
 
 FOUR = Domain({f"c{i}": Categorical(list("abcde"[: 2 + i])) for i in range(4)})
 
@@ -23,8 +23,8 @@ FOUR = Domain({f"c{i}": Categorical(list("abcde"[: 2 + i])) for i in range(4)})
 def shelf(tmp_path, monkeypatch):
     """An empty directory for plans, short searches, and their number."""
     monkeypatch.setenv("SKDP_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(optimized, "EVALUATIONS", 600)
-    monkeypatch.setattr(optimized, "MIN_EVALUATIONS", 300)
+    monkeypatch.setattr(optimize, "EVALUATIONS", 600)
+    monkeypatch.setattr(optimize, "MIN_EVALUATIONS", 300)
     runs = []
     found = cuboids.plan_optimized
     monkeypatch.setattr(cuboids, "plan_optimized", lambda *args: runs.append(1) or found(*args))
@@ -40,7 +40,7 @@ def plan_again(**params):
 
 
 def test_the_default_is_the_better_of_two(monkeypatch):
-    monkeypatch.setattr(optimized, "EVALUATIONS", 6_000)
+    monkeypatch.setattr(optimize, "EVALUATIONS", 6_000)
     for objective in ("max", "mean"):
         plans = {
             strategy: make(strategy=strategy, objective=objective, epsilon=0.7).plan()

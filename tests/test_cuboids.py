@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from skdp.kernels.cuboids import (
+from skdp.algorithms.cuboids import (
     MAX_SOURCE_CELLS,
     Functional,
     best_sources,
@@ -22,7 +22,7 @@ from skdp.kernels.cuboids import (
     equal_shares,
     interaction_variances,
     lattice,
-    optimized,
+    optimize,
     plan_all,
     plan_base,
     plan_bmax,
@@ -30,7 +30,7 @@ from skdp.kernels.cuboids import (
     plan_pmost,
     simulated_interactions,
 )
-from skdp.kernels.cuboids.optimized import Objective
+from skdp.algorithms.cuboids.optimize import Objective
 from skdp.mechanisms import discrete_laplace_variance
 
 ADULT = (9, 16, 7, 15, 6, 5, 2, 2)
@@ -484,7 +484,7 @@ def test_noise_of_a_box_is_that_of_the_tables():
 
 @pytest.mark.parametrize(("mean", "reach"), [(False, 66.4), (True, 34.1)])
 def test_optimized_reaches_the_known_values(mean, reach, monkeypatch):
-    monkeypatch.setattr(optimized, "EVALUATIONS", 32_000)
+    monkeypatch.setattr(optimize, "EVALUATIONS", 32_000)
     cube = lattice((6, 5, 2, 2))
     weights = np.ones(len(cube)) if mean else None
     lines = []
@@ -499,7 +499,7 @@ def test_optimized_reaches_the_known_values(mean, reach, monkeypatch):
 
 
 def test_optimized_beats_the_others(monkeypatch):
-    monkeypatch.setattr(optimized, "EVALUATIONS", 6_000)
+    monkeypatch.setattr(optimize, "EVALUATIONS", 6_000)
     for sizes, order in (((4, 3, 1, 2), None), ((5, 4, 3, 2), 2)):
         cube = lattice(sizes, order)
         wanted = cube.published
@@ -513,7 +513,7 @@ def test_optimized_beats_the_others(monkeypatch):
 
 
 def test_optimized_with_trivial_dimensions(monkeypatch):
-    monkeypatch.setattr(optimized, "MIN_EVALUATIONS", 500)
+    monkeypatch.setattr(optimize, "MIN_EVALUATIONS", 500)
     assert plan_optimized(lattice((1, 1))).shares == (Fraction(1),)
     cube = lattice((1,) * 3 + (2,))
     variances = blue_variances(cube, plan_noise(cube, plan_optimized(cube)))
@@ -534,8 +534,8 @@ def test_optimized_on_adult(d, largest, mean):
 
 
 def test_planning_of_a_large_cube_ends(monkeypatch):
-    monkeypatch.setattr(optimized, "MIN_EVALUATIONS", 200)
-    monkeypatch.setattr(optimized, "EVALUATIONS", 200)
+    monkeypatch.setattr(optimize, "MIN_EVALUATIONS", 200)
+    monkeypatch.setattr(optimize, "EVALUATIONS", 200)
     cube = lattice((2,) * 9)
     assert len(plan_bmax(cube).masks) < 512
     plan = plan_optimized(cube, np.ones(len(cube)))

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, DataCube, Domain, Numeric, Taxonomy
 from skdp._random import NoiseSource
+from skdp.algorithms import cuboids
+from skdp.algorithms.cuboids import optimize
 from skdp.datacube import cube as cube_module
 from skdp.datacube import plan as plan_module
-from skdp.datacube.sources import search
+from skdp.datacube.plan import search
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels import cuboids
-from skdp.kernels.cuboids import optimized
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
-from skdp.rows import weighted_tables
+from skdp.tables import weighted_tables
 
 DOMAIN = Domain(
     {
@@ -464,7 +464,7 @@ def test_the_optimised_search_is_not_repeated(monkeypatch):
         return found(*args)
 
     monkeypatch.setattr(cuboids, "plan_optimized", counting)
-    monkeypatch.setattr(optimized, "EVALUATIONS", 500)
+    monkeypatch.setattr(optimize, "EVALUATIONS", 500)
     search.cache_clear()
     cube = make(strategy="optimized", epsilon=0.3)
     cube.plan(), cube.fit(ROWS), make(strategy="optimized").fit(ROWS)
@@ -792,8 +792,8 @@ def test_names_that_look_like_lists_of_names():
 def test_figures_are_drawn_with_their_numbers(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     reproduce = pytest.importorskip("benchmarks.reproduce.cubes")
-    monkeypatch.setattr(optimized, "EVALUATIONS", 300)
-    monkeypatch.setattr(optimized, "MIN_EVALUATIONS", 300)
+    monkeypatch.setattr(optimize, "EVALUATIONS", 300)
+    monkeypatch.setattr(optimize, "MIN_EVALUATIONS", 300)
     monkeypatch.setattr(reproduce, "SIZES", (5, 4, 3))
     finding = reproduce.FIGURES["cubes_cuboids"](tmp_path, True)
     assert "falls from 120 in the total to 2 in the base" in finding.found

@@ -17,8 +17,8 @@ from skdp import Categorical, DataCube, Date, Datetime, Domain, Numeric, RangeTr
 from skdp.domain.clock import Clock, moment, unit_start
 from skdp.exceptions import DomainError
 from skdp.release import Synopsis
-from skdp.release.queries import parse
-from skdp.rows import as_frame, count_rows, read_rows
+from skdp.release.query import parse
+from skdp.tables import as_frame, count_rows, read_rows
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")

@@ -8,7 +8,7 @@ import pytest
 
 from skdp import Categorical, Date, Domain, DomainError, Identifier, Numeric, PrivacyLeakWarning
 from skdp.domain.doctor import examined
-from skdp.rows import as_frame
+from skdp.tables import as_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
 N = 2_000

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from skdp.domain import Categorical, Date, Domain, Numeric, Taxonomy
 from skdp.domain.report import report_of
 from skdp.exceptions import DomainError, PrivacyLeakWarning
-from skdp.rows import CountTable, as_frame
+from skdp.tables import CountTable, as_frame
 
 QUICK = settings(max_examples=100)
 

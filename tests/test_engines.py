@@ -22,19 +22,19 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp._random import noise_source
+from skdp.algorithms.kmeans.lloyd import residual_sums
 from skdp.exceptions import DomainError, EngineError
-from skdp.kernels.kmeans.rows import residual_sums
-from skdp.rows import (
+from skdp.tables import (
     TYPES_DECLARED,
     Contributions,
     as_frame,
-    coding,
     count_rows,
+    encode,
     expressions,
     passes,
     read_rows,
 )
-from skdp.rows import coded as coded_module
+from skdp.tables import coded as coded_module
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -691,9 +691,9 @@ def test_projections_release_what_the_whole_table_does(name, limits, monkeypatch
     case = next(case for case in CASES if case.name == name)
     frame = case.rows(people())
     expected = released(case.make(random_state=3).fit(frame))
-    monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
-    monkeypatch.setattr(coding, "_KEPT_CELLS", limits.get("kept", 2**24))
-    monkeypatch.setattr(coding, "_DENSE_CELLS", limits.get("held", 2**22))
+    monkeypatch.setattr(encode, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(encode, "_KEPT_CELLS", limits.get("kept", 2**24))
+    monkeypatch.setattr(encode, "_DENSE_CELLS", limits.get("held", 2**22))
     monkeypatch.setattr(passes, "PASS_CELLS", limits.get("held", 2**24))
     if not limits.get("batches", True):
         monkeypatch.setattr(coded_module, "gives_batches", lambda frame, engine: False)
@@ -702,7 +702,7 @@ def test_projections_release_what_the_whole_table_does(name, limits, monkeypatch
 
 @pytest.mark.parametrize(("encoding", "theta"), [("vanilla", 0.01), ("hierarchical", 0.4)])
 def test_privbayes_reads_a_frame_three_times_at_most(encoding, theta, monkeypatch):
-    monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(encode, "MOST_AT_ONCE", 1)
     asked = []
     for name in ("tables", "count"):
         first = getattr(coded_module.CodedRows, name)
@@ -724,7 +724,7 @@ def test_privbayes_reads_a_frame_three_times_at_most(encoding, theta, monkeypatc
 def test_projections_count_what_the_whole_table_does(make, monkeypatch):
     frame = wide()
     whole = count_rows(as_frame(frame), WIDE)
-    monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(encode, "MOST_AT_ONCE", 1)
     lazy = count_rows(read_rows(make(frame)), WIDE, together=())
     halves = [np.arange(size) // 2 for size in WIDE.shape]
     sets = [(axes, [None] * 2) for axes in itertools.combinations(range(len(WIDE)), 2)]
@@ -750,7 +750,7 @@ def test_a_table_that_may_not_fit_is_announced_before_the_charge():
 
 @pytest.mark.filterwarnings("ignore:.*loads the table of all:UserWarning")
 def test_who_needs_the_whole_table_gets_it(monkeypatch):
-    monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(encode, "MOST_AT_ONCE", 1)
     for name in ("HDPViewSynthesizer", "ProjectedHistogramTransformer", "GridSynthesizer"):
         case = next(case for case in CASES if case.name == name)
         frame = case.rows(people())
@@ -780,7 +780,7 @@ def test_a_frame_that_changes_between_two_passes():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coded_module, "read_batches", growing)
-        patch.setattr(coding, "_KEPT_CELLS", 100)
+        patch.setattr(encode, "_KEPT_CELLS", 100)
         view.fit(relation)
     assert len(times) > 2
     assert ledger.spent == 1 and len(ledger.to_frame()) == 1

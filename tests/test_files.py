@@ -22,7 +22,7 @@ from estimators import DOMAIN, people
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric, derived, forbid
 from skdp.__main__ import main
-from skdp._files import replacing, write_text
+from skdp._validation import replacing, write_text
 
 ROWS = people(600)
 DOCS = Path(__file__).resolve().parent.parent / "docs"

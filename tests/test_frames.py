@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from skdp.exceptions import DomainError
-from skdp.rows import (
+from skdp.tables import (
     as_column,
     as_frame,
     build_frame,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
-from skdp.release.models.rounding import draw_in_ranges, patterns, shared_keys
-from skdp.release.models.tree_model import ENOUGH
+from skdp.release.rounding import draw_in_ranges, patterns, shared_keys
+from skdp.release.trees import ENOUGH
 
 SHAPE = (3, 4, 5, 2)
 # Probability that a test of a law fails although the law is right.

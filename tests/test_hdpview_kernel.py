@@ -15,21 +15,21 @@ from hypothesis import strategies as st
 import skdp
 from skdp._random import noise_source
 from skdp._validation import as_epsilon, dyadic_floor
-from skdp.kernels.hdpview import CALIBRATIONS as CHOICES
-from skdp.kernels.hdpview import (
+from skdp.algorithms import hdpview as bisection
+from skdp.algorithms.boxes import Blocks, converge_loss
+from skdp.algorithms.hdpview import CALIBRATIONS as CHOICES
+from skdp.algorithms.hdpview import (
     HDPViewParameters,
-    bisection,
+    converge_test,
     hdpview,
     hdpview_parameters,
     hdpview_parts,
     published,
+    split_at_floor,
 )
-from skdp.kernels.hdpview.parameters import converge_test, split_at_floor
-from skdp.kernels.splitting import Blocks
-from skdp.kernels.stop_test import converge_loss
 from skdp.mechanisms import discrete_laplace
 from skdp.release import Boxes
-from skdp.rows import CountTable
+from skdp.tables import CountTable
 
 GRID = 4
 CALIBRATIONS = ("tight", "paper")

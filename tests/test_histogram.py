@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 import skdp
 from skdp import Categorical, Domain, Numeric, RangeTreeHistogram, Taxonomy, hierarchy
-from skdp.hierarchy import Tree, _measure
+from skdp.hierarchy import Tree, measure
 
 AGES = np.random.default_rng(0).integers(0, 40, 500).astype(float)
 REGIONS = Taxonomy.from_tree({"north": ["a", "b", "c"], "south": ["d", "e"], "west": ["f"]})
@@ -63,7 +63,7 @@ def quiet(monkeypatch):
         asked.append((np.array(values), epsilon, sensitivity))
         return np.array(values)
 
-    monkeypatch.setattr(_measure, "discrete_laplace", discrete_laplace)
+    monkeypatch.setattr(measure, "discrete_laplace", discrete_laplace)
     return asked
 
 

@@ -36,7 +36,7 @@ from skdp.model_selection import (
     private_score,
 )
 from skdp.model_selection._guard import TABLE, answers_of, draw_places
-from skdp.rows import as_column, as_labels, row_taker
+from skdp.tables import as_column, as_labels, row_taker
 
 SECRET = "the secret of one record"
 

@@ -15,34 +15,34 @@ from scipy.stats import chi2
 from sklearn.cluster import KMeans
 
 from skdp._random import noise_source, sampling_generator
-from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.kmeans import auto as kmeans_auto
-from skdp.kernels.kmeans import auto as kmeans_sketch
-from skdp.kernels.kmeans import cells as kmeans_cells
-from skdp.kernels.kmeans import dplloyd, eugkm, lloyd, privgene, sample_aggregate
-from skdp.kernels.kmeans import ranges as kmeans_ranges
-from skdp.kernels.kmeans import rows as kmeans_rows
-from skdp.kernels.kmeans import task as kmeans_task
-from skdp.kernels.kmeans import tree as kmeans_tree
-from skdp.kernels.kmeans.algorithms import ALGORITHMS, algorithm_parts
-from skdp.kernels.kmeans.cells import Cells, cover, full_grid_edges, grid_edges, measure_cells
-from skdp.kernels.kmeans.dplloyd import lloyd_rounds
-from skdp.kernels.kmeans.eugkm import hybrid_share
-from skdp.kernels.kmeans.lloyd import (
+from skdp.algorithms.kmeans import auto as kmeans_auto
+from skdp.algorithms.kmeans import auto as kmeans_sketch
+from skdp.algorithms.kmeans import dplloyd, genetic, lloyd
+from skdp.algorithms.kmeans import grid as eugkm
+from skdp.algorithms.kmeans import lloyd as kmeans_rows
+from skdp.algorithms.kmeans import sketch as kmeans_cells
+from skdp.algorithms.kmeans import sketch as kmeans_ranges
+from skdp.algorithms.kmeans import sketch as kmeans_tree
+from skdp.algorithms.kmeans import task as kmeans_task
+from skdp.algorithms.kmeans.algorithms import ALGORITHMS, algorithm_parts
+from skdp.algorithms.kmeans.dplloyd import lloyd_rounds
+from skdp.algorithms.kmeans.genetic import block_centroids, genetic_rounds
+from skdp.algorithms.kmeans.grid import hybrid_share
+from skdp.algorithms.kmeans.lloyd import (
     best_kmeans,
     kmeans_plus_plus,
     lloyd_on_cells,
     nearest,
     nearest_distances,
+    noisy_round,
     ray_turi,
     sphere_packing,
     swapped,
     validity,
 )
-from skdp.kernels.kmeans.privgene import genetic_rounds
-from skdp.kernels.kmeans.rows import noisy_round
-from skdp.kernels.kmeans.sample_aggregate import block_centroids
-from skdp.kernels.kmeans.task import Task
+from skdp.algorithms.kmeans.sketch import Cells, cover, full_grid_edges, grid_edges, measure_cells
+from skdp.algorithms.kmeans.task import Task
+from skdp.exceptions import InsecureSeedWarning
 from skdp.release import Boxes
 
 EXACT = Fraction(10_000)  # so much budget that noise is zero
@@ -430,10 +430,10 @@ def test_every_algorithm_spends_exactly_its_budget(
 
     patch(kmeans_task, "discrete_laplace", lambda values, epsilon, **kwargs: Fraction(epsilon))
     patch(dplloyd, "discrete_laplace", noise_cost)
-    patch(sample_aggregate, "discrete_laplace", noise_cost)
-    for module in (sample_aggregate, privgene):
+    patch(genetic, "discrete_laplace", noise_cost)
+    for module in (genetic, genetic):
         patch(module, "noisy_max", lambda scores, epsilon, reach, **kwargs: epsilon)
-    patch(privgene, "top_k", lambda scores, k, epsilon, reach, **kwargs: epsilon)
+    patch(genetic, "top_k", lambda scores, k, epsilon, reach, **kwargs: epsilon)
     patch(eugkm, "measure_cells", grid_cost)
     patch(kmeans_sketch, "measure_cells", grid_cost)
     patch(kmeans_sketch, "measure_tree", lambda binned, margins, n, k, epsilon, source: epsilon)
@@ -786,14 +786,14 @@ def test_genetic_scores_stay_within_the_range_of_the_noise(monkeypatch):
     corners = np.array(list(itertools.product(*[(0, size - 1) for size in shape])), dtype=np.int32)
     points = np.concatenate([points_in(shape, 40, 7), corners])
     for name in ("noisy_max", "top_k"):
-        original = getattr(privgene, name)
-        monkeypatch.setattr(privgene, name, spy(original))
+        original = getattr(genetic, name)
+        monkeypatch.setattr(genetic, name, spy(original))
     # The same seed gives the same candidates in the first round, whatever the points.
     first = []
     for record in range(len(points) + 1):
         ranges.clear()
         rows = np.delete(points, record, axis=0) if record < len(points) else points
-        privgene.genetic(make_task(rows, shape, 3, "genetic", n_records=100), rounds=2)
+        genetic.genetic(make_task(rows, shape, 3, "genetic", n_records=100), rounds=2)
         first.append(ranges[0])
     whole, reach = first[-1]
     for scores, same in first[:-1]:
@@ -831,9 +831,9 @@ def test_a_record_changes_one_block():
 def test_range_of_an_axis_holds_nearly_all_points():
     points = (400 + 100 * np.random.default_rng(10).random((5_000, 1))).astype(np.int32)
     task = make_task(points, (1000,), 2, "sample-aggregate")
-    low, high = sample_aggregate._private_range(task, 0, Fraction(1))
+    low, high = genetic._private_range(task, 0, Fraction(1))
     assert 370 <= low <= 420 and 480 <= high <= 530
     empty = make_task(points[:0], (1000,), 2, "sample-aggregate")
     for _ in range(20):
-        low, high = sample_aggregate._private_range(empty, 0, Fraction(1))
+        low, high = genetic._private_range(empty, 0, Fraction(1))
         assert 0 <= low <= high <= 999

@@ -10,10 +10,10 @@ from sklearn.cluster import KMeans
 
 from skdp import DPKMeans
 from skdp._random import noise_source
+from skdp.algorithms.kmeans import projection
+from skdp.algorithms.kmeans.lloyd import clipped
+from skdp.algorithms.kmeans.projection import MANY_AXES, _measured, _reach, _Rows
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.kmeans import projection
-from skdp.kernels.kmeans.projection import MANY_AXES, _measured, _reach, _Rows
-from skdp.kernels.kmeans.rows import clipped
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
 

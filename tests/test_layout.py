@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric, derived
 from skdp.audit._released import first_difference
-from skdp.rows import Layout, as_frame, build_frame, labels_like
+from skdp.tables import Layout, as_frame, build_frame, labels_like
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")

@@ -9,7 +9,7 @@ from test_selection import fit, law_of_permute_and_flip
 
 from skdp._random import NoiseSource, noise_source
 from skdp._validation import as_epsilon, dyadic_floor
-from skdp.mechanisms import _line, permute_and_flip, select_on_line
+from skdp.mechanisms import permute_and_flip, select_on_line, selection
 
 # Pieces of several lengths, the best of them short, long, and split in two.
 LINES = [
@@ -51,7 +51,7 @@ def test_a_wrong_scale_is_rejected():
 @pytest.mark.parametrize("line", LINES)
 def test_more_bits_and_digits_give_the_same_law(line, monkeypatch):
     # Margins so wide that nothing is decided by floating-point numbers.
-    monkeypatch.setattr(_line, "_MARGIN", 50.0)
+    monkeypatch.setattr(selection, "_MARGIN", 50.0)
     assert fit(frequencies(line, 3000, seed=4), law(*line)) > 1e-6
 
 
@@ -83,10 +83,10 @@ def test_floating_point_times_are_within_the_margin_of_exact_ones():
     widths = np.array([1, 2, 7, 10**6, 2**40, 2**61])
     for word in (1, 2, 3, 2**11, 2**40, 2**63 - 1, 2**63, 2**64 - 2**30, 2**64 - 2):
         for extra in (0, 1):
-            got = _line._log_first(np.full(len(widths), word, dtype=np.uint64), extra, widths)
+            got = selection._log_first(np.full(len(widths), word, dtype=np.uint64), extra, widths)
             for width, log_time in zip(widths.tolist(), got.tolist(), strict=True):
-                low, high = _line._log_time(word + extra, 64, width, Fraction(0))
-                exact = low if extra == 0 else _line._log_time(word, 64, width, Fraction(0))[1]
+                low, high = selection._log_time(word + extra, 64, width, Fraction(0))
+                exact = low if extra == 0 else selection._log_time(word, 64, width, Fraction(0))[1]
                 assert abs(Decimal(log_time) - exact) < Decimal("1e-13") * (1 + abs(exact))
                 assert low < high
 
@@ -174,7 +174,7 @@ def test_pieces_far_behind_draw_no_words_unless_one_might_win():
     ],
 )
 def test_zero_words_are_found_by_the_first_of_them(words, zeros):
-    assert _line._zero_words(5, Words(*words)) == zeros
+    assert selection._zero_words(5, Words(*words)) == zeros
 
 
 def test_the_law_of_zero_words_by_counting_all_words_of_two_bits():
@@ -184,7 +184,7 @@ def test_the_law_of_zero_words_by_counting_all_words_of_two_bits():
         for first in range(4):
             rest = n - 1 if first < n else 0
             for words in itertools.product(range(4), repeat=rest):
-                zeros = tuple(_line._zero_words(n, Words(first, *words)))
+                zeros = tuple(selection._zero_words(n, Words(first, *words)))
                 found[zeros] = found.get(zeros, 0) + Fraction(1, 4 ** (rest + 1))
         return found
 

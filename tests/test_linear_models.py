@@ -10,15 +10,26 @@ import pytest
 
 import skdp
 from skdp._random import noise_source
+from skdp.algorithms import linear as auto
+from skdp.algorithms import linear as moments
+from skdp.algorithms import linear as search
+from skdp.algorithms.additive import UNIT, Identity, Logit, Records
+from skdp.algorithms.linear import (
+    LOSSES,
+    Design,
+    _asked,
+    _offspring,
+    _scores,
+    _sums,
+    _table,
+    _widest,
+    fit_functional,
+    most_products,
+    noisy_moments,
+    objectives,
+)
+from skdp.base.models import feature_columns, number_link
 from skdp.exceptions import DomainError
-from skdp.kernels.additive import UNIT, Identity, Logit, Records
-from skdp.kernels.linear import Design, auto, moments, search
-from skdp.kernels.linear.auto import fit_functional
-from skdp.kernels.linear.design import LOSSES, _table, objectives
-from skdp.kernels.linear.moments import _asked, _sums, most_products, noisy_moments
-from skdp.kernels.linear.search import _offspring, _scores, _widest
-from skdp.models.base import number_link
-from skdp.models.features import feature_columns
 
 DOMAIN = skdp.Domain(
     {

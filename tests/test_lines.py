@@ -9,12 +9,10 @@ import pytest
 
 import skdp
 from skdp import RangeTreeHistogram, hierarchy
-from skdp.kernels import lines
-from skdp.kernels.lines import adaptive
-from skdp.kernels.lines.ahp import similar_groups
-from skdp.kernels.lines.dawa import bucket_costs
+from skdp.algorithms import dawa
+from skdp.algorithms.dawa import bucket_costs, similar_groups
 from skdp.mechanisms import choose_buckets
-from skdp.mechanisms._buckets import least_cost_edges
+from skdp.mechanisms.selection import least_cost_edges
 
 
 def partitions(n_bins, *, aligned):
@@ -176,7 +174,7 @@ def quiet(monkeypatch):
         asked.append((np.array(values), epsilon))
         return np.array(values)
 
-    monkeypatch.setattr(adaptive, "discrete_laplace", discrete_laplace)
+    monkeypatch.setattr(dawa, "discrete_laplace", discrete_laplace)
     return asked
 
 
@@ -185,7 +183,7 @@ PLAN = hierarchy.LevelPlan((4, 16, 64), (Fraction(1, 4), Fraction(1, 4), Fractio
 
 def test_large_counts_give_the_planned_tree(quiet):
     counts = np.full(64, 10**6)
-    release = lines.adaptive_tree(counts, 64, Fraction(1), PLAN)
+    release = dawa.adaptive_tree(counts, 64, Fraction(1), PLAN)
     assert np.diff(release.tree.level_starts).tolist() == [1, 4, 16, 64]
     np.testing.assert_array_equal(release.values[1:], release.tree.node_counts(counts)[1:])
 
@@ -196,7 +194,7 @@ def test_what_every_record_pays(quiet, nullable):
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 50, 64 + nullable) * (rng.random(64 + nullable) < 0.2)
     # Divisions follow released counts, so they are held as they are.
-    release = lines.adaptive_tree(counts, 64, Fraction(1, 3), PLAN)
+    release = dawa.adaptive_tree(counts, 64, Fraction(1, 3), PLAN)
     tree, shares = release.tree, release.shares
     paid = tree.spread_down(shares.astype(float))[tree.leaves]
     assert (paid == 10**6).all()
@@ -208,7 +206,7 @@ def test_what_every_record_pays(quiet, nullable):
 
 
 def test_empty_tables_are_noised_everywhere():
-    release = lines.adaptive_tree(
+    release = dawa.adaptive_tree(
         np.zeros(64, dtype=np.int64), 64, Fraction(1, 100), PLAN, random_state=0
     )
     assert (release.values[1:] != 0).mean() > 0.8

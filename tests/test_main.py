@@ -21,7 +21,8 @@ from estimators import DOMAIN, people
 import skdp
 from skdp import Categorical, Domain, Numeric
 from skdp.__main__ import main
-from skdp._cli import methods, outputs, sources
+from skdp.app import csv, outputs
+from skdp.app import outputs as methods
 
 ROWS = people(2_000)
 
@@ -194,7 +195,7 @@ def test_no_line_changes_how_another_is_read(files, line, end):
 
 
 def test_a_line_that_is_too_long_fits_no_domain(files, monkeypatch):
-    monkeypatch.setattr(sources, "LONGEST_LINE", 64)
+    monkeypatch.setattr(csv, "LONGEST_LINE", 64)
     for length in (60, 63, 64, 65, 128, 129, 1000):
         for line in (b"a" * length, b"0" * (length - 19) + b"30,Female,full,high"):
             frame = read(files, HEADER + GOOD[0] + b"\n" + line + b"\n" + GOOD[1] + b"\n")

@@ -14,17 +14,17 @@ import pytest
 import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric, Synopsis
 from skdp._random import noise_source
+from skdp.algorithms.marginals import candidates as candidates_module
+from skdp.algorithms.marginals import joint as joint_module
+from skdp.algorithms.marginals import measure as measure_module
+from skdp.algorithms.marginals.candidates import Candidates
+from skdp.algorithms.marginals.fit import Population, posterior_mean
+from skdp.algorithms.marginals.groups import Attribute
+from skdp.algorithms.marginals.prior import Laws
 from skdp.exceptions import DomainError
-from skdp.kernels.views import candidates as candidates_module
-from skdp.kernels.views import joint as joint_module
-from skdp.kernels.views import measure as measure_module
-from skdp.kernels.views.attributes import Attribute
-from skdp.kernels.views.candidates import Candidates
-from skdp.kernels.views.laws import Laws
-from skdp.kernels.views.population import Population, posterior_mean
 from skdp.release import TreeDensity
-from skdp.rows import CountTable
 from skdp.synthesis.marginals import as_workload
+from skdp.tables import CountTable
 
 DOMAIN = Domain(
     {

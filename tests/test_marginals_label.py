@@ -10,9 +10,9 @@ import pytest
 
 import skdp
 from skdp import Categorical, Domain, MarginalSynthesizer, Numeric
-from skdp.kernels.views.attributes import Attribute
-from skdp.kernels.views.candidates import Candidates
-from skdp.rows import CountTable
+from skdp.algorithms.marginals.candidates import Candidates
+from skdp.algorithms.marginals.groups import Attribute
+from skdp.tables import CountTable
 
 DOMAIN = Domain(
     {

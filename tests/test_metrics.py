@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp._random import noise_source
-from skdp.kernels import binned_scores
+from skdp.algorithms import binned_scores
 from skdp.mechanisms import discrete_laplace_variance
 from skdp.model_selection import (
     PrivateGridSearchCV,

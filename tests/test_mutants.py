@@ -64,10 +64,10 @@ def test_equivalent_mutants_exist_and_have_a_reason():
 def test_numbers_of_proofs_are_broken():
     named = {(m.file.removeprefix("skdp/"), m.function) for m in MUTANTS if m.kind in NUMBERS}
     assert {
-        ("kernels/additive/links.py", "Logit.__init__"),
-        ("kernels/privbayes/measure.py", "Entropy.__init__"),
-        ("kernels/privpfc/scores.py", "Quality.score_range"),
-        ("kernels/trees/growing.py", "_Gini"),
+        ("algorithms/additive/model.py", "Logit.__init__"),
+        ("algorithms/privbayes.py", "Entropy.__init__"),
+        ("algorithms/privpfc.py", "Quality.score_range"),
+        ("algorithms/trees.py", "_Gini"),
         ("model_selection/_cross_val.py", "private_cross_val_score"),
     } <= named
 

@@ -9,14 +9,13 @@ from scipy import stats
 from skdp._random import NoiseSource, noise_source, seeded_bits
 from skdp._validation import as_epsilon, dyadic_floor
 from skdp.mechanisms import (
-    _inversion,
-    _noise,
     bounded_sum,
     discrete_laplace,
     discrete_laplace_quantile,
     discrete_laplace_variance,
     geometric,
     geometric_variance,
+    laplace,
 )
 
 # Every statistical test below has a fixed seed and this false-alarm rate for another one.
@@ -165,7 +164,7 @@ SIGNED_RATES = [
 @pytest.mark.parametrize("many", [True, False])
 def test_every_threshold_is_right_to_its_64_bits(rate, signed, many):
     # Thresholds are sums of probabilities of the groups, from their definitions and another exp.
-    sampler = _inversion._Sampler(rate, signed, many)
+    sampler = laplace._Sampler(rate, signed, many)
     step = 2 ** sum(sampler.widths)
     tables = [(sampler.top, step)]
     for width, table in zip(sampler.widths, sampler.digits, strict=True):
@@ -212,7 +211,7 @@ def test_every_threshold_is_right_to_its_64_bits(rate, signed, many):
 
 def test_ladder_agrees_with_single_thresholds_everywhere():
     for rate in (Fraction(10485, 2**20), Fraction(10, 2**20)):
-        sampler = _inversion._Sampler(rate, True, True)
+        sampler = laplace._Sampler(rate, True, True)
         for table in (sampler.top, *sampler.digits):
             thresholds = table.thresholds
             floors = [thresholds.floor(i, 64) for i in range(len(thresholds.exponents))]
@@ -223,23 +222,23 @@ def test_ladder_agrees_with_single_thresholds_everywhere():
 def test_undecided_ladder_steps_are_computed_singly(monkeypatch):
     # With hardly any guard digits the ladder leaves thresholds open; they come out right all the
     # same.
-    right = _inversion._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
-    real = _inversion._Thresholds._scaled
+    right = laplace._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
+    real = laplace._Thresholds._scaled
     singles = []
 
     def vague(self, value, precision):
         low, high = real(self, value, precision)
         return (low, high) if precision == 128 else (low - 2**66, high + 2**66)
 
-    plain = _inversion._Thresholds._plain_floor
+    plain = laplace._Thresholds._plain_floor
 
     def recorded(self, exponent, bits):
         singles.append(exponent)
         return plain(self, exponent, bits)
 
-    monkeypatch.setattr(_inversion._Thresholds, "_scaled", vague)
-    monkeypatch.setattr(_inversion._Thresholds, "_plain_floor", recorded)
-    again = _inversion._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
+    monkeypatch.setattr(laplace._Thresholds, "_scaled", vague)
+    monkeypatch.setattr(laplace._Thresholds, "_plain_floor", recorded)
+    again = laplace._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
     assert len(singles) > 50
     assert again.tolist() == right.tolist()
 
@@ -249,7 +248,7 @@ def test_undecided_ladder_steps_are_computed_singly(monkeypatch):
 )
 @pytest.mark.parametrize("bits", [64, 129, 700])
 def test_exponential_lies_in_its_interval(exponent, bits):
-    low, high = _inversion.exp_interval(*exponent.as_integer_ratio(), bits)
+    low, high = laplace.exp_interval(*exponent.as_integer_ratio(), bits)
     assert 0 <= low < high <= low + 3
     assert low <= exact_exp(exponent, bits + 100) * 2**bits <= high
 
@@ -257,11 +256,11 @@ def test_exponential_lies_in_its_interval(exponent, bits):
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(10485, 2**20), Fraction(1048, 2**20)])
 @pytest.mark.parametrize("signed", [True, False])
 def test_buckets_decide_only_what_is_certain(rate, signed):
-    sampler = _inversion._Sampler(rate, signed, True)
+    sampler = laplace._Sampler(rate, signed, True)
     for table in (sampler.top, *sampler.digits):
         left = np.arange(2**16, dtype=np.uint64) << np.uint64(48)
         right = left + np.uint64(2**48 - 1)
-        decided = table.buckets != _inversion._UNDECIDED
+        decided = table.buckets != laplace._UNDECIDED
         # 0.03 to 3 percent ask for more bits: that is what makes it fast.
         assert 0.965 < decided.mean() < 1
         first = table.thresholds.first_words
@@ -286,7 +285,7 @@ def test_buckets_decide_only_what_is_certain(rate, signed):
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("rate", [Fraction(1), Fraction(20), Fraction(1, 100)])
 def test_refinement_beyond_64_bits(rate, signed):
-    table = _inversion._Sampler(rate, signed, True).top
+    table = laplace._Sampler(rate, signed, True).top
     thresholds = table.thresholds
     tested = 0
     for index in (0, thresholds.first_words.size // 2, thresholds.first_words.size - 1):
@@ -309,7 +308,7 @@ def test_refinement_beyond_64_bits(rate, signed):
 
 
 def test_refinement_of_a_batch_and_through_the_buckets():
-    table = _inversion._Sampler(Fraction(1), True, True).top
+    table = laplace._Sampler(Fraction(1), True, True).top
     index = table.codes.tolist().index(0)  # thresholds[index] is the upper end of code 0
     bits = table.thresholds.floor(index, 192)
     parts = [bits >> 64 * k & (2**64 - 1) for k in (2, 1, 0)]
@@ -330,7 +329,7 @@ def test_refinement_of_a_batch_and_through_the_buckets():
 
 def test_tail_starts_again():
     for signed in (True, False):
-        table = _inversion._Sampler(Fraction(1, 100), signed, True).top
+        table = laplace._Sampler(Fraction(1, 100), signed, True).top
         count = int(np.abs(table.codes).max()) - signed
         # Zeros are the lower tail of the signed law, the tail of the other. The second draw is
         # code 5 or -6: five more either way.
@@ -357,7 +356,7 @@ def test_noise_stays_within_64_bits():
             return np.full(count, word, dtype=np.uint64)
 
     for word in (0, 2**64 - 1):
-        table = _inversion._top_table(Fraction(1, 100), 1, True, 12, 10**5)
+        table = laplace._top_table(Fraction(1, 100), 1, True, 12, 10**5)
         source = Extreme()
         source.word = word
         drawn = table.decide(source, source.words(2))
@@ -387,7 +386,7 @@ SIZES = [
 
 def small_batches(size, epsilon, draw):
     """The path of small requests: tables of few thresholds, searched."""
-    batch = _inversion._MANY - 1
+    batch = laplace._MANY - 1
     return np.concatenate([draw(min(batch, size - k)) for k in range(0, size, batch)])
 
 
@@ -429,12 +428,12 @@ def test_geometric_has_the_exact_law(epsilon, size, path):
 
 
 @pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("size", [300_000, _inversion._MANY - 1])
+@pytest.mark.parametrize("size", [300_000, laplace._MANY - 1])
 def test_digits_are_independent_of_each_other_and_of_the_sign(signed, size):
     # At this scale a wrong joint law of high part, low part and sign hides from wide cells.
     rate = Fraction(1, 3000)
     source = noise_source(22)
-    sampler = _inversion._Sampler(rate, signed, size >= _inversion._MANY)
+    sampler = laplace._Sampler(rate, signed, size >= laplace._MANY)
     drawn = np.concatenate([sampler.draw(source, size) for _ in range(max(1, 300_000 // size))])
     step = 2 ** sum(sampler.widths)
     sign, magnitude = drawn >> 63, drawn ^ (drawn >> 63)
@@ -456,7 +455,7 @@ def test_digits_are_independent_of_each_other_and_of_the_sign(signed, size):
 def test_low_bits_are_exact_at_large_scales():
     # Residues modulo 64 of a geometric number of scale 1e5: r**l (1 - r) / (1 - r**64).
     rate = float(dyadic_floor(as_epsilon(1e-5)))
-    for size in (200_000, _inversion._MANY - 1):
+    for size in (200_000, laplace._MANY - 1):
         source = noise_source(23)
         drawn = np.concatenate(
             [geometric(size, 1e-5, random_state=source) for _ in range(200_000 // size)]
@@ -513,13 +512,12 @@ def test_law_of_twenty_million_draws(epsilon):
 
 
 def test_noise_is_drawn_at_the_dyadic_floor():
-    assert _inversion.noise_rate(0.1, 1) == dyadic_floor(Fraction(1, 10)) < Fraction(1, 10)
-    assert _inversion.noise_rate(0.1, 3) == dyadic_floor(Fraction(1, 10)) / 3
+    assert laplace.noise_rate(0.1, 1) == dyadic_floor(Fraction(1, 10)) < Fraction(1, 10)
+    assert laplace.noise_rate(0.1, 3) == dyadic_floor(Fraction(1, 10)) / 3
     assert (
-        _inversion.noise_rate(Fraction(1, 3), Fraction(5, 2))
-        == dyadic_floor(Fraction(1, 3)) * 2 / 5
+        laplace.noise_rate(Fraction(1, 3), Fraction(5, 2)) == dyadic_floor(Fraction(1, 3)) * 2 / 5
     )
-    assert _inversion.noise_rate(np.float64(0.5), np.int64(2)) == Fraction(1, 4)
+    assert laplace.noise_rate(np.float64(0.5), np.int64(2)) == Fraction(1, 4)
     # The rate that reaches the sampler is the checked one.
     same_rate = [
         discrete_laplace(np.zeros(100, int), eps, sens, random_state=1).tolist()
@@ -543,7 +541,7 @@ def test_large_epsilon_gives_no_noise(epsilon):
 
 def test_large_epsilon_still_has_its_tiny_tail():
     # P(-1) = r / (1 + r) with r = exp(-100): 2**-145. A stream of zeros is that unlikely.
-    table = _inversion._Sampler(Fraction(100), True, False).top
+    table = laplace._Sampler(Fraction(100), True, False).top
     source = ScriptedSource([0, 0, 0, 2**63])
     assert table.decide(source, source.words(1)).tolist() == [-1]
     assert source.taken == 4
@@ -635,14 +633,14 @@ def test_caches_do_not_change_what_a_seed_gives():
     def draw():
         return [
             discrete_laplace(np.zeros(size, int), 0.013, random_state=9).tolist()
-            for size in (10, _inversion._MANY - 1, _inversion._MANY)
+            for size in (10, laplace._MANY - 1, laplace._MANY)
         ]
 
-    for cached in (_inversion._large_sampler, _inversion._small_sampler, _inversion.exp_interval):
+    for cached in (laplace._large_sampler, laplace._small_sampler, laplace.exp_interval):
         cached.cache_clear()
     first = draw()
     assert draw() == first
-    assert _inversion._large_sampler.cache_info().maxsize == 64
+    assert laplace._large_sampler.cache_info().maxsize == 64
 
 
 def test_equal_keys_of_two_types_share_no_sampler():
@@ -654,11 +652,11 @@ def test_equal_keys_of_two_types_share_no_sampler():
     def draw(value, size):
         return discrete_laplace(np.zeros(size, int), value, random_state=4).tolist()
 
-    for size in (50, _inversion._MANY):
+    for size in (50, laplace._MANY):
         alone = {}
         for value in (epsilon, Fraction(epsilon)):
-            _inversion._large_sampler.cache_clear()
-            _inversion._small_sampler.cache_clear()
+            laplace._large_sampler.cache_clear()
+            laplace._small_sampler.cache_clear()
             alone[type(value)] = draw(value, size)
         assert alone[float] != alone[Fraction]
         assert draw(epsilon, size) == alone[float]
@@ -667,10 +665,10 @@ def test_equal_keys_of_two_types_share_no_sampler():
 
 def test_first_call_at_a_new_epsilon_builds_no_large_table():
     # Breadth-first algorithms draw few numbers at many epsilons.
-    built = _inversion._large_sampler.cache_info().misses
+    built = laplace._large_sampler.cache_info().misses
     for k in range(50):
         discrete_laplace(np.zeros(100, int), 1e-5 * (1 + k / 100))
-    assert _inversion._large_sampler.cache_info().misses == built
+    assert laplace._large_sampler.cache_info().misses == built
 
 
 # ---------------------------------------------------------------------------------------------
@@ -745,7 +743,7 @@ def test_bounded_sum_quantises_record_by_record(monkeypatch):
         seen.append((int(total), epsilon, sensitivity))
         return total
 
-    monkeypatch.setattr(_noise, "discrete_laplace", recorded)
+    monkeypatch.setattr(laplace, "discrete_laplace", recorded)
     rng = np.random.default_rng(0)
     values = rng.normal(size=1000) * 10.0 ** rng.integers(-12, 4, size=1000)
     for order in (slice(None), np.argsort(values), np.argsort(-np.abs(values))):

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, DomainError, Numeric
 from skdp.domain import Domain
-from skdp.domain.binning.contents import Points
+from skdp.domain.contents import Points
 from skdp.release import parse
-from skdp.release.queries import first_moment
-from skdp.rows import as_frame
+from skdp.release.query import first_moment
+from skdp.tables import as_frame
 
 KINDS = [
     Numeric(0, 100),

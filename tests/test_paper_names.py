@@ -302,7 +302,7 @@ def test_the_module_of_an_algorithm_gives_its_name_in_the_paper(name):
 
 
 def test_what_does_not_exist_is_found():
-    kernel = "``lloyd`` in ``kernels/kmeans/dplloyd.py``"
+    kernel = "``lloyd`` in ``algorithms/kmeans/dplloyd.py``"
     row = ["X", ":class:`~skdp.DPKMeans`, ``algorithm={}``", kernel, ":doc:`glossary`"]
 
     def changed(place, cell):
@@ -313,8 +313,8 @@ def test_what_does_not_exist_is_found():
         changed(1, row[1].format('"no-such"')),
         changed(1, ":class:`~skdp.DPKMeans`, ``strategy=``"),
         changed(2, "``lloyd``"),
-        changed(2, "``no_such_kernel`` in ``kernels/kmeans/dplloyd.py``"),
-        changed(2, "``lloyd`` in ``kernels/kmeans/auto.py``"),
+        changed(2, "``no_such_kernel`` in ``algorithms/kmeans/dplloyd.py``"),
+        changed(2, "``lloyd`` in ``algorithms/kmeans/auto.py``"),
         changed(3, ":doc:`no_such_page`"),
         changed(3, ":ref:`no-such-label`"),
     ):

@@ -13,24 +13,23 @@ from hypothesis import strategies as st
 
 import skdp
 from skdp._validation import dyadic_floor
-from skdp.hierarchy import Tree, gblue
-from skdp.inspection import sufficient_epsilon, usefulness
-from skdp.kernels import privtree as pt
-from skdp.kernels.dpcube import (
+from skdp.algorithms import dpcube
+from skdp.algorithms import privtree as pt
+from skdp.algorithms.boxes import Blocks
+from skdp.algorithms.dpcube import (
     MOST_CELLS,
-    hierarchical_kd,
     hierarchical_kdtree,
     hierarchical_parts,
     kd_boxes,
-    two_step,
     two_step_kdtree,
     two_step_parts,
 )
-from skdp.kernels.privtree import privtree, privtree_parameters, privtree_parts
-from skdp.kernels.splitting import Blocks
+from skdp.algorithms.privtree import privtree, privtree_parameters, privtree_parts
+from skdp.hierarchy import Tree, gblue
+from skdp.inspection import sufficient_epsilon, usefulness
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
 from skdp.release import AnySpread, Boxes, BoxModel, KnownNoise
-from skdp.rows import CountTable
+from skdp.tables import CountTable
 
 GRID = 4
 
@@ -73,7 +72,7 @@ def quiet(monkeypatch):
     recorder = Recorder()
     monkeypatch.setattr(pt, "discrete_laplace", recorder)
     monkeypatch.setattr(pt, "above_threshold", recorder.above_threshold)
-    for module in (two_step, hierarchical_kd):
+    for module in (dpcube, dpcube):
         monkeypatch.setattr(module, "discrete_laplace", recorder)
     return recorder
 
@@ -279,7 +278,7 @@ def kd_by_recursion(cells, epsilon, xi0, xi1, corrected, measure, lower, upper):
         kept = block[block > 0]
         uneven = (kept * np.log(kept / (kept.sum() / n))).sum()
         mean = max(block.sum() / n, 0)
-        uneven -= corrected * n * two_step._entropy_noise(np.array(mean), epsilon)
+        uneven -= corrected * n * dpcube._entropy_noise(np.array(mean), epsilon)
     heavy = block.sum()
     if n == 1 or not (uneven > xi1 or heavy > xi0):
         return [(tuple(lower), tuple(upper))]
@@ -333,7 +332,7 @@ def test_noise_alone_does_not_divide_a_large_empty_box():
 def test_two_step_without_noise_is_exact(cells):
     with pytest.MonkeyPatch.context() as patch:
         recorder = Recorder()
-        patch.setattr(two_step, "discrete_laplace", recorder)
+        patch.setattr(dpcube, "discrete_laplace", recorder)
         parts = two_step_parts(Fraction(1), 0.25)
         view = two_step_kdtree(as_table(cells), parts, xi0=3, xi1=0.5)
     assert covered_once(view.lower, view.upper, cells.shape)
@@ -349,7 +348,7 @@ def test_two_step_without_noise_is_exact(cells):
 @given(cells=dense_tables(), height=st.integers(1, 6))
 def test_hierarchical_without_noise_is_exact(cells, height):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hierarchical_kd, "discrete_laplace", recorder := Recorder())
+        patch.setattr(dpcube, "discrete_laplace", recorder := Recorder())
         parts = hierarchical_parts(Fraction(1), cells.shape, height)
         view = hierarchical_kdtree(as_table(cells), parts)
     assert len(parts) == height + 1 and sum(parts.values()) == 1
@@ -388,14 +387,14 @@ def test_a_range_tree_is_estimated_by_gblue_on_a_tree_of_several_columns():
     cells = np.random.default_rng(0).poisson(20, size=(5, 7))
     parts = hierarchical_parts(Fraction(1), cells.shape, 4)
     measured = []
-    estimates = hierarchical_kd._Sums.estimates
+    estimates = dpcube._Sums.estimates
 
     def kept(sums):
         measured.append(sums)
         return estimates(sums)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hierarchical_kd._Sums, "estimates", kept)
+        patch.setattr(dpcube._Sums, "estimates", kept)
         view = hierarchical_kdtree(as_table(cells), parts, middle=True, random_state=0)
     (sums,) = measured
     parent = np.concatenate(sums._parent)
@@ -469,7 +468,7 @@ def test_boxes_are_fused_with_the_sums_of_their_cells():
             return calls[-1]
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(two_step, "discrete_laplace", recording)
+            patch.setattr(dpcube, "discrete_laplace", recording)
             view = two_step_kdtree(
                 as_table(cells), two_step_parts(Fraction(20)), xi0=10, xi1=1e9, random_state=1
             )
@@ -852,8 +851,8 @@ def test_the_correction_of_the_entropy_is_what_noise_adds(mean, epsilon):
     noisy = discrete_laplace(cells, Fraction(epsilon), random_state=3).ravel()
     blocks = Blocks.whole((len(noisy),), noisy)
     size = np.array([len(noisy)])
-    lack = two_step._entropy_lack(blocks, size, noisy)[0]
-    corrected = lack - size[0] * two_step._entropy_noise(noisy.mean(), Fraction(epsilon))
+    lack = dpcube._entropy_lack(blocks, size, noisy)[0]
+    corrected = lack - size[0] * dpcube._entropy_noise(noisy.mean(), Fraction(epsilon))
     assert abs(corrected) < 0.15 * lack
 
 

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 
 from skdp import Categorical, Domain, Numeric, forbid
 from skdp._random import noise_source
-from skdp.rows import (
+from skdp.tables import (
     Contributions,
     CountTable,
     EngineTables,
     ProjectedCounts,
     as_frame,
     coded,
-    coding,
     count_rows,
+    encode,
     passes,
     read_rows,
 )
-from skdp.rows.passes import marginals_of, plan_blocks, plan_pass, split
+from skdp.tables.passes import marginals_of, plan_blocks, plan_pass, split
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -90,7 +90,7 @@ def test_many_sets_are_counted_as_each_by_hand(case, cells, rows):
     table = CountTable.from_codes(codes, shape, weights)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passes, "PASS_CELLS", cells)
-        patch.setattr("skdp._arrays.BATCH_ROWS", rows)
+        patch.setattr("skdp._validation.BATCH_ROWS", rows)
         found = list(table.regrouped_many(sets))
     assert len(found) == len(sets)
     for counts, (axes, groups) in zip(found, sets, strict=True):
@@ -116,8 +116,8 @@ def test_rows_in_an_engine_have_the_interface_of_a_table(case, limits, data):
         lambda held: held.recode(axis, new).where(other, 0),
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coding, "_KEPT_CELLS", limits[0])
-        patch.setattr(coding, "_DENSE_CELLS", limits[1])
+        patch.setattr(encode, "_KEPT_CELLS", limits[0])
+        patch.setattr(encode, "_DENSE_CELLS", limits[1])
         for change in changes:
             one, two = change(table), change(asked)
             assert one.shape == two.shape and one.n == two.n
@@ -269,15 +269,15 @@ LAZY = {
 @pytest.mark.parametrize("engine", list(LAZY))
 def test_engines_count_many_sets_as_memory_does(engine, batches, monkeypatch):
     frame = people().drop(columns="who")
-    monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(encode, "MOST_AT_ONCE", 1)
     # Batches far smaller than the table.
-    monkeypatch.setattr("skdp.rows.coded.BATCH_ROWS", 64)
+    monkeypatch.setattr("skdp.tables.coded.BATCH_ROWS", 64)
     if not batches:
         if engine == "dask":
             pytest.skip("Dask counts in its workers.")
         monkeypatch.setattr(coded, "gives_batches", lambda frame, engine: False)
         monkeypatch.setattr(coded, "_DENSE_CELLS", 200)
-    monkeypatch.setattr(coding, "_KEPT_CELLS", 0)
+    monkeypatch.setattr(encode, "_KEPT_CELLS", 0)
     exact = count_rows(as_frame(frame), DOMAIN)
     lazy = count_rows(read_rows(LAZY[engine](frame)), DOMAIN, together=())
     assert isinstance(lazy, ProjectedCounts) and 0 < exact.n < len(frame)
@@ -288,11 +288,11 @@ def test_engines_count_many_sets_as_memory_does(engine, batches, monkeypatch):
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_persons_are_bounded_alike_in_every_set(engine, monkeypatch):
     # With one key each pass keeps the same rows.
-    monkeypatch.setattr(coding, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(encode, "MOST_AT_ONCE", 1)
     rows = read_rows(LAZY[engine](people()))
     tables = []
     for kept in (2**24, 0):
-        monkeypatch.setattr(coding, "_KEPT_CELLS", kept)
+        monkeypatch.setattr(encode, "_KEPT_CELLS", kept)
         bound = Contributions("who", 2, noise_source(7))
         table = count_rows(rows, DOMAIN, bound, together=())
         assert 0 < table.n <= 80

@@ -22,8 +22,8 @@ from skdp import (
     PublicTable,
     Synopsis,
 )
+from skdp.algorithms.marginals.prior import nearer_to
 from skdp.inspection import assert_private, privacy_report
-from skdp.kernels.views.prior import nearer_to
 from skdp.quality import k_marginal
 from skdp.synthesis.marginals import as_prior
 

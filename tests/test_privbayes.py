@@ -15,21 +15,22 @@ from scipy.optimize import linprog
 
 import skdp
 from skdp._random import noise_source
-from skdp.exceptions import DomainError
-from skdp.kernels.privbayes import largest_table, privbayes, privbayes_parts
-from skdp.kernels.privbayes.measure import (
+from skdp.algorithms.privbayes import (
     SCORES,
     Candidates,
     Entropy,
     Independence,
     MaximumJoint,
     conditional,
+    largest_table,
     learn_network,
+    privbayes,
+    privbayes_parts,
 )
-from skdp.release import Conditional, NetworkDensity, NetworkModel
-from skdp.release.models import network_model
-from skdp.release.models.network_model import _choose, draw_network_given
-from skdp.rows import CountTable
+from skdp.exceptions import DomainError
+from skdp.release import Conditional, NetworkDensity, NetworkModel, network
+from skdp.release.network import _choose, draw_network_given
+from skdp.tables import CountTable
 
 # ------------------------------------------------------------------------------------------ scores
 
@@ -304,7 +305,7 @@ def test_selections_have_the_budget_and_range_of_their_scores(name, monkeypatch)
         calls.append((np.asarray(scores).tolist(), epsilon, score_range))
         return int(np.argmax(scores))
 
-    monkeypatch.setattr("skdp.kernels.privbayes.measure.noisy_max", spy)
+    monkeypatch.setattr("skdp.algorithms.privbayes.noisy_max", spy)
     rng = np.random.default_rng(0)
     table = CountTable.from_codes(rng.integers(0, 2, (500, 4)) ** 2, (2, 2, 2, 2))
     parts = privbayes_parts(Fraction(100), table.shape, 0.3)
@@ -406,11 +407,11 @@ def test_elimination_agrees_with_brute_force(seed):
     np.testing.assert_allclose(density.joint((2, 1), weights), margin(product, (2, 1)), atol=1e-12)
 
 
-@pytest.mark.parametrize("cells", [network_model.MOST_CELLS, 100, 0])
+@pytest.mark.parametrize("cells", [network.MOST_CELLS, 100, 0])
 def test_answers_exact_and_from_rows(cells, monkeypatch):
     model = NetworkModel(random_network(3), 1000.0)
     whole = full_table(model.density)
-    monkeypatch.setattr(network_model, "MOST_CELLS", cells)
+    monkeypatch.setattr(network, "MOST_CELLS", cells)
     rng = np.random.default_rng(0)
     queries = [{}]
     for n_axes in (1, 2, 3, 6):
@@ -435,9 +436,9 @@ def test_many_queries_in_parts(monkeypatch):
     rng = np.random.default_rng(0)
     queries = [{axis: rng.random(SHAPE[axis]) for axis in (5, 0, 2)} for _ in range(50)]
     together = model.answer(queries)
-    monkeypatch.setattr("skdp.release.models.network_model._CHUNK", 20)
+    monkeypatch.setattr("skdp.release.network._CHUNK", 20)
     np.testing.assert_allclose(model.answer(queries), together)
-    monkeypatch.setattr("skdp.release.models.network_model._SHARED_CELLS", 1)
+    monkeypatch.setattr("skdp.release.network._SHARED_CELLS", 1)
     np.testing.assert_allclose(model.answer(queries), together)
 
 
@@ -460,7 +461,7 @@ def test_rows_follow_the_network():
 @pytest.mark.parametrize("exact", [True, False])
 def test_rows_under_a_condition(exact, monkeypatch):
     if not exact:
-        monkeypatch.setattr(network_model, "MOST_CELLS", 0)
+        monkeypatch.setattr(network, "MOST_CELLS", 0)
     model = NetworkModel(random_network(2, zeros=True), 100.0)
     weights = {2: np.array([0, 1, 0.2, 0]), 5: np.array([0.5, 0, 1])}
     law = full_table(model.density) * weights[2].reshape(-1, 1, 1, 1) * weights[5]
@@ -472,7 +473,7 @@ def test_rows_under_a_condition(exact, monkeypatch):
 @pytest.mark.parametrize("exact", [True, False])
 def test_rows_given_some_codes(exact, monkeypatch):
     if not exact:
-        monkeypatch.setattr(network_model, "MOST_CELLS", 0)
+        monkeypatch.setattr(network, "MOST_CELLS", 0)
     model = NetworkModel(random_network(4), 100.0)
     whole = full_table(model.density)
     known = np.full((24_000, len(SHAPE)), -1)
@@ -495,7 +496,7 @@ def test_rows_given_some_codes(exact, monkeypatch):
 @pytest.mark.parametrize("exact", [True, False])
 def test_conditions_of_probability_zero(exact, monkeypatch):
     if not exact:
-        monkeypatch.setattr(network_model, "MOST_CELLS", 0)
+        monkeypatch.setattr(network, "MOST_CELLS", 0)
     first = Conditional(0, (), (), np.array([[1.0, 0.0]]))
     second = Conditional(1, (0,), (None,), np.array([[1.0, 0.0], [0.5, 0.5]]))
     model = NetworkModel(NetworkDensity((2, 2), [first, second]), 5.0)
@@ -530,7 +531,7 @@ def test_many_known_codes_do_not_underflow():
 
 
 def test_parts_of_rows_are_chosen_by_themselves(monkeypatch):
-    monkeypatch.setattr("skdp.release.models.network_model._BATCH", 256)
+    monkeypatch.setattr("skdp.release.network._BATCH", 256)
     density = random_network(1)
     codes = np.full((50, len(SHAPE)), -1, dtype=np.int32)
     codes[:, 2] = 3

@@ -18,11 +18,18 @@ from scipy import stats
 
 from skdp._random import NoiseSource
 from skdp._validation import dyadic_floor
-from skdp.domain import Categorical, Numeric, Taxonomy
-from skdp.kernels import diffgen as diffgen_module
-from skdp.kernels import projection as projection_module
-from skdp.kernels.diffgen import diffgen, diffgen_parts
-from skdp.kernels.privpfc import (
+from skdp.algorithms import diffgen as diffgen_module
+from skdp.algorithms import diffgen as projection_module
+from skdp.algorithms import privpfc as scores_module
+from skdp.algorithms import privpfc as selection_module
+from skdp.algorithms.diffgen import (
+    confusion_score,
+    diffgen,
+    diffgen_parts,
+    projected_histogram,
+    projection_parts,
+)
+from skdp.algorithms.privpfc import (
     UNIT,
     Line,
     Options,
@@ -38,10 +45,8 @@ from skdp.kernels.privpfc import (
     privpfc_parts,
     select_grid,
 )
-from skdp.kernels.privpfc import scores as scores_module
-from skdp.kernels.privpfc import selection as selection_module
-from skdp.kernels.projection import confusion_score, projected_histogram, projection_parts
-from skdp.rows import CountTable
+from skdp.domain import Categorical, Numeric, Taxonomy
+from skdp.tables import CountTable
 
 EPSILONS = [Fraction(1, 1000), Fraction(3, 100), Fraction(6, 10), Fraction(2), Fraction(30)]
 

@@ -13,8 +13,8 @@ from test_selection import fit, law_of_permute_and_flip
 import skdp
 from skdp import private_quantiles
 from skdp._random import noise_source
-from skdp.kernels.quantiles import UNIT, LinePieces, TreePlan, _reach, plan_quantiles
-from skdp.quantiles import _as_line
+from skdp.algorithms.quantiles import UNIT, LinePieces, TreePlan, _reach, plan_quantiles
+from skdp.preprocessing import _as_line
 
 
 def distance(data, z, fraction):
@@ -49,7 +49,7 @@ def evenly(count):
 )
 def test_pieces_are_those_of_the_score(data, size, fraction, low, gap, batch):
     places = np.sort(np.array(data, dtype=np.int64)) + low
-    with mock.patch("skdp._arrays.BATCH_ROWS", batch):
+    with mock.patch("skdp._validation.BATCH_ROWS", batch):
         pieces = LinePieces(places, low, low + size, fraction)
     starts, scores, widths = pieces.within(None)
     every = np.repeat(scores, widths)
@@ -337,7 +337,7 @@ def test_released_values_lie_within_the_bounds(low, width, step, value):
         return
     found = line.values(np.array([line.first, line.last]))
     assert low <= found.min() and found.max() <= high
-    column = skdp.rows.as_column(np.array([value]), "values")
+    column = skdp.tables.as_column(np.array([value]), "values")
     position = int(line.read(column)[0])
     assert position == -(2**62) if math.isnan(value) else line.first <= position <= line.last
 
@@ -345,7 +345,7 @@ def test_released_values_lie_within_the_bounds(low, width, step, value):
 @given(value=st.integers(-(2**63), 2**63 - 1), step=st.integers(1, 2**60))
 def test_integers_are_rounded_to_the_nearest_step(value, step):
     line = _as_line((-(2**60), 2**60), step)
-    column = skdp.rows.as_column(np.array([value]), "values")
+    column = skdp.tables.as_column(np.array([value]), "values")
     position = int(line.read(column)[0])
     inside = min(max(value, -(2**60)), 2**60)
     nearest = abs(inside - (line.origin + step * position))

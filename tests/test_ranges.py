@@ -12,10 +12,10 @@ import pytest
 import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
 from skdp.__main__ import main
-from skdp.domain.binning.bins import exponent_edges
+from skdp.algorithms.ranges import TUNING, find_range
+from skdp.domain.bins import exponent_edges
 from skdp.domain.data import editable
 from skdp.exceptions import DomainError
-from skdp.kernels.ranges import TUNING, find_range
 
 OPEN = Domain({"pay": Numeric(), "visits": Numeric(integer=True), "sex": Categorical(["F", "M"])})
 EDGES = exponent_edges()

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Numeric
 from skdp.__main__ import main
-from skdp._cli import sources
-from skdp._cli.outputs import Progress
-from skdp._cli.sources import open_source
+from skdp.app import csv
+from skdp.app.csv import open_source
+from skdp.app.outputs import Progress
 from skdp.domain.values import number_written
 
 N = 40
@@ -191,11 +191,9 @@ LINES = [b'Bern,"a\nb",1', b"Bern,,1", b'"Z\xc3\xbcrich","""",2', b'Bern,"\n\n",
 @given(st.lists(st.sampled_from(LINES), max_size=6))
 def test_records_with_closed_quotes_are_read_as_if_alone(records):
     def read(content):
-        lines = sources.lines_of(io.BytesIO(content), multiline=True)
-        fields = sources.records_of(lines, sources.Form(multiline=True))
-        return TOWNS.encode(
-            sources.read_records(fields, ["town", "note", "n"], dict(TOWNS.items()))
-        )
+        lines = csv.lines_of(io.BytesIO(content), multiline=True)
+        fields = csv.records_of(lines, csv.Form(multiline=True))
+        return TOWNS.encode(csv.read_records(fields, ["town", "note", "n"], dict(TOWNS.items())))
 
     together = read(b"".join(record + b"\n" for record in records))
     alone = [read(record) for record in records]
@@ -312,7 +310,7 @@ def test_a_person_of_a_record_that_cannot_be_read(tmp_path):
 
 def test_marks_of_unreadable_lines_stay_with_their_rows():
     domain = Domain({"a": Numeric(0, 9, bins=3, nullable=True)})
-    rows = sources.read_records([["1"], None, ["9"]], ["a"], dict(domain.items()))
+    rows = csv.read_records([["1"], None, ["9"]], ["a"], dict(domain.items()))
     assert domain.encode(rows)[:, 0].tolist() == [0, -1, 2]
     assert domain.encode(rows.iloc[[2, 1, 1]])[:, 0].tolist() == [2, -1, -1]
     assert domain.encode(rows[rows["a"] == 9])[:, 0].tolist() == [2]
@@ -324,7 +322,7 @@ def test_marks_of_unreadable_lines_stay_with_their_rows():
 def test_cells_of_hundreds_of_digits_do_not_stop_the_reader():
     columns = {"a": Numeric(0, 9, bins=3), "b": Categorical([1, 2])}
     records = [["1" + "0" * 400, "1" + "0" * 5000], ["-1" + "0" * 400, "2"]]
-    rows = sources.read_records(records, ["a", "b"], columns)
+    rows = csv.read_records(records, ["a", "b"], columns)
     assert rows["a"].tolist() == [np.inf, -np.inf] and rows["b"].tolist()[1] == 2
 
 

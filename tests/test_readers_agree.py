@@ -22,11 +22,11 @@ from pyarrow import csv
 
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Numeric
-from skdp._cli.outputs import Progress
-from skdp._cli.sources import open_source
 from skdp._random import noise_source
+from skdp.app.csv import open_source
+from skdp.app.outputs import Progress
 from skdp.exceptions import DomainError
-from skdp.rows import TYPES_DECLARED, Contributions, as_frame, count_rows, read_rows
+from skdp.tables import TYPES_DECLARED, Contributions, as_frame, count_rows, read_rows
 
 duckdb = pytest.importorskip("duckdb")
 

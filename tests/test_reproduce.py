@@ -406,8 +406,8 @@ def test_a_record_moves_what_a_history_tests_by_one():
 
 
 def test_the_enhanced_mechanism_has_the_smaller_range():
-    from skdp.kernels.additive import UNIT
-    from skdp.kernels.linear.tuning import TUNING
+    from skdp.algorithms.additive import UNIT
+    from skdp.algorithms.linear import TUNING
 
     for rounds in (8, 30, 120):
         steps = np.geomspace(TUNING.first, TUNING.last, rounds)

@@ -16,8 +16,8 @@ import skdp
 from skdp import Categorical, Domain, Numeric, Synopsis
 from skdp.__main__ import main
 from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
-from skdp.release.models.box_model import spread_evenly
-from skdp.release.models.rounding import (
+from skdp.release.boxes import spread_evenly
+from skdp.release.rounding import (
     count_records,
     deal,
     places,
@@ -28,8 +28,8 @@ from skdp.release.models.rounding import (
     similar_first,
     sort_within,
 )
-from skdp.release.models.tree_density import GivenTree
-from skdp.release.models.tree_model import round_tree
+from skdp.release.tree_density import GivenTree
+from skdp.release.trees import round_tree
 
 SLACK = 1e-6
 

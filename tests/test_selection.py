@@ -12,13 +12,12 @@ from scipy import stats
 from skdp._random import NoiseSource, noise_source
 from skdp._validation import as_epsilon, dyadic_floor
 from skdp.mechanisms import (
-    _inversion,
-    _race,
-    _selection,
     exponential,
     geometric,
+    laplace,
     noisy_max,
     permute_and_flip,
+    selection,
     top_k,
 )
 
@@ -301,14 +300,14 @@ def draw_together(scores, k, method, size, seed=6):
 @pytest.mark.parametrize("scores", [(5, 1, 3, 3, 0), (60, 0, 58, 57, 57)])
 def test_classes_in_blocks_and_decided_by_decimals_have_the_same_law(method, scores, monkeypatch):
     # Margins so wide that nothing is decided by floating-point numbers.
-    monkeypatch.setattr(_race, "_ERROR", 1.0)
-    monkeypatch.setattr(_race, "_BLOCK", 2)
+    monkeypatch.setattr(selection, "_ERROR", 1.0)
+    monkeypatch.setattr(selection, "_BLOCK", 2)
     exact = SETS[method](scores, math.exp(-1 / 4), 2)
     assert fit(draw_together(scores, 2, method, size=500), exact) > ALARM
 
 
 def test_logarithms_of_factorials_are_within_their_margin():
-    logs, margin = _race.logarithms_of(np.log(np.arange(1, 100_001)))
+    logs, margin = selection.logarithms_of(np.log(np.arange(1, 100_001)))
     exact = decimal.Decimal(math.factorial(3_000)).ln()
     assert abs(decimal.Decimal(logs[2_999]) - exact) < margin < 1e-7
     assert abs(logs[-1] - 1051299.2218991219) < margin
@@ -319,17 +318,17 @@ def test_log_weights_are_those_of_the_decimals(method, monkeypatch):
     """The floating-point weights of a race, against the exact ones that decide close races."""
     weights, exact = [], []
 
-    class Race(_race.Race):
+    class Race(selection.Race):
         def enter(self, log_weights, margin):
             weights.extend((weight, margin) for weight in log_weights.tolist())
             super().enter(log_weights, margin)
 
         def winner(self, log_weight):
-            context = _inversion.decimal_context(60)
+            context = laplace.decimal_context(60)
             exact.extend(float(log_weight(entry, context)) for entry in range(len(weights)))
             return super().winner(log_weight)
 
-    monkeypatch.setattr(_race, "Race", Race)
+    monkeypatch.setattr(selection, "Race", Race)
     scores = np.random.default_rng(0).integers(0, 10**6, 60) // 1000 * 1000
     top_k(scores, 25, 0.001, 3, method=method, ordered=method == "joint")
     assert len(weights) == len(exact) > 500
@@ -362,9 +361,9 @@ def test_ties_everywhere_and_all_of_them(method, k):
 def test_auto_takes_one_round_where_scores_are_close_and_a_set_where_they_are_apart(monkeypatch):
     taken = []
     for name in ("_one_shot", "_together"):
-        real = getattr(_selection, name)
+        real = getattr(selection, name)
         monkeypatch.setattr(
-            _selection,
+            selection,
             name,
             lambda scores, k, epsilon, *rest, name=name, real=real: (
                 taken.append((name, epsilon)) or real(scores, k, epsilon, *rest)
@@ -377,7 +376,7 @@ def test_auto_takes_one_round_where_scores_are_close_and_a_set_where_they_are_ap
     top_k(1000 * np.arange(200), 3, 0.1, 1, ordered=False)
     top_k(1000 * np.arange(200), 200, 0.1, 1, ordered=False)
     top_k(1000 * np.arange(200), 20, 0.1, 1)
-    monkeypatch.setattr(_selection, "_MOST_CLASSES", 3999)
+    monkeypatch.setattr(selection, "_MOST_CLASSES", 3999)
     top_k(1000 * np.arange(200), 20, 0.1, 1, ordered=False)
     assert taken == [("_one_shot", 0.1)] * 4
 
@@ -392,7 +391,7 @@ def test_losses_that_auto_compares_are_those_of_the_methods(k, falls):
     source, runs = noise_source(1), 200
     for method, loss in zip(
         ("one-shot", "canonical"),
-        _selection._losses(np.array(falls, float), k, n, 0.2),
+        selection._losses(np.array(falls, float), k, n, 0.2),
         strict=True,
     ):
         missed = [
@@ -430,7 +429,7 @@ def test_bad_methods(keywords, error, message):
 
 
 def test_joint_refuses_what_does_not_fit_into_memory(monkeypatch):
-    monkeypatch.setattr(_selection, "_MOST_LOSSES", 10)
+    monkeypatch.setattr(selection, "_MOST_LOSSES", 10)
     with pytest.raises(ValueError, match="use another method"):
         top_k([1, 2, 3, 4, 5, 6], 2, 1.0, 1, method="joint")
 
@@ -520,9 +519,9 @@ def test_exponential_takes_few_rounds_whatever_the_scores(monkeypatch):
     # One good candidate among many hopeless ones is the worst case: each round of n proposals
     # ends with probability 1 - 1/e.
     rounds = []
-    real = _selection.geometric
+    real = selection.geometric
     monkeypatch.setattr(
-        _selection, "geometric", lambda *args, **kw: rounds.append(1) or real(*args, **kw)
+        selection, "geometric", lambda *args, **kw: rounds.append(1) or real(*args, **kw)
     )
     scores = np.full(500, -(10**9))
     scores[123] = 0

@@ -21,10 +21,10 @@ from skdp import __main__ as program
 from skdp.__main__ import main
 from skdp._random import noise_source
 from skdp.accounting import LedgerError, prepaid
+from skdp.algorithms.marginals import measure
 from skdp.audit import replay
-from skdp.kernels.views import measure
 from skdp.release import SkippedRecords
-from skdp.rows import UNFIT, Coded, Contributions, as_frame, read_rows
+from skdp.tables import UNFIT, Coded, Contributions, as_frame, read_rows
 
 DOMAIN = skdp.Domain(
     {
@@ -436,7 +436,7 @@ def test_the_ledger_says_what_a_charge_was_for(tmp_path):
 
 
 def test_a_release_without_a_ledger_warns_once(monkeypatch):
-    monkeypatch.setattr("skdp._base.estimator._TOLD", [])
+    monkeypatch.setattr("skdp.base.estimator._TOLD", [])
     with pytest.warns(UserWarning, match="has no ledger"):
         skdp.GridSynthesizer(1, domain=PLANE).fit(plane(9))
     with warnings.catch_warnings():
@@ -446,7 +446,7 @@ def test_a_release_without_a_ledger_warns_once(monkeypatch):
 
 
 def test_a_model_with_a_ledger_is_not_said_to_have_none(monkeypatch):
-    monkeypatch.setattr("skdp._base.estimator._TOLD", [])
+    monkeypatch.setattr("skdp.base.estimator._TOLD", [])
     ledger, rows = skdp.PrivacyLedger(1), pd.DataFrame({"x": [1, 2] * 40})
     columns = {"x": skdp.Numeric(1, 2, integer=True), "y": skdp.Categorical(["a", "b"])}
     model = skdp.PrivateClassifier(

@@ -12,7 +12,8 @@ from test_noise import ScriptedSource
 
 from skdp._random import noise_source
 from skdp.audit import replay
-from skdp.mechanisms import _sparse_counts, discrete_laplace, least_threshold, sparse_counts
+from skdp.mechanisms import discrete_laplace, least_threshold, sparse_counts
+from skdp.mechanisms import sparse_counts as _sparse_counts
 
 # Every statistical test below has a fixed seed and this false-alarm rate for another one.
 ALARM = 1e-6

@@ -13,8 +13,8 @@ import skdp
 from skdp._random import NoiseSource, noise_source
 from skdp._validation import dyadic_floor
 from skdp.audit import audit
-from skdp.mechanisms import SparseVector, _sparse_vector, sparse_vector_top_k, top_k
-from skdp.mechanisms._noise import round_to_lattice
+from skdp.mechanisms import SparseVector, sparse_vector, sparse_vector_top_k, top_k
+from skdp.mechanisms.laplace import round_to_lattice
 
 # Statistical tests have fixed seeds, and this false-alarm rate for another one.
 ALARM = 1e-6
@@ -252,7 +252,7 @@ def test_refreshing_draws_a_threshold_for_each_positive(script):
 @pytest.mark.parametrize("variant", ["standard", "dwork-roth"])
 @pytest.mark.parametrize("pieces", [[200], [1] * 200, [3, 90, 107]])
 def test_many_is_one_after_the_other(script, variant, pieces, monkeypatch):
-    monkeypatch.setattr(_sparse_vector, "_CHUNK", 64)
+    monkeypatch.setattr(sparse_vector, "_CHUNK", 64)
     rng = np.random.default_rng(3)
     values = rng.integers(0, 100, 200)
     thresholds = rng.integers(60, 120, 200)
@@ -514,7 +514,7 @@ def test_no_copies():
 
 def test_another_process_is_refused(monkeypatch):
     vector = SparseVector(1, 5, 2)
-    monkeypatch.setattr(_sparse_vector, "process_mark", lambda: (1, 1))
+    monkeypatch.setattr(sparse_vector, "process_mark", lambda: (1, 1))
     with pytest.raises(RuntimeError, match="process"):
         vector.query(0)
 

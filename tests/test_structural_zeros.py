@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skdp
+from skdp.algorithms.marginals import Asked, Rules, measured_views
+from skdp.algorithms.marginals.constraints import first_row, group_mask
+from skdp.algorithms.marginals.prior import fitted
 from skdp.domain import Zeros
 from skdp.exceptions import DomainError
-from skdp.kernels.views import Asked, Rules, measured_views
-from skdp.kernels.views.laws import fitted
-from skdp.kernels.views.rules import first_row, group_mask
 from skdp.release import ViewsModel
-from skdp.rows import CountTable, EngineTables, ProjectedCounts
+from skdp.tables import CountTable, EngineTables, ProjectedCounts
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
 

@@ -28,7 +28,7 @@ from skdp import (
 from skdp.domain import structure_from_data
 from skdp.domain.rules.compiling import consistent, satisfiable
 from skdp.release import parse
-from skdp.rows import count_rows, expressions, read_rows
+from skdp.tables import count_rows, expressions, read_rows
 
 GRADES = {"A1": "A", "A2": "A", "B1": "B"}
 

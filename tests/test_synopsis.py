@@ -28,11 +28,12 @@ from skdp.release import (
     LeafErrorBound,
     QueryResult,
     Synopsis,
+    intervals,
     parse,
 )
+from skdp.release import boxes as box_model
+from skdp.release import estimates as release_answers
 from skdp.release import synopsis as release_synopsis
-from skdp.release.models import box_model, intervals
-from skdp.release.statistics import estimates as release_answers
 
 DOMAIN = Domain(
     {
@@ -447,8 +448,8 @@ def test_noise_intervals_cover_and_are_not_wider_than_needed(ends, epsilon, leve
 def test_four_blocks_have_the_published_half_width():
     # Weights 1, 1, .4, .2 at epsilon 1: exact 4.28, order statistic 4.54, Chernoff 7.28 for
     # continuous noise; the discrete noise has almost the same law.
-    from skdp.mechanisms._noise import noise_bound
-    from skdp.release.models.intervals import _simulated_quantile
+    from skdp.mechanisms.laplace import noise_bound
+    from skdp.release.intervals import _simulated_quantile
 
     w, e, n = np.array([1.0, 0.4, 0.2]), np.ones(3), np.array([2, 1, 1])
     assert noise_bound(w, w, e, n, 0.025) == pytest.approx(7.28, rel=0.03)
@@ -480,8 +481,8 @@ def test_equal_queries_have_equal_intervals_and_levels_are_nested(small):
 @pytest.mark.parametrize("n_boxes", [1, 3, 40])
 def test_quantiles_of_slanted_noise(low, high, n_boxes):
     # 100,000 fresh draws; each assertion fails with probability below 1e-6 for the right law.
-    from skdp.mechanisms._noise import noise_bound
-    from skdp.release.models.intervals import _simulated_quantile, noise_quantile
+    from skdp.mechanisms.laplace import noise_bound
+    from skdp.release.intervals import _simulated_quantile, noise_quantile
 
     alpha, epsilon, n_trials = 0.05, Fraction(1, 10), 100_000
     drawn = float(dyadic_floor(epsilon))

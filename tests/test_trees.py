@@ -12,27 +12,25 @@ import pytest
 
 import skdp
 from skdp._random import noise_source
-from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.additive import Records
-from skdp.kernels.trees import (
+from skdp.algorithms import trees
+from skdp.algorithms import trees as forests_module
+from skdp.algorithms.additive import Records
+from skdp.algorithms.trees import (
+    Growth,
+    _Clipped,
+    auto_depth,
     binary_splits,
     fit_forest,
     fit_tree,
-    fitting,
-    growing,
+    make_quality,
     one_split,
-)
-from skdp.kernels.trees import fitting as forests_module
-from skdp.kernels.trees.fitting import (
-    auto_depth,
     plain_shares,
     shrunk_shares,
     tree_parts,
 )
-from skdp.kernels.trees.growing import Growth, _Clipped, make_quality
-from skdp.models import ReleasedTree
-from skdp.models.base import group_values
-from skdp.models.tree import condition
+from skdp.base.models import group_values
+from skdp.exceptions import InsecureSeedWarning
+from skdp.tree import ReleasedTree, condition
 
 HUGE = Fraction(10**6)
 
@@ -232,8 +230,8 @@ def test_a_path_spends_all_of_epsilon_and_no_more(algorithm, monkeypatch):
         spent.append(Fraction(epsilon))
         return np.asarray(starts)
 
-    monkeypatch.setattr(fitting, "discrete_laplace", discrete_laplace)
-    monkeypatch.setattr(growing, "noisy_max", noisy_max)
+    monkeypatch.setattr(trees, "discrete_laplace", discrete_laplace)
+    monkeypatch.setattr(trees, "noisy_max", noisy_max)
     splits = one_split if algorithm == "id3" else lambda n: binary_splits(n, range(n))
     depth, nobody = 3, records_of(np.zeros((0, 3), dtype=np.int64), np.zeros(0, int), (8, 8, 8))
     model, _ = fit_tree(

@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_info
 import skdp
 from skdp._random import recording, shared_generators_kept
 from skdp.audit._tapes import Alignment, Recorder
-from skdp.quantiles import QuantileResult
+from skdp.preprocessing import QuantileResult
 
 RECORDED = Path(__file__).with_name("releases.json")
 VERSIONS = {"numpy": np.__version__, "scipy": scipy.__version__}

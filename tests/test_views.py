@@ -19,16 +19,15 @@ from skdp import (
     Synopsis,
 )
 from skdp._random import noise_source
+from skdp.algorithms.marginals import Asked, measure, measured_views
+from skdp.algorithms.marginals.candidates import Candidates
+from skdp.algorithms.marginals.fit import Population
+from skdp.algorithms.marginals.groups import Attribute, coarse_size, column_plan, ladder_of
+from skdp.algorithms.marginals.prior import Laws
 from skdp.domain import forbid
 from skdp.exceptions import DomainError
-from skdp.kernels.views import Asked, measure, measured_views
-from skdp.kernels.views.attributes import Attribute
-from skdp.kernels.views.candidates import Candidates
-from skdp.kernels.views.ladders import coarse_size, column_plan, ladder_of
-from skdp.kernels.views.laws import Laws
-from skdp.kernels.views.population import Population
 from skdp.release import Coefficients, ColumnEstimate, EffectLaw, Ladder, basis_of
-from skdp.rows import CountTable
+from skdp.tables import CountTable
 
 LADDERS = {
     0: Ladder(np.arange(5), (1, 5)),
@@ -561,7 +560,7 @@ def test_one_record_moves_sums_by_no_more_than_their_sensitivity(monkeypatch):
             seen.append((np.array(values), sensitivity))
         return np.asarray(values)
 
-    monkeypatch.setattr("skdp.kernels.views.measure.discrete_laplace", exact)
+    monkeypatch.setattr("skdp.algorithms.marginals.measure.discrete_laplace", exact)
     changes = []
     for pay in [-99, -3, -1, 2, 6.9, 7, 99, np.nan]:
         for region in "ab":
@@ -585,7 +584,7 @@ def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_mo
         seen.append((int(values), sensitivity))
         return np.asarray(values)
 
-    monkeypatch.setattr("skdp.kernels.views.candidates.discrete_laplace", exact)
+    monkeypatch.setattr("skdp.algorithms.marginals.candidates.discrete_laplace", exact)
     even = [
         Attribute(np.ones(n) / n, np.arange(n), None, np.ones(n) / n, np.arange(n)) for n in shape
     ]

@@ -20,10 +20,10 @@ from skdp.__main__ import main
 
 pytest.importorskip("jinja2")
 
-from skdp._cli.parser import parsed
-from skdp._cli.wizard import steps
-from skdp._cli.wizard.forms import domain_of, form_of_column
-from skdp._cli.wizard.server import Pages, application
+from skdp.app.cli import parsed
+from skdp.app.wizard import steps
+from skdp.app.wizard.forms import domain_of, form_of_column
+from skdp.app.wizard.server import Pages, application
 
 PORT = 8000
 HOST = f"127.0.0.1:{PORT}"
@@ -438,7 +438,7 @@ def test_a_wizard_that_is_killed_leaves_what_says_what_happened(tmp_path, monkey
     # As in a process of its own, killed while the release runs: the release ends by itself.
     code = (
         "import sys, os, signal; from pathlib import Path\n"
-        "from skdp._cli.wizard.steps import run_command\n"
+        "from skdp.app.wizard.steps import run_command\n"
         "def say(line):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
         "run_command(sys.argv[2:], Path(sys.argv[1]), say)"
     )

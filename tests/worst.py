@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from skdp.audit import _tapes
-from skdp.mechanisms import _inversion
+from skdp.mechanisms import laplace
 
 # A change of this share is as large as declared: sensitivities are rounded up, and a record among
 # n changes some scores by n / (n + 1) of the range.
@@ -44,7 +44,7 @@ class _Rate(Fraction):
 
 
 def _rate(epsilon: Any, sensitivity: Any) -> _Rate:
-    plain = _inversion.noise_rate(epsilon, sensitivity)
+    plain = laplace.noise_rate(epsilon, sensitivity)
     rate = _Rate(plain.numerator, plain.denominator)
     rate.sensitivity = Fraction(sensitivity)
     rate.epsilon = plain * rate.sensitivity

@@ -169,17 +169,17 @@ def conduct(data, job, clock):
 
 def inference(data, job, clock):
     """Tables of a population fitted to noisy counts, in rounds, as a release fits it."""
-    from skdp.hierarchy import project_to_simplex
-    from skdp.kernels.views.attributes import Attribute
-    from skdp.kernels.views.laws import Laws
-    from skdp.kernels.views.population import (
+    from skdp.algorithms.marginals.fit import (
         Population,
         Target,
         parts_of_set,
         posterior_mean,
         with_margins,
     )
-    from skdp.kernels.views.rows import as_model
+    from skdp.algorithms.marginals.groups import Attribute
+    from skdp.algorithms.marginals.prior import Laws
+    from skdp.algorithms.marginals.sample import as_model
+    from skdp.hierarchy import project_to_simplex
 
     d, sets, tables = len(data["shape"]), sets_of(data["sets"]), noisy_tables(data)
     variances, generator = data["variances"].tolist(), np.random.default_rng(0)

@@ -28,9 +28,9 @@ from benchmarks import privpfc as tables
 from benchmarks.reproduce import MARKERS, PALETTE, Finding, compare, panels, run, save
 from skdp import PrivateLogisticRegression
 from skdp._random import NoiseSource, noise_source
-from skdp.kernels.additive import UNIT
-from skdp.kernels.linear import search
-from skdp.kernels.linear.tuning import TUNING
+from skdp.algorithms import linear
+from skdp.algorithms.additive import UNIT
+from skdp.algorithms.linear import TUNING
 from skdp.mechanisms import SparseVector, discrete_laplace, exponential, noisy_max
 
 __all__ = ["FIGURES", "History", "randomised_counts", "randomised_response", "truth_share"]
@@ -266,7 +266,7 @@ def enhanced(out: Path, quick: bool) -> Finding:
         for fold, (fitted, tested) in enumerate(tables.folds(problem)[: 1 if quick else 3]):
             for method, select in ways.items():
                 choose = partial(_with_losses, epsilon) if method == "EM" else select
-                with warnings.catch_warnings(), patch.object(search, "noisy_max", choose):
+                with warnings.catch_warnings(), patch.object(linear, "noisy_max", choose):
                     warnings.simplefilter("ignore")
                     model = PrivateLogisticRegression(
                         epsilon,

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from benchmarks import _data
 from benchmarks.reproduce import Finding, panels, run, save
 from skdp import Categorical, Domain
-from skdp.kernels import cuboids
-from skdp.kernels.cuboids import Lattice, Plan
+from skdp.algorithms import cuboids
+from skdp.algorithms.cuboids import Lattice, Plan
 from skdp.mechanisms import discrete_laplace
-from skdp.rows import CountTable
+from skdp.tables import CountTable
 
 __all__ = ["FIGURES", "cardinalities", "cuboid_orders", "dimensions", "seconds", "seconds_of_parts"]
 

@@ -28,18 +28,13 @@ from numpy.typing import NDArray
 from benchmarks import _data
 from benchmarks.reproduce import TIE, Finding, compare, hdmm, panels, run, save
 from skdp import Domain, MarginalSynthesizer, Numeric, PrivBayesSynthesizer
+from skdp.algorithms.dawa import DAWA_SHARES, bucket_costs
+from skdp.algorithms.hdpview import hdpview, hdpview_parameters, hdpview_parts, published
+from skdp.algorithms.privtree import privtree, privtree_parts
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.hdpview import (
-    hdpview,
-    hdpview_parameters,
-    hdpview_parts,
-    published,
-)
-from skdp.kernels.lines.dawa import DAWA_SHARES, bucket_costs
-from skdp.kernels.privtree import privtree, privtree_parts
 from skdp.mechanisms import choose_buckets, discrete_laplace
 from skdp.release import Boxes, BoxModel
-from skdp.rows import CountTable
+from skdp.tables import CountTable
 
 __all__ = ["FIGURES"]
 

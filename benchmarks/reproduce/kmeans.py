@@ -23,12 +23,11 @@ from benchmarks import _data
 from benchmarks.kmeans import best_nicv, blobs, nicv, private_fit
 from benchmarks.reproduce import MARKERS, TIE, UNTESTED, Finding, panels, run, save
 from skdp._random import noise_source, sampling_generator
+from skdp.algorithms.kmeans.genetic import block_centroids, genetic, sample_aggregate
+from skdp.algorithms.kmeans.grid import grid
+from skdp.algorithms.kmeans.lloyd import ray_turi
+from skdp.algorithms.kmeans.task import Task
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels.kmeans.eugkm import grid
-from skdp.kernels.kmeans.lloyd import ray_turi
-from skdp.kernels.kmeans.privgene import genetic
-from skdp.kernels.kmeans.sample_aggregate import block_centroids, sample_aggregate
-from skdp.kernels.kmeans.task import Task
 from skdp.mechanisms import discrete_laplace
 
 __all__ = ["FIGURES"]

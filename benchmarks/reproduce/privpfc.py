@@ -37,12 +37,11 @@ from benchmarks.reproduce import (
 )
 from benchmarks.reproduce.classification import EPSILONS, RELEASES, draw, train
 from skdp import PrivPfCTransformer
+from skdp.algorithms import diffgen, privbayes, privpfc
+from skdp.algorithms import privpfc as kernel
+from skdp.algorithms.privpfc import Quality, grid_scores, paper_grids
 from skdp.exceptions import InsecureSeedWarning
-from skdp.kernels import diffgen
-from skdp.kernels import privpfc as kernel
-from skdp.kernels.privbayes import measure
-from skdp.kernels.privpfc import Quality, grid_scores, paper_grids, selection
-from skdp.rows import CountTable
+from skdp.tables import CountTable
 
 __all__ = ["FIGURES"]
 
@@ -273,7 +272,7 @@ def _noise_free_choice(
     problem: tables.Problem, name: str, epsilon: float, fold: int
 ) -> tuple[float, float]:
     """The error if the best grid, attribute or set of parents is always chosen."""
-    module: Any = {"DiffGen": diffgen, "PrivBayes": measure}.get(name, selection)
+    module: Any = {"DiffGen": diffgen, "PrivBayes": privbayes}.get(name, privpfc)
     private = {way: getattr(module, way, None) for way in ("noisy_max", "exponential")}
     for way in private:
         setattr(module, way, lambda scores, *_, **__: int(np.argmax(scores)))

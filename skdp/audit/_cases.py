@@ -24,7 +24,7 @@ from ..mechanisms import (
     sparse_vector_top_k,
     top_k,
 )
-from ..quantiles import private_quantiles
+from ..preprocessing import private_quantiles
 from ..release import BoxModel, Synopsis
 from ..selection import most_frequent_items
 

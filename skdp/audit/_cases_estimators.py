@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
 
+from ..additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from ..classification import (
     DiffGenTransformer,
     PrivPfCClassifier,
@@ -19,28 +20,24 @@ from ..classification import (
 from ..cluster import DPKMeans
 from ..compose import PrivateClassifier, PrivateRegressor
 from ..datacube import DataCube
+from ..decomposition import PrivatePCA
 from ..domain import Categorical, Domain, Numeric
 from ..histogram import RangeTreeHistogram
+from ..linear_model import (
+    PrivateLinearRegression,
+    PrivateLinearSVC,
+    PrivateLogisticRegression,
+    PrivateRidge,
+)
 from ..model_selection import (
     PrivateGridSearchCV,
     private_confusion_matrix,
     private_score,
 )
-from ..models import (
-    PrivateAdditiveClassifier,
-    PrivateAdditiveRegressor,
-    PrivateDecisionTreeClassifier,
-    PrivateLinearRegression,
-    PrivateLinearSVC,
-    PrivateLogisticRegression,
-    PrivateNaiveBayes,
-    PrivatePCA,
-    PrivateRandomForestClassifier,
-    PrivateRidge,
-    SampleAggregate,
-)
+from ..naive_bayes import PrivateNaiveBayes
 from ..preprocessing import PrivateQuantileClipper, PrivateStandardScaler
 from ..quality import quality_report
+from ..sample_aggregate import SampleAggregate
 from ..selection import DPTopKSelector
 from ..synthesis import (
     GridSynthesizer,
@@ -50,6 +47,7 @@ from ..synthesis import (
     PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
+from ..tree import PrivateDecisionTreeClassifier, PrivateRandomForestClassifier
 from ._cases import AuditCase, audited, enter, synopsis_features
 
 # Estimators on data sets of a few records, where one record changes most.

@@ -23,7 +23,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from .._random import sampling_generator
-from .._types import FloatArray, IntArray
+from .._validation import FloatArray, IntArray
 from ._readings import (
     LARGEST,
     Atoms,

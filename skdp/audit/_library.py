@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from .._files import replacing
+from .._validation import replacing
 
 # Imported because it registers its cases in AUDITS.
 from . import _cases_estimators  # noqa: F401

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..rows import as_frame, is_missing, object_array
+from ..tables import as_frame, is_missing, object_array
 from ._events import choose
 from ._trials import ConstantOutputError, Trials
 

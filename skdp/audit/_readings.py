@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from .._types import BoolArray, FloatArray, IntArray
+from .._validation import BoolArray, FloatArray, IntArray
 from ._trials import Outputs, Raised, Vocabulary
 
 LARGEST = np.finfo(float).max

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from pandas.arrays import NumpyExtensionArray
 
-from ..rows import as_frame
+from ..tables import as_frame
 
 # Exceptions shown of a chain of causes.
 _CHAIN = 8

@@ -27,9 +27,9 @@ from .._random import (
     sampling_generator,
     seeded_bits,
 )
-from .._types import BoolArray, CodeArray, FloatArray, IntArray
+from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..exceptions import ReplayError
-from ..mechanisms._buckets import least_cost_edges
+from ..mechanisms.selection import least_cost_edges
 from ._neighbours import records
 from ._released import first_difference
 

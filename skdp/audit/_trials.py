@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._types import IntArray
+from .._validation import IntArray
 from ..exceptions import InsecureSeedWarning
 
 SEEDED = (

@@ -11,7 +11,7 @@
 
 Based on B. Ding, M. Winslett, J. Han, Z. Li, "Differentially Private Data Cubes: Optimizing Noise
 Sources and Consistency" (SIGMOD 2011): BMax is ``strategy="bmax"``, PMost ``strategy="pmost"``.
-The computations are in `skdp.kernels.cuboids`.
+The computations are in `skdp.algorithms.cuboids`.
 """
 
 from .cube import DataCube

@@ -7,34 +7,38 @@ there is one, and a record that cannot be represented otherwise gets the code -1
 Each record is treated by itself, because an exception that depends on a value would answer a
 membership question for free. Only the schema (columns and declared types) is checked with errors.
 
-===============  ===================================================================================
-``domain``       `Domain`: columns and their declarations; records to codes and back
-``attribute``    what both kinds of columns share: codes, labels, levels
-``numeric``      `Numeric`: a range, cut into bins
-``binning``      how it is cut, and which numbers a bin holds
-``dates``        `Date` and `Datetime`: ranges of days and of times
-``clock``        whole units since 1970, and moments as users write them
+===============  =================================================================================
+``attributes``   attribute: what :class:`Numeric` and :class:`Categorical` share, codes, labels
+                 and levels
+``bins``         how a range of numbers is cut into bins, and which numbers each of them holds
 ``categorical``  `Categorical`: a list of categories, also one that a type declares
-``taxonomy``     `Taxonomy`: nested groups of categories
-``domains``      domains that everybody knows: ages, months, countries
-``identifiers``  `Identifier`: columns that are never measured
-``rules``        rules between columns: declared, compiled, kept by drawn rows
-``queries``      conditions on columns: parsed, as regions, joined by or and not
-``values``       numbers, categories and flags as they are declared; gaps filled with values
+``clock``        whole units since 1970, and moments as users write them
+``contents``     contents of bins: which numbers a bin holds, how they are drawn, and their mean
 ``data``         domains as JSON holds them
-``schemas``      domains from code books and types, and skeletons of domains
-``report``       what a domain would do to the records of a frame; a domain as a table; what differs
+``dates``        `Date` and `Datetime`: ranges of days and of times
 ``doctor``       what a declaration misses in the records: not private
-``reading``      how a domain gets at rows, without importing `skdp.rows`; `PublicTable`
-===============  ===================================================================================
+``domain``       `Domain`: columns and their declarations; records to codes and back
+``domains``      domains that everybody knows: ages, months, countries
+``numeric``      `Numeric`: a range, cut into bins
+``query``        conditions on columns: parsed from text or from a dict, as regions, joined by or
+                 and not
+``reading``      how a domain gets at rows, without importing `skdp.tables`; `PublicTable`
+``regions``      regions: the part of one attribute that a condition covers, as a weight for each
+                 code
+``report``       what a domain would do to the records of a frame; a domain as a table; what
+                 differs
+``rules``        rules between columns: declared, compiled, kept by drawn rows
+``schemas``      domains from code books and types, and skeletons of domains
+``taxonomy``     `Taxonomy`: nested groups of categories
+``values``       numbers, categories and flags as they are declared; gaps filled with values
+===============  =================================================================================
 """
 
 from . import domains
-from .attribute import Attribute, Level
+from .attributes import Attribute, Identifier, Level, Text
 from .categorical import Categorical
 from .dates import Date, Datetime
 from .domain import Domain
-from .identifiers import Identifier, Text
 from .numeric import FEW_BINS, Numeric
 from .reading import PublicTable
 from .report import DomainReport

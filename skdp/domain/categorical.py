@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._arrays import run_starts
 from .._foreign import reraise_interrupts
-from .._types import CodeArray, IntArray
+from .._validation import CodeArray, IntArray, run_starts
 from ..exceptions import DomainError
-from .attribute import GUESSED, MISSING_LABEL, Attribute, Level, halvings
+from .attributes import GUESSED, MISSING_LABEL, Attribute, Level, halvings
 from .reading import Column, LazyColumn
 from .taxonomy import Taxonomy
 from .values import (

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import reraise_interrupts
-from .._types import BoolArray, IntArray
+from .._validation import BoolArray, IntArray
 from ..exceptions import DomainError
 from .values import is_missing, number_meant
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..exceptions import DomainError
+from .attributes import Identifier
 from .categorical import Categorical
 from .dates import Date, Datetime
-from .identifiers import Identifier
 from .numeric import Numeric
 from .taxonomy import Taxonomy
 from .values import as_flag, refuse_placeholder

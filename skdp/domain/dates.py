@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._arrays import run_starts
-from .._types import FloatArray, IntArray
-from .._validation import is_word
+from .._validation import FloatArray, IntArray, is_word, run_starts
 from ..exceptions import DomainError
-from .attribute import GUESSED, MISSING_LABEL, halvings
+from .attributes import GUESSED, MISSING_LABEL, halvings
 from .clock import DAY, FIXED, UNITS, Clock, date_form, unit_start
 from .numeric import AUTO, Numeric
 from .reading import Column, LazyColumn

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import BoolArray, FloatArray
+from .._validation import BoolArray, FloatArray
 from .categorical import Categorical
 from .clock import Clock, date_form, moment
 from .dates import Date, Datetime

@@ -15,13 +15,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .._random import sampling_generator
-from .._types import CodeArray, FloatArray
-from .._validation import check_choice
+from .._validation import CodeArray, FloatArray, check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
-from .attribute import Attribute
+from .attributes import Attribute, Identifier, Text
 from .categorical import Categorical
 from .data import domain_to_text, parts_from_text
-from .identifiers import Identifier, Text
 from .numeric import FEW_BINS, MOST_SINGLE, Numeric
 from .reading import Column, LazyRows, Rows, read
 from .report import DomainDifference, DomainReport, columns_table, difference, html_page, report_of

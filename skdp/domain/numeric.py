@@ -13,27 +13,30 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._types import CodeArray, FloatArray, IntArray
-from .._validation import as_number, is_word
+from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word
 from ..exceptions import DomainError
-from .attribute import GUESSED
-from .binning.bins import (
+from .attributes import GUESSED
+from .bins import (
     MOST_BINS,
     Binned,
     EvenBins,
+    Grid,
+    Linear,
+    Scale,
     check_even_integers,
     check_integer_bins,
     check_real_bins,
     declared_edges,
+    declared_grid,
     declared_range,
     declared_special,
     exponent_edges,
     frozen,
     lattice_edges,
     scale_edges,
+    scale_of,
 )
-from .binning.contents import Points, Spread
-from .binning.scales import Grid, Linear, Scale, declared_grid, scale_of
+from .contents import Points, Spread
 from .reading import Column, LazyColumn
 from .values import MAX_BINS, MAX_INTEGER, as_flag, as_int, digits
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import FloatArray
+from .._validation import FloatArray
 from .clock import Clock
 
 
@@ -93,7 +93,7 @@ _reader: Callable[[Any], Any] | None = None
 
 
 def provide_reader(reader: Callable[[Any], Any]) -> None:
-    """Register the reader of row containers; `skdp.rows` calls this once, on import."""
+    """Register the reader of row containers; `skdp.tables` calls this once, on import."""
     global _reader
     _reader = reader
 

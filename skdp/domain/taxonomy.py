@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import IntArray
+from .._validation import IntArray
 from ..exceptions import DomainError
 from .values import Category, as_int, plain_category, with_types
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from .._foreign import reraise_interrupts
-from .._types import BoolArray
+from .._validation import BoolArray
 from ..exceptions import DomainError
 
 Category: TypeAlias = str | int | bool | float

@@ -9,13 +9,16 @@ Everything here works on arrays in *level order*: the root is node 0, each level
 block, and the children of a node are consecutive. Trees are processed a level at a time; nothing is
 recursive.
 
-=================  =================================================================================
-``_tree``          `Tree`: nodes as arrays, sums up and down; covers of a query; regular trees
-``_budget``        workloads, and the share of epsilon of each node
-``_measure``       noisy counts of all nodes; quantiles of sums of noise
-``_blue``          `Blue`: the best linear unbiased estimate; consistent counts that are at least 0
-``_gblue``         GBLUE (iterative) and Boost (closed form, perfect trees)
-=================  =================================================================================
+===========  =====================================================================================
+``blue``     best linear unbiased estimates on a tree: exact, iterative, closed form, and non-
+             negative
+``budget``   workloads, and the share of epsilon that each node of a tree gets
+``gblue``    two published methods for consistent counts: the sweeps of GBLUE, and Boost for
+             perfect trees
+``measure``  measuring a tree within epsilon, and the distribution of the noise in its estimates
+``tree``     rooted trees over bins, as arrays, and the two sweeps that all algorithms on trees
+             use
+===========  =====================================================================================
 
 References
 ----------
@@ -24,8 +27,8 @@ through consistency, PVLDB 3 (2010). The iterative algorithm is from "An iterati
 differentially private histogram publication" (CLOUDCOM-ASIA 2013).
 """
 
-from ._blue import Blue, non_negative, project_to_simplex, without_negatives
-from ._budget import (
+from .blue import Blue, non_negative, project_to_simplex, without_negatives
+from .budget import (
     LevelPlan,
     Workload,
     as_workload,
@@ -39,9 +42,9 @@ from ._budget import (
     uniform_shares,
     workload_variances,
 )
-from ._gblue import boost, gblue
-from ._measure import Measurement, exact_shares, measure, measured_variances, noise_quantile
-from ._tree import Tree, balanced_tree, cover_weights, level_tree, perfect_tree, with_extra_bin
+from .gblue import boost, gblue
+from .measure import Measurement, exact_shares, measure, measured_variances, noise_quantile
+from .tree import Tree, balanced_tree, cover_weights, level_tree, perfect_tree, with_extra_bin
 
 __all__ = [
     "Blue",

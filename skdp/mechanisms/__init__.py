@@ -4,21 +4,17 @@ The building blocks of every release. They know sensitivity and epsilon, never f
 estimators, and charge nothing: accounting is left to the caller. Only `SparseVector`, which lives
 as long as its stream, takes a ledger.
 
-==================  ================================================================================
-``_noise``          discrete Laplace, geometric noise, thresholds, `bounded_sum`; integer answers
-``_selection``      noisy maximum, permute-and-flip, exponential mechanism, `top_k`
-``_race``           which of many random times is the least, exactly; sets and sequences of `top_k`
-``_line``           `select_on_line`: permute-and-flip on up to 2**62 integers
-``_buckets``        `choose_buckets`: a partition of a line by noisy costs
-``_sparse_vector``  `SparseVector`, and SVT with retraversal (`sparse_vector_top_k`)
-``_sparse_counts``  `sparse_counts`: the large noisy counts of a huge table, and its false cells
-``_inversion``      the exact sampler of all noise
-==================  ================================================================================
+=================  ===============================================================================
+``laplace``        the exact sampler of all noise: discrete Laplace and geometric, by inversion
+                   with tables
+``selection``      which of many random times is the least, decided exactly
+``sparse_counts``  `sparse_counts`: noisy counts of all cells of a huge domain; the large ones are
+                   released
+``sparse_vector``  sparse vector: find the queries above a threshold, and pay only for those
+=================  ===============================================================================
 """
 
-from ._buckets import choose_buckets
-from ._line import select_on_line
-from ._noise import (
+from .laplace import (
     above_threshold,
     bounded_sum,
     discrete_laplace,
@@ -27,9 +23,16 @@ from ._noise import (
     geometric,
     geometric_variance,
 )
-from ._selection import exponential, noisy_max, permute_and_flip, top_k
-from ._sparse_counts import least_threshold, sparse_counts
-from ._sparse_vector import SparseVector, sparse_vector_top_k
+from .selection import (
+    choose_buckets,
+    exponential,
+    noisy_max,
+    permute_and_flip,
+    select_on_line,
+    top_k,
+)
+from .sparse_counts import least_threshold, sparse_counts
+from .sparse_vector import SparseVector, sparse_vector_top_k
 
 __all__ = [
     "SparseVector",

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from .._random import NoiseSource, sampling_generator
-from .._types import FloatArray, IntArray
-from ..kernels.binned_scores import INTERVALS, BinnedScores, Scale, release_scores
+from .._validation import FloatArray, IntArray
+from ..algorithms.binned_scores import INTERVALS, BinnedScores, Scale, release_scores
 from ..release import QueryResult
 from ._intervals import Covers, Noisy, deviations, with_interval
 

@@ -15,7 +15,6 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import BaseCrossValidator
 
-from .._base import HidesSeed, PrivateEstimator
 from .._foreign import copied, replaced, shared_generators
 from .._pipelines import (
     PRIVATE,
@@ -28,12 +27,12 @@ from .._pipelines import (
     walk,
 )
 from .._random import noise_source, shared_generators_kept, warn_after_charge
-from .._types import IntArray
-from .._validation import as_epsilon, as_jobs
+from .._validation import IntArray, as_epsilon, as_jobs
 from ..accounting import PrivacyLedger, PrivacyLoss, charge, prepaid, same_budget, settle
+from ..base import HidesSeed, PrivateEstimator
 from ..exceptions import BudgetExceededError, TrainingError
 from ..release import QueryResult
-from ..rows import as_frame, take_rows
+from ..tables import as_frame, take_rows
 from ._guard import Labels, Take, answers_of, draw_places, no_answers, true_rows
 from ._intervals import Covers
 from ._metrics import Metric, Scored, as_metric, class_positions

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._foreign import attempt, quietly, reraise_interrupts
 from .._random import noise_source, shared_generators_kept
-from .._types import BoolArray, IntArray
+from .._validation import BoolArray, IntArray
 from ..domain.values import by_number, number_meant
-from ..rows import as_labels, column_names, object_array, row_taker
+from ..tables import as_labels, column_names, object_array, row_taker
 
 # Labels or predictions, one for each row.
 Labels: TypeAlias = NDArray[Any]

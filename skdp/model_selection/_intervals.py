@@ -10,8 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._random import sampling_generator
-from .._types import FloatArray
-from .._validation import as_level, check_choice, dyadic_floor
+from .._validation import FloatArray, as_level, check_choice, dyadic_floor
 from ..mechanisms import discrete_laplace_variance
 from ..release import QueryResult
 

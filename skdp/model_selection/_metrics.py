@@ -18,13 +18,12 @@ import pandas as pd
 from sklearn.base import is_classifier
 
 from .._random import NoiseSource, noise_source
-from .._types import FloatArray, IntArray
-from .._validation import as_epsilon, as_fraction
+from .._validation import FloatArray, IntArray, as_epsilon, as_fraction
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
-from ..kernels.binned_scores import STEPS, Scale, on_grid, release_parts
+from ..algorithms.binned_scores import STEPS, Scale, on_grid, release_parts
 from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from ..release import QueryResult
-from ..rows import as_column
+from ..tables import as_column
 from ._counts import (
     CLIP,
     OF_MATRIX,

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._types import FloatArray
-from .._validation import as_epsilon, as_integer
+from .._validation import FloatArray, as_epsilon, as_integer
 from ..accounting import PrivacyLedger
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import QueryResult
-from ..rows import Column, as_column, as_frame, as_labels
+from ..tables import Column, as_column, as_frame, as_labels
 from ._counts import Counts, calibration_curve, one_against_others, roc_curve
 from ._guard import Labels, answers_of, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers

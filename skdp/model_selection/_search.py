@@ -16,15 +16,14 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
 from .._pipelines import Rows, Step, child, price, walk_all
 from .._random import NoiseSource, noise_source, warn_after_charge
-from .._types import FloatArray
-from .._validation import as_epsilon
+from .._validation import FloatArray, as_epsilon
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
+from ..base import HidesSeed, Published, ShowsPrivacy, as_seed, require_y
 from ..exceptions import TrainingError
 from ..mechanisms import noisy_max
-from ..rows import as_frame
+from ..tables import as_frame
 from ._cross_val import one_ledger, own_step, prepaid_clones, price_of_fit, rehearse
 from ._guard import Labels, Take, answers_of, draw_places, true_rows
 from ._metrics import Metric, Scored, as_metric, check_rate, class_positions

@@ -2,48 +2,56 @@
 
 Everything here is post-processing. The package can reach neither rows nor exact counts.
 
-===============  =================================================================================
-``synopsis``     `Synopsis`: queries, synthetic rows, files
-``models``       what was released as a model: boxes, trees, networks, views
-``statistics``   intervals of counts, sums, moments and quantiles
-``result``       an answer with its error bar
-``sampling``     synthetic rows: all, those under a condition, those given some columns
-``conditions``   what drawn rows must satisfy; columns that a user gives, what they say of others
-``queries``      from a dict or a string to weights of codes
-``grouping``     groups by measured and derived columns or intervals of them, and views of them
-``description``  `Synopsis.describe`: statistics of every column with margins of error
-``page``         `Synopsis.page`: the page that answers questions; plain documents
-``pictures``     what a plot of a release shows
-``combined``     `combine`: several releases of one table answer together
-``labels``       codes and ranges of codes in words
-``skipped``      `SkippedRecords`: noisy counts of the records kept and skipped
-``files``        a zip archive of JSON and plain arrays
-===============  =================================================================================
+================  ================================================================================
+``boxes``         BoxModel: noisy counts over boxes, records spread evenly inside each
+``coefficients``  coefficients of noisy tables in one orthonormal basis of nested groups of codes
+``columns``       ColumnEstimate: the counts of one column from everything measured, and their
+                  exact covariance
+``combined``      `combine`: several releases of one table answer together
+``description``   `Synopsis.describe`: statistics of every column with margins of error
+``estimates``     the numbers of columns among the records of a conjunction, as weights of codes
+``files``         a zip archive of JSON and plain arrays
+``grouping``      groups by measured and derived columns or intervals of them, and views of them
+``intervals``     boxes: a partition of the domain
+``marginals``     ViewsModel: linear answers from coefficients with known variances, and rows that
+                  agree with them
+``model``         models of what was released: what answers and rows follow from
+``network``       NetworkModel: a released Bayesian network as a model of the records
+``page``          `Synopsis.page`: the page that answers questions; plain documents
+``pictures``      what a plot of a release shows
+``query``         queries: a dict or a string becomes weights of codes, one vector for each
+                  constrained attribute
+``ranks``         quantiles of a column with intervals, by inverting those of the numbers of
+                  records below
+``result``        an answer with its error bar
+``rounding``      whole counts near expected ones: sums of a line or a table are off by less than
+                  one
+``sampling``      synthetic rows: all, those under a condition, those given some columns
+``skipped``       `SkippedRecords`: noisy counts of the records kept and skipped
+``statistics``    intervals of counts, sums, moments and quantiles
+``synopsis``      `Synopsis`: queries, synthetic rows, files
+``tree_density``  records of a tree density given some of their values, or a condition: exact,
+                  without rejection
+``trees``         TreeModel: the rows of a release, and the views of attributes and pairs that
+                  they agree with
+================  ================================================================================
 """
 
+from .boxes import BoxModel
+from .coefficients import Coefficients, EffectLaw, Ladder, basis_of
+from .columns import ColumnEstimate
 from .combined import CombinedRelease, combine
-from .models.box_model import BoxModel
-from .models.boxes import Boxes
-from .models.coefficients import Coefficients, EffectLaw, Ladder, basis_of
-from .models.column_estimate import ColumnEstimate
-from .models.intervals import (
-    AnySpread,
-    BoundedSpread,
-    Error,
-    Intervals,
-    KnownNoise,
-    LeafErrorBound,
-)
-from .models.model import Model
-from .models.network_model import Conditional, NetworkDensity, NetworkModel
-from .models.rounding import round_line
-from .models.tree_density import PairTable, TreeDensity, couple, group_sums, inverse, inverse_rows
-from .models.tree_model import TreeModel
-from .models.views_model import MeasuredSums, ViewsModel
-from .queries import first_moment, parse, parse_parts
+from .intervals import AnySpread, BoundedSpread, Boxes, Error, Intervals, KnownNoise, LeafErrorBound
+from .marginals import MeasuredSums, ViewsModel
+from .model import Model
+from .network import Conditional, NetworkDensity, NetworkModel
+from .query import first_moment, parse, parse_parts
 from .result import QueryResult
+from .rounding import round_line
 from .skipped import SKIPPED, SkippedRecords
 from .synopsis import Synopsis
+from .tree_density import PairTable, TreeDensity, couple, group_sums, inverse, inverse_rows
+from .trees import TreeModel
 
 __all__ = [
     "AnySpread",

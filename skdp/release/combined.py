@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import as_level
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Domain
-from .models.box_model import BoxModel
+from .boxes import BoxModel
+from .estimates import Confidence, listed
 from .result import QueryResult
-from .statistics.estimates import Confidence, listed
 
 # Privacy. Nothing is measured here: the combination is a function of what was released, and costs
 # nothing. All releases together cost the sum of their epsilons, because each was made from the same

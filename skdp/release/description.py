@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._types import FloatArray
+from .._validation import FloatArray
 from ..domain import Categorical, Domain, Numeric
+from .estimates import Confidence, Estimates, means_of, selected, sums_and_counts
 from .grouping import Groups, view_of
-from .models.model import Model
+from .model import Model
+from .ranks import quantiles
 from .result import QueryResult, rounded_to
-from .statistics.column_values import selected
-from .statistics.estimates import Confidence, Estimates, means_of, sums_and_counts
-from .statistics.moments import standard_deviation
-from .statistics.ranks import quantiles
-from .statistics.with_errors import mean_results
+from .statistics import mean_results, standard_deviation
 
 _QUANTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
 _STATISTICS = ["count", "unique", "top", "freq", "mean", "std", *_QUANTILES, "lower", "upper"]

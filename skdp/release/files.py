@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._files import replacing
+from .._validation import replacing
 from ..accounting import PrivacyLoss
 
 _METADATA = "metadata.json"

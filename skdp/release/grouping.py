@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._types import FloatArray, IntArray
-from .._validation import free_name
+from .._validation import FloatArray, IntArray, free_name
 from ..domain import Categorical, Domain
-from ..domain.queries.regions import Region, attribute_of, region_of_range
-from ..domain.queries.text import parts_of
+from ..domain.query import parts_of
+from ..domain.regions import Region, attribute_of, region_of_range
 from ..domain.values import some
-from .labels import group_labels
-from .models.model import Model, Weights
-from .queries import moments, parse, weights_of
-from .statistics.estimates import answer_all
+from .estimates import answer_all
+from .model import Model, Weights
+from .query import moments, parse, weights_of
+from .result import group_labels
 
 # --- bands of a column: intervals that make groups, as ``pandas.cut`` makes them from edges
 

@@ -23,24 +23,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import FloatArray
+from .._validation import FloatArray
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Date, Datetime, Numeric
-from ..domain.binning.bins import EvenBins
-from ..domain.binning.contents import Points, Spread
-from ..domain.binning.scales import LogScale, SqrtScale
+from ..domain.bins import EvenBins, LogScale, SqrtScale
+from ..domain.contents import Points, Spread
 from ..domain.values import some
+from .boxes import BoxModel
 from .description import ColumnCounts, told
-from .labels import range_label
-from .models.box_model import BoxModel
-from .models.network_model import NetworkModel
-from .models.views_model import Trust, ViewsModel
+from .estimates import Confidence, selected
+from .marginals import Trust, ViewsModel
+from .network import NetworkModel
 from .pictures import plot_correlation_parts
+from .ranks import position_of
+from .result import range_label
 from .skipped import SkippedRecords
-from .statistics.column_values import selected
-from .statistics.estimates import Confidence
-from .statistics.ranks import position_of
-from .statistics.with_errors import summable_columns
+from .statistics import summable_columns
 
 # --- documents
 

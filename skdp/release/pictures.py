@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .labels import plot_axis
-from .models.box_model import BoxModel
+from .boxes import BoxModel
+from .result import plot_axis
 
 
 def plot_parts(synopsis: Any, columns: Sequence[str] | str | None, blocks: bool) -> dict[str, Any]:

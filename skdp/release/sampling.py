@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._types import BoolArray, CodeArray, FloatArray, IntArray
-from .._validation import as_sample_size, check_choice
+from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Categorical, Domain, Identifier, Numeric
 from ..domain.reading import read
 from ..domain.rules.numberline import spans
 from ..domain.values import fill_series, some
-from .conditions import Bounds, Condition, Known, within_bounds
-from .models.model import Model
-from .models.rounding import round_line
+from .model import Model
+from .query import Bounds, Condition, Known, within_bounds
+from .rounding import round_line
 
 # --- numbers drawn beside known ones: rules of `at_most` hold for the values, not only for codes
 

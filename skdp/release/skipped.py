@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .._types import FloatArray
-from .._validation import dyadic_floor
+from .._validation import FloatArray, dyadic_floor
 from ..domain import Categorical, Domain, Numeric
 from ..mechanisms import discrete_laplace_quantile, discrete_laplace_variance
-from ..mechanisms._noise import noise_bound
+from ..mechanisms.laplace import noise_bound
 from .files import fraction
 
 # The part of epsilon that pays for these counts.

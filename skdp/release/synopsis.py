@@ -18,35 +18,36 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._files import write_text
 from .._random import sampling_generator
-from .._types import FloatArray
-from .._validation import as_level, check_flag
+from .._validation import FloatArray, as_level, check_flag, write_text
 from ..accounting import PrivacyLoss
 from ..domain import Domain
-from ..domain.queries.text import with_names
+from ..domain.query import with_names
 from ..mechanisms import discrete_laplace_variance
+from .boxes import BoxModel
 from .description import describe
+from .estimates import Confidence, answer_queries, listed, means_of, sums_and_counts
 from .files import MOST_JSON, loss_from_data, loss_to_data, read_archive, write_archive
 from .grouping import Groups, group_table, grouped_sums, read_bands, view_of
-from .models.box_model import BoxModel
-from .models.model import Model
-from .models.network_model import NetworkModel
-from .models.views_model import ViewsModel
+from .marginals import ViewsModel
+from .model import Model
+from .network import NetworkModel
 from .page import Page
 from .pictures import plot_correlation_parts, plot_parts
+from .ranks import as_shares, quantiles
 from .result import of_a_column, of_records
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
-from .statistics.estimates import Confidence, answer_queries, listed, means_of, sums_and_counts
-from .statistics.moments import correlation, covariance, proportion, standard_deviation
-from .statistics.ranks import as_shares, quantiles
-from .statistics.with_errors import (
+from .statistics import (
     column_statistic,
+    correlation,
     correlation_matrix,
     count_results,
+    covariance,
     group_intervals,
     mean_results,
+    proportion,
+    standard_deviation,
     sum_results,
     summable_columns,
 )

@@ -7,7 +7,7 @@
 ``privbayes``   `PrivBayesSynthesizer`: a Bayesian network of the columns
 ==============  ===================================================================================
 
-The algorithms are in `skdp.kernels`; a synthesizer checks its parameters,
+The algorithms are in `skdp.algorithms`; a synthesizer checks its parameters,
 divides epsilon and wraps what was measured into a `Synopsis`.
 """
 

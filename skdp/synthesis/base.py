@@ -9,18 +9,18 @@ from typing import Any, Self, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import AnswersStatistics, PrivateEstimator, match_rows, take_features
 from .._random import caller_level, sampling_generator, warn_after_charge
 from .._validation import as_sample_size
-from ..domain.queries.text import with_names
+from ..algorithms.dpcube import MOST_CELLS
+from ..algorithms.grid import grid_boxes, measure_grid
+from ..algorithms.ranges import TUNING, find_range
+from ..base import AnswersStatistics, PrivateEstimator, match_rows, take_features
+from ..domain.query import with_names
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, generated_table
-from ..kernels.dpcube import MOST_CELLS
-from ..kernels.grid import grid_boxes, measure_grid
-from ..kernels.ranges import TUNING, find_range
 from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from ..release.sampling import fill_columns
-from ..rows import Coded, Layout, as_frame, complete_table, count_rows, fill_table, labels_like
+from ..tables import Coded, Layout, as_frame, complete_table, count_rows, fill_table, labels_like
 
 # Rows whose probabilities are asked for together.
 _ROWS_AT_ONCE = 256

@@ -6,16 +6,16 @@ import math
 import numbers
 
 from .._validation import as_between, check_choice, is_word, split_epsilon
-from ..kernels.dpcube import (
+from ..algorithms.dpcube import (
     MOST_CELLS,
     hierarchical_kdtree,
     hierarchical_parts,
     two_step_kdtree,
     two_step_parts,
 )
-from ..kernels.grid import GRID_RULES, as_theta, grid_sides, grid_size
-from ..kernels.hdpview import hdpview, hdpview_parts, published
-from ..kernels.privtree import privtree, privtree_parts
+from ..algorithms.grid import GRID_RULES, as_theta, grid_sides, grid_size
+from ..algorithms.hdpview import hdpview, hdpview_parts, published
+from ..algorithms.privtree import privtree, privtree_parts
 from ..mechanisms import discrete_laplace
 from ..release import AnySpread, BoundedSpread, Boxes, BoxModel, Synopsis
 from .base import Synthesizer, cells_synopsis, check_n_cells

@@ -16,13 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import used_attributes
 from .._random import caller_level, sampling_generator
-from .._types import CodeArray, FloatArray
-from .._validation import as_fraction, as_integer, check_choice
+from .._validation import (
+    CodeArray,
+    FloatArray,
+    as_fraction,
+    as_integer,
+    check_choice,
+    used_attributes,
+)
+from ..algorithms.marginals import Asked, Prior, Rules, measured_views, most_groups
 from ..domain import Domain, Numeric, PublicTable
 from ..exceptions import DomainError
-from ..kernels.views import Asked, Prior, Rules, measured_views, most_groups
 from ..release import Synopsis
 from .base import Synthesizer
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .._arrays import used_attributes
-from .._validation import as_between, as_fraction, as_integer, check_choice
+from .._validation import as_between, as_fraction, as_integer, check_choice, used_attributes
+from ..algorithms.privbayes import NEGATIVES, SCORES, check_parts, privbayes, privbayes_parts
 from ..exceptions import DomainError
-from ..kernels.privbayes import NEGATIVES, SCORES, check_parts, privbayes, privbayes_parts
 from ..release import Synopsis
 from .base import Synthesizer
 

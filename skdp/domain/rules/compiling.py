@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..._types import BoolArray, CodeArray
+from ..._validation import BoolArray, CodeArray
 from ...exceptions import DomainError
 from ..values import some
 from .declared import AtMost, Derived, Rule

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import FloatArray
+from ..._validation import FloatArray
 from ...exceptions import DomainError
-from ..binning.contents import Points
 from ..categorical import Categorical
+from ..contents import Points
 from ..dates import Date, Datetime
 from ..numeric import Numeric
 from .declared import AtMost

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..._types import BoolArray, CodeArray, FloatArray, IntArray
+from ..._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ...exceptions import DomainError
+from ..attributes import Identifier
 from ..categorical import Categorical
-from ..identifiers import Identifier
 from ..numeric import Numeric
-from ..queries.regions import attribute_of
-from ..queries.text import parts_of
+from ..query import parts_of
+from ..regions import attribute_of
 from ..values import some
 from .compiling import (
     Tables,

@@ -13,11 +13,10 @@ from typing import Any
 import pandas as pd
 
 from ...exceptions import DomainError
-from ..attribute import Attribute
+from ..attributes import Attribute, Identifier
 from ..categorical import Categorical
 from ..dates import Date, Datetime
 from ..domains import known_name
-from ..identifiers import Identifier
 from ..numeric import AUTO, MOST_SINGLE, Numeric
 from ..values import as_float, some
 from .codebook import fields_of_codebook

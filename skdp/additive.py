@@ -1,0 +1,752 @@
+"""Functions of one column and of two, as a released model has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.isotonic import isotonic_regression
+from sklearn.utils.validation import check_is_fitted
+
+from ._validation import CodeArray, FloatArray, IntArray, as_integer, check_choice
+from .algorithms.additive import PairPlan, Prior, Records, fit_additive, mean_size
+from .base.models import (
+    Grouping,
+    ModelOfClasses,
+    ModelOfGroups,
+    ModelOfNumbers,
+    group_values,
+    plain,
+)
+from .domain import Date, Datetime
+from .exceptions import DomainError
+
+__all__ = [
+    "PairFunction",
+    "PrivateAdditiveClassifier",
+    "PrivateAdditiveRegressor",
+    "ShapeFunction",
+    "merged_labels",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeFunction:
+    """What one column adds to the score, for each group of its values.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_codes,)
+        Group of each code of the column.
+    labels : tuple of str
+        One for each group.
+    scores : ndarray of shape (n_groups,), or (n_groups, n_classes) with more than two classes
+        In logits for classifiers, in units of the target for regressors. The mean over the
+        records is about 0.
+    std_errors : ndarray like ``scores``
+        Standard deviation that the privacy noise gives them. Shrinkage towards 0, and which
+        records there are, are not in it.
+    sizes : ndarray of shape (n_groups,)
+        Released number of records of each group.
+    edges : ndarray or None
+        Borders of the groups of a number; special and missing values are the groups after them.
+    chain : tuple of int or None
+        The groups in their order; None for categories without one.
+    """
+
+    groups: IntArray
+    labels: tuple[str, ...]
+    scores: FloatArray
+    std_errors: FloatArray
+    sizes: FloatArray
+    edges: FloatArray | None
+    chain: tuple[int, ...] | None
+
+    def at(self, codes: CodeArray) -> FloatArray:
+        """Scores of records by their codes; a negative code adds 0.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n,)
+        """
+        known = self.scores[np.append(self.groups, 0)[codes]]
+        missing = codes < 0
+        known[missing] = 0.0
+        return known
+
+    @property
+    def importance(self) -> float:
+        """Mean absolute score over the released records."""
+        return mean_size(self.scores, self.sizes)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each group.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns "group", "score" and "std_error" (with more than two classes "score_0" and so
+            on), and "records".
+        """
+        columns: dict[str, object] = {"group": list(self.labels)}
+        if self.scores.ndim == 1:
+            columns |= {"score": self.scores, "std_error": self.std_errors}
+        else:
+            for label, (score, error) in enumerate(
+                zip(self.scores.T, self.std_errors.T, strict=True)
+            ):
+                columns |= {f"score_{label}": score, f"std_error_{label}": error}
+        return pd.DataFrame(columns | {"records": np.round(self.sizes)})
+
+
+@dataclass(frozen=True, eq=False)
+class PairFunction:
+    """What two columns together add to the score, beyond what each adds alone.
+
+    Attributes
+    ----------
+    columns : (str, str)
+    groups : tuple of two ndarray of shape (n_codes,)
+        Group of each code of either column.
+    labels : tuple of two tuple of str
+        One for each group of either column.
+    scores : ndarray of shape (n_first, n_second), or with a last axis of classes
+        As in `ShapeFunction`. The mean along each axis is about 0.
+    std_errors : ndarray like ``scores``
+    sizes : ndarray of shape (n_first, n_second)
+        Records of each cell if the columns were independent, from released numbers.
+    edges : tuple of two (ndarray or None)
+        Borders of the groups of a number; special and missing values are the groups after them.
+    chains : tuple of two (tuple of int or None)
+        The groups in their order.
+    """
+
+    columns: tuple[str, str]
+    groups: tuple[IntArray, IntArray]
+    labels: tuple[tuple[str, ...], tuple[str, ...]]
+    scores: FloatArray
+    std_errors: FloatArray
+    sizes: FloatArray
+    edges: tuple[FloatArray | None, FloatArray | None]
+    chains: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
+
+    def at(self, first: CodeArray, second: CodeArray) -> FloatArray:
+        """Scores of records by their codes; a negative code adds 0.
+
+        Parameters
+        ----------
+        first, second : ndarray of shape (n,)
+        """
+        rows, columns = (
+            np.append(groups, 0)[codes]
+            for groups, codes in zip(self.groups, (first, second), strict=True)
+        )
+        known = self.scores[rows, columns]
+        known[(first < 0) | (second < 0)] = 0.0
+        return known
+
+    @property
+    def importance(self) -> float:
+        """Mean absolute score over the released records."""
+        flat = self.scores.reshape(self.sizes.size, -1)
+        return mean_size(flat, self.sizes.ravel())
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each cell.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The labels of both columns, then as `ShapeFunction.to_frame`.
+        """
+        n = self.sizes.size
+        cells = pd.MultiIndex.from_product(self.labels).to_frame(index=False)
+        flat = ShapeFunction(
+            np.arange(n), ("",) * n, self.scores.reshape(n, *self.scores.shape[2:]),
+            self.std_errors.reshape(n, *self.scores.shape[2:]), self.sizes.ravel(), None, None,
+        ).to_frame()  # fmt: skip
+        flat = flat.drop(columns="group")
+        for place, name in enumerate(self.columns):
+            flat.insert(place, name, cells[place], allow_duplicates=True)
+        return flat
+
+
+def merged_labels(labels: Sequence[str], places: IntArray, n_ordered: int) -> list[str]:
+    """Labels of groups of groups: from the first to the last where there is an order.
+
+    Parameters
+    ----------
+    labels : sequence of str
+    places : ndarray of shape (n_groups,)
+        Where each group went.
+    n_ordered : int
+        So many places, the first, hold neighbours.
+    """
+    found = []
+    for place in range(int(places.max()) + 1):
+        inside = [label for label, other in zip(labels, places, strict=True) if other == place]
+        if len(inside) == 1:
+            found.append(inside[0])
+        elif place < n_ordered:
+            # Of runs the ends.
+            found.append(f"{inside[0].split(' .. ')[0]} to {inside[-1].split(' .. ')[-1]}")
+        else:
+            found.append("others")
+    return found
+
+
+# ------------------------------------------------------------------------------------------------
+# Additive models: an intercept and a function of each column.
+
+
+# Numbers of groups of an ordered column, each a multiple of the one before, so that groups are
+# unions of finer ones; and the records times epsilon that each group of a column takes, from which
+# finer ones lowered the mean log loss of held-out rows (``benchmarks/models.py``).
+_RUNGS, _SIGNAL = (32, 64, 128), 250.0
+
+
+class _Additive(ModelOfGroups):
+    """Fitting, reading and editing; subclasses define the label and the predictions."""
+
+    def _plan(self, domain):
+        # Of each column groupings, the finest last; more than one where their number follows the
+        # signal.
+        given = self.max_groups
+        most = _RUNGS if given is None else [as_integer(given, "max_groups", 2)]
+        ladders = {name: [group_values(domain[name], n) for n in most] for name in domain.names}
+        self._pairs({name: each[0] for name, each in ladders.items()})
+        return ladders
+
+    def _groups(self, ladders):
+        return [(each[-1].groups, len(each[-1].labels)) for each in ladders.values()]
+
+    def _pairs(self, groupings):
+        """The functions of two columns that the parameter asks for; checks it."""
+        chains = [each.chain for each in groupings.values()]
+        if isinstance(self.interactions, str):
+            check_choice(self.interactions, "interactions", ("auto",))
+            return PairPlan(chains)
+        if np.ndim(self.interactions) == 0:
+            return PairPlan(chains, n_pairs=as_integer(self.interactions, "interactions", 0))
+        return PairPlan(chains, _positions(self.interactions, list(groupings)))
+
+    def _learn(self, records, ladders, link, epsilon, total, source):
+        # The released number of records and public facts choose.
+        signal = float(epsilon) * total / (len(ladders) * _SIGNAL)
+        rung = sum(n <= signal for n in _RUNGS[1:]) if self.max_groups is None else 0
+        groupings = {name: each[rung] for name, each in ladders.items()}
+        if self.max_groups is None:
+            records = _merged_records(records, [*ladders.values()], [*groupings.values()])
+        priors = [Prior(len(each.labels), each.chain) for each in groupings.values()]
+        return fit_additive(records, link, priors, epsilon, total, source, self._pairs(groupings))
+
+    def _publish(self, model, ladders):
+        """Set the released attributes, in the units that users see."""
+        groupings = {
+            name: next(one for one in each if len(one.labels) == len(sizes))
+            for (name, each), sizes in zip(ladders.items(), model.sizes, strict=True)
+        }
+        scale, shift = self._units()
+        self.intercept_ = plain(model.intercept[None] * scale + shift)[0]
+        shapes = zip(model.shapes, model.std_errors, model.sizes, strict=True)
+        functions = {
+            name: ShapeFunction(
+                grouping.groups,
+                tuple(grouping.labels),
+                plain(shape * scale),
+                plain(error * scale),
+                sizes,
+                grouping.edges,
+                None if grouping.chain is None else tuple(grouping.chain),
+            )
+            for (name, grouping), (shape, error, sizes) in zip(
+                groupings.items(), shapes, strict=True
+            )
+        }
+        for term in model.pairs:
+            function = _pair_function(term, groupings, scale)
+            name = " x ".join(function.columns)
+            while name in functions:
+                name += "'"
+            functions[name] = function
+        self._keep(functions)
+
+    def _keep(self, functions):
+        """Set the functions and what follows from them."""
+        self.shape_functions_ = functions
+        single = self._columns()
+        importances = {name: functions[name].importance for name in single}
+        for name in functions.keys() - single.keys():
+            for column in functions[name].columns:
+                importances[column] += functions[name].importance / 2
+        self.feature_importances_ = np.array(list(importances.values()))
+
+    def _columns(self):
+        """Position of each column that has a function."""
+        single = [
+            name for name, each in self.shape_functions_.items() if isinstance(each, ShapeFunction)
+        ]
+        return {name: position for position, name in enumerate(single)}
+
+    def _added(self, X):
+        """What each function adds to the scores of the rows."""
+        check_is_fitted(self)
+        places = self._columns()
+        codes = self._codes(X, list(places))
+        found = []
+        for name, function in self.shape_functions_.items():
+            columns = [name] if name in places else function.columns
+            found.append(function.at(*(codes[:, places[column]] for column in columns)))
+        return codes, found
+
+    def explain(self, X) -> np.ndarray:
+        """What each column, and each pair, adds to the score of each row; post-processing.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_functions)
+            With more than two classes (n_rows, n_functions, n_classes). In the order of
+            ``shape_functions_``: columns, then pairs. With ``intercept_`` they sum to the score. A
+            value that the domain cannot represent adds 0.
+        """
+        return np.stack(self._added(X)[1], axis=1)
+
+    def set_shape(self, column, scores) -> Self:
+        """Replace the function of a column or pair; free, and the next ``fit`` forgets it.
+
+        Parameters
+        ----------
+        column : str
+            As in ``shape_functions_``, a pair like "age x hours".
+        scores : array-like like ``shape_functions_[column].scores``
+            New scores of the groups, in the same units.
+
+        Returns
+        -------
+        self
+        """
+        shape = self._shape(column)
+        scores = np.array(scores, dtype=np.float64)
+        if scores.shape != shape.scores.shape:
+            raise ValueError(
+                f"Column {column!r} needs scores of shape {shape.scores.shape}, one for each "
+                f"group, got {scores.shape}."
+            )
+        if not np.isfinite(scores).all():
+            raise ValueError(f"scores of column {column!r} must be finite.")
+        # A new dict: copies of the estimator keep theirs.
+        self._keep({**self.shape_functions_, column: replace(shape, scores=scores)})
+        return self
+
+    def make_monotone(self, column, direction="increasing") -> Self:
+        """Replace the function of an ordered column by the nearest monotone one; free.
+
+        Parameters
+        ----------
+        column : str
+        direction : {"increasing", "decreasing"}, default="increasing"
+            Of the score (with more than two classes, of each class) along the order of the values.
+            Special and missing values keep their scores. Functions of pairs with the column
+            are made monotone along it as well, so that the score is, whatever the other values.
+
+        Returns
+        -------
+        self
+        """
+        check_choice(direction, "direction", ("increasing", "decreasing"))
+        shape = self._shape(column)
+        if isinstance(shape, PairFunction):
+            raise ValueError(f"{column!r} is a pair; give one of its columns {shape.columns}.")
+        if shape.chain is None:
+            raise ValueError(
+                f"Column {column!r} has no order; declare its categories with ordered=True."
+            )
+        increasing = direction == "increasing"
+        self.set_shape(column, _monotone(shape.scores, shape.sizes, shape.chain, increasing))
+        for name, pair in self.shape_functions_.items():
+            if isinstance(pair, PairFunction) and column in pair.columns:
+                axis = pair.columns.index(column)
+                scores, sizes = np.moveaxis(pair.scores, axis, 0), np.moveaxis(pair.sizes, axis, 0)
+                scores = _monotone(scores, sizes, pair.chains[axis], increasing)
+                self.set_shape(name, np.moveaxis(scores, 0, axis))
+        return self
+
+    def plot(self, columns=None, *, level=0.95) -> Any:
+        """Draw the functions of some columns, with bands of the privacy noise, and of pairs.
+
+        Parameters
+        ----------
+        columns : list of str, default=None
+            Names as in ``shape_functions_``. A pair is a map of colours (with more than two classes
+            of the last class). None: the six functions that add most to scores. Special and
+            missing values of a number are not drawn; ``shape_functions_`` has their scores.
+        level : float, default=0.95
+            Of the bands, which take the noise as normal.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from .plotting import loss_title, plot_shapes
+
+        check_is_fitted(self)
+        if columns is None:
+            sizes = {name: each.importance for name, each in self.shape_functions_.items()}
+            columns = sorted(sizes, key=lambda name: -sizes[name])[:6]
+        shapes = {name: self._shape(name) for name in columns}
+        title = loss_title(f"{100 * level:g}% bands of the noise", self.privacy_loss_)
+        dates = {
+            name: each for name, each in self.domain_.items() if isinstance(each, Date | Datetime)
+        }
+        return plot_shapes(
+            {name: _for_drawing(name, shape, dates) for name, shape in shapes.items()},
+            self._score_text(),
+            level=level,
+            title=title,
+            outputs=self._score_names(),
+            dates={
+                name for name, shape in shapes.items() if name in dates and shape.edges is not None
+            },
+        )
+
+    def _shape(self, column):
+        check_is_fitted(self)
+        if column not in self.shape_functions_:
+            raise DomainError(
+                f"The model has no column {column!r}; it has {list(self.shape_functions_)}."
+            )
+        return self.shape_functions_[column]
+
+    def _scores(self, X):
+        """Sum of the intercept and the functions of all columns."""
+        codes, parts = self._added(X)
+        result = np.tile(self.intercept_, (len(codes), 1))
+        result = result[:, 0] if np.ndim(self.intercept_) == 0 else result
+        for part in parts:
+            result = result + part
+        return result
+
+
+def _merged_records(records, ladders, groupings):
+    """Records of the finest groups in others, which are unions of them."""
+    maps = []
+    for ladder, grouping in zip(ladders, groupings, strict=True):
+        place = np.zeros(len(ladder[-1].labels), dtype=np.int64)
+        place[ladder[-1].groups] = grouping.groups
+        maps.append(place)
+    sizes = [len(each.labels) for each in groupings]
+    return Records.grouped(records.groups, records.labels, records.counts, maps, sizes)
+
+
+def _for_drawing(name, shape, dates):
+    """A function with borders as they are drawn: of dates in days; of pairs dates by labels."""
+    if isinstance(shape, PairFunction):
+        first, second = (
+            None if column in dates else each
+            for column, each in zip(shape.columns, shape.edges, strict=True)
+        )
+        return replace(shape, edges=(first, second))
+    if name in dates and shape.edges is not None:
+        return replace(shape, edges=dates[name].days(shape.edges))
+    return shape
+
+
+def _positions(pairs, names):
+    """Positions of the columns of pairs of names, each pair once."""
+    asked = "interactions takes 'auto', a number, or a list of pairs of columns"
+    found = []
+    for pair in pairs:
+        if isinstance(pair, str) or np.shape(pair) != (2,):
+            raise ValueError(f"{asked}; {pair!r} is no pair.")
+        absent = [name for name in pair if name not in names]
+        if absent:
+            raise DomainError(f"{asked}; the predictors {names} do not have {absent}.")
+        found.append(tuple(sorted(names.index(name) for name in pair)))
+        if found[-1][0] == found[-1][1] or found[-1] in found[:-1]:
+            raise ValueError(f"{asked}, all different; {tuple(pair)} repeats.")
+    return tuple(found)
+
+
+def _pair_function(term, groupings, scale):
+    """A released function of two columns, in the units and by the codes that users see."""
+    names = tuple(groupings)
+    first, second = (
+        _merged(groupings[names[column]], axis)
+        for column, axis in zip(term.columns, term.axes, strict=True)
+    )
+    return PairFunction(
+        (names[term.columns[0]], names[term.columns[1]]),
+        (first.groups, second.groups),
+        (tuple(first.labels), tuple(second.labels)),
+        plain(term.scores * scale),
+        plain(term.std_errors * scale),
+        term.sizes,
+        (first.edges, second.edges),
+        (first.chain and tuple(first.chain), second.chain and tuple(second.chain)),
+    )
+
+
+def _merged(grouping, axis):
+    """The groups of a column on an axis of a pair."""
+    labels = merged_labels(grouping.labels, axis.groups, axis.n_ordered)
+    chain = list(range(axis.n_ordered)) or None
+    edges = grouping.edges
+    if edges is not None:
+        starts = np.searchsorted(axis.groups[grouping.chain], np.arange(axis.n_ordered))
+        texts = [grouping.labels[group] for group in grouping.chain]
+        stops = np.append(starts, len(texts))
+        edges = edges[stops]
+        spans = [_span(texts[start], texts[stop - 1]) for start, stop in pairwise(stops.tolist())]
+        labels = [*spans, *labels[len(spans) :]]
+    return Grouping(axis.groups[grouping.groups], labels, chain, edges)
+
+
+def _span(first, last):
+    """From one label of numbers or dates to another, as a single bin is written."""
+    if first == last:
+        return first
+    if first.startswith("["):
+        return f"{first.split(', ')[0]}, {last.split(', ')[1]}"
+    return f"{first.split(' to ')[0]} to {last.split(' to ')[-1]}"
+
+
+def _monotone(scores, sizes, chain, increasing):
+    """The nearest scores that are monotone along the first axis."""
+    chain, result = list(chain), scores.copy()
+    # Groups of few records follow their neighbours.
+    weights = np.maximum(sizes[chain], 1.0)
+    for rest in np.ndindex(scores.shape[1:]):
+        weight = weights[(slice(None), *rest[: sizes.ndim - 1])]
+        places = (chain, *rest)
+        result[places] = isotonic_regression(
+            result[places], sample_weight=weight, increasing=increasing
+        )
+    return result
+
+
+class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
+    """Generalised additive model of class probabilities: glass-box, exact noise, pure epsilon.
+
+    The score of a class is an intercept plus a function of each column, which can be read, drawn,
+    edited and made monotone after the fit. It is learnt from few noisy sums: one histogram of each
+    column and the label; the weights of the columns, so that columns that say the same do not
+    count twice; and, where records times epsilon pay for it, rounds of sums of residuals, and
+    functions of two columns together, which are chosen privately. Two classes are calibrated by a
+    histogram of the scores that the model gives the records.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required. One attribute stands for all
+        columns of an array.
+    target : str, default=None
+        Column of the domain that is the label and takes ``y``.
+    classes : array-like of shape (n_classes,), default=None
+        The public list of labels, where the domain has no column for the label. Giving both this
+        and ``target`` is an error.
+    max_groups : int, default=None
+        Ordered columns are merged into at most so many equal parts. None: 32; with many records
+        times epsilon 64 or 128, where they have as many.
+    interactions : "auto", int, or list of (str, str), default="auto"
+        Functions of two columns together. "auto": those that pay, at most six, and none where
+        records times epsilon are few. An int: so many, chosen privately among the pairs of the
+        twelve columns whose functions are largest. A list: these pairs; nothing is spent on a
+        choice. They take a quarter of the budget, or nothing if there are none.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
+    random_state : int or None, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
+
+    Attributes
+    ----------
+    shape_functions_ : dict of str to ShapeFunction or PairFunction
+        What each column adds to the score: with two classes the logit of the second, with more
+        one score for each class. Then what pairs add, under names like "age x hours".
+    intercept_ : float or ndarray of shape (n_classes,)
+    feature_importances_ : ndarray of shape (n_columns,)
+        Mean absolute contribution of each column, and half of that of each pair it is in.
+    classes_ : ndarray of shape (n_classes,)
+        The declared labels, sorted. They never come from ``y``.
+    domain_ : Domain
+        The domain, spelled out for every column, the label included.
+    target_ : str
+        The label's column in ``domain_``.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "total" (number of records), "model".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the noisy
+    number of records; for each column the counts of groups and classes (sensitivity 1, with a
+    public share of the budget); the gradient and curvature of the loss in the weights of the
+    columns (each record's part is bounded in integers); sums of residuals by group of each column
+    (sensitivity 1, with more than two classes 2); chosen pairs (scores that a record moves by as
+    much) and their sums of residuals and weights (sensitivity 1, with more than two classes 2.5,
+    for a number 1.25); with two classes the counts of scores and classes (sensitivity 1). *Cost*:
+    sequential composition; how the part "model" is divided follows from the released number of
+    records and from released choices. Reading, editing and predicting are post-processing.
+
+    References
+    ----------
+    Y. Lou, R. Caruana and J. Gehrke, "Intelligible models for classification and regression",
+    KDD 2012; H. Nori, R. Caruana, Z. Bu, J. Shen and J. Kulkarni, "Accuracy, interpretability, and
+    differential privacy via explainable boosting", ICML 2021 (with delta and many rounds).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import Numeric, PrivateAdditiveClassifier
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
+    >>> model = PrivateAdditiveClassifier(domain=Numeric(0, 1, bins=4), classes=["low", "high"])
+    >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
+    ['high']
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        classes=None,
+        max_groups=None,
+        interactions="auto",
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.max_groups = max_groups
+        self.interactions = interactions
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _publish(self, model, ladders):
+        self.classes_ = self._declared_classes()
+        super()._publish(model, ladders)
+
+    def _score_text(self):
+        if len(self.classes_) > 2:
+            return "score of each class"
+        return f"adds to the logit of {self.classes_[-1]}"
+
+    def _score_names(self):
+        return [str(label) for label in self.classes_]
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns as in ``classes_``.
+        """
+        return self._shares(self._scores(X))
+
+
+class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
+    """Additive model of a number: glass-box, exact noise, pure epsilon.
+
+    Like `PrivateAdditiveClassifier`; the functions add to the expected value of the target.
+
+    Parameters
+    ----------
+    epsilon, domain, target, max_groups, interactions, max_contributions, unit, ledger, random_state
+        As for `PrivateAdditiveClassifier`. The column ``target`` is a `Numeric`.
+    target_range : (low, high), default=None
+        The public range of the target, where the domain has no column for it. It is divided into
+        256 bins. Giving both this and ``target`` is an error.
+
+    Attributes
+    ----------
+    shape_functions_ : dict of str to ShapeFunction or PairFunction
+        What each column, or pair, adds to the prediction, in units of the target.
+    intercept_ : float
+    feature_importances_ : ndarray of shape (n_columns,)
+        Mean absolute contribution of each column, and half of that of each pair it is in.
+    domain_ : Domain
+    target_ : str
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "total" (number of records), "model".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    As for `PrivateAdditiveClassifier`; instead of counts of classes, the counts of groups and the
+    sums of targets, as shares of half the declared range, are released. Targets are clipped to the
+    range, and stand in the middle of their bin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import Numeric, PrivateAdditiveRegressor
+    >>> X = np.linspace(0, 1, 20_000)[:, None]
+    >>> y = 10 * X[:, 0]
+    >>> model = PrivateAdditiveRegressor(2.0, domain=Numeric(0, 1), target_range=(0, 10)).fit(X, y)
+    >>> bool(abs(model.predict([[0.5]])[0] - 5) < 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        target_range=None,
+        max_groups=None,
+        interactions="auto",
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.target_range = target_range
+        self.max_groups = max_groups
+        self.interactions = interactions
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _score_text(self):
+        return f"adds to {self.target_}"
+
+    def _score_names(self):
+        return []

@@ -1,0 +1,242 @@
+"""The lattice of cuboids: their sizes, and which of them contain which."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..._validation import BoolArray, FloatArray, IntArray
+
+# --- how large a cube can be planned and held in memory
+
+# A cube of 12 dimensions has 4,096 cuboids; planning compares them pairwise.
+MAX_CUBOIDS = 4096
+# Largest table that may be measured, and all tables together: 2**26 cells are 512 MiB.
+MAX_SOURCE_CELLS = 2**25
+MAX_CELLS = 2**26
+# A bit mask of dimensions is an int64.
+MAX_DIMENSIONS = 62
+
+
+def check_extent(
+    sizes: tuple[int, ...], max_order: int, names: Sequence[str] | None = None
+) -> None:
+    """Raise ValueError, with the remedies, for a cube that cannot be planned or held.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Number of values of each dimension.
+    max_order : int
+        Cuboids with at most this many dimensions are published.
+    names : sequence of str, default=None
+        Names of the dimensions, to say which of them to leave out.
+    """
+    n_cuboids, n_cells = _extents(sizes)
+    if _possible(sizes, max_order):
+        return
+    remedies = []
+    largest = max((order for order in range(1, max_order) if _possible(sizes, order)), default=None)
+    if largest is not None:
+        remedies.append(
+            f"publish only cuboids of at most {largest} dimensions, max_order={largest} "
+            f"({n_cuboids[largest]:,} cuboids, {n_cells[largest]:,} cells)"
+        )
+    remedies.append(_fewer(sizes, max_order, names) if names else "choose fewer dimensions")
+    remedies.append("use coarser bins or fewer categories")
+    raise ValueError(
+        f"The cube has {n_cuboids[max_order]:,} cuboids with {n_cells[max_order]:,} cells, which "
+        f"take {format_bytes(8 * n_cells[max_order])}; at most {MAX_CUBOIDS:,} cuboids, "
+        f"{MAX_CELLS:,} cells ({format_bytes(8 * MAX_CELLS)}) and {MAX_DIMENSIONS} dimensions can "
+        f"be handled. Remedies: {'; or '.join(remedies)}."
+    )
+
+
+def _extents(sizes: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """Numbers of cuboids and of their cells with at most 0, 1, ... dimensions."""
+    d = len(sizes)
+    n_cuboids = itertools.accumulate(math.comb(d, order) for order in range(d + 1))
+    return list(n_cuboids), list(itertools.accumulate(_cells_by_order(sizes)))
+
+
+def _possible(sizes: tuple[int, ...], max_order: int) -> bool:
+    """Whether the cuboids of at most ``max_order`` dimensions can be planned and held."""
+    n_cuboids, n_cells = _extents(sizes)
+    top = min(max_order, len(sizes))
+    few = n_cuboids[top] <= MAX_CUBOIDS and n_cells[top] <= MAX_CELLS
+    return few and len(sizes) <= MAX_DIMENSIONS
+
+
+def _fewer(sizes: tuple[int, ...], max_order: int, names: Sequence[str]) -> str:
+    """Which dimensions to leave out: as few as possible, those with the most values."""
+    by_size = sorted(range(len(sizes)), key=lambda i: -sizes[i])
+    number = next(
+        number
+        for number in range(1, len(sizes) + 1)
+        if _possible(tuple(sizes[i] for i in sorted(by_size[number:])), max_order)
+    )
+    listed = [f"{names[i]!r} ({sizes[i]:,} values)" for i in sorted(by_size[:number])]
+    if number > 6:
+        return f"leave out {number} dimensions, such as {', '.join(listed[:3])}"
+    return f"leave out {', '.join(listed)}"
+
+
+def _cells_by_order(sizes: tuple[int, ...]) -> list[int]:
+    """Number of cells of all cuboids with 0, 1, ... dimensions."""
+    # The coefficients of the polynomial prod (1 + size x).
+    cells = [1] + [0] * len(sizes)
+    for done, size in enumerate(sizes):
+        for order in range(done + 1, 0, -1):
+            cells[order] += size * cells[order - 1]
+    return cells
+
+
+def format_bytes(number: int) -> str:
+    """Write a number of bytes with its unit, for messages."""
+    units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+    power = min(len(units) - 1, max(0, (number.bit_length() - 1) // 10))
+    value = number / 1024**power
+    digits = 0 if value >= 10 or not power else 1
+    return f"{value:,.{digits}f} {units[power]}"
+
+
+# --- the cuboids, and which of them contain which
+
+
+def dimensions_of(mask: int) -> tuple[int, ...]:
+    """Numbers of the dimensions of a cuboid, ascending."""
+    return tuple(i for i in range(int(mask).bit_length()) if mask >> i & 1)
+
+
+def axis_of(mask: int, dimension: int) -> int:
+    """Axis of a dimension in the table of a cuboid."""
+    return (mask & ((1 << dimension) - 1)).bit_count()
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """The cuboids that may be measured or published, with each one all those below it.
+
+    Use :func:`lattice` to build one.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Number of values of each dimension.
+    masks : ndarray of int64, shape (m,)
+        The cuboids, those of fewer dimensions first.
+    published : ndarray of bool, shape (m,)
+        Which of them are wanted; the others may serve as sources.
+    cells : ndarray of float64, shape (m,)
+        Number of cells of each.
+    freedom : ndarray of float64, shape (m,)
+        Product of (size - 1): the dimension of the space of interactions of exactly these
+        dimensions.
+    above : sparse array of shape (m, m)
+        1 in row S and column C where S is contained in C. ``above @ x`` sums over the cuboids
+        above, ``above.T @ x`` over those below, each including the cuboid itself.
+    """
+
+    sizes: tuple[int, ...]
+    masks: IntArray
+    published: BoolArray
+    cells: FloatArray
+    freedom: FloatArray
+    above: sparse.csr_array
+
+    def __len__(self) -> int:
+        return len(self.masks)
+
+    @functools.cached_property
+    def position(self) -> dict[int, int]:
+        """Position of each mask."""
+        return {int(mask): place for place, mask in enumerate(self.masks)}
+
+    @functools.cached_property
+    def below(self) -> sparse.csr_array:
+        """The transpose of ``above``, by rows."""
+        return self.above.T.tocsr()
+
+    def shape(self, mask: int) -> tuple[int, ...]:
+        """Shape of the table of a cuboid."""
+        return tuple(self.sizes[i] for i in dimensions_of(mask))
+
+    def below_of(self, place: int) -> NDArray[np.intp]:
+        """Positions of the cuboids contained in the one at ``place``."""
+        rows = self.below
+        return rows.indices[rows.indptr[place] : rows.indptr[place + 1]]
+
+
+@functools.lru_cache(maxsize=8)
+def lattice(sizes: tuple[int, ...], max_order: int | None = None) -> Lattice:
+    """Build the lattice of the cuboids with at most ``max_order`` dimensions.
+
+    Cuboids of more dimensions are added as possible sources, as long as their tables are small
+    enough to be measured and there are at most 4,096 cuboids in all.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Number of values of each dimension.
+    max_order : int, optional
+        Publish cuboids with at most this number of dimensions; all by default.
+
+    Raises
+    ------
+    ValueError
+        If there are too many cuboids, or their tables are too large; the message says how large
+        and what to do.
+    """
+    d = len(sizes)
+    top = d if max_order is None else min(max_order, d)
+    check_extent(sizes, top)
+    masks = _choose_masks(sizes, top)
+    array = np.array(masks, dtype=np.int64)
+    bits = array[:, None] >> np.arange(d) & 1 if d else np.zeros((1, 0), dtype=np.int64)
+    size_row = np.array(sizes, dtype=np.float64)
+    cells = np.where(bits, size_row, 1.0).prod(axis=1)
+    freedom = np.where(bits, size_row - 1.0, 1.0).prod(axis=1)
+    return Lattice(sizes, array, bits.sum(axis=1) <= top, cells, freedom, _containment(masks))
+
+
+def _choose_masks(sizes: tuple[int, ...], top: int) -> list[int]:
+    """The cuboids that are published, and larger ones that may be sources."""
+    d = len(sizes)
+    masks: list[int] = []
+    for order in range(d + 1):
+        level = (
+            [
+                sum(1 << i for i in chosen)
+                for chosen in itertools.combinations(range(d), order)
+                if order <= top or math.prod(sizes[i] for i in chosen) <= MAX_SOURCE_CELLS
+            ]
+            if math.comb(d, order) <= MAX_CUBOIDS
+            else []
+        )
+        if order > top and (not level or len(masks) + len(level) > MAX_CUBOIDS):
+            break
+        masks.extend(sorted(level))
+    return masks
+
+
+def _containment(masks: list[int]) -> sparse.csr_array:
+    """1 in row S and column C where cuboid S is contained in cuboid C."""
+    array = np.array(masks, dtype=np.int64)
+    by_value = np.argsort(array)
+    ordered = array[by_value]
+    rows, columns = [], []
+    for place, mask in enumerate(masks):
+        below = np.zeros(1, dtype=np.int64)
+        for i in dimensions_of(mask):
+            below = np.concatenate([below, below | 1 << i])
+        rows.append(by_value[np.searchsorted(ordered, below)])
+        columns.append(np.full(len(below), place))
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_array((np.ones(len(row)), (row, column)), shape=(len(masks),) * 2)

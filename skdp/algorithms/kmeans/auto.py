@@ -1,0 +1,554 @@
+"""The default of DPKMeans: a noisy grid or tree, then rounds that measure residuals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ..._validation import BoolArray, FloatArray, IntArray, exclusive_cumsum
+from ...mechanisms import discrete_laplace_variance
+from ..grid import grid_size
+from .lloyd import Round, best_kmeans, lloyd_on_cells, nearest, noisy_round, swapped
+from .sketch import (
+    MOST_FLAT,
+    Binned,
+    Cells,
+    Margins,
+    edges_around,
+    find_ranges,
+    grid_edges,
+    measure_cells,
+    measure_margins,
+    measure_tree,
+)
+from .task import Clustering, Task, cluster_masses, cluster_released
+
+__all__ = ["auto", "averaged_counts", "first_sketch", "grid_sketch"]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Numbers of "auto", chosen by ``benchmarks/kmeans.py`` on the tables for tuning.
+
+    Shares are parts of epsilon or of what a comment says; "noise" is one standard deviation.
+
+    Attributes
+    ----------
+    theta : float
+        Records per unit of noise that a cell of the grid should have.
+    loose : float
+        Length of a range, where it is not the whole axis, in those of the records.
+    most_cells, most_dense : int
+        Most cells of the grid in the ranges, and of one that is released whole: memory.
+    alone, among : float
+        Parts of the threshold that a cell must reach to be kept: by itself, and where its
+        neighbourhood stands out.
+    octave : int
+        Cells beyond the ranges before their width doubles; the first have this part of a range.
+    far : float
+        Multiple of the threshold that a cell beyond the ranges must reach.
+    crowded : float
+        Noise by which a neighbourhood must stand out.
+    blocks : tuple of int
+        Cells along every axis of the blocks in which the other cells are added up.
+    block_stands_out, far_block : float
+        Noise that such a block must exceed to be kept: in the ranges, and beyond.
+    share_flat, share : Fraction
+        Share of the grid, and of the tree, in the budget if rounds follow.
+    margins, most_margins : Fraction
+        Share of margins: at least and at most.
+    tells : int
+        Records per unit of noise in each axis for which the share grows.
+    surely : float
+        Units of noise by which the released number of records is at most too large.
+    cloud, cloud_each : int
+        Points of a cloud, at least one for each box; and points for each requested cluster, where
+        these are more, but no more than records.
+    grid_pays : int
+        In three dimensions a grid is used if N epsilon / k is at most this.
+    rounds_pay_flat, rounds_pay : int
+        Rounds follow if N epsilon / k^2 is larger.
+    reaches : tuple of float
+        Multiples of the mean L1 norm at which residuals are clipped: the largest is taken for which
+        noise adds little.
+    little : float
+        Most that noise may add, as a share of the mean squared distance.
+    counts : Fraction
+        Share of a round for its counts.
+    first_round : Fraction
+        Share of a first round in what the tree leaves, in more than three dimensions.
+    split, most_split, split_noise : int, int, float
+        That round measures more centroids than requested: at most so many for each, so many in
+        total, and as many as this bound on their noise allows.
+    split_starts, split_many : int
+        Sets that they start from; and centroids for each where many are requested.
+    finalists : int
+        Best sets on the means that are tried on the cloud.
+    """
+
+    theta: float = 4.0
+    loose: float = 1.6
+    most_cells: int = 2**15
+    most_dense: int = 2**18
+    alone: float = 1.6
+    among: float = 0.3
+    octave: int = 4
+    far: float = 2.5
+    crowded: float = 2.0
+    blocks: tuple[int, ...] = (2, 4, 8)
+    block_stands_out: float = 5.0
+    far_block: float = 8.0
+    share_flat: Fraction = Fraction(4, 5)
+    share: Fraction = Fraction(9, 20)
+    margins: Fraction = Fraction(2, 25)
+    most_margins: Fraction = Fraction(3, 25)
+    tells: int = 20
+    surely: float = 2.0
+    cloud: int = 4096
+    cloud_each: int = 100
+    grid_pays: int = 400
+    rounds_pay_flat: int = 40
+    rounds_pay: int = 10
+    reaches: tuple[float, ...] = (2.0, 1.5, 1.0)
+    little: float = 0.0005
+    counts: Fraction = Fraction(3, 50)
+    first_round: Fraction = Fraction(2, 5)
+    split: int = 6
+    most_split: int = 60
+    split_noise: float = 0.15
+    split_starts: int = 6
+    split_many: int = 3
+    finalists: int = 4
+
+
+TUNING = Tuning()
+
+# --- the first release of "auto": a noisy grid or tree, and a cloud of points that represents it
+
+
+@dataclass(frozen=True)
+class _Cloud:
+    """Weighted points that represent the records, from released numbers.
+
+    Attributes
+    ----------
+    points : ndarray of float64, shape (m, d)
+        In codes.
+    weights : ndarray of float64, shape (m,)
+        Positive, with the number of records as their sum.
+    fine : bool
+        Whether they are from a grid, and as close as its cells to the records.
+    """
+
+    points: FloatArray
+    weights: FloatArray
+    fine: bool
+
+
+@dataclass(frozen=True)
+class _Sketch:
+    """A released grid or tree, and the input for k-means from it.
+
+    Attributes
+    ----------
+    release : Clustering
+        Without centroids.
+    centers : ndarray of float64, shape (m, d)
+        Means of the boxes that are not empty.
+    masses : ndarray of float64, shape (m,)
+    cloud : Cloud
+    ranges : ndarray of int64, shape (d, 2)
+        Codes that nearly all records are between.
+    left : Fraction
+        Budget for rounds.
+    """
+
+    release: Clustering
+    centers: FloatArray
+    masses: FloatArray
+    cloud: _Cloud
+    ranges: IntArray
+    left: Fraction
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        n: int,
+        release: Clustering,
+        boxes: tuple[IntArray, IntArray, FloatArray],
+        margins: Margins | None,
+        ranges: IntArray,
+        left: Fraction,
+    ) -> _Sketch:
+        """A cloud of points in boxes, in proportion to their counts.
+
+        Along an axis they are spread in proportion to its margin, or evenly without margins.
+        """
+        lower, upper, masses = boxes
+        size = max(TUNING.cloud, min(TUNING.cloud_each * max(task.clusters), n))
+        each = np.maximum(np.rint(size * masses / max(masses.sum(), 1.0)).astype(np.int64), 1)
+        box = np.repeat(np.arange(len(each)), each)
+        rank = np.arange(len(box)) - np.repeat(exclusive_cumsum(each), each)
+        points = np.empty((len(box), lower.shape[1]))
+        for axis in range(lower.shape[1]):
+            # Equal steps, in a random order of its own on every axis.
+            order = np.lexsort((task.generator.random(len(box)), box))
+            u = np.empty(len(box))
+            u[order] = (rank + 0.5) / each[box]
+            low, high = lower[box, axis], upper[box, axis]
+            if margins is None:
+                points[:, axis] = low - 0.5 + u * (high - low)
+            else:
+                points[:, axis] = margins.quantiles(axis, low, high, u)
+        centers = _weighted_sums(points, np.ones(len(box)), box, len(each)) / each[:, None]
+        weights = (n * masses / max(masses.sum(), 1.0) / each)[box]
+        return cls(release, centers, masses, _Cloud(points, weights, margins is None), ranges, left)
+
+
+def _weighted_sums(
+    values: FloatArray, weights: FloatArray, labels: IntArray, size: int
+) -> FloatArray:
+    """Weighted sums of rows by label, (size, d)."""
+    columns = [np.bincount(labels, weights * column, minlength=size) for column in values.T]
+    return np.stack(columns, axis=1)
+
+
+def first_sketch(task: Task, n: int, budget: Fraction, rounds: bool, flat: bool) -> _Sketch:
+    """Ranges, then a grid, or margins and a tree.
+
+    Privacy. The ranges return what they spent, the margins spend their share, and the grid or tree,
+    with the rounds that follow, gets the rest. All shares depend on public facts and on released
+    numbers: that of the records and the ranges.
+
+    Parameters
+    ----------
+    task : Task
+    n : int
+        Public or released number of records.
+    budget : Fraction
+    rounds : bool
+        Whether a part of the budget is left for rounds.
+    flat : bool
+        Whether it is a grid.
+    """
+    d = task.n_axes
+    least = n - TUNING.surely / float(task.parts["records"]) if "records" in task.parts else n
+    margin = min(
+        max(TUNING.margins * budget, Fraction(TUNING.tells * d, n)), TUNING.most_margins * budget
+    )
+    ranges, spent = find_ranges(task.points, task.shape, least, budget, task.source)
+    budget -= spent
+    if flat:
+        epsilon = budget * TUNING.share_flat if rounds else budget
+        return _grid_sketch(task, n, ranges, epsilon, budget - epsilon)
+    margins = Margins.even(task.shape, ranges, n * float(margin) / d)
+    binned = Binned.of(task.points, margins.edges)
+    margins = measure_margins(binned, margins, n, margin, task.source)
+    budget -= margin
+    epsilon = budget * TUNING.share if rounds else budget
+    return _tree_sketch(task, n, binned, margins, epsilon, budget - epsilon)
+
+
+def grid_sketch(task: Task, n: int, epsilon: Fraction) -> _Sketch:
+    """A grid of the whole box, for all of epsilon, where records are known to fill the box."""
+    whole = np.array([[0, size] for size in task.shape])
+    return _grid_sketch(task, n, whole, epsilon, Fraction(0))
+
+
+def _grid_sketch(
+    task: Task, n: int, ranges: IntArray, epsilon: Fraction, left: Fraction
+) -> _Sketch:
+    """A noisy grid; cells that stand out, and blocks of the others that do so together."""
+    size = grid_size("extended", n, epsilon, task.n_axes, TUNING.theta)
+    narrowed = np.count_nonzero(ranges[:, 1] - ranges[:, 0] < task.shape)
+    size = min(max(size, 4.0) * TUNING.loose**narrowed, TUNING.most_cells)
+    low, high = ranges.T
+    inner = grid_edges((high - low).tolist(), size)
+    edges = [
+        edges_around(first + edge, each, TUNING.octave)
+        for first, edge, each in zip(low, inner, task.shape, strict=True)
+    ]
+    n_cells = math.prod(len(edge) - 1 for edge in edges)
+    # Of a larger grid only the cells above the threshold are released.
+    dense = n_cells <= TUNING.most_dense
+    threshold = _threshold(n_cells, epsilon)
+    cells = measure_cells(task.points, edges, epsilon, None if dense else threshold, task.source)
+    within = ((cells.lower >= low) & (cells.upper <= high)).all(axis=1)
+    # A cell of noise would do harm far from the others.
+    far = cells.counts >= TUNING.far * threshold
+    out = np.where(within, _standing_out(cells.counts, edges, threshold, epsilon), far)
+    kept = cells.select(out)
+    boxes = [(kept.lower, kept.upper, kept.counts.astype(np.float64))]
+    if dense:
+        parts = (within, TUNING.block_stands_out), (~within, TUNING.far_block)
+        boxes += [_standing_blocks(cells.select(~out & at), edges, epsilon, z) for at, z in parts]
+    lower, upper, masses = (np.concatenate(each) for each in zip(*boxes, strict=True))
+    release = Clustering(np.empty(0), None, cells, edges, epsilon)
+    return _Sketch.of(task, n, release, (lower, upper, masses), None, ranges, left)
+
+
+def _threshold(n_cells: int, epsilon: Fraction) -> int:
+    """Noise that one empty cell of a grid reaches on average."""
+    return max(1, math.ceil(math.log(max(n_cells / 2, 1)) / float(epsilon)))
+
+
+def _tree_sketch(
+    task: Task, n: int, binned: Binned, margins: Margins, epsilon: Fraction, left: Fraction
+) -> _Sketch:
+    """A tree that is cut by margins."""
+    leaves = measure_tree(binned, margins, n, max(task.clusters), epsilon, task.source)
+    release = Clustering(np.empty(0), None, None, margins.edges, None, leaves=leaves)
+    filled = leaves.counts > 0
+    lower, upper = (
+        np.stack([edge[bins] for edge, bins in zip(margins.edges, ends[filled].T, strict=True)], 1)
+        for ends in (leaves.lower, leaves.upper)
+    )
+    boxes = lower, upper, leaves.counts[filled]
+    return _Sketch.of(task, n, release, boxes, margins, margins.ranges, left)
+
+
+def _standing_out(
+    counts: IntArray, edges: list[IntArray], threshold: int, epsilon: Fraction
+) -> BoolArray:
+    """Cells that are almost surely not empty, by their own count or with their neighbours.
+
+    In a dense grid a cell below the threshold is kept as well if the cells around it, 3 on every
+    axis, stand out together. Otherwise the sparse rims of clusters would be lost.
+    """
+    sides = [len(edge) - 1 for edge in edges]
+    if len(sides) > 3 or len(counts) != math.prod(sides):
+        return counts >= threshold
+    around = counts.reshape(sides)
+    for axis, side in enumerate(sides):
+        sums = np.concatenate([np.zeros_like(around.take([0], axis)), around.cumsum(axis)], axis)
+        at = np.arange(side)
+        upper, lower = np.minimum(at + 2, side), np.maximum(at - 1, 0)
+        around = sums.take(upper, axis) - sums.take(lower, axis)
+    noise = math.sqrt((3 ** len(sides) - 1) * discrete_laplace_variance(epsilon))
+    crowded = around.ravel() >= threshold + TUNING.crowded * noise
+    return (counts >= TUNING.alone * threshold) | (crowded & (counts >= TUNING.among * threshold))
+
+
+def _standing_blocks(
+    cells: Cells, edges: list[IntArray], epsilon: Fraction, stands_out: float
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Blocks of cells whose counts stand out together: sparse records far from the others.
+
+    ``stands_out`` is in standard deviations of the noise. Small blocks first; cells of blocks that
+    do not stand out are added to larger blocks.
+    """
+    noise = discrete_laplace_variance(epsilon)
+    sides = np.array([len(edge) - 1 for edge in edges])
+    lower, upper = [cells.lower[:0]], [cells.upper[:0]]
+    counts = [np.empty(0)]
+    for length in TUNING.blocks:
+        places = cells.places // length
+        key = np.ravel_multi_index(tuple(places.T), tuple(-(-sides // length)))
+        _, first, block, number = np.unique(
+            key, return_index=True, return_inverse=True, return_counts=True
+        )
+        total = np.bincount(block, cells.counts, minlength=len(first))
+        out = total > stands_out * np.sqrt(number * noise)
+        chosen = places[first[out]] * length
+        for ends, place in ((lower, chosen), (upper, np.minimum(chosen + length, sides))):
+            ends.append(np.stack([edge[at] for edge, at in zip(edges, place.T, strict=True)], 1))
+        counts.append(total[out])
+        cells = cells.select(~out[block])
+    return np.concatenate(lower), np.concatenate(upper), np.concatenate(counts)
+
+
+# --- the rounds
+
+
+def auto(task: Task) -> Clustering:
+    """The recommended algorithm: grid or tree, many starts on it, rounds of clipped residuals.
+
+    Privacy: the number of records, then the grid, or margins and tree, then one or two rounds,
+    each with its budget; how the budget is divided is decided by the first release and public
+    facts. The radii to which residuals are clipped, the starts and the number of clusters are
+    read from releases.
+    """
+    n = task.measure_total()
+    budget = task.parts["clustering"]
+    k = max(task.clusters)
+    few = n * budget <= TUNING.grid_pays * k
+    flat = task.n_axes < MOST_FLAT or (task.n_axes == MOST_FLAT and few)
+    rounds = n * float(budget) / k**2 > (TUNING.rounds_pay_flat if flat else TUNING.rounds_pay)
+    task.progress("boxes")
+    sketch = first_sketch(task, n, budget, rounds, flat)
+    release = sketch.release
+    task.progress("clusters of the boxes")
+    cloud = sketch.cloud
+    judged = (cloud.points, cloud.weights) if len(cloud.weights) else None
+    centroids, validity = cluster_released(
+        task, sketch.centers, sketch.masses, sketch.ranges, judged
+    )
+    if task.init is None and len(sketch.centers):
+        centroids = swapped(sketch.centers, sketch.masses, centroids, task.shape)
+    counts = cluster_masses(sketch.centers, sketch.masses, centroids)
+    if rounds and len(sketch.centers):
+        left = sketch.left
+        task.progress("means of the clusters")
+        if not flat:
+            cloud, centroids = _first_round(task, sketch, centroids, left * TUNING.first_round)
+            left -= left * TUNING.first_round
+        measured = _round(task, cloud, centroids, left)
+        centroids, counts = measured.means, measured.counts
+    return replace(release, centroids=centroids, counts=counts, validity=validity)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """The state after a round.
+
+    Attributes
+    ----------
+    cloud : Cloud
+        With the counts and means of the clusters as measured.
+    means : ndarray of float64, shape (k, d)
+    counts : ndarray of float64, shape (k,)
+    sure : ndarray of bool, shape (k,)
+        Whether the count stands out from its noise.
+    """
+
+    cloud: _Cloud
+    means: FloatArray
+    counts: FloatArray
+    sure: BoolArray
+
+
+def _first_round(
+    task: Task, sketch: _Sketch, centroids: FloatArray, budget: Fraction
+) -> tuple[_Cloud, FloatArray]:
+    """A round with more centroids than requested, then k-means on the cloud that it corrects.
+
+    The means of parts of a cluster show where the boxes were too coarse, and starts are compared
+    again on better points.
+    """
+    k, d = centroids.shape
+    n = float(sketch.cloud.weights.sum())
+    affordable = int(TUNING.split_noise * float(budget) * n / d)
+    parts = min(
+        TUNING.split * k,
+        len(sketch.masses),
+        affordable,
+        max(TUNING.most_split, TUNING.split_many * k),
+    )
+    if parts <= k or task.init is not None:
+        measured = _round(task, sketch.cloud, centroids, budget)
+        candidates = measured.means[None]
+    else:
+        starts = task.greedy_starts(
+            sketch.centers, sketch.masses, parts, TUNING.split_starts, sketch.ranges
+        )
+        finer = best_kmeans(sketch.centers, sketch.masses, starts, task.shape)[0]
+        measured = _round(task, sketch.cloud, finer, budget)
+        candidates = centroids[None]
+        means, counts = measured.means[measured.sure], measured.counts[measured.sure]
+        if len(means) >= k:
+            starts = np.concatenate(
+                [
+                    task.greedy_starts(means, counts, k, task.n_init, sketch.ranges),
+                    centroids[None],
+                ]
+            )
+            found = lloyd_on_cells(means, counts, starts, task.shape)
+            best = np.argsort(found[1], kind="stable")[: TUNING.finalists]
+            candidates = np.concatenate([candidates, found[0][best]])
+    cloud = measured.cloud
+    final = best_kmeans(cloud.points, cloud.weights, candidates, task.shape)[0]
+    if task.init is None:
+        final = swapped(cloud.points, cloud.weights, final, task.shape)
+    return cloud, final
+
+
+def _round(task: Task, cloud: _Cloud, centroids: FloatArray, budget: Fraction) -> _Measured:
+    """One private round; the cloud gives the radii of clipping and a prior of the counts."""
+    k, d = centroids.shape
+    n = float(cloud.weights.sum())
+    frozen = np.rint(centroids).astype(np.int64)
+    labels = nearest(cloud.points, frozen.astype(np.float64))
+    mass: FloatArray = np.bincount(labels, cloud.weights, minlength=k).astype(np.float64)
+    residual = cloud.points - frozen[labels]
+    spread = _spread(residual, cloud.weights, labels, mass)
+    epsilon_count = budget * TUNING.counts
+    epsilon_sum = budget - epsilon_count
+    factor = _reach(spread, mass, n, d, float(epsilon_sum))
+    reach = np.clip(np.ceil(factor * spread), 1, sum(task.shape)).astype(np.int64)
+    released = noisy_round(task.points, frozen, reach, epsilon_count, epsilon_sum, task.source)
+
+    counts, sure = averaged_counts(released, mass, n)
+    size = np.maximum(counts, 1.0)
+    per = 1 / np.maximum(mass, 1e-9)[:, None]
+    like = expected = _weighted_sums(residual, cloud.weights, labels, k) * per
+    if cloud.fine:
+        # Cells are small: the points of the cloud are clipped as the records in them.
+        length = np.maximum(np.abs(residual).sum(axis=1), 1.0)
+        weights = cloud.weights * np.minimum(reach[labels] / length, 1.0)
+        like = _weighted_sums(residual, weights, labels, k) * per
+    steps = np.where(sure[:, None], released.sums / size[:, None] - like, 0.0)
+    steps = _pooled(steps, released.sum_variances / size**2, sure)
+
+    top = np.array(task.shape) - 1.0
+    moved = frozen + expected + steps
+    points = np.clip(cloud.points + steps[labels], 0.0, top)
+    scale = np.where(sure, counts / np.maximum(mass, 1e-9), 1.0)[labels]
+    means = np.clip(moved, 0.0, top)
+    return _Measured(
+        replace(cloud, points=points, weights=cloud.weights * scale), means, counts, sure
+    )
+
+
+def _spread(
+    residual: FloatArray, weights: FloatArray, labels: IntArray, mass: FloatArray
+) -> FloatArray:
+    """Mean L1 norm of the residuals of each cluster of the cloud."""
+    k, n = len(mass), float(weights.sum())
+    length = np.abs(residual).sum(axis=1)
+    # An almost empty cluster uses the mean over all clusters, in part.
+    prior = 0.05 * n / k
+    total = np.bincount(labels, weights * length, minlength=k)
+    spread: FloatArray = (total + prior * (weights @ length) / n) / (mass + prior)
+    return spread
+
+
+def averaged_counts(released: Round, mass: FloatArray, n: float) -> tuple[FloatArray, BoolArray]:
+    """Counts of clusters, and whether they stand out from their noise.
+
+    They are averages of the released counts and those of the cloud, weighted by precision; the
+    variance of the cloud is a guess.
+    """
+    guess = (0.3 * mass) ** 2 + (0.01 * n / len(mass)) ** 2
+    precision = 1 / released.count_variance + 1 / guess
+    counts = (released.counts / released.count_variance + mass / guess) / precision
+    return counts, counts > 3 / np.sqrt(precision)
+
+
+def _reach(spread: FloatArray, mass: FloatArray, n: float, d: int, epsilon: float) -> float:
+    """Radius of clipping in mean L1 norms: the largest whose noise matters little."""
+    size = np.maximum(mass, 0.05 * n / len(mass))
+    noise = 2 * d**2 * float(mass @ (spread / (epsilon * size)) ** 2)
+    fitting = [
+        reach for reach in TUNING.reaches if reach**2 * noise <= TUNING.little * (mass @ spread**2)
+    ]
+    return fitting[0] if fitting else TUNING.reaches[-1]
+
+
+def _pooled(steps: FloatArray, noise: FloatArray, sure: BoolArray) -> FloatArray:
+    """Steps shrunk toward zero: the noisiest steps shrink most.
+
+    The spread beyond the noise is estimated by the method of moments, weighted by precision and
+    repeated, because the weights depend on it.
+    """
+    squares = (steps**2).mean(axis=1)
+    spread = float(np.median(squares)) + 1e-9
+    for _ in range(8):
+        weights = sure / (spread + noise) ** 2
+        if not weights.any():
+            break
+        spread = max(float(weights @ (squares - noise) / weights.sum()), 0.0) + 1e-9
+    return steps * (spread / (spread + noise))[:, None]

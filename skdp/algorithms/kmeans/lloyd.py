@@ -1,0 +1,643 @@
+"""K-means on released points: free post-processing."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._random import NoiseSource
+from ..._validation import CodeArray, FloatArray, IntArray
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...tables import CodedRows, floor_positive, search_sorted
+
+__all__ = [
+    "BLOCK",
+    "Points",
+    "Round",
+    "best_kmeans",
+    "clipped",
+    "count_points",
+    "kmeans_plus_plus",
+    "lloyd_on_cells",
+    "nearest",
+    "nearest_distances",
+    "noisy_round",
+    "noisy_sums",
+    "ray_turi",
+    "residual_sums",
+    "sphere_packing",
+    "swapped",
+    "validity",
+]
+
+# --- nearest centroids of points, in blocks that fit into a cache
+
+# Numbers in one block of a distance matrix: fits into a core's cache.
+BLOCK = 1 << 19
+
+
+def nearest(points: NDArray, centroids: FloatArray) -> IntArray:
+    """Index of the nearest centroid of every row, the first among equals.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+    centroids : ndarray of shape (k, d)
+        With integer points and integer centroids the result is exact.
+    """
+    labels = np.empty(len(points), dtype=np.int64)
+    k = len(centroids)
+    weights = -2.0 * centroids.T
+    norms = (centroids**2).sum(axis=1)
+    step = max(1, BLOCK // (k + points.shape[1]))
+    for first in range(0, len(points), step):
+        block = points[first : first + step].astype(np.float64)
+        labels[first : first + step] = np.argmin(block @ weights + norms, axis=1)
+    return labels
+
+
+def nearest_distances(points: CodeArray, candidates: IntArray) -> IntArray:
+    """Sum over the points of the squared distance to the nearest centroid of each candidate set.
+
+    Parameters
+    ----------
+    points : ndarray of int32, shape (n, d)
+    candidates : ndarray of int64, shape (s, k, d)
+
+    Returns
+    -------
+    ndarray of int64, shape (s,)
+        Exact.
+    """
+    n_sets, k, d = candidates.shape
+    flat = candidates.reshape(n_sets * k, d).astype(np.float64)
+    norms = (flat**2).sum(axis=1)
+    totals = np.zeros(n_sets, dtype=np.int64)
+    step = max(1, BLOCK // (n_sets * k))
+    for first in range(0, len(points), step):
+        block = points[first : first + step].astype(np.float64)
+        table = (norms - 2.0 * block @ flat.T).reshape(len(block), n_sets, k)
+        least = table.min(axis=2) + (block**2).sum(axis=1)[:, None]
+        totals += least.astype(np.int64).sum(axis=0)
+    return totals
+
+
+def _nearest_of_each(
+    points: FloatArray, norms: FloatArray, centroids: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Nearest centroid and squared distance to it, for every point and start: (m, s) each."""
+    n_starts, k, d = centroids.shape
+    flat = centroids.reshape(n_starts * k, d)
+    labels = np.empty((len(points), n_starts), dtype=np.int64)
+    squared = np.empty((len(points), n_starts))
+    offsets = (flat**2).sum(axis=1)
+    step = max(1, BLOCK // (n_starts * k))
+    for first in range(0, len(points), step):
+        block = points[first : first + step]
+        table = (offsets - 2 * block @ flat.T).reshape(len(block), n_starts, k)
+        where = table.argmin(axis=2)
+        labels[first : first + step] = where
+        least = np.take_along_axis(table, where[:, :, None], axis=2)[:, :, 0]
+        squared[first : first + step] = np.maximum(least + norms[first : first + step, None], 0.0)
+    return labels, squared
+
+
+# --- starting centroids of k-means: greedy k-means++, and sphere packing without data
+
+# Sphere packing: steps of the search for the radius, and failed tries allowed for one radius.
+_BISECTIONS = 12
+_MOST_FAILURES = 40
+
+
+def kmeans_plus_plus(
+    points: FloatArray, weights: FloatArray, k: int, n_starts: int, generator: np.random.Generator
+) -> FloatArray:
+    """Starts by greedy k-means++ on weighted points, (n_starts, k, d).
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (m, d)
+    weights : ndarray of float64, shape (m,)
+        Negative ones count as zero; if none is positive, all points have equal weight.
+    k, n_starts : int
+    generator : numpy.random.Generator
+    """
+    mass = np.maximum(weights, 0.0)
+    if not mass.any():
+        mass = np.ones(len(points))
+    norms = (points**2).sum(axis=1)
+    trials = 2 + int(math.log(k))
+    chosen = np.empty((n_starts, k), dtype=np.int64)
+
+    def draw(cumulated: FloatArray, size: int) -> IntArray:
+        at = generator.random(size) * cumulated[-1]
+        return np.minimum(np.searchsorted(cumulated, at, side="right"), len(points) - 1)
+
+    def distances(candidates: IntArray) -> FloatArray:
+        squared = norms[candidates][:, None] - 2 * points[candidates] @ points.T + norms
+        return np.maximum(squared, 0.0)
+
+    cumulated = np.cumsum(mass)
+    for start in range(n_starts):
+        chosen[start, 0] = draw(cumulated, 1)[0]
+        closest = distances(chosen[start, :1])[0]
+        for j in range(1, k):
+            potential = np.cumsum(mass * closest)
+            candidates = draw(potential if potential[-1] > 0 else cumulated, trials)
+            reached = np.minimum(distances(candidates), closest)
+            best = int(np.argmin(reached @ mass))
+            chosen[start, j], closest = candidates[best], reached[best]
+    return points[chosen]
+
+
+def sphere_packing(
+    shape: Sequence[int], k: int, n_starts: int, generator: np.random.Generator
+) -> FloatArray:
+    """Starts spread over the box by sphere packing, without any data, (n_starts, k, d).
+
+    Uniform points at least a away from every side of the box and 2a away from each other, for the
+    largest a for which few enough tries fail, found by bisection. The last complete set is kept.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    k, n_starts : int
+    generator : numpy.random.Generator
+
+    References
+    ----------
+    D. Su, dissertation, Purdue 2016, algorithm 12.
+    """
+    size = np.array(shape, dtype=np.float64)
+    starts = np.empty((n_starts, k, len(size)))
+    for start in range(n_starts):
+        low, high = 0.0, float(size.max()) / 2
+        found = generator.random((k, len(size))) * size
+        for _ in range(_BISECTIONS):
+            radius = (low + high) / 2
+            packed = _packed(size, k, radius, generator)
+            if packed is None:
+                high = radius
+            else:
+                low, found = radius, packed
+        starts[start] = found
+    return starts - 0.5
+
+
+def _packed(
+    size: FloatArray, k: int, radius: float, generator: np.random.Generator
+) -> FloatArray | None:
+    """Random points that keep their distances for one radius; None if too many tries fail."""
+    margin = np.minimum(radius, size / 2)
+    points = np.empty((k, len(size)))
+    placed = failures = 0
+    while True:
+        for candidate in margin + generator.random((16, len(size))) * (size - 2 * margin):
+            apart = ((points[:placed] - candidate) ** 2).sum(axis=1)
+            if placed and apart.min() < 4 * radius**2:
+                failures += 1
+                if failures > _MOST_FAILURES:
+                    return None
+                continue
+            points[placed] = candidate
+            placed += 1
+            if placed == k:
+                return points
+
+
+# --- k-means with many starts
+
+# K-means with many starts: iterations before the worse half is dropped, and how many run to the
+# end.
+_TRIAL_ITERATIONS = 4
+_FINALISTS = 4
+# Swaps that are tried one after the other.
+_MOST_SWAPS = 12
+# A swap is tried if the gain, before Lloyd's algorithm adds to it, is this share of the loss.
+_PROMISING = 0.7
+
+
+def lloyd_on_cells(
+    points: FloatArray,
+    weights: FloatArray,
+    starts: FloatArray,
+    shape: Sequence[int],
+    max_iter: int = 40,
+) -> tuple[FloatArray, FloatArray]:
+    """Lloyd's algorithm on signed weighted points from several starts at once.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (m, d)
+    weights : ndarray of float64, shape (m,)
+        With negative weights the iteration need not converge; it ends after ``max_iter``. A
+        cluster whose weight is not positive keeps its centroid.
+    starts : ndarray of float64, shape (s, k, d)
+    shape : sequence of int
+        Centroids are projected into the box.
+    max_iter : int, default=40
+
+    Returns
+    -------
+    centroids : ndarray of float64, shape (s, k, d)
+        The last of each start.
+    costs : ndarray of float64, shape (s,)
+        Weighted sums of squared distances to them.
+    """
+    n_starts, k, _ = starts.shape
+    centroids = starts.copy()
+    top = np.array(shape, dtype=np.float64) - 1
+    norms = (points**2).sum(axis=1)
+    costs = np.empty(n_starts)
+    step = max(1, (BLOCK * 4) // max(1, len(points) * k))
+    for first in range(0, n_starts, step):
+        active = np.arange(first, min(first + step, n_starts))
+        for iteration in range(max_iter + 1):
+            current = centroids[active]
+            labels, squared = _nearest_of_each(points, norms, current)
+            costs[active] = weights @ squared
+            if iteration == max_iter:
+                break
+            means = _means(points, weights, labels, current)
+            moved = np.clip(means, 0.0, top)
+            still = np.abs(moved - current).max(axis=(1, 2)) > 1e-6 * top.max() + 1e-9
+            centroids[active] = moved
+            active = active[still]
+            if not len(active):
+                break
+    return centroids, costs
+
+
+def _means(
+    points: FloatArray, weights: FloatArray, labels: IntArray, current: FloatArray
+) -> FloatArray:
+    """Weighted means of the clusters of each start, (s, k, d); without weight, ``current``.
+
+    ``labels``, (m, s), is the cluster of each point for each start.
+    """
+    n_starts, k, d = current.shape
+    size = n_starts * k
+    flat = (labels + np.arange(n_starts) * k).ravel()
+    mass = np.bincount(flat, weights=np.repeat(weights, n_starts), minlength=size)
+    means = current.reshape(size, d).copy()
+    good = mass > 0
+    for axis in range(d):
+        sums = np.bincount(
+            flat, weights=np.repeat(weights * points[:, axis], n_starts), minlength=size
+        )
+        means[good, axis] = sums[good] / mass[good]
+    return means.reshape(n_starts, k, d)
+
+
+def best_kmeans(
+    points: FloatArray, weights: FloatArray, starts: FloatArray, shape: Sequence[int]
+) -> tuple[FloatArray, float]:
+    """Centroids of the best start on released points, and their cost.
+
+    All starts run for a few iterations, then the better half continues, and so on, until at most
+    ``_FINALISTS`` are left, which run to the end.
+    """
+    centroids = starts
+    while len(centroids) > _FINALISTS:
+        centroids, costs = lloyd_on_cells(points, weights, centroids, shape, _TRIAL_ITERATIONS)
+        centroids = centroids[np.argsort(costs, kind="stable")[: (len(centroids) + 1) // 2]]
+    centroids, costs = lloyd_on_cells(points, weights, centroids, shape)
+    best = int(np.argmin(costs))
+    return centroids[best], float(costs[best])
+
+
+def swapped(
+    points: FloatArray, weights: FloatArray, centroids: FloatArray, shape: Sequence[int]
+) -> FloatArray:
+    """Centroids after swaps that lower the cost: one of two close ones moves to a wide cluster.
+
+    Lloyd's algorithm cannot leave a solution in which two centroids share a cluster and one has
+    two. Each try removes the centroids that are missed least and halves as many clusters, those
+    that gain most; half as many if that did not help.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (m, d)
+    weights : ndarray of float64, shape (m,)
+        Not negative.
+    centroids : ndarray of float64, shape (k, d)
+    shape : sequence of int
+    """
+    if len(centroids) < 2:
+        return centroids
+    norms = (points**2).sum(axis=1)
+    _, squared = _nearest_of_each(points, norms, centroids[None])
+    cost, most = float(weights @ squared[:, 0]), len(centroids)
+    for _ in range(_MOST_SWAPS):
+        removed, halved, halves = _swaps(points, weights, centroids, most)
+        if not len(removed):
+            break
+        tried = centroids.copy()
+        tried[halved], tried[removed] = halves[:, 0], halves[:, 1]
+        found, costs = lloyd_on_cells(points, weights, tried[None], shape)
+        if costs[0] < (1 - 1e-6) * cost:
+            centroids, cost = found[0], float(costs[0])
+        else:
+            most = len(removed) // 2
+    return centroids
+
+
+def _swaps(
+    points: FloatArray, weights: FloatArray, centroids: FloatArray, most: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Centroids to remove, clusters to halve instead, and the means of their halves, (s, 2, d)."""
+    k, d = centroids.shape
+    lost, labels = np.zeros(k), np.empty(len(points), dtype=np.int64)
+    flat = centroids.T
+    offsets = (centroids**2).sum(axis=1)
+    step = max(1, BLOCK // k)
+    for first in range(0, len(points), step):
+        block = slice(first, first + step)
+        table = offsets - 2 * points[block] @ flat
+        two = np.argpartition(table, 1, axis=1)[:, :2]
+        near = np.take_along_axis(table, two, axis=1)
+        labels[block] = two[:, 0]
+        lost += np.bincount(two[:, 0], weights[block] * (near[:, 1] - near[:, 0]), minlength=k)
+    mass = np.bincount(labels, weights, minlength=k)
+    gained, halves = np.zeros(k), np.repeat(centroids[:, None], 2, axis=1)
+    offset = points - centroids[labels]
+    moments = [np.bincount(labels, weights * column**2, minlength=k) for column in offset.T]
+    widest = np.argmax(moments, axis=0)
+    upper = offset[np.arange(len(points)), widest[labels]] > 0
+    half = 2 * labels + upper
+    size = np.bincount(half, weights, minlength=2 * k).reshape(k, 2)
+    sums = [np.bincount(half, weights * column, minlength=2 * k) for column in offset.T]
+    means = np.stack(sums, axis=1).reshape(k, 2, d) / np.maximum(size, 1e-9)[:, :, None]
+    whole = (size.min(axis=1) > 0) & (mass > 0)
+    gained[whole] = (size * (means**2).sum(axis=2)).sum(axis=1)[whole]
+    halves += means
+    worst, least = np.argsort(-gained, kind="stable"), np.argsort(lost, kind="stable")
+    removed: list[int] = []
+    halved: list[int] = []
+    for j in worst.tolist():
+        spare = [i for i in least.tolist() if i != j and i not in removed and i not in halved]
+        if not spare or len(removed) >= most or j in removed:
+            break
+        if gained[j] <= _PROMISING * lost[spare[0]]:
+            break
+        removed.append(spare[0])
+        halved.append(j)
+    return np.array(removed, dtype=np.int64), np.array(halved, dtype=np.int64), halves[halved]
+
+
+# A further cluster must lower the squared distances by more than it does in evenly spread points,
+# where they fall with k to the power of -2/d: by this much in the exponent.
+_CLUSTERED = 0.15
+
+
+def validity(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> float:
+    """Mean squared distance to the nearest centroid, times k to the power of 2/d + 0.15.
+
+    In units of that to the mean; smaller is better; infinite without positive weight, or without
+    distances.
+    """
+    total = weights.sum()
+    if total <= 0:
+        return math.inf
+    norms = (points**2).sum(axis=1)
+    middle = (weights @ points / total)[None]
+    within, all_of_them = (
+        float(weights @ _nearest_of_each(points, norms, each[None])[1][:, 0])
+        for each in (centroids, middle)
+    )
+    if not 0 < within < all_of_them:
+        return math.inf
+    k, d = centroids.shape
+    return within / all_of_them * float(k ** (2 / d + _CLUSTERED))
+
+
+def ray_turi(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> float:
+    """Validity of Ray and Turi: mean squared distance over the least squared gap of centroids.
+
+    Smaller is better; infinite for coinciding centroids or without positive weight.
+    """
+    total = weights.sum()
+    gaps = ((centroids[:, None] - centroids) ** 2).sum(axis=2)[np.triu_indices(len(centroids), 1)]
+    if total <= 0 or not gaps.size or gaps.min() <= 0:
+        return math.inf
+    norms = (points**2).sum(axis=1)
+    _, squared = _nearest_of_each(points, norms, centroids[None])
+    return max(float(weights @ squared[:, 0]), 0.0) / float(total) / float(gaps.min())
+
+
+# ------------------------------------------------------------------------------------------------
+# Noisy counts and sums of clipped residuals: all that private k-means reads of the rows.
+#
+# The same integers are computed for rows in memory and, by expressions, for rows in an engine.
+
+
+# Private points: rows of codes in memory, or in an engine.
+Points = CodeArray | CodedRows
+
+
+def count_points(points: Points) -> int:
+    """Exact number of points: private."""
+    if isinstance(points, CodedRows):
+        return int(points.count(())[1].sum())
+    return len(points)
+
+
+def residual_sums(
+    points: Points, centroids: IntArray, reach: IntArray | None
+) -> tuple[IntArray, IntArray]:
+    """Exact number of points of each centroid, and sums of their differences to it: private.
+
+    Parameters
+    ----------
+    points : ndarray of int32, shape (n, d), or CodedRows
+        In an engine, one pass over the rows gives the same integers.
+    centroids : ndarray of int64, shape (k, d)
+    reach : ndarray of int64, shape (k,), or None
+        Largest L1 norm of a difference: a longer one is shrunk, toward zero on each axis. None
+        shrinks none.
+
+    Returns
+    -------
+    counts : ndarray of int64, shape (k,)
+    sums : ndarray of int64, shape (k, d)
+    """
+    residuals = _Residuals(centroids, reach)
+    if isinstance(points, CodedRows):
+        return points.sums_by_label(residuals)
+    return residuals.of_codes(points)
+
+
+def clipped(residual: IntArray, length: IntArray, limit: IntArray) -> None:
+    """Shrink rows, in place, whose L1 norm ``length`` is above their limit."""
+    far = np.flatnonzero(length > limit)
+    # Toward zero, so that the sum of absolute values cannot exceed the limit.
+    shrunk = np.abs(residual[far]) * limit[far, None] // length[far, None]
+    residual[far] = np.sign(residual[far]) * shrunk
+
+
+@dataclass(frozen=True)
+class _Residuals:
+    """Clipped differences of rows to their nearest centroids, as `skdp.tables.LabelledSums`."""
+
+    centroids: IntArray
+    reach: IntArray | None
+
+    @property
+    def n_labels(self) -> int:
+        """Number of centroids."""
+        return len(self.centroids)
+
+    def of_codes(self, codes: CodeArray) -> tuple[IntArray, IntArray]:
+        """Counts and sums of rows in memory."""
+        centroids, reach = self.centroids, self.reach
+        k, d = centroids.shape
+        counts = np.zeros(k, dtype=np.int64)
+        sums = np.zeros((k, d), dtype=np.int64)
+        weights = -2.0 * centroids.T.astype(np.float64)
+        norms = (centroids.astype(np.float64) ** 2).sum(axis=1)
+        step = max(1, BLOCK // (k + 2 * d))
+        for first in range(0, len(codes), step):
+            block = codes[first : first + step]
+            labels = np.argmin(block.astype(np.float64) @ weights + norms, axis=1)
+            residual = block - centroids[labels]
+            if reach is not None:
+                clipped(residual, np.abs(residual).sum(axis=1), reach[labels])
+            counts += np.bincount(labels, minlength=k)
+            for axis in range(d):
+                # Exact in floats: partial sums are integers below 2**53.
+                added = np.bincount(labels, weights=residual[:, axis], minlength=k)
+                sums[:, axis] += added.astype(np.int64)
+        return counts, sums
+
+    def of_frame(self, frame: Any, names: Sequence[str], skipped: Any, engine: str) -> Any:
+        """A lazy frame with the label of each row, and its clipped differences.
+
+        All numbers are integers below 2**53, so that float64 holds each exactly, in any order.
+        """
+        points = {name: nw.col(name).cast(nw.Float64) for name in names}
+        scores = self._scores(points)
+        label = self._label(scores, skipped)
+        steps = {
+            name: points[name] - _of_label(self.centroids[:, axis].tolist())
+            for axis, name in enumerate(names)
+        }
+        frame = frame.with_columns(**scores).with_columns(label=label)
+        frame = frame.with_columns(**steps)
+        if self.reach is None:
+            return frame
+        length = functools.reduce(operator.add, (nw.col(name).abs() for name in names))
+        frame = frame.with_columns(length=length, limit=_of_label(self.reach.tolist()))
+        return frame.with_columns(**{name: _clipped(name, engine) for name in names})
+
+    def _scores(self, points: dict[str, Any]) -> dict[str, Any]:
+        """Squared distance of a row to each centroid, minus the squared norm of the row."""
+        norms = (self.centroids**2).sum(axis=1)
+        return {
+            f"score{j}": functools.reduce(
+                operator.add,
+                (value * float(-2 * c) for value, c in zip(points.values(), center, strict=True)),
+            )
+            + float(norm)
+            for j, (center, norm) in enumerate(zip(self.centroids.tolist(), norms, strict=True))
+        }
+
+    def _label(self, scores: dict[str, Any], skipped: Any) -> Any:
+        """Number of the nearest centroid, the first among equals; -1 for skipped rows."""
+        least = nw.min_horizontal(*scores)
+        label: Any = nw.lit(self.n_labels - 1)
+        for j in reversed(range(self.n_labels - 1)):
+            label = nw.when(nw.col(f"score{j}") == least).then(nw.lit(j)).otherwise(label)
+        return nw.when(skipped).then(nw.lit(-1)).otherwise(label)
+
+
+def _of_label(values: Sequence[int]) -> Any:
+    """The value that belongs to the label of a row."""
+    return search_sorted(nw.col("label"), [(j, float(v)) for j, v in enumerate(values)], 0.0)
+
+
+def _clipped(name: str, engine: str) -> Any:
+    """A difference, shrunk toward zero where the whole residual is longer than its limit."""
+    step, length, limit = nw.col(name), nw.col("length"), nw.col("limit")
+    # No division by zero even where the result is not used.
+    shrunk = step.abs() * limit / nw.max_horizontal(length, nw.lit(1.0))
+    shrunk = floor_positive(shrunk, engine).cast(nw.Float64)
+    signed = nw.when(step < 0).then(0.0 - shrunk).otherwise(shrunk)
+    return nw.when(length > limit).then(signed).otherwise(step)
+
+
+@dataclass(frozen=True)
+class Round:
+    """The release of one private round.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (k,)
+    sums : ndarray of int64, shape (k, d)
+        Noisy sums of the clipped differences to the frozen centroids.
+    count_variance : float
+    sum_variances : ndarray of float64, shape (k,)
+        Variance of the noise of each sum of a cluster.
+    """
+
+    counts: IntArray
+    sums: IntArray
+    count_variance: float
+    sum_variances: FloatArray
+
+
+def noisy_round(
+    points: Points,
+    centroids: IntArray,
+    reach: IntArray,
+    epsilon_count: Fraction,
+    epsilon_sum: Fraction,
+    source: NoiseSource,
+) -> Round:
+    """Release how many points each centroid has, and the sums of their clipped residuals.
+
+    Privacy. With the centroids frozen, a record belongs to one cluster j. It changes one count by
+    1 (``epsilon_count``), and the sums of cluster j by an integer vector whose absolute values
+    sum to at most reach[j]: a longer residual is shrunk toward zero in integer arithmetic, record
+    by record (``epsilon_sum``). Clusters are disjoint, so the cost does not grow with k.
+
+    Parameters
+    ----------
+    points : ndarray of int32, shape (n, d), or CodedRows
+    centroids : ndarray of int64, shape (k, d)
+        Released earlier, or public.
+    reach : ndarray of int64, shape (k,)
+        At least 1: largest L1 norm of a residual, computed from releases.
+    epsilon_count, epsilon_sum : Fraction
+    source : NoiseSource
+    """
+    counts, sums = residual_sums(points, centroids, reach)
+    return noisy_sums(counts, sums, reach, epsilon_count, epsilon_sum, source)
+
+
+def noisy_sums(
+    counts: IntArray,
+    sums: IntArray,
+    reach: IntArray,
+    epsilon_count: Fraction,
+    epsilon_sum: Fraction,
+    source: NoiseSource,
+) -> Round:
+    """Exact counts and sums with noise, as `noisy_round` says; parameters as there."""
+    k = len(counts)
+    noisy_counts = discrete_laplace(counts, epsilon_count, random_state=source)
+    noisy_sums = np.empty_like(sums)
+    variances = np.empty(k)
+    for j in range(k):
+        sensitivity = int(reach[j])
+        noisy_sums[j] = discrete_laplace(sums[j], epsilon_sum, sensitivity, random_state=source)
+        variances[j] = discrete_laplace_variance(epsilon_sum, sensitivity)
+    return Round(noisy_counts, noisy_sums, discrete_laplace_variance(epsilon_count), variances)

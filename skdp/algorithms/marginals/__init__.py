@@ -1,0 +1,28 @@
+"""Views: coarse tables of pairs, grids of sets that depend most, and answers linear in them.
+
+===============  =================================================================================
+``candidates``   which sets are worth measuring
+``constraints``  structural zeros: public, and prepared before anything is measured
+``fit``          A population of rows that follows released views: proportional fitting and Gibbs
+                 steps
+``groups``       the facts about an attribute that rows need, all released or public
+``joint``        the counts of all columns together, at a large epsilon
+``measure``      the whole: `measured_views`, what is measured and how epsilon is divided
+``prior``        public rows, or released ones, that rows start from
+``sample``       the released model: rows of the population, and the tables that it was fitted to
+===============  =================================================================================
+"""
+
+from .constraints import Rules
+from .measure import Asked, Division, division_of, measured_views, most_groups
+from .prior import Prior
+
+__all__ = [
+    "Asked",
+    "Division",
+    "Prior",
+    "Rules",
+    "division_of",
+    "measured_views",
+    "most_groups",
+]

@@ -1,0 +1,419 @@
+"""A population of rows that follows released views: proportional fitting and Gibbs steps.
+
+The model is a product of factors, one for each view. Proportional fitting scales factors until the
+weighted rows have the margins wanted; then rows are drawn again by their weights, and column by
+column given the others. So the rows stay many different ones, however many views there are.
+Post-processing of released numbers.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._validation import BoolArray, CodeArray, FloatArray, IntArray
+from ...release import EffectLaw, TreeDensity, couple, inverse_rows
+from .groups import TINY, TUNING, Attribute
+from .prior import Laws, Prior
+
+__all__ = ["Population", "Target", "parts_of_set", "posterior_mean", "with_margins"]
+
+# Logarithm of a factor that stands for an impossible combination.
+_NEVER = float(np.log(np.finfo(np.float32).tiny))
+# Numbers held at once while a column is drawn.
+_CHUNK = 1 << 17
+
+
+# Group of each code of each attribute of a table; None where a table tells the codes apart.
+Groups = tuple[IntArray, ...] | None
+Axes = tuple[int, ...]
+
+# Single precision is enough to draw a code, and takes half the time.
+Logs: TypeAlias = NDArray[np.float32]
+
+
+class Factor(NamedTuple):
+    """Attributes, and the logarithms of a table over their codes or groups."""
+
+    axes: tuple[int, ...]
+    log: FloatArray
+    groups: Groups = None
+
+
+class Target(NamedTuple):
+    """What the margin of some attributes should be.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Ascending.
+    table : ndarray of float64
+        Probabilities, one axis for each attribute.
+    groups : tuple of ndarray of int64, default=None
+        Group of each code of each attribute, if the table is one over groups. At most one table of
+        these attributes is.
+    """
+
+    axes: tuple[int, ...]
+    table: FloatArray
+    groups: Groups = None
+
+
+class Population:
+    """Rows drawn from a product of factors.
+
+    Parameters
+    ----------
+    density : TreeDensity
+        The first model; its groups are the codes of the population.
+    rows : ndarray of int32, shape (n_rows, n_attributes)
+        Codes of rows drawn from it.
+    barriers : sequence of (tuple of int, ndarray)
+        Factors, as logarithms, that never change.
+    generator : numpy.random.Generator
+    """
+
+    def __init__(
+        self,
+        density: TreeDensity,
+        rows: CodeArray,
+        barriers: Sequence[tuple[tuple[int, ...], FloatArray]],
+        generator: np.random.Generator,
+    ) -> None:
+        self.sizes = list(density.sizes)
+        self._generator = generator
+        self._barriers = [Factor(*each) for each in barriers]
+        self.columns: list[CodeArray] = [
+            np.ascontiguousarray(rows[:, axis])
+            if axis not in density.groups
+            else density.groups[axis][rows[:, axis]].astype(np.int32)
+            for axis in range(len(self.sizes))
+        ]
+        self.weights = np.full(len(rows), 1.0 / len(rows))
+        self._worth = 0.0
+        self._factors: dict[tuple[int, ...], Factor] = {}
+        self._coarse: dict[tuple[int, ...], Factor] = {}
+        alone = [_log(mass) for mass in density.grouped]
+        for axis, log in enumerate(alone):
+            self._factors[axis,] = Factor((axis,), log)
+        for edge in density.edges:
+            a, b = edge.axes
+            log = _log(edge.table) - alone[a][:, None] - alone[b][None, :]
+            self._factors[edge.axes] = Factor(edge.axes, np.maximum(log, _NEVER))
+
+    @classmethod
+    def of(
+        cls,
+        attributes: Sequence[Attribute],
+        laws: Laws,
+        n_rows: int,
+        generator: np.random.Generator,
+    ) -> Population:
+        """Rows of independent attributes that satisfy all rules."""
+        density = laws.independent(attributes)
+        rows = laws.rows(density, n_rows, generator)
+        return cls(density, rows, laws.barriers(attributes), generator)
+
+    def with_prior(self, prior: Prior, attributes: Sequence[Attribute], laws: Laws) -> Population:
+        """Rows of a prior, and with a small weight those here, which have what it lacks.
+
+        Its weights are settled only: rows drawn again would forget what the prior knows.
+        """
+        found = copy.copy(self)
+        kept = laws.kept(prior.rows)
+        share = prior.worth / (prior.worth + TUNING.without)
+        weights = share * prior.weights[kept]
+        found.weights = np.concatenate([weights, (1 - share) * self.weights])
+        found.weights /= found.weights.sum()
+        found.columns = []
+        for axis, (each, column) in enumerate(zip(attributes, self.columns, strict=True)):
+            codes = prior.rows[kept, axis]
+            own = codes if each.groups is None else each.groups[codes].astype(np.int32)
+            found.columns.append(np.concatenate([own, column]))
+        # As the variance of a mean of two samples.
+        found._worth = 1.0 / (share**2 / prior.worth + (1 - share) ** 2 / self.n_rows)
+        return found
+
+    @property
+    def worth(self) -> float:
+        """Number of independent records that tell as much as the rows."""
+        return self._worth or float(self.n_rows)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.weights)
+
+    def margin(self, axes: Sequence[int], groups: Groups = None) -> FloatArray:
+        """Weighted shares of the combinations of codes, or of groups, of some attributes."""
+        sizes = [self.sizes[axis] for axis in axes]
+        if groups is not None:
+            sizes = [int(each.max()) + 1 for each in groups]
+        cells = self._cells(axes, groups)
+        found = np.bincount(cells, weights=self.weights, minlength=math.prod(sizes))
+        return found.astype(np.float64, copy=False).reshape(sizes)
+
+    def grouped(self, groups: Sequence[IntArray]) -> Population:
+        """The rows with groups in place of the codes of each column."""
+        found = copy.copy(self)
+        found.sizes = [int(each.max()) + 1 for each in groups]
+        pairs = zip(groups, self.columns, strict=True)
+        found.columns = [each.astype(np.int32)[own] for each, own in pairs]
+        return found
+
+    def smooth_margin(self, axes: Sequence[int]) -> FloatArray:
+        """The margin without the noise of drawn rows, as far as it is not told from independence.
+
+        The distance from independent attributes is shrunk by its expected size if there were none.
+        """
+        found = self.margin(axes)
+        apart = self.possible(axes).astype(np.float64)
+        for place in range(len(axes)):
+            others = tuple(p for p in range(len(axes)) if p != place)
+            apart *= np.expand_dims(found.sum(axis=others), others)
+        apart /= max(apart.sum(), TINY)
+        possible = apart > 0
+        distance = found - apart
+        chi = self.worth * float((distance[possible] ** 2 / apart[possible]).sum())
+        by_chance = min(float(possible.sum()) / max(chi, 1.0), 1.0)
+        smooth: FloatArray = found - by_chance * distance
+        return smooth
+
+    def fit(self, targets: Sequence[Target], sweeps: int, *, rounds: int = 1) -> None:
+        """Move factors and rows until the margins are those wanted."""
+        for _ in range(sweeps):
+            self.scale(targets, rounds)
+            self.renew()
+
+    def scale(self, targets: Sequence[Target], rounds: int = 1) -> None:
+        """Proportional fitting of the weights, and of the factors with them."""
+        cells = [self._cells(target.axes, target.groups) for target in targets]
+        least = TUNING.more_rows / self.n_rows
+        for _ in range(rounds):
+            for target, cell in zip(targets, cells, strict=True):
+                found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
+                wanted = target.table.ravel()
+                step = np.log((wanted + least) / (found + least))
+                step *= TUNING.damped
+                self.weights *= np.exp(step)[cell]
+                known = self._factors if target.groups is None else self._coarse
+                step = step.reshape(target.table.shape)
+                moved = known[target.axes].log + step if target.axes in known else step
+                log = np.maximum(moved, _NEVER)
+                known[target.axes] = Factor(target.axes, log, target.groups)
+            self.weights /= self.weights.sum()
+
+    def settle(self, targets: Sequence[Target], rounds: int) -> None:
+        """Proportional fitting of the weights alone: the rows stay as they are.
+
+        Rows cannot meet all tables at once where some cells have none. Single columns come last:
+        they are known best, and asked for most.
+        """
+        targets = sorted(targets, key=lambda target: -len(target.axes))
+        cells = [self._cells(target.axes, target.groups) for target in targets]
+        for _ in range(rounds):
+            for target, cell in zip(targets, cells, strict=True):
+                found = np.bincount(cell, weights=self.weights, minlength=target.table.size)
+                ratio = (target.table.ravel() + TINY) / (found + TINY)
+                self.weights *= ratio[cell]
+        self.weights /= self.weights.sum()
+
+    def list_cells(self, target: Target) -> None:
+        """Rows that are the cells of a table of all columns of more than one code."""
+        at = np.nonzero(np.where(self.possible(target.axes), target.table, 0.0))
+        if not len(at[0]):
+            return
+        none = np.zeros(len(at[0]), dtype=np.int32)
+        held = dict(zip(target.axes, at, strict=True))
+        self.columns = [
+            held[axis].astype(np.int32) if axis in held else none for axis in range(len(self.sizes))
+        ]
+        self.weights = target.table[at] / target.table[at].sum()
+
+    def renew(self, n_rows: int | None = None) -> None:
+        """Draw rows by their weights, then each column given the others, by the factors."""
+        n_rows = self.n_rows if n_rows is None else n_rows
+        reach = np.cumsum(self.weights)
+        at = (np.arange(n_rows) + self._generator.random()) / n_rows
+        chosen = np.minimum(np.searchsorted(reach / reach[-1], at), self.n_rows - 1)
+        self.columns = [column[chosen] for column in self.columns]
+        self.weights = np.full(n_rows, 1.0 / n_rows)
+        factors = _absorbed([*self._factors.values(), *self._barriers])
+        factors += self._coarse.values()
+        for axis in self._generator.permutation(len(self.sizes)):
+            if self.sizes[axis] > 1:
+                self._draw(int(axis), [each for each in factors if axis in each.axes])
+
+    def _draw(self, axis: int, own: Sequence[Factor]) -> None:
+        """Draw one column given the others, from the factors that hold it."""
+        blanket = sorted({other for each in own for other in each.axes if other != axis})
+        patterns = math.prod(self.sizes[other] for other in blanket)
+        u = self._generator.random(self.n_rows)
+        lines = [_lines(axis, each) for each in own]
+        if patterns * 4 <= self.n_rows:
+            sizes = [self.sizes[other] for other in blanket]
+            grid = np.indices(sizes).reshape(len(blanket), patterns)
+            columns = dict(zip(blanket, grid, strict=True))
+            table = _shares(self._logs(axis, lines, columns, patterns))
+            rows = self._cells(blanket) if blanket else np.zeros(self.n_rows, dtype=np.int64)
+            self.columns[axis] = inverse_rows(table, rows, u).astype(np.int32)
+            return
+        drawn = np.empty(self.n_rows, dtype=np.int32)
+        step = max(1, _CHUNK // self.sizes[axis])
+        for first in range(0, self.n_rows, step):
+            part = slice(first, first + step)
+            held = {other: self.columns[other][part] for other in blanket}
+            n = len(u[part])
+            drawn[part] = _drawn(self._logs(axis, lines, held, n), u[part])
+        self.columns[axis] = drawn
+
+    def _logs(
+        self,
+        axis: int,
+        lines: Sequence[tuple[Factor, Logs]],
+        columns: Mapping[int, NDArray[np.integer]],
+        n: int,
+    ) -> Logs:
+        """Sum of the logarithms of factors for each code of an attribute, (n, size)."""
+        total = np.zeros((n, self.sizes[axis]), dtype=np.float32)
+        for (axes, log, groups), own in lines:
+            if len(axes) == 1:
+                total += own
+                continue
+            cell = np.zeros(n, dtype=np.int64)
+            for place, (other, size) in enumerate(zip(axes, log.shape, strict=True)):
+                if other != axis:
+                    codes = columns[other]
+                    cell = cell * size + (codes if groups is None else groups[place][codes])
+            total += np.take(own, cell, axis=0)
+        return total
+
+    def possible(self, axes: Sequence[int]) -> BoolArray:
+        """Which combinations of codes no rule among these attributes forbids."""
+        allowed = np.ones([self.sizes[axis] for axis in axes], dtype=bool)
+        for held, log, _ in self._barriers:
+            if set(held) <= set(axes):
+                shape = [self.sizes[axis] if axis in held else 1 for axis in axes]
+                allowed &= (log == 0).reshape(shape)
+        return allowed
+
+    def _cells(self, axes: Sequence[int], groups: Groups = None) -> IntArray:
+        cell = np.zeros(self.n_rows, dtype=np.int64)
+        for place, axis in enumerate(axes):
+            column = self.columns[axis]
+            cell *= self.sizes[axis] if groups is None else int(groups[place].max()) + 1
+            cell += column if groups is None else groups[place][column]
+        return cell
+
+
+def _lines(axis: int, factor: Factor) -> tuple[Factor, Logs]:
+    """A factor, and its lines along an attribute: one for each combination of the others."""
+    place = factor.axes.index(axis)
+    lines = np.moveaxis(factor.log, place, -1).reshape(-1, factor.log.shape[place])
+    if factor.groups is not None:
+        lines = lines[:, factor.groups[place]]
+    return factor, np.ascontiguousarray(lines, dtype=np.float32)
+
+
+def _absorbed(factors: Sequence[Factor]) -> list[Factor]:
+    """The same product with fewer factors: one within another is multiplied into it."""
+    found: dict[tuple[int, ...], FloatArray] = {}
+    for axes, log, _ in sorted(factors, key=lambda each: -len(each.axes)):
+        wider = next((each for each in found if set(axes) <= set(each)), None)
+        if wider is None:
+            found[axes] = log.copy()
+        else:
+            shape = [
+                size if axis in axes else 1
+                for axis, size in zip(wider, found[wider].shape, strict=True)
+            ]
+            found[wider] += log.reshape(shape)
+    return [Factor(axes, log) for axes, log in found.items()]
+
+
+def _log(mass: FloatArray) -> FloatArray:
+    """Logarithms of shares, of which none is so small that later views could not raise it."""
+    return np.log(np.maximum(mass, TINY))
+
+
+def _drawn(logs: Logs, u: FloatArray) -> IntArray:
+    """A code for each row, by its own shares."""
+    # Whole columns of many rows at a time: short rows keep a processor waiting.
+    reach = np.ascontiguousarray(logs.T)
+    reach -= reach.max(axis=0)
+    np.exp(reach, out=reach)
+    for before, line in itertools.pairwise(reach):
+        line += before
+    at = (u * reach[-1]).astype(np.float32)
+    drawn = np.zeros(len(u), dtype=np.int64)
+    for line in reach[:-1]:
+        drawn += line <= at
+    return drawn
+
+
+def _shares(logs: Logs) -> FloatArray:
+    logs -= logs.max(axis=1, keepdims=True)
+    found = np.exp(logs, out=logs).astype(np.float64)
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def posterior_mean(noisy: FloatArray, variance: float, model: FloatArray) -> FloatArray:
+    """Expected true counts of cells, given noisy ones and those of a model.
+
+    A cell is off the model by something whose variance is in proportion to the model's count, as
+    that of a count by chance. The factor has one law for all cells of the table (`EffectLaw`): many
+    may agree with the model, and some be far from it.
+
+    Parameters
+    ----------
+    noisy : ndarray of float64
+    variance : float
+        Of the noise of a cell.
+    model : ndarray of float64
+        Counts of the same shape, not negative.
+
+    Returns
+    -------
+    ndarray of float64
+        Not negative.
+    """
+    counts = model + TUNING.floor * math.sqrt(variance)
+    away = (noisy - model).ravel()
+    cells = away**2 / counts.ravel(), np.ones(away.size, dtype=np.int64), variance / counts.ravel()
+    share, _, _ = EffectLaw.fitted(*cells).told(*cells)
+    mean: FloatArray = np.maximum(model + (share * away).reshape(model.shape), 0.0)
+    return mean
+
+
+def parts_of_set(axes: Axes, found: Mapping[Axes, FloatArray]) -> dict[Axes, FloatArray]:
+    """Known margins of a set: the widest, and single attributes that these do not hold."""
+    parts: dict[Axes, FloatArray] = {}
+    for order in range(len(axes) - 1, 0, -1):
+        for part in combinations(axes, order):
+            if part in found and not any(set(part) <= set(wider) for wider in parts):
+                parts[part] = found[part]
+    return parts
+
+
+def with_margins(table: FloatArray, axes: Axes, parts: Mapping[Axes, FloatArray]) -> FloatArray:
+    """A table scaled until it has the given margins."""
+    if len(axes) == 2:
+        return couple(table, parts[axes[:1]], parts[axes[1:]])
+    fitted = np.maximum(table, 1e-15)
+    for _ in range(TUNING.settled):
+        for part, wanted in parts.items():
+            others = tuple(place for place, axis in enumerate(axes) if axis not in part)
+            found = fitted.sum(axis=others)
+            ratio = np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+            fitted *= np.expand_dims(ratio, others)
+    if not fitted.sum() > 0:
+        # The zeros of noisy parts can contradict each other in every cell.
+        fitted = np.maximum(table, 1e-15)
+    return fitted / fitted.sum()

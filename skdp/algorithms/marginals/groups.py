@@ -1,0 +1,413 @@
+"""The facts about an attribute that rows need, all released or public."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ..._validation import FloatArray, IntArray
+from ...release import Ladder
+
+__all__ = [
+    "Attribute",
+    "ColumnPlan",
+    "MOST_CELLS",
+    "ROWS_ONCE",
+    "TINY",
+    "TUNING",
+    "Tuning",
+    "coarse_size",
+    "column_plan",
+    "equal_mass_bins",
+    "ladder_of",
+]
+
+
+class Attribute(NamedTuple):
+    """Released probabilities of an attribute, and how tables order and group its codes.
+
+    Attributes
+    ----------
+    mu : ndarray of float64
+        Probability of each code.
+    order : ndarray of int64
+        Codes in the order in which they are cut.
+    groups : ndarray of int64 or None
+        Group of each code, or None for the codes themselves.
+    grouped : ndarray of float64
+        Probability of each group.
+    group_order : ndarray of int64
+        Groups in the order in which they are cut.
+    """
+
+    mu: FloatArray
+    order: IntArray
+    groups: IntArray | None
+    grouped: FloatArray
+    group_order: IntArray
+
+    def of_codes(self, bins: IntArray | None) -> IntArray | None:
+        """Bin of each code from those of the groups; without bins, the groups themselves."""
+        if bins is None or self.groups is None:
+            return self.groups if bins is None else bins
+        return bins[self.groups]
+
+
+def equal_mass_bins(mass: FloatArray, order: IntArray, n_bins: int) -> IntArray:
+    """Bin of each code: consecutive in the order, about equal in mass, without gaps."""
+    ordered = mass[order]
+    middle = (np.cumsum(ordered) - ordered / 2) / max(ordered.sum(), 1e-300)
+    wanted = np.minimum((middle * n_bins).astype(np.int64), n_bins - 1)
+    bins = np.empty(len(mass), dtype=np.int64)
+    bins[order] = np.unique(wanted, return_inverse=True)[1].reshape(-1)
+    return bins
+
+
+# ------------------------------------------------------------------------------------------------
+# The numbers of views that change a release, each with unit, meaning and what chose it.
+#
+# "Plan": errors of questions on all tables but one, by value. "Questions":
+# ``benchmarks/questions.py``. "Fidelity": marginals and ranges of the tables of
+# ``benchmarks/_fidelity_tables.py``.
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How epsilon is divided, what is measured, and how rows follow it."""
+
+    # ---------------------------------------------------------------- shares of epsilon
+
+    # Budget of a single column, as a part of that of a table of a chosen set; plan.
+    column: float = 0.5
+    # By how much "ranges" raises it, and "cells" lowers it; questions.
+    word: float = 2.0
+    # Share that the coarse tables of all pairs take together, if they pay; plan.
+    coarse: Fraction = Fraction(3, 25)
+    # Share that the choice of sets takes, in AIM as published; plan.
+    choice: Fraction = Fraction(1, 10)
+    # Share of single columns beside pairs with a label, one table of all, and joint counts; plan.
+    beside: Fraction = Fraction(1, 10)
+    # Share of the grid of a label; plan.
+    grid: Fraction = Fraction(1, 5)
+    # Sets of other columns beside pairs with a label, as a part of those without one; plan.
+    others: float = 0.5
+    # Most of epsilon for sums by group; questions.
+    means: Fraction = Fraction(1, 3)
+
+    # ---------------------------------------------------------------- what is measured
+
+    # Records times the epsilon of a coarse table from which on they pay; plan.
+    pays: float = 8.0
+    # The square of the number of sets, for each unit of records times epsilon and cell; plan.
+    sets: float = 0.5
+    # Cells of a typical table of a set: larger tables have coarser grids; plan.
+    typical: int = 60
+    # Records times epsilon of a mean cell from which on categories are told apart; plan.
+    told_apart: float = 1.5
+    # Records times epsilon of a mean cell from which on all columns are one table, and of one of a
+    # grid of a label; plan.
+    whole: float = 5.0
+    # Empty cells that may pass as joint counts, for each record and for each empty cell; fidelity.
+    false: float = 0.01
+    # Bins of joint counts by density, and levels of their counts, in which they are compared with
+    # empty cells; fidelity.
+    densities: int = 100
+    levels: int = 3
+
+    # ---------------------------------------------------------------- groups of codes
+
+    # Most groups of a column in tables of several; fidelity.
+    groups: int = 128
+    # Most groups of a column in the coarse tables of pairs; questions.
+    coarse_groups: int = 5
+    # Columns of at most so many codes have a group for each, those of more than `many` are measured
+    # in about so many blocks; fidelity.
+    few: int = 16
+    # By how much a level of groups counts more than the next coarser one; fidelity.
+    finer: float = 4.0
+    # Columns of at most so many codes are measured code by code; questions.
+    direct: int = 24
+    # Columns of more codes are measured in blocks, with this share of their budget, and again after
+    # so many halvings; questions.
+    many: int = 48
+    of_blocks: Fraction = Fraction(7, 10)
+    halvings: int = 6
+
+    # ---------------------------------------------------------------- the choice of sets
+
+    # Bins of an attribute in the scores of sets; fidelity.
+    bins: int = 8
+    # Noise of a set's table that counts against its score, in its expected absolute noise;
+    # questions.
+    noise: float = 1.0
+    # Rounds of choices after the first; questions.
+    rounds: int = 3
+
+    # ---------------------------------------------------------------- rows
+
+    # Rows while sets are chosen, and in the end at least; questions.
+    rows: int = 30_000
+    # Sweeps of fitting after a round and in the end; questions.
+    sweeps: int = 2
+    # Rounds of fitting weights alone; questions.
+    settled: int = 12
+    # Share of a step of a factor that is taken: the steps of views that overlap add up; fidelity.
+    damped: float = 0.5
+    # Shares are compared as if so many more rows lay in each cell; fidelity.
+    more_rows: float = 3.0
+    # A model's count below this is as uncertain as this one, in standard deviations of the noise;
+    # fidelity.
+    floor: float = 0.02
+    # Share of what is expected that is kept whatever noisy counts say: of even widths in the mass
+    # by which codes are grouped, and of the rows in a cell of a grid of a label; fidelity.
+    kept: float = 0.1
+    # Standard deviations of the noise by which blocks of codes must stand out, a prior be nearer to
+    # tables to be used, and a column be away from a prior to be told from it; questions,
+    # `tests/test_prior.py`.
+    clear: float = 2.0
+    # Records that rows without a prior count for beside those of one; `tests/test_prior.py`.
+    without: float = 200.0
+
+
+TUNING = Tuning()
+
+# Keeps ratios and logarithms finite.
+TINY = 1e-9
+# A table of several columns has at most so many cells, and there are at most so many rows.
+MOST_CELLS = 1 << 18
+ROWS_ONCE = 100_000
+
+# ------------------------------------------------------------------------------------------------
+# How codes are grouped for tables of several columns, and in which blocks a column is measured.
+
+
+def ladder_of(
+    counts: FloatArray,
+    order: IntArray | None,
+    most_units: int = TUNING.groups,
+    finest: float = math.inf,
+) -> Ladder:
+    """Nested groups of the codes of a column, from its released counts.
+
+    Parameters
+    ----------
+    counts : ndarray of float64
+        Released; negative ones count as zero.
+    order : ndarray of int64 or None
+        Codes in an order in which neighbours are similar. None: there is none, and the largest
+        categories are spread over the coarse groups.
+    most_units : int, default=128
+        A power of two.
+    finest : float, optional
+        Groups of a column that tables can afford. With no more codes there is a unit for each, and
+        some units are empty; with more, none is.
+    """
+    n_codes = len(counts)
+    mass = np.maximum(counts, 0.0)
+    sequence = np.argsort(-mass, kind="stable") if order is None else np.asarray(order)
+    if n_codes <= TUNING.few:
+        sizes = _few_groups(n_codes)
+        units = np.empty(n_codes, dtype=np.int64)
+        units[sequence] = np.arange(n_codes)
+    else:
+        least = 1 << (n_codes.bit_length() - 1)
+        n_units = min(2 * least if least < n_codes <= finest else least, most_units)
+        sizes = _halvings(n_units)
+        share = mass[sequence] / max(mass.sum(), 1e-300)
+        units = np.empty(n_codes, dtype=np.int64)
+        units[sequence] = _grouped((1 - TUNING.kept) * share + TUNING.kept / n_codes, n_units)
+    if order is None:
+        units = _dealt(units, sizes)
+    return Ladder(units, sizes)
+
+
+def _halvings(n_units: int) -> tuple[int, ...]:
+    return tuple(1 << level for level in range(n_units.bit_length()))
+
+
+def _few_groups(n_codes: int) -> tuple[int, ...]:
+    """Numbers of groups of a column that has a unit for each code.
+
+    Three or four coarse groups of as many units as hold the codes, and no more units than groups.
+    """
+    if n_codes <= TUNING.coarse_groups:
+        return (1, n_codes) if n_codes > 1 else (1,)
+    units = {n: n * math.ceil(n_codes / n) for n in (3, 4) if n_codes <= n * n}
+    n_groups = min(units, key=lambda n: units[n])
+    n_units = units[n_groups]
+    return _halvings(n_units) if n_units.bit_count() == 1 else (1, n_groups, n_units)
+
+
+def _grouped(mass: FloatArray, n_units: int) -> IntArray:
+    """Units of consecutive codes whose levels leave least unresolved.
+
+    Unresolved are two records that differ in their codes and not in their groups; their share is
+    summed over the levels. So a frequent code has a group of its own on a level where there are
+    groups enough, and others are about equal in mass. Some units may be empty.
+    """
+    most = TUNING.groups
+    atoms = _halved(mass, min(n_units, most)) if len(mass) > most else np.arange(len(mass))
+    n_atoms = int(atoms.max()) + 1
+    reach = np.concatenate([[0.0], np.cumsum(np.bincount(atoms, weights=mass))])
+    # An atom of several codes is unresolved in part.
+    alone = np.concatenate([[0.0], np.cumsum(np.bincount(atoms, weights=mass**2))])
+    inside = (reach[None, :] - reach[:, None]) ** 2 - (alone[None, :] - alone[:, None])
+    inside = np.where(np.tri(n_atoms + 1, dtype=bool), 0.0, np.maximum(inside, 0.0))
+    never = np.where(np.tri(n_atoms + 1, k=-1, dtype=bool), np.inf, 0.0)
+    # Least cost of the levels below, of groups from an atom to another.
+    weight = float(n_units)
+    best = weight * inside + never
+    if len(mass) <= n_units:
+        # A unit for each code, however rare.
+        best = np.where(np.tri(n_atoms + 1, k=1, dtype=bool), best, np.inf)
+    cuts: list[IntArray] = []
+    n_levels = min(n_units, most).bit_length() - 1
+    for _ in range(n_levels):
+        found = np.full_like(best, np.inf)
+        cut = np.zeros(best.shape, dtype=np.int64)
+        for k in range(n_atoms + 1):
+            both = best[: k + 1, k, None] + best[None, k, k:]
+            block = found[: k + 1, k:]
+            less = both < block
+            block[less] = both[less]
+            cut[: k + 1, k:][less] = k
+        weight /= TUNING.finer
+        best = found + weight * inside
+        cuts.append(cut)
+    ends = [0, n_atoms]
+    for cut in reversed(cuts):
+        middles = [int(cut[start, stop]) for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+        ends = [0, *(end for two in zip(middles, ends[1:], strict=True) for end in two)]
+    units = np.repeat(np.arange(len(ends) - 1), np.diff(ends))[atoms]
+    finer = n_units // (len(ends) - 1)
+    if finer == 1:
+        return units
+    split = np.empty(len(mass), dtype=np.int64)
+    for unit in np.unique(units):
+        own = units == unit
+        split[own] = unit * finer + _halved(mass[own], finer)
+    return split
+
+
+def _halved(mass: FloatArray, n_units: int) -> IntArray:
+    """Units of consecutive codes, halved by mass again and again.
+
+    None is empty if there are as many codes; else each holds one code or none.
+    """
+    reach = np.concatenate([[0.0], np.cumsum(mass)])
+    ends = [0, len(mass)]
+    n_parts = 1
+    while n_parts < n_units:
+        n_parts *= 2
+        room = n_units // n_parts
+        cut = [0]
+        for start, stop in zip(ends[:-1], ends[1:], strict=True):
+            middle = (reach[start] + reach[stop]) / 2
+            at = int(np.searchsorted(reach, middle))
+            if at > start and middle - reach[at - 1] < reach[min(at, len(mass))] - middle:
+                at -= 1
+            bounds = sorted((start + room, stop - room))
+            at = min(max(at, bounds[0]), bounds[1])
+            cut += [min(max(at, start), stop), stop]
+        ends = cut
+    return np.repeat(np.arange(n_units), np.diff(ends))
+
+
+def _dealt(units: IntArray, sizes: Sequence[int]) -> IntArray:
+    """Units, largest first, dealt to the coarse groups in turn, there and back."""
+    n_units, coarse = sizes[-1], _coarse(sizes)
+    if coarse in (1, n_units):
+        return units
+    turn, place = np.divmod(np.arange(n_units), coarse)
+    group = np.where(turn % 2 == 0, place, coarse - 1 - place)
+    return (group * (n_units // coarse) + turn)[units]
+
+
+def _coarse(sizes: Sequence[int]) -> int:
+    return max((size for size in sizes if size <= TUNING.coarse_groups), default=1)
+
+
+def coarse_size(ladder: Ladder) -> int:
+    """Number of groups of a column in the coarse tables of pairs."""
+    found = _coarse(ladder.sizes)
+    return found if found > 1 else ladder.sizes[min(1, len(ladder.sizes) - 1)]
+
+
+class ColumnPlan(NamedTuple):
+    """In which blocks a column is measured, and with which shares of its budget.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Levels of blocks from 1 to the lattice.
+    shares : dict of int to Fraction
+        Of each level that is measured; they add up to 1.
+    """
+
+    sizes: tuple[int, ...]
+    shares: dict[int, Fraction]
+
+
+@functools.cache
+def column_plan(n_codes: int, ordered: bool) -> ColumnPlan:
+    """The tree of least mean variance of ranges of codes, among trees of equal branching.
+
+    A column of few codes, or without an order, is measured code by code. One of many codes is
+    measured in few blocks, with most of its budget: what is inside a block matters where the blocks
+    differ much, and noise of fine codes is left out elsewhere (`ColumnEstimate.fit`).
+    """
+    if n_codes <= TUNING.direct or not ordered:
+        return ColumnPlan((1, n_codes) if n_codes > 1 else (1,), {n_codes: Fraction(1)})
+    if n_codes > TUNING.many:
+        halvings = round(math.log2(n_codes / TUNING.few))
+        blocks = math.ceil(n_codes / (1 << halvings))
+        sizes = (1, *(blocks << level for level in range(halvings + 1)))
+        # Not all levels are measured: the blocks, and some below them down to the codes.
+        depth = math.ceil(halvings / TUNING.halvings)
+        finer = [blocks << (halvings * (level + 1) // depth) for level in range(depth)]
+        rest = (1 - TUNING.of_blocks) / depth
+        return ColumnPlan(sizes, {blocks: TUNING.of_blocks, **dict.fromkeys(finer, rest)})
+    best: tuple[float, tuple[int, ...], FloatArray] | None = None
+    for depth in range(1, max(math.ceil(math.log2(n_codes) / 2), 1) + 1):
+        branching = math.ceil(n_codes ** (1 / depth) - 1e-9)
+        last = math.ceil(n_codes / branching ** (depth - 1))
+        sizes = (1, *(last * branching**level for level in range(depth)))
+        cost, shares = _best_shares(sizes)
+        if best is None or cost < best[0] * 0.999:
+            best = cost, sizes, shares
+    assert best is not None
+    _, sizes, shares = best
+    hundredths = np.maximum(np.rint(100 * shares).astype(int), 1)
+    whole = int(hundredths.sum())
+    parts = {
+        size: Fraction(int(part), whole) for size, part in zip(sizes[1:], hundredths, strict=True)
+    }
+    return ColumnPlan(sizes, parts)
+
+
+def _best_shares(sizes: tuple[int, ...]) -> tuple[float, FloatArray]:
+    """Shares of the levels that minimise the mean variance of a range, and this variance."""
+    levels = np.array(sizes[1:], dtype=np.float64)
+    parts = levels / np.array(sizes[:-1])
+    # The mean squared coefficients of a half-line at each level, for blocks of width 1 / level.
+    touched = (parts - 1) / (6 * levels)
+
+    def cost(logs: FloatArray) -> float:
+        shares = np.exp(logs - logs.max())
+        shares /= shares.sum()
+        precision = np.cumsum((shares**2 / (2 * levels))[::-1])[::-1]
+        return float((touched / precision).sum())
+
+    start = np.zeros(len(levels))
+    if len(levels) == 1:
+        return cost(start), np.ones(1)
+    found = minimize(cost, start, method="Nelder-Mead", options={"maxiter": 400}).x
+    shares = np.exp(found - found.max())
+    return cost(found), shares / shares.sum()

@@ -1,0 +1,170 @@
+"""The joint counts of all attributes, where they stand out from the noise of a large epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from ..._random import NoiseSource, sampling_generator
+from ..._validation import CodeArray, FloatArray, IntArray
+from ...mechanisms import (
+    discrete_laplace_variance,
+    least_threshold,
+    sparse_counts,
+)
+from ...tables import Counts, CountTable
+from .candidates import Workload
+from .groups import TINY, TUNING, Attribute
+
+__all__ = ["JointCounts", "joint_share", "measure_joint"]
+
+# Cells that are tried, to see where empty ones pass.
+_TRIED_ONCE = 200_000
+# Released rows: a bound on memory.
+_JOINT_COUNTS = 5_000_000
+
+
+class JointCounts(NamedTuple):
+    """Rows of codes and their released counts.
+
+    Attributes
+    ----------
+    rows : ndarray of int32, shape (n_rows, n_attributes)
+    counts : ndarray of float64, shape (n_rows,)
+    noise : float
+        Variance of the noise of a count.
+    elsewhere : float
+        Variance of the sum over all other cells.
+    """
+
+    rows: CodeArray
+    counts: FloatArray
+    noise: float
+    elsewhere: float
+
+
+def joint_share(
+    views: Fraction,
+    total: float,
+    shape: tuple[int, ...],
+    *,
+    max_order: int = 3,
+    workload: Workload = "all",
+) -> Fraction:
+    """Budget of the joint counts: 0 if more than a few empty cells would pass for records.
+
+    Parameters
+    ----------
+    views : Fraction
+    total : float
+        The released number of records.
+    shape : tuple of int
+    max_order : int, default=3
+        With 1 there are no joint counts.
+    workload : str or mapping, default="all"
+        Joint counts say more than sets that are asked for: with a mapping there are none.
+    """
+    if max_order == 1 or isinstance(workload, Mapping):
+        return Fraction(0)
+    share = views * (1 - TUNING.beside)
+    if not 1 <= total <= _JOINT_COUNTS:
+        return Fraction(0)
+    # Of the empty cells too no larger part may pass.
+    if float(share) < -math.log(TUNING.false):
+        return Fraction(0)
+    return share if _threshold(share, total, shape) <= 1 else Fraction(0)
+
+
+def _threshold(epsilon: Fraction, total: float, shape: tuple[int, ...]) -> int:
+    return least_threshold(math.prod(shape), epsilon, max(round(TUNING.false * total), 1))
+
+
+def measure_joint(
+    table: Counts,
+    epsilon: Fraction,
+    attributes: Sequence[Attribute],
+    total: float,
+    source: NoiseSource,
+) -> JointCounts:
+    """Noisy counts of all cells that reach the threshold.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    epsilon : Fraction
+        Their cost.
+    attributes : sequence of Attribute
+        Released: where records are likely.
+    total : float
+        The released number of records.
+    source : NoiseSource
+    """
+    # Privacy. Released: the cells of the whole domain whose noisy count reaches a threshold that
+    # follows from the domain and the released total, with these counts. Every cell gets noise, the
+    # empty ones too, and a record adds one to one cell: sensitivity 1.
+    whole = table if isinstance(table, CountTable) else table.project(range(len(table.shape)))
+    threshold = _threshold(epsilon, total, table.shape)
+    rows, noisy = sparse_counts(
+        whole.codes, whole.counts, table.shape, epsilon, threshold, random_state=source
+    )
+    counts = noisy * _real(
+        rows, noisy.astype(np.int64), table.shape, attributes, epsilon, threshold, source
+    )
+    # How many empty cells pass is as uncertain as a Poisson number.
+    passing = math.exp(math.log(math.prod(table.shape)) - float(epsilon) * threshold)
+    noise, elsewhere = discrete_laplace_variance(epsilon), passing * threshold**2
+    return JointCounts(rows.astype(np.int32), counts, noise, elsewhere)
+
+
+def _real(
+    rows: CodeArray | IntArray,
+    noisy: IntArray,
+    shape: Sequence[int],
+    attributes: Sequence[Attribute],
+    epsilon: Fraction,
+    threshold: int,
+    source: NoiseSource,
+) -> FloatArray:
+    """Probability that a cell that passed the threshold is not empty.
+
+    Empty cells pass everywhere alike, records lie where single attributes have them: cells are
+    compared with as many as must be empty among those of equal density by independent attributes.
+    """
+    if not len(rows):
+        return np.ones(0)
+    logs = [np.log(np.maximum(each.mu, TINY)) for each in attributes]
+    generator = sampling_generator(source)
+    anywhere = sum(
+        log[generator.integers(0, size, _TRIED_ONCE)] for log, size in zip(logs, shape, strict=True)
+    )
+    dense = sum(log[codes] for log, codes in zip(logs, rows.T, strict=True))
+    inner = np.linspace(0, 1, TUNING.densities + 1)[1:-1]
+    edges = np.unique(np.concatenate([np.quantile(each, inner) for each in (dense, anywhere)]))
+    bin_of = np.searchsorted(edges, dense)
+    share = np.bincount(np.searchsorted(edges, anywhere), minlength=len(edges) + 1) / _TRIED_ONCE
+    level = np.minimum(noisy - threshold, TUNING.levels - 1)
+    found = np.zeros((len(share), TUNING.levels))
+    np.add.at(found, (bin_of, level), 1.0)
+    # Noise is at least t with probability q**t / (1 + q), where q = exp(-epsilon).
+    q = math.exp(-float(epsilon))
+    least = threshold + np.arange(TUNING.levels)
+    passing = np.exp(math.log(math.prod(shape)) - float(epsilon) * least) / (1 + q)
+    empty = -np.diff(passing, append=0.0)
+    false = np.outer(share, empty)
+    # The share of real cells grows with density. Bins without cells count too: noise averages out.
+    cells = np.maximum(found, TINY)
+    growing = IsotonicRegression(y_min=None, out_of_bounds="clip")
+    real = np.column_stack(
+        [
+            growing.fit_transform(np.arange(len(n)), (n - f) / n, sample_weight=n)
+            for n, f in zip(cells.T, false.T, strict=True)
+        ]
+    )
+    kept: FloatArray = np.clip(real, 0.0, 1.0)[bin_of, level]
+    return kept

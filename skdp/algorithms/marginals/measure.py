@@ -1,0 +1,946 @@
+"""Views of a table: total, columns, coarse tables of pairs, and grids of sets that were chosen.
+
+Everything measured becomes coefficients in one basis (`skdp.release.coefficients`). Rows are
+fitted to the tables of the chosen sets, and answers are what the rows say, corrected by the
+coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._random import NoiseSource, noise_source, sampling_generator
+from ..._validation import BoolArray, FloatArray, IntArray, used_attributes
+from ...domain import Zeros
+from ...hierarchy import project_to_simplex, without_negatives
+from ...mechanisms import discrete_laplace, discrete_laplace_variance
+from ...release import (
+    Coefficients,
+    ColumnEstimate,
+    Ladder,
+    MeasuredSums,
+    ViewsModel,
+)
+from ...tables import Counts, CountTable
+from .candidates import Candidates, Workload
+from .constraints import Rules
+from .fit import Population, Target, parts_of_set, posterior_mean, with_margins
+from .groups import (
+    MOST_CELLS,
+    ROWS_ONCE,
+    TINY,
+    TUNING,
+    Attribute,
+    coarse_size,
+    column_plan,
+    ladder_of,
+)
+from .joint import JointCounts, joint_share, measure_joint
+from .prior import Laws, Prior, nearer_to
+from .sample import as_model
+
+__all__ = ["Asked", "Division", "division_of", "measured_views", "most_groups"]
+
+Axes = tuple[int, ...]
+Grids = dict[Axes, tuple[int, ...]]
+
+# Most columns of one table of all: a table has coefficients for each of their subsets.
+_WHOLE_COLUMN_COUNTS = 10
+# Most cells of the grid of a label.
+_GRID_CELLS = 2048
+# Units of half the range of a number in sums by group.
+_UNITS_OF_SUM = 1 << 20
+
+
+class Asked(NamedTuple):
+    """What views are for; public.
+
+    Attributes
+    ----------
+    orders : sequence of ndarray of int or None
+        For each attribute its codes in an order in which neighbours are similar; None for
+        attributes without one.
+    n_alone : sequence of int, optional
+        For each attribute how many of its last codes say nothing of their neighbours: special
+        values and the missing one; none by default.
+    label : int, default=None
+        The attribute to be predicted from the others: pairs with it are measured first, and sets
+        without it count half.
+    zeros : sequence of Zeros, default=()
+        Public rules. Records that break one must not be in the table.
+    max_order : int, default=3
+        Most columns of a chosen set.
+    workload : str or mapping of tuple of int to float, default="all"
+        "all", "ranges" (more for single columns), "cells" (less), or the only sets that may be
+        chosen with weights in (0, 1].
+    means : mapping of (int, int) to ndarray of float64, default={}
+        Of a number and another column the values of the codes of the number, NaN where they have
+        none: its sum is measured for each code of the other column.
+    prior : Prior, default=None
+        Rows that are public or released already.
+    progress : callable, optional
+        Is told, as text, which step begins, in numbers that are public or released.
+    """
+
+    orders: Sequence[IntArray | None]
+    n_alone: Sequence[int] = ()
+    label: int | None = None
+    zeros: Sequence[Zeros] = ()
+    max_order: int = 3
+    workload: Workload = "all"
+    means: Mapping[tuple[int, int], FloatArray] = {}
+    prior: Prior | None = None
+    progress: Callable[[str], None] = lambda text: None
+
+
+class Division(NamedTuple):
+    """How the part "views" is divided for a stated number of records.
+
+    Attributes
+    ----------
+    columns, means, joint, coarse, choice, sets : Fraction
+        Budgets of the single columns, sums of numbers by group, the joint counts, the coarse tables
+        of pairs, the choice of sets, and their tables.
+    n_columns, n_coarse, n_sets : int
+        How many are measured.
+    whole : bool
+        Whether the only set is a table of all columns.
+    """
+
+    columns: Fraction
+    means: Fraction
+    joint: Fraction
+    coarse: Fraction
+    choice: Fraction
+    sets: Fraction
+    n_columns: int
+    n_coarse: int
+    n_sets: int
+    whole: bool
+
+
+def division_of(shape: Sequence[int], views: Fraction, records: float, asked: Asked) -> Division:
+    """How a release of so many records would divide its part "views": nothing is measured.
+
+    Over the codes that records can have. Where sets of columns are chosen
+    among more than `measured_views` can list at first, their number is about what it says.
+    """
+    shape = tuple(shape)
+    table = CountTable.from_codes(np.zeros((0, len(shape)), dtype=np.int32), shape)
+    # A total without noise: nobody's records are in it.
+    work = _Views(table, {"total": Fraction(1), "views": views}, asked, None, noise_source(0))
+    work.total = float(records)
+    joint, whole, has_sets = work.first_steps()
+    means = views * work.share_of_means(bool(joint))
+    views -= means
+    columns = views * work.share_of_columns(views, has_sets, bool(joint), whole)
+    left = views - columns
+    none, n_columns = Fraction(0), len(work.used)
+    if joint or whole or not has_sets:
+        both = (left, none) if joint else (none, left if whole else none)
+        return Division(
+            columns, means, both[0], none, none, both[1], n_columns, 0, int(whole), whole
+        )
+    each, pairs = (none, []) if work.labelled else work.coarse_tables(left)
+    coarse = each * len(pairs)
+    if work.labelled:
+        each, last = work.shares_of_label(left)
+        pairs = work.pairs_with_label
+        work.grids = dict.fromkeys(pairs, (1, 1))
+        coarse = each * len(pairs) + last
+    left -= coarse
+    sizes = [min(size, work.groups) for size in shape]
+    flat = [Attribute(np.ones(n), np.arange(n), None, np.ones(n), np.arange(n)) for n in sizes]
+    _, n_sets, choice = work.offered(left, flat)
+    sets = left - choice if n_sets else none
+    n_coarse = len(pairs) if coarse else 0
+    return Division(columns, means, none, coarse, choice, sets, n_columns, n_coarse, n_sets, False)
+
+
+def measured_views(
+    table: Counts,
+    parts: Mapping[str, Fraction],
+    asked: Asked,
+    *,
+    random_state: NoiseSource | int | None = None,
+) -> ViewsModel:
+    """Measure views of a table, and fit rows to them.
+
+    Parameters
+    ----------
+    table : CountTable or ProjectedCounts
+        Exact and private.
+    parts : mapping of str to Fraction
+        "total" and "views", which are spent entirely.
+    asked : Asked
+    random_state : None, int or NoiseSource, default=None
+
+    Raises
+    ------
+    ValueError
+        If no record satisfies the rules.
+    """
+    source = noise_source(random_state)
+    rules = Rules.of(table.shape, asked.zeros) if asked.zeros else None
+    if rules is None:
+        if asked.zeros:
+            raise ValueError("The structural zeros leave no possible record.")
+        return _Views(table, parts, asked, None, source).measured()
+    means = {key: values[rules.codes[key[0]]] for key, values in asked.means.items()}
+    prior = None if asked.prior is None else asked.prior.within(rules)
+    alone = [
+        int((codes >= size - n).sum())
+        for codes, size, n in zip(rules.codes, table.shape, asked.n_alone, strict=False)
+    ]
+    orders = rules.orders(asked.orders)
+    inside = asked._replace(orders=orders, n_alone=alone, means=means, prior=prior)
+    if asked.label is not None and rules.sizes[asked.label] < 2:
+        inside = inside._replace(label=None)
+    work = _Views(rules.compressed(table), parts, inside, rules, source)
+    return rules.expanded(work.measured(), asked.zeros)
+
+
+def most_groups(shape: Sequence[int], max_order: int) -> int:
+    """Most codes, or groups of them, of an attribute in tables of more than one column."""
+    if max_order == 1:
+        return max(shape)
+    return math.isqrt(MOST_CELLS) if len(used_attributes(shape)) <= 2 else TUNING.groups
+
+
+class _Views:
+    """What has been measured of one table so far."""
+
+    def __init__(
+        self,
+        table: Counts,
+        parts: Mapping[str, Fraction],
+        asked: Asked,
+        rules: Rules | None,
+        source: NoiseSource,
+    ) -> None:
+        # Privacy. The number of records: sensitivity 1.
+        self.total = float(discrete_laplace(table.n, parts["total"], random_state=source))
+        self.total_variance = discrete_laplace_variance(parts["total"])
+        self.table, self.parts, self.rules = table, parts, rules
+        self.asked, self.source = asked, source
+        self.orders = asked.orders
+        self.generator = sampling_generator(source)
+        self.used = used_attributes(table.shape)
+        self.groups = most_groups(table.shape, asked.max_order)
+        self.budget = {"total": parts["total"]}
+        self.blocks: dict[int, dict[int, FloatArray]] = {}
+        self.columns: dict[int, ColumnEstimate] = {}
+        self.known = Coefficients({})
+        # Grids of the chosen sets, to which rows are fitted.
+        self.grids: Grids = {}
+        # And those of a grid of a label, of more columns: rows follow its groups.
+        self.wide: Grids = {}
+        self.joint: JointCounts | None = None
+        self.sums: dict[tuple[int, int], MeasuredSums] = {}
+        # How far from the rows the pairs are that were not measured.
+        self.misfit: float | None = None
+        # Rows so far, and what the tables of sets told beside them.
+        self.population: Population | None = None
+        self.refined: dict[Axes, FloatArray] = {}
+        self.refined_prior: dict[Axes, FloatArray] = {}
+        # Released tables that no rows were compared with yet, and whether rows of the prior were
+        # clearly nearer to the last ones.
+        self.prior = asked.prior
+        self.told: list[tuple[Axes, tuple[int, ...], FloatArray, float]] = []
+        self.prior_leads = False
+
+    @property
+    def records(self) -> float:
+        """The released number of records, positive."""
+        look = self.known.looks.get(())
+        return max(self.total if look is None else float(look.values), 1.0)
+
+    def measured(self) -> ViewsModel:
+        """Measure everything; the released model."""
+        # Privacy. Released one after the other, within budgets that add up to the two parts: the
+        # total (sensitivity 1), sums by group if asked for, the columns, and then either the joint
+        # counts, or one table of all columns, or perhaps the coarse tables of all pairs and in
+        # rounds the choice of sets and their tables. Which of these, budgets, groups and grids
+        # follow from public facts and releases before them. Everything else is post-processing.
+        left, asked = self.parts["views"], self.asked
+        joint, whole, sets = self.first_steps()
+        left = self.measure_means(left, self.share_of_means(bool(joint)))
+        asked.progress("single columns")
+        share = self.share_of_columns(left, sets, bool(joint), whole)
+        left = self.measure_columns(left, share, sets and not joint and not whole)
+        if joint:
+            asked.progress("all columns together")
+            self.joint = measure_joint(
+                self.table, left, self._attributes(), self.records, self.source
+            )
+            self.budget["joint"] = left
+            found = self.joint
+            variance = len(found.rows) * found.noise + found.elsewhere
+            self.known.average((), np.array(float(found.counts.sum())), variance)
+        elif whole:
+            asked.progress("all columns together")
+            axes = tuple(self.used)
+            self.grids[axes] = tuple(self.known.ladders[axis].n_units for axis in axes)
+            self._measure(self.grids, left)
+            self.budget["sets"] = left
+            self._join_columns()
+        elif sets and self.labelled:
+            self.measure_sets(self.measure_label(left))
+        elif sets:
+            self.measure_sets(self.measure_coarse(left))
+        asked.progress("synthetic rows")
+        return self._model()
+
+    # ---------------------------------------------------------------- what is measured
+
+    def share_of_means(self, joint: bool) -> Fraction:
+        """Share of sums by group: each counts as much as a set. Joint counts tell them better."""
+        n_means = len(self._means())
+        if joint or not n_means:
+            return Fraction(0)
+        others = TUNING.column * len(self.used)
+        others += self._n_sets(self.records * float(self.parts["views"]))
+        return min(Fraction(round(1000 * n_means / (n_means + others)) or 1, 1000), TUNING.means)
+
+    def _means(self) -> dict[tuple[int, int], FloatArray]:
+        """Sums that are asked for, of columns of more than one code."""
+        used = {*self.used}
+        return {key: values for key, values in self.asked.means.items() if {*key} <= used}
+
+    def measure_means(self, left: Fraction, share: Fraction) -> Fraction:
+        """Measure sums of numbers for each code of another column; what is left."""
+        # Privacy. Released: for each pair of columns and each code of the second the noisy sum of
+        # the values of the first, less the middle of their range, in units of a 2**20th of half of
+        # it; and the number of records without a value, in as many units. A record lies in one
+        # code and adds to one of the two: sensitivity 2**20. Values are those of public codes.
+        if not share:
+            return left
+        means = self._means()
+        each = left * share / len(means)
+        self.asked.progress("sums by group")
+        counted = self.table.regrouped_many([(key, [None, None]) for key in means])
+        for ((axis, by), values), counts in zip(means.items(), counted, strict=True):
+            has_value = ~np.isnan(values)
+            low, high = values[has_value].min(), values[has_value].max()
+            step = max(float(high - low) / 2, 1e-300) / _UNITS_OF_SUM
+            inside = np.where(has_value, values - (low + high) / 2, 0.0)
+            units = np.rint(inside / step).astype(np.int64).clip(-_UNITS_OF_SUM, _UNITS_OF_SUM)
+            exact = np.stack([units @ counts, _UNITS_OF_SUM * counts[~has_value].sum(axis=0)])
+            parts = exact if not has_value.all() else exact[:1]
+            noisy = discrete_laplace(parts, each, _UNITS_OF_SUM, random_state=self.source)
+            one = discrete_laplace_variance(each, _UNITS_OF_SUM)
+            none = noisy[1] / _UNITS_OF_SUM if len(noisy) > 1 else np.zeros(counts.shape[1])
+            self.sums[axis, by] = MeasuredSums(
+                units * step,
+                has_value,
+                ~has_value,
+                noisy[0] * step,
+                none,
+                (one * step**2, one / _UNITS_OF_SUM**2 if len(noisy) > 1 else 0.0),
+            )
+        self.budget["means"] = each * len(means)
+        return left - self.budget["means"]
+
+    def measure_columns(self, left: Fraction, share: Fraction, sets: bool) -> Fraction:
+        """Measure every column alone, in blocks of its own tree; what is left."""
+        # Privacy. Released: noisy counts of the blocks of each level of each column's tree, the
+        # empty ones too. A record lies in one block of a level: sensitivity 1. Levels and columns
+        # follow each other, and their shares add up to one. The trees follow from public sizes.
+        each = left * share / max(len(self.used), 1)
+        alone = self.asked.n_alone or [0] * len(self.table.shape)
+        for axis in self.used:
+            size, order = self.table.shape[axis], self.orders[axis]
+            plan = column_plan(size, order is not None)
+            exact = np.zeros(plan.sizes[-1], dtype=np.int64)
+            exact[:size] = self.table.regrouped([axis], [None])
+            self.blocks[axis] = {
+                n: discrete_laplace(
+                    exact.reshape(n, -1).sum(axis=1), each * part, random_state=self.source
+                ).astype(np.float64)
+                for n, part in plan.shares.items()
+            }
+            variances = {
+                n: discrete_laplace_variance(each * part) for n, part in plan.shares.items()
+            }
+            column = ColumnEstimate(size, plan.sizes, variances, self.total_variance, alone[axis])
+            column.fit(self.blocks[axis], self.total)
+            self.columns[axis] = column
+        most = most_groups(self.table.shape, 2)
+        finest = math.inf
+        if sets:
+            signal = self.records * float(left * (1 - share))
+            n_sets = min(self._n_sets(signal), math.comb(len(self.used), 2))
+            finest = math.sqrt(self._most_cells(signal / n_sets))
+        ladders = {
+            axis: ladder_of(column.counts, self.orders[axis], most, finest)
+            for axis, column in self.columns.items()
+        }
+        self.known = Coefficients(ladders)
+        self.known.average((), np.array(self.total), self.total_variance)
+        for axis, column in self.columns.items():
+            own = np.array(column.own_total(self.blocks[axis]))
+            self.known.average((), own, column.own_total_variance)
+        # Their totals agree, whatever is measured after them: a mean is a ratio of both.
+        self._join_columns()
+        self.budget["columns"] = each * len(self.used)
+        return left - self.budget["columns"]
+
+    def measure_coarse(self, left: Fraction) -> Fraction:
+        """Measure a coarse table of every pair, if there is signal enough; what is left."""
+        each, pairs = self.coarse_tables(left)
+        if not each:
+            return left
+        self.asked.progress("coarse tables of pairs")
+        sizes = {axis: coarse_size(ladder) for axis, ladder in self.known.ladders.items()}
+        self._measure({pair: tuple(sizes[axis] for axis in pair) for pair in pairs}, each)
+        self.budget["coarse"] = each * len(pairs)
+        return left - self.budget["coarse"]
+
+    @property
+    def labelled(self) -> bool:
+        """Whether tables with the label come first: a word is the workload, of several columns."""
+        word = isinstance(self.asked.workload, str)
+        return word and self.asked.label is not None and len(self.used) > 2
+
+    @property
+    def pairs_with_label(self) -> list[Axes]:
+        """Each other column and the label."""
+        label = self.asked.label
+        assert label is not None
+        return [(min(axis, label), max(axis, label)) for axis in self.used if axis != label]
+
+    def measure_label(self, left: Fraction) -> Fraction:
+        """Measure all pairs with the label, and a grid of the columns that tell most of it."""
+        label, pairs = self.asked.label, self.pairs_with_label
+        assert label is not None
+        self.asked.progress("pairs with the label")
+        each, last = self.shares_of_label(left)
+        grids: Grids = {pair: self._grid(pair, self.records * float(each)) for pair in pairs}
+        self._measure(grids, each)
+        self.grids |= grids
+        self._join_columns()
+        sizes = self._grid_of_label(label, self.records * float(last))
+        if len(sizes) < 3:
+            last = Fraction(0)
+        else:
+            axes = tuple(sorted(sizes))
+            self._measure({axes: tuple(sizes[axis] for axis in axes)}, last)
+            self.wide[axes] = tuple(sizes[axis] for axis in axes)
+            self._join_columns()
+        self.budget["label"] = each * len(pairs) + last
+        return left - self.budget["label"]
+
+    def shares_of_label(self, left: Fraction) -> tuple[Fraction, Fraction]:
+        """Budgets of a pair with the label, and of the grid.
+
+        Pairs count as much as the sets that follow; of these there are fewer than without a label.
+        """
+        n_pairs, last = len(self.used) - 1, left * TUNING.grid
+        others = TUNING.others * self._n_sets(self.records * float(left))
+        share = Fraction(round(1000 * n_pairs / (n_pairs + others)), 1000)
+        return (left - last) * share / n_pairs, last
+
+    def _grid_of_label(self, label: int, signal: float) -> dict[int, int]:
+        """Groups of the label and of columns, refined where most is told for the cells it costs."""
+        ladders = self.known.ladders
+        own = max(size for size in ladders[label].sizes if size <= TUNING.few)
+        told = {
+            axis: [
+                (size, self._told(axis, label, size, own))
+                for size in ladders[axis].sizes
+                if size <= min(self.grids[min(axis, label), max(axis, label)][axis > label],
+                               TUNING.few)
+            ]
+            for axis in self.used
+            if axis != label
+        }  # fmt: skip
+        at = dict.fromkeys(told, 0)
+        most = min(signal / TUNING.whole, _GRID_CELLS)
+        cells = float(own)
+        while True:
+            steps = [
+                ((levels[place][1] - levels[at[axis]][1]) / math.log(ratio), axis, place, ratio)
+                for axis, levels in told.items()
+                for place in range(at[axis] + 1, len(levels))
+                for ratio in [levels[place][0] / levels[at[axis]][0]]
+                if cells * ratio <= most
+            ]
+            gain, axis, place, ratio = max(steps, default=(0.0, 0, 0, 1.0))
+            if gain <= 0:
+                break
+            at[axis], cells = place, cells * ratio
+        return {label: own} | {axis: told[axis][place][0] for axis, place in at.items() if place}
+
+    def _told(self, axis: int, label: int, size: int, own: int) -> float:
+        """How far from independence a column and the label are, less what noise makes of it."""
+        if size == 1:
+            return 0.0
+        sizes = (size, own) if axis < label else (own, size)
+        axes = (min(axis, label), max(axis, label))
+        counts, variance = self._table(axes, sizes)
+        lines = [np.maximum(counts.sum(axis=1 - place), 0.0) for place in (0, 1)]
+        expected = np.outer(*lines) / self.records
+        expected = np.maximum(expected, math.sqrt(variance))
+        apart = np.outer(*lines) / max(float(lines[0].sum()), 1.0)
+        return float((((counts - apart) ** 2 - variance) / expected).sum()) / self.records
+
+    def measure_sets(self, left: Fraction) -> None:
+        """Choose sets where the rows so far fit worst, and measure them, in rounds."""
+        asked = self.asked
+        attributes, population = self._population()
+        candidates, n_sets, choice = self.offered(left, attributes)
+        if not n_sets:
+            return
+        rival = self._with_prior(attributes, population)
+        each = (left - choice) / n_sets
+        self.budget |= {"choice": choice, "sets": left - choice}
+        misfit = self._share_of_misfit(choice)
+        choice -= misfit
+        first = min(n_sets, len(self.used) - 1)
+        for number in (first, *_even(n_sets - first)):
+            sets = candidates.best(
+                rival[1] if self.prior_leads else population,
+                self.records,
+                list(self.grids),
+                number,
+                choice * Fraction(number, n_sets),
+                each,
+                self.source,
+            )
+            signal = self.records * float(each)
+            grids = {axes: self._grid(axes, signal) for axes in sets}
+            self._measure(grids, each)
+            self.grids |= grids
+            asked.progress(f"{len(self.grids)} of {n_sets} sets of columns")
+            self._join_columns()
+            self._compare(population, rival[1])
+            population.fit(self._targets(attributes, population), TUNING.sweeps)
+            rival = self._with_prior(attributes, population)
+        if misfit:
+            self.misfit = candidates.misfit(
+                rival[1] if self.prior_leads else population,
+                self.records,
+                list(self.grids),
+                misfit,
+                self.source,
+            )
+
+    def _share_of_misfit(self, choice: Fraction) -> Fraction:
+        """What of the budget of the choice tells how far off the pairs are that are not measured.
+
+        As much as a round of choices.
+        """
+        if "coarse" in self.budget or isinstance(self.asked.workload, Mapping):
+            return choice * 0
+        return choice / (TUNING.rounds + 2)
+
+    def _measure(self, grids: Grids, epsilon: Fraction) -> None:
+        """Noisy counts of all cells of some tables of groups, each for ``epsilon``."""
+        # Privacy. Released: the noisy count of every cell of each table, the empty ones too. A
+        # record lies in one cell: sensitivity 1. The tables follow each other.
+        ladders = self.known.ladders
+        asked = [
+            (axes, [ladders[axis].groups(size) for axis, size in zip(axes, sizes, strict=True)])
+            for axes, sizes in grids.items()
+        ]
+        counted = self.table.regrouped_many(asked)
+        for (axes, sizes), exact in zip(grids.items(), counted, strict=True):
+            # Groups without codes hold no record, and get noise like the others.
+            full = np.zeros(sizes, dtype=np.int64)
+            full[tuple(slice(0, size) for size in exact.shape)] = exact
+            noisy = discrete_laplace(full, epsilon, random_state=self.source)
+            variance = discrete_laplace_variance(epsilon)
+            self.known.add(axes, noisy, variance)
+            if self.prior is not None:
+                self.told.append((axes, sizes, noisy.astype(np.float64), variance))
+
+    # ---------------------------------------------------------------- how it is divided
+
+    def first_steps(self) -> tuple[Fraction, bool, bool]:
+        """Budget of joint counts, whether all columns are one table, and whether there are sets."""
+        views, asked = self.parts["views"], self.asked
+        sets = len(self.used) > 1 and asked.max_order > 1 and asked.workload != {}
+        joint = joint_share(
+            views, self.total, self.table.shape, max_order=asked.max_order, workload=asked.workload
+        )
+        return joint, sets and not joint and self._has_whole(views), sets
+
+    def coarse_tables(self, left: Fraction) -> tuple[Fraction, list[Axes]]:
+        """Budget of the coarse table of a pair, 0 if they do not pay; and the pairs."""
+        pairs = self._pairs_asked()
+        each = left * TUNING.coarse / max(len(pairs), 1)
+        pays = len(pairs) > 1 and self.records * float(each) >= TUNING.pays
+        return each if pays else left * 0, pairs
+
+    def offered(
+        self, left: Fraction, attributes: Sequence[Attribute]
+    ) -> tuple[Candidates, int, Fraction]:
+        """Sets to choose from, how many are chosen, and the budget of the choice."""
+        n_sets = self._n_sets(self.records * float(left))
+        most_cells = self.records * float(left) / n_sets
+        candidates = self._candidates(attributes, self.asked.workload, most_cells)
+        # Where all sets that are left are measured, none is chosen.
+        number = candidates.number(list(self.grids))
+        n_sets = min(n_sets, number)
+        choice = left * TUNING.choice if n_sets < number else left * 0
+        return candidates, n_sets, choice
+
+    def _n_sets(self, signal: float) -> int:
+        """How many sets are worth measuring.
+
+        The error of k tables of c cells grows with k c / signal, and what they tell beyond the
+        first ones with less than k.
+        """
+        sizes = [min(self.table.shape[axis], TUNING.few) for axis in self.used]
+        cells = sorted(a * b for a, b in combinations(sizes, 2))
+        typical = min(cells[len(cells) // 2], TUNING.typical)
+        return max(round(math.sqrt(TUNING.sets * signal / typical)), 1)
+
+    def _has_whole(self, left: Fraction) -> bool:
+        """Whether all columns are measured as one table: few cells for the number of records."""
+        sizes = [self.table.shape[axis] for axis in self.used]
+        cells = math.prod(sizes)
+        small = max(sizes) <= self.groups and len(sizes) <= _WHOLE_COLUMN_COUNTS
+        word = isinstance(self.asked.workload, str)
+        small = small and cells <= MOST_CELLS
+        if not (small and word and self.asked.max_order >= min(len(sizes), 3)):
+            return False
+        return self.records * float(left) / cells >= TUNING.whole
+
+    def share_of_columns(self, left: Fraction, sets: bool, joint: bool, whole: bool) -> Fraction:
+        """Share of single columns: each is worth a part of a table of a set."""
+        if joint:
+            return TUNING.beside
+        if not sets:
+            return Fraction(1)
+        if whole or self.labelled:
+            return TUNING.beside
+        word = self.asked.workload if isinstance(self.asked.workload, str) else "all"
+        factor = {"ranges": TUNING.word, "cells": 1 / TUNING.word}.get(word, 1.0)
+        columns = TUNING.column * factor * len(self.used)
+        # What coarse tables and the choice leave is for sets.
+        rest = left * (1 - TUNING.coarse - TUNING.choice)
+        n_sets = self._n_sets(self.records * float(rest))
+        return Fraction(round(1000 * columns / (columns + n_sets)), 1000)
+
+    def _pairs_asked(self) -> list[Axes]:
+        """Pairs of columns that sets may hold."""
+        if isinstance(self.asked.workload, str):
+            return list(combinations(self.used, 2))
+        return sorted({two for axes in self.asked.workload for two in combinations(axes, 2)})
+
+    def _candidates(
+        self, attributes: Sequence[Attribute], workload: Workload, most_cells: float = math.inf
+    ) -> Candidates:
+        return Candidates(
+            self.table,
+            attributes,
+            self.used,
+            self.asked.max_order,
+            workload,
+            self.asked.label,
+            most_cells,
+        )
+
+    def _grid(self, axes: Axes, signal: float) -> tuple[int, ...]:
+        """Numbers of groups with which noise and what cut groups hide are about as large.
+
+        A question that cuts a table of G cells in its middle has the noise of about G / 8 cells,
+        and cuts sqrt(G) of them. The sum of G / epsilon^2 and sqrt(G) (n / G)^2 is least where G
+        is in proportion to (n epsilon)^0.8. Categories are told apart as long as a mean cell stands
+        out from the noise.
+        """
+        ladders = [self.known.ladders[axis] for axis in axes]
+        sizes = [coarse_size(ladder) for ladder in ladders]
+        for place, (axis, ladder) in enumerate(zip(axes, ladders, strict=True)):
+            whole = math.prod(sizes) // sizes[place] * ladder.n_units
+            apart = ladder.n_units <= TUNING.few and whole * TUNING.told_apart <= signal
+            if self.orders[axis] is None and apart:
+                sizes[place] = ladder.n_units
+        most = self._most_cells(signal)
+        while finer := list(_finer(ladders, sizes, most)):
+            _, place, size = min(finer)
+            sizes[place] = size
+        return tuple(sizes)
+
+    def _most_cells(self, signal: float) -> float:
+        """Cells of a grid of ordered columns, for records times the epsilon of its table."""
+        return float(signal**0.8)
+
+    # ---------------------------------------------------------------- what follows from it
+
+    def _join_columns(self) -> None:
+        """Estimate columns from their own blocks, the total, and the margins of tables."""
+        look = self.known.looks[()]
+        for axis, old in self.columns.items():
+            blocks = self.blocks[axis]
+            # What everything but the column's own counts tells of the total.
+            own = 1.0 / old.own_total_variance
+            precision = float(look.precision) - own
+            others = (float(look.values * look.precision) - own * old.own_total(blocks)) / precision
+            new = ColumnEstimate(
+                old.n_codes, old.sizes, old.variances, 1.0 / precision, old.n_alone
+            )
+            new.fit(blocks, others)
+            margin = self.known.looks.get((axis,))
+            if margin is not None:
+                new.join(self.known.ladders[axis], margin.values, margin.variances)
+            self.columns[axis] = new
+
+    def _population(self) -> tuple[list[Attribute], Population]:
+        """The rows so far, at first of independent columns, and the columns as rows need them."""
+        attributes = self._attributes()
+        if self.population is None:
+            laws = Laws.of(self.rules, attributes)
+            self.population = Population.of(attributes, laws, TUNING.rows, self.generator)
+        return attributes, self.population
+
+    def _with_prior(
+        self, attributes: list[Attribute], population: Population
+    ) -> tuple[list[Attribute], Population]:
+        """Columns, and rows of the prior that agree with everything; those given without one."""
+        columns, found = self._rival(attributes, population)
+        if found is population:
+            return columns, found
+        self.refined_prior = {}
+        for _ in range(2 if self.grids or self.wide else 0):
+            found.settle(self._targets(columns, found, self.refined_prior), TUNING.settled)
+        return columns, found
+
+    def _rival(
+        self, attributes: list[Attribute], population: Population
+    ) -> tuple[list[Attribute], Population]:
+        """Columns, and rows of the prior that agree with these, compared with those without one."""
+        if self.prior is None or not len(self.prior.rows):
+            return attributes, population
+        columns = [
+            self.prior.column(axis, each, self.columns[axis]) if axis in self.columns else each
+            for axis, each in enumerate(attributes)
+        ]
+        found = population.with_prior(self.prior, columns, Laws.of(self.rules, columns))
+        alone = [Target((axis,), each.grouped) for axis, each in enumerate(columns)]
+        found.settle(alone, TUNING.settled)
+        self._compare(population, found)
+        return columns, found
+
+    def _compare(self, without: Population, rival: Population) -> None:
+        """Which rows are nearer to the tables that were released since the last comparison."""
+        if self.told and rival is not without:
+            attributes = self._attributes()
+            prior: list[FloatArray] = []
+            none: list[FloatArray] = []
+            for axes, sizes, _, _ in self.told:
+                groups = tuple(
+                    self._groups_of_rows(axis, size, attributes)
+                    for axis, size in zip(axes, sizes, strict=True)
+                )
+                for population, tables in ((rival, prior), (without, none)):
+                    shares = population.margin(axes, groups)
+                    tables.append(np.zeros(sizes))
+                    tables[-1][tuple(slice(0, n) for n in shares.shape)] = self.records * shares
+            _, _, noisy, variances = zip(*self.told, strict=True)
+            nearer = nearer_to(prior, none, noisy, variances)
+            self.prior_leads = self.prior_leads if nearer is None else nearer
+        self.told.clear()
+
+    def _attributes(self) -> list[Attribute]:
+        """Released columns as rows need them: probabilities of codes, and of units if many."""
+        found = []
+        for axis, size in enumerate(self.table.shape):
+            if size == 1:
+                found.append(Attribute(np.ones(1), np.arange(1), None, np.ones(1), np.arange(1)))
+                continue
+            counts = _standing_out(self.columns[axis])
+            order = self.orders[axis]
+            # With an order not the nearest counts: noise of many codes would move all quantiles.
+            mu = np.zeros(size) if order is None else without_negatives(counts, order)
+            if mu.any():
+                mu = mu / mu.sum()
+            else:
+                mu = project_to_simplex(counts, self.records) / self.records
+            order = np.argsort(-mu, kind="stable") if order is None else order
+            if size <= self.groups:
+                found.append(Attribute(mu, order, None, mu, order))
+                continue
+            ladder = self.known.ladders[axis]
+            _, units = np.unique(ladder.units, return_inverse=True)
+            mass = np.bincount(units, weights=mu).astype(np.float64, copy=False)
+            found.append(Attribute(mu, order, units, mass, np.arange(len(mass))))
+        return found
+
+    def _targets(
+        self,
+        attributes: Sequence[Attribute],
+        population: Population,
+        refined: dict[Axes, FloatArray] | None = None,
+    ) -> list[Target]:
+        """The margins that rows should have: single columns and chosen sets.
+
+        What a table tells beside the rows is found once, when they have not followed it yet: else
+        its noise would count again each time. The tables keep to what is known of their margins.
+        """
+        refined = self.refined if refined is None else refined
+        found: dict[Axes, FloatArray] = {
+            (axis,): each.grouped for axis, each in enumerate(attributes)
+        }
+        grids = self._with_parts()
+        for axes in sorted(grids, key=lambda each: (len(each), each)):
+            if axes not in refined:
+                model, possible = population.smooth_margin(axes), population.possible(axes)
+                refined[axes] = self._refined(axes, grids[axes], model, possible, attributes)
+            found[axes] = with_margins(refined[axes], axes, parts_of_set(axes, found))
+        targets = [Target(axes, table) for axes, table in found.items()]
+        for axes, sizes in self.wide.items():
+            groups = tuple(
+                self._groups_of_rows(axis, size, attributes)
+                for axis, size in zip(axes, sizes, strict=True)
+            )
+            near = np.maximum(population.margin(axes, groups), TINY) * self.records
+            near = near / near.sum() * self.records
+            counts, variance = self._table(axes, sizes)
+            within = tuple(slice(0, size) for size in near.shape)
+            mean = posterior_mean(counts[within], variance, near)
+            mean = np.maximum(mean, TUNING.kept * near)
+            targets.append(Target(axes, mean / mean.sum(), groups))
+        return targets
+
+    def _groups_of_rows(self, axis: int, size: int, attributes: Sequence[Attribute]) -> IntArray:
+        """Group of each code that rows tell apart."""
+        ladder = self.known.ladders[axis]
+        if attributes[axis].groups is None:
+            return ladder.groups(size)
+        # Rows tell apart the units that hold a code.
+        return np.unique(ladder.units) // (ladder.n_units // size)
+
+    def _with_parts(self) -> Grids:
+        """Grids of the chosen sets, and of sets within wide ones, whose sums have less noise."""
+        found = dict(self.grids)
+        for axes, sizes in self.grids.items():
+            for two in combinations(range(len(axes)), 2) if len(axes) > 3 else ():
+                part = tuple(axes[place] for place in two)
+                if part not in self.grids:
+                    grid = tuple(sizes[place] for place in two)
+                    found[part] = max(found.get(part, (0,)), grid, key=math.prod)
+        return found
+
+    def _refined(
+        self,
+        axes: Axes,
+        sizes: tuple[int, ...],
+        model: FloatArray,
+        possible: BoolArray,
+        attributes: Sequence[Attribute],
+    ) -> FloatArray:
+        """Shares of the cells of a model whose sums over a grid follow what was measured."""
+        lines = [
+            self._groups_of_rows(axis, size, attributes)
+            for axis, size in zip(axes, sizes, strict=True)
+        ]
+        counts, variance = self._table(axes, sizes)
+        cell = np.ravel_multi_index(np.ix_(*lines), sizes).ravel()
+        sums = np.bincount(cell, weights=model.ravel(), minlength=counts.size)
+        near: FloatArray = (self.records * sums.reshape(sizes)).astype(np.float64, copy=False)
+        mean = posterior_mean(counts, variance, near)
+        ratio = np.divide(mean, near, out=np.zeros_like(near), where=near > 0).ravel()
+        # Blocks that the model leaves empty are spread evenly, over what rules allow.
+        width = np.bincount(cell, weights=possible.ravel(), minlength=counts.size)
+        new = np.where(near > 0, 0.0, mean).ravel() / (self.records * np.maximum(width, 1.0))
+        fine = np.maximum(model * ratio[cell].reshape(model.shape), 0.0)
+        fine += np.maximum(new, 0.0)[cell].reshape(model.shape) * possible
+        return fine / max(fine.sum(), 1e-300)
+
+    def _table(self, axes: Axes, sizes: Sequence[int]) -> tuple[FloatArray, float]:
+        """Counts of the cells of a set from everything measured, and their mean variance."""
+        sums = {
+            axis: self.known.ladders[axis].sums(self.columns[axis].counts, size)
+            for axis, size in zip(axes, sizes, strict=True)
+        }
+        counts, variance = self.known.table(axes, sizes, sums)
+        return counts, float(variance.mean())
+
+    def _model(self) -> ViewsModel:
+        """The released model."""
+        attributes, population = self._population()
+        if self.told:
+            self._rival(attributes, population)
+        targets = self._targets(attributes, population)
+        whole = tuple(self.used) if self.joint is None and len(self.used) > 1 else None
+        listed = max(self.table.shape) <= self.groups and any(
+            each.axes == whole and each.groups is None and each.table.size <= MOST_CELLS
+            for each in targets
+        )
+        if not listed:
+            population.scale(targets)
+            # As many as records, and as the signal asks for.
+            signal = self.records * float(self.parts["views"])
+            population.renew(int(min(max(self.total, signal, TUNING.rows), ROWS_ONCE)))
+            population.fit(targets, TUNING.sweeps)
+            population.settle(targets, TUNING.settled)
+        prior = self.prior if self.prior_leads else None
+        if prior is not None:
+            attributes, population = self._with_prior(attributes, population)
+            targets = self._targets(attributes, population, self.refined_prior)
+            population.settle(targets, TUNING.settled)
+        if listed:
+            population.list_cells(next(t for t in targets if t.axes == whole and t.groups is None))
+        rows = as_model(
+            population,
+            targets,
+            attributes,
+            float(self.known.looks[()].values),
+            {name: float(part) for name, part in self.budget.items() if part},
+            self.generator,
+            laws=Laws.of(self.rules, attributes),
+            joint=self.joint,
+        )
+        cells = None if self.joint is None else (self.joint.noise, self.joint.elsewhere)
+        return ViewsModel(
+            rows,
+            self.columns,
+            self.known,
+            cells=cells,
+            sums=self.sums,
+            prior="" if prior is None else prior.name,
+            followed=[each.axes for each in targets if len(each.axes) > 1],
+            misfit=self.misfit,
+        )
+
+
+def _standing_out(column: ColumnEstimate) -> FloatArray:
+    """Counts for rows: of a column of many codes 0 in blocks that do not stand out from the noise.
+
+    Rows have no negative counts. Noise of hundreds of empty codes would become records far away
+    from all others, and move means and tails.
+    """
+    size = next((size for size in column.variances if size < column.n_codes), None)
+    if size is None or column.n_codes <= TUNING.many:
+        return column.counts
+    block = np.arange(column.n_codes) // (column.lattice // size)
+    sums = np.bincount(block, weights=column.counts, minlength=size)
+    variances = [column.variance((block == each).astype(np.float64)) for each in range(size)]
+    clear = sums > TUNING.clear * np.sqrt(variances)
+    return np.where(clear[block], column.counts, 0.0) if clear.any() else column.counts
+
+
+def _finer(
+    ladders: Sequence[Ladder], sizes: Sequence[int], most: float
+) -> list[tuple[int, int, int]]:
+    """Steps to a finer grid of at most so many cells: present size, column, next size."""
+    found = []
+    for place, (ladder, size) in enumerate(zip(ladders, sizes, strict=True)):
+        above = [each for each in ladder.sizes if each > size]
+        if above and math.prod(sizes) // size * above[0] <= most:
+            found.append((size, place, above[0]))
+    return found
+
+
+def _even(number: int) -> list[int]:
+    """So many sets in a few rounds; none in no round."""
+    n_rounds = min(TUNING.rounds, number)
+    return [number // n_rounds + (r < number % n_rounds) for r in range(n_rounds)]

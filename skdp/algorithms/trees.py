@@ -1,0 +1,969 @@
+"""Decision trees, and forests of them.
+
+=============  ==================================================================================
+``fitting``    `fit_tree`: DiffPID3, DiffPC-4.5, and a better plan; `fit_forest`; shares and pruning
+``growing``    level by level, the best split of every node with noise, by any quality
+``model``      `Splits`, the public ways to divide a column; `TreeModel`: what is released
+=============  ==================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.stats import beta
+
+from .._random import sampling_generator
+from .._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    batches,
+    check_choice,
+    exclusive_cumsum,
+    integer_sums,
+    split_epsilon,
+)
+from ..mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
+from .additive import Records
+
+__all__ = [
+    "ALGORITHMS",
+    "Growth",
+    "Node",
+    "QUALITIES",
+    "Splits",
+    "TUNING",
+    "TreeModel",
+    "Tuning",
+    "auto_depth",
+    "binary_splits",
+    "check_quality",
+    "fit_forest",
+    "fit_tree",
+    "grow_tree",
+    "make_quality",
+    "one_split",
+    "plain_shares",
+    "shrunk_shares",
+    "tree_parts",
+]
+
+# ------------------------------------------------------------------------------------------------
+# A released tree: its splits, its noisy counts, and the shares of the classes.
+
+
+# --- the public ways to divide the groups of a column
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Ways to divide the groups of one column; public.
+
+    Attributes
+    ----------
+    n_groups : int
+    chain : ndarray of int or None
+        Groups in an order: a split after each but the last. None: no such splits.
+    alone : ndarray of int
+        Groups that are split off from all others.
+    apart : bool
+        Whether there is one split instead, into all groups.
+    """
+
+    n_groups: int
+    chain: IntArray
+    alone: IntArray
+    apart: bool = False
+
+    def __len__(self) -> int:
+        if self.apart:
+            return int(self.n_groups > 1)
+        return max(len(self.chain) - 1, 0) + len(self.alone)
+
+    @property
+    def n_children(self) -> int:
+        """Number of children of each split."""
+        return self.n_groups if self.apart else 2
+
+    def divide(self, counts: IntArray) -> IntArray:
+        """Counts of the children of every split.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_nodes, n_groups, n_classes)
+
+        Returns
+        -------
+        ndarray of shape (n_nodes, n_splits, n_children, n_classes)
+        """
+        if self.apart:
+            return counts[:, None]
+        below = np.cumsum(counts[:, self.chain[:-1]], axis=1)
+        left = np.concatenate([below, counts[:, self.alone]], axis=1)
+        right = counts.sum(axis=1, keepdims=True) - left
+        return np.stack([left, right], axis=2)
+
+    def routes(self, split: int) -> IntArray:
+        """Child of each group, (n_groups,)."""
+        if self.apart:
+            return np.arange(self.n_groups)
+        child = np.ones(self.n_groups, dtype=np.int64)
+        n_cuts = max(len(self.chain) - 1, 0)
+        if split < n_cuts:
+            child[self.chain[: split + 1]] = 0
+        else:
+            child[self.alone[split - n_cuts]] = 0
+        return child
+
+
+def binary_splits(n_groups: int, chain: Sequence[int] | None) -> Splits:
+    """Cuts along the order, and each group without a place in it against all others.
+
+    Parameters
+    ----------
+    n_groups : int
+    chain : sequence of int or None
+        The groups in their order; None if there is none.
+    """
+    ordered = np.array([] if chain is None else chain, dtype=np.int64)
+    alone = np.setdiff1d(np.arange(n_groups), ordered)
+    if n_groups == 2 and len(ordered) < 2:
+        # Either group against the other is the same split.
+        alone = alone[:1]
+    return Splits(n_groups, ordered, alone if n_groups > 1 else alone[:0])
+
+
+def one_split(n_groups: int) -> Splits:
+    """One split, into all groups."""
+    none = np.array([], dtype=np.int64)
+    return Splits(n_groups, none, none, apart=True)
+
+
+# --- the released tree
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """An inner node.
+
+    Attributes
+    ----------
+    column : int
+    children : ndarray of int, shape (n_groups,)
+        Node that the records of each group go to.
+    """
+
+    column: int
+    children: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class TreeModel:
+    """A tree; everything in it is released. A child has a larger number than its parent.
+
+    Attributes
+    ----------
+    nodes : tuple of Node or None
+        None for leaves.
+    class_counts : ndarray of shape (n_nodes, n_classes)
+        Noisy; those of an inner node are the sums of its children.
+    shares : ndarray of shape (n_nodes, n_classes)
+        Of the classes, between 0 and 1.
+    """
+
+    nodes: tuple[Node | None, ...]
+    class_counts: FloatArray
+    shares: FloatArray
+
+    def reach(self, groups: IntArray) -> IntArray:
+        """The node where each record ends: a leaf, or where its value has no group (-1).
+
+        Parameters
+        ----------
+        groups : ndarray of int, shape (n, n_columns)
+        """
+        reached = np.zeros(len(groups), dtype=np.int64)
+        # Children have larger numbers, so one pass is enough.
+        waiting = {0: np.arange(len(groups))}
+        for place, node in enumerate(self.nodes):
+            mine = waiting.pop(place, None)
+            if mine is None:
+                continue
+            reached[mine] = place
+            if node is None or not len(mine):
+                continue
+            values = groups[mine, node.column]
+            targets = np.where(values >= 0, node.children[values], -1)
+            for child in np.unique(node.children).tolist():
+                waiting[child] = mine[targets == child]
+        return reached
+
+    def parents(self) -> IntArray:
+        """Parent of each node; -1 for the root."""
+        return parents_of(self.nodes)
+
+
+def parents_of(nodes: Sequence[Node | None]) -> IntArray:
+    """Parent of each node; -1 for the root."""
+    found = np.full(len(nodes), -1, dtype=np.int64)
+    for place, node in enumerate(nodes):
+        if node is not None:
+            found[node.children] = place
+    return found
+
+
+# ------------------------------------------------------------------------------------------------
+# Growing a tree level by level: the best split of every node, chosen with noise.
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The numbers of trees that change a release.
+
+    All but those of papers were chosen by ``benchmarks/models.py`` on electricity and phoneme.
+    """
+
+    # Share of the classes of all records, and of the rest that of the choice of splits.
+    total: Fraction = Fraction(1, 50)
+    splits: Fraction = Fraction(4, 5)
+    # Records times epsilon of a mean leaf, and levels at most.
+    leaf: float = 64.0
+    depth: int = 12
+    # "clipped" ignores shares below half of that of the rarest class, and never more than this.
+    edge: float = 0.1
+    # Variance that the share of a class is expected to have between the children of a node.
+    spread: float = 0.03
+    # A split stays if it changes shares by this times what chance would: the best of fifty splits
+    # that say nothing does so by 2 log(50), however little noise there is.
+    chances: float = 8.0
+    # Confidence of C4.5's pessimistic errors, as published.
+    confidence: float = 0.25
+
+
+TUNING = Tuning()
+
+# --- how good a split is: scores in integers, and how far one record moves them
+
+QUALITIES = ("max", "gini", "clipped", "information")
+# Scores are multiples of one part in so many of a record.
+_UNIT = 2**10
+# Larger counts are taken as this one, so that no product overflows; a clamped count still moves by
+# at most one.
+_MOST_COUNTS = 2**26
+# Largest table of the information of counts.
+_TABLE_CELLS = 2**20
+
+
+class _Quality(Protocol):
+    """Score of a node that is not divided further; that of a split is the sum over its children.
+
+    A record enters one child of each split, so the change of the score of a split is that of one
+    child.
+    """
+
+    score_range: int
+
+    def of(self, counts: IntArray) -> IntArray:
+        """Score from the counts of classes, which are the last axis."""
+
+
+class _Majority:
+    """DiffPID3's max operator: the records of the most frequent class."""
+
+    # Privacy. One record more raises the largest count by one or not at all: an interval of
+    # length 1.
+    score_range = 1
+
+    def of(self, counts: IntArray) -> IntArray:
+        return np.asarray(counts.max(axis=-1), dtype=np.int64)
+
+
+class _Gini:
+    """Records minus their Gini impurity: the sum of n_c squared, divided by n."""
+
+    # Privacy. Let S be the sum of n_c^2 over the classes of a child with n records, f = S / n. A
+    # record of class c changes f by (2 n_c + 1 - S/n) / (n + 1). As n_c^2 <= S n <= n^2 this is at
+    # most (2 n + 1 - n) / (n + 1) = 1 and at least (1 - n) / (n + 1) > -1; the first record gives
+    # 1. So all changes lie in [-1, 1], those of floor(U f) in [-U, U]: a range of 2 U.
+    score_range = 2 * _UNIT
+
+    def of(self, counts: IntArray) -> IntArray:
+        counts = np.minimum(counts, _MOST_COUNTS)
+        sizes = np.maximum(counts.sum(axis=-1), 1)
+        squares = (counts * counts).sum(axis=-1)
+        whole = squares // sizes
+        return np.asarray(whole * _UNIT + (squares - whole * sizes) * _UNIT // sizes)
+
+
+class _Clipped:
+    """Between the max operator and Gini: shares of a class count where they lie in [a, 1 - a].
+
+    With F the sum over classes of n f(n_c / n), where f is 0 up to a, has the second derivative 2
+    from a to 1 - a, and is linear beyond, the score is F / (1 - 2 a). A split is worth up to
+    1 / (1 - 2 a) times as much as with Gini (a = 0) for the same noise, unless its shares are
+    beyond a or 1 - a. The larger a, the more it is like the max operator.
+    """
+
+    # Privacy. F is homogeneous, so the change by a record of class c is a mean of derivatives
+    # d = f(p_c) + (1 - p_c) f'(p_c) + sum over k != c of (f(p_k) - p_k f'(p_k)). The first two
+    # are the integral of (1 - t) f'' up to p_c: between 0 and 1 - 2 a. Each term of the sum is
+    # minus the integral of t f'' up to p_k, which is p_k^2 - a^2 cut to [0, 1 - 2 a]; as the
+    # shares sum to 1 at most, the sum of these is at most 1 - 2 a. So the score moves by at most 1
+    # either way. Floats: counts are clamped so that n <= 2^31, and a score of at most U n has an
+    # error below half a unit per 2^11 classes; with the floor, U + 1 + that units either way.
+    def __init__(self, edge: float, n_classes: int) -> None:
+        self._edge = edge
+        self._most = 2**31 // n_classes
+        self.score_range = 2 * (_UNIT + 1 + -(-(n_classes + 10) // 2**11))
+
+    def of(self, counts: IntArray) -> IntArray:
+        counts = np.minimum(counts, self._most).astype(np.float64)
+        sizes = np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
+        low = np.maximum(counts - self._edge * sizes, 0.0)
+        high = np.maximum(counts - (1.0 - self._edge) * sizes, 0.0)
+        total = ((low * low - high * high) / sizes).sum(axis=-1)
+        return np.asarray(np.floor(total * (_UNIT / (1.0 - 2.0 * self._edge))).astype(np.int64))
+
+
+class _Information:
+    """Minus the entropy of the classes times the records, in bits, from a table of integers."""
+
+    # Privacy. With h(n) = n log2 n in a table up to a released number B, and beyond it a line with
+    # the last slope, the score of a child is sum_c h(n_c) - h(n). A record changes it by
+    # g(n_c) - g(n), g(i) = h(i + 1) - h(i), where n_c <= n: the least and the largest such
+    # difference in the table itself, rounding included, bound all changes. Without B the slope,
+    # about log2 n, would have no bound; N itself is not public.
+    def __init__(self, total: float) -> None:
+        most = int(np.clip(total, 2, _TABLE_CELLS))
+        counts = np.arange(most + 1, dtype=np.float64)
+        table = np.zeros(most + 1)
+        table[1:] = counts[1:] * np.log2(counts[1:])
+        self._table = np.rint(table * _UNIT).astype(np.int64)
+        slopes = np.diff(self._table)
+        self._slope = int(slopes[-1])
+        highest = int((np.maximum.accumulate(slopes) - slopes).max())
+        lowest = int((np.minimum.accumulate(slopes) - slopes).min())
+        self.score_range = highest - lowest
+
+    def of(self, counts: IntArray) -> IntArray:
+        # The limit on counts of classes is lower by far than what would overflow.
+        counts = np.minimum(counts, _MOST_COUNTS)
+        return np.asarray(self._h(counts).sum(axis=-1) - self._h(counts.sum(axis=-1)))
+
+    def _h(self, counts: IntArray) -> IntArray:
+        most = len(self._table) - 1
+        inside = np.minimum(counts, most)
+        return self._table[inside] + (counts - inside) * self._slope
+
+
+def make_quality(name: str, counts: FloatArray) -> _Quality:
+    """A quality function by its name.
+
+    Parameters
+    ----------
+    name : {"max", "gini", "clipped", "information"}
+    counts : ndarray of shape (n_classes,)
+        Released numbers of records of the classes.
+    """
+    if name == "information":
+        return _Information(float(counts.sum()))
+    if name == "clipped":
+        # Shares of a rare class must not all lie below the edge.
+        rarest = counts.min() / max(counts.sum(), 1.0)
+        return _Clipped(float(np.clip(rarest / 2, 0.0, TUNING.edge)), len(counts))
+    return _Majority() if name == "max" else _Gini()
+
+
+def check_quality(name: str | None) -> None:
+    """Refuse a quality that does not exist or has no bounded sensitivity; None is the default."""
+    if isinstance(name, str) and name.replace("_", " ") == "gain ratio":
+        raise ValueError(
+            f"quality={name!r} is refused: it divides the gain by the entropy of the sizes of the "
+            "children, which may be as near to 0 as the data like, so no public number bounds how "
+            "far one record moves it. Use quality='gini' or quality='information'."
+        )
+    check_choice(name, "quality", (None, *QUALITIES))
+
+
+# --- growing, level by level
+
+
+@dataclass(eq=False)
+class Growth:
+    """A tree while it grows. ``places`` is private; all else is released or public.
+
+    Attributes
+    ----------
+    records : Records
+    menu : sequence of Splits
+        The splits of each column.
+    n_classes : int
+    nodes : list of Node or None
+    active : ndarray of int
+        Nodes that may be divided.
+    places : ndarray of int
+        Node of each distinct record.
+    possible : list of ndarray of bool, shape (n_active, n_groups)
+        For each column the groups that a record of an active node may have.
+    """
+
+    records: Records
+    menu: Sequence[Splits]
+    n_classes: int
+    nodes: list[Node | None] = field(default_factory=lambda: [None])
+
+    def __post_init__(self) -> None:
+        self.active = np.zeros(1, dtype=np.int64)
+        self.places = np.zeros(len(self.records.counts), dtype=np.int64)
+        # Group and class of each record, column by column.
+        widest = max(each.n_groups for each in self.menu) * self.n_classes
+        pairs = self.records.groups.T * self.n_classes + self.records.labels
+        self._pairs = np.ascontiguousarray(pairs, dtype=np.min_scalar_type(widest))
+        self.possible: list[BoolArray] = [
+            np.ones((1, splits.n_groups), dtype=bool) for splits in self.menu
+        ]
+
+    def keep(self, chosen: BoolArray) -> None:
+        """Divide only some of the active nodes; the others stay leaves."""
+        self.active = self.active[chosen]
+        self.possible = [each[chosen] for each in self.possible]
+
+    def widths(self) -> IntArray:
+        """Most children that a split of each active node can have."""
+        widest = np.zeros(len(self.active), dtype=np.int64)
+        for splits, possible in zip(self.menu, self.possible, strict=True):
+            if len(splits):
+                of_column = possible.sum(axis=1)
+                widest = np.maximum(widest, np.minimum(of_column, splits.n_children))
+        return np.maximum(widest, 1)
+
+    def divide(
+        self, columns: IntArray, quality: _Quality, epsilon: Fraction, random_state: Any
+    ) -> None:
+        """Divide every active node by the best split of some columns; children become active.
+
+        Parameters
+        ----------
+        columns : ndarray of int
+            Columns whose splits are tried: public.
+        quality : Quality
+        epsilon : Fraction
+            What it costs a record.
+        random_state : NoiseSource
+        """
+        # Privacy. Released: for each active node one split, a selection whose scores have the
+        # range of the quality (see there). A record is in one node: all selections together cost
+        # epsilon. Which nodes are active and which splits can divide them follows from earlier
+        # releases and public facts; a node that none can divide stays a leaf.
+        scores, usable, columns_of, splits_of = self._scores(columns, quality)
+        divisible: BoolArray = np.asarray(usable.any(axis=1))
+        self.keep(divisible)
+        scores, usable = scores[divisible], usable[divisible]
+        if not len(self.active):
+            return
+        starts = exclusive_cumsum(usable.sum(axis=1))
+        won = noisy_max(
+            scores[usable], epsilon, quality.score_range, starts=starts, random_state=random_state
+        )
+        winners = np.nonzero(usable)[1][won]
+        self._split(columns_of[winners], splits_of[winners])
+
+    def _scores(
+        self, columns: IntArray, quality: _Quality
+    ) -> tuple[IntArray, BoolArray, IntArray, IntArray]:
+        """Scores of all splits of some columns in each active node, and which can divide it."""
+        n_active = len(self.active)
+        tables = self._tables(columns)
+        scores, usable = [], []
+        columns_of: list[int] = []
+        splits_of: list[int] = []
+        for column in columns.tolist():
+            splits = self.menu[column]
+            if not len(splits):
+                continue
+            table = tables.pop(column)
+            children = splits.divide(table.reshape(n_active, splits.n_groups, self.n_classes))
+            scores.append(quality.of(children).sum(axis=-1))
+            reachable = splits.divide(self.possible[column][:, :, None].astype(np.int64))
+            usable.append((reachable[..., 0] > 0).sum(axis=-1) > 1)
+            columns_of += [column] * len(splits)
+            splits_of += range(len(splits))
+        if not scores:
+            none = np.zeros((n_active, 0))
+            return none.astype(np.int64), none.astype(bool), *np.zeros((2, 0), dtype=np.int64)
+        return (
+            np.concatenate(scores, axis=1),
+            np.concatenate(usable, axis=1),
+            np.array(columns_of),
+            np.array(splits_of),
+        )
+
+    def _tables(self, columns: IntArray) -> dict[int, IntArray]:
+        """Exact counts by active node, group and class, for each column that can be split."""
+        n_active = len(self.active)
+        index = np.full(len(self.nodes), -1, dtype=np.int64)
+        index[self.active] = np.arange(n_active)
+        widths = {c: self.menu[c].n_groups * self.n_classes for c in columns.tolist()}
+        tables = {
+            column: np.zeros(n_active * width, dtype=np.int64)
+            for column, width in widths.items()
+            if len(self.menu[column])
+        }
+        # Batches of all columns, so that what is made of them stays in the cache.
+        for part in batches(len(self.places)):
+            node = index[self.places[part]]
+            mine = np.flatnonzero(node >= 0)
+            node, counts = node[mine], self.records.counts[part][mine]
+            weights = None if (counts == 1).all() else counts
+            for column, table in tables.items():
+                pairs = self._pairs[column, part]
+                cells = node * widths[column] + (pairs if len(mine) == len(pairs) else pairs[mine])
+                table += integer_sums(cells, len(table), weights)
+        return tables
+
+    def _split(self, columns: IntArray, splits: IntArray) -> None:
+        """Give every active node its children, and send the records to them."""
+        n_children = np.array([self.menu[column].n_children for column in columns.tolist()])
+        parents = np.repeat(np.arange(len(columns)), n_children)
+        children = len(self.nodes) + np.arange(len(parents))
+        firsts = len(self.nodes) + exclusive_cumsum(n_children)
+        targets = np.full((len(columns), max(each.n_groups for each in self.menu)), -1)
+        for i, (column, split) in enumerate(zip(columns.tolist(), splits.tolist(), strict=True)):
+            routes = firsts[i] + self.menu[column].routes(split)
+            targets[i, : len(routes)] = routes
+            self.nodes[self.active[i]] = Node(column, routes)
+        self._send(columns, targets)
+        for column, before in enumerate(self.possible):
+            after = before[parents]
+            rows = np.flatnonzero(columns[parents] == column)
+            there = targets[parents[rows], : after.shape[1]] == children[rows, None]
+            after[rows] &= there
+            self.possible[column] = after
+        self.nodes += [None] * len(children)
+        self.active = children
+
+    def _send(self, columns: IntArray, targets: IntArray) -> None:
+        """Send the records of the active nodes to their children."""
+        index = np.full(len(self.nodes), -1, dtype=np.int64)
+        index[self.active] = np.arange(len(self.active))
+        for part in batches(len(self.places)):
+            places = self.places[part]
+            node = index[places]
+            mine = np.flatnonzero(node >= 0)
+            node = node[mine]
+            group = self._pairs[columns[node], mine + part.start] // self.n_classes
+            places[mine] = targets[node, group]
+
+    def class_counts(self, nodes: IntArray) -> IntArray:
+        """Exact counts of the classes in some nodes, (len(nodes), n_classes): private."""
+        index = np.full(len(self.nodes), -1, dtype=np.int64)
+        index[nodes] = np.arange(len(nodes))
+        node = index[self.places]
+        mine = node >= 0
+        cells = node[mine] * self.n_classes + self.records.labels[mine]
+        counts = self.records.counts[mine]
+        return integer_sums(cells, len(nodes) * self.n_classes, counts).reshape(len(nodes), -1)
+
+    def leaves(self) -> IntArray:
+        """Nodes that are not divided."""
+        return np.flatnonzero([node is None for node in self.nodes])
+
+
+# ------------------------------------------------------------------------------------------------
+# Fitting a decision tree: DiffPID3 and DiffPC-4.5 (Friedman and Schuster), and "auto".
+
+
+ALGORITHMS = ("auto", "id3", "c4.5")
+# Scores of a level that are held at once.
+_SCORES_ONCE = 2**23
+
+
+def tree_parts(
+    epsilon: Fraction, algorithm: str = "auto", max_depth: int | None = None
+) -> dict[str, Fraction]:
+    """Parts of epsilon: the numbers of records of the classes, and the tree.
+
+    In the published algorithms such a count costs 1 of 2 (max_depth + 1) equal parts.
+    """
+    if algorithm == "auto" or max_depth is None:
+        total = TUNING.total
+    else:
+        total = Fraction(1, 2 * (max_depth + 1))
+    return split_epsilon(epsilon, {"total": total, "model": 1 - total})
+
+
+def auto_depth(signal: float, menu: Sequence[Splits], asked: int | None = None) -> int:
+    """Levels of splits, from released and public numbers: those that pay, or that were asked for.
+
+    Parameters
+    ----------
+    signal : float
+        Records times epsilon.
+    menu : sequence of Splits
+        With very many splits the scores of fewer levels fit into memory.
+    asked : int or None
+    """
+    n_scores = max(sum(len(splits) for splits in menu), 1)
+    fits = int(math.log2(max(_SCORES_ONCE / n_scores, 2.0)))
+    if asked is not None:
+        return min(asked, fits)
+    depth = round(math.log2(max(signal, 2.0) / TUNING.leaf))
+    return min(max(depth, 1), fits, TUNING.depth)
+
+
+def fit_tree(
+    records: Records,
+    menu: Sequence[Splits],
+    n_classes: int,
+    parts: Mapping[str, Fraction],
+    random_state: Any,
+    *,
+    algorithm: str = "auto",
+    quality: str = "clipped",
+    max_depth: int | None = None,
+    prune: bool = True,
+) -> tuple[TreeModel, FloatArray]:
+    """Fit a tree to records.
+
+    Parameters
+    ----------
+    records : Records
+    menu : sequence of Splits
+        The splits of each column.
+    n_classes : int
+    parts : mapping of str to Fraction
+        See `tree_parts`.
+    random_state : NoiseSource
+    algorithm : {"auto", "id3", "c4.5"}
+        The last two grow alike; only "c4.5" prunes.
+    quality : {"max", "gini", "clipped", "information"}
+    max_depth : int or None
+        None, for "auto" only: as many levels as pay.
+    prune : bool
+
+    Returns
+    -------
+    model : TreeModel
+    total : ndarray of shape (n_classes,)
+        Released numbers of records of the classes.
+    """
+    # Privacy. Released: the classes of all records, then the tree, one after the other.
+    total = _class_totals(records, n_classes, parts["total"], random_state)
+    epsilon = parts["model"]
+    growth = Growth(records, menu, n_classes)
+    if algorithm == "auto":
+        max_depth = auto_depth(float(total.sum()) * float(epsilon), menu, max_depth)
+        model = grow_tree(growth, quality, epsilon, total, max_depth, prune, random_state)
+        return model, total
+    assert max_depth is not None
+    model = _published(growth, quality, epsilon, total, max_depth, random_state)
+    return (_prune_errors(model) if algorithm == "c4.5" and prune else model), total
+
+
+def _class_totals(
+    records: Records, n_classes: int, epsilon: Fraction, random_state: Any
+) -> FloatArray:
+    """Noisy number of records of each class."""
+    # Privacy. A record is in one class: sensitivity 1.
+    exact = integer_sums(records.labels, n_classes, records.counts)
+    return discrete_laplace(exact, epsilon, random_state=random_state).astype(np.float64)
+
+
+def grow_tree(
+    growth: Growth,
+    quality: str,
+    epsilon: Fraction,
+    total: FloatArray,
+    depth: int,
+    prune: bool,
+    random_state: Any,
+    columns: IntArray | None = None,
+    n_trees: int = 1,
+) -> TreeModel:
+    """Splits level by level, then one count of each class in each leaf, with the rest of epsilon.
+
+    Parameters
+    ----------
+    growth : Growth
+        Of the root only.
+    quality, epsilon, total, depth, prune, random_state
+        As for `fit_tree`; ``total`` are released numbers.
+    columns : ndarray of int, default=None
+        Columns that may be split; None: all.
+    n_trees : int
+        Of the forest that it belongs to.
+    """
+    # Privacy. Released: a split of each node, level by level, at equal parts of
+    # `Tuning.splits` of epsilon; then the counts of the classes in the leaves with what is left. A
+    # record is in one node of each level and in one cell of one leaf: sensitivity 1. Depth and
+    # parts follow from released and public numbers.
+    score = make_quality(quality, total)
+    if columns is None:
+        columns = np.arange(len(growth.menu))
+    splitting = epsilon * TUNING.splits if depth else Fraction(0)
+    for _ in range(depth):
+        growth.divide(columns, score, splitting / depth, random_state)
+    leaves = growth.leaves()
+    rest = epsilon - splitting
+    noisy = discrete_laplace(growth.class_counts(leaves), rest, random_state=random_state)
+    variance = discrete_laplace_variance(rest)
+    nodes = tuple(growth.nodes)
+    counts = _summed(nodes, leaves, noisy.astype(np.float64))
+    variances = _summed(nodes, leaves, np.full(len(leaves), variance))
+    model = TreeModel(nodes, counts, shrunk_shares(nodes, counts, variances, n_trees))
+    return _prune_chance(model) if prune else model
+
+
+def _published(
+    growth: Growth,
+    quality: str,
+    epsilon: Fraction,
+    total: FloatArray,
+    depth: int,
+    random_state: Any,
+) -> TreeModel:
+    """Algorithm 4: a count in each node says whether it is divided."""
+    # Privacy. With epsilon' = epsilon / (2 depth + 1): a record's path has a count in each node but
+    # the root, whose count is the total, and a split in each but the last, `depth` of either at
+    # most; then the counts of the classes of its leaf. All nodes of a level hold different records:
+    # sensitivity 1. Whether a node is divided follows from its noisy count.
+    score = make_quality(quality, total)
+    each = epsilon / (2 * depth + 1)
+    sizes = np.array([total.sum()])
+    for _ in range(depth):
+        needed = growth.widths() * growth.n_classes * math.sqrt(2.0) / float(each)
+        growth.keep(sizes >= needed)
+        if not len(growth.active):
+            break
+        growth.divide(np.arange(len(growth.menu)), score, each, random_state)
+        if not len(growth.active):
+            break
+        exact = growth.class_counts(growth.active).sum(axis=1)
+        sizes = discrete_laplace(exact, each, random_state=random_state).astype(np.float64)
+    leaves = growth.leaves()
+    noisy = discrete_laplace(growth.class_counts(leaves), each, random_state=random_state)
+    counts = _summed(growth.nodes, leaves, noisy.astype(np.float64))
+    nodes = tuple(growth.nodes)
+    return TreeModel(nodes, counts, plain_shares(nodes, counts))
+
+
+# --- shares of the classes in every node of a tree, from the noisy counts of its leaves; pruning
+
+
+def _summed(nodes: Sequence[Node | None], leaves: IntArray, values: FloatArray) -> FloatArray:
+    """Sums over the leaves below each node.
+
+    Parameters
+    ----------
+    nodes : sequence of Node or None
+    leaves : ndarray of int
+    values : ndarray of shape (n_leaves, ...)
+    """
+    sums = np.zeros((len(nodes), *values.shape[1:]))
+    sums[leaves] = values
+    parents = parents_of(nodes)
+    for node in range(len(nodes) - 1, 0, -1):
+        sums[parents[node]] += sums[node]
+    return sums
+
+
+def plain_shares(nodes: Sequence[Node | None], counts: FloatArray) -> FloatArray:
+    """Shares of the counts; a node without any has those of its parent."""
+    return shrunk_shares(nodes, counts, np.zeros(len(nodes)), spread=np.inf)
+
+
+def shrunk_shares(
+    nodes: Sequence[Node | None],
+    counts: FloatArray,
+    variances: FloatArray,
+    n_trees: int = 1,
+    *,
+    spread: float = TUNING.spread,
+) -> FloatArray:
+    """Shares of the counts, drawn towards those of the parent where noise or chance is large.
+
+    Parameters
+    ----------
+    nodes : sequence of Node or None
+    counts : ndarray of shape (n_nodes, n_classes)
+        Noisy.
+    variances : ndarray of shape (n_nodes,)
+        Variance of the noise of each count.
+    n_trees : int
+        Of whose shares the mean is taken: their errors cancel in part.
+    spread : float
+        Variance of a share between siblings.
+    """
+    n_classes = counts.shape[1]
+    parents = parents_of(nodes)
+    shares = np.full(counts.shape, 1.0 / n_classes)
+    for node, parent in enumerate(parents.tolist()):
+        seen = np.maximum(counts[node], 0.0)
+        before = shares[max(parent, 0)]
+        if not seen.sum():
+            shares[node] = before
+            continue
+        own = seen / seen.sum()
+        if parent < 0 or np.isinf(spread):
+            shares[node] = own
+            continue
+        size = max(counts[node].sum(), 1.0)
+        chance = (before * (1.0 - before)).max() / size
+        weight = spread / (spread + (chance + variances[node] / size**2) / n_trees)
+        shares[node] = before + weight * (own - before)
+    return shares
+
+
+def _prune_errors(model: TreeModel) -> TreeModel:
+    """C4.5's pruning: a node becomes a leaf where that promises no more errors.
+
+    Errors are pessimistic: upper limits of a binomial share, on noisy counts.
+    """
+    counts = np.maximum(model.class_counts, 0.0)
+    sizes = counts.sum(axis=1)
+    wrong = sizes - counts.max(axis=1)
+    alone = sizes * beta.ppf(1.0 - TUNING.confidence, wrong + 1.0, np.maximum(sizes - wrong, 1e-9))
+    below = alone.copy()
+
+    def useless(place: int, children: IntArray) -> bool:
+        below[place] = below[children].sum()
+        if alone[place] > below[place] + 0.1:
+            return False
+        below[place] = alone[place]
+        return True
+
+    return _prune(model, useless)
+
+
+def _prune_chance(model: TreeModel) -> TreeModel:
+    """Take away splits that change the shares by less than chance would."""
+    sizes = np.maximum(model.class_counts, 0.0).sum(axis=1)
+
+    def useless(place: int, children: IntArray) -> bool:
+        moved = ((model.shares[children] - model.shares[place]) ** 2).sum(axis=1)
+        # What records that are divided at random change, on average.
+        chance = (len(children) - 1) * (model.shares[place] * (1.0 - model.shares[place])).sum()
+        return bool(sizes[children] @ moved <= TUNING.chances * chance)
+
+    return _prune(model, useless, leaves_only=True)
+
+
+def _prune(
+    model: TreeModel, useless: Callable[[int, IntArray], bool], leaves_only: bool = False
+) -> TreeModel:
+    """Make leaves of nodes, the deepest first, and renumber what is left."""
+    nodes = list(model.nodes)
+    for place in range(len(nodes) - 1, -1, -1):
+        node = nodes[place]
+        if node is None:
+            continue
+        children = np.unique(node.children)
+        inner = any(nodes[child] is not None for child in children.tolist())
+        if leaves_only and inner:
+            continue
+        if useless(place, children):
+            nodes[place] = None
+    return _reachable(nodes, model)
+
+
+def _reachable(nodes: Sequence[Node | None], model: TreeModel) -> TreeModel:
+    """The nodes below the root, with numbers of their own."""
+    kept = np.zeros(len(nodes), dtype=bool)
+    kept[0] = True
+    for place, node in enumerate(nodes):
+        if node is not None and kept[place]:
+            kept[node.children] = True
+    number = np.cumsum(kept) - 1
+    left = tuple(
+        None if node is None else Node(node.column, number[node.children])
+        for node, stays in zip(nodes, kept, strict=True)
+        if stays
+    )
+    return TreeModel(left, model.class_counts[kept], model.shares[kept])
+
+
+# --- forests: trees on records of their own, or all trees on all records
+
+
+def fit_forest(
+    records: Records,
+    menu: Sequence[Splits],
+    n_classes: int,
+    parts: Mapping[str, Fraction],
+    random_state: Any,
+    *,
+    n_trees: int,
+    rows: str,
+    quality: str = "clipped",
+    max_depth: int | None = None,
+    max_features: float = 1.0,
+) -> tuple[list[TreeModel], FloatArray]:
+    """Fit a forest to records.
+
+    Parameters
+    ----------
+    records : Records
+    menu : sequence of Splits
+        The splits of each column.
+    n_classes : int
+    parts : mapping of str to Fraction
+        See `tree_parts`.
+    random_state : NoiseSource
+    n_trees : int
+    rows : {"apart", "shared"}
+        Each record in one tree, which its own coin draws; or all records in all trees.
+    quality : {"max", "gini", "clipped", "information"}
+    max_depth : int or None
+        None: as many levels as pay.
+    max_features : float
+        Share of the columns that each tree may split, drawn for each.
+
+    Returns
+    -------
+    models : list of TreeModel
+    total : ndarray of shape (n_classes,)
+        Released numbers of records of the classes.
+    """
+    # Privacy. Released: the classes of all records, then the trees with the rest. "apart":
+    # a record is in the tree that its own coin draws, whatever other records there are, so all
+    # trees together cost the epsilon of one. "shared": they share it in equal parts. Columns of a
+    # tree are drawn by public coins.
+    total = _class_totals(records, n_classes, parts["total"], random_state)
+    epsilon = parts["model"] if rows == "apart" else parts["model"] / n_trees
+    mine = total / n_trees if rows == "apart" else total
+    depth = auto_depth(float(mine.sum()) * float(epsilon), menu, max_depth)
+    coins = sampling_generator(random_state)
+    n_columns = max(1, math.ceil(max_features * len(menu)))
+    drawn = [np.sort(coins.permutation(len(menu))[:n_columns]) for _ in range(n_trees)]
+    of_each = _shared_out(records, n_trees, rows, random_state)
+    models = [
+        grow_tree(
+            Growth(seen, menu, n_classes), quality, epsilon, mine, depth, True, source,
+            columns, n_trees,
+        )
+        for seen, source, columns in zip(
+            of_each, random_state.branches(n_trees), drawn, strict=True
+        )
+    ]  # fmt: skip
+    return models, total
+
+
+def _shared_out(records: Records, n_trees: int, rows: str, source: Any) -> Iterator[Records]:
+    """The records of each tree: private."""
+    if rows == "shared":
+        for _ in range(n_trees):
+            yield records
+        return
+    number = np.repeat(np.arange(len(records.counts)), records.counts)
+    content = np.column_stack([records.groups, records.labels])[number]
+    tree = source.record_below(n_trees, len(number), content)
+    for each in range(n_trees):
+        counts: IntArray = np.bincount(number[tree == each], minlength=len(records.counts))
+        here = counts > 0
+        yield Records(records.groups[here], records.labels[here], counts[here], records.n_groups)

@@ -1,0 +1,13 @@
+"""The commands of ``python -m skdp`` and of the script ``skdp``.
+
+===========  =====================================================================================
+``cli``      commands and options, and which function runs each
+``csv``      the file of records: CSV or Parquet. Names and types first; values when asked for
+``domains``  ``domain skeleton | from-schema | check | describe | diff``; files of domains
+``outputs``  files written whole or not at all; what a command is doing, without a record
+``plans``    ``plan``
+``release``  ``release``, and what a killed one has measured
+``views``    ``info``, ``query``, ``group-by``, ``sample``, ``page``, ``verify``, others
+``wizard``   ``wizard``: a release by filling in pages in a browser
+===========  =====================================================================================
+"""

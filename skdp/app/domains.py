@@ -1,0 +1,273 @@
+"""``domain``: declare, check, describe and compare public domains."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..domain import Domain, DomainReport, structure_from_data
+from ..domain.data import editable, read_json
+from ..exceptions import DomainError, PrivacyLeakWarning
+from ..tables import UNFIT, as_frame
+from .csv import Declared, header_of, open_source, open_table
+from .outputs import Progress, read, write_text
+
+# --- files of what is public: domains, code books and structure
+
+
+def read_domain(path: str, structure: str | None = None, *, data: str | None = None) -> Domain:
+    """A domain from a file: JSON, or a code book.
+
+    Parameters
+    ----------
+    path : str
+    structure : str, default=None
+        File of rules between columns, which are added to those of the domain.
+    data : str, default=None
+        The file of records, which declares no domain.
+
+    Raises
+    ------
+    DomainError
+        If it declares no valid domain, or the rules do not fit it. A file that is not a domain of
+        ours may be one of records by mistake, so nothing of it is quoted.
+    OSError
+        If it cannot be opened.
+    """
+    if data is not None and _same(path, data):
+        raise DomainError(
+            f"{path} was given both as the data and as the domain. The domain is public and "
+            "declared in a file of its own: `skdp domain skeleton` prints the beginning of one."
+        )
+    if data is not None and structure is not None and _same(structure, data):
+        raise DomainError(f"{structure} was given both as the data and as the structure.")
+    return _with_rules(_domain(path), path, structure)
+
+
+def _with_rules(domain: Domain, path: str, structure: str | None) -> Domain:
+    """The domain of a file with the rules of another.
+
+    Raises
+    ------
+    DomainError
+        If the rules do not fit it.
+    OSError
+        If the file of rules cannot be opened.
+    """
+    if structure is None:
+        return domain
+    rules = _rules(structure)
+    try:
+        return Domain(domain, structure=rules)
+    except DomainError as error:
+        raise DomainError(f"The rules of {structure} do not fit {path}. {error}") from None
+
+
+def _same(path: str, other: str) -> bool:
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
+
+
+def _domain(path: str) -> Domain:
+    if Path(path).suffix.lower() == ".json":
+        source = _loaded(path, "domain")
+        if isinstance(source, Mapping) and source.get("format") == "skdp.domain":
+            try:
+                return Domain.from_json(Path(path))
+            except DomainError as error:
+                why = str(error).partition("declares no valid domain. ")[2] or error
+                raise DomainError(f"{path} declares no valid domain. {why}") from None
+    try:
+        return Domain.from_schema(Path(path))
+    except (DomainError, TypeError, ValueError):
+        pass  # raised below, without what the file holds
+    raise DomainError(
+        f"{path} declares no domain. `skdp domain from-schema {path}` says why: it quotes what it "
+        "cannot read, so run it on public files only."
+    )
+
+
+def _rules(path: str) -> list[Any]:
+    """Rules in a file: a list, or an object whose key ``structure`` holds the list."""
+    source = _loaded(path, "structure")
+    if isinstance(source, Mapping) and list(source) == ["structure"]:
+        source = source["structure"]
+    try:
+        return list(structure_from_data(source))
+    except DomainError as error:
+        raise DomainError(f"{path} is not a structure. {error}") from None
+
+
+def _loaded(path: str, what: str) -> Any:
+    """What a JSON file holds."""
+    try:
+        return read_json(path)
+    except DomainError as error:
+        raise DomainError(f"{path} is not a {what} in JSON. {error}") from None
+
+
+# --- the columns of a domain, in words
+
+_WIDEST = 72
+
+
+def domain_text(domain: Domain) -> str:
+    """One line for each column: name, number of codes, declaration; then the rules between them."""
+    rows = [("column", "codes", "declared as")]
+    for name in domain.columns:
+        attribute = domain.declared(name)
+        measured = name in domain.names
+        codes = str(domain[name].size) if measured else "-"
+        derived = ", follows from others" if name in domain.structure.derived else ""
+        rows.append((name, codes, shortened(repr(attribute), derived)))
+    parts = [text_table(rows)]
+    if domain.structure:
+        parts += ["", "rules:", *(f"  {shortened(repr(rule))}" for rule in domain.structure)]
+    if domain.inferred:
+        parts += ["", "INFERRED from data: nothing that is released over this domain is private."]
+    return "\n".join(parts)
+
+
+def shortened(text: str, more: str = "") -> str:
+    """A text that fits into a line, and what must stand behind it."""
+    return f"{text if len(text) <= _WIDEST else text[: _WIDEST - 4] + ' ...'}{more}"
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of text in aligned columns; numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    right = [all(_is_number(text) for text in column[1:]) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            text.rjust(width) if to_right else text.ljust(width)
+            for text, width, to_right in zip(row, widths, right, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(",", "").replace(".", "").isdigit() or text in ("", "-", "ranges")
+
+
+# --- the commands
+
+
+def skeleton(options: Namespace) -> int:
+    """Print JSON, or code, that declares the columns of a file."""
+    style = "python" if options.python else "json"
+    text = str(Domain.skeleton(header_of(options.data, options), style=style))
+    write_text(text, options.out, options.force, [options.data])
+    return 0
+
+
+def from_schema(options: Namespace) -> int:
+    """Make a domain from a code book."""
+    domain = Domain.from_schema(Path(options.schema))
+    domain = _with_rules(domain, options.schema, options.structure)
+    inputs = [each for each in (options.schema, options.structure) if each]
+    write_text(editable(domain.to_json()), options.out, options.force, inputs)
+    return 0
+
+
+def check(options: Namespace) -> int:
+    """Count what a domain would change in a file, and propose a better one: exact, not private."""
+    if options.domain is None:
+        return _propose(options)
+    domain = read_domain(options.domain, options.structure, data=options.data)
+    print(
+        "NOT PRIVATE: these counts are exact. They are for the data owner only and must not be "
+        "passed on.",
+        file=sys.stderr,
+    )
+    report = checked(options, domain, Progress(options.quiet))
+    if report.n_unfit and not options.multiline:
+        _say("Lines that cannot be read: another --sep, or --multiline if quotes hold line breaks.")
+    if _shows(options):
+        print(report)
+        if report.findings:
+            print(f"\n{report.declaration('python' if options.python else 'json')}")
+    else:
+        print(replace(report, findings=()))
+    return 0 if report.clean else 1
+
+
+def checked(options: Namespace, domain: Domain, progress: Progress) -> DomainReport:
+    """What a domain would do to the records of a file. Exact: NOT private."""
+    with open_source(options.data, domain, everything=True, options=options) as source:
+        schema = as_frame(source.schema())
+        domain.check_schema(schema.select([n for n in schema.names if n in domain.columns]))
+        records = read(source.table, progress)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        if UNFIT in getattr(records, "attrs", {}):
+            _warn_of_names(domain, records[:1])
+        return read(lambda _: domain.check(records), progress)
+
+
+def _warn_of_names(domain: Domain, first: pd.DataFrame) -> None:
+    """Say so if no value of the first record fits."""
+    first.attrs = {}
+    changes = domain.check(first).columns[["skipped", "not_understood", "to_other"]]
+    if len(first) and len(changes) > 1 and changes.any(axis=1).all():
+        _say("The first record fits no column. If it is a second line of names, remove it.")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _shows(options: Namespace) -> bool:
+    """Whether findings are shown: at a terminal, where nothing keeps them."""
+    if options.show or sys.stdout.isatty():
+        return True
+    if options.domain is None:
+        raise ValueError(
+            "Without --domain a declaration is proposed from what the records hold, which is shown "
+            "at a terminal only: run this there, or with --show. `skdp domain skeleton` reads no "
+            "values. With --domain FILE it is counted what that declaration skips."
+        )
+    _say("Findings and a corrected declaration: at a terminal, or with --show.")
+    return False
+
+
+def _propose(options: Namespace) -> int:
+    """Propose a domain for a file of which nothing is declared: exact, not private."""
+    _shows(options)
+    print("NOT PRIVATE: exact findings, for the data owner only.", file=sys.stderr)
+    report = proposed(options, Progress(options.quiet))
+    # A file that keeps what is printed has the declaration alone.
+    print("\n".join(f"- {line}" for line in report.findings), file=sys.stderr)
+    print(report.declaration("python" if options.python else "json"))
+    return 1
+
+
+def proposed(options: Namespace, progress: Progress) -> DomainReport:
+    """A declaration with blanks for a file, and findings. Exact: NOT private."""
+    texts: dict[str, Declared] = dict.fromkeys(header_of(options.data, options).columns)
+    with open_table(options.data, texts, options) as source:
+        records = read(source.table, progress)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            return read(lambda _: Domain.propose(records), progress)
+
+
+def describe(options: Namespace) -> int:
+    """List the columns of a domain."""
+    print(domain_text(read_domain(options.domain)))
+    return 0
+
+
+def diff(options: Namespace) -> int:
+    """List the differences of two domains."""
+    difference = read_domain(options.first).diff(read_domain(options.second))
+    print(difference)
+    return 1 if difference else 0

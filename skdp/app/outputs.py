@@ -1,0 +1,467 @@
+"""Names of the synthesizers on the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import tempfile
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import pandas as pd
+
+from .._validation import replacing
+from .._validation import write_text as write_file
+from ..domain.data import read_json
+from ..exceptions import DomainError
+from ..release import Synopsis
+from ..synthesis import (
+    GridSynthesizer,
+    HDPViewSynthesizer,
+    KDTreeSynthesizer,
+    MarginalSynthesizer,
+    PrivBayesSynthesizer,
+    PrivTreeSynthesizer,
+)
+from ..tables import check_library, is_parquet_name, write_parquet
+
+# --- ``--workload``: what a release of marginals should serve: a word, sets of columns, or a file
+
+# A set of columns as it was given, and its weight.
+Given = tuple[tuple[str, ...], Any]
+
+_WORDS = ("all", "ranges", "cells")
+_KEYS = {"columns", "weight"}
+
+
+def read_workload(text: str) -> str | dict[tuple[str, ...], Any]:
+    """The parameter ``workload`` of `MarginalSynthesizer`, which checks names and weights.
+
+    Parameters
+    ----------
+    text : str
+        "all", "ranges" or "cells"; sets of columns such as ``"age,sex=0.5;age,pay"``; or the name
+        of a JSON file, a list of objects such as ``{"columns": ["age", "sex"], "weight":
+        0.5}``. A set without a weight has the weight 1.
+
+    Raises
+    ------
+    DomainError
+        If a file holds anything else. It may be one of records by mistake, so nothing of it is
+        quoted.
+    OSError
+        If a file cannot be opened.
+    ValueError
+        If a weight is no number, or a set is there twice.
+    """
+    if text in _WORDS:
+        return text
+    if workload_file(text) is not None:
+        return _unique(_of_file(text))
+    if not any(mark in text for mark in ",;="):
+        raise ValueError(
+            "--workload must be 'all', 'ranges', 'cells', sets of columns such as "
+            f"'age,sex=0.5;age,pay', or a .json file, got {text!r}."
+        )
+    return _unique(_of_line(part) for part in text.split(";") if part.strip())
+
+
+def workload_file(text: str | None) -> str | None:
+    """The file that the option names; None if it names none."""
+    return text if text is not None and Path(text).suffix.lower() == ".json" else None
+
+
+def _of_line(text: str) -> Given:
+    names, sign, weight = text.rpartition("=")
+    if not sign:
+        return _split(text), 1
+    try:
+        return _split(names), float(weight)
+    except ValueError:
+        raise ValueError(
+            f"--workload has the weight {weight!r} in {text!r}, which is no number. A column whose "
+            "name contains ',', ';' or '=' can be named in a .json file."
+        ) from None
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",")) if names.strip() else ()
+
+
+def _of_file(path: str) -> list[Given]:
+    form = f'{path} is no workload: a list of objects such as {{"columns": ["age"], "weight": 0.5}}'
+    try:
+        source = read_json(path)
+    except DomainError as error:
+        raise DomainError(f"{form}. {error}") from None
+    if not isinstance(source, list) or not all(map(_is_set, source)):
+        raise DomainError(f'{form}, where "weight" may be left out.')
+    return [(tuple(each["columns"]), each.get("weight", 1)) for each in source]
+
+
+def _is_set(source: Any) -> bool:
+    return (
+        isinstance(source, Mapping)
+        and "columns" in source
+        and set(source) <= _KEYS
+        and isinstance(source["columns"], list)
+        and all(isinstance(name, str | int | float | bool) for name in source["columns"])
+    )
+
+
+def _unique(given: Iterable[Given]) -> dict[tuple[str, ...], Any]:
+    found: dict[tuple[str, ...], Any] = {}
+    for columns, weight in given:
+        if columns in found:
+            raise ValueError(f"--workload has the set of columns {columns} twice.")
+        found[columns] = weight
+    return found
+
+
+# --- names and estimators
+
+# The description of a release begins with the name of its method.
+METHODS: dict[str, type[Any]] = {
+    "grid": GridSynthesizer,
+    "hdpview": HDPViewSynthesizer,
+    "kdtree": KDTreeSynthesizer,
+    "marginals": MarginalSynthesizer,
+    "privbayes": PrivBayesSynthesizer,
+    "privtree": PrivTreeSynthesizer,
+}
+
+
+def class_of(mechanism: str) -> str | None:
+    """Name of the synthesizer that made a release; None if it is not known."""
+    method = METHODS.get(re.split("[,;]", mechanism)[0].replace("-", "").lower())
+    return None if method is None else method.__name__
+
+
+def number(text: str | None, name: str) -> float | None:
+    """The number of an option, None where it was not given.
+
+    Raises
+    ------
+    ValueError
+        If it is not a number.
+    """
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{name} must be a number, got {text!r}.") from None
+
+
+def estimator_of(options: Namespace, domain: Any) -> Any:
+    """The synthesizer that the options describe, without a ledger.
+
+    Raises
+    ------
+    ValueError
+        If an option is missing, is no number, or belongs to another method.
+    """
+    if (options.unit is None) != (options.max_contributions is None):
+        given, lacking = "--unit COLUMN", "--max-contributions K"
+        if options.unit is None:
+            given, lacking = lacking, given
+        raise ValueError(
+            f"{given} was given without {lacking}. They belong together: the column that "
+            "identifies the person a row belongs to, and how many rows of each person to keep."
+        )
+    more = _of_marginals(options)
+    return METHODS[options.method](
+        number(options.epsilon, "--epsilon"),
+        domain=domain,
+        target=options.target,
+        unit=options.unit,
+        max_contributions=options.max_contributions,
+        **more,
+    )
+
+
+def _of_marginals(options: Namespace) -> dict[str, Any]:
+    """The options that only marginals have, where they were given."""
+    given = {"max_order": options.max_order, "workload": options.workload}
+    found = {name: value for name, value in given.items() if value is not None}
+    if found and options.method != "marginals":
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in found)
+        belong = "belongs" if len(found) == 1 else "belong"
+        raise ValueError(f"{names} {belong} to --method marginals, not to {options.method}.")
+    if "workload" in found:
+        found["workload"] = read_workload(found["workload"])
+    return found
+
+
+# ------------------------------------------------------------------------------------------------
+# What commands write: releases, tables and texts, to files that are claimed before any work.
+
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+# The file of a ledger, and those that SQLite keeps beside it.
+SQLITE = ("", "-journal", "-wal", "-shm")
+
+
+@contextmanager
+def output(path: Path, force: bool, inputs: Sequence[str | os.PathLike] = ()) -> Iterator[Path]:
+    """Claim a path that is written, whole, within the block.
+
+    The file is created first, empty, so that a path that cannot be written, or that another run is
+    writing, is refused before anything is spent. If nothing is written, it is removed. An empty
+    file that no run holds, such as one that a killed run left, counts as absent.
+
+    Raises
+    ------
+    ValueError
+        If the path is a folder or a device, lies in no folder, is an input, is being written by
+        another run, or holds something and ``force`` is not set.
+    OSError
+        If it cannot be written.
+    """
+    if not path.parent.is_dir():
+        raise ValueError(f"There is no folder {path.parent} to write {path.name} into.")
+    if path.is_dir():
+        raise ValueError(f"--out names the folder {path}: give a file in it.")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"--out names {path}, which is no file: give a file.")
+    refuse_inputs(path, inputs)
+    # Behind a symbolic link, which may name a file that does not exist yet.
+    target = Path(os.path.realpath(path))
+    with contextlib.ExitStack() as stack:
+        held, made = _opened(target)
+        file = os.fstat(held)
+        if fcntl is None:
+            # Windows replaces no file that is open.
+            os.close(held)
+        else:
+            stack.callback(os.close, held)
+            _lock(held, path)
+        if made:
+            stack.callback(_remove_if_empty, target, file)
+        if not _is_at(target, file):
+            raise ValueError(f"Another run has just written {path}: give another --out.")
+        # Once more, now that it exists: on some file systems p and P are one file.
+        refuse_inputs(path, inputs)
+        if file.st_size and not force:
+            raise ValueError(
+                f"{path} exists already: give another --out, or --force to replace it."
+            )
+        if not made and not os.access(target.parent, os.W_OK):
+            raise ValueError(
+                f"The folder {target.parent} is read-only, so {path} cannot be replaced."
+            )
+        yield path
+
+
+def refuse_inputs(path: Path, inputs: Sequence[str | os.PathLike]) -> None:
+    """Refuse to write over an input, however its path is spelled and whether or not it exists."""
+    for each in inputs:
+        same = os.path.realpath(path) == os.path.realpath(each)
+        if same or (path.exists() and Path(each).exists() and path.samefile(each)):
+            raise ValueError(f"--out names {path}, which is the input: give another file.")
+
+
+def _opened(target: Path) -> tuple[int, bool]:
+    """A descriptor of a file, and whether it was made now."""
+    with contextlib.suppress(FileExistsError):
+        return os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), True
+    return os.open(target, os.O_RDWR), False
+
+
+def _lock(held: int, path: Path) -> None:
+    """Hold a file until its descriptor is closed, or the process ends in any way."""
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ValueError(f"Another run is writing {path}: give another --out, or wait.") from None
+    except OSError:
+        pass  # a file system without locks
+
+
+def _is_at(target: Path, file: os.stat_result) -> bool:
+    """Whether a path still names the file that was opened there."""
+    try:
+        return os.path.samestat(os.stat(target), file)
+    except FileNotFoundError:
+        return False
+
+
+def _remove_if_empty(target: Path, file: os.stat_result) -> None:
+    with contextlib.suppress(OSError):
+        if _is_at(target, file) and os.stat(target).st_size == 0:
+            target.unlink()
+
+
+def save(synopsis: Synopsis, path: Path) -> None:
+    """Write a release; if that fails, write it somewhere else, because it has been paid for."""
+    try:
+        synopsis.save(path)
+    except OSError as error:
+        failed = error
+    else:
+        return
+    # None is the folder for temporary files.
+    for folder in (None, os.path.expanduser("~"), os.curdir):
+        other = None
+        try:
+            handle, other = tempfile.mkstemp(suffix=".skdp", dir=folder)
+            os.close(handle)
+            synopsis.save(other)
+        except OSError:
+            if other is not None:
+                Path(other).unlink(missing_ok=True)
+            continue
+        raise ValueError(
+            f"the release could not be written: {failed.strerror}. It has been charged and is kept "
+            f"in {other}: move it from there."
+        ) from failed
+    raise ValueError(
+        f"the release could not be written: {failed.strerror}. It is lost, because it could be "
+        "kept nowhere else either. What was charged for it stays spent."
+    ) from failed
+
+
+def write_table(
+    make: Callable[[], pd.DataFrame],
+    out: str | None,
+    force: bool,
+    inputs: Sequence[str | os.PathLike],
+    *,
+    digits: int | None = None,
+) -> None:
+    """Write a table: as CSV to standard output or a file, or as Parquet where ``out`` says so.
+
+    Parameters
+    ----------
+    make : callable () -> DataFrame
+        Called once it is known that the file can be written.
+    out : str or None
+        None writes to standard output.
+    force : bool
+        Whether an existing file is replaced.
+    inputs : sequence of paths
+        Files that ``out`` must not be.
+    digits : int, default=None
+        Digits of fractions in CSV; None: as many as they have.
+    """
+    if out is not None and Path(out).suffix.lower() in (".xlsx", ".xls", ".xlsm", ".json"):
+        raise ValueError(
+            f"{out}: tables are written as CSV or Parquet. Name the file .csv or .parquet."
+        )
+    form = None if digits is None else f"%.{digits}g"
+    if out is None:
+        make().to_csv(sys.stdout, index=False, float_format=form)
+        return
+    if is_parquet_name(out):
+        check_library()
+    with output(Path(out), force, inputs) as path, replacing(path) as part:
+        if is_parquet_name(out):
+            write_parquet(make(), part)
+        else:
+            make().to_csv(part, index=False, float_format=form)
+
+
+def write_text(
+    text: str, out: str | None, force: bool, inputs: Sequence[str | os.PathLike] = ()
+) -> None:
+    """Write a text to standard output or a file."""
+    if out is None:
+        print(text)
+        return
+    with output(Path(out), force, inputs) as path:
+        write_file(path, text + "\n")
+
+
+# --- what a command says of the records: its progress, and errors. No word of it depends on data
+
+Read = TypeVar("Read")
+
+
+class Progress:
+    """Lines on standard error that say what a command does; silent with ``--quiet``.
+
+    Parameters
+    ----------
+    quiet : bool
+    """
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        # Percentages are for people who wait, not for log files.
+        self._live = not quiet and sys.stderr.isatty()
+
+    def say(self, text: str) -> None:
+        """Show one line."""
+        if not self._quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def reading(
+        self, file: IO[bytes], size: int, lines: Iterator[bytes | None]
+    ) -> Iterator[bytes | None]:
+        """Pass on the lines of a file; on a terminal, show the share of the file in tens."""
+        if not self._live or size <= 0:
+            yield from lines
+            return
+        # All tens in turn, however many lines there are: which of them are shown would tell that.
+        shown = 0
+        for number, line in enumerate(lines):
+            # Asking for the place in the file is slow.
+            if number % 65536 == 0:
+                shown = self._show(shown, min(10 * file.tell() // size, 9))
+            yield line
+        self._show(shown, 10)
+        print(file=sys.stderr, flush=True)
+
+    def _show(self, shown: int, reached: int) -> int:
+        for tens in range(shown + 1, reached + 1):
+            print(f"\r  {10 * tens}%", end="", file=sys.stderr, flush=True)
+        return max(shown, reached)
+
+
+class Withheld(Exception):
+    """An error of which only the type is shown, because its message may quote values.
+
+    Parameters
+    ----------
+    error : Exception
+    left : str
+        What became of the charge.
+    """
+
+    def __init__(self, error: Exception, left: str) -> None:
+        super().__init__(
+            f"Failed ({type(error).__name__}). The message is withheld, because it may quote "
+            f"values of the data. {left}"
+        )
+
+
+def read(rows: Callable[[Progress], Read], progress: Progress) -> Read:
+    """Read the records of a file, before anything is charged.
+
+    Raises
+    ------
+    OSError
+        What the system says of the file.
+    Withheld
+        For everything else, such as the errors of the libraries for Parquet.
+    """
+    try:
+        # Warnings of libraries may quote a value.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return rows(progress)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
+            raise
+        raise Withheld(error, "Nothing was charged.") from None

@@ -1,0 +1,65 @@
+"""What all private estimators share: schema check, charge, noise source, published state.
+
+=============  ===================================================================================
+``estimator``  `PrivateEstimator`: parts of the budget, charge, noise; what copies and pages hold
+``models``     what all models of a label share: match, charge, count, fit, and read rows to
+               predict
+``schema``     rows and labels matched with the declared domain by names and types; weights
+               refused
+=============  ===================================================================================
+"""
+
+from .estimator import (  # noqa: F401 (pickles name _Kept)
+    HidesSeed,
+    PrivateEstimator,
+    Published,
+    Seed,
+    ShowsPrivacy,
+    _Kept,
+    as_seed,
+    for_travel,
+    warn_of_emptiness,
+)
+from .schema import (
+    AnswersStatistics,
+    RefusesWeights,
+    declare_label,
+    feature_bounds,
+    feature_rows,
+    full_domain,
+    label_classes,
+    match_labelled,
+    match_rows,
+    named_bounds,
+    refuse_beside_rows,
+    require_y,
+    take_features,
+    without_label,
+    without_unit,
+)
+
+__all__ = [
+    "AnswersStatistics",
+    "HidesSeed",
+    "PrivateEstimator",
+    "Published",
+    "RefusesWeights",
+    "Seed",
+    "ShowsPrivacy",
+    "as_seed",
+    "declare_label",
+    "feature_bounds",
+    "named_bounds",
+    "feature_rows",
+    "for_travel",
+    "full_domain",
+    "label_classes",
+    "match_labelled",
+    "match_rows",
+    "refuse_beside_rows",
+    "require_y",
+    "take_features",
+    "warn_of_emptiness",
+    "without_label",
+    "without_unit",
+]

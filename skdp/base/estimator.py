@@ -1,0 +1,557 @@
+"""The base of all estimators that read private rows."""
+
+from __future__ import annotations
+
+import copy
+import html
+import numbers
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, Self, cast
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, estimator_html_repr
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._random import NoiseSource, Tape, noise_source, warn_after_charge
+from .._validation import as_epsilon, as_integer, check_choice, split_epsilon
+from ..accounting import PrivacyLedger, PrivacyLoss, charge
+from ..domain import FEW_BINS, Domain, Identifier
+from ..exceptions import RecordsLostError
+from ..mechanisms import discrete_laplace
+from ..release import SKIPPED, SkippedRecords
+from ..tables import (
+    MOST_AT_ONCE,
+    Coded,
+    Contributions,
+    Frame,
+    Layout,
+    LazyRows,
+    as_frame,
+    build_frame,
+    select_columns,
+)
+
+# --- seeds of private noise are hidden: anyone who knows one can subtract the noise
+
+
+class Seed(int):
+    """The seed of private noise: an integer whose repr hides its value.
+
+    Pipelines, searches and notebooks print the parameters of the estimators inside them.
+    """
+
+    def __repr__(self) -> str:
+        return "<seeded: no guarantee>"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> tuple[type[Seed], tuple[int]]:
+        return Seed, (int(self),)
+
+    # As for an int: clone() compares parameters by identity.
+    def __copy__(self) -> Seed:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Seed:
+        return self
+
+
+class HidesSeed:
+    """Keeps an integer ``random_state``, which draws private noise, as a `Seed`."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "random_state":
+            value = as_seed(value)
+        super().__setattr__(name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Files of other libraries hold a plain number.
+        if "random_state" in state:
+            state = {**state, "random_state": as_seed(state["random_state"])}
+        # Some base classes have none, and object has none.
+        getattr(super(), "__setstate__", self.__dict__.update)(state)
+
+
+def as_seed(value: Any) -> Any:
+    """``value``, as a `Seed` if it is an integer."""
+    known = isinstance(value, bool | np.bool_ | Seed)
+    return Seed(value) if isinstance(value, numbers.Integral) and not known else value
+
+
+# --- the state of a fitted estimator when it is copied or stored: no ledger, no seed of noise
+
+
+def for_travel(value: Any) -> Any:
+    """``value`` of a fitted estimator's state, without ledgers and without seeds of noise.
+
+    A release may be published. So its state contains neither the ledger, which is replaced by a
+    stand-in that refuses charges, nor the seed, with which the noise could be subtracted.
+
+    Parameters
+    ----------
+    value : object
+        A parameter, an estimator, or a dict, list or tuple of them.
+    """
+    if isinstance(value, PrivacyLedger):
+        return value.detached()
+    if isinstance(value, Seed | NoiseSource):
+        return None
+    if type(value) is dict:
+        return {key: for_travel(one) for key, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(for_travel(one) for one in value)
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        params = value.get_params(deep=True)
+        left = {
+            key: for_travel(one)
+            for key, one in params.items()
+            if isinstance(one, PrivacyLedger | Seed | NoiseSource)
+        }
+        return clone(value).set_params(**left) if left else value
+    return value
+
+
+class _Kept:
+    """A parameter in the state of a fitted estimator: whole in memory, `for_travel` elsewhere."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy.deepcopy(self.value, memo)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"value": for_travel(self.value)}
+
+
+class Published:
+    """Copies keep the ledger of a fitted estimator; its pickles, which may be published, do not.
+
+    A copy in memory, deep or not, may fit again and must pay for it. Before the fit, a pickle keeps
+    ledger and seed: both are needed where the fit will run.
+    """
+
+    # Fitted attributes in which parameters are repeated.
+    _repeats: tuple[str, ...] = ()
+
+    get_params: Any  # of the estimator that this is mixed into
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Deep copies use this method too. Wrappers that pass attributes on, such as
+        # FrozenEstimator, would find a __deepcopy__ of the wrapped estimator and lose the wrapper.
+        state = cast(dict[str, Any], super().__getstate__())
+        if "privacy_loss_" in state:
+            names = {*self.get_params(deep=False), *self._repeats}
+            state = {k: _Kept(v) if k in names else v for k, v in state.items()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = {k: v.value if isinstance(v, _Kept) else v for k, v in state.items()}
+        super().__setstate__(state)  # type: ignore[misc]  # of the estimator
+
+    def __copy__(self) -> Self:
+        # Not through __getstate__, which is for travel.
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+
+# --- what notebooks show above an estimator: what a fit will spend, or has spent
+
+# Fitted attributes that repeat what was declared.
+_PUBLIC_FACTS = {"privacy_loss_", "n_features_in_", "feature_names_in_", "domain_", "classes_"}
+
+
+def privacy_html(estimator: Any) -> str:
+    """What a notebook shows above an estimator: what was spent, on what, and what is public."""
+    loss = getattr(estimator, "privacy_loss_", None)
+    if loss is None:
+        return f"<div>Not fitted; {html.escape(estimator._price_text())}</div>"
+    released = sorted(
+        name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")
+    )
+    ours = [name for name in released if name not in _PUBLIC_FACTS]
+    public = [
+        name
+        for name in ("domain", "bounds", "target", "classes", "n_samples", "target_range")
+        if getattr(estimator, name, None) is not None
+    ]
+    return (
+        f"<div>{loss._repr_html_()}<small>public: parameters"
+        f"{html.escape(' (' + ', '.join(public) + ')' if public else '')}; "
+        f"released: {html.escape(', '.join(ours))}</small></div>"
+    )
+
+
+class ShowsPrivacy:
+    """Notebooks show what was spent above scikit-learn's diagram."""
+
+    epsilon: Any  # of the estimator that this is mixed into
+
+    def _price(self) -> Fraction | None:
+        """What a fit will spend; None where it is not known beforehand."""
+        return as_epsilon(self.epsilon)
+
+    def _price_text(self) -> str:
+        try:
+            price = self._price()
+        except (TypeError, ValueError) as error:
+            return f"a fit will refuse: {error}"
+        if price is None:
+            return "what a fit will spend is not known."
+        return f"a fit will spend \u03b5 = {float(price):g}."
+
+    def _repr_html_(self) -> str:
+        return privacy_html(self) + estimator_html_repr(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+# Not empty once this process was told that a release without a ledger is recorded nowhere.
+_TOLD: list[bool] = []
+# Share of epsilon for the counts of kept and skipped records: enough to see that a tenth of the
+# records is lost among some thousand records at epsilon 1, and hardly missed elsewhere.
+SKIPPED_SHARE = Fraction(1, 100)
+
+
+class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
+    """Base of the estimators that read private rows.
+
+    A subclass stores its parameters in ``__init__`` (among them ``epsilon``, ``ledger`` and
+    ``random_state``), and its ``fit``
+
+    1. checks the SCHEMA of what it was given, never the values;
+    2. calls :meth:`_spend` with the parts of its budget, which charges the ledger;
+    3. reads the values, keeping everything exact in local variables;
+    4. assigns the released attributes, ``privacy_loss_`` among them, last.
+    """
+
+    # What the rows given to ``fit`` look like, in estimators that draw rows.
+    _layout: Layout
+    domain_: Domain
+
+    @property
+    def _most_bins(self) -> int | None:
+        """Most bins of a column whose bins are "auto"; None for as many as it has.
+
+        Few, because most estimators count cells of several columns together, or fit a parameter to
+        each bin of a column.
+        """
+        return FEW_BINS
+
+    def _progress(self, text: str) -> None:
+        """Print a step of a fit, for estimators with ``verbose``; no number may be exact."""
+        if self.verbose:  # type: ignore[attr-defined]  # a parameter of those that print
+            print(f"{type(self).__name__}: {text}", file=sys.stderr)
+
+    def _spend(
+        self,
+        parts: Mapping[str, Fraction] | None = None,
+        rows: Frame | LazyRows | None = None,
+        *,
+        shares: Mapping[str, Any] | None = None,
+        domain: Domain | None = None,
+        stop: bool = False,
+    ) -> tuple[PrivacyLoss, NoiseSource]:
+        """Charge all of ``epsilon``, divided into exact parts or by shares.
+
+        Call it after the schema check and before any value is read: a refused charge then costs and
+        reveals nothing, and after a crash the budget stays spent.
+
+        ``parts`` are the budget of one row, and sum to :meth:`_record_epsilon`. Noise is drawn at
+        ``loss.of_record``. ``rows`` say what the guarantee assumes. With ``stop`` the ledger must
+        be able to pay all, and is charged with the part "skipped" alone: :meth:`_go_on` charges the
+        rest.
+        """
+        epsilon = as_epsilon(self.epsilon)
+        most = self._max_contributions()
+        if parts is None:
+            parts = split_epsilon(self._record_epsilon(), shares or {"release": 1})
+        source = noise_source(self.random_state)
+        loss = PrivacyLoss(
+            epsilon,
+            {name: part * (most or 1) for name, part in parts.items()},
+            seeded=source.seeded,
+            max_contributions=most,
+            assumes="" if rows is None else rows.assumes,
+        )
+        self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)
+        untold = not (_TOLD or source.seeded or isinstance(source, Tape))
+        # Noise that is handed down was paid for by the estimator around this one.
+        if self.ledger is None and untold and not isinstance(self.random_state, NoiseSource):
+            _TOLD.append(True)
+            warn_after_charge(
+                f"{type(self).__name__} has no ledger: what it spends is recorded nowhere, and has "
+                "to be added up by hand with all other releases of these records. Give "
+                "ledger=PrivacyLedger(epsilon, path=...). This is said once."
+            )
+        return loss, source
+
+    def _charge(self, loss: PrivacyLoss, domain: Domain | None, reserve: Fraction) -> None:
+        """Charge the ledger where a release of epsilon ``reserve`` begins."""
+        about = {"estimator": type(self).__name__}
+        if domain is not None and self.ledger is not None:
+            about["domain"] = domain.fingerprint
+        charge(self.ledger, type(self).__name__, loss, about=about, reserve=reserve - loss.epsilon)
+
+    @staticmethod
+    def _split(loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """The loss of the counts of skipped records, and that of everything else."""
+        same: Any = {
+            "seeded": loss.seeded,
+            "max_contributions": loss.max_contributions,
+            "assumes": loss.assumes,
+        }
+        first = {SKIPPED: loss.parts[SKIPPED]}
+        rest = {name: part for name, part in loss.parts.items() if name != SKIPPED}
+        return (
+            PrivacyLoss(first[SKIPPED], first, **same),
+            PrivacyLoss(loss.epsilon - first[SKIPPED], rest, **same),
+        )
+
+    def _with_skipped(self, parts: Callable[[Fraction], Mapping[str, Fraction]]) -> dict:
+        """Parts of the budget of one row: that of skipped records, and those of the rest."""
+        check_choice(self.on_loss, "on_loss", ("warn", "stop"))  # type: ignore[attr-defined]
+        epsilon = self._record_epsilon()
+        first = epsilon * SKIPPED_SHARE
+        return {SKIPPED: first, **parts(epsilon - first)}
+
+    def _go_on(
+        self, coded: Coded, domain: Domain, loss: PrivacyLoss, source: NoiseSource, stop: bool
+    ) -> tuple[SkippedRecords, PrivacyLoss]:
+        """Release how many records are skipped; with ``stop`` stop there, or charge the rest.
+
+        Returns
+        -------
+        skipped : SkippedRecords
+        rest : PrivacyLoss
+            What is left of the loss for everything else.
+
+        Raises
+        ------
+        RecordsLostError
+            With ``stop``, if more than a tenth of the records is skipped.
+        BudgetExceededError
+            With ``stop``, if another charge took what this release needs in the meantime.
+        """
+        # Privacy. Released: noisy counts of the records that are kept and of those that are skipped
+        # for each reason, disjoint cells (see `Coded.cells`): sensitivity 1 for a record,
+        # max_contributions for a person, at the part "skipped" of one record. Without rules that
+        # cell is always 0, and left out. Whether to stop, what is charged next and every text
+        # follow from these numbers and public facts: a choice of later parts by earlier releases,
+        # under which pure epsilons add up.
+        # Lines of a file that cannot be read are records too, in a cell of their own. Where persons
+        # are protected nobody knows whose they are, and they count nowhere.
+        cells = coded.cells()[: None if domain.structure.zeros else -1]
+        if coded.unread is not None and loss.max_contributions is None:
+            cells = np.append(cells, coded.unread)
+        epsilon = loss.of_record.parts[SKIPPED]
+        noisy = discrete_laplace(cells, epsilon, random_state=source)
+        skipped = SkippedRecords.of(domain, noisy, epsilon)
+        first, rest = self._split(loss)
+        if stop and skipped.too_many:
+            raise RecordsLostError(
+                f"{type(self).__name__} stopped: it would skip {'; '.join(skipped.texts())}. "
+                f"Only these counts were released (standard deviation of their noise: "
+                f"{skipped.std:.3g}): epsilon={float(first.epsilon):g} is spent, "
+                f"{float(rest.epsilon):g} is not. Correct the declaration or the data "
+                "(Domain.check(rows) shows what is wrong, to the data owner only) and fit again "
+                f"with epsilon={float(rest.epsilon):g}; or release what is left of the records "
+                "with on_loss='warn'.",
+                skipped,
+                first,
+            )
+        if stop:
+            self._charge(rest, domain, reserve=rest.epsilon)
+        return skipped, rest
+
+    def _warn_of_skipped(self, skipped: SkippedRecords, total: float, std: float) -> None:
+        """Warn of records that were skipped, or of a total near zero; of released numbers only."""
+        lines = skipped.texts()
+        if lines:
+            warn_after_charge(
+                f"{type(self).__name__} skipped {'; '.join(lines)}. The counts have noise of "
+                f"standard deviation {skipped.std:.3g} and are part of the release; "
+                "Domain.check(rows) shows what is wrong, to the data owner only. With "
+                "on_loss='stop' a release that loses more than a tenth of the records stops after "
+                "the first part of epsilon."
+            )
+        else:
+            warn_of_emptiness(self, total, std)
+
+    def _max_contributions(self) -> int | None:
+        """Number of rows kept of each person, or None where the unit of privacy is the row.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is not a positive integer, or only one of ``max_contributions`` and ``unit`` is
+            given.
+        """
+        most, unit = getattr(self, "max_contributions", None), getattr(self, "unit", None)
+        if most is None and unit is None:
+            return None
+        if most is None or unit is None:
+            raise ValueError(
+                f"max_contributions={most!r} and unit={unit!r} belong together: how many rows of "
+                "each person to keep, and the column that identifies the person. Give both or none."
+            )
+        return as_integer(most, "max_contributions", 1)
+
+    def _warn_of_size(self, rows: Frame | LazyRows, domain: Domain) -> None:
+        """Warn about the memory for a table of all distinct rows, from the domain alone.
+
+        The number of distinct rows is private: neither an error nor this warning may depend on it.
+        """
+        if not isinstance(rows, LazyRows) or domain.size <= MOST_AT_ONCE:
+            return
+        row = 16 + 4 * len(domain)
+        warnings.warn(
+            f"{type(self).__name__} loads the table of all distinct coded rows into memory, {row} "
+            f"bytes each. In a domain of {domain.size:.3g} cells nearly all rows may be distinct: "
+            f"a hundred million take {row / 10:.0f} GB. If that may not fit, declare fewer columns "
+            "or bins, or take MarginalSynthesizer, which asks the engine for a few columns at a "
+            "time.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+    def _unit(self) -> str | None:
+        """The column that identifies the person; raises as :meth:`_max_contributions`."""
+        return None if self._max_contributions() is None else self.unit
+
+    def _record_epsilon(self) -> Fraction:
+        """Budget of one row: epsilon, divided by the number of rows kept of each person."""
+        return as_epsilon(self.epsilon) / (self._max_contributions() or 1)
+
+    def _contributions(
+        self, loss: PrivacyLoss, source: NoiseSource, rows: Frame | LazyRows, domain: Domain
+    ) -> Contributions | None:
+        """The bound on the rows of a person, in the form that counting takes.
+
+        It comes from the loss that was charged and the rows that :func:`match_rows` gave, because
+        parameters may have been set since, while a charge waited for its turn.
+        """
+        most = loss.max_contributions
+        if most is None:
+            return None
+        assert rows.unit is not None
+        return Contributions(rows.unit, most, source)
+
+    def _remember_columns(self, X: Any, rows: Frame | LazyRows, label: str | None = None) -> None:
+        """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.
+
+        Parameters
+        ----------
+        X : as given to ``fit``
+        rows : Frame or LazyRows
+            What was read of it.
+        label : str, default=None
+            Column of lazy rows that is not a feature.
+        """
+        if isinstance(rows, LazyRows):
+            # scikit-learn takes frames in memory, and needs only the names.
+            names = [name for name in rows.names if name not in (label, self._unit())]
+            X = pd.DataFrame(columns=names)
+        elif self._unit() is not None:
+            X = select_columns(X, [name for name in as_frame(X).names if name != self._unit()])
+        validate_data(self, X, skip_check_array=True)
+
+    def _build_table(self, columns: Mapping[str, Any], layout: Layout | None = None) -> Any:
+        """Drawn columns as a table of the layout of what ``fit`` was given, or of another."""
+        return build_frame(columns, like=layout or self._layout)
+
+    def _layout_like(self, like: Any) -> Layout | None:
+        """The layout of a public table without rows; None if there is none.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``like`` is no table, or has rows or columns that the domain does not declare.
+        """
+        if like is None:
+            return None
+        rows = as_frame(like)
+        if len(rows):
+            raise ValueError(
+                "like must have no rows: it only says which types to return. Those of the records "
+                "may tell what is in one of them, so write public types down, for example "
+                "like=pandas.DataFrame({'age': pandas.Series(dtype='int8')})."
+            )
+        rows = self.domain_.with_names(rows)
+        extra = [name for name in rows.names if name not in self.domain_.columns]
+        if extra:
+            raise ValueError(f"like has columns that the domain does not declare: {extra}.")
+        return Layout.like(like, rows, self.domain_)
+
+    def _drawn_names(self) -> tuple[str, ...]:
+        """Names of the columns of drawn rows, in their order."""
+        return self._layout.names
+
+    def _given_names(self, *, identifiers: bool = True) -> list[str]:
+        """Columns of the domain that ``fit`` was given, in their order, and the label."""
+        return [
+            name
+            for name in self._layout.given
+            if identifiers or not isinstance(self.domain_.declared(name), Identifier)
+        ]
+
+    def _feature_names(self) -> list[str]:
+        """Names of the columns that were fitted: x0, x1, ... for arrays."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = [f"x{position}" for position in range(self.n_features_in_)]
+        return [str(name) for name in names]
+
+    def _rows_as_fitted(self, X: Any) -> Frame:
+        """Rows that are given to a fitted estimator, with the columns that were fitted."""
+        check_is_fitted(self)
+        rows = as_frame(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        self._check_width(rows)
+        return rows
+
+    def _check_width(self, rows: Frame) -> None:
+        """Refuse another number of columns than were fitted, in scikit-learn's words."""
+        if len(rows.names) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(rows.names)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # Values never raise: missing ones and text have their documented meaning.
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def warn_of_emptiness(estimator: Any, total: float, std: float) -> None:
+    """Warn if the released total is nearly zero. Only RELEASED and public numbers are used.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The fitted estimator.
+    total : float
+        Released number of records.
+    std : float
+        Standard deviation of its noise.
+    """
+    if total > 3 * std:
+        return
+    warn_after_charge(
+        f"{type(estimator).__name__} released a total of {total:.4g} records, with noise of "
+        f"standard deviation {std:.3g}: nearly no records fit the domain, or too few to show above "
+        "the noise. Records are skipped if a value is not a number, an undeclared category or "
+        "missing (such as text in a Numeric column, or labels of another type). "
+        "Domain.check(rows) counts them, for the data owner only."
+    )

@@ -1,0 +1,586 @@
+"""What all models of a label share: match, charge, count, fit, and read rows to predict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from .._validation import FloatArray, IntArray, as_epsilon, as_integer
+from ..algorithms.additive import UNIT, Identity, Logit, Records, additive_parts, released_total
+from ..algorithms.linear import Column, Design
+from ..domain import Attribute, Domain, Level, Numeric
+from ..exceptions import DomainError
+from ..tables import Frame, read_rows, weighted_rows
+from . import (
+    PrivateEstimator,
+    RefusesWeights,
+    feature_rows,
+    label_classes,
+    match_labelled,
+    refuse_beside_rows,
+    warn_of_emptiness,
+    without_label,
+)
+
+__all__ = [
+    "Grouping",
+    "ModelOfClasses",
+    "ModelOfGroups",
+    "ModelOfLabels",
+    "ModelOfNumbers",
+    "check_pairs",
+    "coded_features",
+    "design_of",
+    "feature_columns",
+    "group_values",
+    "grouped_records",
+    "number_link",
+    "plain",
+]
+
+# --- a target that is a number: its declaration, and its values as shares of half its range
+
+# Bins of a target that is declared by its range alone.
+_TARGET_BINS = 256
+
+
+def _declared_range(target_range: Any) -> Numeric | None:
+    """The attribute of a target that ``target_range`` declares; None without one.
+
+    Raises
+    ------
+    ValueError
+        If it is not a pair.
+    """
+    if target_range is None:
+        return None
+    try:
+        low, high = target_range
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"target_range must be a pair (low, high), got {target_range!r}."
+        ) from None
+    return Numeric(low, high, bins=_TARGET_BINS)
+
+
+def _middle_and_half(attribute: Any) -> tuple[float, float]:
+    """Middle and half width of the values of a target; special values may lie outside the range."""
+    values = np.append(attribute.means(), [attribute.lower, attribute.upper])
+    low, high = values.min(), values.max()
+    return low / 2 + high / 2, high / 2 - low / 2
+
+
+def number_link(domain: Domain, target: str) -> tuple[Identity, IntArray]:
+    """How scores and targets belong together, and the label of each code; -1 if it is missing.
+
+    Raises
+    ------
+    DomainError
+        If the target is no number.
+    """
+    attribute = domain[target]
+    if not isinstance(attribute, Numeric) or not attribute.summable:
+        raise DomainError(
+            f"The target {target!r} is declared as a {type(attribute).__name__}; a regressor "
+            "needs a Numeric."
+        )
+    middle, half = _middle_and_half(attribute)
+    # A range of one value says nothing: its outcomes are 0.
+    values = (attribute.means() - middle) / (half or 1.0)
+    outcomes = np.clip(np.rint(values * UNIT), -UNIT, UNIT).astype(np.int64)
+    # A missing target is skipped.
+    labels = np.append(np.arange(attribute.n_values), -1)[: attribute.size]
+    return Identity(outcomes), labels
+
+
+# --- public groups of the values of a column, and which of them are neighbours
+
+
+class Grouping(NamedTuple):
+    """Groups of the codes of a column.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_codes,)
+        Group of each code.
+    labels : list of str
+    chain : list of int or None
+        The groups in an order in which neighbours are similar; None if there is no order. Special
+        and missing values are groups of their own, outside the order.
+    edges : ndarray of shape (len(chain) + 1,) or None
+        Borders of the groups in the order; None for categories.
+    """
+
+    groups: IntArray
+    labels: list[str]
+    chain: list[int] | None
+    edges: FloatArray | None
+
+
+def group_values(attribute: Attribute, max_groups: int) -> Grouping:
+    """At most ``max_groups`` groups of ordered values; each unordered category alone.
+
+    Parameters
+    ----------
+    attribute : Attribute
+    max_groups : int
+    """
+    if isinstance(attribute, Numeric):
+        n = min(attribute.bins, max_groups)
+        level = attribute.equal_parts(n)
+        bins = level.groups[: attribute.bins]
+        starts = np.searchsorted(bins, np.arange(n))
+        edges = attribute.edges[np.append(starts, attribute.bins)].astype(np.float64)
+        return Grouping(level.groups, level.labels, list(range(n)), edges)
+    if attribute.order() is None:
+        level = attribute.levels()[-1]
+        return Grouping(level.groups, level.labels, None, None)
+    level = _finest(attribute, max_groups)
+    order = np.asarray(attribute.order())[: attribute.n_values]
+    labels, names = list(level.labels), attribute.labels()
+    chain = list(dict.fromkeys(level.groups[order].tolist()))
+    if getattr(attribute, "taxonomy", None) is None:
+        # Runs of categories without names of their own: from the first to the last.
+        for group in chain:
+            inside = order[level.groups[order] == group]
+            if len(inside) > 1:
+                labels[group] = f"{names[inside[0]]} .. {names[inside[-1]]}"
+    return Grouping(level.groups, labels, chain, None)
+
+
+def _finest(attribute: Attribute, max_groups: int) -> Level:
+    """The finest level with at most so many groups, or the next to the coarsest."""
+    levels = attribute.levels()
+    few = [level for level in levels[1:] if len(level.labels) <= max_groups + attribute.nullable]
+    return few[-1] if few else levels[min(1, len(levels) - 1)]
+
+
+# --- what estimators of models share
+
+# With less for one row, noise of a fit might not fit into the 64 bits of its integers: the moments
+# of weights of additive models have a scale of at most 3.3e8 / epsilon, and 2**50 fits.
+_LEAST_EPSILON = Fraction(3, 10**7)
+
+
+class ModelOfLabels(RefusesWeights, PrivateEstimator):
+    """A model of a label given other columns, each of which is divided into public groups.
+
+    A subclass says which groups there are and what is learnt from the counts of distinct records.
+    """
+
+    def fit(self, X, y=None, **fit_params) -> Self:
+        """Charge epsilon, then release a model.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            One row per record: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            Polars, DuckDB, Dask or PySpark, whose distinct coded rows are counted in its engine.
+            Columns are matched to the domain by name, those of an array by position.
+        y : array-like of shape (n_rows,), default=None
+            The labels. None if ``X`` has the column ``target``; a lazy frame must have it.
+        **fit_params
+            Refused. A record of ``sample_weight`` w would cost w times its epsilon.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If the schema or a parameter is invalid; nothing is spent. Values never raise: numbers
+            out of range are clipped, an unknown category becomes `other` where declared, and a
+            record that the domain cannot represent, or whose label is missing or not declared, is
+            skipped.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
+        """
+        refuse_beside_rows(type(self).__name__, fit_params)
+        read = read_rows(X)
+        rows, domain, target = match_labelled(
+            self, read, y, self._declared_label(), *self._shorthand
+        )
+        names = [name for name in domain.names if name != target]
+        if not names:
+            raise DomainError(
+                f"The domain has no column except the label {target!r}. Declare at least one "
+                "predictor."
+            )
+        link, label_of = self._link(domain, target)
+        columns = self._plan(domain.select(names))
+        parts = self._parts()
+        self._check_noise(columns, link, parts["model"])
+        self._warn_of_size(rows, domain)
+        loss, source = self._spend(parts, rows)
+
+        bound = self._contributions(loss, source, rows, domain)
+        coded = weighted_rows(rows, domain.select([*names, target]), bound)
+        records = grouped_records(*coded, self._groups(columns), label_of)
+        model, total, std = self._release(records, columns, link, loss.of_record.parts, source)
+        if y is None and isinstance(read, Frame):
+            # The label is a column of X; the features are the others.
+            X = without_label(X, read, domain, target)
+        self._remember_columns(X, rows, target)
+        self.domain_ = domain
+        self.target_ = target
+        self.privacy_loss_ = loss
+        self._publish(model, columns)
+        warn_of_emptiness(self, total, std)
+        return self
+
+    # What the parameter holds that declares the label, and its name.
+    _shorthand: tuple[str, str]
+
+    def _declared_label(self):
+        """Declaration of the label by a parameter, or None."""
+        raise NotImplementedError
+
+    def _link(self, domain, target):
+        """How scores and labels belong together, and the label of each code."""
+        raise NotImplementedError
+
+    def _plan(self, domain):
+        """What is public about each column; checks the parameters."""
+        raise NotImplementedError
+
+    def _groups(self, columns):
+        """Of each column the group of each code, and the number of groups."""
+        raise NotImplementedError
+
+    def _parts(self):
+        """Parts of the budget of one row: "total" and "model"."""
+        return additive_parts(self._record_epsilon())
+
+    def _check_noise(self, columns, link, epsilon):
+        """Refuse noise that does not fit into integers; ``epsilon`` is the part "model" of a row.
+
+        Raises
+        ------
+        ValueError
+            If epsilon is too small.
+        """
+        least = _LEAST_EPSILON * (self._max_contributions() or 1)
+        if as_epsilon(self.epsilon) < least:
+            raise ValueError(
+                f"epsilon must be at least {float(least):g}, got {self.epsilon!r}: the noise of "
+                "less might not fit into 64-bit integers."
+            )
+
+    def _release(self, records, columns, link, parts, source):
+        """The model, the released number of records, and the standard deviation of its noise."""
+        # Privacy. Released: the number of records, and what `_learn` releases within the part
+        # "model", one after the other.
+        total, std = released_total(records, parts["total"], source)
+        # Sums are divided by it: a number that noise made small would make them large.
+        prudent = total + std**2 / total if total > std else 2 * std
+        return self._learn(records, columns, link, parts["model"], prudent, source), total, std
+
+    def _learn(self, records, columns, link, epsilon, total, source):
+        """Fit the model, given the released number of records."""
+        raise NotImplementedError
+
+    def _publish(self, model, columns):
+        """Set the released attributes, in the units that users see."""
+        raise NotImplementedError
+
+    def _units(self):
+        """Factor and shift from scores of the model to those that users see."""
+        return 1.0, 0.0
+
+    def _codes(self, X, names):
+        """Code of each row in each column; -1 if the domain has none."""
+        # The person is no feature.
+        rows = feature_rows(self, X, self.unit)
+        absent = [name for name in names if name not in rows.names]
+        if absent:
+            raise DomainError(f"The rows lack the columns {absent} of the model.")
+        return self.domain_.without_structure().select(names).encode(rows.select(names))
+
+
+class ModelOfGroups(ModelOfLabels):
+    """A model of a label that knows of each column its group, and nothing else."""
+
+    def _plan(self, domain):
+        max_groups = as_integer(self.max_groups, "max_groups", 2)
+        return {name: group_values(domain[name], max_groups) for name in domain.names}
+
+    def _groups(self, groupings):
+        return [(each.groups, len(each.labels)) for each in groupings.values()]
+
+
+class ModelOfClasses(ClassifierMixin, ModelOfLabels):
+    """A model of a label that is one of a public list."""
+
+    _shorthand = ("the list of", "classes=")
+
+    def _declared_label(self):
+        return self.classes
+
+    def _link(self, domain, target):
+        classes, class_of = label_classes(domain, target)
+        # A missing label belongs to no class.
+        return Logit(max(len(classes), 2)), np.append(class_of, -1)[: domain[target].size]
+
+    def _declared_classes(self):
+        """The declared labels, sorted."""
+        return label_classes(self.domain_, self.target_)[0]
+
+    def _shares(self, scores):
+        """Probabilities of the classes from their scores."""
+        link = Logit(max(len(self.classes_), 2))
+        shares = link.probabilities(scores if scores.ndim == 2 else scores[:, None])
+        return (
+            shares[:, : len(self.classes_)] if len(self.classes_) > 1 else np.ones((len(scores), 1))
+        )
+
+    def predict(self, X) -> np.ndarray:
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # On the few rows of a small table the noise dominates.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+class ModelOfNumbers(RegressorMixin, ModelOfLabels):
+    """A model of a number within a public range."""
+
+    _shorthand = ("its public range in", "target_range=")
+
+    def _declared_label(self):
+        return _declared_range(self.target_range)
+
+    def _link(self, domain, target):
+        return number_link(domain, target)
+
+    def _units(self):
+        middle, half = _middle_and_half(self.domain_[self.target_])
+        return half, middle
+
+    def _within(self, scores):
+        """Scores, cut to the declared range."""
+        half, middle = self._units()
+        return np.clip(scores, middle - half, middle + half)
+
+    def predict(self, X) -> np.ndarray:
+        """Expected target of each row, within the declared range.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self._within(self._scores(X))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # On the few rows of a small table the noise dominates.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def plain(values: Any) -> Any:
+    """Without the axis of outputs, where there is one output only."""
+    return values[..., 0] if values.shape[-1] == 1 else values
+
+
+def grouped_records(codes: Any, counts: Any, groupings: Any, label_of: Any = None) -> Records:
+    """Records by groups and label; those whose label belongs to no class are left out.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (m, n_columns), int32
+        With a label as last column, if there is one.
+    counts : ndarray of shape (m,)
+    groupings : list of (ndarray of shape (n_codes,), int)
+        Of each other column the group of each code, and the number of groups.
+    label_of : ndarray of shape (n_codes,), default=None
+        Label of each code. None: there is none, and all labels are 0.
+    """
+    labels = np.zeros(len(codes), np.int64) if label_of is None else label_of[codes[:, -1]]
+    kept = labels >= 0
+    if not kept.all():
+        codes, labels, counts = codes[kept], labels[kept], counts[kept]
+    groups, n_groups = zip(*groupings, strict=True)
+    return Records.grouped(codes, labels, counts, groups, n_groups)
+
+
+# ------------------------------------------------------------------------------------------------
+# The public features of a linear model: which numbers each column of a domain becomes.
+
+
+# Tables of a column and of all pairs of features take the square of this many numbers: 128 MB.
+_MOST_FEATURES = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class _FeatureColumn:
+    """One column of the domain as features.
+
+    Attributes
+    ----------
+    name : str
+    labels : tuple of str
+        Names of the features.
+    groups : ndarray of shape (n_codes,)
+        Group of each code.
+    column : Column
+        Features of each group, scaled into [-1, 1].
+    codes : ndarray of shape (n_codes, n_features)
+        Scaled features of each code, by which rows are predicted.
+    shift, scale : ndarray of shape (n_features,)
+        A feature in the units of the user is ``shift + scale *`` the scaled one.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    groups: IntArray
+    column: Column
+    codes: FloatArray
+    shift: FloatArray
+    scale: FloatArray
+
+
+def feature_columns(domain: Domain, one_hot: Any, max_groups: int) -> list[_FeatureColumn]:
+    """Features of all columns of a domain.
+
+    Parameters
+    ----------
+    domain : Domain
+    one_hot : {"categories", "all"} or sequence of str
+        Which columns of numbers become indicators too: none, all, or those named.
+    max_groups : int
+        Most indicators of ordered values.
+
+    Raises
+    ------
+    DomainError, TypeError, ValueError
+        If ``one_hot`` is none of these, or a column has too many categories.
+    """
+    wanted = _one_hot(domain, one_hot)
+    for name, attribute in domain.items():
+        # Ordered ones are merged.
+        if attribute.order() is None and attribute.size > _MOST_FEATURES:
+            raise DomainError(
+                f"Column {name!r} has {attribute.size:,} categories, and a linear model needs an "
+                f"indicator of each: at most {_MOST_FEATURES:,}. Declare the frequent ones and "
+                "other= for the rest, or a taxonomy, or take PrivateNaiveBayes, a tree or an "
+                "additive model."
+            )
+    return [
+        _indicators(name, attribute, max_groups)
+        if name in wanted or not _is_number(attribute)
+        else _number(name, attribute)
+        for name, attribute in domain.items()
+    ]
+
+
+def design_of(columns: Sequence[_FeatureColumn]) -> Design:
+    """The features of all columns together."""
+    return Design(tuple(each.column for each in columns))
+
+
+def check_pairs(columns: Sequence[_FeatureColumn]) -> None:
+    """Refuse more features than products of all pairs fit into memory.
+
+    Raises
+    ------
+    DomainError
+        If there are too many.
+    """
+    n_features = sum(len(each.labels) for each in columns)
+    if n_features > _MOST_FEATURES:
+        raise DomainError(
+            f"The columns have {n_features:,} features, and sums of the products of all pairs are "
+            f"measured: at most {_MOST_FEATURES:,} features. Declare fewer columns or categories, "
+            "or take solver='auto' where there is one."
+        )
+
+
+def _one_hot(domain: Domain, one_hot: Any) -> set[str]:
+    if isinstance(one_hot, str):
+        if one_hot not in ("categories", "all"):
+            raise ValueError(
+                f"one_hot must be 'categories', 'all' or a list of columns, got {one_hot!r}."
+            )
+        return {*domain.names} if one_hot == "all" else set()
+    if not isinstance(one_hot, Sequence):
+        raise TypeError(
+            f"one_hot must be 'categories', 'all' or a list of columns, got {one_hot!r}."
+        )
+    if unknown := [name for name in one_hot if name not in domain.names]:
+        raise DomainError(
+            f"one_hot names {unknown}, which are no features of the domain; it has "
+            f"{list(domain.names)}."
+        )
+    return {*one_hot}
+
+
+def _is_number(attribute: Attribute) -> bool:
+    return isinstance(attribute, Numeric) and attribute.summable
+
+
+def _indicators(name: str, attribute: Attribute, max_groups: int) -> _FeatureColumn:
+    grouping = group_values(attribute, max_groups)
+    n = len(grouping.labels)
+    column = Column(np.eye(n), True, grouping.chain)
+    labels = tuple(f"{name} = {label}" for label in grouping.labels)
+    codes = np.eye(n)[grouping.groups]
+    return _FeatureColumn(name, labels, grouping.groups, column, codes, np.zeros(n), np.ones(n))
+
+
+def _number(name: str, attribute: Any) -> _FeatureColumn:
+    """The mean of the bin, and an indicator of each special value and of missing ones."""
+    grouping = group_values(attribute, attribute.bins)
+    means = attribute.means()[: attribute.bins]
+    groups, n_bins = grouping.groups, len(grouping.chain or ())
+    n_others = len(grouping.labels) - n_bins
+    low, high = float(attribute.lower), float(attribute.upper)
+    # A range of one value says nothing: its codes are 0.
+    middle, half = low / 2 + high / 2, (high / 2 - low / 2) or 1.0
+    codes = np.zeros((len(groups), 1 + n_others))
+    codes[: len(means), 0] = np.clip((means - middle) / half, -1.0, 1.0)
+    codes[np.arange(len(means), len(groups)), 1 + groups[len(means) :] - n_bins] = 1.0
+    sizes = np.bincount(groups, minlength=len(grouping.labels))[:, None]
+    sums = np.stack([np.bincount(groups, each, len(sizes)) for each in codes.T], axis=1)
+    labels = (name, *(f"{name} = {label}" for label in grouping.labels[n_bins:]))
+    return _FeatureColumn(
+        name,
+        labels,
+        groups,
+        Column(sums / sizes, False, None, n_bins),
+        codes,
+        np.array([middle, *np.zeros(n_others)]),
+        np.array([half, *np.ones(n_others)]),
+    )
+
+
+def coded_features(columns: Sequence[_FeatureColumn], codes: IntArray) -> Iterator[FloatArray]:
+    """Scaled features of rows, column by column; those of an unknown value are 0."""
+    for position, each in enumerate(columns):
+        found = each.codes[codes[:, position]]
+        found[codes[:, position] < 0] = 0.0
+        yield found

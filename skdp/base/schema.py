@@ -1,0 +1,584 @@
+"""The schema of what a ``fit`` is given, against the declared domain. No value is read."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._random import caller_level
+from .._validation import FloatArray, IntArray, free_name
+from ..domain import Attribute, Categorical, Domain, Identifier
+from ..exceptions import DomainError
+from ..release.result import of_a_column, of_records
+from ..tables import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
+from .estimator import PrivateEstimator
+
+
+def require_y(estimator: Any, y: Any, hint: str = "") -> None:
+    """Raise what scikit-learn expects where labels are needed and not given."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None{hint}."
+        )
+
+
+def named_bounds(bounds: Any, names: Sequence[str]) -> Any:
+    """Bounds given by column, as two lists in the order of the columns; others as they are.
+
+    Raises
+    ------
+    DomainError
+        If the columns are not those of the rows, or a value is no pair.
+    """
+    if not isinstance(bounds, Mapping):
+        return bounds
+    lacking = [name for name in names if name not in bounds]
+    unknown = [name for name in bounds if name not in set(names)]
+    if lacking or unknown:
+        raise DomainError(
+            "bounds by column must have one pair for each column of X: "
+            f"missing are {lacking!r}, not in X are {unknown!r}."
+        )
+    pairs = [bounds[name] for name in names]
+    if any(np.shape(pair) != (2,) for pair in pairs):
+        raise DomainError(f"bounds by column must be pairs (low, high), got {bounds!r}.")
+    low, high = np.array(pairs, dtype=object).reshape(-1, 2).T
+    return low, high
+
+
+def feature_bounds(bounds: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper public bounds, one number for each feature.
+
+    Raises
+    ------
+    DomainError
+        If there are none, they are not a pair of finite numbers (or arrays) with low < high, or
+        they are two pairs for two features that can be read in both ways.
+    """
+    if bounds is None:
+        raise DomainError(
+            "bounds is required: the public range of the features, for example bounds=(0, 100), "
+            "or two arrays with one number for each feature. Reading it from the data would leak "
+            "them."
+        )
+    remedy = "Give them by column, as in bounds={'age': (0, 80), 'height': (60, 200)}."
+    if n_features == 2 and _is_ambiguous(bounds):
+        raise DomainError(
+            f"bounds={bounds!r} may be one pair for each of the two features, or both lows and "
+            f"both highs. {remedy}"
+        )
+    try:
+        low, high = bounds
+        low, high = (np.asarray(end, dtype=np.float64) for end in (low, high))
+        low, high = (np.broadcast_to(end, (n_features,)).copy() for end in (low, high))
+    except (TypeError, ValueError):
+        raise DomainError(
+            "bounds must be a pair (low, high) of numbers, or of arrays with one number for each "
+            f"of the {n_features} features, got {bounds!r}. {remedy}"
+        ) from None
+    if not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
+        raise DomainError(
+            f"bounds must be finite with low < high for every feature, got {bounds!r}. {remedy}"
+        )
+    return low, high
+
+
+def _is_ambiguous(bounds: Any) -> bool:
+    """Whether two lists of two numbers may be lows and highs as well as two pairs."""
+    if not isinstance(bounds, list | tuple) or len(bounds) != 2:
+        return False
+    if not all(isinstance(each, list | tuple) and len(each) == 2 for each in bounds):
+        return False
+    try:
+        (a, b), (c, d) = bounds
+        return bool(a < b and c < d and a < c and b < d)
+    except (TypeError, ValueError):
+        return False
+
+
+def declare_label(
+    domain: Any, rows: Frame | LazyRows, target: str | None, classes: Any
+) -> tuple[Any, str | None]:
+    """Declare the label in the domain where the shorthand ``classes=`` does so.
+
+    Parameters
+    ----------
+    domain, target
+        As given to the estimator.
+    rows : Frame or LazyRows
+    classes : Attribute, array-like or None
+        Declaration of the label.
+
+    Returns
+    -------
+    domain, target
+        ``domain`` with a column for the label, and that column's name; unchanged where
+        ``classes`` is None.
+
+    Raises
+    ------
+    ValueError
+        If both ``target`` and ``classes`` are given.
+    """
+    if classes is None:
+        return domain, target
+    if target is not None:
+        raise ValueError(
+            f"Both target={target!r} and classes= declare the label. Give target= where the "
+            "domain has a column for it, classes= where it has none."
+        )
+    domain = full_domain(domain, rows)
+    label = free_name("target", domain.columns)
+    attribute = classes if isinstance(classes, Attribute) else Categorical(list(classes))
+    return domain.with_attribute(label, attribute), label
+
+
+def full_domain(domain: Any, rows: Frame | LazyRows) -> Domain:
+    """The domain of all columns of ``rows``: one attribute may have been given for all."""
+    if domain is None:
+        raise DomainError(
+            "domain is required: the public range or categories of every column, for example "
+            "Domain({'age': Numeric(0, 120), 'sex': Categorical(['F', 'M'])}), or one Numeric for "
+            "all columns of an array. Reading it from the data would leak them. Give it by name, "
+            "domain=...; the first argument is epsilon."
+        )
+    if isinstance(domain, Domain | Mapping):
+        return domain if isinstance(domain, Domain) else Domain(domain)
+    attributes = Domain.for_array(domain, len(rows.names)).attributes
+    return Domain(dict(zip(rows.names, attributes, strict=True)))
+
+
+def match_rows(
+    X: Any,
+    y: Any,
+    domain: Any,
+    target: str | None,
+    *,
+    lazy: bool = False,
+    unit: str | None = None,
+    structure: bool = False,
+    ranges: bool = False,
+    of: Any = None,
+) -> tuple[Any, Domain]:
+    """Match the columns of the rows, and the labels if there is a target, with the domain.
+
+    Only the schema is checked: container, names, declared types. No value is read.
+
+    Parameters
+    ----------
+    X, y, domain, target
+        As given to the estimator.
+    lazy : bool, default=False
+        Whether lazy frames are accepted: by estimators that need counts only.
+    unit : str, default=None
+        A further column, which identifies the person a row belongs to.
+    structure : bool, default=False
+        Whether the estimator honours structural zeros: combinations of values that rules of the
+        domain forbid. If it does not, a domain with such rules is refused.
+    ranges : bool, default=False
+        Whether the estimator pays for finding ranges that are not declared.
+    of : estimator, default=None
+        The estimator, for that error and for the bins that it can use where they are "auto".
+
+    Returns
+    -------
+    rows : Frame, or LazyRows for lazy frames
+        With exactly the columns of the domain, and the unit.
+    domain : Domain
+
+    Raises
+    ------
+    DomainError
+        If the schema does not fit, or the domain has rules that the estimator cannot honour.
+    """
+    rows: Any = read_rows(X) if lazy else as_frame(X)
+    if unit is not None:
+        _check_unit(rows, domain, unit)
+    domain = full_domain(domain, without_unit(rows, unit))
+    domain = domain.resolved(getattr(of, "_most_bins", None))
+    _refuse_open(domain, ranges, of)
+    if not structure:
+        _refuse_zeros(domain, of)
+    _check_target(domain, target)
+    labelled = target is not None and y is not None
+    # Columns of an array are named by position; a label that is given separately is none of them.
+    rows = domain.with_names(rows, [target] if labelled else [])
+    if target is not None and y is not None:
+        rows = rows.with_column(target, y)
+        domain = _numbered(domain, target, rows.column(target))
+    domain.check_schema(without_unit(rows, unit))
+    if unit is not None:
+        rows = rows.select(rows.names)
+        rows.unit = unit
+    return rows, domain
+
+
+def _refuse_open(domain: Domain, ranges: bool, of: Any) -> None:
+    """Refuse columns whose range nobody finds, and rules that depend on it."""
+    if not domain.open:
+        return
+    name = domain.open[0]
+    if not ranges:
+        raise DomainError(
+            f"Column {name!r} has no range, and {'this' if of is None else type(of).__name__} does "
+            "not pay for finding one. Declare what is publicly known, Numeric(lower, upper), or "
+            "take the range from domain_ of a synthesizer that found it. Nothing was spent."
+        )
+    known = [each for each in domain.columns if each not in domain.open]
+    for rule in domain.structure.rules:
+        if rule not in domain.structure.kept_by(known):
+            raise DomainError(
+                f"{rule!r} names a column whose range is not known, as {list(domain.open)} are. "
+                "Declare the range, or leave out the rule. Nothing was spent."
+            )
+
+
+def _check_target(domain: Domain, target: str | None) -> None:
+    """Refuse a label that is not measured."""
+    if target is None or target in domain.names:
+        return
+    if target in domain:
+        raise DomainError(
+            f"target={target!r} follows from other columns, by "
+            f"{domain.structure.derived[target]!r}: it is not measured, and there is nothing to "
+            "learn. Name another target, or leave out the rule."
+        )
+    raise DomainError(
+        f"target={target!r} is not a column of the domain, which has {list(domain.names)}."
+    )
+
+
+def take_features(X: Any, domain: Domain, features: Sequence[str], label: str | None) -> Any:
+    """New rows without columns that a model was not trained on; arrays are cut by position."""
+    if len(domain.columns) == len(domain):
+        return X
+    rows = as_frame(X)
+    if not rows.n_unnamed:
+        others = {*domain.columns} - {*features}
+        return select_columns(X, [name for name in rows.names if name not in others])
+    taken = [] if label is None else [label]
+    names = domain.names_for(rows.n_unnamed, taken) or domain.names_for(rows.n_unnamed) or []
+    kept = [place for place, name in enumerate(names) if name in features]
+    return as_array(X)[:, kept] if len(kept) < len(names) else X
+
+
+def _refuse_zeros(domain: Domain, of: Any) -> None:
+    """Refuse rules that forbid values: a release that ignores them would break them."""
+    if not domain.structure.zeros:
+        return
+    name = "This estimator" if of is None else type(of).__name__
+    ruled = sorted({axis for zeros in domain.structure.zeros for axis in zeros.axes})
+    columns = ", ".join(repr(domain.names[axis]) for axis in ruled[:5])
+    more = f" and {len(ruled) - 5} more columns" if len(ruled) > 5 else ""
+    raise DomainError(
+        f"{name} cannot honour the rules of the domain, which forbid some values of "
+        f"{columns}{more}: its release would count and draw records that cannot exist. Use "
+        "MarginalSynthesizer, which honours them, or give domain=domain.without_structure(). "
+        "Derived columns and identifiers are no obstacle."
+    )
+
+
+def _numbered(domain: Domain, target: str, column: Any) -> Domain:
+    """The domain, with numbers for labels where ``y`` holds numbers and all labels are text.
+
+    Meta-estimators of scikit-learn encode text labels as 0, 1, ... in their order before they fit
+    the estimators inside, and decode what these predict. Only in arrays, as they pass them: other
+    libraries choose types by the values. What is read is the type of ``y``.
+    """
+    attribute = domain[target]
+    whole = column.library == "numpy" and column.dtype.startswith(("int", "uint", "bool"))
+    if not (whole and isinstance(attribute, Categorical) and attribute.only_words):
+        return domain
+    if column.dtype == "bool" or domain.structure or len(domain.columns) < len(domain):
+        raise DomainError(
+            f"y holds values of type {column.dtype}, but all declared labels are text. Give the "
+            "labels as they are declared, or declare those that y has."
+        )
+    warnings.warn(
+        f"y holds whole numbers and all declared labels are text: 0 to {attribute.n_values - 1} "
+        "are taken as their positions in alphabetical order, as meta-estimators of scikit-learn "
+        "(voting, stacking, bagging, one-vs-rest, "
+        "cross_val_predict(method='predict_proba')) encode them; predictions are such numbers too.",
+        UserWarning,
+        stacklevel=caller_level(),
+    )
+    numbers = Categorical(range(attribute.n_values))
+    return Domain({**dict(domain.items()), target: numbers})
+
+
+def without_unit(rows: Any, unit: str | None) -> Any:
+    """Rows without the column that identifies the person a row belongs to."""
+    return rows if unit is None else rows.select([name for name in rows.names if name != unit])
+
+
+def _check_unit(rows: Any, domain: Any, unit: Any) -> None:
+    """Refuse a column that cannot identify persons; by the schema alone."""
+    if unit not in rows.named:
+        raise DomainError(
+            f"unit={unit!r} is not a column of the data; it names the column that identifies the "
+            "person a row belongs to. Arrays have no names: give a frame."
+        )
+    identifies = isinstance(domain, Mapping) and isinstance(domain.get(unit), Identifier)
+    if isinstance(domain, Domain | Mapping) and unit in domain and not identifies:
+        raise DomainError(
+            f"unit={unit!r} identifies persons and cannot be released: leave it out of the domain, "
+            "or declare it as Identifier()."
+        )
+    kind = rows.kinds[unit]
+    if kind in ("other", "null"):
+        raise DomainError(
+            f"Column {unit!r} (type {rows.dtypes[unit]}) cannot identify persons; convert it to "
+            "text or to integers."
+        )
+    if isinstance(rows, LazyRows) and rows.engine == "dask":
+        raise TypeError(
+            "Contributions cannot be bounded in Dask, where the rows of a person may lie in any "
+            "partition. Read the same files with Polars or DuckDB, or collect the frame first."
+        )
+
+
+# --- what scikit-learn's models have and private ones have not, each with what to do instead
+
+_WEIGHTS = (
+    "the noise hides records of weight 1, and a record of weight w would cost w times epsilon"
+)
+_REFUSED = {
+    "class_weight": f"{_WEIGHTS}. To shift the balance of classes, fit without it and move the "
+    "threshold of predict_proba.",
+    "sample_weight": f"{_WEIGHTS}. Fit without it; to leave rows out, drop them by a rule that "
+    "looks at one row at a time.",
+    "warm_start": "every fit pays for what it releases, and none can go on from another. Make one "
+    "fit with all of epsilon.",
+}
+
+
+def _refuse(place: str, params: Iterable[str]) -> None:
+    """Refuse parameters that a private model cannot have.
+
+    Raises
+    ------
+    TypeError
+        With the reason and the remedy, if one of them is known.
+    """
+    for name in params:
+        if name in _REFUSED:
+            raise TypeError(f"{place} refuses {name}: {_REFUSED[name]}")
+
+
+def refuse_beside_rows(name: str, fit_params: Iterable[str]) -> None:
+    """Refuse what `fit` is given besides rows and labels.
+
+    Raises
+    ------
+    TypeError
+        If it is given anything.
+    """
+    _refuse(f"{name}.fit", fit_params)
+    if fit_params:
+        raise TypeError(f"{name}.fit takes X and y, got {sorted(fit_params)} too.")
+
+
+class RefusesWeights:
+    """Constructors of subclasses say why there are no weights and no warm start."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = _refusing(cls.__init__)  # type: ignore[method-assign]
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, by name.
+
+        Parameters
+        ----------
+        **params : dict
+
+        Returns
+        -------
+        self
+        """
+        _refuse(type(self).__name__, params)
+        return super().set_params(**params)  # type: ignore[misc]
+
+
+def _refusing(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that looks at its names first; its signature stays."""
+
+    @wraps(init)
+    def checked(self: Any, *args: Any, **params: Any) -> None:
+        _refuse(type(self).__name__, params)
+        init(self, *args, **params)
+
+    return checked
+
+
+# ------------------------------------------------------------------------------------------------
+# The label of a model: rows matched with it, its declared values, and rows without its column.
+
+
+def match_labelled(
+    estimator: PrivateEstimator,
+    read: Frame | LazyRows,
+    y: Any,
+    declared: Any,
+    kind: str,
+    parameter: str,
+) -> tuple[Any, Domain, str]:
+    """Match rows and labels to the columns of the domain; checks the schema only.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        With the parameters ``domain`` and ``target``.
+    read : Frame or LazyRows
+        What was read of the rows that ``fit`` was given.
+    y : array-like or None
+        The labels that it was given.
+    declared : Attribute, array-like or None
+        Declaration of the label by the parameter that may do so.
+    kind, parameter : str
+        What this parameter holds, and its name, for errors: "the list of", "classes=".
+
+    Returns
+    -------
+    rows : Frame or LazyRows
+    domain : Domain
+        With a column for the label.
+    target : str
+        Its name.
+
+    Raises
+    ------
+    DomainError, TypeError, ValueError
+        If no label is declared, or the schema does not fit.
+    """
+    unit = estimator._unit()
+    domain, target = declare_label(
+        estimator.domain, without_unit(read, unit), estimator.target, declared
+    )
+    if target is None:
+        raise DomainError(
+            "No column is declared as the label: name a column of the domain in target=, or "
+            f"give {kind} {parameter}."
+        )
+    if declared is not None:
+        require_y(estimator, y, f": {parameter} declares a label that X has no column for")
+    rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit, of=estimator)
+    return rows, domain, target
+
+
+def feature_rows(estimator: PrivateEstimator, X: Any, ignored: str | None = None) -> Frame:
+    """Rows to predict, without the label, under the names of the domain.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        Fitted, with ``domain_`` and ``target_``.
+    X : array-like or frame
+    ignored : str, default=None
+        A further column that is left out where it is there.
+    """
+    check_is_fitted(estimator)
+    domain, target = estimator.domain_, estimator.target_
+    rows = as_frame(X)
+    for name in (target, ignored):
+        if name is not None and name in rows.named:
+            X = without_label(X, rows, domain, name)
+            rows = rows.select([each for each in rows.names if each != name])
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    if rows.n_unnamed:
+        names = [name for name in domain.names if name != target]
+        rows = rows.with_names(domain.names_for(rows.n_unnamed, [target]) or names)
+    return rows
+
+
+def label_classes(domain: Domain, target: str) -> tuple[Any, IntArray]:
+    """Declared labels, sorted, and the position among them of each code."""
+    attribute = domain[target]
+    if isinstance(attribute, Categorical):
+        classes, class_of = np.unique(np.array(attribute.categories), return_inverse=True)
+        return classes, class_of.astype(np.int64)
+    if attribute.summable and attribute.one_each:
+        values = np.arange(attribute.lower, attribute.upper + 1, dtype=np.int64)
+        values = np.append(values, np.array(attribute.special, dtype=np.int64))
+        classes, class_of = np.unique(values, return_inverse=True)
+        return classes, class_of.astype(np.int64)
+    kind = "Numeric of intervals" if attribute.summable else type(attribute).__name__
+    raise DomainError(
+        f"The label {target!r} is declared as a {kind}. A classifier needs a "
+        "Categorical, or a Numeric with integer=True and one bin for each integer."
+    )
+
+
+def without_label(X: Any, rows: Frame, domain: Domain, target: str) -> Any:
+    """The table ``X``, of which ``rows`` was read, without the column of the label."""
+    if rows.n_unnamed:
+        names = domain.names_for(rows.n_unnamed) or domain.names
+        return np.delete(as_array(X), names.index(target), axis=1)
+    return select_columns(X, [name for name in rows.names if name != target])
+
+
+# --- `AnswersStatistics`: statistics of a release as methods of the estimator that made it
+
+
+class AnswersStatistics:
+    """Statistics with intervals; ``_asked()`` is the `Synopsis` that answers."""
+
+    def _asked(self) -> Any:
+        """The synopsis; NotFittedError without a fit."""
+        raise NotImplementedError
+
+    @of_records
+    def count(self, query: Any = None, **how: Any) -> Any:
+        """Expected number of records that satisfy a query; see :meth:`skdp.Synopsis.count`."""
+        return self._asked().count(query, **how)
+
+    @of_a_column
+    def sum(self, column: str, query: Any = None, **how: Any) -> Any:
+        """Sum of a numeric column over a query; see :meth:`skdp.Synopsis.sum`."""
+        return self._asked().sum(column, query, **how)
+
+    @of_a_column
+    def mean(self, column: str, query: Any = None, **how: Any) -> Any:
+        """Mean of a numeric column over a query; see :meth:`skdp.Synopsis.mean`."""
+        return self._asked().mean(column, query, **how)
+
+    @of_a_column
+    def std(self, column: str, query: Any = None, **how: Any) -> Any:
+        """Standard deviation of a column over a query; see :meth:`skdp.Synopsis.std`."""
+        return self._asked().std(column, query, **how)
+
+    def quantile(self, column: str, q: Any = 0.5, query: Any = None, **how: Any) -> Any:
+        """Quantiles of a column over a query; see :meth:`skdp.Synopsis.quantile`."""
+        return self._asked().quantile(column, q, query, **how)
+
+    def proportion(self, query: Any, among: Any = None, **how: Any) -> Any:
+        """Share of a query among another's records; see :meth:`skdp.Synopsis.proportion`."""
+        return self._asked().proportion(query, among, **how)
+
+    def covariance(self, first: str, second: str, query: Any = None, **how: Any) -> Any:
+        """Covariance of two columns over a query; see :meth:`skdp.Synopsis.covariance`."""
+        return self._asked().covariance(first, second, query, **how)
+
+    def correlation(
+        self, first: Any = None, second: str | None = None, query: Any = None, **how: Any
+    ) -> Any:
+        """Correlation of two columns or a matrix; see :meth:`skdp.Synopsis.correlation`."""
+        return self._asked().correlation(first, second, query, **how)
+
+    def aggregate(self, by: Any, column: Any = None, query: Any = None, **how: Any) -> Any:
+        """Counts, sums and means of groups; see :meth:`skdp.Synopsis.aggregate`."""
+        return self._asked().aggregate(by, column, query, **how)
+
+    def crosstab(self, index: str, columns: str, query: Any = None, **how: Any) -> Any:
+        """Counts of all combinations of two columns; see :meth:`skdp.Synopsis.crosstab`."""
+        return self._asked().crosstab(index, columns, query, **how)
+
+    def describe(self, *, level: float = 0.95, numbers: bool = False) -> Any:
+        """Statistics of every column with margins; see :meth:`skdp.Synopsis.describe`."""
+        return self._asked().describe(level=level, numbers=numbers)

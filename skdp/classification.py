@@ -1,0 +1,1244 @@
+"""Publishing data for classification: one private grid, and a noisy count in each of its cells.
+
+==============  ===================================================================================
+``base``        `Grid`: groups of codes; what such releases do: ``fit``, ``sample``, ``transform``
+``privpfc``     `PrivPfCTransformer`, `PrivPfCClassifier`: one grid among many candidates
+``diffgen``     `DiffGenTransformer` (DiffGen): top-down specialisation of taxonomies
+``projection``  `ProjectedHistogramTransformer` (PPH): a histogram over few predictors
+==============  ===================================================================================
+
+The private selections are in `skdp.algorithms`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import ClassifierMixin, TransformerMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import check_is_fitted
+
+from ._random import sampling_generator
+from ._validation import IntArray, as_integer, as_sample_size, check_choice, exclusive_cumsum
+from .algorithms.diffgen import diffgen, diffgen_parts, projected_histogram, projection_parts
+from .algorithms.privpfc import (
+    TUNING,
+    Line,
+    Options,
+    cell_limit,
+    max_useful_groups,
+    measure_grid_counts,
+    merged_groupings,
+    merging_budget,
+    privpfc_parts,
+    select_grid,
+)
+from .base import (
+    PrivateEstimator,
+    RefusesWeights,
+    feature_rows,
+    label_classes,
+    match_labelled,
+    refuse_beside_rows,
+    warn_of_emptiness,
+    without_label,
+)
+from .domain import Level
+from .exceptions import DomainError
+from .hierarchy import project_to_simplex
+from .mechanisms import discrete_laplace, discrete_laplace_variance
+from .release.rounding import round_line, round_table, shuffled_line
+from .release.sampling import METHODS
+from .tables import Frame, Layout, count_rows, labels_like, read_rows
+
+__all__ = [
+    "DiffGenTransformer",
+    "Grid",
+    "GridRelease",
+    "GridTransformer",
+    "PrivPfCClassifier",
+    "PrivPfCTransformer",
+    "ProjectedHistogramTransformer",
+    "one_hot",
+]
+
+# ------------------------------------------------------------------------------------------------
+# What all releases of a grid do: fit, draw rows, map rows to the grid.
+
+
+# --- grid: a partition of the domain by groups of the codes of a few predictors
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A partition of the domain: the codes of some predictors merged into groups.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Predictors that the grid uses, in the order of the domain.
+    groups : tuple of ndarray of shape (n_codes,)
+        Group of each code of each of these predictors.
+    labels : tuple of tuple of str
+        Text for each group.
+    """
+
+    columns: tuple[str, ...]
+    groups: tuple[IntArray, ...]
+    labels: tuple[tuple[str, ...], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of groups of each predictor that is used."""
+        return tuple(len(labels) for labels in self.labels)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each group: the predictor, the group's number and its label.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        rows = [
+            (column, number, label)
+            for column, labels in zip(self.columns, self.labels, strict=True)
+            for number, label in enumerate(labels)
+        ]
+        return pd.DataFrame(rows, columns=["column", "group", "label"])
+
+    def __repr__(self) -> str:
+        parts = [f"{name}: {size}" for name, size in zip(self.columns, self.shape, strict=True)]
+        return f"Grid({', '.join(parts) or 'one cell'})"
+
+
+def one_hot(coordinates, shape):
+    """Indicators of the groups of each predictor; a constant column if there is no predictor."""
+    if not shape:
+        return np.ones((len(coordinates), 1))
+    result = np.zeros((len(coordinates), sum(shape)))
+    begin = 0
+    for position, size in enumerate(shape):
+        known = np.flatnonzero(coordinates[:, position] >= 0)
+        result[known, begin + coordinates[known, position]] = 1.0
+        begin += size
+    return result
+
+
+# Name of the one column of a grid that uses no predictor.
+_WHOLE = "all"
+
+
+class GridRelease(RefusesWeights, PrivateEstimator):
+    """A release of a grid and a noisy histogram over it; subclasses define how both are found."""
+
+    # Whether it counts by a few predictors and the label at a time, never by all predictors.
+    _projects = True
+
+    def fit(self, X, y=None, **fit_params) -> Self:
+        """Charge epsilon, then release a grid and the noisy counts of its cells.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            One row per record: NumPy array; pandas, Polars or PyArrow table; or a lazy frame of
+            Polars, DuckDB, Dask or PySpark, which is counted in its engine. Columns are matched
+            to the domain by name, those of an array by position.
+        y : array-like of shape (n_rows,), default=None
+            The labels. None if ``X`` has the column ``target``; a lazy frame must have it.
+        **fit_params
+            Refused. A record of ``sample_weight`` w would cost w times its epsilon.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If the schema or a parameter is invalid; nothing is spent. Values never raise: numbers
+            out of range are clipped, an unknown category becomes `other` where declared, and a
+            record that the domain cannot represent, or whose label is missing or not declared, is
+            skipped.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
+        """
+        refuse_beside_rows(type(self).__name__, fit_params)
+        self._check_parameters()
+        read = read_rows(X)
+        rows, domain, target = match_labelled(
+            self, read, y, self.classes, "the list of", "classes="
+        )
+        classes, class_of = label_classes(domain, target)
+        names = _predictors(domain, target)
+        layout = Layout.of(X, rows, domain)
+        parts = self._parts(self._record_epsilon())
+        if not self._projects:
+            self._warn_of_size(rows, domain)
+        loss, source = self._spend(parts, rows)
+        noise = loss.of_record.parts
+
+        table = count_rows(
+            rows,
+            domain.select([*(name for name in domain.columns if name != target), target]),
+            self._contributions(loss, source, rows, domain),
+            together=(len(names),) if self._projects else None,
+        )
+        # A missing label belongs to no class.
+        table = table.recode(len(names), np.append(class_of, -1)[: domain[target].size])
+        predictors = [domain[name] for name in names]
+        n_records, axes, groups, labels = self._choose(table, predictors, noise, source)
+        grid = Grid(tuple(names[axis] for axis in axes), tuple(groups), tuple(map(tuple, labels)))
+        noisy = measure_grid_counts(
+            table.project([*axes, len(names)]),
+            groups,
+            list(grid.shape),
+            noise["counts"],
+            random_state=source,
+        )
+        histogram = self._post_process(noisy, n_records, noise)
+
+        if y is None and isinstance(read, Frame):
+            # The label is a column of X; the features are the others.
+            X = without_label(X, read, domain, target)
+        self._remember_columns(X, rows, target)
+        self._layout = layout
+        self.classes_ = classes
+        self.domain_ = domain
+        self.target_ = target
+        self.grid_ = grid
+        self.noisy_counts_ = noisy
+        self.histogram_ = histogram
+        self.privacy_loss_ = loss
+        self._finish()
+        warn_of_emptiness(self, *_noisy_total(noisy, n_records, noise))
+        return self
+
+    def sample(self, n_samples=None, random_state=None, *, method="rounded", like=None) -> Any:
+        """Draw synthetic rows: cell and label from the histogram, values uniformly in the cell.
+
+        Predictors that the grid does not use are drawn uniformly from their whole domain, because
+        nothing about them was released. To train a model, prefer :meth:`make_training_set`.
+
+        Parameters
+        ----------
+        n_samples : int, default=None
+            Number of rows. None draws max(0, round(noisy total)) rows, and raises ValueError if
+            that makes more than 500 million values (rows times columns).
+        random_state : int, numpy.random.Generator or None, default=None
+            Seed of the draw. It is safe to set: drawing is post-processing of the release.
+        method : {"rounded", "independent"}, default="rounded"
+            "rounded" rounds the expected counts of cells, labels and predictors that the grid does
+            not use; "independent" draws each row by itself, as a random sample; see
+            :meth:`skdp.Synopsis.sample`.
+        like : table without rows, default=None
+            Decides library, order and types, as far as its types can hold the values of the
+            domain. Take public types, not those of the records.
+
+        Returns
+        -------
+        frame : table of the library that ``fit`` was given, or that of ``like``
+            All columns of the domain, in the order that ``fit`` was given, with the types of the
+            domain. See the user guide, "What comes out".
+
+        Raises
+        ------
+        ValueError
+            If ``method`` is another, or ``like`` has rows or columns that are not declared.
+        """
+        check_is_fitted(self)
+        check_choice(method, "method", METHODS)
+        layout = self._layout_like(like)
+        return self._build_table(self._sample_columns(n_samples, random_state, method), layout)
+
+    def make_training_set(self, n_samples=None, random_state=None) -> tuple[Any, ...]:
+        """The cells of the grid as training rows, weighted by their counts.
+
+        Parameters
+        ----------
+        n_samples : int, default=None
+            Sum of the weights. None: the noisy total.
+        random_state : ignored
+            Nothing is drawn. The parameter exists because other releases draw rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_rows, n_indicators), float64
+            For every cell and label with a positive count the groups of the cell, one-hot; the
+            format that :meth:`prepare` returns.
+        y : ndarray of shape (n_rows,)
+        sample_weight : ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        shape = self.grid_.shape
+        counts = self.histogram_.reshape(-1, len(self.classes_))
+        cells, labels = np.nonzero(counts > 0)
+        weight = counts[cells, labels]
+        if n_samples is not None:
+            weight = weight * (as_sample_size(n_samples, 0.0, 1) / max(weight.sum(), 1.0))
+        coordinates = np.zeros((len(cells), len(shape)), dtype=np.int64)
+        if shape:
+            coordinates = np.stack(np.unravel_index(cells, shape), axis=1)
+        return one_hot(coordinates, shape), self.classes_[labels], weight
+
+    def prepare(self, X) -> np.ndarray:
+        """Map test rows to the grid, one-hot, as in the training set.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_indicators), float64
+            All zeros for a predictor whose value the domain cannot represent.
+        """
+        return one_hot(self._coordinates(X), self.grid_.shape)
+
+    def fit_resample(self, X, y=None) -> Any:
+        """Fit, and return synthetic rows instead of the records.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        X_resampled : table of the library of ``X``
+        y_resampled : Series of the library of ``y`` if that is one, else ndarray
+            Only if ``y`` is given; otherwise the label is a column of ``X_resampled``.
+        """
+        self.fit(X, y)
+        if y is None:
+            return self._build_table(self._sample_columns(None, None, most=True))
+        columns = self._sample_columns(None, None, most=True)
+        drawn = columns.pop(self.target_)
+        labels = np.array(drawn.tolist(), dtype=self.classes_.dtype)
+        y_resampled = labels_like(drawn, labels, y, self.domain_, self.target_)
+        names = [name for name in self._given_names() if name != self.target_]
+        return self._build_table({name: columns[name] for name in names}), y_resampled
+
+    def _stand_in(self, domain, layout):
+        """Act as if fitted to a public grid, so that a model can be tried before the charge."""
+        self._layout = layout
+        self.domain_ = domain
+        self.target_ = self.target
+        self.classes_ = label_classes(domain, self.target)[0]
+        used = [name for name in domain.names if name != self.target and domain[name].size > 1][:2]
+        groups = [2 * np.arange(domain[name].size) // domain[name].size for name in used]
+        self.grid_ = Grid(tuple(used), tuple(groups), (("low", "high"),) * len(used))
+        self.histogram_ = np.ones((*self.grid_.shape, len(self.classes_)))
+        return self
+
+    def _sample_columns(self, n_samples, random_state, method="rounded", most=False):
+        rng = sampling_generator(random_state)
+        counts = self.histogram_.ravel()
+        total = counts.sum()
+        n_rows = as_sample_size(n_samples, total, len(self.domain_), most=most)
+        # If the noise left no count positive, every cell and label is equally likely.
+        share = counts / total if total > 0 else np.full(len(counts), 1 / len(counts))
+        if method == "rounded":
+            table = share.reshape(-1, self.histogram_.shape[-1])
+            drawn = np.repeat(np.arange(len(counts)), _rounded(table, n_rows, rng).ravel())
+            drawn = rng.permutation(drawn)
+        else:
+            drawn = rng.choice(len(counts), size=n_rows, p=share)
+        *cells, labels = np.unravel_index(drawn, self.histogram_.shape)
+        grid = self.grid_
+        used = dict(zip(grid.columns, zip(grid.groups, cells, strict=True), strict=True))
+        codes = np.empty((n_rows, len(self.domain_)), dtype=np.int64)
+        for position, (name, attribute) in enumerate(self.domain_.items()):
+            if name == self.target_:
+                class_of = label_classes(self.domain_, name)[1]
+                codes[:, position] = np.argsort(class_of)[labels]
+            elif name in used:
+                codes[:, position] = _draw_codes(*used[name], rng)
+            elif method == "rounded":
+                codes[:, position] = shuffled_line(np.ones(attribute.n_values), n_rows, rng)
+            else:
+                codes[:, position] = rng.integers(0, attribute.n_values, size=n_rows)
+        return dict(self.domain_.decode(codes, rng).items())
+
+    def _coordinates(self, X):
+        """Group of each row in each predictor of the grid; -1 if the domain has no code."""
+        rows = feature_rows(self, X)
+        used = self.grid_.columns
+        absent = [name for name in used if name not in rows.names]
+        if absent:
+            raise DomainError(
+                f"The rows lack the predictors {absent}, which the grid uses. It uses {list(used)}."
+            )
+        if not used:
+            return np.zeros((len(rows), 0), dtype=np.int64)
+        codes = self.domain_.without_structure().select(used).encode(rows.select(used))
+        coordinates = np.empty(codes.shape, dtype=np.int64)
+        for position, groups in enumerate(self.grid_.groups):
+            coordinates[:, position] = np.append(groups, -1)[codes[:, position]]
+        return coordinates
+
+    def _check_parameters(self):
+        """Raise for invalid parameters, before anything is spent."""
+
+    def _finish(self):
+        """Compute further fitted attributes from the release alone."""
+
+    def _parts(self, epsilon):
+        """Divide epsilon, from public facts alone."""
+        raise NotImplementedError
+
+    def _choose(self, table, predictors, parts, source):
+        """The noisy number of records or None, and the axes, groups and labels of the grid."""
+        raise NotImplementedError
+
+    def _post_process(self, noisy, n_records, parts):
+        """Non-negative counts that keep the noisy total; post-processing of the release."""
+        # Two noisy totals, one of them the sum of the cells, are weighted by their precision.
+        total = float(noisy.sum())
+        if n_records is not None:
+            own = noisy.size * discrete_laplace_variance(parts["counts"])
+            other = discrete_laplace_variance(parts["total"])
+            total = (total * other + n_records * own) / (own + other)
+        return project_to_simplex(noisy, max(total, 0.0))
+
+
+def _predictors(domain, target):
+    """All columns of the domain except the label."""
+    names = [name for name in domain.names if name != target]
+    if not names:
+        raise DomainError(
+            f"The domain has no column except the label {target!r}. Declare at least one predictor."
+        )
+    return names
+
+
+def _noisy_total(noisy, n_records, parts):
+    """Released number of records, and the standard deviation of its noise."""
+    if n_records is None:
+        variance = noisy.size * discrete_laplace_variance(parts["counts"])
+        return float(noisy.sum()), np.sqrt(variance)
+    return n_records, np.sqrt(discrete_laplace_variance(parts["total"]))
+
+
+def _rounded(share, n_rows, rng):
+    """Whole counts of cells and labels; those of cells and those of labels are rounded too."""
+    of_cell = share.sum(axis=1)
+    sizes = round_line(of_cell, n_rows, rng)
+    within = share / np.where(of_cell > 0, of_cell, 1.0)[:, None]
+    return round_table(within * sizes[:, None], sizes, rng)
+
+
+def _draw_codes(groups, drawn, rng):
+    """One code from each drawn group, all codes of the group equally likely."""
+    members = np.argsort(groups, kind="stable")
+    size = np.bincount(groups)
+    first = exclusive_cumsum(size)
+    return members[first[drawn] + rng.integers(0, size[drawn])]
+
+
+class GridTransformer(TransformerMixin, GridRelease):
+    """Adds ``transform`` and the names of its columns."""
+
+    def transform(self, X) -> np.ndarray:
+        """Map rows to the grid.
+
+        The rows are mapped without noise: the result is as private as ``X``. A step that is
+        trained on it together with true labels is NOT private; to train privately, put this
+        transformer into :class:`skdp.PrivateClassifier`.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            With ``encoding="ordinal"`` the number of the row's group in each predictor of the
+            grid (int64), -1 if the domain has no code for the value. With "onehot" indicators
+            (float64). A grid that uses no predictor gives one constant column.
+        """
+        coordinates = self._coordinates(X)
+        if self.encoding == "onehot":
+            return one_hot(coordinates, self.grid_.shape)
+        if not coordinates.shape[1]:
+            return np.zeros((len(coordinates), 1), dtype=np.int64)
+        return coordinates
+
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+        """Names of the columns that ``transform`` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Checked against the names seen in ``fit``, and otherwise ignored.
+
+        Returns
+        -------
+        ndarray of str
+            The predictors of the grid, for "onehot" with the label of the group.
+        """
+        check_is_fitted(self)
+        if input_features is not None:
+            given = np.asarray(input_features, dtype=object)
+            if len(given) != self.n_features_in_:
+                raise ValueError(
+                    "input_features should have length equal to number of features "
+                    f"({self.n_features_in_}), got {len(given)}."
+                )
+            seen = getattr(self, "feature_names_in_", None)
+            if seen is not None and not np.array_equal(given, seen):
+                raise ValueError("input_features is not equal to feature_names_in_")
+        grid = self.grid_
+        if not grid.columns:
+            return np.array([_WHOLE], dtype=object)
+        if self.encoding != "onehot":
+            return np.array(grid.columns, dtype=object)
+        names = [
+            f"{column}={label}"
+            for column, labels in zip(grid.columns, grid.labels, strict=True)
+            for label in labels
+        ]
+        return np.array(names, dtype=object)
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_choice(self.encoding, "encoding", ("ordinal", "onehot"))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        # Groups are numbered, whatever the type of the values.
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+# ------------------------------------------------------------------------------------------------
+# DiffGen: private top-down specialisation of the taxonomies of the predictors.
+
+
+class DiffGenTransformer(GridTransformer):
+    """Publish data for classification by private top-down specialisation (DiffGen).
+
+    Starting from one cell, a node of a predictor's taxonomy is selected privately and replaced by
+    its children, ``n_specializations`` times. The counts of the resulting grid are released.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required.
+    target : str, default=None
+        Column of the domain that is the label and takes ``y``.
+    classes : array-like of shape (n_classes,), default=None
+        The public list of labels, where the domain has no column for the label.
+    n_specializations : int, default=10
+        Number of nodes that are specialised; the selections share half of epsilon equally.
+    encoding : {"ordinal", "onehot"}, default="ordinal"
+        What ``transform`` returns. The training set is always one-hot.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
+    random_state : int or None, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
+
+    Attributes
+    ----------
+    grid_ : Grid
+        The predictors that the grid uses, and how their values are grouped.
+    histogram_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
+        Non-negative counts that keep the noisy total.
+    noisy_counts_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
+        The counts as released, unbiased integers.
+    classes_ : ndarray of shape (n_classes,)
+        The declared labels, sorted.
+    domain_ : Domain
+        The domain, spelled out for every column, the label included.
+    target_ : str
+        The label's column in ``domain_``.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "grid", "counts".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: grid and
+    noisy counts. *Cost*: the selections share "grid" evenly, the counts cost "counts". The score
+    of a node is the number of its records that have the majority label of their child. It rises by
+    0 or 1 when a record is added; the paper assumes twice that range. The paper splits numbers at
+    points that it selects privately; here numbers have a dyadic taxonomy.
+
+    References
+    ----------
+    N. Mohammed, R. Chen, B. Fung, P. Yu, "Differentially private data release for data mining",
+    KDD 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import DiffGenTransformer, Numeric
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat([0, 1], 5_000)
+    >>> release = DiffGenTransformer(
+    ...     1.0, domain=Numeric(0, 1, bins=4), classes=[0, 1], n_specializations=2
+    ... )
+    >>> release.fit(X, y).histogram_.shape[-1]
+    2
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        classes=None,
+        n_specializations=10,
+        encoding="ordinal",
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.n_specializations = n_specializations
+        self.encoding = encoding
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        as_integer(self.n_specializations, "n_specializations", 1)
+
+    def _parts(self, epsilon):
+        return diffgen_parts(epsilon)
+
+    def _choose(self, table, predictors, parts, source):
+        axes, groups, labels = diffgen(
+            table,
+            predictors,
+            parts["grid"],
+            n_specializations=int(self.n_specializations),
+            random_state=source,
+        )
+        return None, axes, groups, labels
+
+
+# ------------------------------------------------------------------------------------------------
+# PrivPfC: one grid, selected among many for how well it classifies under noise.
+
+
+# Pseudo-count of the additive model in each cell: standard deviations of a noisy count, and records
+# besides, of which the number that predicts best is taken.
+_PRIOR = 4
+_RECORDS = (0.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+# Where the differences between cells look like chance, they keep this part, for the order of rows.
+_LEAST_EVIDENCE = 0.05
+
+
+class _PrivPfC(GridRelease):
+    """Selection of the grid, for the transformer and the classifier."""
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        classes=None,
+        max_grids=10_000,
+        selection="auto",
+        shares=(0.03, 0.37, 0.60),
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.max_grids = max_grids
+        self.selection = selection
+        self.shares = shares
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_choice(self.selection, "selection", ("auto", "paper"))
+        as_integer(self.max_grids, "max_grids", 1)
+
+    def _parts(self, epsilon):
+        return privpfc_parts(epsilon, self.shares)
+
+    def _choose(self, table, predictors, parts, source):
+        # Privacy. Released: the number of records with noise of sensitivity 1 (part "total"); with
+        # many records counts of each predictor by label (two fifths of the part "grid", see
+        # `merged_groupings`); a grid (the rest of it, see `select_grid`); and its counts (part
+        # "counts", see `measure_grid_counts`). All are composed sequentially; which groupings are
+        # offered depends on the domain and on what was released before.
+        n_records = int(discrete_laplace(table.n, parts["total"], random_state=source))
+        limit = cell_limit(n_records, parts["counts"], table.shape[-1], self.selection)
+        most = max_useful_groups(limit, self.selection)
+        lines = [_line(attribute) for attribute in predictors]
+        merging = Fraction(0)
+        if self.selection == "auto":
+            merging = merging_budget(lines, n_records, parts["grid"])
+        if merging:
+            merged = merged_groupings(table, lines, most, merging, random_state=source)
+            offered = [
+                _offers_merged(attribute, most, groupings)
+                for attribute, groupings in zip(predictors, merged, strict=True)
+            ]
+            parts = {**parts, "grid": parts["grid"] - merging}
+        else:
+            offered = [_offers(attribute, most) for attribute in predictors]
+        options = [
+            Options(tuple(level.groups for level in levels), n_first) for levels, n_first in offered
+        ]
+        grid = select_grid(
+            table,
+            options,
+            n_records,
+            parts,
+            max_grids=int(self.max_grids),
+            selection=self.selection,
+            merged=bool(merging),
+            random_state=source,
+        )
+        axes = np.flatnonzero(grid).tolist()
+        levels = [offered[axis][0][grid[axis] - 1] for axis in axes]
+        labels = [
+            level.labels or _texts(predictors[axis], level.groups, lines[axis].ordered)
+            for axis, level in zip(axes, levels, strict=True)
+        ]
+        return n_records, axes, [level.groups for level in levels], labels
+
+    def _post_process(self, noisy, n_records, parts):
+        if self.selection == "paper":
+            return np.maximum(noisy, 0).astype(np.float64)
+        return super()._post_process(noisy, n_records, parts)
+
+
+def _offers(attribute, most):
+    """Public groupings into at most ``most`` groups, and how many of them a first selection gets.
+
+    Each category against the others is left to the second selection: there are many of these
+    groupings and most are useless, and a selection among few good candidates is more accurate.
+    """
+    if most < 2:
+        return [], 0
+    n_first = sum(map(len, attribute.groupings(most)))
+    families = attribute.groupings(most, against_rest=True)
+    return [level for family in families for level in family], n_first
+
+
+def _line(attribute):
+    """The finest public groups of a predictor, which may be merged."""
+    families = attribute.groupings(TUNING.finest)
+    if not families:
+        return Line(np.zeros(attribute.size, dtype=np.int64), 1, True)
+    # Each value alone, if there are not too many; otherwise intervals that grow, where offered.
+    groups = families[0 if attribute.size <= TUNING.finest else -1][-1].groups
+    # Special values and the missing cell stay alone.
+    alone = attribute.size - len(attribute.hierarchy()[1])
+    return Line(groups, int(groups.max()) + 1 - alone, attribute.order() is not None)
+
+
+def _offers_merged(attribute, most, merged):
+    """As `_offers`, with merged groupings, yet without texts, instead of those in two."""
+    levels = [Level(groups, []) for groups in merged]
+    seen = {level.groups.tobytes() for level in levels}
+    families = attribute.groupings(most) if most >= 2 else ()
+    for family in families:
+        levels += [level for level in family if level.groups.tobytes() not in seen]
+    return levels, len(levels)
+
+
+def _texts(attribute, groups, ordered):
+    """A text for each group of a merged grouping."""
+    own = attribute.labels()
+    places = attribute.hierarchy()[1]
+    texts = []
+    for group in range(int(groups.max()) + 1):
+        codes = places[groups[places] == group]
+        if not len(codes):
+            # A special value or the missing cell.
+            codes = np.flatnonzero(groups == group)
+        first, last = int(codes[0]), int(codes[-1])
+        if len(codes) == 1:
+            texts.append(own[first])
+        elif not ordered:
+            texts.append(", ".join(own[code] for code in codes.tolist()))
+        elif hasattr(attribute, "span_label") and not attribute.one_each:
+            texts.append(attribute.span_label(first, last + 1))
+        else:
+            texts.append(f"{own[first]} to {own[last]}")
+    return texts
+
+
+class PrivPfCTransformer(_PrivPfC, GridTransformer):
+    """Publish data for classification: one privately selected grid with noisy counts (PrivPfC).
+
+    A grid groups the values of a few predictors (halves, quarters, levels of a taxonomy) and
+    ignores the others. A single private selection among up to ``max_grids`` candidates takes one
+    whose histogram classifies well *with the noise that its counts will have*. Then the counts of
+    all cells and labels are released. Classifiers trained on them are post-processing.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required. One attribute stands for all
+        columns of an array.
+    target : str, default=None
+        Column of the domain that is the label and takes ``y``.
+    classes : array-like of shape (n_classes,), default=None
+        The public list of labels, where the domain has no column for the label. Giving both this
+        and ``target`` is an error.
+    max_grids : int, default=10_000
+        Largest number of candidates of one selection. The grid with a single cell is always a
+        candidate.
+    selection : {"auto", "paper"}, default="auto"
+        "auto" draws candidates regardless of the order of columns, and selects by a noisy maximum
+        with the exact range of an integer quality. With enough data it merges values with similar
+        noisy shares of the labels first, selects again, once to six times, among the neighbours of
+        the choice before, and the quality takes off a part of what a grid gains by fitting its own
+        records. "paper" follows the dissertation: candidates level by
+        level in the order of columns with a fifth of the cells, the exponential mechanism with
+        its bound of 1.1, and negative counts set to zero.
+    shares : tuple of three numbers, default=(0.03, 0.37, 0.60)
+        How epsilon is divided among the number of records, the choice of the grid and the counts,
+        in proportion. The dissertation also tries (0.03, 0.10, 0.87).
+    encoding : {"ordinal", "onehot"}, default="ordinal"
+        What ``transform`` returns. The training set is always one-hot.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
+    random_state : int or None, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
+
+    Attributes
+    ----------
+    grid_ : Grid
+        The predictors that the grid uses, and how their values are grouped.
+    histogram_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
+        Counts of all cells and labels: ``noisy_counts_`` made non-negative by the smallest
+        change that keeps the noisy total.
+    noisy_counts_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
+        The counts as released, unbiased integers.
+    classes_ : ndarray of shape (n_classes,)
+        The declared labels, sorted. They never come from ``y``.
+    domain_ : Domain
+        The domain, spelled out for every column, the label included.
+    target_ : str
+        The label's column in ``domain_``.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "total" (number of records), "grid", "counts".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain,
+    parameters, list of labels. *Released*: grid and noisy counts, and with many records the merged
+    groups. *Cost*: the parts "total", "grid" and "counts" are composed one after the other; merging
+    spends two fifths of "grid". The dissertation bounds the change of
+    the quality by 1.1 in either direction; in fact the qualities of all candidates change within
+    one interval of length at most 1.178, so the same epsilon selects 1.87 times as accurately. The
+    quality that takes off the gain by fitting has an interval of length 1.93 at most.
+
+    In an ordinary ``Pipeline``, a step after ``transform`` sees the true labels and is not
+    private: use :class:`skdp.PrivateClassifier` or :class:`skdp.PrivPfCClassifier`.
+
+    References
+    ----------
+    D. Su, "Differentially Private Data Publishing for Data Analysis", dissertation, Purdue
+    University, 2016, chapter 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skdp import Numeric, PrivateClassifier, PrivPfCTransformer
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
+    >>> release = PrivPfCTransformer(1.0, domain=Numeric(0, 1, bins=4))
+    >>> model = PrivateClassifier(LogisticRegression(), release, classes=["low", "high"])
+    >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
+    ['high']
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        classes=None,
+        max_grids=10_000,
+        selection="auto",
+        shares=(0.03, 0.37, 0.60),
+        encoding="ordinal",
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.max_grids = max_grids
+        self.selection = selection
+        self.shares = shares
+        self.encoding = encoding
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+
+class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
+    """Histogram classifier on a privately selected grid (PrivPfC).
+
+    In each cell of the grid of :class:`PrivPfCTransformer` it predicts the label with the largest
+    noisy count. In cells with few records noise would decide; therefore pseudo-counts are added
+    that follow an additive (logistic) model trained on the same release. There are four standard
+    deviations of the noise of them in each cell, and up to 64 more if records that are left out of
+    their cells are predicted better with them. Then the shares are pulled to those of all records,
+    as far as their differences may be chance, so that they are about as sure as they should be.
+    With ``selection="paper"`` the counts alone decide.
+
+    Parameters
+    ----------
+    epsilon, domain, target, classes, max_grids, selection, shares, max_contributions, unit, \
+    ledger, random_state
+        As for :class:`PrivPfCTransformer`.
+
+    Attributes
+    ----------
+    grid_ : Grid
+        The predictors that the grid uses, and how their values are grouped.
+    histogram_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
+        Non-negative counts that keep the noisy total.
+    smoothed_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
+        ``histogram_`` plus the pseudo-counts of the additive model; predictions use it.
+    evidence_ : float
+        Estimated part of the differences between cells that is not chance, from 0.05 to 1, by which
+        predictions multiply the logarithms of the ratios to the overall shares.
+    noisy_counts_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
+        The counts as released, unbiased integers.
+    classes_ : ndarray of shape (n_classes,)
+        The declared labels, sorted. They never come from ``y``.
+    domain_ : Domain
+        The domain, spelled out for every column, the label included.
+    target_ : str
+        The label's column in ``domain_``.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "total" (number of records), "grid", "counts".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    Privacy is as for :class:`PrivPfCTransformer`; prediction is post-processing. A score computed
+    on true held-out rows is exact and not private.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import Numeric, PrivPfCClassifier
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
+    >>> model = PrivPfCClassifier(1.0, domain=Numeric(0, 1, bins=4), classes=["low", "high"])
+    >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
+    ['high']
+    """
+
+    def predict(self, X) -> np.ndarray:
+        """Predict the label of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Share of each label in the row's cell.
+
+        If the domain has no code for a value, the cells along that predictor are summed.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns as in ``classes_``.
+        """
+        coordinates = self._coordinates(X)
+        result = np.empty((len(coordinates), len(self.classes_)))
+        known = coordinates >= 0
+        for pattern in np.unique(known, axis=0):
+            mine = np.flatnonzero((known == pattern).all(axis=1))
+            unknown = tuple(np.flatnonzero(~pattern).tolist())
+            view = self.smoothed_.sum(axis=unknown) if unknown else self.smoothed_
+            cells = view[tuple(coordinates[np.ix_(mine, np.flatnonzero(pattern))].T)]
+            result[mine] = cells / cells.sum(axis=-1, keepdims=True)
+        # Pulled to the overall shares, on the scale of logarithms.
+        result = result**self.evidence_ * _overall(self.histogram_) ** (1 - self.evidence_)
+        return result / result.sum(axis=1, keepdims=True)
+
+    def _finish(self):
+        # Post-processing of the release.
+        noise = np.sqrt(discrete_laplace_variance(self.privacy_loss_.of_record.parts["counts"]))
+        if self.selection == "paper":
+            # The largest count decides; the overall shares decide if all counts are zero.
+            weight, shares = 1e-9, _overall(self.histogram_)
+        else:
+            shares = _additive(self)
+            weight = _best_weight(self.histogram_, shares, _PRIOR * noise)
+        self.smoothed_ = self.histogram_ + weight * shares
+        self.evidence_ = 1.0 if self.selection == "paper" else _evidence(self, noise**2)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # On the few rows of a small table the noise dominates.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _overall(histogram):
+    """Share of each label over all cells, never zero."""
+    totals = histogram.reshape(-1, histogram.shape[-1]).sum(axis=0) + 1e-9
+    return totals / totals.sum()
+
+
+def _best_weight(histogram, shares, least):
+    """Pseudo-count of at least ``least`` with which the cells predict their records best.
+
+    Each record is left out of its cell while it is predicted (logarithmic score).
+    """
+    present = histogram > 0
+    counts, prior = histogram[present], np.broadcast_to(shares, histogram.shape)[present]
+    totals = np.broadcast_to(histogram.sum(axis=-1, keepdims=True), histogram.shape)[present]
+    # Part of a record is left out of a cell with less than one.
+    one = np.minimum(counts, 1.0)
+    # Above zero even if the noise is practically nothing.
+    weights = np.maximum(least + np.array(_RECORDS), 1e-9)
+    scores = [
+        np.sum(counts * np.log((counts - one + weight * prior) / (totals - one + weight)))
+        for weight in weights
+    ]
+    return weights[int(np.argmax(scores))]
+
+
+def _evidence(release, variance):
+    """Part of the differences between cells that neither chance nor noise made, above 0.
+
+    Predicted differences from the overall shares are regressed on the released ones, whose variance
+    is known. They were learnt from the same counts: that adds to the sum of their products, in
+    units of the variance, how many numbers were fitted (as in Stein's estimate of risk): one for a
+    cell as far as its own counts decide, and for the rest those of the additive model.
+    """
+    *shape, n_classes = release.histogram_.shape
+    overall = _overall(release.histogram_)
+    noisy, counts, smoothed = (
+        each.reshape(-1, n_classes)
+        for each in (release.noisy_counts_, release.histogram_, release.smoothed_)
+    )
+    n, total = (each.sum(axis=1, keepdims=True) for each in (counts, smoothed))
+    released = noisy - overall * noisy.sum(axis=1, keepdims=True)
+    predicted = n * (smoothed / total - overall)
+    noise = variance * ((1 - overall) ** 2 + (n_classes - 1) * overall**2)
+    spread = n * overall * (1 - overall) + noise
+    own = n / total
+    fitted = own.sum() + (1 - own).mean() * sum(size - 1 for size in shape)
+    gain = (released * predicted / spread).sum() - n_classes * min(fitted, len(n) - 1)
+    return float(np.clip(gain / max((predicted**2 / spread).sum(), 1e-9), _LEAST_EVIDENCE, 1))
+
+
+def _additive(release):
+    """Share of each label in every cell by logistic regression on the groups of the cells."""
+    rows, labels, weight = release.make_training_set()
+    histogram, classes = release.histogram_, release.classes_
+    present = np.isin(classes, labels)
+    shape = histogram.shape[:-1]
+    if not shape or present.sum() < 2:
+        return _overall(histogram)
+    cells = np.indices(shape).reshape(len(shape), -1).T
+    model = LogisticRegression(max_iter=300).fit(rows, labels, sample_weight=weight)
+    shares = np.full((len(cells), len(classes)), 1e-9)
+    shares[:, present] += model.predict_proba(one_hot(cells, shape))
+    return shares.reshape(histogram.shape)
+
+
+# ------------------------------------------------------------------------------------------------
+# PPH: the histogram over a few privately selected predictors.
+
+
+class ProjectedHistogramTransformer(GridTransformer):
+    """Publish data for classification by projecting on few predictors (PPH).
+
+    Predictors are selected privately, one after the other: each time the one that best separates
+    records of different labels when combined with those already selected. The histogram over the
+    selected predictors is released, with categories as they are and numbers in equal bins.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required.
+    target : str, default=None
+        Column of the domain that is the label and takes ``y``.
+    classes : array-like of shape (n_classes,), default=None
+        The public list of labels, where the domain has no column for the label.
+    n_attributes : int, default=3
+        Number of predictors that are selected; all, if the domain has fewer.
+    encoding : {"ordinal", "onehot"}, default="ordinal"
+        What ``transform`` returns. The training set is always one-hot.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
+    random_state : int or None, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
+
+    Attributes
+    ----------
+    grid_ : Grid
+        The predictors that the grid uses, and how their values are grouped.
+    histogram_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
+        Non-negative counts that keep the noisy total.
+    noisy_counts_ : ndarray of shape (n_groups_of_column_0, ..., n_classes)
+        The counts as released, unbiased integers.
+    classes_ : ndarray of shape (n_classes,)
+        The declared labels, sorted.
+    domain_ : Domain
+        The domain, spelled out for every column, the label included.
+    target_ : str
+        The label's column in ``domain_``.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "total" (number of records), "grid", "counts".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: the noisy
+    number of records, the predictors, noisy counts. *Cost*: the selections share "grid" evenly;
+    "total" and "counts" are composed with it. The paper's score is the number of pairs of records
+    that a projection does not separate. One record changes it by up to the number of records, which
+    is itself private. Here the pairs of a cell are counted relative to its size; that score changes
+    by less than 1.
+
+    References
+    ----------
+    S. Vinterbo, "Differentially private projected histograms: construction and use for
+    prediction", ECML PKDD 2012; J. Lei, "Differentially private M-estimators", NeurIPS 2011 (the
+    number of bins).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import Numeric, ProjectedHistogramTransformer
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat([0, 1], 5_000)
+    >>> release = ProjectedHistogramTransformer(
+    ...     1.0, domain=Numeric(0, 1, bins=4), classes=[0, 1], n_attributes=1
+    ... )
+    >>> release.fit(X, y).histogram_.shape
+    (4, 2)
+    """
+
+    # Every score uses all predictors.
+    _projects = False
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        classes=None,
+        n_attributes=3,
+        encoding="ordinal",
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.n_attributes = n_attributes
+        self.encoding = encoding
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        as_integer(self.n_attributes, "n_attributes", 1)
+
+    def _parts(self, epsilon):
+        return projection_parts(epsilon)
+
+    def _choose(self, table, predictors, parts, source):
+        n_records = int(discrete_laplace(table.n, parts["total"], random_state=source))
+        axes, groups, labels = projected_histogram(
+            table,
+            predictors,
+            n_records,
+            parts["grid"],
+            n_attributes=int(self.n_attributes),
+            random_state=source,
+        )
+        return n_records, axes, groups, labels

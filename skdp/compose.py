@@ -1,0 +1,937 @@
+"""Meta-estimators that train ordinary scikit-learn estimators on a private release.
+
+==============  ====================================================================================
+``estimators``  `PrivateClassifier`, `PrivateRegressor`, and the classifier where none is given
+``base``        what both share: release, train on the release (weighted, or unlabelled), predict
+==============  ====================================================================================
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from ._foreign import reraise_interrupts
+from ._pipelines import Rows, Step, child, is_inferred, price, released_by, walk
+from ._random import sampling_generator, warn_after_charge
+from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
+from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
+from .base import (
+    PrivateEstimator,
+    Published,
+    ShowsPrivacy,
+    declare_label,
+    full_domain,
+    label_classes,
+    match_labelled,
+    match_rows,
+    require_y,
+    without_label,
+)
+from .classification import PrivPfCClassifier
+from .domain import Attribute, Categorical, Domain, Numeric
+from .exceptions import DomainError, TrainingError
+from .mechanisms import discrete_laplace
+from .synthesis import MarginalSynthesizer
+from .tables import Frame, Layout, as_frame, count_rows, read_rows, select_columns, take_rows
+
+__all__ = [
+    "PrivateClassifier",
+    "PrivateRegressor",
+]
+
+# ------------------------------------------------------------------------------------------------
+# What the classifier and the regressor share: release, train on the release, predict.
+
+
+# --- training an estimator on the rows of a release, which may be weighted or without a label
+
+# Parameters of estimators that compare with a number of rows, whatever their weights.
+_COUNT_ROWS = ("min_samples_leaf", "min_samples_split", "min_child_samples")
+# Rows that weighted rows are expanded to, roughly, at most.
+_MOST_EXPANDED = 200_000
+
+
+def usable_rows(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    weight: FloatArray | None,
+    known: BoolArray,
+    rng: np.random.Generator,
+) -> tuple[Any, NDArray[Any], FloatArray | None]:
+    """The rows with a label; drawn in proportion to weights that the estimator cannot take.
+
+    An estimator that takes weights but counts rows, as trees do against ``min_samples_leaf``, gets
+    each row as many times as it weighs, each copy with an equal share of its weight.
+    """
+    if known.all() and (weight is None or has_fit_parameter(estimator, "sample_weight")):
+        if weight is None or not _counts_rows(estimator):
+            return X, y, weight
+        scale = min(1.0, _MOST_EXPANDED / max(float(weight.sum()), 1.0))
+        times = np.maximum(np.ceil(weight * scale), 1).astype(np.int64)
+        chosen = np.repeat(np.arange(len(y)), times)
+        return take_rows(X, chosen), y[chosen], (weight / times)[chosen]
+    if weight is None:
+        chosen = np.flatnonzero(known)
+    else:
+        # Not every estimator takes weights: drawing rows in proportion does the same on average.
+        share = known * weight
+        n_rows = max(1, round(share.sum()))
+        chosen = rng.choice(len(y), size=n_rows, p=share / share.sum())
+    return take_rows(X, chosen), y[chosen], None
+
+
+def _counts_rows(estimator: Any) -> bool:
+    """Whether a parameter of the estimator, or of one inside it, is a number of rows above two."""
+    for name, value in estimator.get_params().items():
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        # Two rows is the least that can be split; a float below one is a share of the rows.
+        if name.rpartition("__")[2] in _COUNT_ROWS and is_number and (value > 2 or 0 < value < 1):
+            return True
+    return False
+
+
+def fit_clone(estimator: Any, X: Any, y: NDArray[Any], weight: FloatArray | None) -> Any:
+    """Fit a clone of ``estimator``."""
+    estimator = clone(estimator)
+    return estimator.fit(X, y) if weight is None else estimator.fit(X, y, sample_weight=weight)
+
+
+# --- what both wrappers share
+
+# Parameters of the default release, or of the default model; a synthesizer may take the last.
+_OWN = ("epsilon", "domain", "target", "max_contributions", "unit", "ledger")
+# Number of public rows on which an estimator is tried before the charge: the least, the number for
+# each label, and the most. The second line is for estimators that need many.
+_TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
+
+
+class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
+    """What the classifier and the regressor share: release, train on the release, predict."""
+
+    estimator: Any
+    synthesizer: Any
+    n_samples: int | None
+    random_state: int | None
+    epsilon: Any
+    domain: Any
+    target: str | None
+    max_contributions: int | None
+    unit: str | None
+    ledger: Any
+    # Parameter that declares the label, in words, and its name.
+    _shorthand: str
+    _label: str
+
+    def _default(self, **params: Any) -> Any:
+        """The private model that is fitted where no estimator is given."""
+        raise NotImplementedError
+
+    def _reader(self) -> Any:
+        """What reads the true rows: the synthesizer, the default one, or the default model."""
+        params = {name: getattr(self, name) for name in _OWN}
+        if self.synthesizer is not None:
+            given = [name for name in _OWN[:-1] if params[name] is not None]
+            if given or self.estimator is None:
+                raise ValueError(
+                    f"{type(self).__name__} got a synthesizer, which reads the rows, and "
+                    + (f"{given} beside it: give them to it." if given else "no estimator.")
+                    + " Without a synthesizer give epsilon, domain and the label."
+                )
+            own = getattr(self.synthesizer, "ledger", self.ledger)
+            frozen = isinstance(self.synthesizer, FrozenEstimator)
+            if self.ledger is None or own is self.ledger or frozen:
+                return self.synthesizer
+            if own is not None:
+                raise ValueError(
+                    f"Both {type(self).__name__} and its synthesizer have a ledger. Give one."
+                )
+            return clone(self.synthesizer).set_params(ledger=self.ledger)
+        if self.epsilon is None:
+            raise ValueError(
+                f"{type(self).__name__} needs epsilon=, the privacy budget of a fit, or a "
+                "synthesizer that has its own."
+            )
+        if self.estimator is None:
+            return self._default(**params, **{self._label: getattr(self, self._label)})
+        return MarginalSynthesizer(**params)
+
+    def _label_attribute(self) -> Any:
+        """Declaration of the label, or None where the synthesizer declares it."""
+        raise NotImplementedError
+
+    def _check_label(self, attribute: Attribute, target: str) -> None:
+        """Refuse a declared label that does not fit the task."""
+        raise NotImplementedError
+
+    def _train(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weight: FloatArray | None,
+        attribute: Attribute,
+        rng: np.random.Generator,
+    ) -> Any:
+        """Train a clone of ``estimator`` on rows of a release."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Charge, release, and train on the release.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,), default=None
+            None only without an estimator, if ``X`` has the column ``target``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError
+            If the schema does not fit or the label is not declared; nothing is spent.
+        ValueError
+            If ``estimator`` cannot be trained on a few rows drawn from the public domain, or
+            cannot predict them; nothing is spent.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        TrainingError
+            If ``estimator`` cannot be trained on the release; ``synthesizer_`` keeps it.
+        """
+        # Parameters of the synthetic draw are refused before anything is spent.
+        sampling_generator(self.random_state)
+        as_sample_size(self.n_samples, 0, 1)
+        reader = self._reader()
+        if self.estimator is None:
+            return self._fit_default(reader, X, y)
+        require_y(self, y)
+        if isinstance(reader, FrozenEstimator):
+            return self._train_frozen(reader.estimator, X)
+        release = self._declared_release(as_frame(X))
+        # Rows that do not fit the domain are refused as such, not because the trial fails. Rules
+        # that the release cannot honour are left to its own fit, which names it.
+        rows, domain = match_rows(X, y, release.domain, release.target, structure=True, of=release)
+        self._try_out(release, domain, Layout.of(X, rows, domain))
+        release.fit(X, y)
+        # Paid for, so it is kept whatever happens next.
+        self._keep(release)
+        validate_data(self, X, skip_check_array=True)
+        return self._train_release(release)
+
+    def _fit_default(self, model: Any, X: Any, y: Any) -> Self:
+        """Fit the default model, which charges and reads by itself."""
+        model.fit(X, y)
+        self.__dict__.pop("synthesizer_", None)
+        self.estimator_ = model
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        self.privacy_loss_ = model.privacy_loss_
+        return self
+
+    def _declared_release(self, rows: Frame) -> Any:
+        """A clone of the synthesizer whose domain declares the label."""
+        release = clone(self._reader())
+        if getattr(release, "unit", None) is not None:
+            raise ValueError(
+                f"The synthesizer's unit={release.unit!r} is a column that X has for training, "
+                "but new rows do not have. Fit the synthesizer first, and give it to "
+                f"{type(self).__name__} as FrozenEstimator(synthesizer)."
+            )
+        label = self._label_attribute()
+        if getattr(release, "classes", None) is not None:
+            if label is not None:
+                raise ValueError(
+                    f"Both this {type(self).__name__} and its synthesizer declare the label. "
+                    "Declare it once."
+                )
+            label = release.classes
+            release.set_params(classes=None)
+        domain, target = declare_label(release.domain, rows, release.target, label)
+        if target is None:
+            raise DomainError(
+                "No column is declared as the label: give the synthesizer a target= (a column of "
+                f"its domain), or {type(self).__name__} {self._shorthand}."
+            )
+        domain = full_domain(domain, rows)
+        self._check_label(domain[target], target)
+        return release.set_params(domain=domain, target=target)
+
+    def _train_frozen(self, release: Any, X: Any) -> Self:
+        """Train on a release that was made and paid for earlier."""
+        check_is_fitted(release)
+        if self._label_attribute() is not None or getattr(release, "target", None) is None:
+            raise ValueError(
+                "A frozen release already has its label, in the column that its target= names: "
+                f"fit it with a target, and give {type(self).__name__} no label of its own."
+            )
+        self._check_label(release.domain_[release.target], release.target)
+        validate_data(self, X, skip_check_array=True)
+        return self._train_release(copy.copy(release))
+
+    def _train_on(self, fitted: Self, X: Any) -> Self:
+        """Train on the release that ``fitted`` made, as if a fit had drawn the same one."""
+        validate_data(self, X, skip_check_array=True)
+        return self._train_release(copy.copy(fitted.synthesizer_))
+
+    def _train_release(self, release: Any) -> Self:
+        # From here on everything is post-processing of the release, which has been charged. It is
+        # kept even if training fails, and an error of training depends on the release only.
+        self._keep(release)
+        try:
+            self.estimator_ = self._train_on_rows_of(release, self.n_samples, self.random_state)
+        except BaseException as error:
+            reraise_interrupts(error)
+            raise TrainingError(
+                f"The release was made and paid for, but {type(self.estimator).__name__} could not "
+                f"be trained on it: {type(error).__name__}: {error}\nThe release is kept: it is "
+                "synthesizer_ of this model and synthesizer of this error. Training on it "
+                "again costs nothing: "
+                f"{type(self).__name__}(another_estimator, FrozenEstimator(release)).fit(X, y).",
+                release,
+            ) from error
+        return self
+
+    def _keep(self, release: Any) -> None:
+        """Keep a fitted release, and drop what was trained on an earlier one."""
+        for name in ("estimator_", "classes_"):
+            self.__dict__.pop(name, None)
+        self.synthesizer_ = release
+        self.privacy_loss_ = release.privacy_loss_
+
+    def _train_on_rows_of(self, release: Any, n_samples: int | None, random_state: Any) -> Any:
+        rng = sampling_generator(random_state)
+        X, y, weight = release.make_training_set(n_samples, random_state=rng)
+        return self._train(X, y, weight, release.domain_[release.target], rng)
+
+    def _try_out(self, release: Any, domain: Domain, layout: Layout) -> None:
+        """Train and predict on rows of the public domain, before anything is charged.
+
+        No private row is read: an error here follows from the parameters and the domain.
+        """
+        if not hasattr(release, "_stand_in"):
+            return
+        public = clone(release)._stand_in(domain, layout)
+        twin = copy.copy(self)
+        # Private estimators within it would charge their ledgers for training on a release.
+        inner = clone(self.estimator)
+        books = [key for key in inner.get_params() if key.rpartition("__")[2] == "ledger"]
+        twin.estimator = inner.set_params(**dict.fromkeys(books))
+        n_labels = domain[release.target].n_values
+        failure = None
+        for least, each, most in _TRIALS:
+            n_rows = min(max(least, each * n_labels), most)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    trained = twin._train_on_rows_of(public, n_rows, 0)
+                    trained.predict(public.make_training_set(n_rows, random_state=0)[0])
+                return
+            except Exception as error:
+                failure = error
+        raise ValueError(
+            f"{type(self.estimator).__name__} cannot be trained on rows of this domain. Tried on "
+            f"{n_rows:,} rows drawn from the declared domain, with every label and, in nullable "
+            f"columns, with gaps, it raised {type(failure).__name__}: {failure}\nNothing was read "
+            "or spent. Text and dates need an encoder, and gaps an imputer, inside the estimator. "
+            "If it needs other rows than these, fit the synthesizer first, and pass it as "
+            "FrozenEstimator(synthesizer)."
+        ) from failure
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # A release whose training failed is kept, but predicts nothing.
+        return hasattr(self, "estimator_")
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the label of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        rows = self._test_rows(X)
+        return self.estimator_.predict(rows)
+
+    def _test_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if not hasattr(self, "synthesizer_"):
+            # The default model prepares rows by itself.
+            return X
+        as_frame(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        release = self.synthesizer_
+        # In the order of the rows that the model was trained on.
+        names = release.domain_.names
+        if hasattr(release, "_given_names"):
+            names = release._given_names(identifiers=False)
+        return release.prepare(select_columns(X, [n for n in names if n != release.target]))
+
+    def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
+        # Only the release reads the true rows; what is trained reads only the release.
+        reader = self._reader()
+        made = getattr(self, "estimator_" if self.estimator is None else "synthesizer_", None)
+        # When a fitted model is stored, its seed is left out, but the fact that there was one is
+        # kept. A domain that is declared after the fit does not undo what was released before.
+        flawed = made is not None and (
+            made.privacy_loss_.seeded or is_inferred(getattr(made, "domain_", None))
+        )
+        if self.estimator is None:
+            return walk(made if flawed else reader, name, rows)
+        given = released_by(reader, getattr(self, "classes", None))
+        return [
+            *walk(made if flawed else reader, child(name, "synthesizer"), rows),
+            *walk(self.estimator, child(name, "estimator"), given),
+        ]
+
+    def _price(self) -> Fraction | None:
+        return price(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = MarginalSynthesizer() if self.synthesizer is None else self.synthesizer
+        tags.input_tags = get_tags(inner).input_tags
+        tags.non_deterministic = True
+        return tags
+
+
+# ------------------------------------------------------------------------------------------------
+# Any classifier, trained on a private release.
+
+
+# --- the classifier of `PrivateClassifier` without an estimator
+
+# It is a blend of PrivPfC and an additive model: the latter's share of epsilon, and the weights of
+# both in a sum of logarithms, of which each was pulled to the overall shares. The first blend is
+# for up to 2,000 records times epsilon, the second up to 50,000, the third beyond. PrivPfC counts
+# correct predictions, which say little where one label has three quarters of the records: there the
+# additive model alone takes the place of the second (``benchmarks/models.py --default``).
+_FEW, _MOST, _RARE = 2_000.0, 50_000.0, 0.75
+BLENDS = {
+    "few": (Fraction(1, 5), 1.0, 0.1),
+    "many": (Fraction(2, 5), 0.7, 0.5),
+    "most": (Fraction(4, 5), 0.3, 0.8),
+}
+# Less might not fit the noise of a model of a fifth of it into 64-bit integers.
+_LEAST = Fraction(2, 10**6)
+
+
+def combined(counts: Any, cells: Any, additive: Any, blend: tuple[Any, float, float]) -> FloatArray:
+    """Probabilities of PrivPfC and an additive model together, about the shares of ``counts``."""
+    base = np.log((counts + 1e-9) / (counts + 1e-9).sum())
+    first, second = (np.log(np.maximum(each, 1e-9)) - base for each in (cells, additive))
+    parts = np.exp(base + blend[1] * first + blend[2] * second)
+    return np.asarray(parts / parts.sum(axis=1, keepdims=True))
+
+
+class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
+    """PrivPfC and an additive model, which is sometimes alone where one label is frequent.
+
+    PrivPfC finds combinations of columns and is rarely worse than the most frequent label, but its
+    cells rank rows coarsely. The additive model ranks finely and misses combinations. Both are in
+    ``models_``, and the released number of records with each label in ``label_counts_``.
+    """
+
+    def __init__(
+        self,
+        epsilon: Any = 1.0,
+        *,
+        domain: Any = None,
+        target: str | None = None,
+        classes: Any = None,
+        max_contributions: int | None = None,
+        unit: str | None = None,
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Charge all of epsilon, then release the models."""
+        read = read_rows(X)
+        rows, domain, target = match_labelled(
+            self, read, y, self.classes, "the list of", "classes="
+        )
+        classes, _ = label_classes(domain, target)
+        if as_epsilon(self.epsilon) < _LEAST * (self._max_contributions() or 1):
+            raise ValueError(
+                f"epsilon must be at least {float(_LEAST):g} for each row, got {self.epsilon!r}: "
+                "the noise of less might not fit into 64-bit integers."
+            )
+        parts = split_epsilon(self._record_epsilon(), {"rows": 1, "models": 49})
+        loss, source = self._spend(parts, rows)
+        # Privacy. Released: the number of records with each label (a record changes one by 1, part
+        # "rows") and, by sequential composition, models whose epsilons sum to the part "models".
+        # Which ones and with what follows from the released numbers; all of epsilon has been
+        # charged before, whatever they are. Each model of persons draws their rows by itself, and
+        # pays for as many.
+        noise, most = loss.of_record.parts, self._max_contributions() or 1
+        bound = self._contributions(loss, source, rows, domain)
+        table = count_rows(rows, domain.select([target]), bound)
+        counts = discrete_laplace(table.dense(), noise["rows"], random_state=source)
+        signal = int(counts.sum()) * float(noise["models"])
+        level = "few" if signal <= _FEW else "many" if signal <= _MOST else "most"
+        blend = BLENDS[level]
+        kinds: Any = {PrivPfCClassifier: 1 - blend[0], PrivateAdditiveClassifier: blend[0]}
+        if level == "many" and counts.max() >= _RARE * counts.sum():
+            kinds = {PrivateAdditiveClassifier: Fraction(1)}
+        given = self.get_params(deep=False) | {"ledger": None, "random_state": source}
+        models = [
+            kind(**given | {"epsilon": noise["models"] * most * share}).fit(X, y)
+            for kind, share in kinds.items()
+        ]
+        for model in models:
+            model.set_params(random_state=None)
+        if y is None and isinstance(read, Frame):
+            # The label is a column of X; the features are the others.
+            X = without_label(X, read, domain, target)
+        self._remember_columns(X, rows, target)
+        self.classes_ = classes
+        self.domain_ = domain
+        self.target_ = target
+        self.label_counts_ = counts
+        self.models_ = models
+        self._blend = blend
+        self.privacy_loss_ = loss
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class."""
+        check_is_fitted(self)
+        names = as_frame(X).named
+        if self.unit in names:
+            X = select_columns(X, [name for name in names if name != self.unit])
+        parts = [model.predict_proba(X) for model in self.models_]
+        if len(parts) == 1:
+            return np.asarray(parts[0])
+        counts = self.models_[0].histogram_.reshape(-1, len(self.classes_)).sum(axis=0)
+        return combined(counts, parts[0], parts[1], self._blend)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable class of each row."""
+        shares = self.predict_proba(X)
+        return np.asarray(self.classes_[np.argmax(shares, axis=1)])
+
+
+# What a user made, in ledgers and messages.
+_DefaultClassifier.__name__ = "PrivateClassifier"
+
+
+# --- the wrapper
+
+# Labels with less than this fraction of an equal share of the synthetic rows are nearly absent.
+_HARDLY = 0.02
+
+
+def _offers_probabilities(self: Any) -> bool:
+    fitted = getattr(self, "estimator_", self.estimator)
+    # Where there is no estimator, the default model has them.
+    return fitted is None or hasattr(fitted, "predict_proba")
+
+
+class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
+    """A private classifier: the best one known for the table, or any, trained on a release.
+
+    Without an estimator, a fiftieth of epsilon first releases how many records each label has. This
+    decides what the rest pays for: PrivPfC together with an additive model. The latter has a fifth
+    of the rest up to 2,000 records times epsilon, two fifths up to 50,000, then four fifths; in the
+    middle all, where one label has three quarters of the records. All of epsilon is charged
+    beforehand.
+
+    With an estimator, the training data are released privately, and it is trained on the release:
+    by default that of `MarginalSynthesizer`.
+
+    Then only the release reads the true rows and labels. ``estimator`` is trained on synthetic (or
+    weighted) rows, so whatever it stores is post-processing of an epsilon-DP release and costs
+    nothing more. Prediction reads the rows that it is given and releases nothing about the training
+    data.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier, default=None
+        Trained on the release. It is cloned. For text and dates it must include an encoder, as with
+        ordinary data (a ``Pipeline`` is fine). None: the best classifier known.
+    synthesizer : release of skdp, default=None
+        What releases the training data. None: a `MarginalSynthesizer` of the parameters below. For
+        example ``HDPViewSynthesizer(epsilon=1, domain=domain, target="income")``. It is
+        cloned; every ``fit`` charges its ledger. A fitted one that has a ``target`` can be given as
+        ``FrozenEstimator(release)``: the model is trained on it, and it is not paid for again.
+    epsilon : float, default=None
+        Privacy budget spent by one call of ``fit``. Required without a synthesizer; this and the
+        other parameters of a release are refused beside one.
+    domain : Domain, attribute, or list of attributes, default=None
+        Public range or categories of every column; required without a synthesizer.
+    target : str, default=None
+        Column of the domain that is the label and takes ``y``.
+    classes : array-like of shape (n_classes,), default=None
+        The public list of labels, where the domain has no column for the label and
+        the synthesizer has no ``classes`` itself. Giving both this and ``target`` is an error.
+    n_samples : int, default=None
+        Number of synthetic rows to train on. None: the release's noisy total, never the exact
+        number of rows.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Only
+        without an estimator.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read; also for a synthesizer
+        that has none.
+    random_state : int or None, default=None
+        Seed of the synthetic draw only. The draw is post-processing, so a seed is harmless. The
+        noise has none.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The declared labels, in the declared order when the domain is ordered, else sorted.
+        They never come from ``y``.
+    estimator_ : estimator
+        The classifier trained on the release, a constant one where the release shows fewer than two
+        labels; or the default classifier.
+    synthesizer_ : estimator
+        The fitted release; only with an estimator.
+    privacy_loss_ : PrivacyLoss
+        What the fit spent, which is the loss of the synthesizer. For a frozen release: what it cost
+        when it was made.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the training rows had column names.
+
+    Notes
+    -----
+    A score computed from true held-out rows (``score``, ``cross_val_score``) is exact and not
+    private: it is for the data owner only. Cross-validation fits k releases and charges for each of
+    them.
+
+    Before the charge, ``estimator`` is trained on a few rows drawn from the declared domain, so
+    that an estimator that cannot be trained costs no epsilon. If training on the release fails, the
+    release is kept in ``synthesizer_``.
+
+    Meta-estimators of scikit-learn (voting, stacking, bagging, one-vs-rest) encode the labels as 0,
+    1, ... before they fit the inner estimators. Where all declared labels are text, an array of
+    whole numbers is taken for such positions, with a warning. With other labels put the
+    meta-estimator inside, as ``estimator``, or declare ``classes=range(k)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skdp import HDPViewSynthesizer, Numeric, PrivateClassifier
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
+    >>> release = HDPViewSynthesizer(epsilon=2.0, domain=Numeric(0, 1, bins=4))
+    >>> model = PrivateClassifier(LogisticRegression(), release, classes=["low", "high"])
+    >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
+    ['high']
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        synthesizer: Any = None,
+        *,
+        epsilon: Any = None,
+        domain: Any = None,
+        target: str | None = None,
+        classes: Any = None,
+        n_samples: int | None = None,
+        max_contributions: int | None = None,
+        unit: str | None = None,
+        ledger: Any = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.synthesizer = synthesizer
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.n_samples = n_samples
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    _shorthand = "the list of classes="
+    _label = "classes"
+
+    def _default(self, **params: Any) -> Any:
+        return _DefaultClassifier(**params)
+
+    def _label_attribute(self) -> Any:
+        return self.classes
+
+    def _check_label(self, attribute: Attribute, target: str) -> None:
+        _declared_classes(attribute, target)
+
+    def _train(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weight: FloatArray | None,
+        attribute: Attribute,
+        rng: np.random.Generator,
+    ) -> Any:
+        classes = _declared_classes(attribute, self.__class__.__name__)
+        _warn_of_numbering(classes, y, weight)
+        estimator = _train_classifier(self.estimator, X, y, weight, classes, rng)
+        self.classes_ = classes
+        return estimator
+
+    @available_if(_offers_probabilities)
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Predict the probability of each declared label.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns as in ``classes_``; 0 for a label that does not occur in the release.
+        """
+        rows = self._test_rows(X)
+        shown = self.estimator_.predict_proba(rows)
+        full = np.zeros((len(shown), len(self.classes_)))
+        full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = shown
+        return full
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # In a small table the noise exceeds the counts.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _declared_classes(attribute: Attribute, target: str) -> NDArray[Any]:
+    """The labels that the domain declares, sorted as scikit-learn does."""
+    if isinstance(attribute, Categorical):
+        return np.unique(np.array(attribute.categories))
+    if isinstance(attribute, Numeric) and attribute.integer and attribute.summable:
+        values = np.arange(attribute.lower, attribute.upper + 1, dtype=np.int64)
+        return np.union1d(values, np.array(attribute.special, dtype=np.int64))
+    kind = "continuous Numeric" if attribute.summable else type(attribute).__name__
+    raise DomainError(
+        f"The label {target!r} is declared as a {kind}. A classifier needs a "
+        "Categorical, or a Numeric with integer=True."
+    )
+
+
+def _warn_of_numbering(classes: NDArray[Any], y: NDArray[Any], weight: FloatArray | None) -> None:
+    """Warn if a meta-estimator seems to have encoded the labels, judging by RELEASED rows only.
+
+    y is private and must not be looked at. But if it was encoded as 0, 1, ..., there are no records
+    with declared labels outside that range.
+    """
+    n = len(classes)
+    above = classes[:0]
+    if classes.dtype.kind in "iu":
+        above = classes[(classes < 0) | (classes >= n)]
+    if not len(above) or not len(y):
+        return
+    weight = np.ones(len(y)) if weight is None else weight
+    share = weight[pd.Series(y).isin(above).to_numpy()].sum() / weight.sum()
+    if share < _HARDLY * len(above) / n:
+        warn_after_charge(
+            f"The release has hardly any record of the labels {above.tolist()}. If y has them, "
+            "a meta-estimator of scikit-learn has encoded the labels as 0, 1, ... (voting, "
+            "stacking, bagging, one-vs-rest, cross_val_predict(method='predict_proba')). Turn it "
+            "inside out, PrivateClassifier(VotingClassifier(...), synthesizer), or declare the "
+            f"labels that it passes on, classes=range({n}) ([0, 1] within one-vs-rest)."
+        )
+
+
+def _train_classifier(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    weight: FloatArray | None,
+    classes: NDArray[Any],
+    rng: np.random.Generator,
+) -> Any:
+    """Train a clone of ``estimator``, or a constant where fewer than two labels occur."""
+    known = pd.Series(y).isin(classes).to_numpy()
+    present = classes[pd.Series(classes).isin(y[known]).to_numpy()]
+    if len(present) < 2:
+        constant = present[0] if len(present) else classes[0]
+        dummy = DummyClassifier(strategy="constant", constant=constant)
+        return dummy.fit(np.zeros((1, 1)), classes[classes == constant])
+    return fit_clone(estimator, *usable_rows(estimator, X, y, weight, known, rng))
+
+
+# --- any regressor, trained on a private release
+
+
+class PrivateRegressor(RegressorMixin, TrainedOnRelease):
+    """A private regressor: the best one known, or any, trained on a release.
+
+    Like `PrivateClassifier`, for a number. Without an estimator it fits a
+    `PrivateAdditiveRegressor`, which spends epsilon on, in this order: the number of records (a
+    fiftieth), the mean and the spread of the target (at most 0.15), functions of each column,
+    those of pairs of columns where they may pay (a quarter), and a calibration (at most 0.15). With
+    an estimator, only the release reads the true rows and targets, and ``estimator`` is trained on
+    synthetic (or weighted) rows.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor, default=None
+        Trained on the release. It is cloned. None: the best regressor known.
+    synthesizer : release of skdp, default=None
+        What releases the training data. None: a `MarginalSynthesizer` of the parameters below. Its
+        ``target`` is a `Numeric` column of its domain. It is cloned; every ``fit`` charges its
+        ledger. A fitted one can be given as ``FrozenEstimator(release)``: the model is trained on
+        it, and it is not paid for again.
+    epsilon : float, default=None
+        Privacy budget spent by one call of ``fit``. Required without a synthesizer; this and the
+        other parameters of a release are refused beside one.
+    domain : Domain, attribute, or list of attributes, default=None
+        Public range or categories of every column; required without a synthesizer.
+    target : str, default=None
+        Column of the domain that is the label and takes ``y``.
+    target_range : (low, high), default=None
+        The public range of the target, where the domain has no column for it. Its bins are those
+        of ``Numeric(low, high)``, which the synthesizer chooses; without an estimator there are
+        256. For others put a `Numeric` into the domain. Giving both this and ``target`` is an
+        error.
+    n_samples : int, default=None
+        Number of synthetic rows to train on. None: the release's noisy total, never the exact
+        number of rows.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Only
+        without an estimator.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read; also for a synthesizer
+        that has none.
+    random_state : int or None, default=None
+        Seed of the synthetic draw only. The draw is post-processing, so a seed is harmless. The
+        noise has none.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The regressor trained on the release, a constant in the middle of the range where the
+        release is empty; or the default regressor.
+    synthesizer_ : estimator
+        The fitted release; only with an estimator.
+    privacy_loss_ : PrivacyLoss
+        What the fit spent, which is the loss of the synthesizer. For a frozen release: what it cost
+        when it was made.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the training rows had column names.
+
+    Notes
+    -----
+    ``estimator`` is tried on public rows before the charge, and a release whose training fails is
+    kept, as in `PrivateClassifier`. Targets are clipped to the declared range before they are
+    counted, and drawn uniformly within their bin. A score computed from true held-out rows is exact
+    and not private; `private_score` releases one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from skdp import MarginalSynthesizer, Numeric, PrivateRegressor
+    >>> X = np.linspace(0, 1, 5_000)[:, None]
+    >>> y = 10 * X[:, 0]
+    >>> release = MarginalSynthesizer(epsilon=2.0, domain=Numeric(0, 1))
+    >>> model = PrivateRegressor(LinearRegression(), release, target_range=(0, 10)).fit(X, y)
+    >>> model.predict([[0.5]]).round().tolist()
+    [5.0]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        synthesizer: Any = None,
+        *,
+        epsilon: Any = None,
+        domain: Any = None,
+        target: str | None = None,
+        target_range: tuple[float, float] | None = None,
+        n_samples: int | None = None,
+        max_contributions: int | None = None,
+        unit: str | None = None,
+        ledger: Any = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.synthesizer = synthesizer
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.target_range = target_range
+        self.n_samples = n_samples
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    _shorthand = "its target_range=(low, high)"
+    _label = "target_range"
+
+    def _default(self, **params: Any) -> Any:
+        return PrivateAdditiveRegressor(**params)
+
+    def _label_attribute(self) -> Numeric | None:
+        return None if self.target_range is None else Numeric(*self.target_range)
+
+    def _check_label(self, attribute: Attribute, target: str) -> None:
+        if not (isinstance(attribute, Numeric) and attribute.summable):
+            raise DomainError(
+                f"The label {target!r} is declared as a {type(attribute).__name__}. A regressor "
+                "needs a Numeric; for a Categorical take PrivateClassifier."
+            )
+
+    def _train(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        weight: FloatArray | None,
+        attribute: Attribute,
+        rng: np.random.Generator,
+    ) -> Any:
+        assert isinstance(attribute, Numeric)
+        known = ~pd.isna(np.asarray(y))
+        if not known.any():
+            middle = (float(attribute.lower) + float(attribute.upper)) / 2
+            return DummyRegressor(strategy="constant", constant=middle).fit([[0.0]], [middle])
+        X, y, weight = usable_rows(self.estimator, X, y, weight, known, rng)
+        return fit_clone(self.estimator, X, np.asarray(y, dtype=float), weight)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags

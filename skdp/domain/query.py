@@ -1,0 +1,938 @@
+"""Conditions on columns: parsed from text or from a dict, as regions, joined by or and not.
+
+================  ==================================================================================
+``text``          a dict or a text as conditions on columns
+``alternatives``  conditions joined by or and not, as disjoint conjunctions
+``regions``       the part of one attribute that a condition covers
+================  ==================================================================================
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._validation import BoolArray
+from .categorical import Categorical
+from .contents import Points, Spread
+from .numeric import Numeric
+from .regions import (
+    GridRegion,
+    RealRegion,
+    Region,
+    RegionUnion,
+    Schema,
+    _Categories,
+    attribute_of,
+    region_of_comparison,
+    region_of_range,
+    region_of_values,
+)
+
+# ------------------------------------------------------------------------------------------------
+# Conditions joined by and, or, not: rewritten as disjoint conjunctions.
+#
+# A release answers a conjunction of one condition per column. Any other condition on rows is the
+# union of disjoint conjunctions, so that its answer is the sum of theirs: never negative where
+#   theirs
+# are not, and together with the answer to its negation the number of all records.
+#
+# The conditions on one column divide its values into classes that no condition separates. The
+# decomposition takes one column after the other: classes after which the same remains to be asked
+#   are
+# taken together.
+
+
+# Largest number of columns that are joined, of conjunctions, and of steps on the way to them.
+_MAX_COLUMNS = 200
+_MAX_PARTS = 1000
+_MAX_STEPS = 500_000
+
+
+@dataclass(frozen=True, eq=False)
+class Atom:
+    """A condition on one column.
+
+    Attributes
+    ----------
+    column : str
+    attribute : Numeric or Categorical
+    region : Region
+        The values that satisfy it.
+    """
+
+    column: str
+    attribute: Any
+    region: Region
+
+
+@dataclass(frozen=True, eq=False)
+class _Joined:
+    """Conditions joined by "and", "or", or one condition after "not"."""
+
+    how: str
+    members: tuple[Any, ...]
+
+
+Node = Atom | _Joined
+
+
+def both(members: Sequence[Node]) -> Node:
+    """All of some conditions."""
+    return members[0] if len(members) == 1 else _Joined("and", tuple(members))
+
+
+def either(members: Sequence[Node]) -> Node:
+    """Any of some conditions."""
+    return members[0] if len(members) == 1 else _Joined("or", tuple(members))
+
+
+def negated(member: Node) -> Node:
+    """The rows that do not satisfy a condition, those with missing values among them."""
+    return _Joined("not", (member,))
+
+
+def conjunctions(node: Node) -> list[dict[str, Region]]:
+    """Disjoint conjunctions whose union are the rows that satisfy a condition; at least one.
+
+    Raises
+    ------
+    ValueError
+        If there would be too many.
+    """
+    atoms = _atoms(node)
+    if atoms is not None:
+        found: dict[str, Region] = {}
+        for atom in atoms:
+            known = found.get(atom.column)
+            # Regions of one attribute are of one kind, which the type checker cannot see.
+            found[atom.column] = atom.region if known is None else known.intersect(atom.region)  # type: ignore[arg-type]
+        return [found]
+    return _Decomposition(node).parts()
+
+
+def _atoms(node: Node) -> list[Atom] | None:
+    """The conditions of a conjunction; None for what is none."""
+    if isinstance(node, Atom):
+        return [node]
+    if node.how != "and":
+        return None
+    found = []
+    for member in node.members:
+        inner = _atoms(member)
+        if inner is None:
+            return None
+        found += inner
+    return found
+
+
+# A condition in terms of classes: True, False, ("is", column, classes as bits), or ("and" or "or",
+# set of such conditions).
+_Form = Any
+
+
+class _Decomposition:
+    """One condition on its way to disjoint conjunctions."""
+
+    def __init__(self, node: Node) -> None:
+        self.steps = 0
+        self.known: dict[_Form, list[dict[int, int]]] = {}
+        atoms: dict[str, list[Atom]] = {}
+        self._collect(node, atoms)
+        self.columns = list(atoms)
+        if len(self.columns) > _MAX_COLUMNS:
+            raise self._too_much()
+        self.classes = [
+            Classes(name, each[0].attribute, [atom.region for atom in each])
+            for name, each in atoms.items()
+        ]
+        self.bits = {
+            id(atom): (column, bits)
+            for column, name in enumerate(self.columns)
+            for atom, bits in zip(atoms[name], self.classes[column].members, strict=True)
+        }
+        self.node = node
+
+    def _collect(self, node: Node, atoms: dict[str, list[Atom]]) -> None:
+        if isinstance(node, Atom):
+            atoms.setdefault(node.column, []).append(node)
+            return
+        for member in node.members:
+            self._collect(member, atoms)
+
+    def parts(self) -> list[dict[str, Region]]:
+        """The conjunctions."""
+        found = self._parts(self._form(self.node, positive=True))
+        # What nothing satisfies is a conjunction too: no value of the first column.
+        return [self._regions(part) for part in found or [{0: 0}]]
+
+    def _regions(self, part: dict[int, int]) -> dict[str, Region]:
+        return {
+            self.columns[column]: self.classes[column].union(bits)
+            for column, bits in sorted(part.items())
+        }
+
+    def _form(self, node: Node, *, positive: bool) -> _Form:
+        if isinstance(node, Atom):
+            column, bits = self.bits[id(node)]
+            return self._is(column, bits if positive else self.classes[column].all & ~bits)
+        if node.how == "not":
+            return self._form(node.members[0], positive=not positive)
+        how = node.how if positive else {"and": "or", "or": "and"}[node.how]
+        return self._join(how, [self._form(member, positive=positive) for member in node.members])
+
+    def _is(self, column: int, bits: int) -> _Form:
+        return ("is", column, bits) if 0 < bits < self.classes[column].all else bits > 0
+
+    def _join(self, how: str, members: Sequence[_Form]) -> _Form:
+        """Members joined, those on one column as one."""
+        decided = how == "or"
+        columns: dict[int, int] = {}
+        others: set[_Form] = set()
+        for member in members:
+            if isinstance(member, bool):
+                if member is decided:
+                    return decided
+                continue
+            inner = member[1] if member[0] == how else [member]
+            for one in inner:
+                if one[0] != "is":
+                    others.add(one)
+                elif one[1] not in columns:
+                    columns[one[1]] = one[2]
+                elif how == "or":
+                    columns[one[1]] |= one[2]
+                else:
+                    columns[one[1]] &= one[2]
+        for column, bits in columns.items():
+            one = self._is(column, bits)
+            if one is decided:
+                return decided
+            if not isinstance(one, bool):
+                others.add(one)
+        if not others:
+            return not decided
+        return others.pop() if len(others) == 1 else (how, frozenset(others))
+
+    def _parts(self, form: _Form) -> list[dict[int, int]]:
+        """Disjoint conjunctions, each as classes by column."""
+        if isinstance(form, bool):
+            return [{}] if form else []
+        if form not in self.known:
+            column = self._first(form)
+            rest: dict[_Form, int] = {}
+            for place in range(self.classes[column].number):
+                left = self._given(form, column, place)
+                rest[left] = rest.get(left, 0) | (1 << place)
+            found = []
+            for left, bits in rest.items():
+                own = {} if bits == self.classes[column].all else {column: bits}
+                found += [{**own, **part} for part in self._parts(left)]
+                if len(found) > _MAX_PARTS:
+                    raise self._too_much()
+            self.known[form] = found
+        return self.known[form]
+
+    def _first(self, form: _Form) -> int:
+        if form[0] == "is":
+            return int(form[1])
+        return min(self._first(member) for member in form[1])
+
+    def _given(self, form: _Form, column: int, place: int) -> _Form:
+        """What remains of a condition for rows of one class of a column."""
+        self.steps += 1
+        if self.steps > _MAX_STEPS:
+            raise self._too_much()
+        if isinstance(form, bool):
+            return form
+        if form[0] == "is":
+            return bool(form[2] >> place & 1) if form[1] == column else form
+        return self._join(form[0], [self._given(member, column, place) for member in form[1]])
+
+    def _too_much(self) -> ValueError:
+        return ValueError(
+            f"The query is too complicated: with 'or' or 'not' it may take at most {_MAX_COLUMNS} "
+            f"columns and {_MAX_PARTS:,} disjoint conjunctions. Ask for parts of it, and add the "
+            "answers up."
+        )
+
+
+class Classes:
+    """The coarsest division of a column such that each region is a union of classes.
+
+    Parameters
+    ----------
+    column : str
+    attribute : Numeric or Categorical
+    regions : sequence of Region
+        Conditions on the column.
+
+    Attributes
+    ----------
+    number : int
+        Number of classes.
+    all : int
+        All classes, as bits.
+    members : list of int
+        The classes of each region, as bits.
+    """
+
+    def __init__(
+        self, column: str, attribute: Numeric | Categorical, regions: Sequence[Any]
+    ) -> None:
+        self.column, self.attribute = column, attribute
+        self._ends: list[tuple[Any, Any]] = []
+        if isinstance(attribute, Categorical):
+            held = np.stack([region.mask for region in regions])
+        else:
+            held = self._held_numbers(attribute, regions)
+        patterns, classes = np.unique(held, axis=1, return_inverse=True)
+        self._class = classes.reshape(-1)
+        self.number = patterns.shape[1]
+        self.all = (1 << self.number) - 1
+        self.members = [sum(1 << int(k) for k in np.flatnonzero(row)) for row in patterns]
+
+    def _held_numbers(self, attribute: Numeric, regions: Sequence[Any]) -> BoolArray:
+        """Which regions hold each piece of the number line, special value, and the missing cell."""
+        self._ends = _pieces(attribute, regions)
+        low, high = (np.array([piece[end] for piece in self._ends]) for end in (0, 1))
+        rows = []
+        for region in regions:
+            inside = (region.low <= low) & (high <= region.high)
+            if isinstance(region, GridRegion):
+                if region.only is not None:
+                    inside &= np.isin(low, _on_grid(attribute, region.only))
+                inside &= ~np.isin(low, _on_grid(attribute, region.never))
+            special = [place in region.special for place in range(len(attribute.special))]
+            missing = [region.missing] * attribute.nullable
+            rows.append(np.concatenate([inside, special, missing]).astype(bool))
+        return np.stack(rows)
+
+    def union(self, bits: int) -> Region:
+        """The values of some classes."""
+        chosen = np.array([bool(bits >> int(k) & 1) for k in self._class])
+        attribute = self.attribute
+        if isinstance(attribute, Categorical):
+            return _Categories(self.column, attribute, chosen)
+        n = len(self._ends)
+        places = np.flatnonzero(chosen[n : n + len(attribute.special)]).tolist()
+        missing = bool(attribute.nullable and chosen[-1])
+        return _joined(attribute, self._runs(chosen[:n]), frozenset(places), missing)
+
+    def _runs(self, chosen: BoolArray) -> list[tuple[Any, Any]]:
+        """Adjacent pieces as one."""
+        runs: list[tuple[Any, Any]] = []
+        last = -2
+        for piece in np.flatnonzero(chosen).tolist():
+            low, high = self._ends[piece]
+            runs[-1:] = [(runs[-1][0], high)] if piece == last + 1 else [*runs[-1:], (low, high)]
+            last = piece
+        return runs
+
+
+def _on_grid(attribute: Numeric, places: frozenset[int]) -> list[int]:
+    """Places that lie on the grid of an attribute, ascending."""
+    held = attribute.contents
+    assert isinstance(held, Points)
+    return sorted(k for k in places if held.grid.first <= k <= held.grid.last)
+
+
+def _pieces(attribute: Numeric, regions: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Pieces of the number line between the ends of regions: intervals, or places of a grid."""
+    held = attribute.contents
+    if isinstance(held, Spread):
+        ends = {end for region in regions for end in (region.low, region.high)}
+        cuts = [-math.inf, *sorted(end for end in ends if math.isfinite(end)), math.inf]
+        return list(zip(cuts[:-1], cuts[1:], strict=True))
+    first, stop = int(held.grid.first), int(held.grid.last) + 1
+    starts = {first}
+    for region in regions:
+        starts |= {int(region.low), int(region.high) + 1}
+        for places in (region.only or (), region.never):
+            starts |= {start for k in places for start in (int(k), int(k) + 1)}
+    cuts = [*sorted(start for start in starts if first <= start < stop), stop]
+    return [(low, high - 1) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
+
+
+def _joined(
+    attribute: Numeric, runs: list[tuple[Any, Any]], special: frozenset[int], missing: bool
+) -> Region:
+    """Runs of the number line, special values and the missing cell as one region."""
+    held = attribute.contents
+    parts: list[RealRegion | GridRegion] = []
+    none = frozenset[int]()
+    if isinstance(held, Spread):
+        # What is no number belongs to the first part.
+        for low, high in runs or [(math.inf, -math.inf)]:
+            own = (none, False) if parts else (special, missing)
+            parts.append(RealRegion(attribute, low, high, own[1], own[0]))
+        return parts[0] if len(parts) == 1 else RegionUnion(attribute, tuple(parts))
+    grid = held.grid
+    single = frozenset(low for low, high in runs if low == high)
+    wide = [run for run in runs if run[0] < run[1]]
+    if single or not wide:
+        parts.append(GridRegion(attribute, grid.first, grid.last, missing, special, single))
+    for low, high in wide:
+        own = (none, False) if parts else (special, missing)
+        parts.append(GridRegion(attribute, low, high, own[1], own[0]))
+    return parts[0] if len(parts) == 1 else RegionUnion(attribute, tuple(parts))
+
+
+# ------------------------------------------------------------------------------------------------
+# Queries written as text, as for ``DataFrame.query``; nothing in them is ever executed.
+#
+# The text becomes a tree of `Node`: conditions on single columns, joined by and, or, not. Module
+# `alternatives` makes disjoint conjunctions of it.
+
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<number>(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
+      | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+      | (?P<quoted>`(?:[^`]|``)+`)
+      | (?P<given>@[^\W\d]\w*)
+      | (?P<name>[^\W\d]\w*)
+      | (?P<symbol>==|!=|<=|>=|<>|&&|\|\||[=<>()\[\],&|+\-~!])
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"', "\n": ""}
+
+
+_CONSTANTS = {"True": True, "False": False, "None": None}
+
+
+_MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+# Words of the language; in capitals too, where no column has that name.
+_WORDS = ("and", "or", "not", "in", "is", "between", "null")
+_RESERVED = ("and", "or", "not", "in")
+
+
+# Limits of a text: characters, parentheses and negations inside each other, conditions.
+_MAX_LENGTH = 1_000_000
+_MAX_DEPTH = 50
+_MAX_CONDITIONS = 1000
+# Characters on each side of an error that a message shows of a long text.
+_SHOWN = 100
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column name in a query string."""
+
+    name: str
+    position: int
+
+
+def quoted(name: str) -> str:
+    """The name of a column as a query takes it: between backquotes, unless it is a plain word."""
+    plain = name.isidentifier() and name.casefold() not in _WORDS
+    return name if plain else "`{}`".format(name.replace("`", "``"))
+
+
+def read_query(text: str, schema: Schema, names: Mapping[str, Any] | None = None) -> Node:
+    """The conditions of a text and how they are joined.
+
+    Parameters
+    ----------
+    text : str
+    schema : Schema
+        The columns that may be named.
+    names : mapping of str to value, default=None
+        What ``@name`` in the text stands for.
+
+    Raises
+    ------
+    ValueError
+        If the text cannot be read; the message says where.
+    """
+    return _QueryText(text, schema, names or {}).read()
+
+
+class _QueryText:
+    """Recursive descent over one query string."""
+
+    def __init__(self, text: str, domain: Schema, names: Mapping[str, Any]) -> None:
+        self.text = text
+        self.domain = domain
+        self.names = names
+        if len(text) > _MAX_LENGTH:
+            raise ValueError(
+                f"A query has at most {_MAX_LENGTH:,} characters, got {len(text):,}. Give a long "
+                "list of values by name: 'column in @values'."
+            )
+        self.tokens = self._tokenize()
+        self.at = 0
+        self.depth = 0
+        self.conditions = 0
+
+    def read(self) -> Node:
+        """The whole text."""
+        if len(self.tokens) == 1:
+            raise self._error("the query is empty; use None or {} to ask for all records", 0)
+        found = self._any_of()
+        kind, value, position = self.tokens[self.at]
+        if kind != "end":
+            raise self._unexpected(kind, value, position)
+        return found
+
+    def _tokenize(self) -> list[tuple[str, Any, int]]:
+        tokens: list[tuple[str, Any, int]] = []
+        position, end = 0, len(self.text.rstrip())
+        while position < end:
+            match = _TOKEN.match(self.text, position)
+            if match is None:
+                start = position + len(self.text[position:]) - len(self.text[position:].lstrip())
+                raise self._unreadable(start)
+            kind = str(match.lastgroup)
+            raw, start = match.group(kind), match.start(kind)
+            value: Any = raw
+            if kind == "number":
+                value = self._read_number(raw, start)
+            elif kind == "text":
+                value = self._unescape(raw[1:-1], start)
+            elif kind == "quoted":
+                value = raw[1:-1].replace("``", "`")
+            elif kind == "name":
+                # A word of the language in lower case; another name as it is.
+                word = raw.lower() if raw.isupper() else raw
+                value = word if word in _WORDS and self.domain.find(raw) is None else raw
+            elif kind == "given":
+                value = raw[1:]
+            elif kind == "symbol":
+                value = {"=": "==", "&&": "&", "||": "|", "<>": "!="}.get(raw, raw)
+            tokens.append((kind, value, start))
+            position = match.end()
+        tokens.append(("end", "", end))
+        return tokens
+
+    def _read_number(self, raw: str, start: int) -> int | float:
+        try:
+            return int(raw) if re.fullmatch(r"[\d_]+", raw) else float(raw)
+        except ValueError:
+            raise self._error(f"{raw[:40]!r} is not a number", start) from None
+
+    def _unescape(self, body: str, start: int) -> str:
+        def replace(match: re.Match[str]) -> str:
+            escape = match.group(1)
+            if len(escape) > 1:
+                point = int(escape[1:], 16)
+                if point > 0x10FFFF:
+                    raise self._error(f"\\{escape} is not a character", start)
+                return chr(point)
+            return _ESCAPES.get(escape, "\\" + escape)
+
+        return _ESCAPE.sub(replace, body)
+
+    def _unreadable(self, position: int) -> ValueError:
+        character = self.text[position]
+        if character in "'\"`":
+            return self._error("a quotation mark is never closed", position)
+        if character == "@":
+            return self._error("'@' stands before the name of a value, as in @limit", position)
+        if character == ".":
+            return self._error(
+                "methods of columns are not supported; write for example 'x is null', "
+                "'x between 1 and 2' or 'x in [1, 2]'",
+                position,
+            )
+        if character.isdigit():
+            return self._error(
+                "not a number; a column name that is not an identifier goes between backticks",
+                position,
+            )
+        return self._error(
+            f"unexpected {character!r}; a column name that is not an identifier goes between "
+            "backticks",
+            position,
+        )
+
+    def _error(self, reason: str, position: int) -> ValueError:
+        return ValueError(f"{self._where(position)}: {reason}.")
+
+    def _where(self, position: int) -> str:
+        """Which query cannot be read, and where; of a long one the part around that place."""
+        text = self.text
+        if len(text) > 2 * _SHOWN:
+            start = max(0, position - _SHOWN)
+            text = f"{'...' if start else ''}{text[start : position + _SHOWN]}..."
+        return f"Cannot read the query {text!r} at position {position}"
+
+    def _unexpected(self, kind: str, value: Any, position: int) -> ValueError:
+        if kind == "end":
+            return self._error("it ends too early", position)
+        if kind == "symbol" and value in ("+", "-"):
+            return self._error(
+                "arithmetic is not supported; a column name with a sign in it goes between "
+                "backticks",
+                position,
+            )
+        shown = f"the column name `{value}`" if kind == "quoted" else repr(value)
+        return self._error(f"unexpected {shown}", position)
+
+    def _symbol(self, *symbols: str) -> str | None:
+        """Take the next token if it is one of these symbols."""
+        kind, value, _ = self.tokens[self.at]
+        if kind == "symbol" and value in symbols:
+            self.at += 1
+            return str(value)
+        return None
+
+    def _word(self, word: str) -> bool:
+        """Take the next token if it is this word."""
+        if self.tokens[self.at][:2] == ("name", word):
+            self.at += 1
+            return True
+        return False
+
+    def _any_of(self) -> Node:
+        found = [self._all_of()]
+        while self._word("or") or self._symbol("|"):
+            found.append(self._all_of())
+        return either(found)
+
+    def _all_of(self) -> Node:
+        found = [self._term()]
+        while self._word("and") or self._symbol("&"):
+            found.append(self._term())
+        return both(found)
+
+    def _term(self) -> Node:
+        """A condition, a negation, or what stands between parentheses."""
+        position = self.tokens[self.at][2]
+        if self._word("not"):
+            with self._deeper(position):
+                return negated(self._term())
+        if self._symbol("~", "!"):
+            kind, value, after = self.tokens[self.at]
+            if kind != "symbol" or value not in ("(", "~", "!"):
+                # pandas would negate the column alone.
+                raise self._error("after '~' come parentheses; or write 'not'", after)
+            with self._deeper(position):
+                return negated(self._term())
+        if self._symbol("("):
+            with self._deeper(position):
+                found = self._any_of()
+            if not self._symbol(")"):
+                raise self._unexpected(*self.tokens[self.at])
+            return found
+        return self._chain(position)
+
+    def _chain(self, start: int) -> Node:
+        """Comparisons such as ``a < x <= b``; each has a column on one side only."""
+        left = self._operand()
+        if isinstance(left, _Column):
+            told = self._worded(left)
+            if told is not None:
+                return told
+        operators: list[tuple[_Column, str, Any, int]] = []
+        while (operator := self._operator()) is not None:
+            position = self.tokens[self.at][2]
+            right = self._operand()
+            if isinstance(left, _Column) == isinstance(right, _Column):
+                raise self._error(
+                    "a comparison needs a column on one side and a value on the other", position
+                )
+            if isinstance(left, _Column):
+                operators.append((left, operator, right, position))
+            elif operator in _MIRROR and isinstance(right, _Column):
+                operators.append((right, _MIRROR[operator], left, start))
+            else:
+                raise self._error(f"'{operator}' needs the column on its left side", position)
+            left = right
+        if not operators:
+            if isinstance(left, _Column) and self.tokens[self.at][0] == "end":
+                raise self._error(
+                    f"column {left.name!r} is not compared with anything; write for example "
+                    f"{left.name} == True",
+                    start,
+                )
+            raise self._unexpected(*self.tokens[self.at])
+        self._check_ends(operators, start)
+        return both([self._atom(*each) for each in operators])
+
+    def _worded(self, column: _Column) -> Node | None:
+        """``is null`` or ``between``, if one of them follows the column."""
+        if self._word("is"):
+            negative = self._word("not")
+            kind, value, position = self.tokens[self.at]
+            if kind != "name" or value not in ("null", "None"):
+                raise self._error("after 'is' comes 'null' or 'not null'", position)
+            self.at += 1
+            return self._atom(column, "!=" if negative else "==", None, column.position)
+        ahead = self.tokens[self.at + 1 : self.at + 2]
+        negative = bool(ahead) and ahead[0][:2] == ("name", "between") and self._word("not")
+        if not self._word("between"):
+            return None
+        position = self.tokens[self.at][2]
+        low = self._value()
+        if not self._word("and"):
+            here = self.tokens[self.at][2]
+            raise self._error("'between' needs two ends, as in 'between 1 and 2'", here)
+        high = self._value()
+        attribute = attribute_of(column.name, self.domain)
+        with self._reading_at(position):
+            found = Atom(column.name, attribute, region_of_range(column.name, attribute, low, high))
+        self._count(position)
+        return negated(found) if negative else found
+
+    def _value(self) -> Any:
+        """One end of a range."""
+        position = self.tokens[self.at][2]
+        value = self._operand()
+        if isinstance(value, _Column | list) or value is None:
+            raise self._error("the end of a range is a value", position)
+        return value
+
+    def _atom(self, column: _Column, operator: str, value: Any, position: int) -> Atom:
+        self._count(position)
+        attribute = attribute_of(column.name, self.domain)
+        with self._reading_at(position):
+            region = region_of_comparison(column.name, attribute, operator, value)
+        return Atom(column.name, attribute, region)
+
+    def _count(self, position: int) -> None:
+        self.conditions += 1
+        if self.conditions > _MAX_CONDITIONS:
+            raise self._error(
+                f"a query has at most {_MAX_CONDITIONS:,} conditions; for many values of one "
+                "column use 'in'",
+                position,
+            )
+
+    def _check_ends(self, operators: list[tuple[_Column, str, Any, int]], position: int) -> None:
+        """Refuse a reversed range written as one chain, ``40 <= x <= 30``."""
+        ends: dict[str, tuple[Any, str]] = {}
+        for column, operator, value, _ in operators:
+            if operator[0] in "<>" and value is not None and not isinstance(value, list):
+                ends[operator[0]] = (value, column.name)
+        if len(ends) == 2 and ends["<"][1] == ends[">"][1]:
+            column_name = ends["<"][1]
+            attribute = attribute_of(column_name, self.domain)
+            with self._reading_at(position):
+                region_of_range(column_name, attribute, ends[">"][0], ends["<"][0])
+
+    def _operator(self) -> str | None:
+        symbol = self._symbol("==", "!=", "<=", ">=", "<", ">")
+        if symbol is not None:
+            return symbol
+        if self._word("in"):
+            return "in"
+        if self.tokens[self.at][:2] == ("name", "not"):
+            if self.tokens[self.at + 1][:2] == ("name", "in"):
+                self.at += 2
+                return "not in"
+            raise self._unexpected(*self.tokens[self.at])
+        return None
+
+    def _operand(self) -> Any:
+        """A column, a value, or a list of values."""
+        kind, value, position = self.tokens[self.at]
+        if kind == "symbol" and value in ("[", "("):
+            return self._list("]" if value == "[" else ")")
+        if kind == "given":
+            self.at += 1
+            return self._given(value, position)
+        if kind == "quoted" or (
+            kind == "name" and value not in _CONSTANTS and value not in _RESERVED
+        ):
+            self.at += 1
+            try:
+                attribute_of(value, self.domain)
+            except ValueError as error:
+                unknown = kind == "name" and self.domain.why_not(value) is None
+                hint = self._hint(position) if unknown else ""
+                raise ValueError(f"{self._where(position)}: {error}{hint}") from None
+            return _Column(value, position)
+        return self._literal()
+
+    def _given(self, name: str, position: int) -> Any:
+        """What ``@name`` stands for."""
+        if name not in self.names:
+            known = [*map(str, self.names)]
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean @{close[0]}?" if close else ""
+            raise self._error(
+                f"nothing is given for @{name}{hint}; pass it as names={{{name!r}: ...}}", position
+            )
+        value = self.names[name]
+        if isinstance(value, list | tuple | range | AbstractSet):
+            return list(value)
+        if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
+            return value.tolist()
+        return value
+
+    def _hint(self, position: int) -> str:
+        """What a word that is no column may have been meant to be."""
+        rest = self.text[position:]
+        meant = [name for name in self.domain.known if rest.startswith(name)]
+        if meant:
+            return f" Write the column name between backticks: `{max(meant, key=len)}`."
+        return " Text goes between quotation marks."
+
+    def _literal(self) -> Any:
+        sign = self._symbol("-", "+")
+        kind, value, position = self.tokens[self.at]
+        if kind == "number":
+            self.at += 1
+            return -value if sign == "-" else value
+        if sign is not None:
+            raise self._error("a sign must stand before a number", position)
+        if kind == "text":
+            self.at += 1
+            return value
+        if kind == "name" and value in _CONSTANTS:
+            self.at += 1
+            return _CONSTANTS[value]
+        raise self._unexpected(kind, value, position)
+
+    def _list(self, closing: str) -> list[Any]:
+        self.at += 1
+        values: list[Any] = []
+        while not self._symbol(closing):
+            if values and not self._symbol(","):
+                raise self._unexpected(*self.tokens[self.at])
+            if values and self._symbol(closing):  # a trailing comma
+                break
+            values.append(self._literal())
+        return values
+
+    @contextmanager
+    def _deeper(self, position: int) -> Iterator[None]:
+        """A step into parentheses or a negation."""
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise self._error(
+                f"more than {_MAX_DEPTH} parentheses or negations inside each other", position
+            )
+        yield
+        self.depth -= 1
+
+    @contextmanager
+    def _reading_at(self, position: int) -> Iterator[None]:
+        """Says in which text and where, if a condition does not fit its column."""
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(f"{self._where(position)}: {error}") from None
+
+
+# --- conditions: a dict or a text becomes the region of each column that it constrains
+
+Query = Any
+
+
+@dataclass(frozen=True)
+class NamedQuery:
+    """A query text and what ``@name`` in it stands for."""
+
+    text: str
+    names: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return repr(self.text)
+
+
+def with_names(query: Query, names: Mapping[str, Any] | None) -> Query:
+    """A query, or each of a list of queries, with values for ``@name``.
+
+    Raises
+    ------
+    TypeError
+        If ``names`` is not a mapping of texts.
+    """
+    if names is None:
+        return query
+    if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"names must be a mapping of names to values, got {names!r}.")
+    if isinstance(query, list | tuple):
+        return [with_names(one, names) for one in query]
+    return NamedQuery(query, names) if isinstance(query, str) else query
+
+
+def parts_of(query: Query, schema: Schema) -> list[dict[str, Region]]:
+    """Disjoint conjunctions whose union a query asks for: the region of each column in them.
+
+    Parameters
+    ----------
+    query : dict, str, NamedQuery or None
+        As for `skdp.release.parse`.
+    schema : Schema
+        The columns that may be named, such as a domain.
+
+    Raises
+    ------
+    ValueError
+        As `skdp.release.parse`, or if there would be too many conjunctions.
+    TypeError
+        If the query is neither a dict nor a string.
+    """
+    if query is None:
+        return [{}]
+    if isinstance(query, str):
+        return conjunctions(read_query(query, schema))
+    if isinstance(query, NamedQuery):
+        return conjunctions(read_query(query.text, schema, query.names))
+    if isinstance(query, Mapping):
+        return [_from_dict(query, schema)]
+    raise TypeError(
+        f"A query must be a dict or a string, got a value of type {type(query).__name__}. It names "
+        "columns and values, such as {'age': (0, 17)} or 'age < 18'; a mask of rows is not a query."
+    )
+
+
+def regions_of(query: Query, schema: Schema) -> dict[str, Region]:
+    """The region of each column that a query constrains, where it is one conjunction.
+
+    Raises
+    ------
+    ValueError
+        As `parts_of`, or if the query is a union over several columns.
+    TypeError
+        As `parts_of`.
+    """
+    parts = parts_of(query, schema)
+    if len(parts) > 1:
+        raise ValueError(
+            f"The query {query!r} joins conditions on several columns by 'or'. Here a query must "
+            "be a conjunction: conditions joined by 'and', with 'or' and 'not' only between "
+            "conditions on one column."
+        )
+    return parts[0]
+
+
+def _from_dict(query: Mapping[str, Any], schema: Schema) -> dict[str, Region]:
+    regions: dict[str, Region] = {}
+    for column, value in query.items():
+        attribute = attribute_of(column, schema)
+        if isinstance(value, tuple):
+            if len(value) != 2:
+                raise ValueError(
+                    f"The range for column {column!r} must be a tuple (low, high), got {value!r}. "
+                    "For a set of values use a list."
+                )
+            regions[column] = region_of_range(column, attribute, *value)
+        elif isinstance(value, list | AbstractSet | range):
+            regions[column] = region_of_values(column, attribute, value)
+        elif isinstance(value, Mapping):
+            raise ValueError(f"The condition on column {column!r} cannot be a dict: {value!r}.")
+        elif hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0:
+            regions[column] = region_of_values(column, attribute, value.tolist())
+        else:
+            regions[column] = region_of_values(column, attribute, [value])
+    return regions

@@ -1,0 +1,559 @@
+"""Best linear unbiased estimates on a tree: exact, iterative, closed form, and non-negative."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.isotonic import isotonic_regression
+
+from .._validation import BoolArray, FloatArray, IntArray, exclusive_cumsum, running_sums
+from .tree import Family, Tree, column
+
+# Numbers held at once while many queries are computed on a tree.
+_CHUNK = 1 << 23
+
+
+class Blue:
+    """Best linear unbiased estimates on a tree with independent noise of known variances.
+
+    Upward, every node combines the estimate of its subtree with its own measurement; downward, the
+    correction of the parent is divided among the children in proportion to their variances. This is
+    exact weighted least squares in O(n_nodes).
+
+    Parameters
+    ----------
+    tree : Tree
+    variances : array-like of float, shape (n_nodes,)
+        Noise variance of each node in level order. 0 is an exact value (if exact values contradict
+        each other, those nearest to the leaves win), infinity an unmeasured node.
+
+    Attributes
+    ----------
+    tree : Tree
+    noise_variances : ndarray of float64, shape (n_nodes,)
+        As given.
+    measured : ndarray of bool, shape (n_nodes,)
+        Whether the noise variance is finite.
+    variances : ndarray of float64, shape (n_nodes,)
+        Exact variance of the estimate of each node; infinite where the measurements do not
+        determine it (unmeasured siblings then share equally).
+
+    Raises
+    ------
+    ValueError
+        If a variance is negative or not a number.
+
+    Examples
+    --------
+    >>> from skdp.hierarchy import Blue, perfect_tree
+    >>> blue = Blue(perfect_tree(2, 1), [1.0, 1.0, 1.0])
+    >>> blue.estimate([10.0, 4.0, 3.0])
+    array([9., 5., 4.])
+    >>> blue.variances.round(3)
+    array([0.667, 0.667, 0.667])
+    """
+
+    # Notation of the comments: y and v are the measurement of a node and its variance, z and s
+    # the estimate from its subtree alone and its variance, c and C the sums of z and s over its
+    # children, x and V the final estimate and its variance.
+
+    def __init__(self, tree: Tree, variances: ArrayLike) -> None:
+        v = as_variances(tree, variances)
+        self.tree = tree
+        self.noise_variances = v
+        self.measured = np.isfinite(v)
+        s = tree.fold_up(v, lambda nodes, C: _combined(C, v[nodes]))
+        self._subtree = s
+        self._infinite = np.isinf(s)
+        some = bool(self._infinite.any())
+        # C without infinite terms, and how many there are.
+        known = tree.child_sums(np.where(self._infinite, 0.0, s) if some else s)
+        unknown = np.broadcast_to(0.0, s.shape)
+        if some:
+            unknown = tree.child_sums(self._infinite.astype(np.float64))
+        C = np.where(unknown > 0, np.inf, known) if some else known
+        # z = keep c + (1 - keep) y
+        keep = C + v
+        exact = keep == 0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            np.divide(v, keep, out=keep)
+        if some:
+            keep[np.isinf(C)] = 0.0
+        keep[~self.measured | exact] = 1.0
+        keep[tree.is_leaf & self.measured] = 0.0
+        self._keep = keep
+        share = known[tree.above]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            np.divide(s, share, out=share)
+        exact = ~tree.is_leaf & (known == 0)
+        if exact.any():
+            # Exact siblings do not move.
+            share[exact[tree.above]] = 0.0
+        if some:
+            several = unknown[tree.above]
+            share = np.where(several > 0, self._infinite / np.maximum(several, 1.0), share)
+        share[0] = 0.0
+        self._share = share
+        self._known, self._unknown = known, unknown
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Blue, (self.tree, self.noise_variances)
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """Exact variance of the estimate of each node; infinite where it is not determined."""
+        # V = s (1 - share) + share^2 V_parent. A single infinite child is the parent minus its
+        # siblings; several infinite children are not determined.
+        s, share, above = self._subtree, self._share, self.tree.above
+        rest = np.where(self._unknown[above] > 1, np.inf, self._known[above])
+        finite = np.where(self._infinite, 0.0, s)
+        own = np.where(self._infinite, rest, finite * (1.0 - share))
+        own[0] = s[0]
+        lost = np.isinf(own)
+        variances = self.tree.spread_down(np.where(lost, 0.0, own), share**2)
+        if lost.any():
+            reached = self.tree.spread_down(lost.astype(np.float64), (share > 0).astype(np.float64))
+            variances[reached > 0] = np.inf
+        return variances
+
+    def subtree_estimate(self, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Estimate of each node from its own subtree alone, and its variance.
+
+        Returns
+        -------
+        estimates, variances : ndarray of float64, shape (n_nodes,)
+        """
+        y = as_values(self.tree, self.measured, values)
+        z = 1.0 - self._keep
+        z *= y
+        return self.tree.sum_up(z, gain=self._keep, out=z), self._subtree
+
+    def estimate(self, values: ArrayLike) -> FloatArray:
+        """Consistent estimates of all nodes.
+
+        Parameters
+        ----------
+        values : array-like, shape (n_nodes,)
+            Noisy counts in level order; ignored where the variance is infinite.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_nodes,)
+            Each parent is the sum of its children, up to rounding.
+
+        Raises
+        ------
+        ValueError
+            If a measured value is not finite.
+        """
+        tree = self.tree
+        x, _ = self.subtree_estimate(values)
+        for family in tree.families:
+            gap = x[family.parents] - np.add.reduceat(x[family.children], family.starts)
+            x[family.children] += self._share[family.children] * np.repeat(gap, family.sizes)
+        return x
+
+    # -- errors of sums of leaves
+
+    def _regression(self, weights: ArrayLike) -> FloatArray:
+        """Slope of a weighted sum of the leaves below a node on the count of that node.
+
+        Given the count of v, the sum over its subtree has mean const + slope_v * count, and the
+        remaining uncertainty is independent of everything outside. So the variance of the whole sum
+        is the sum over nodes of s_u (slope_u - slope_parent)^2, plus V_root slope_root^2: a sum of
+        squares, without cancellation.
+        """
+        q = np.asarray(weights, dtype=np.float64)
+        tree = self.tree
+        if q.ndim not in (1, 2) or len(q) != len(tree.leaves):
+            raise ValueError(
+                f"Weights must have one row for each of the {len(tree.leaves)} leaves, got shape "
+                f"{q.shape}."
+            )
+        start = np.zeros((tree.n_nodes, *q.shape[1:]))
+        start[tree.leaves] = q
+        return tree.sum_up(start, weight=self._share)
+
+    def _spread(self, slope: FloatArray) -> FloatArray:
+        """slope_u - slope_parent, exactly 0 where infinite siblings agree."""
+        difference = slope - slope[self.tree.above]
+        infinite = np.flatnonzero(self._infinite)
+        if len(infinite):
+            small = 1e-12 * np.abs(slope[infinite])
+            difference[infinite] = np.where(
+                np.abs(difference[infinite]) <= small, 0.0, difference[infinite]
+            )
+        return difference
+
+    def _scaled(self, weights: ArrayLike) -> FloatArray:
+        """Independent standardised components of the error of weighted sums of leaves."""
+        slope = self._regression(weights)
+        parts = self._spread(slope)
+        parts[0] = slope[0]
+        scale = np.sqrt(self._subtree)
+        scale[0] = math.sqrt(self.variances[0])
+        with np.errstate(invalid="ignore"):
+            return np.where(parts == 0, 0.0, parts * column(scale, parts.ndim))
+
+    def query_variance(self, weights: ArrayLike) -> FloatArray | float:
+        """Exact variance of the estimate of one or more weighted sums of leaves.
+
+        Parameters
+        ----------
+        weights : array-like of float, shape (n_leaves,) or (n_leaves, m)
+            One row for each leaf, from left to right.
+
+        Returns
+        -------
+        float, or ndarray of float64 of shape (m,)
+            Infinite where the measurements do not determine the sum.
+        """
+        parts = self._scaled(weights)
+        variance = np.einsum("i...,i...->...", parts, parts)
+        return float(variance) if variance.ndim == 0 else variance
+
+    def noise_weights(self, weights: ArrayLike) -> FloatArray:
+        """Weight of each node's noise in the estimate of weighted sums of leaves.
+
+        The estimate is the truth plus ``sum(result * noise)`` over the nodes, so this gives the
+        exact distribution of the error. Exact and unmeasured nodes get 0.
+
+        Parameters
+        ----------
+        weights : array-like of float, shape (n_leaves,) or (n_leaves, m)
+
+        Returns
+        -------
+        ndarray of float64, shape (n_nodes,) or (n_nodes, m)
+
+        Raises
+        ------
+        ValueError
+            If the measurements do not determine one of the sums.
+        """
+        tree = self.tree
+        slope = self._regression(weights)
+        spread = self._spread(slope)
+        infinite = self._infinite
+        if spread[infinite].any() or (infinite[0] and np.any(slope[0])):
+            raise ValueError("The measurements do not determine all of these sums of leaves.")
+        # Covariance of each node with the sum, given its parent. Within a family these add up
+        # to 0, which settles the infinite ones.
+        given = spread * column(np.where(infinite, 0.0, self._subtree), slope.ndim)
+        if infinite.any():
+            above = tree.parent[infinite]
+            columns = given.reshape(tree.n_nodes, -1)
+            for j in range(columns.shape[1]):
+                known = tree.child_sums(columns[:, j])
+                columns[infinite, j] = -known[above] / np.maximum(self._unknown[above], 1.0)
+        given[0] = slope[0] * (0.0 if infinite[0] else self.variances[0])
+        covariance = tree.spread_down(given, self._share)
+        usable = self.measured & (self.noise_variances > 0)
+        scale = np.divide(1.0, self.noise_variances, out=np.zeros(tree.n_nodes), where=usable)
+        return covariance * column(scale, slope.ndim)
+
+    def range_variances(self, start: ArrayLike, stop: ArrayLike) -> FloatArray:
+        """Exact variances of many ranges of bins; the time of each is proportional to the height.
+
+        Parameters
+        ----------
+        start, stop : array-like of float, shape (m,)
+            Ranges ``start <= position < stop``, bin j being [j, j + 1). Partly covered leaves
+            count in proportion; an empty range has variance 0.
+
+        Returns
+        -------
+        ndarray of float64, shape (m,)
+        """
+        tree = self.tree
+        a, b = np.broadcast_arrays(*np.atleast_1d(start, stop))
+        a = np.clip(a, 0, tree.n_bins).astype(np.float64)
+        b = np.clip(b, a, tree.n_bins)
+        if np.isinf(self._subtree).any():
+            return self._range_variances_densely(a, b)
+        out = np.zeros(len(a))
+        some = np.flatnonzero(b > a)
+        a, b = a[some], b[some]
+        edges = tree.lower[tree.leaves]
+        first = np.searchsorted(edges, a, side="right") - 1
+        last = np.searchsorted(edges, b, side="left") - 1
+        width = tree.leaf_widths
+        left = (np.minimum(b, edges[first] + width[first]) - a) / width[first]
+        right = (b - edges[last]) / width[last]
+        walk = _RangeWalk(tree, self._subtree, self._known, tree.leaves[first], left)
+        node, apart = tree.leaves[last], first != last
+        for level in range(tree.n_levels - 1, 0, -1):
+            node = walk.step(level, node, right, apart)
+        out[some] = walk.variance + self.variances[0] * walk.slope**2
+        return out
+
+    def _range_variances_densely(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        out = np.empty(len(a))
+        step = max(1, _CHUNK // self.tree.n_nodes)
+        for i in range(0, len(a), step):
+            out[i : i + step] = self.query_variance(
+                self.tree.overlaps(a[i : i + step], b[i : i + step])
+            )
+        return out
+
+
+def as_variances(tree: Tree, variances: ArrayLike) -> FloatArray:
+    """Noise variances as floats; ValueError if one is negative or NaN, or their number is wrong."""
+    v = np.array(variances, dtype=np.float64)
+    if v.shape != (tree.n_nodes,):
+        raise ValueError(
+            f"variances must have one entry for each of the {tree.n_nodes} nodes, got shape "
+            f"{v.shape}."
+        )
+    if not (v >= 0).all():
+        bad = int(np.flatnonzero(~(v >= 0))[0])
+        raise ValueError(
+            f"variances must not be negative or NaN, got {v[bad]} at node {bad}. Use infinity "
+            "for a node that was not measured and 0 for an exact count."
+        )
+    return v
+
+
+def as_values(tree: Tree, measured: BoolArray, values: ArrayLike) -> FloatArray:
+    """Values as floats, 0 where nothing was measured; ValueError if one is not finite."""
+    y = np.asarray(values, dtype=np.float64)
+    if y.shape != (tree.n_nodes,):
+        raise ValueError(
+            f"values must have one entry for each of the {tree.n_nodes} nodes, got shape {y.shape}."
+        )
+    if not measured.all():
+        y = np.where(measured, y, 0.0)
+    if not np.isfinite(y).all():
+        bad = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise ValueError(
+            f"The value of node {bad} is {y[bad]}; every node with a finite variance needs a "
+            "finite value."
+        )
+    return y
+
+
+def _combined(C: FloatArray, v: FloatArray) -> FloatArray:
+    """Variance of the best combination of two estimates with variances C and v."""
+    s = C + v
+    with np.errstate(invalid="ignore"):
+        np.divide(C, s, out=s)
+        s *= v
+    # NaN results from an infinite variance, or from two exact values.
+    special = np.isnan(s)
+    if special.any():
+        s[special] = np.where(np.isinf(C), v, C)[special]
+    return s
+
+
+class _RangeWalk:
+    """The paths from both ends of many ranges up to the root, one level at a time.
+
+    Along the way ``slope`` is the regression of the sum inside on the node reached, and
+    ``variance`` the sum so far (see `Blue._regression`). Nodes strictly inside a
+    range have slope 1 and those outside 0, so running sums of the variances settle them.
+    """
+
+    def __init__(
+        self, tree: Tree, variances: FloatArray, sums: FloatArray, left: IntArray, slope: FloatArray
+    ) -> None:
+        self.tree = tree
+        self.s = variances
+        self.C = sums
+        self.before = running_sums(variances)
+        self.left = left.copy()
+        self.slope = slope
+        self.variance = np.zeros(len(left))
+
+    def _between(self, start: IntArray, stop: IntArray) -> FloatArray:
+        return np.maximum(self.before[stop] - self.before[start], 0.0)
+
+    def _reduce(
+        self,
+        at: IntArray,
+        parent: IntArray,
+        ends: Sequence[tuple[IntArray, FloatArray]],
+        inside: FloatArray,
+    ) -> FloatArray:
+        """Slope at the parents, after adding the spread among their children."""
+        C = self.C[parent]
+        outside = C - inside
+        total = inside.copy()
+        for node, slope in ends:
+            outside -= self.s[node]
+            total += self.s[node] * slope
+        mean = np.divide(total, C, out=np.zeros_like(C), where=C > 0)
+        spread = inside * (1.0 - mean) ** 2 + np.maximum(outside, 0.0) * mean**2
+        for node, slope in ends:
+            spread += self.s[node] * (slope - mean) ** 2
+        self.variance[at] += spread
+        return mean
+
+    def step(self, level: int, right: IntArray, slope: FloatArray, apart: BoolArray) -> IntArray:
+        """Lift the ends that are on ``level``; returns the new right ends (the rest in place)."""
+        tree, right = self.tree, right.copy()
+        on_left = tree.depth[self.left] == level
+        on_right = apart & (tree.depth[right] == level)
+        meet = on_left & on_right & (tree.parent[self.left] == tree.parent[right])
+
+        at = np.flatnonzero(on_right & ~meet)
+        node = right[at]
+        parent = tree.parent[node]
+        inside = self._between(tree.first_child[parent], node)
+        slope[at] = self._reduce(at, parent, [(node, slope[at])], inside)
+        right[at] = parent
+
+        at = np.flatnonzero(on_left & ~meet)
+        node = self.left[at]
+        parent = tree.parent[node]
+        behind = tree.first_child[parent] + tree.n_children[parent]
+        inside = np.where(apart[at], self._between(node + 1, behind), 0.0)
+        self.slope[at] = self._reduce(at, parent, [(node, self.slope[at])], inside)
+        self.left[at] = parent
+
+        at = np.flatnonzero(meet)
+        node, other = self.left[at], right[at]
+        parent = tree.parent[node]
+        ends = [(node, self.slope[at]), (other, slope[at])]
+        self.slope[at] = self._reduce(at, parent, ends, self._between(node + 1, other))
+        self.left[at] = parent
+        apart[at] = False
+        return right
+
+
+# --- consistent counts without negative ones: projections onto simplices, from the top down
+
+
+def project_to_simplex(values: ArrayLike, total: float) -> FloatArray:
+    """Nearest point of {x >= 0, sum = total} by least squares; zeros if there is no such point.
+
+    Parameters
+    ----------
+    values : array-like
+    total : float
+
+    Returns
+    -------
+    ndarray of float64, of the shape of ``values``
+    """
+    v = np.asarray(values, dtype=np.float64)
+    if total <= 0:
+        return np.zeros(v.shape)
+    ordered = np.sort(v, axis=None)[::-1]
+    shift = (np.cumsum(ordered) - total) / np.arange(1, v.size + 1)
+    last = int(np.flatnonzero(ordered > shift)[-1])
+    return np.maximum(v - shift[last], 0.0)
+
+
+def without_negatives(counts: FloatArray, order: IntArray) -> FloatArray:
+    """Counts whose running sums are the nearest to those of noisy ones that never fall.
+
+    Cutting negative counts off instead would add a record's worth of noise to every empty bin, and
+    move quantiles towards the middle of the range; taking the same from all would take most of a
+    value where it is spread over many bins.
+    """
+    if (counts >= 0).all():
+        return counts
+    running = isotonic_regression(np.cumsum(counts[order]), y_min=0.0)
+    if running[-1] <= 0:
+        return np.maximum(counts, 0.0)
+    result = np.empty(len(counts))
+    result[order] = np.diff(running, prepend=0.0)
+    return result
+
+
+# Fewer children than this are never pulled together.
+_FEWEST_EVENED = 4
+
+
+def non_negative(blue: Blue, values: ArrayLike, *, even: bool = False) -> FloatArray:
+    """Consistent estimates without negative counts, from the top down.
+
+    The children of each node are projected onto {x >= 0, sum = parent}, distances weighted by
+    their subtree variances; where nothing is negative this is `Blue.estimate`. Empty regions are
+    recognised high up, where the noise is small against the count, and stay empty below. (One
+    projection of all leaves at once would spread the mass of the true counts over the noise of
+    all empty leaves.)
+
+    Parameters
+    ----------
+    blue : Blue
+    values : array-like, shape (n_nodes,)
+        Noisy counts in level order.
+    even : bool, default=False
+        First pull the children of each node below the root towards equal counts for each bin, by
+        as much as their differences may be noise (James and Stein's estimate, positive part).
+
+    Returns
+    -------
+    ndarray of float64, shape (n_nodes,)
+    """
+    tree = blue.tree
+    z, s = blue.subtree_estimate(values)
+    positive = s[np.isfinite(s) & (s > 0)]
+    unit = float(positive.max()) if len(positive) else 1.0
+    # Finite substitutes: exact children hardly move, unmeasured ones take the rest.
+    s = np.clip(s, 1e-9 * unit, 1e9 * unit)
+    out = z.copy()
+    out[0] = max(out[0], 0.0)
+    width = (tree.upper - tree.lower).astype(np.float64)
+    for level, family in enumerate(tree.families):
+        children = family.children
+        estimates, totals = z[children], np.repeat(out[family.parents], family.sizes)
+        if even and level > 0:
+            estimates = _evened(estimates, s[children], totals, width[children], family)
+        out[children] = _project(estimates, s[children], totals, family)
+    return out
+
+
+def _evened(
+    z: FloatArray, s: FloatArray, totals: FloatArray, width: FloatArray, family: Family
+) -> FloatArray:
+    """Estimates of siblings with the sum ``totals``, pulled towards proportion to the widths.
+
+    In proportion they would differ by their noise alone, and the sum of their squared standardised
+    differences would be about the number of siblings less one.
+    """
+
+    def sums(each: FloatArray) -> FloatArray:
+        return np.repeat(np.add.reduceat(each, family.starts), family.sizes)
+
+    moved = z + s * (totals - sums(z)) / sums(s)
+    level = totals * width / sums(width)
+    differences = sums((moved - level) ** 2 / s)
+    size = np.repeat(family.sizes, family.sizes)
+    kept = 1.0 - (size - 3.0) / np.maximum(differences, 1e-300)
+    return level + np.where(size >= _FEWEST_EVENED, np.maximum(kept, 0.0), 1.0) * (moved - level)
+
+
+def _project(z: FloatArray, s: FloatArray, totals: FloatArray, family: Family) -> FloatArray:
+    """Project each family onto {x >= 0, sum = total}, distances weighted by 1 / s.
+
+    Without the bound x = z + s * shift; children that this makes negative are set to 0 permanently
+    and the rest is solved again; this ends after a few rounds.
+    """
+    out = np.empty_like(z)
+    # Rounds after the first look only at the families that changed.
+    left = np.arange(len(z))
+    starts, sizes = family.starts, family.sizes
+    active = np.ones(len(z), dtype=bool)
+    while True:
+        weight = np.where(active, s, 0.0)
+        gap = totals[starts] - np.add.reduceat(np.where(active, z, 0.0), starts)
+        weight_sum = np.add.reduceat(weight, starts)
+        shift = np.divide(gap, weight_sum, out=np.zeros_like(gap), where=weight_sum > 0)
+        moved = np.where(active, z + s * np.repeat(shift, sizes), 0.0)
+        out[left] = np.maximum(moved, 0.0)
+        negative = active & (moved < 0)
+        again = np.logical_or.reduceat(negative, starts)
+        if not again.any():
+            return out
+        rows = np.repeat(again, sizes)
+        z, s, totals, left = z[rows], s[rows], totals[rows], left[rows]
+        active = (active & ~negative)[rows]
+        sizes = sizes[again]
+        starts = exclusive_cumsum(sizes)

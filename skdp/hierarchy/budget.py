@@ -1,0 +1,562 @@
+"""Workloads, and the share of epsilon that each node of a tree gets.
+
+Shares add up to at most 1 on each path from the root to a leaf. A record is counted by the nodes of
+one such path, so that the whole tree costs epsilon.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._validation import FloatArray, IntArray, as_integer, running_sums
+from .blue import Blue
+from .tree import Tree
+
+# Numbers held at once while a sampled workload is computed on a tree.
+_CHUNK = 1 << 23
+# Levels with a smaller share are not measured; the bins always get at least this share.
+_LEAST_SHARE = 0.01
+
+# --------------------------------------------------------------------------------------------------
+# Workloads: the ranges that should be answered accurately
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The ranges of a workload: lengths, their weights, and how variances are averaged over them.
+
+    Attributes
+    ----------
+    lengths : tuple of int
+        In bins; each means the ranges of this length at all positions.
+    weights : tuple of float
+        Sum 1.
+    power : float
+        The objective is the power mean of the variances: 1 is their mean; 2 their root mean square,
+        which keeps the largest variances small; 0 their geometric mean, for which one percent
+        counts the same at every length.
+    anchored : bool
+        Only ranges that begin at the first bin.
+    """
+
+    lengths: tuple[int, ...]
+    weights: tuple[float, ...]
+    power: float = 1.0
+    anchored: bool = False
+
+    def __post_init__(self) -> None:
+        # Numbers are converted to one type, so that equal workloads share a cached plan.
+        object.__setattr__(self, "lengths", tuple(int(length) for length in self.lengths))
+        object.__setattr__(self, "weights", tuple(float(weight) for weight in self.weights))
+        object.__setattr__(self, "power", float(self.power))
+
+    def objective(self, variances: FloatArray) -> FloatArray:
+        """Power mean over the lengths, which are the last axis."""
+        weights = np.array(self.weights)
+        if self.power == 0:
+            return np.exp(np.log(variances) @ weights)
+        return (variances**self.power @ weights) ** (1.0 / self.power)
+
+    def positions(self, length: int, n_bins: int, limit: int) -> IntArray:
+        """First bins of up to ``limit`` ranges of a length, spread evenly but irregularly."""
+        free = n_bins - length + 1
+        if self.anchored:
+            return np.zeros(1, dtype=np.int64)
+        if free <= limit:
+            return np.arange(free)
+        return _irregular(free, limit)
+
+
+def as_workload(workload: Any, n_bins: int) -> Workload:
+    """Read a declared workload.
+
+    Parameters
+    ----------
+    workload : str, int, sequence of int or Workload
+        - ``"lengths"``: ranges of 1, 2, 4, 8, ... bins, all lengths of equal importance; the
+          root mean square of their variances counts.
+        - ``"all"``: every range is equally likely; their mean variance counts.
+        - ``"quantiles"``: ranges from the first bin to any other.
+        - an integer: ranges up to that many bins; a sequence: ranges of these lengths. Their
+          mean variance counts.
+    n_bins : int
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, or a length is not positive.
+    """
+    if isinstance(workload, Workload):
+        return workload
+    if isinstance(workload, str):
+        if workload == "lengths":
+            number = max(1, (n_bins - 1).bit_length())
+            return _equal([2**i for i in range(number)], power=2.0)
+        if workload == "quantiles":
+            return _equal(_irregular_lengths(n_bins), anchored=True)
+        if workload == "all":
+            lengths = _spread_lengths(n_bins)
+            frequency = np.array([n_bins - length + 1 for length in lengths], dtype=np.float64)
+            return Workload(tuple(lengths), tuple((frequency / frequency.sum()).tolist()))
+        raise ValueError(
+            f"workload must be 'lengths', 'all', 'quantiles', a largest length or a sequence of "
+            f"lengths in bins, got {workload!r}."
+        )
+    if isinstance(workload, numbers.Integral) and not isinstance(workload, bool):
+        if int(workload) < 1:
+            raise ValueError(f"A largest length must be at least one bin, got {workload!r}.")
+        return _equal(_spread_lengths(min(int(workload), n_bins)))
+    try:
+        given = list(workload)
+    except TypeError:
+        given = []
+    if not given or not all(map(_is_length, given)):
+        raise ValueError(
+            f"workload must be 'lengths', 'all', 'quantiles', a largest length or a sequence of "
+            f"positive lengths in bins, got {workload!r}."
+        )
+    return _equal(sorted({min(int(length), n_bins) for length in given}))
+
+
+def _is_length(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
+def _equal(lengths: Sequence[int], power: float = 1.0, anchored: bool = False) -> Workload:
+    weight = 1.0 / len(lengths)
+    return Workload(tuple(lengths), (weight,) * len(lengths), power, anchored)
+
+
+def _spread_lengths(longest: int, limit: int = 64) -> list[int]:
+    """Up to ``limit`` lengths in 1..longest, evenly spread."""
+    if longest <= limit:
+        return list(range(1, longest + 1))
+    return [1 + int((i + 0.5) * longest / limit) for i in range(limit)]
+
+
+def _irregular_lengths(longest: int, limit: int = 1024) -> list[int]:
+    """All lengths in 1..longest, or ``limit`` that do not favour edges of a tree."""
+    if longest <= limit:
+        return list(range(1, longest + 1))
+    return np.unique(1 + _irregular(longest, limit)).tolist()
+
+
+def _irregular(size: int, limit: int) -> IntArray:
+    """Numbers below ``size``, spread evenly but not regularly.
+
+    They are multiples of the golden ratio: regular steps would fall on the edges of a tree, or
+    beside them.
+    """
+    golden = (math.sqrt(5.0) - 1.0) / 2.0
+    return ((np.arange(1, limit + 1) * golden % 1.0) * size).astype(np.int64)
+
+
+def workload_variances(
+    blue: Blue, workload: Workload, *, n_bins: int | None = None, limit: int = 2048
+) -> FloatArray:
+    """Mean variance of the ranges of each length of a workload, shape (n_lengths,).
+
+    Parameters
+    ----------
+    blue : Blue
+    workload : Workload
+    n_bins : int, optional
+        Ranges stay within the first ``n_bins`` bins; default: all.
+    limit : int, default=2048
+        All positions are used up to this number, beyond it an even selection.
+    """
+    n = blue.tree.n_bins if n_bins is None else n_bins
+    means = []
+    for length in np.minimum(workload.lengths, n).tolist():
+        start = workload.positions(length, n, limit)
+        means.append(blue.range_variances(start, start + length).mean())
+    return np.array(means)
+
+
+# --------------------------------------------------------------------------------------------------
+# Shares of a given tree
+
+
+def level_shares(tree: Tree, shares: ArrayLike) -> FloatArray:
+    """Shares of the nodes from those of the levels; leaves get the rest of their path.
+
+    Parameters
+    ----------
+    tree : Tree
+    shares : array-like of float, shape (n_levels,)
+        From the root downward, non-negative; they are scaled to sum 1. 0 leaves a level
+        unmeasured.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_nodes,)
+
+    Raises
+    ------
+    ValueError
+        If there is not one share for each level, or none is positive.
+    """
+    s = np.asarray(shares, dtype=np.float64)
+    if s.shape != (tree.n_levels,):
+        raise ValueError(
+            f"Give one share for each of the {tree.n_levels} levels of the tree, from the root to "
+            f"the deepest leaves, got shape {s.shape}."
+        )
+    if not (np.isfinite(s) & (s >= 0)).all() or s.sum() <= 0:
+        raise ValueError(f"Shares must be non-negative and not all zero, got {s.tolist()}.")
+    s = s / s.sum()
+    left = 1.0 - running_sums(s[:-1])
+    return np.where(
+        tree.is_leaf & (tree.depth < tree.n_levels - 1), left[tree.depth], s[tree.depth]
+    )
+
+
+def uniform_shares(tree: Tree) -> FloatArray:
+    """Equal shares on all levels, with the root: the budget of Hay et al. and the GBLUE paper."""
+    return level_shares(tree, np.ones(tree.n_levels))
+
+
+def geometric_shares(tree: Tree, ratio: float | None = None) -> FloatArray:
+    """Shares that grow by a constant factor from each level to the next.
+
+    Parameters
+    ----------
+    tree : Tree
+    ratio : float, optional
+        Default: the cube root of the mean number of children, which is optimal for answers
+        without consistency on a perfect tree if all nodes are used equally often.
+    """
+    if ratio is None:
+        inner = tree.n_children[~tree.is_leaf]
+        ratio = float(np.cbrt(inner.mean())) if len(inner) else 1.0
+    if not (math.isfinite(ratio) and ratio > 0):
+        raise ValueError(f"ratio must be positive and finite, got {ratio!r}.")
+    exponent = np.arange(tree.n_levels, dtype=np.float64)
+    exponent -= exponent[-1] if ratio > 1 else 0.0
+    return level_shares(tree, ratio**exponent)
+
+
+def range_usage(tree: Tree) -> FloatArray:
+    """Share of all ranges of bins whose smallest cover contains each node, shape (n_nodes,)."""
+    n = tree.n_bins
+    holding = (tree.lower + 1.0) * (n - tree.upper + 1.0)
+    usage = holding.copy()
+    usage[1:] -= holding[tree.parent[1:]]
+    return usage / (n * (n + 1.0) / 2.0)
+
+
+def cube_root_shares(tree: Tree, costs: ArrayLike) -> FloatArray:
+    """Shares that minimise ``sum of costs / shares**2``: the optimum without consistency.
+
+    Parameters
+    ----------
+    tree : Tree
+    costs : array-like of float, shape (n_nodes,)
+        Weight of the variance of each node, for example `range_usage`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_nodes,)
+        Nodes without cost get 0, except that leaves get the rest of their path.
+
+    Raises
+    ------
+    ValueError
+        If a cost is negative or not finite.
+    """
+    c = np.asarray(costs, dtype=np.float64)
+    if c.shape != (tree.n_nodes,) or not (np.isfinite(c) & (c >= 0)).all():
+        raise ValueError(
+            f"costs must hold a finite non-negative number for each of the {tree.n_nodes} nodes."
+        )
+    # The optimum of a subtree with budget E is F / E^2, and F of a parent follows from those of
+    # its children by minimising over the parent's own share.
+    root = np.cbrt(c)
+    F = tree.fold_up(c, lambda nodes, sums: (root[nodes] + np.cbrt(sums)) ** 3)
+    taken = np.divide(root, np.cbrt(F), out=np.zeros_like(root), where=F > 0)
+    # Rounding may put a node that leaves nothing to its children a little above 1.
+    taken = np.minimum(taken, 1.0)
+    taken[tree.is_leaf] = 1.0
+    start = np.zeros(tree.n_nodes)
+    start[0] = 1.0
+    available = tree.spread_down(start, 1.0 - taken[np.maximum(tree.parent, 0)])
+    return available * taken
+
+
+def share_variances(shares: FloatArray) -> FloatArray:
+    """Noise variances at epsilon 1 (continuous Laplace), infinite where the share is 0."""
+    with np.errstate(divide="ignore"):
+        return 2.0 / shares**2
+
+
+def optimal_shares(tree: Tree, workload: Workload) -> FloatArray:
+    """Shares that minimise the closed-form variance of a workload under consistency.
+
+    The problem is not convex, and good budgets leave most levels unmeasured. On a tree whose
+    levels are even, levels and shares are searched as in `plan_levels`. On any other tree two
+    exact steps alternate: the best estimate for the given budget, then the best budget for the
+    given estimate (`cube_root_shares` with the squared weights of the nodes, averaged over nodes of
+    similar size and depth); the best of several starts is taken. Deterministic, and a function of
+    the tree and the workload alone.
+
+    Parameters
+    ----------
+    tree : Tree
+    workload : Workload
+
+    Returns
+    -------
+    ndarray of float64, shape (n_nodes,)
+    """
+    counts = _even_levels(tree)
+    if counts is not None:
+        plan = _search(tree.n_bins, counts, workload)
+        found = dict(zip(plan.counts, plan.shares, strict=True))
+        return level_shares(tree, [float(found.pop(count, 0)) for count in counts])
+    return _alternate(tree, workload)
+
+
+def _even_levels(tree: Tree) -> tuple[int, ...] | None:
+    """Number of parts into which each level cuts the bins, if the parts of a level are alike."""
+    depths = tree.depth[tree.leaves]
+    if depths.min() < tree.n_levels - 2 or len(tree.leaves) < tree.n_bins:
+        return None
+    width = tree.upper - tree.lower
+    counts = []
+    for level, start in enumerate(tree.level_starts[:-1]):
+        widths = width[start : tree.level_starts[level + 1]]
+        if widths.max() > 2 * widths.min():
+            return None
+        counts.append(len(widths) + int((depths < level).sum()))
+    return tuple(counts)
+
+
+def _alternate(tree: Tree, workload: Workload) -> FloatArray:
+    # Nodes of similar depth and size share their cost: the workload is sampled, and equal budgets
+    # share a table of noise.
+    width = np.log2(tree.upper - tree.lower).astype(np.int64)
+    kinds = np.stack([tree.depth, width, tree.is_leaf])
+    group = np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
+    usage = cube_root_shares(tree, _averaged(range_usage(tree), group))
+    uniform = uniform_shares(tree)
+    candidates = [uniform, usage, cube_root_shares(tree, tree.is_leaf.astype(np.float64))]
+    workload = _thinned(workload)
+    per_length = min(8, _CHUNK // (tree.n_nodes * len(workload.lengths)))
+    if per_length:
+        lengths = np.minimum(workload.lengths, tree.n_bins)
+        starts = [workload.positions(int(x), tree.n_bins, per_length) for x in lengths]
+        number = np.array([len(x) for x in starts])
+        start = np.concatenate(starts)
+        weights = tree.overlaps(start, start + np.repeat(lengths, number))
+        for shares in (uniform, usage):
+            for _ in range(12):
+                blue = Blue(tree, share_variances(shares))
+                # The gradient of the power mean weighs the lengths.
+                variances = workload_variances(blue, workload, limit=256)
+                factor = np.array(workload.weights) * variances ** (workload.power - 1.0)
+                costs = blue.noise_weights(weights) ** 2 @ np.repeat(factor / number, number)
+                shares = cube_root_shares(tree, _averaged(costs, group))
+            candidates += [shares, _pruned(tree, shares)]
+
+    def score(shares: FloatArray) -> float:
+        blue = Blue(tree, share_variances(shares))
+        return float(workload.objective(workload_variances(blue, workload, limit=256)))
+
+    return min(candidates, key=score)
+
+
+def _thinned(workload: Workload, most: int = 128) -> Workload:
+    """The same with fewer lengths."""
+    if len(workload.lengths) <= most:
+        return workload
+    chosen = np.linspace(0, len(workload.lengths) - 1, most).round().astype(int)
+    weights = np.array(workload.weights)[chosen]
+    return Workload(
+        tuple(np.array(workload.lengths)[chosen].tolist()),
+        tuple((weights / weights.sum()).tolist()),
+        workload.power,
+        workload.anchored,
+    )
+
+
+def _averaged(costs: FloatArray, group: NDArray[Any]) -> FloatArray:
+    return (np.bincount(group, weights=costs) / np.bincount(group))[group]
+
+
+def _pruned(tree: Tree, shares: FloatArray) -> FloatArray:
+    """Without inner shares below 2%, which the leaves get."""
+    kept = np.where(~tree.is_leaf & (shares < 0.02), 0.0, shares)
+    used = tree.spread_down(np.where(tree.is_leaf, 0.0, kept))
+    return np.where(tree.is_leaf, 1.0 - used, kept)
+
+
+@dataclass(frozen=True)
+class LevelPlan:
+    """Levels to measure and how epsilon is divided among them.
+
+    Attributes
+    ----------
+    counts : tuple of int
+        Number of nodes of each measured level, increasing; the last level is the bins.
+    shares : tuple of Fraction
+        Sum exactly 1.
+    """
+
+    counts: tuple[int, ...]
+    shares: tuple[Fraction, ...]
+
+    def variances(self, n_bins: int, workload: Workload) -> FloatArray:
+        """Closed-form mean variance at epsilon 1 for each length of a workload."""
+        shares = np.array([float(share) for share in self.shares])
+        energies = _energies(n_bins, np.array(self.counts), workload)
+        index = np.arange(len(self.counts))[None]
+        return _level_variances(n_bins, np.array(self.counts), energies, index, shares[None])[0][0]
+
+
+def plan_levels(n_bins: int, workload: Workload) -> LevelPlan:
+    """Levels and shares with the smallest closed-form variance for a workload.
+
+    Levels are chosen among 1, 2, 4, ... nodes and the bins themselves, from which
+    `level_tree` makes a tree; the root is measured only if that reduces the variance. The search is
+    deterministic, public (it depends only on its arguments) and cached.
+
+    Parameters
+    ----------
+    n_bins : int
+    workload : Workload
+
+    Returns
+    -------
+    LevelPlan
+    """
+    powers = [2**i for i in range((as_integer(n_bins, "n_bins", 1) // 2).bit_length())]
+    return _search(n_bins, (*powers, n_bins), workload)
+
+
+def _energies(n_bins: int, counts: NDArray[Any], workload: Workload) -> FloatArray:
+    """Mean squared length of the projection of a range onto the parts of a level.
+
+    For every level (row) and length (column) the mean over positions of the sum over the parts
+    of ``overlap**2 / size``.
+    """
+    out = np.empty((len(counts), len(workload.lengths)))
+    size = (n_bins / counts)[:, None]
+    for j, length in enumerate(workload.lengths):
+        start = workload.positions(length, n_bins, 1024)
+        head = np.minimum(length, size - start % size)
+        tail = length - head
+        whole = np.floor(tail / size)
+        rest = tail - whole * size
+        out[:, j] = ((head**2 + rest**2) / size + whole * size).mean(axis=1)
+    return out
+
+
+def _level_variances(
+    n_bins: int, counts: NDArray[Any], energies: FloatArray, index: NDArray[Any], shares: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean variances (plans, lengths) of many plans, and the terms of their gradient.
+
+    ``index`` (plans, levels) picks rows of ``counts``, coarse to fine, the last one the bins.
+    Even levels share their eigenvectors: functions constant on the parts of one level with sum
+    zero on those of the level above. There the information is the sum of ``size * share^2 / 2``
+    over this level and all finer ones.
+    """
+    size = n_bins / counts[index]
+    information = np.cumsum((size * shares**2 / 2.0)[:, ::-1], axis=1)[:, ::-1]
+    detail = np.diff(energies[index], axis=1, prepend=0.0)
+    return (detail / information[:, :, None]).sum(axis=1), detail, information
+
+
+def _optimise(
+    n_bins: int, counts: NDArray[Any], energies: FloatArray, index: NDArray[Any], workload: Workload
+) -> tuple[FloatArray, FloatArray]:
+    """Objectives and shares of many plans at once, by a fixed-point iteration.
+
+    With independent estimates the variance is ``sum(c / share**2)`` and multiplying the shares by
+    the cube root of the gradient gives the optimum in one step; here it converges in several.
+    """
+    size = n_bins / counts[index]
+    # Shorter plans repeat their coarsest level, which has no share of its own then.
+    extra = np.zeros(index.shape, dtype=bool)
+    extra[:, :-1] = index[:, 1:] == index[:, :-1]
+    shares = np.where(extra, 0.0, 1.0)
+    shares /= shares.sum(axis=1, keepdims=True)
+    weight = np.array(workload.weights)
+    for _ in range(60):
+        variances, detail, information = _level_variances(n_bins, counts, energies, index, shares)
+        factor = weight * variances ** (workload.power - 1.0)
+        loss = np.einsum("plq,pq->pl", detail, factor) / information**2
+        gradient = size * shares * np.cumsum(loss, axis=1)
+        shares = shares * np.cbrt(gradient)
+        shares /= shares.sum(axis=1, keepdims=True)
+        # A workload without short ranges would leave the bins undetermined.
+        shares[:, -1] = np.maximum(shares[:, -1], _LEAST_SHARE)
+    variances, _, _ = _level_variances(n_bins, counts, energies, index, shares)
+    return workload.objective(variances), shares
+
+
+@functools.lru_cache(maxsize=256)
+def _search(n_bins: int, candidates: tuple[int, ...], workload: Workload) -> LevelPlan:
+    """Best subset of candidate levels (always with the last one), by moves from even starts."""
+    counts = np.unique(np.array(candidates))
+    energies = _energies(n_bins, counts, workload)
+    last = len(counts) - 1
+    known: dict[tuple[int, ...], tuple[float, FloatArray]] = {}
+
+    def evaluate(plans: Iterable[tuple[int, ...]]) -> None:
+        new = sorted(set(plans) - known.keys())
+        if not new:
+            return
+        longest = max(map(len, new))
+        index = np.array([plan[:1] * (longest - len(plan)) + plan for plan in new])
+        # Levels that are not worth their share get one that underflows to nothing.
+        with np.errstate(under="ignore"):
+            objectives, shares = _optimise(n_bins, counts, energies, index, workload)
+        for plan, objective, share in zip(new, objectives, shares, strict=True):
+            known[plan] = (float(objective), share[-len(plan) :])
+
+    def moves(plan: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
+        inner = set(plan[:-1])
+        others = set(range(last)) - inner
+        for level in inner:
+            yield (*sorted(inner - {level}), last)
+            for step in (-2, -1, 1, 2):
+                if level + step in others:
+                    yield (*sorted(inner - {level} | {level + step}), last)
+        for level in others:
+            yield (*sorted(inner | {level}), last)
+
+    beginnings = []
+    for inner in range(min(last, 6) + 1):
+        levels = np.unique(np.round(np.arange(1, inner + 1) * last / (inner + 1)).astype(int))
+        beginnings.append((*(int(x) for x in levels if x < last), last))
+    evaluate(beginnings)
+    for plan in sorted(set(beginnings), key=lambda plan: known[plan][0])[:2]:
+        while True:
+            evaluate(moves(plan))
+            better = min(known, key=lambda plan: known[plan][0])
+            if not known[better][0] < known[plan][0] * (1 - 1e-9):
+                break
+            plan = better
+    best = min(known, key=lambda plan: known[plan][0])
+    return _rounded_plan(counts, best, known[best][1])
+
+
+def _rounded_plan(counts: IntArray, plan: tuple[int, ...], shares: FloatArray) -> LevelPlan:
+    """Shares in thousandths, rounding going to the largest; small levels are dropped."""
+    kept = [i for i, x in enumerate(shares) if x >= _LEAST_SHARE or i == len(plan) - 1]
+    share = shares[kept] / shares[kept].sum()
+    whole = np.round(share * 1000).astype(int)
+    whole[np.argmax(whole)] += 1000 - whole.sum()
+    return LevelPlan(
+        tuple(int(counts[plan[i]]) for i in kept), tuple(Fraction(int(x), 1000) for x in whole)
+    )

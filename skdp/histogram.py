@@ -1,0 +1,1178 @@
+"""A private histogram of one attribute.
+
+================  ==================================================================================
+``estimator``     `RangeTreeHistogram`: parameters, ``fit``, and the questions that it hands on
+``model``         the released tree: counts, intervals, quantiles, and what synopses ask of a model
+``design``        tree and budget, from public facts or released counts; simulated errors
+================  ==================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from . import hierarchy
+from ._random import sampling_generator
+from ._validation import FloatArray, as_level, as_sample_size, check_choice, check_flag, is_word
+from .algorithms import dawa
+from .base import PrivateEstimator, match_rows, warn_of_emptiness
+from .domain import Categorical, Date, Datetime, Domain, Numeric, Taxonomy
+from .exceptions import DomainError
+from .expected import ExpectsErrors
+from .hierarchy import Blue, Tree
+from .release import Error, Synopsis
+from .release.result import plot_axis
+from .release.rounding import shuffled_line
+from .release.sampling import METHODS
+from .tables import Layout, count_rows, list_entries
+
+__all__ = [
+    "RangeTreeHistogram",
+]
+
+# ------------------------------------------------------------------------------------------------
+# What a histogram will measure: tree and budget, from public facts or from released counts.
+
+
+# --- reading the column and the domain of a histogram
+
+
+def as_table(X: Any) -> Any:
+    """One column as a table; everything else as it is."""
+    if hasattr(X, "to_frame") and not hasattr(X, "columns"):
+        return X.to_frame()
+    if isinstance(X, np.ndarray) and X.ndim == 1:
+        return X[:, None]
+    if isinstance(X, list | tuple):
+        # Entry by entry: a list in the place of a number is an odd value, and no other table.
+        lengths = {_length(row) for row in X}
+        return X if len(lengths) == 1 and min(lengths) > 1 else list_entries(X)[:, None]
+    return X
+
+
+def _length(row: Any) -> int:
+    plain = type(row) in (list, tuple) or (type(row) is np.ndarray and row.ndim == 1)
+    return len(row) if plain else 0
+
+
+def only_attribute(domain: Domain) -> Any:
+    """The attribute of a domain that must have just one."""
+    if len(domain.names) != 1:
+        raise DomainError(
+            f"A RangeTreeHistogram has one attribute, but there are {len(domain.names)}: "
+            f"{list(domain.names)[:8]}. Select a column, and declare its domain alone."
+        )
+    return domain.attributes[0]
+
+
+def declared_attribute(declared: Any) -> Any:
+    """The attribute, before there are rows to name it."""
+    if isinstance(declared, Domain):
+        return only_attribute(declared)
+    if isinstance(declared, Numeric | Categorical):
+        return declared
+    if isinstance(declared, list | tuple) and len(declared) == 1:
+        return declared[0]
+    raise TypeError(
+        f"domain must be a Domain of one column, a Numeric or a Categorical, got {declared!r}."
+    )
+
+
+# --- tree and budget
+
+# Default branching when a budget but no tree is given: near the best of all uniform trees.
+_DEFAULT_BRANCHING = 16
+PARTITIONS = (None, "dawa", "ahp", "adaptive", "auto")
+
+
+class Design(NamedTuple):
+    """Tree and budget: public, and known before a value is read."""
+
+    tree: Tree
+    # Code of the attribute at each position of the tree.
+    codes: np.ndarray
+    # Share of epsilon of each node, in millionths.
+    shares: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The parameters of `RangeTreeHistogram` that decide what is measured."""
+
+    tree: Any
+    branching: Any
+    budget: Any
+    workload: Any
+    consistency: Any
+    non_negative: Any
+    partition: Any
+
+    def design_of(self, attribute: Any) -> Design:
+        """Tree and budget, from public facts alone; those of a full tree if data divide it."""
+        self.partition_of(attribute)
+        check_choice(self.consistency, "consistency", ("blue", "iterative", None))
+        check_flag(self.non_negative, "non_negative")
+        if self.non_negative and self.consistency is None:
+            raise ValueError(
+                "non_negative=True divides each count among the children, so it needs "
+                "consistency='blue' or 'iterative'."
+            )
+        tree, codes = self.tree_of(attribute)
+        shares = self.shares_of(tree)
+        if attribute.nullable:
+            tree, shares = hierarchy.with_extra_bin(tree, shares)
+            codes = np.append(codes, attribute.n_values)
+        millionths = hierarchy.exact_shares(tree, shares)
+        if self.consistency is None and (millionths[tree.leaves] == 0).any():
+            raise ValueError(
+                "Without consistency every bin is answered from its own count, so the leaves "
+                "need a share of epsilon."
+            )
+        return Design(tree, codes, millionths)
+
+    def tree_of(self, attribute: Any) -> tuple[Tree, np.ndarray]:
+        """Tree over the values of the attribute, and the code at each of its positions."""
+        n = attribute.n_values
+        # Special values of numbers stand among the bins, where ranges need them.
+        codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
+        given = self.tree
+        if given is None and isinstance(attribute, Categorical):
+            given = attribute.taxonomy
+        if given is not None and not is_word(self.branching, "auto"):
+            raise ValueError(
+                f"branching={self.branching!r} makes a tree, but one is given already: give tree "
+                "(or a taxonomy) or branching."
+            )
+        if isinstance(given, Taxonomy):
+            if isinstance(attribute, Categorical):
+                # Its leaves are the categories, in the order of the taxonomy.
+                given, codes = Categorical(attribute.categories, taxonomy=given).hierarchy()
+            tree = Tree.from_parents(given.parents)
+        elif isinstance(given, Tree):
+            # A checked copy, without cached results, which the caller cannot change.
+            tree = Tree(given.parent, given.lower, given.upper, given.order)
+        elif given is not None:
+            tree = Tree.from_intervals(given)
+        elif isinstance(attribute, Categorical) and not attribute.ordered:
+            tree = hierarchy.level_tree(n, [n])
+        elif not is_word(self.branching, "auto"):
+            tree = hierarchy.balanced_tree(n, self.branching)
+        elif is_word(self.budget, "auto"):
+            tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self.workload_of(n)).counts)
+        else:
+            tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING)
+        if (np.sort(codes) != np.arange(n)).any():
+            raise ValueError("The leaves of the taxonomy must be the categories, each once.")
+        if tree.n_bins != n:
+            raise ValueError(
+                f"The tree has {tree.n_bins} bins, but the attribute has {n} values (without the "
+                "missing cell, which is added)."
+            )
+        return tree, codes
+
+    def shares_of(self, tree: Tree) -> np.ndarray:
+        """Share of epsilon of each node, from ``budget``."""
+        budget = self.budget
+        if isinstance(budget, str):
+            if budget == "auto":
+                return hierarchy.optimal_shares(tree, self.workload_of(tree.n_bins))
+            if budget == "uniform":
+                return hierarchy.uniform_shares(tree)
+            if budget == "geometric":
+                return hierarchy.geometric_shares(tree)
+            if budget == "cube-root":
+                return hierarchy.cube_root_shares(tree, hierarchy.range_usage(tree))
+        else:
+            shares = np.asarray(budget, dtype=np.float64)
+            if shares.shape == (tree.n_levels,):
+                return hierarchy.level_shares(tree, shares)
+            if shares.shape == (tree.n_nodes,):
+                return shares
+        raise ValueError(
+            "budget must be 'auto', 'uniform', 'geometric', 'cube-root', or hold one share for "
+            f"each of the {tree.n_levels} levels or {tree.n_nodes} nodes of the tree, got "
+            f"{budget!r}."
+        )
+
+    def workload_of(self, n_bins: int) -> hierarchy.Workload:
+        """The ranges that "auto" plans for."""
+        return hierarchy.as_workload(self.workload, n_bins)
+
+    def partition_of(self, attribute: Any) -> str | None:
+        """How the bins are grouped by the data: from the parameters and the attribute alone."""
+        check_choice(self.partition, "partition", PARTITIONS)
+        ordered = not isinstance(attribute, Categorical) or attribute.ordered
+        taxonomy = isinstance(attribute, Categorical) and attribute.taxonomy is not None
+        planned = (
+            self.tree is None
+            and not taxonomy
+            and is_word(self.branching, "auto")
+            and is_word(self.budget, "auto")
+            and is_word(self.consistency, "blue")
+        )
+        if self.partition == "auto":
+            return "adaptive" if ordered and planned else None
+        if self.partition is None:
+            return None
+        if not planned:
+            raise ValueError(
+                f"partition={self.partition!r} makes the tree and its budget from released counts: "
+                "leave tree, branching, budget and consistency at their defaults, and declare "
+                "categories without a taxonomy."
+            )
+        if not ordered and self.partition != "ahp":
+            raise ValueError(
+                f"partition={self.partition!r} groups neighbouring bins, but these categories have "
+                "no order. Declare them with ordered=True if they have one, or use "
+                "partition='ahp', which needs none."
+            )
+        return str(self.partition)
+
+    def release(
+        self, kind: str, attribute: Any, counts: np.ndarray, loss: Any, source: Any
+    ) -> dawa.LineRelease:
+        """Buckets and noisy counts that follow the data; ``counts`` are exact, by code."""
+        n = attribute.n_values
+        codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
+        codes = np.append(codes, n) if attribute.nullable else codes
+        exact, epsilon = counts[codes], loss.epsilon
+        if kind == "adaptive":
+            plan = hierarchy.plan_levels(n, self.workload_of(n))
+            found = dawa.adaptive_tree(exact, n, epsilon, plan, random_state=source)
+        elif kind == "dawa":
+            found = dawa.dawa(exact, n, loss.parts, self.workload_of, random_state=source)
+        else:
+            found = dawa.ahp(exact, n, loss.parts, random_state=source)
+        return found._replace(order=codes[found.order])
+
+
+def sum_variance(weights: np.ndarray, blue: Blue) -> float:
+    """Noise variance of a weighted sum of the noisy counts."""
+    used = weights != 0
+    return float(weights[used] ** 2 @ blue.noise_variances[used])
+
+
+def cover_variances(blue: Blue, workload: hierarchy.Workload, n_bins: int) -> np.ndarray:
+    """Mean variances without consistency, over some positions for each length."""
+    limit = int(np.clip(1_000_000 // blue.tree.n_nodes, 2, 64))
+    means = []
+    for length in np.minimum(workload.lengths, n_bins).tolist():
+        start = workload.positions(length, n_bins, limit)
+        weights = blue.tree.overlaps(start, start + length)
+        covers = [hierarchy.cover_weights(blue.tree, blue.measured, column) for column in weights.T]
+        means.append(np.mean([sum_variance(cover, blue) for cover in covers]))
+    return np.array(means)
+
+
+def _level_budgets(design: Design) -> list[np.ndarray]:
+    """Different shares on each level, apart from those of leaves above the last level."""
+    tree = design.tree
+    early = tree.is_leaf & (tree.depth < tree.n_levels - 1)
+    return [
+        np.unique(design.shares[(tree.depth == depth) & ~early]) for depth in range(tree.n_levels)
+    ]
+
+
+def budget_parts(design: Design, epsilon: Fraction) -> dict[str, Fraction]:
+    """Epsilon by level where each level has one budget, else in one piece."""
+    budgets = _level_budgets(design)
+    if all(len(shares) == 1 for shares in budgets):
+        sizes = np.diff(design.tree.level_starts)
+        millionths = {
+            f"level {level} ({size} node{'s' if size > 1 else ''})": int(shares[0])
+            for level, (size, shares) in enumerate(zip(sizes, budgets, strict=True))
+            if shares[0]
+        }
+        if sum(millionths.values()) == 10**6:
+            return {name: epsilon * Fraction(k, 10**6) for name, k in millionths.items()}
+    return {"tree": epsilon}
+
+
+def partition_parts(kind: str, epsilon: Fraction) -> dict[str, Fraction]:
+    """Epsilon for choosing buckets and for counting them."""
+    if kind == "adaptive":
+        return {"tree": epsilon}
+    shares = dawa.DAWA_SHARES if kind == "dawa" else dawa.AHP_SHARES
+    return {name: epsilon * share for name, share in shares.items()}
+
+
+def level_table(design: Design, epsilon: Fraction) -> pd.DataFrame:
+    """Nodes, epsilon and noise of each level of the tree."""
+    tree = design.tree
+    largest = [shares.max() if len(shares) else 0 for shares in _level_budgets(design)]
+    with np.errstate(invalid="ignore"):
+        std = np.sqrt(hierarchy.measured_variances(np.array(largest), epsilon))
+    return pd.DataFrame(
+        {
+            "level": np.arange(tree.n_levels),
+            "nodes": np.diff(tree.level_starts),
+            "epsilon": [float(epsilon * Fraction(int(k), 10**6)) for k in largest],
+            "noise_std": std,
+        }
+    )
+
+
+# --- errors of estimates that are no longer linear in the noisy counts: by simulation
+
+# Repetitions: as many as fit into this many numbers, within these limits.
+_NUMBERS = 4_000_000
+_FEWEST, _MOST = 12, 200
+
+
+def simulated_errors(
+    blue: Blue, counts: np.ndarray, estimate: Callable[[Blue, np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Errors of the leaves if the released estimates were the truth.
+
+    Reads released numbers only, and is the same at each call.
+
+    Parameters
+    ----------
+    blue : Blue
+    counts : ndarray of float64, shape (n_nodes,)
+        The released estimates of all nodes.
+    estimate : callable
+        Estimates of all nodes from noisy counts of them.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_repetitions, n_leaves)
+    """
+    generator = sampling_generator(0)
+    leaves, measured = blue.tree.leaves, blue.measured
+    # The variance of discrete Laplace noise determines its rate.
+    variances = blue.noise_variances[measured]
+    rates = 2.0 * np.arcsinh(np.sqrt(0.5 / variances))
+    success = -np.expm1(-rates)
+    repetitions = int(np.clip(_NUMBERS // len(counts), _FEWEST, _MOST))
+    errors = np.empty((repetitions, len(leaves)))
+    values = np.zeros(len(counts))
+    for errors_once in errors:
+        noise = generator.geometric(success) - generator.geometric(success)
+        values[measured] = counts[measured] + noise
+        errors_once[:] = (estimate(blue, values) - counts)[leaves]
+    return errors
+
+
+def placement_variance(tree: Tree, counts: np.ndarray, of_record: np.ndarray) -> float:
+    """Variance of an answer if records fall into the bins of their leaf at random.
+
+    Parameters
+    ----------
+    tree : Tree
+    counts : ndarray of float64, shape (n_nodes,)
+    of_record : ndarray of float64, shape (n_leaves,)
+        Variance of the weight of one record: p (1 - p) where the share p of a leaf counts.
+    """
+    inside = np.maximum(counts[tree.leaves], 0.0) * (tree.leaf_widths > 1)
+    return float(inside @ of_record)
+
+
+# ------------------------------------------------------------------------------------------------
+# HistogramModel: a released range tree, and all that is answered from it.
+
+
+_LAW = (
+    "at least {:g}% for a query fixed before looking at the release, by the exact law of the noise"
+)
+_UNDETERMINED = "the measured nodes do not determine this count."
+
+
+def as_conditions(query: Any, name: str) -> Any:
+    """A query about the one column, or a list of them, as synopses understand it."""
+    if isinstance(query, np.ndarray):
+        if query.ndim != 2 or query.shape[1] != 2:
+            raise ValueError(
+                f"An array of ranges has the shape (m, 2), the ends of each, got {query.shape}. "
+                "Give other queries as a list."
+            )
+        query = [tuple(ends) for ends in query.tolist()]
+    if isinstance(query, list):
+        return [as_conditions(each, name) for each in query]
+    return query if query is None or isinstance(query, str | Mapping) else {name: query}
+
+
+@dataclass
+class HistogramModel:
+    """Noisy counts of the nodes of a tree; weights are those of the codes of the one attribute.
+
+    Parameters
+    ----------
+    domain : Domain
+        Of one attribute.
+    codes : ndarray of int64, shape (n_codes,)
+        Code of the domain at each position of the tree.
+    blue : Blue
+        The tree and the variances of its noise.
+    noisy : ndarray of int64, shape (n_nodes,)
+        The release itself; 0 where nothing was measured.
+    consistency : {"blue", "iterative"} or None
+    non_negative : bool
+    kind : {"adaptive", "dawa", "ahp"} or None
+        How released counts divided the bins.
+    """
+
+    domain: Domain
+    codes: np.ndarray
+    blue: Blue
+    noisy: np.ndarray
+    consistency: str | None
+    non_negative: bool
+    kind: str | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Computed again where it is needed.
+        derived = ("simulation", "positive")
+        return {name: value for name, value in vars(self).items() if name not in derived}
+
+    @property
+    def tree(self) -> Tree:
+        """Its bins are positions."""
+        return self.blue.tree
+
+    @property
+    def name(self) -> Any:
+        """Of the attribute."""
+        return self.domain.names[0]
+
+    @property
+    def attribute(self) -> Any:
+        """The one attribute of the domain."""
+        return only_attribute(self.domain)
+
+    @property
+    def projected(self) -> bool:
+        """Whether the estimates are not those of the unbiased least squares."""
+        return self.non_negative or self.kind == "adaptive"
+
+    @cached_property
+    def nodes(self) -> np.ndarray:
+        """Estimates of all nodes."""
+        return self._estimate(self.blue, self.noisy)
+
+    @cached_property
+    def positive(self) -> HistogramModel:
+        """The same release with estimates that are not negative, for quantiles and rows."""
+        return self if self.projected else replace(self, non_negative=True)
+
+    @cached_property
+    def simulation(self) -> np.ndarray:
+        """Errors of the leaves in repetitions of the release, shape (n_repetitions, n_leaves)."""
+        return simulated_errors(self.blue, self.nodes, self._estimate)
+
+    def _estimate(self, blue: Blue, values: np.ndarray) -> np.ndarray:
+        if self.projected:
+            return hierarchy.non_negative(blue, values, even=self.kind == "adaptive")
+        if self.consistency == "blue":
+            return blue.estimate(values)
+        if self.consistency == "iterative":
+            return hierarchy.gblue(blue.tree, values, blue.noise_variances)[0]
+        unmeasured = ~blue.measured
+        return blue.tree.sum_up(values.astype(np.float64), gain=unmeasured.astype(np.float64))
+
+    # -- what a synopsis asks of a model
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+        return self.value(np.ones(len(self.tree.leaves)))
+
+    def answer(self, queries: Sequence[Any]) -> FloatArray:
+        """Weighted sum of bins, one float for each query."""
+        found = [self.value(self._weights_of_leaves(self._codes([each]))) for each in queries]
+        return np.array(found, dtype=np.float64)
+
+    def error(self, weights: Any, level: float) -> Error:
+        """Error of one answer."""
+        return self.error_of_parts([weights], level)
+
+    def error_of_parts(self, parts: Sequence[Any], level: float) -> Error:
+        """Error of a sum of answers, whose weights may have any sign."""
+        weights = self._codes(parts)[self.codes]
+        mean = self.tree.leaf_weights(weights)
+        varying = np.maximum(self.tree.leaf_weights(weights**2) - mean**2, 0.0)
+        value, std = self.value(mean), self.std(mean, varying)
+        if math.isinf(std):
+            return Error(std, math.inf, math.inf, _UNDETERMINED)
+        least, most, guarantee = mean, mean, _LAW.format(100 * level)
+        if len(mean) < len(weights):
+            starts = self.tree.lower[self.tree.leaves]
+            least, most = (each.reduceat(weights, starts) for each in (np.minimum, np.maximum))
+            guarantee += "; records may lie anywhere in the groups of bins that were measured"
+        low = self._unbiased_bounds(least, level)[0]
+        high = self._unbiased_bounds(most, level)[1]
+        if self.projected or self.kind is not None:
+            low, high = min(low, value), max(high, value)
+            guarantee += "; widened to hold the value"
+        if self.projected:
+            guarantee += "; the standard error is that of the value, by simulation"
+        return Error(std, value - low, high - value, guarantee + ".")
+
+    def view(self, axes: Sequence[int]) -> FloatArray:
+        """Estimated counts of all codes."""
+        return self.by_code(self.bin_counts())
+
+    def _codes(self, parts: Sequence[Any]) -> FloatArray:
+        """Weights of the codes in a sum of answers."""
+        ones = np.ones(self.domain.shape[0])
+        return np.sum([part.get(0, ones) for part in parts], axis=0)
+
+    # -- counts of bins and of weighted leaves
+
+    def _weights_of_leaves(self, code_weights: np.ndarray) -> np.ndarray:
+        """Mean weight of the codes of each leaf."""
+        return self.tree.leaf_weights(code_weights[self.codes])
+
+    def _node_weights(self, leaf_weights: np.ndarray) -> np.ndarray:
+        """Weight of each noisy count in the unbiased answer."""
+        if self.consistency is None:
+            return hierarchy.cover_weights(self.tree, self.blue.measured, leaf_weights)
+        return self.blue.noise_weights(leaf_weights)
+
+    def value(self, leaf_weights: np.ndarray) -> float:
+        """A weighted sum of the leaves."""
+        if self.consistency is None:
+            return float(self._node_weights(leaf_weights) @ self.noisy)
+        return float(self.nodes[self.tree.leaves] @ leaf_weights)
+
+    def unbiased_std(self, leaf_weights: np.ndarray) -> float:
+        """Standard error of the unbiased answer."""
+        if self.consistency is None:
+            return math.sqrt(sum_variance(self._node_weights(leaf_weights), self.blue))
+        return math.sqrt(self.blue.query_variance(leaf_weights))
+
+    def std(self, leaf_weights: np.ndarray, of_record: np.ndarray) -> float:
+        """Standard error of an answer; ``of_record`` as for `placement_variance`."""
+        std = self.unbiased_std(leaf_weights)
+        if self.projected and math.isfinite(std):
+            std = math.sqrt(np.mean((self.simulation @ leaf_weights) ** 2))
+        if self.kind is None:
+            return std
+        placement = placement_variance(self.tree, self.nodes, of_record)
+        return math.hypot(std, math.sqrt(placement))
+
+    def _unbiased_bounds(self, leaf_weights: np.ndarray, level: float) -> tuple[float, float]:
+        """An interval by the exact law of the noise."""
+        weights = self._node_weights(leaf_weights)
+        half = hierarchy.noise_quantile(weights, self.blue.noise_variances, level)
+        centre = float(weights @ self.noisy)
+        return centre - half, centre + half
+
+    def bin_counts(self) -> np.ndarray:
+        """Estimate for each position; a leaf of several bins is spread evenly."""
+        widths = self.tree.leaf_widths
+        return np.repeat(self.nodes[self.tree.leaves] / widths, widths)
+
+    def bin_errors(self) -> np.ndarray:
+        """Standard error of each code."""
+        tree = self.tree
+        width = tree.leaf_widths
+        if self.projected:
+            variances = (self.simulation**2).mean(axis=0)
+        elif self.consistency is None:
+            variances = self.blue.noise_variances[tree.leaves]
+        else:
+            variances = self.blue.variances[tree.leaves]
+        each = variances / width**2
+        if self.kind is not None:
+            each += np.maximum(self.nodes[tree.leaves], 0.0) / width * (1.0 - 1.0 / width)
+        return self.by_code(np.repeat(np.sqrt(each), width))
+
+    def by_code(self, by_position: np.ndarray) -> np.ndarray:
+        """Numbers of positions in the order of the codes."""
+        out = np.empty(len(by_position))
+        out[self.codes] = by_position
+        return out
+
+    def bars(self, edges: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Estimates of consecutive groups of codes, and the ends of their intervals."""
+        codes = np.arange(len(self.codes))
+        groups = [{0: ((a <= codes) & (codes < b)).astype(float)} for a, b in pairwise(edges)]
+        counts = self.answer(groups)
+        errors = [self.error(group, level) for group in groups]
+        below, above = np.array([(each.below, each.above) for each in errors]).T
+        return counts, counts - below, counts + above
+
+    def table(self) -> pd.DataFrame:
+        """As `RangeTreeHistogram.to_frame`."""
+        attribute = self.attribute
+        missing = [None] * attribute.nullable
+        columns: dict[str, Any]
+        if isinstance(attribute, Numeric):
+            edges = attribute.edges
+            special = np.array(attribute.special, dtype=edges.dtype)
+            low: Any
+            high: Any
+            low, high = (np.append(ends, special) for ends in (edges[:-1], edges[1:]))
+            if attribute.nullable:
+                low, high = (np.append(ends.astype(float), np.nan) for ends in (low, high))
+            if isinstance(attribute, Date | Datetime):
+                low, high = attribute.shown(low), attribute.shown(high)
+            columns = {"lower": low, "upper": high}
+        else:
+            columns = {self.name: list(attribute.categories) + missing}
+        title = "count" if "count" not in columns else "count_"
+        return pd.DataFrame(
+            {**columns, title: self.by_code(self.bin_counts()), "std_error": self.bin_errors()}
+        )
+
+
+# ------------------------------------------------------------------------------------------------
+# RangeTreeHistogram: a private histogram of one attribute that is accurate for ranges.
+
+
+# A histogram with more bins is drawn in groups of bins.
+_MAX_BARS = 128
+
+
+class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
+    """Private histogram of one attribute, accurate for ranges of all lengths.
+
+    Besides the bins, groups of consecutive bins, which form a tree, are counted with noise. The
+    counts are then made consistent by weighted least squares. A long range is the sum of a few
+    large nodes instead of many small ones, and consistency makes every node more accurate. The
+    levels to count and their shares of epsilon minimise the closed-form variance, before any data
+    is read.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, Numeric or Categorical, default=None
+        Public values of the one attribute. One of ``domain`` and ``bounds`` is required.
+    bounds : (float, float), default=None
+        Shorthand for ``Numeric(low, high, bins)``.
+    bins : int or "auto", default=None
+        Number of equal bins between ``bounds``. None is "auto": up to 1,024 bins, narrow near 0.
+    tree : Tree, Taxonomy or iterable of (lower, upper), default=None
+        A tree of your own: nested half-open intervals of codes, `skdp.hierarchy.Tree`, or a
+        taxonomy of the categories. A missing cell is added to it. By default a categorical
+        attribute uses its taxonomy, if it has one, and anything else a tree made by
+        ``branching``.
+    branching : "auto" or int, default="auto"
+        Children of a node. "auto" measures only the levels that reduce the error (for 4,096 bins:
+        16, 256 and 4,096 nodes); an integer makes the near-balanced tree of the GBLUE paper.
+    budget : {"auto", "uniform", "geometric", "cube-root"} or array-like, default="auto"
+        How epsilon is divided among the nodes of a path. "auto" minimises the variance of the
+        consistent answers to ``workload`` (a level may get nothing); "uniform" treats all levels
+        alike, as in the paper; "geometric" grows by a constant factor toward the leaves;
+        "cube-root" is optimal for random ranges without consistency. An array holds one share
+        for each level (scaled to sum 1) or for each node of the tree.
+    workload : {"lengths", "all", "quantiles"}, int or sequence of int, default="lengths"
+        Ranges that "auto" plans for. "lengths": 1, 2, 4, 8, ... bins, all of equal importance;
+        "all": all ranges, equally likely; "quantiles": ranges from the first bin on; an integer:
+        ranges of at most that many bins; a sequence: ranges of these lengths.
+    consistency : {"blue", "iterative"} or None, default="blue"
+        "blue" is exact weighted least squares in two passes, "iterative" the algorithm of the
+        GBLUE paper (the same up to its tolerance of 1e-6 records, and slower), None answers
+        from the fewest noisy nodes.
+    non_negative : bool, default=False
+        Project each node's children onto non-negative counts that sum to it, from the top down.
+        More accurate where many bins are empty, and the same where none is near 0; no longer
+        unbiased. It does not change what is measured.
+    partition : {None, "dawa", "ahp", "adaptive", "auto"}, default=None
+        Whether groups of bins that the data suggest are counted instead of all bins; the counts
+        inside a group are taken as equal. None: all bins. "adaptive": nodes of the planned tree
+        are divided only where their noisy counts are large, and the estimates are those of
+        ``non_negative=True`` with siblings pulled together as far as they differ by noise; the
+        most accurate unless unbiased estimates are needed. "auto": "adaptive" where it is
+        possible (an order, and a tree and budget that are not given), else None. "dawa" and
+        "ahp" are the published algorithms, for comparison.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
+    random_state : int or None, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: the release is then marked "seeded: no guarantee".
+
+    Attributes
+    ----------
+    domain_ : Domain
+        The attribute under its column name.
+    tree_ : skdp.hierarchy.Tree
+        Its bins are positions; ``codes_`` says which code of the domain each one is.
+    codes_ : ndarray of int64, shape (n_codes,)
+        0, 1, 2, ... unless a taxonomy orders the categories otherwise.
+    noisy_counts_ : ndarray of int64, shape (n_nodes,)
+        The release itself, in the order of ``tree_``; 0 where nothing was measured.
+    node_counts_ : ndarray of float64, shape (n_nodes,)
+        Estimates for all nodes, made consistent as ``consistency`` says.
+    blue_ : skdp.hierarchy.Blue
+        Noise variances, and from them the exact error of every estimate: ``blue_.variances``,
+        ``blue_.query_variance``.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts, one for each measured level where levels have one budget.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (1,)
+        Only where the column had a name.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain,
+    tree, budget. *Released*: one noisy count for each measured node. *Cost*: a record is counted
+    by the nodes of one path from the root to a leaf, whose shares sum to epsilon at most. The
+    paper spends the same epsilon on every level, including the root, needs many sweeps, and its
+    proof of convergence is incomplete; the limit is the same.
+
+    References
+    ----------
+    "An Iterative Algorithm for Differentially Private Histogram Publication", CLOUDCOM-ASIA 2013.
+    M. Hay, V. Rastogi, G. Miklau, D. Suciu, "Boosting the accuracy of differentially private
+    histograms through consistency", PVLDB 3, 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import RangeTreeHistogram
+    >>> minutes = np.arange(50_000) % 1440
+    >>> day = RangeTreeHistogram(epsilon=1.0, bounds=(0, 1440), bins=1440).fit(minutes)
+    >>> morning = day.count((360, 720), return_interval=True)
+    >>> morning.lower < morning.value < morning.upper
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: Any = 1.0,
+        *,
+        domain: Any = None,
+        bounds: Any = None,
+        bins: Any = None,
+        tree: Any = None,
+        branching: Any = "auto",
+        budget: Any = "auto",
+        workload: Any = "lengths",
+        consistency: Any = "blue",
+        non_negative: Any = False,
+        partition: Any = None,
+        max_contributions: int | None = None,
+        unit: str | None = None,
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.bounds = bounds
+        self.bins = bins
+        self.tree = tree
+        self.branching = branching
+        self.budget = budget
+        self.workload = workload
+        self.consistency = consistency
+        self.non_negative = non_negative
+        self.partition = partition
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    @property
+    def _most_bins(self) -> int | None:
+        return None
+
+    # -- the release
+
+    def fit(self, X: Any, y: Any = None) -> RangeTreeHistogram:
+        """Charge epsilon, then release the noisy counts of the tree.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, 1), or one column of shape (n_rows,)
+            One row per record: NumPy array; pandas, Polars or PyArrow table, or series of pandas
+            or Polars; or a lazy frame of Polars, DuckDB, Dask or PySpark, which is counted in its
+            engine.
+        y : Ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If the schema or a parameter does not fit; nothing is spent. Values never raise: out
+            of range is clipped, and a record that the domain cannot represent is skipped.
+        BudgetExceededError
+            If the ledger cannot pay; no value has been read.
+        EngineError
+            If the engine of a lazy frame fails while it counts; the charge stands.
+        """
+        rows, domain = match_rows(
+            as_table(X), None, self._declared(), None, lazy=True, unit=self._unit(), of=self
+        )
+        layout = Layout.of(as_table(X), rows, domain)
+        plan, attribute = self._plan(), only_attribute(domain)
+        kind = plan.partition_of(attribute)
+        design = plan.design_of(attribute)
+        epsilon = self._record_epsilon()
+        parts = partition_parts(kind, epsilon) if kind else budget_parts(design, epsilon)
+        loss, source = self._spend(parts, rows)
+
+        counts = count_rows(rows, domain, self._contributions(loss, source, rows, domain)).dense()
+        spent = loss.of_record
+        if kind is None:
+            exact = counts[design.codes]
+            noisy = hierarchy.measure(
+                design.tree, exact, design.shares, spent.epsilon, random_state=source
+            )
+            tree, codes, values, variances = design.tree, design.codes, *noisy
+        else:
+            tree, codes, shares, values = plan.release(kind, attribute, counts, spent, source)
+            variances = hierarchy.measured_variances(shares, spent.epsilon)
+        model = HistogramModel(
+            domain,
+            codes,
+            Blue(tree, variances),
+            values,
+            self.consistency,
+            bool(self.non_negative),
+            kind,
+        )
+
+        self._remember_columns(as_table(X), rows)
+        self._layout = layout
+        self._model = model
+        self.domain_ = domain
+        self.tree_ = tree
+        self.codes_ = codes
+        self.noisy_counts_ = values
+        self.node_counts_ = model.nodes
+        self.blue_ = model.blue
+        self.privacy_loss_ = loss
+        warn_of_emptiness(self, model.total, model.unbiased_std(np.ones(len(tree.leaves))))
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    # -- what is public before the fit
+
+    def _declared(self) -> Any:
+        """The domain as given, or from its shorthand."""
+        if self.bounds is None:
+            if self.bins is not None:
+                raise ValueError(
+                    f"bins={self.bins!r} needs bounds=(low, high); with domain= declare the bins "
+                    "there."
+                )
+            if self.domain is None:
+                raise DomainError(
+                    "domain or bounds is required: the public range of the attribute, for "
+                    "example bounds=(0, 100), bins=50. Reading it from the data would leak it."
+                )
+            return self.domain
+        if self.domain is not None:
+            raise ValueError("Both domain and bounds are given; bounds is shorthand for a domain.")
+        try:
+            low, high = self.bounds
+        except (TypeError, ValueError):
+            raise ValueError(f"bounds must be a pair (low, high), got {self.bounds!r}.") from None
+        return Numeric(low, high, self.bins)
+
+    def _plan(self) -> Plan:
+        return Plan(
+            self.tree,
+            self.branching,
+            self.budget,
+            self.workload,
+            self.consistency,
+            self.non_negative,
+            self.partition,
+        )
+
+    def plan(self, by: str = "length") -> pd.DataFrame:
+        """Expected error, or the division of epsilon, before anything is spent or read.
+
+        Parameters
+        ----------
+        by : {"length", "level"}, default="length"
+
+        Returns
+        -------
+        DataFrame
+            For "length" one row for each length of the workload: ``length`` in bins,
+            ``std_error`` of a count of such a range (root mean square over all positions), and
+            ``plain_std_error``, the same if all of epsilon were spent on the bins. Errors are
+            those of the unbiased estimate; ``non_negative`` usually makes them smaller.
+
+            For "level" one row for each level of the tree: ``level``, ``nodes``, ``epsilon`` of
+            each node and ``noise_std`` (of the largest budget on the level where they differ).
+
+        Raises
+        ------
+        DomainError, ValueError
+            As ``fit``.
+        """
+        attribute = declared_attribute(self._declared())
+        epsilon = self._record_epsilon()
+        design = self._plan().design_of(attribute)
+        check_choice(by, "by", ("length", "level"))
+        if by == "level":
+            return level_table(design, epsilon)
+        n = attribute.n_values
+        workload = self._plan().workload_of(n)
+        variances = hierarchy.measured_variances(design.shares, epsilon)
+        blue = Blue(design.tree, variances)
+        if self.consistency is None:
+            means = cover_variances(blue, workload, n)
+        else:
+            means = hierarchy.workload_variances(blue, workload, n_bins=n)
+        lengths = np.minimum(workload.lengths, n)
+        plain = hierarchy.measured_variances(np.array([10**6]), epsilon)[0]
+        return pd.DataFrame(
+            {
+                "length": lengths,
+                "std_error": np.sqrt(means),
+                "plain_std_error": np.sqrt(lengths * plain),
+            }
+        )
+
+    def _formula_errors(self, n: int) -> dict[str, float]:
+        """Errors of a bin and of ranges between two uniform bins, from `plan`."""
+        planned = self.plan().drop_duplicates("length")
+        size = declared_attribute(self._declared()).n_values
+        lengths = np.arange(1, size + 1)
+        variance = np.interp(lengths, planned["length"], planned["std_error"] ** 2)
+        often = np.where(lengths == 1, size, 2 * (size + 1 - lengths))
+        mean = float(often @ variance / often.sum())
+        return {"cell": math.sqrt(variance[0]), "one-column range": math.sqrt(mean)}
+
+    # -- queries
+
+    def count(self, query: Any = None, **how: Any) -> Any:
+        """Estimate how many records have certain values.
+
+        Parameters
+        ----------
+        query : tuple, scalar, set, dict, str, list of these, or ndarray of shape (m, 2)
+            A tuple ``(a, b)`` is the closed range from a to b, a number one value, a set any of
+            its values, None everything; dicts and strings are as for :meth:`skdp.Synopsis.count`
+            (a single category that is text goes into a dict or a set: a string is a condition).
+            A list holds several queries, an array the ends of m ranges. Ranges are clipped to
+            the domain; a bin that a range covers in part counts in proportion.
+        **how
+            As for :meth:`skdp.Synopsis.count`: ``return_interval``, ``level`` and others. The
+            standard error is exact for unbiased estimates. Where negative counts are projected
+            away it is found by simulation from the released estimates. A group of bins that a
+            query covers in part adds the error of records that fall into its bins at random.
+
+        Returns
+        -------
+        float, ndarray of float64, QueryResult or list of QueryResult
+            One for a query, an array or list for several.
+
+        Raises
+        ------
+        ValueError
+            If a range is reversed, or a query does not fit the attribute.
+        """
+        asked, name = self._asked()
+        return asked.count(as_conditions(query, name), **how)
+
+    def sum(self, query: Any = None, **how: Any) -> Any:
+        """Sum of the values of the records of a query; see :meth:`skdp.Synopsis.sum`.
+
+        Parameters
+        ----------
+        query
+            As for :meth:`count`.
+        **how
+            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+        """
+        return self._statistic("sum", query, how)
+
+    def mean(self, query: Any = None, **how: Any) -> Any:
+        """Mean of the values of the records of a query; see :meth:`skdp.Synopsis.mean`.
+
+        Parameters
+        ----------
+        query
+            As for :meth:`count`.
+        **how
+            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+        """
+        return self._statistic("mean", query, how)
+
+    def std(self, query: Any = None, **how: Any) -> Any:
+        """Standard deviation of the values of the records; see :meth:`skdp.Synopsis.std`.
+
+        Parameters
+        ----------
+        query
+            As for :meth:`count`.
+        **how
+            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+        """
+        return self._statistic("std", query, how)
+
+    def proportion(self, query: Any, among: Any = None, **how: Any) -> Any:
+        """Share of a query among another's records; see :meth:`skdp.Synopsis.proportion`.
+
+        Parameters
+        ----------
+        query, among
+            As for :meth:`count`, one each.
+        **how
+            ``return_interval``, ``level``, ``interval`` and ``population_size``.
+        """
+        asked, name = self._asked()
+        return asked.proportion(as_conditions(query, name), as_conditions(among, name), **how)
+
+    def describe(self, *, level: float = 0.95, numbers: bool = False) -> pd.DataFrame:
+        """Statistics of the values with margins; see :meth:`skdp.Synopsis.describe`."""
+        return self._asked()[0].describe(level=level, numbers=numbers)
+
+    def _statistic(self, statistic: str, query: Any, how: Mapping[str, Any]) -> Any:
+        """A statistic of the attribute, of one query or several."""
+        asked, name = self._asked()
+        return getattr(asked, statistic)(name, as_conditions(query, name), **how)
+
+    def _asked(self) -> tuple[Synopsis, str]:
+        """The histogram as a synopsis, and the name of its column."""
+        check_is_fitted(self)
+        return Synopsis(self.domain_, self._model), self.domain_.names[0]  # type: ignore[arg-type]
+
+    def quantile(self, q: Any, **how: Any) -> Any:
+        """Values below which given shares of the records lie.
+
+        Parameters
+        ----------
+        q : float or sequence of float
+            In (0, 1).
+        **how
+            As for :meth:`skdp.Synopsis.quantile`.
+
+        Returns
+        -------
+        float (a Timestamp for dates, a category for ordered ones), array, QueryResult or list
+            As from :meth:`skdp.Synopsis.quantile`: from the non-negative estimates, records spread
+            evenly inside bins, missing values left out; nan without any positive count.
+
+        Raises
+        ------
+        ValueError
+            If q is not between 0 and 1, or the values have no order.
+        """
+        check_is_fitted(self)
+        asked = Synopsis(self.domain_, self._model.positive)  # type: ignore[arg-type]
+        return asked.quantile(self.domain_.names[0], q, **how)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The histogram as a table, one row for each bin.
+
+        Returns
+        -------
+        DataFrame
+            ``lower`` and ``upper`` end of the bin (numeric attributes; upper is exclusive, the
+            last one inclusive; both are the value where it is special) or the column itself
+            (categories), ``count``, ``std_error``. The missing cell, if any, is the last row.
+        """
+        check_is_fitted(self)
+        return self._model.table()
+
+    def sample(
+        self,
+        n_samples: Any = None,
+        random_state: Any = None,
+        *,
+        method: str = "rounded",
+        like: Any = None,
+    ) -> Any:
+        """Draw synthetic records from the non-negative estimates.
+
+        Parameters
+        ----------
+        n_samples : int, default=None
+            Number of rows. None draws max(0, round(estimated total)) records; more than 500 million
+            are drawn only if the number is given.
+        random_state : int, numpy.random.Generator or None, default=None
+            Seed of the draw. It is safe to set: drawing is post-processing of the release.
+        method : {"rounded", "independent"}, default="rounded"
+            "rounded": the count of each bin, and that of all bins up to one, is off by less than
+            one from what is expected. "independent": each row is drawn by itself, as in a random
+            sample.
+        like : table, Series or array without rows, default=None
+            Decides library and type, as far as its type can hold the values of the domain. Take a
+            public type, not that of the records.
+
+        Returns
+        -------
+        frame of shape (n_samples, 1)
+            Of the library that ``fit`` was given, or that of ``like``, with the type of the domain.
+
+        Raises
+        ------
+        ValueError
+            If ``method`` is another, or ``like`` has rows or another column.
+        """
+        check_is_fitted(self)
+        layout = self._layout_like(as_table(like))
+        check_choice(method, "method", METHODS)
+        n_rows = as_sample_size(n_samples, float(self.node_counts_[0]), 1)
+        generator = sampling_generator(random_state)
+        weights = self._model.positive.bin_counts()
+        if not weights.sum() > 0:
+            weights = np.ones(len(weights))
+        if method == "rounded":
+            positions = shuffled_line(weights, n_rows, generator)
+        else:
+            positions = generator.choice(len(weights), size=n_rows, p=weights / weights.sum())
+        codes = self.codes_[positions].astype(np.int32)[:, None]
+        drawn = self.domain_.decode(codes, generator)
+        return self._build_table({str(name): drawn[name] for name in drawn}, layout)
+
+    def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
+        """Draw the histogram with a band of pointwise confidence intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        level : float, default=0.95
+            Confidence of the band, for each bar separately. Bars of many bins (there are at most
+            128) have the exact error of their sum.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
+        from .plotting import PlotAxis, loss_title, plot_view
+
+        check_is_fitted(self)
+        level = as_level(level)
+        attribute = self._model.attribute
+        numeric = isinstance(attribute, Numeric) and not attribute.special
+        n = attribute.n_values
+        at = np.arange(0, n, -(-n // _MAX_BARS) if numeric else 1)
+        if attribute.nullable:
+            at = np.append(at, n)
+        edges = np.append(at, attribute.size)
+        counts, low, high = self._model.bars(edges, level)
+        where = np.append(at[at < n], n)
+        axis = PlotAxis(**plot_axis(self.domain_.names[0], attribute))
+        axis = axis._replace(edges=axis.edges[where])
+        title = loss_title(f"{100 * level:g}% intervals", self.privacy_loss_)
+        return plot_view(counts, [axis], ax=ax, title=title, interval=(low, high))

@@ -1,0 +1,682 @@
+"""Sparse vector: find the queries above a threshold, and pay only for those.
+
+With the names of Lyu, Su and Li: SVT-S is `SparseVector`, SVT-DPBook its ``variant="dwork-roth"``
+(fresh threshold noise after each answer), and SVT with retraversal (SVT-ReTr)
+`sparse_vector_top_k`.
+
+Everything is computed on integers: integer answers as they are, real answers on a declared lattice,
+each rounded separately. The noise is drawn exactly.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+import threading
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._random import Call, Tape, noise_source, process_mark
+from .._validation import (
+    BoolArray,
+    IntArray,
+    as_between,
+    as_epsilon,
+    as_fraction,
+    as_integer,
+    check_choice,
+    check_flag,
+    dyadic_floor,
+    split_epsilon,
+)
+from ..accounting import PrivacyLoss, charge
+from .laplace import (
+    REACH,
+    as_answers,
+    as_held,
+    as_integers,
+    as_lattice,
+    as_sensitivity,
+    discrete_laplace,
+    discrete_laplace_variance,
+    geometric,
+    geometric_variance,
+    noise_rate,
+    round_to_lattice,
+)
+
+_CHUNK = 2**16
+
+
+class SparseVector:
+    """Find the queries of a stream that are above a threshold; negative answers are free.
+
+    The whole epsilon is spent when the object is made. It then answers any number of queries,
+    possibly chosen after earlier answers, until ``cutoff`` of them were positive.
+
+    Parameters
+    ----------
+    epsilon : number or Fraction
+        Privacy parameter of everything that the object will ever answer.
+    threshold : number or array-like of shape (n_queries,)
+        One public threshold for all queries, or one for each query in order.
+    cutoff : int
+        Number of positive answers after which queries are refused.
+    sensitivity : number, default=1
+        Largest change of one query when one record is added or removed; an int or Fraction for
+        integer queries, any number on a lattice. There it must bound the change of the computed
+        answer: a sum of floats can change by more than its terms, a sum of integers cannot.
+    monotonic : bool, default=False
+        One record moves all queries in the same direction, as it does all counts. The noise of
+        a query is then half as wide. This is not checked: a stream that breaks it cannot
+        be detected, and costs up to twice the part "comparisons" of epsilon.
+    lattice : number, default=None
+        None: answers are integers. A number: answers are real, and each is rounded to the nearest
+        multiple of it; the sensitivity counts as the next multiple. Take a small part of the
+        sensitivity; 2**-10 of it costs a thousandth.
+    ratio : number, default=None
+        Budget of the comparisons divided by that of the threshold. None takes the ratio of least
+        variance, (2 cutoff)**(2/3), or cutoff**(2/3) for monotonic queries.
+    answer_share : number, default=0
+        Part of epsilon, at least 0 and below 1, for noisy answers of the positive queries.
+    expected_queries : int, default=None
+        Public guess of the length of the stream. The threshold is then raised, where it is too
+        low for the noise, until this many queries with true answers of ``quiet_level`` would give
+        cutoff / 2 positives on average. It costs nothing, and privacy does not depend on it. It
+        prevents noise from using up the positives.
+    quiet_level : number, default=0
+        Public guess of the answer of most queries, for ``expected_queries``.
+    variant : {"standard", "dwork-roth"}, default="standard"
+        "dwork-roth" draws new noise for the threshold after each positive answer, and therefore
+        needs ``cutoff`` times as much of it: more noise for the same guarantee.
+    noise : {"one-sided", "two-sided"}, default="one-sided"
+        One-sided geometric noise, or two-sided discrete Laplace noise of twice its variance, as in
+        the literature.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged with epsilon when the object is made.
+    random_state : None, int or NoiseSource, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
+
+    Attributes
+    ----------
+    privacy_loss : PrivacyLoss
+        Parts "threshold", "comparisons" and "answers".
+    remaining : int
+        Positive answers left.
+    n_queries : int
+        Queries answered so far.
+    gap : int, float or None
+        How far the last query was above its threshold, under the noise of the comparison; None
+        if the last answer was negative. It is free.
+    answer : int, float or None
+        Noisy answer of the last query if it was positive and ``answer_share`` pays for it.
+    positives : ndarray of int64, shape (n_positives,)
+        Places in the stream of all positive answers so far.
+    gaps, answers : ndarray, shape (n_positives,)
+        Their gaps and noisy answers (none without ``answer_share``).
+    comparison_std : float
+        Standard deviation of the noise between a query and its threshold.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is of the wrong type or out of range. Nothing is spent.
+    BudgetExceededError
+        If the ledger cannot pay.
+
+    Notes
+    -----
+    The noise is one-sided, and its known mean is subtracted: at equal epsilon the
+    comparison has half the variance that Laplace noise gives. Algorithm 23 of the reference is
+    ``noise="two-sided"``, Algorithm 18 is ``variant="dwork-roth", noise="two-sided"`` (both
+    with discrete noise). A gap is an unbiased noisy answer minus the threshold, but only large gaps
+    are released: given that the answer was positive, a gap is too high on average.
+
+    The object can be neither copied nor pickled, and refuses to work in a forked process: two
+    copies with the same noisy threshold would answer ``cutoff`` positive queries each.
+
+    References
+    ----------
+    Cynthia Dwork, Aaron Roth, "The algorithmic foundations of differential privacy", 2014,
+    section 3.6.
+    Dong Su, "Differentially private data publishing for data analysis", Purdue University, 2016,
+    chapter 5.
+    Z. Ding, Y. Wang, D. Zhang, D. Kifer, "Free gap information from the differentially private
+    sparse vector and noisy max mechanisms", PVLDB 13(3), 2019.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import SparseVector
+    >>> above = SparseVector(epsilon=1.0, threshold=1000, cutoff=2, monotonic=True)
+    >>> above.query(12), above.query(90_000)
+    (False, True)
+    >>> above.remaining
+    1
+    >>> above.query_many([0, 3, 80_000, 5]).tolist()
+    [False, False, True]
+    """
+
+    # Privacy. Released: the signs of q + nu - (T + rho), the gaps of positives, and noisy answers.
+    # Let D, D' be neighbours, and pair rho on D with rho + s on D', every nu of a negative query
+    # with itself and nu of a positive query with nu + s + q(D) - q(D'), which leaves every gap as
+    # it is; s = sensitivity D, in lattice steps. Then q(D') + nu < T + rho + s where
+    # q(D) + nu < T + rho: negatives stay negative, and cost nothing however many there are. Both
+    # shifts are upward: s for rho, at most 2 s for each of at most c nu. Geometric noise pays
+    # exp(rate) per unit of an upward shift and is defined there: eps1 for rho at rate eps1 / s,
+    # eps2 for all nu at rate eps2 / (2 c s). Monotonic queries: if q(D) <= q(D') for all, nu shifts
+    # by s + q(D) - q(D') <= s; if q(D) >= q(D') for all, rho needs no shift and nu shifts by
+    # q(D) - q(D') <= s; so the rate eps2 / (c s) is enough. The noisy answers are discrete Laplace,
+    # eps3 / c each. Offsets are public. Adaptive queries: the argument holds given the past.
+    # "dwork-roth" is c runs in sequence of cutoff 1 with epsilon / c.
+
+    def __init__(
+        self,
+        epsilon: Any,
+        threshold: Any,
+        cutoff: int,
+        sensitivity: Any = 1,
+        monotonic: bool = False,
+        *,
+        lattice: Any = None,
+        ratio: Any = None,
+        answer_share: Any = 0,
+        expected_queries: int | None = None,
+        quiet_level: Any = 0,
+        variant: str = "standard",
+        noise: str = "one-sided",
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        exact = as_epsilon(epsilon)
+        self._cutoff = as_integer(
+            cutoff, "cutoff", 1, meaning="it is how many positive answers epsilon pays for."
+        )
+        check_flag(monotonic, "monotonic")
+        check_choice(variant, "variant", ("standard", "dwork-roth"))
+        check_choice(noise, "noise", ("one-sided", "two-sided"))
+        self._lattice = None if lattice is None else as_lattice(lattice)
+        self._monotonic = bool(monotonic)
+        self._refreshing = variant == "dwork-roth"
+        self._one_sided = noise == "one-sided"
+        self._shift = self._as_shift(sensitivity)
+        width = (1 if monotonic else 2) * self._cutoff
+        parts = self._divide(exact, _as_share(answer_share), ratio, width)
+        self._scale_noise(parts, width)
+        least = None
+        if expected_queries is not None:
+            count = as_integer(expected_queries, "expected_queries", 1, meaning="it is a length.")
+            least = self._steps(as_fraction(quiet_level, "quiet_level")) + self._raise(count)
+        self._thresholds = self._as_thresholds(threshold, least)
+
+        self._source = noise_source(random_state)
+        self.privacy_loss = PrivacyLoss(exact, parts, seeded=self._source.seeded)
+        charge(ledger, "SparseVector", self.privacy_loss)
+        self._lock = threading.Lock()
+        self._process = process_mark()
+        self._count = 0
+        self._gap: int | None = None
+        self._answer: int | None = None
+        self._found: list[tuple[int, int, int | None]] = []
+        self._serial = self._source.serial() if isinstance(self._source, Tape) else 0
+        self._noisy = self._draw_threshold()
+
+    # Public choices, made before anything is spent
+
+    def _as_shift(self, sensitivity: Any) -> Fraction:
+        """Sensitivity in lattice steps."""
+        if self._lattice is None:
+            return as_sensitivity(sensitivity)
+        # As binary numbers: 0.3 on a lattice of 0.1 means the floating-point values.
+        reach = as_held(sensitivity, "sensitivity")
+        if reach <= 0:
+            raise ValueError(f"sensitivity must be positive, got {sensitivity!r}.")
+        return Fraction(math.ceil(reach / self._lattice))
+
+    def _divide(
+        self, epsilon: Fraction, share: Fraction, ratio: Any, width: int
+    ) -> dict[str, Fraction]:
+        """Epsilon of the threshold, of the comparisons, and of the noisy answers."""
+        if ratio is None:
+            # Minimises (1 / eps1)**2 + (width / eps2)**2 for a given sum; any rational number near
+            # it will do.
+            least = 1 if self._refreshing else Fraction(round(width ** (2 / 3) * 2**20), 2**20)
+            odds = Fraction(least)
+        else:
+            odds = as_fraction(ratio, "ratio")
+            if odds <= 0:
+                raise ValueError(f"ratio must be positive, got {ratio!r}.")
+        shares = {
+            "threshold": (1 - share) / (1 + odds),
+            "comparisons": (1 - share) * odds / (1 + odds),
+            "answers": share,
+        }
+        return split_epsilon(epsilon, shares)
+
+    def _scale_noise(self, parts: dict[str, Fraction], width: int) -> None:
+        """Set epsilon and sensitivity of each kind of noise, and the offset of the comparisons.
+
+        Noise too wide to be drawn is refused here, before anything is spent.
+        """
+        shift, cutoff = self._shift, self._cutoff
+        self._threshold_noise = (parts["threshold"], shift * (cutoff if self._refreshing else 1))
+        self._query_noise = (parts["comparisons"], shift * width)
+        self._answer_noise = (parts["answers"], shift * cutoff) if "answers" in parts else None
+        for each in (self._threshold_noise, self._query_noise, self._answer_noise):
+            if each is not None:
+                geometric_variance(*each)
+        self._offset = 0
+        if self._one_sided:
+            # The mean of the difference, to a whole step: public, like any change of threshold.
+            self._offset = round(_mean(*self._query_noise) - _mean(*self._threshold_noise))
+
+    def query(self, value: Any) -> bool:
+        """Answer one query.
+
+        Parameters
+        ----------
+        value : int, or number where a ``lattice`` is declared
+            Its true answer. Beyond +-2**60 (on a lattice: 2**51 steps) it is clamped. NaN counts
+            as lower than everything: an error would reveal that the answer is missing.
+
+        Returns
+        -------
+        bool
+            Whether it is above the threshold, under noise.
+
+        Raises
+        ------
+        TypeError
+            If ``value`` is not of the declared type.
+        ValueError
+            If there is no threshold left for it.
+        RuntimeError
+            If all positive answers have been given.
+        """
+        return bool(self.query_many([value])[0])
+
+    def query_many(self, values: ArrayLike) -> BoolArray:
+        """Answer queries one after the other, as `query` would, in vectorised steps.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+            True answers, as in `query`.
+
+        Returns
+        -------
+        ndarray of bool, shape (m,)
+            The answers. It ends with the last positive answer available: if m < n, the
+            queries from place m on were not answered.
+
+        Raises
+        ------
+        TypeError, ValueError, RuntimeError
+            As in `query`; for the thresholds, if there are fewer than queries. Nothing has been
+            answered then.
+        """
+        array = as_answers(values)
+        if array.ndim != 1:
+            raise ValueError(
+                f"query_many takes a one-dimensional array of answers, got shape {array.shape}."
+            )
+        if array.size == 0:
+            return np.zeros(0, dtype=np.bool_)
+        steps = self._quantise(array)
+        with self._lock:
+            self._check()
+            if self._thresholds.ndim and self._count + len(steps) > len(self._thresholds):
+                raise ValueError(
+                    f"{len(self._thresholds)} thresholds were given and {self._count} queries "
+                    f"answered, so there are none left for {len(steps)} more. Give one threshold "
+                    "for each query, or a single one for all."
+                )
+            answered: list[BoolArray] = []
+            begin = 0
+            while begin < len(steps) and self.remaining:
+                answered.append(self._answer_chunk(steps[begin : begin + _CHUNK]))
+                begin += _CHUNK
+        return np.concatenate(answered)
+
+    def _answer_chunk(self, steps: IntArray) -> BoolArray:
+        thresholds = self._thresholds
+        if thresholds.ndim:
+            thresholds = thresholds[self._count : self._count + len(steps)]
+        places, gaps = self._compare(steps - thresholds - self._offset)
+        last = len(steps)
+        if len(places) == self.remaining:
+            last = places[-1] + 1
+        out = np.zeros(last, dtype=np.bool_)
+        out[places] = True
+        extra: list[int | None] = [None] * len(places)
+        if self._answer_noise is not None and places:
+            extra = discrete_laplace(
+                steps[places], *self._answer_noise, random_state=self._source
+            ).tolist()
+        # Comparisons are made at thresholds that may have been raised; gaps are not.
+        shown = np.clip(gaps + self._lift(places), -REACH, REACH).tolist()
+        self._found += [
+            (self._count + place, gap, answer)
+            for place, gap, answer in zip(places, shown, extra, strict=True)
+        ]
+        self._count += last
+        self._gap = self._answer = None
+        if out[-1]:
+            _, self._gap, self._answer = self._found[-1]
+        return out
+
+    def _compare(self, noisy: IntArray) -> tuple[list[int], IntArray]:
+        """Places of the positives among answers less thresholds, and their noisy gaps."""
+        if isinstance(self._source, Tape):
+            kind = (self._shift, self._one_sided, self._refreshing, self._monotonic)
+            rates = (noise_rate(*self._threshold_noise), noise_rate(*self._query_noise))
+            call = Call("stream", noisy, rates[1], (self._serial, rates[0], self.remaining, *kind))
+            forced: tuple[list[int], IntArray] = self._source.answer(call)
+            return forced
+        current = noise_source(self._source)
+        if isinstance(current, Tape):
+            current.refuse(
+                "A SparseVector that was made before the recorded run answers in it, and the law "
+                "of its answers cannot be seen. Make it in the run."
+            )
+        noisy += self._draw(len(noisy), self._query_noise)
+        if not self._refreshing:
+            noisy -= self._noisy
+            places = np.flatnonzero(noisy >= 0)[: self.remaining].tolist()
+            return places, noisy[places]
+        places, begin = [], 0
+        while begin < len(noisy) and len(places) < self.remaining:
+            above = noisy[begin:] >= self._noisy
+            first = int(above.argmax())
+            if not above[first]:
+                break
+            begin += first + 1
+            places.append(begin - 1)
+            noisy[begin - 1] -= self._noisy
+            self._noisy = self._draw_threshold()
+        return places, noisy[places]
+
+    def _draw_threshold(self) -> Any:
+        # A tape answers whole comparisons, with the noise of the threshold included.
+        if isinstance(self._source, Tape):
+            return 0
+        return self._draw(1, self._threshold_noise)[0]
+
+    def _lift(self, places: list[int]) -> Any:
+        """How far the thresholds of the chunk were raised at ``places``, in steps."""
+        if self._raised.ndim:
+            return self._raised[[self._count + place for place in places]]
+        return self._raised
+
+    def _draw(self, size: int, noise: tuple[Fraction, Fraction]) -> IntArray:
+        if self._one_sided:
+            return geometric(size, *noise, random_state=self._source)
+        zeros = np.zeros(size, dtype=np.int64)
+        return discrete_laplace(zeros, *noise, random_state=self._source)
+
+    def _check(self) -> None:
+        if process_mark() != self._process:
+            raise RuntimeError(
+                f"This sparse vector was made in process {self._process[0]}; process {os.getpid()} "
+                "has a copy of its noisy threshold, and both together would give too many "
+                "positive answers. Make one in the process that uses it."
+            )
+        if not self.remaining:
+            raise RuntimeError(
+                f"All {self._cutoff} positive answers have been given, and with them epsilon="
+                f"{float(self.privacy_loss.epsilon):g}. Make a new SparseVector, which costs "
+                "its own epsilon, or allow more positives with cutoff=."
+            )
+
+    # Answers and thresholds in lattice steps
+
+    def _quantise(self, array: NDArray[Any]) -> IntArray:
+        if self._lattice is None:
+            integers = as_integers(
+                array,
+                "answers",
+                "Integer noise takes integer queries. For real ones declare lattice=, a small "
+                "part of the sensitivity.",
+            )
+            if integers.dtype.kind == "u":
+                return np.minimum(integers, REACH).astype(np.int64)
+            return np.clip(integers.astype(np.int64), -REACH, REACH)
+        if array.dtype.kind not in "iuf" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
+            raise TypeError(
+                f"answers must be integers or floats of at most 64 bits, got {array.dtype}."
+            )
+        return round_to_lattice(array, self._lattice)
+
+    def _steps(self, value: Fraction) -> int:
+        """A public level in steps, upward: no lattice point lies between the two."""
+        steps = math.ceil(value / (self._lattice or 1))
+        return max(-REACH, min(steps, REACH))
+
+    def _as_thresholds(self, threshold: Any, least: int | None) -> IntArray:
+        if isinstance(threshold, numbers.Real):
+            wanted = np.array(self._steps(as_fraction(threshold, "threshold")))
+        else:
+            array = np.asarray(threshold)
+            if array.dtype.kind not in "iuf":
+                raise TypeError(
+                    f"threshold must be a number or an array of numbers, got {threshold!r}."
+                )
+            if array.ndim > 1 or array.size == 0:
+                raise ValueError(
+                    "threshold must be one number, or a one-dimensional array with one for each "
+                    f"query, got shape {array.shape}."
+                )
+            if not np.isfinite(array).all():
+                raise ValueError("threshold must be finite everywhere.")
+            if array.dtype.kind == "f" or self._lattice is not None:
+                levels = array.astype(np.float64) / float(self._lattice or 1)
+                # Keeps a multiple of the lattice exact, because the quotient may be one unit in the
+                # last place too high.
+                levels = np.ceil(levels - np.abs(levels) * 2.0**-50)
+                wanted = np.clip(levels, -REACH, REACH).astype(np.int64)
+            else:
+                wanted = self._quantise(array)
+        used = wanted if least is None else np.maximum(wanted, least)
+        self._raised = used - wanted
+        return used
+
+    def _raise(self, count: int) -> int:
+        """Steps above the quiet level at which ``count`` quiet queries give cutoff / 2 positives.
+
+        Only the noise of the queries counts: it is much wider than that of the threshold.
+        """
+        rate = 1 / _scale(*self._query_noise)
+        # P(nu >= t) is exp(-rate t), for two-sided noise exp(-rate t) / (1 + exp(-rate)).
+        usual = math.log(2 * count / self._cutoff)
+        if not self._one_sided:
+            usual -= math.log1p(math.exp(-rate))
+        mean = _mean(*self._query_noise) if self._one_sided else 0.0
+        return math.ceil(max(usual, 0.0) / rate - mean)
+
+    def _unit(self, steps: int | None) -> Any:
+        if steps is None or self._lattice is None:
+            return steps
+        return float(steps * self._lattice)
+
+    # What has been released
+
+    @property
+    def remaining(self) -> int:
+        """Positive answers left."""
+        return self._cutoff - len(self._found)
+
+    @property
+    def n_queries(self) -> int:
+        """Queries answered so far."""
+        return self._count
+
+    @property
+    def gap(self) -> Any:
+        """Noisy distance of the last query above its threshold; None after a negative answer."""
+        return self._unit(self._gap)
+
+    @property
+    def answer(self) -> Any:
+        """Noisy answer of the last query, if it was positive and paid for."""
+        return self._unit(self._answer)
+
+    @property
+    def positives(self) -> IntArray:
+        """Places in the stream of all positive answers so far."""
+        return np.array([place for place, _, _ in self._found], dtype=np.int64)
+
+    @property
+    def gaps(self) -> NDArray[Any]:
+        """Noisy distances of the positive queries above their thresholds."""
+        kind = np.int64 if self._lattice is None else np.float64
+        return np.array([self._unit(gap) for _, gap, _ in self._found], dtype=kind)
+
+    @property
+    def answers(self) -> NDArray[Any]:
+        """Noisy answers of the positive queries; empty without ``answer_share``."""
+        kind = np.int64 if self._lattice is None else np.float64
+        paid = [answer for _, _, answer in self._found if answer is not None]
+        return np.array([self._unit(answer) for answer in paid], dtype=kind)
+
+    @property
+    def comparison_std(self) -> float:
+        """Standard deviation of the noise between a query and its threshold."""
+        variance = geometric_variance if self._one_sided else discrete_laplace_variance
+        total = variance(*self._query_noise) + variance(*self._threshold_noise)
+        return math.sqrt(total) * float(self._lattice or 1)
+
+    def __repr__(self) -> str:
+        seeded = ", seeded: no guarantee" if self.privacy_loss.seeded else ""
+        return (
+            f"<SparseVector: epsilon={float(self.privacy_loss.epsilon):g}, {self._count} queries "
+            f"answered, {self.remaining} of {self._cutoff} positives left{seeded}>"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "A SparseVector cannot be copied or pickled: copies share its noisy threshold and "
+            "would together give more positive answers than epsilon pays for. Keep one object, "
+            "and publish its answers, positives and gaps."
+        )
+
+
+def sparse_vector_top_k(
+    values: ArrayLike,
+    k: int,
+    epsilon: Any,
+    threshold: Any,
+    sensitivity: Any = 1,
+    monotonic: bool = False,
+    *,
+    raise_by: Any = 0,
+    max_passes: int = 1000,
+    random_state: Any = None,
+    **options: Any,
+) -> IntArray:
+    """Select up to k large values by a sparse vector that goes over the list repeatedly.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        True answers of all queries, as `SparseVector.query_many` takes them. They are tested in
+        this order, so shuffle a sorted list first; the shuffle may be public.
+    k : int
+        Number of positives to look for.
+    epsilon : number or Fraction
+        Privacy parameter of the whole selection.
+    threshold : number
+        Public threshold.
+    sensitivity, monotonic
+        As in `SparseVector`.
+    raise_by : number, default=0
+        Raises the threshold by this many standard deviations of the comparison. A high threshold
+        gives few false positives, and what is missed now may be found in a later pass.
+    max_passes : int, default=1000
+        Public limit; fewer than k are returned if it is reached.
+    random_state : None, int or NoiseSource, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
+    **options
+        Further parameters of `SparseVector`: ``lattice``, ``ratio``, ``variant``, ``noise``,
+        ``ledger``.
+
+    Returns
+    -------
+    ndarray of int64, shape (at most k,)
+        Positions in ``values``, in the order in which they were found.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is of the wrong type or out of range.
+    BudgetExceededError
+        If a ledger is given and cannot pay.
+
+    Notes
+    -----
+    If all queries are known in advance, `top_k` is more accurate at the same epsilon; this function
+    is for comparison.
+
+    References
+    ----------
+    Dong Su, "Differentially private data publishing for data analysis", Purdue University, 2016,
+    section 5.4.
+
+    Examples
+    --------
+    >>> from skdp.mechanisms import sparse_vector_top_k
+    >>> chosen = sparse_vector_top_k([5, 90_000, 7, 60_000], k=2, epsilon=1.0, threshold=30_000)
+    >>> sorted(chosen.tolist())
+    [1, 3]
+    """
+    # Privacy. One run of a sparse vector with cutoff k on a longer, adaptively chosen stream: the
+    # queries that earlier answers left over. Negatives are free, so passes are too.
+    passes = as_integer(
+        max_passes, "max_passes", 1, meaning="it limits how often the list is gone over."
+    )
+    if not isinstance(threshold, numbers.Real):
+        raise TypeError(f"threshold must be one number here, got {threshold!r}.")
+    level = as_fraction(threshold, "threshold")
+    lift = as_fraction(raise_by, "raise_by")
+    for name in ("expected_queries", "quiet_level", "answer_share"):
+        if name in options:
+            raise TypeError(f"sparse_vector_top_k takes no {name}: use SparseVector.")
+    keywords = {"sensitivity": sensitivity, "monotonic": monotonic, **options}
+    trial = SparseVector(epsilon, 0, k, **{**keywords, "ledger": None})
+    if lift:
+        level += lift * as_fraction(trial.comparison_std, "raise_by")
+    array = as_answers(values)
+    if array.ndim != 1:
+        raise ValueError(f"values must be one-dimensional, got shape {array.shape}.")
+    source = noise_source(random_state)
+    # Of the wrong type: refused before anything is spent.
+    trial._quantise(array[:1])
+    vector = SparseVector(epsilon, level, k, **keywords, random_state=source)
+    left = np.arange(array.size)
+    found: list[IntArray] = []
+    for _ in range(passes):
+        if not (vector.remaining and left.size):
+            break
+        above = np.flatnonzero(vector.query_many(array[left]))
+        found.append(left[above])
+        left = np.delete(left, above)
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+
+def _scale(epsilon: Fraction, sensitivity: Fraction) -> float:
+    return float(sensitivity / dyadic_floor(epsilon))
+
+
+def _mean(epsilon: Fraction, sensitivity: Fraction) -> float:
+    """Mean of geometric noise."""
+    rate = 1 / _scale(epsilon, sensitivity)
+    return -math.exp(-rate) / math.expm1(-rate)
+
+
+def _as_share(answer_share: Any) -> Fraction:
+    told = "it is the part of epsilon for noisy answers."
+    return as_between(answer_share, "answer_share", 0, Fraction(999, 1000), meaning=told)

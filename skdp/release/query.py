@@ -1,0 +1,624 @@
+"""Queries: a dict or a string becomes weights of codes, one vector for each constrained attribute.
+
+The answer to a conjunction of one condition per attribute on a box of the domain is a product over
+the attributes. A weight is the share of a code's cell that the condition covers: 1 or 0 for a
+category, a fraction for a bin that a range cuts. Any other query is a union of disjoint
+conjunctions, and its answer is the sum of theirs.
+
+Two forms are read::
+
+    {"age": (30, 40), "sex": "Female", "job": ["clerk", "cook"]}
+    "30 <= age <= 40 and (sex == 'Female' or job in ['clerk', 'cook'])"
+
+Strings go through a tokenizer and parser of our own; nothing in them is ever executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._validation import BoolArray, CodeArray, FloatArray, IntArray, places_by_group
+from ..domain import Domain, Numeric
+from ..domain.contents import Points
+from ..domain.query import Query, parts_of, regions_of
+from ..domain.reading import read
+from ..domain.regions import GridRegion, RealRegion, Region, RegionUnion, attribute_of, everything
+from ..domain.values import some
+from .model import Weights
+from .rounding import draw_in_ranges
+
+# Conditions and texts that a reader of many queries keeps.
+_MAX_KNOWN = 10_000
+_PLAIN = frozenset([int, float, str, bool, type(None)])
+
+
+def parse(query: Query, domain: Domain) -> dict[int, np.ndarray]:
+    """Weights of a query, one vector for each attribute that it constrains.
+
+    Parameters
+    ----------
+    query : dict, str or None
+        None and the empty dict ask for all records. In a dict the value for a column is
+
+        - a tuple ``(a, b)``: the closed range from a to b. ``None`` or an infinity leaves an end
+          open. On a continuous `Numeric` a partly covered bin counts in proportion (on the
+          ``scale`` of its bins), so a range of length zero covers nothing but special values;
+          on ``integer=True`` the range means the integers from a to b, and a partly covered bin
+          counts by its share of integers; on an ordered `Categorical` the categories from a to b. A
+          range never contains the missing cell.
+        - a list, set or array: any of these values (``None`` in it is the missing cell).
+        - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
+          all categories in it. A special value of a `Numeric` is its cell; with ``step`` or
+          ``decimals`` a single number is its share of the bin. Otherwise a continuous `Numeric`
+          refuses scalars and lists: a single number covers no part of a bin, so ask for a range.
+        - None: the missing cell, if the attribute is nullable.
+
+        A string is written as for ``DataFrame.query``: ``=``, ``==``, ``!=``, ``<``, ``<=``,
+        ``>``, ``>=``, ``in``, ``not in``, chains such as ``30 <= age < 40``, ``between 30 and 40``
+        (both ends included), ``is null`` and ``is not null``, joined by ``and``, ``or``, ``not``
+        or ``&``, ``|``, ``~``, with parentheses, backticks around column names that are not
+        identifiers, ``None`` for the missing cell. ``not`` binds first, then ``and``, then ``or``.
+        On a continuous column ``<`` and ``<=`` are the same but for special values. Conditions
+        that contradict each other give weight zero everywhere. As in pandas, ``!=``, ``not in``
+        and ``not`` keep missing values and the comparisons drop them. At most 1,000 conditions,
+        50 parentheses or negations inside each other, and 1,000,000 characters.
+    domain : Domain
+        The public schema.
+
+    Returns
+    -------
+    dict of int to ndarray of float64
+        Position of the attribute in the domain -> vector of its ``size`` weights in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        Unknown column, unknown category, reversed range, a comparison that the attribute does not
+        support, or a string that cannot be read; the message says where and what to do. Also a
+        union over several columns, which has no such weights: see `parse_parts`.
+    TypeError
+        If the query is neither a dict nor a string.
+
+    Examples
+    --------
+    >>> from skdp import Categorical, Domain, Numeric
+    >>> domain = Domain({"pay": Numeric(0, 80, bins=4), "sex": Categorical(["F", "M"])})
+    >>> parse("10 <= pay < 50 and sex == 'F'", domain)
+    {0: array([0.5, 1. , 0.5, 0. ]), 1: array([1., 0.])}
+    """
+    return weights_of(regions_of(query, domain), domain)
+
+
+def parse_parts(query: Query, domain: Domain) -> list[dict[int, np.ndarray]]:
+    """Weights of disjoint conjunctions whose union a query asks for.
+
+    Parameters
+    ----------
+    query : dict, str or None
+        As in `parse`, with ``or`` and ``not`` between conditions on any columns.
+    domain : Domain
+        The public schema.
+
+    Returns
+    -------
+    list of dict of int to ndarray of float64
+        Each as from `parse`; one or more. The answer to the query is the sum of theirs.
+
+    Raises
+    ------
+    ValueError
+        As in `parse`, or if there would be more than 1,000 conjunctions.
+    TypeError
+        As in `parse`.
+
+    Examples
+    --------
+    >>> from skdp import Categorical, Domain, Numeric
+    >>> domain = Domain({"pay": Numeric(0, 80, bins=4), "sex": Categorical(["F", "M"])})
+    >>> for weights in parse_parts("pay < 30 or sex == 'F'", domain):
+    ...     print(weights)
+    {0: array([0. , 0.5, 1. , 1. ]), 1: array([1., 0.])}
+    {0: array([1. , 0.5, 0. , 0. ])}
+    """
+    return [weights_of(regions, domain) for regions in parts_of(query, domain)]
+
+
+class QueryReader:
+    """Reads many queries; conditions that repeat are weighed once.
+
+    Parameters
+    ----------
+    domain : Domain
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self._known: dict[Any, dict[int, np.ndarray]] = {}
+        self._texts: dict[str, list[dict[int, np.ndarray]]] = {}
+
+    def parts(self, query: Query) -> list[dict[int, np.ndarray]]:
+        """As `parse_parts`."""
+        if isinstance(query, str):
+            return self._text(query)
+        if type(query) is not dict:
+            return parse_parts(query, self.domain)
+        found: dict[int, np.ndarray] = {}
+        for column, value in query.items():
+            key = _key(column, value)
+            known = None if key is None else self._known.get(key)
+            if known is None:
+                known = parse({column: value}, self.domain)
+                if key is not None and len(self._known) < _MAX_KNOWN:
+                    self._known[key] = known
+            for axis, vector in known.items():
+                found[axis] = found[axis] * vector if axis in found else vector
+        return [found if len(found) < 2 else dict(sorted(found.items()))]
+
+    def _text(self, text: str) -> list[dict[int, np.ndarray]]:
+        found = self._texts.get(text)
+        if found is None:
+            found = parse_parts(text, self.domain)
+            if len(self._texts) < _MAX_KNOWN:
+                self._texts[text] = found
+        return found
+
+
+def _key(column: Any, value: Any) -> Any:
+    """What a condition in a dict is recognised by; None for other than numbers and texts."""
+    kind = type(value)
+    if kind is tuple and len(value) == 2:
+        kinds = type(value[0]), type(value[1])
+        return (column, value, *kinds) if _PLAIN.issuperset(kinds) else None
+    return (column, value, kind) if kind in _PLAIN else None
+
+
+def weights_of(regions: Mapping[str, Region], domain: Domain) -> dict[int, np.ndarray]:
+    """Weights of a conjunction, as from `parse`."""
+    return _by_axis(domain, domain.structure.weights_of_regions(regions))
+
+
+def first_moment(
+    query: Query, domain: Domain, column: str
+) -> tuple[dict[int, np.ndarray], np.ndarray]:
+    """Weights of a query, and the same for one column with every cell weighted by its value.
+
+    Parameters
+    ----------
+    query : dict, str or None
+        As in `parse`.
+    domain : Domain
+    column : str
+        A `Numeric`, or a `Categorical` whose categories are numbers.
+
+    Returns
+    -------
+    weights : dict of int to ndarray of float64
+        As from `parse`; it always has a vector for ``column``, with 0 for the missing cell.
+    moment : ndarray of float64
+        For each code of ``column`` its weight times the mean of the values covered: the mean of
+        the covered part of a bin, the mean of the covered integers, the category itself.
+
+    Raises
+    ------
+    ValueError
+        As in `parse`, or if ``column`` has no numbers.
+    """
+    return _first_moment(regions_of(query, domain), domain, column)
+
+
+def _first_moment(
+    regions: Mapping[str, Region], domain: Domain, column: str
+) -> tuple[dict[int, np.ndarray], np.ndarray]:
+    attribute = attribute_of(column, domain)
+    region = regions.get(column) or everything(column, attribute)
+    region = region.without_missing()
+    structure = domain.structure
+    base = structure.base_of(column)
+    moment, own = (structure.lifted(column, part) for part in (region.moment(), region.weights()))
+    others = {name: each for name, each in regions.items() if name != column}
+    found = structure.weights_of_regions(others)
+    moment = moment * found.get(base, 1.0)
+    found[base] = own * found.get(base, 1.0)
+    return _by_axis(domain, found), moment
+
+
+def moments(
+    regions: Mapping[str, Region], domain: Domain, column: str
+) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """Weights of a conjunction's records with a value in a column, and those of its sum."""
+    present, moment = _first_moment(regions, domain, column)
+    return present, {**present, domain.index(domain.structure.base_of(column)): moment}
+
+
+def reach_of(column: str, domain: Domain) -> tuple[float, float]:
+    """Smallest and largest value that a mean of a column can have."""
+    attribute = attribute_of(column, domain)
+    if isinstance(attribute, Numeric):
+        ends = attribute.contents.span(np.arange(attribute.bins))
+        low, high = (np.append(each, attribute.special).astype(np.float64) for each in ends)
+        return float(low.min()), float(high.max())
+    weights, moment = first_moment(None, domain, column)
+    [held] = weights.values()
+    seen = moment[held > 0]
+    return float(seen.min()), float(seen.max())
+
+
+def _by_axis(domain: Domain, weights: dict[str, np.ndarray]) -> dict[int, np.ndarray]:
+    found = {domain.index(name): vector for name, vector in weights.items()}
+    return dict(sorted(found.items()))
+
+
+# ------------------------------------------------------------------------------------------------
+# Conditions on drawn rows: weights of codes, and the numbers that are allowed inside a bin.
+
+
+# Smallest and largest number allowed, for each row.
+Bounds = tuple[FloatArray, FloatArray]
+# How often numbers of a grid are drawn again that are excluded.
+_ROUNDS = 50
+
+
+class Conjunction:
+    """One of the disjoint conjunctions that a condition consists of.
+
+    Parameters
+    ----------
+    regions : mapping of str to Region
+    domain : Domain
+
+    Attributes
+    ----------
+    weights : dict of int to ndarray
+        As from `parse`.
+    empty : str or None
+        A column none of whose values satisfies it.
+    """
+
+    def __init__(self, regions: Mapping[str, Region], domain: Domain) -> None:
+        self.weights: Weights = weights_of(regions, domain)
+        empty = [domain.names[axis] for axis, each in self.weights.items() if not each.any()]
+        self.empty = empty[0] if empty else None
+        # Each code of a derived column stands for one value: codes satisfy conditions on it.
+        self.numbers = {
+            name: (domain.index(name), region)
+            for name, region in regions.items()
+            if name in domain.names and isinstance(region, RealRegion | GridRegion | RegionUnion)
+        }
+
+    def share(self, codes: CodeArray) -> FloatArray:
+        """Share of the cell of each row that satisfies it."""
+        share = np.ones(len(codes))
+        for axis, vector in self.weights.items():
+            share *= vector[codes[:, axis]]
+        return share
+
+    def bounds(self, codes: CodeArray, generator: np.random.Generator) -> dict[str, Bounds]:
+        """As `Condition.bounds`."""
+        return {
+            name: _bounds_of(region, codes[:, axis].astype(np.int64), generator)
+            for name, (axis, region) in self.numbers.items()
+        }
+
+
+class Condition:
+    """What drawn rows must satisfy: a query that covers something.
+
+    Parameters
+    ----------
+    query : dict, str or None
+        As in `parse`.
+    domain : Domain
+
+    Attributes
+    ----------
+    parts : list of Conjunction
+        Disjoint; the condition is their union.
+    columns : tuple of str
+        Columns that the query names.
+
+    Raises
+    ------
+    ValueError
+        As in `parse`, or if no value of some column satisfies it.
+    """
+
+    def __init__(self, query: Any, domain: Domain) -> None:
+        found = parts_of(query, domain)
+        self.query = query
+        self.columns = tuple(dict.fromkeys(name for regions in found for name in regions))
+        parts = [Conjunction(regions, domain) for regions in found]
+        self.parts = [part for part in parts if part.empty is None]
+        if not self.parts:
+            raise ValueError(
+                f"No row can satisfy where={query!r}: it leaves no value of column "
+                f"{parts[0].empty!r}. Its conditions contradict each other, lie outside of the "
+                "declared range, or ask for a single number of a continuous column."
+            )
+
+    @property
+    def nothing(self) -> bool:
+        """Whether every row satisfies it."""
+        return len(self.parts) == 1 and not self.parts[0].weights
+
+    def bounds(self, codes: CodeArray, generator: np.random.Generator) -> dict[str, Bounds]:
+        """Bounds on the numbers that may be drawn for rows of codes, by column.
+
+        Where the numbers allowed in a bin are no range, one of them is drawn for each row: both
+        ends are that number. NaN where a code is no bin. A row whose cell several conjunctions
+        divide belongs to each in proportion to its share of the cell.
+        """
+        if len(self.parts) == 1:
+            return self.parts[0].bounds(codes, generator)
+        shares = np.stack([part.share(codes) for part in self.parts], axis=1)
+        chosen = _chosen(shares, generator)
+        bounds: dict[str, Bounds] = {}
+        for number, part in enumerate(self.parts):
+            rows = np.flatnonzero(chosen == number)
+            for name, (low, high) in part.bounds(codes[rows], generator).items():
+                if name not in bounds:
+                    bounds[name] = (np.full(len(codes), -np.inf), np.full(len(codes), np.inf))
+                bounds[name][0][rows], bounds[name][1][rows] = low, high
+        return bounds
+
+
+def _chosen(shares: FloatArray, generator: np.random.Generator) -> IntArray:
+    """A column for each row, in proportion to its entry."""
+    reach = np.cumsum(shares, axis=1)
+    drawn = generator.random(len(shares)) * reach[:, -1]
+    # Rounding never chooses a column of share zero.
+    return np.minimum((drawn[:, None] >= reach).sum(axis=1), shares.shape[1] - 1)
+
+
+def within_bounds(numbers: FloatArray, bounds: Bounds) -> BoolArray:
+    """Whether numbers lie in bounds, as far as these and the numbers are known."""
+    low, high = bounds
+    return ~((numbers < low) | (numbers > high))
+
+
+def _bounds_of(
+    region: RealRegion | GridRegion | RegionUnion, codes: IntArray, generator: np.random.Generator
+) -> Bounds:
+    """Bounds on the numbers of one column."""
+    attribute = region.attribute
+    if isinstance(region, RegionUnion):
+        return _bounds_of_union(region, codes, generator)
+    inside = codes < attribute.bins
+    if isinstance(region, GridRegion) and (region.only is not None or region.never):
+        value = np.full(len(codes), np.nan)
+        value[inside] = _allowed_numbers(region, codes[inside], generator)
+        return value, value
+    ends = np.array([region.low, region.high], dtype=np.float64)
+    if isinstance(region, GridRegion):
+        held = attribute.contents
+        assert isinstance(held, Points)
+        ends = held.grid.value(np.array([region.low, region.high]))
+    elif np.nextafter(ends[0], np.inf) <= np.nextafter(ends[1], -np.inf):
+        # Floats strictly between the ends satisfy ``<`` and ``<=`` alike.
+        ends = np.nextafter(ends, [np.inf, -np.inf])
+    return np.where(inside, ends[0], np.nan), np.where(inside, ends[1], np.nan)
+
+
+def _bounds_of_union(
+    region: RegionUnion, codes: IntArray, generator: np.random.Generator
+) -> Bounds:
+    """Bounds of one part of a union for each row, in proportion to its share of the bin."""
+    shares = np.stack([part.weights()[codes] for part in region.parts], axis=1)
+    chosen = _chosen(shares, generator)
+    low, high = (np.full(len(codes), np.nan) for _ in range(2))
+    for number, part in enumerate(region.parts):
+        rows = np.flatnonzero(chosen == number)
+        low[rows], high[rows] = _bounds_of(part, codes[rows], generator)
+    return low, high
+
+
+def _allowed_numbers(
+    region: GridRegion, codes: IntArray, generator: np.random.Generator
+) -> FloatArray:
+    """One of the covered numbers of each bin, in proportion to their shares of it."""
+    attribute, held = region.attribute, region.attribute.contents
+    assert isinstance(held, Points)
+    if region.only is None:
+        low, high = held.grid.value(np.array([region.low, region.high]))
+        never = held.grid.value(np.array(sorted(region.never)))
+        drawn = attribute.draw(codes, generator, low, high)
+        for _ in range(_ROUNDS):
+            again = np.flatnonzero(np.isin(drawn, never))
+            if not len(again):
+                return drawn
+            drawn[again] = attribute.draw(codes[again], generator, low, high)
+        # Nearly all numbers of a bin are excluded: list those that are left.
+        return _listed_numbers(region, held, codes, drawn, generator)
+    return _from_list(held, sorted(region.only - region.never), region, codes, generator)
+
+
+def _listed_numbers(
+    region: GridRegion,
+    held: Points,
+    codes: IntArray,
+    drawn: FloatArray,
+    generator: np.random.Generator,
+) -> FloatArray:
+    excluded = held.grid.value(np.array(sorted(region.never)))
+    for code in np.unique(codes[np.isin(drawn, excluded)]).tolist():
+        rows = np.flatnonzero((codes == code) & np.isin(drawn, excluded))
+        first, stop = held.first(np.array([code, code + 1])).tolist()
+        gone = region.never | set(held.special.tolist())
+        places = [k for k in range(first, stop) if k not in gone]
+        drawn[rows] = _from_list(held, places, region, codes[rows], generator)
+    return drawn
+
+
+def _from_list(
+    held: Points,
+    places: list[int],
+    region: GridRegion,
+    codes: IntArray,
+    generator: np.random.Generator,
+) -> FloatArray:
+    """Numbers drawn among some places of the grid; each bin holds one of them."""
+    listed = np.array(
+        [k for k in places if region.low <= k <= region.high] or [held.grid.first], dtype=np.int64
+    )
+    mass = np.ones(len(listed))
+    if not held.even:
+        mass = np.array([held.covered(k, k)[0].sum() for k in listed.tolist()])
+    first = np.minimum(np.searchsorted(listed, held.first(codes)), len(listed) - 1)
+    stop = np.searchsorted(listed, held.first(codes + 1))
+    u = generator.random(len(codes))
+    return held.grid.value(listed[draw_in_ranges(mass, first, np.maximum(stop, first + 1), u)])
+
+
+# --- known: columns that a user gives, their codes, and what they say about measured columns
+
+
+@dataclass
+class Known:
+    """Columns that are given, and their codes.
+
+    Attributes
+    ----------
+    frame : Rows
+        The columns given, with the names of the domain.
+    domain : Domain
+    names : list of str
+        The columns given, in their order.
+    codes : ndarray of int32, shape (n_rows, n_attributes)
+        Of measured columns. -1 where a value is unknown: in columns that are not given, for values
+        without a code, and for values that break a rule together.
+    derived : dict of str to ndarray
+        Codes of the derived columns that are given; they count where the column that they follow
+        from is unknown.
+    native : DataFrame or None
+        What the user gave, if that is a frame of pandas.
+    """
+
+    frame: Any
+    domain: Domain
+    names: list[str]
+    codes: CodeArray
+    derived: dict[str, IntArray]
+    native: pd.DataFrame | None
+
+    @classmethod
+    def read(cls, data: Any, domain: Domain, what: str) -> Known:
+        """Columns of any container.
+
+        Raises
+        ------
+        DomainError, TypeError, ValueError
+            If the container cannot be read, a column is not declared or cannot be conditioned on,
+            or its type cannot hold the declared values.
+        """
+        frame = read(data)
+        if frame.n_unnamed:
+            names = domain.names_for(frame.n_unnamed, frame.named)
+            if names is None:
+                raise ValueError(
+                    f"{what} has {frame.n_unnamed} columns without names, which are taken by "
+                    f"position and so must be all {len(domain)} columns of the domain. Give a "
+                    "frame whose columns are named."
+                )
+            frame = frame.with_names(names)
+        names = list(frame.names)
+        extra = [name for name in names if name not in domain.columns]
+        if extra:
+            raise ValueError(
+                f"{what} has columns that the domain does not declare: {some(extra)}. Select the "
+                "declared columns first."
+            )
+        told = [name for name in names if domain.find(name) is not None]
+        # Without the structure, derived columns have codes too, and rows that break it.
+        found = np.zeros((frame.n_rows, 0), dtype=np.int32)
+        if told:
+            plain = Domain._trusted([(name, domain[name]) for name in told], False)
+            found = plain.encode_columns(plain.check_schema(frame.select(told)))
+        codes = np.full((frame.n_rows, len(domain)), -1, dtype=np.int32, order="F")
+        derived = {}
+        for column, name in enumerate(told):
+            if name in domain.names:
+                codes[:, domain.index(name)] = found[:, column]
+            else:
+                derived[name] = found[:, column].astype(np.int64)
+        native = data if isinstance(data, pd.DataFrame) else None
+        return cls(frame, domain, names, codes, derived, native)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows given."""
+        return len(self.codes)
+
+    @property
+    def index(self) -> pd.Index:
+        """Row labels of a frame of pandas, else positions."""
+        return pd.RangeIndex(self.n_rows) if self.native is None else self.native.index
+
+    def at(self, rows: IntArray) -> Known:
+        """What is known of some rows, for draws of their codes."""
+        derived = {name: codes[rows] for name, codes in self.derived.items()}
+        return replace(self, codes=self.codes[rows], derived=derived, native=None)
+
+    def forget_contradictions(self) -> None:
+        """Count values that break a rule together as unknown, in the columns of the rule."""
+        told = self.codes.copy()
+        for zeros in self.domain.structure.zeros:
+            rows = np.flatnonzero(zeros.broken_by(told))
+            self.codes[rows[:, None], list(zeros.axes)] = -1
+
+    def values(self, name: str) -> pd.Series:
+        """A column as it was given."""
+        if self.native is not None and name in self.native.columns:
+            return self.native[name]
+        return pd.Series(self.frame.column(name).objects(), index=self.index)
+
+    def missing(self, name: str) -> BoolArray:
+        """Where a column has no value; an undeclared category is a value."""
+        column, attribute = self.frame.column(name), self.domain.find(name)
+        absent: BoolArray = column.factorize()[0] < 0
+        if isinstance(attribute, Numeric):
+            # A value that is no number is missing.
+            codes = attribute.encode(column)
+            absent = (codes < 0) | (codes == attribute.n_values)
+        return absent
+
+    def bounds(self) -> dict[str, Bounds]:
+        """The numbers given, so that those drawn beside them agree with them."""
+        found: dict[str, Bounds] = {}
+        for name in self.names:
+            if name in self.domain.names and isinstance(self.domain[name], Numeric):
+                attribute = self.domain[name]
+                assert isinstance(attribute, Numeric)
+                numbers = attribute._numbers(self.frame.column(name))
+                numbers = np.clip(numbers, attribute.lower, attribute.upper)
+                numbers = np.floor(numbers) if attribute.integer else numbers
+                found[name] = (numbers, numbers)
+        return found
+
+    def groups(self) -> list[tuple[IntArray, dict[int, FloatArray]]]:
+        """Rows with equal derived values, and the weights that these give to measured columns."""
+        rows = np.arange(self.n_rows)
+        if not self.derived:
+            return [(rows, {})]
+        table = np.stack(list(self.derived.values()), axis=1)
+        base = [self.domain.index(self.domain.structure.base_of(name)) for name in self.derived]
+        table = np.where(self.codes[:, base] >= 0, -1, table)
+        distinct, at = np.unique(table, axis=0, return_inverse=True)
+        parts = places_by_group(at.reshape(-1), len(distinct))
+        return [(part, self._weights(codes)) for codes, part in zip(distinct, parts, strict=True)]
+
+    def _weights(self, codes: IntArray) -> dict[int, FloatArray]:
+        """Weights of the codes of measured columns from which these derived codes follow."""
+        structure = self.domain.structure
+        weights: dict[int, FloatArray] = {}
+        for name, code in zip(self.derived, codes.tolist(), strict=True):
+            axis = self.domain.index(structure.base_of(name))
+            own = (structure.codes_of(name) == code).astype(np.float64)
+            both = own * weights.get(axis, 1.0)
+            # A value that is unknown or contradicts another says nothing.
+            if both.any():
+                weights[axis] = both
+        return weights

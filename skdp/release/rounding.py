@@ -1,0 +1,585 @@
+"""Whole counts near expected ones: sums of a line or a table are off by less than one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import (
+    BoolArray,
+    CodeArray,
+    FloatArray,
+    IntArray,
+    exclusive_cumsum,
+    places_by_group,
+    running_sums,
+)
+
+__all__ = [
+    "GOLDEN",
+    "codes_under",
+    "count_records",
+    "deal",
+    "draw_in_ranges",
+    "patterns",
+    "places",
+    "product_of_weights",
+    "round_line",
+    "round_lines",
+    "round_table",
+    "share_of",
+    "shared_keys",
+    "shuffled_line",
+    "similar_first",
+    "sort_within",
+]
+
+# --- draws that several models share: positions inside ranges, and rows that agree with others
+
+# Keys of rows stay below this.
+_MOST_KEYS = 1 << 62
+
+
+def draw_in_ranges(mass: FloatArray, first: IntArray, stop: IntArray, u: FloatArray) -> IntArray:
+    """Positions drawn in proportion to ``mass`` between ``first`` and ``stop``, one for each row.
+
+    A position without mass is never drawn where its range has any; where it has none, all
+    positions of the range are equally likely.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (n_positions,)
+        Not negative.
+    first, stop : ndarray of int, shape (n_rows,)
+        ``first < stop``.
+    u : ndarray of shape (n_rows,)
+        Uniform in [0, 1).
+
+    Examples
+    --------
+    >>> mass = np.array([0.0, 0.5, 1.0, 0.0])
+    >>> draw_in_ranges(mass, np.array([0, 0, 3]), np.array([2, 4, 4]), np.array([0.9, 0.4, 0.5]))
+    array([1, 2, 3])
+    """
+    reach = running_sums(mass)
+    low, high = reach[first], reach[stop]
+    found = np.searchsorted(reach, low + u * (high - low), side="right") - 1
+    found = np.clip(found, first, stop - 1)
+    # Rounding may lead to a neighbour without mass: take the nearest position that has some.
+    positions = np.arange(len(mass))
+    before = np.maximum.accumulate(np.where(mass > 0, positions, -1))
+    after = np.minimum.accumulate(np.where(mass > 0, positions, len(mass))[::-1])[::-1]
+    nearest = np.where(before[found] >= first, before[found], after[found])
+    evenly = first + np.floor(u * (stop - first)).astype(np.int64)
+    chosen: IntArray = np.where(nearest < stop, nearest, np.minimum(evenly, stop - 1))
+    return chosen
+
+
+def codes_under(
+    mass: FloatArray, weights: FloatArray | None, n_rows: int, generator: np.random.Generator
+) -> IntArray:
+    """Codes of one attribute in proportion to mass times weight; to the weight if that is zero.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (size,)
+        Negative numbers count as zero.
+    weights : ndarray of shape (size,), or None
+        None: all codes count.
+    n_rows : int
+    generator : numpy.random.Generator
+    """
+    allowed = np.ones(len(mass)) if weights is None else weights
+    law = np.maximum(mass, 0.0) * allowed
+    law = law if law.any() else allowed
+    zeros = np.zeros(n_rows, dtype=np.int64)
+    return draw_in_ranges(law, zeros, zeros + len(law), generator.random(n_rows))
+
+
+def product_of_weights(
+    rows: CodeArray, start: FloatArray, weights: Mapping[int, FloatArray]
+) -> FloatArray:
+    """Weight of each row of codes under a condition."""
+    product = start
+    for axis, vector in weights.items():
+        product = product * vector[rows[:, axis]]
+    return product
+
+
+def shared_keys(
+    first: CodeArray, second: CodeArray, sizes: Sequence[int]
+) -> tuple[IntArray, IntArray]:
+    """A number for each row of two tables of codes: equal where the rows are equal."""
+    both = np.concatenate([first, second]).astype(np.int64)
+    keys = np.zeros(len(both), dtype=np.int64)
+    n_keys = 1
+    for column, size in enumerate(sizes):
+        if n_keys * size >= _MOST_KEYS:
+            distinct, keys = np.unique(keys, return_inverse=True)
+            keys, n_keys = keys.reshape(-1).astype(np.int64), len(distinct)
+        keys = keys * size + both[:, column]
+        n_keys *= size
+    return keys[: len(first)], keys[len(first) :]
+
+
+def patterns(told: BoolArray) -> list[tuple[BoolArray, IntArray]]:
+    """The distinct rows of a table of flags, and where each of them stands."""
+    if not len(told):
+        return []
+    packed = np.packbits(told, axis=1)
+    _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    rows = places_by_group(inverse.reshape(-1), len(first))
+    return [(told[start], same) for start, same in zip(first, rows, strict=True)]
+
+
+# Expected counts this near to a whole number are that number.
+_EXACT = 1e-9
+# Units that are moved between columns of a table at most; sums of columns are rarely off.
+_MOVES = 1000
+
+
+def round_line(expected: FloatArray, total: int, generator: np.random.Generator) -> IntArray:
+    """Whole counts with a given sum, in proportion to expected ones.
+
+    Each count, and each sum of the first few counts, is the next whole number below or above what
+    is expected. On average it is what is expected. Zeros stay zeros.
+
+    Parameters
+    ----------
+    expected : ndarray of shape (n,)
+        Not negative; not all zero if ``total`` is positive.
+    total : int
+    generator : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+
+    References
+    ----------
+    Systematic sampling: W. G. Madow, "On the theory of systematic sampling, II" (1949).
+
+    Examples
+    --------
+    >>> round_line(np.array([1.0, 0.0, 2.0, 1.0]), 8, np.random.default_rng(0))
+    array([2, 0, 4, 2])
+    """
+    return round_lines(expected, np.array([len(expected)]), np.array([total]), generator)
+
+
+def shuffled_line(expected: FloatArray, total: int, generator: np.random.Generator) -> IntArray:
+    """Positions in random order, each as often as `round_line` says; (total,)."""
+    counts = round_line(expected, total, generator)
+    return generator.permutation(np.repeat(np.arange(len(counts)), counts))
+
+
+def round_lines(
+    expected: FloatArray, lengths: IntArray, totals: IntArray, generator: np.random.Generator
+) -> IntArray:
+    """Whole counts of consecutive lines, each with its own sum; see `round_line`.
+
+    Parameters
+    ----------
+    expected : ndarray of shape (n,)
+        The lines one after the other.
+    lengths : ndarray of int, shape (n_lines,)
+        At least 1 each.
+    totals : ndarray of int, shape (n_lines,)
+    generator : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    reach = running_sums(expected)
+    first = exclusive_cumsum(lengths)
+    low, high = reach[first], reach[first + lengths]
+    line = np.repeat(np.arange(len(lengths)), lengths)
+    # Exactly 1 at the end of each line, and at zeros before it.
+    share = (reach[1:] - low[line]) / np.where(high > low, high - low, 1.0)[line]
+    offset = _offset(generator, len(lengths))
+    stops = np.floor(share * totals[line] + offset[line]).astype(np.int64)
+    counts = np.diff(stops, prepend=0)
+    counts[first] = stops[first]
+    return counts
+
+
+def _offset(generator: np.random.Generator, size: int) -> FloatArray:
+    """Uniform, but clear of the ends, where the rounding errors of sums would show."""
+    return _EXACT + (1 - 2 * _EXACT) * generator.random(size)
+
+
+def round_table(expected: FloatArray, rows: IntArray, generator: np.random.Generator) -> IntArray:
+    """Whole counts of a table whose row sums are given.
+
+    Each cell, and each sum of a column, is the next whole number below or above what is expected;
+    rows have their sums exactly. Zeros stay zeros.
+
+    Parameters
+    ----------
+    expected : ndarray of shape (n_rows, n_columns)
+        Not negative.
+    rows : ndarray of int, shape (n_rows,)
+        Sums of the rows of ``expected``.
+    generator : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int64, shape (n_rows, n_columns)
+
+    Notes
+    -----
+    What a column was given too little or too much is carried to the next row, whose cells to round
+    up are a systematic sample by their fractions and what was carried. The columns that are then
+    off by one or more are repaired along alternating paths. These exist, because the constraints
+    are those of a flow (M. Bacharach, "Matrix rounding problems", 1966).
+
+    Examples
+    --------
+    >>> round_table(np.full((2, 4), 0.5), np.array([2, 2]), np.random.default_rng(0)).sum(axis=0)
+    array([1, 1, 1, 1])
+    """
+    base = np.floor(expected + _EXACT)
+    fraction = expected - base
+    fraction[fraction < _EXACT] = 0.0
+    up = np.zeros(expected.shape, dtype=bool)
+    carried = np.zeros(expected.shape[1])
+    missing = rows - base.sum(axis=1).astype(np.int64)
+    for row in np.flatnonzero(missing > 0).tolist():
+        cells = np.flatnonzero(fraction[row])
+        wanted = fraction[row, cells]
+        chance = _chances(wanted, carried[cells])
+        chosen = cells[_sampled(chance, int(missing[row]), generator)]
+        up[row, chosen] = True
+        carried[cells] += wanted
+        carried[chosen] -= 1.0
+    _repair(up, fraction, generator)
+    counts: IntArray = base.astype(np.int64) + up
+    return counts
+
+
+def _chances(fraction: FloatArray, carried: FloatArray) -> FloatArray:
+    """Probabilities with the sum of the fractions, higher where a column was given too little.
+
+    What is carried is limited alike in both directions, which keeps counts nearly unbiased.
+    """
+    room = np.minimum(fraction, 1.0 - fraction)
+    change = np.clip(carried, -room, room)
+    more, less = change.clip(min=0.0).sum(), -change.clip(max=0.0).sum()
+    if more > less:
+        return fraction + np.where(change > 0, change * (less / more), change)
+    return fraction + np.where(change < 0, change * (more / max(less, _EXACT)), change)
+
+
+def _sampled(chance: FloatArray, number: int, generator: np.random.Generator) -> IntArray:
+    """Positions of a systematic sample; of so many also where the sum of chances is rounded."""
+    chosen = np.flatnonzero(round_line(chance, number, generator))
+    return chosen if len(chosen) == number else np.argsort(-chance, kind="stable")[:number]
+
+
+def _repair(up: BoolArray, fraction: FloatArray, generator: np.random.Generator) -> None:
+    """Move units between columns until each sum is off by less than one."""
+    off = up.sum(axis=0) - fraction.sum(axis=0)
+    for _ in range(_MOVES):
+        worst = int(np.argmax(np.round(np.abs(off), 6)))
+        if abs(off[worst]) < 1.0 - _EXACT:
+            return
+        down = (fraction > 0) & ~up
+        if off[worst] > 0:
+            path = _path(up, down, worst, off < -_EXACT, generator)
+        else:
+            path = _path(down, up, worst, off > _EXACT, generator)
+        if not path:
+            return
+        for row, one, other in path:
+            up[row, [one, other]] = up[row, [other, one]]
+        moved = np.sign(off[worst])
+        off[worst] -= moved
+        off[path[0][2]] += moved
+
+
+def _path(
+    held: BoolArray,
+    vacant: BoolArray,
+    start: int,
+    ends: BoolArray,
+    generator: np.random.Generator,
+) -> list[tuple[int, int, int]]:
+    """Moves (row, from column, to column) from a column to one of the ends; the last comes first.
+
+    A row can move from a column where it is held to one where it is vacant.
+    """
+    came = np.full(len(ends), -1)
+    came[start] = start
+    queue = [start]
+    for column in queue:
+        reached = np.flatnonzero(vacant[held[:, column]].any(axis=0) & (came < 0))
+        came[reached] = column
+        queue += reached.tolist()
+        goals = reached[ends[reached]]
+        if len(goals):
+            at, moves = int(goals[0]), []
+            while at != start:
+                before = int(came[at])
+                rows = np.flatnonzero(held[:, before] & vacant[:, at])
+                moves.append((int(generator.choice(rows)), before, at))
+                at = before
+            return moves
+    return []
+
+
+# --- values dealt to the rows of strata, evenly along an order of the rows
+
+# The irrational number whose multiples are spread most evenly.
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+# Shares by which columns are dealt, in turn: with the same one they would depend on each other.
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83)
+
+
+def share_of(number: int) -> float:
+    """Share by which a column of this number is dealt."""
+    return math.sqrt(_PRIMES[number % len(_PRIMES)]) % 1.0
+
+
+def sort_within(order: IntArray, keys: NDArray[np.integer]) -> IntArray:
+    """An order of rows, sorted by keys of the rows; rows with equal keys keep their order.
+
+    Parameters
+    ----------
+    order : ndarray of int, shape (n_rows,)
+    keys : ndarray of int, shape (n_rows,)
+        Not negative.
+    """
+    ordered = keys[order]
+    largest = int(ordered.max(initial=0))
+    # Short integers are sorted by counting.
+    kind = np.uint8 if largest < 1 << 8 else np.uint16 if largest < 1 << 16 else np.int64
+    found: IntArray = order[np.argsort(ordered.astype(kind), kind="stable")]
+    return found
+
+
+def places(sizes: IntArray, share: float | FloatArray, generator: np.random.Generator) -> IntArray:
+    """A place in its stratum for each row, each place once, so that neighbours are far apart.
+
+    Row i has the place ``i * step + start`` modulo the size of the stratum. The start is random.
+    The step is near a share of the size and has no factor in common with it.
+
+    Parameters
+    ----------
+    sizes : ndarray of int, shape (n_strata,)
+    share : float or ndarray of shape (n_strata,)
+        Between 0 and 1.
+    generator : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int64, shape (sum of sizes,)
+        Those of the first stratum first.
+    """
+    sizes = sizes.astype(np.int64)
+    step = np.maximum(np.rint(sizes * share).astype(np.int64), 1)
+    while (shared := np.gcd(step, sizes) > 1).any():
+        step[shared] += 1
+    start = np.floor(generator.random(len(sizes)) * sizes).astype(np.int64)
+    place = np.arange(int(sizes.sum()))
+    place -= np.repeat(exclusive_cumsum(sizes), sizes)
+    place *= np.repeat(step, sizes)
+    place += np.repeat(start, sizes)
+    place %= np.repeat(sizes, sizes)
+    return place
+
+
+def deal(
+    line: NDArray[np.int32], sizes: IntArray, share: float, generator: np.random.Generator
+) -> NDArray[np.int32]:
+    """Values of each stratum, dealt to its rows so that consecutive rows get each in its share.
+
+    Parameters
+    ----------
+    line : ndarray of int32, shape (sum of sizes,)
+        The values of the first stratum, sorted, then those of the next.
+    sizes, share, generator
+        As for `places`.
+
+    Returns
+    -------
+    ndarray of int32, shape (sum of sizes,)
+    """
+    place = places(sizes, share, generator)
+    place += np.repeat(exclusive_cumsum(sizes), sizes)
+    dealt: NDArray[np.int32] = line[place]
+    return dealt
+
+
+# --- weighted records taken whole numbers of times, so that counts of them stay near the expected
+
+# Shares of records this near to 0 or 1 are decided.
+_DECIDED = 1e-9
+# Pairs of records that are decided at once, by errors that none of them has changed yet.
+_AT_ONCE = 64
+# Where there are more records than this many for each one taken, a sample of them competes.
+_RIVALS = 8
+# Exchanges at the end: the error that starts one, their number, and the records looked at.
+_NEAR = 1.0
+_EXCHANGES = 1000
+_SEEN, _TRIED = 256, 16
+# Digits of errors that are compared, so that equal seeds give equal rows on every machine.
+_DIGITS = 6
+
+
+def similar_first(rows: CodeArray, shape: Sequence[int]) -> IntArray:
+    """An order of records in which neighbours agree in many columns, those of few codes first."""
+    order = np.arange(len(rows))
+    for axis in np.argsort(shape, kind="stable")[::-1].tolist():
+        order = sort_within(order, rows[:, axis])
+    return order
+
+
+def count_records(
+    weights: FloatArray,
+    number: int,
+    order: IntArray,
+    features: Sequence[NDArray[np.integer]],
+    n_sure: int,
+    generator: np.random.Generator,
+) -> IntArray:
+    """How often each weighted record is taken: its expected number, rounded up or down.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_records,)
+        Not negative, not all zero.
+    number : int
+        Sum of the counts.
+    order : ndarray of int, shape (n_records,)
+        An order in which neighbours are similar.
+    features : sequence of ndarray of int, shape (n_records,)
+        Counts of records by each of these are kept near the expected ones.
+    n_sure : int
+        For the first features, errors that are left are removed by exchanges.
+    generator : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int64, shape (n_records,)
+
+    Notes
+    -----
+    The pivotal method: of two records whose shares are undecided, one takes from the other until
+    one of them is decided. Here the errors so far turn the decision which of them takes. If there
+    are many more records than are taken, only a systematic sample of them competes.
+
+    References
+    ----------
+    J.-C. Deville and Y. Tille, "Unequal probability sampling without replacement through a
+    splitting method", Biometrika 85 (1998).
+    """
+    expected = weights[order] * (number / weights.sum())
+    held = expected
+    if number * _RIVALS < len(weights):
+        held = round_line(expected, number * _RIVALS, generator) / _RIVALS
+    counts = np.floor(held + _DECIDED)
+    live = np.flatnonzero(held - counts > _DECIDED)
+    starts = np.cumsum([0, *(int(feature.max(initial=0)) + 1 for feature in features)])
+    lines = np.empty((len(live), len(features)), dtype=np.int64)
+    error = np.zeros(starts[-1])
+    for position, feature in enumerate(features):
+        lines[:, position] = feature[order[live]] + starts[position]
+        if held is not expected:
+            off = np.bincount(feature[order], weights=held - expected)
+            error[starts[position] : starts[position + 1]] = off
+    taken = _decide((held - counts)[live], lines, error, generator)
+    _exchange(taken, lines[:, :n_sure], starts[: n_sure + 1], error, generator)
+    counts[live] += taken
+    result = np.zeros(len(order), dtype=np.int64)
+    result[order] = counts.astype(np.int64)
+    return result
+
+
+def _decide(
+    share: FloatArray, lines: IntArray, error: FloatArray, generator: np.random.Generator
+) -> BoolArray:
+    """Which records are taken, with their shares as probabilities; the shares sum to an integer."""
+    live = np.arange(len(share))
+    while len(live) > 1:
+        half = len(live) // 2
+        at_once = min(_AT_ONCE, max(1, half // _AT_ONCE))
+        for start in range(0, half, at_once):
+            pair = live[2 * start : 2 * min(start + at_once, half)]
+            _contest(pair[::2], pair[1::2], share, lines, error, generator)
+        live = live[(share[live] > _DECIDED) & (share[live] < 1.0 - _DECIDED)]
+    taken: BoolArray = share > 0.5
+    return taken
+
+
+def _contest(
+    one: IntArray,
+    two: IntArray,
+    share: FloatArray,
+    lines: IntArray,
+    error: FloatArray,
+    generator: np.random.Generator,
+) -> None:
+    """One record of each pair takes from the other as much as it can hold or the other has."""
+    mine, other = share[one], share[two]
+    full = mine + other >= 1.0
+    rise, fall = np.where(full, 1.0 - mine, other), np.where(full, 1.0 - other, mine)
+    first, second = lines[one], lines[two]
+    differ = first != second
+    pull = ((error[first] - error[second]) * differ).sum(axis=1) / np.maximum(differ.sum(axis=1), 1)
+    step = np.where(generator.random(len(one)) < fall / (rise + fall) - pull, rise, -fall)
+    share[one] += step
+    share[two] -= step
+    moved = np.broadcast_to(step[:, None], first.shape)[differ]
+    np.add.at(error, first[differ], moved)
+    np.subtract.at(error, second[differ], moved)
+
+
+def _exchange(
+    taken: BoolArray,
+    lines: IntArray,
+    starts: IntArray,
+    error: FloatArray,
+    generator: np.random.Generator,
+) -> None:
+    """Exchange records that are taken for others until no count is off by more than `_NEAR`."""
+    error = error[: starts[-1]].copy()
+    limit = np.full(len(error), _NEAR)
+    columns = np.asfortranarray(lines)
+    for _ in range(_EXCHANGES if len(error) and len(taken) else 0):
+        worst = int(np.argmax(np.round(np.abs(error) - limit, _DIGITS)))
+        if abs(error[worst]) <= limit[worst]:
+            return
+        column = columns[:, np.searchsorted(starts, worst, side="right") - 1]
+        inside = np.flatnonzero(column == worst)
+        outside = generator.integers(0, len(column), _SEEN)
+        outside = outside[column[outside] != worst]
+        gives, takes = (inside, outside) if error[worst] > 0 else (outside, inside)
+        out = _highest(error, columns, gives[taken[gives]], generator)
+        into = _highest(-error, columns, takes[~taken[takes]], generator)
+        # Of a count that no exchange improves, no more is asked.
+        limit[worst] = np.inf
+        if not len(out) or not len(into):
+            continue
+        first, second = columns[out][:, None], columns[into][None]
+        change = ((error[second] - error[first] + 1.0) * (first != second)).sum(axis=2)
+        least = int(np.argmin(np.round(change, _DIGITS)))
+        one, two = np.unravel_index(least, change.shape)
+        if change[one, two] < -(10.0**-_DIGITS):
+            limit[worst] = _NEAR
+            taken[out[one]], taken[into[two]] = False, True
+            error[columns[out[one]]] -= 1.0
+            error[columns[into[two]]] += 1.0
+
+
+def _highest(
+    error: FloatArray, lines: IntArray, records: IntArray, generator: np.random.Generator
+) -> IntArray:
+    """The records with the highest errors, in a sample of them."""
+    if len(records) > _SEEN:
+        records = records[generator.integers(0, len(records), _SEEN)]
+    score = np.round(error[lines[records]].sum(axis=1), _DIGITS)
+    return records[np.argsort(-score, kind="stable")[:_TRIED]]

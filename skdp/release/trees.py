@@ -1,0 +1,503 @@
+"""TreeModel: the rows of a release, and the views of attributes and pairs that they agree with.
+
+Rows are drawn among the weighted ones. Where few of these agree with a condition, they are drawn
+from a `TreeDensity` of the strongest pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .._validation import CodeArray, FloatArray, IntArray, running_sums
+from ..domain import Domain
+from .model import Weights, warn_of_zero
+from .network import Conditional, NetworkDensity, round_network
+from .rounding import (
+    GOLDEN,
+    count_records,
+    deal,
+    draw_in_ranges,
+    patterns,
+    product_of_weights,
+    round_lines,
+    shared_keys,
+    similar_first,
+    sort_within,
+)
+from .tree_density import GivenTree, PairTable, TreeDensity, draw_given, inverse
+
+__all__ = ["ENOUGH", "GivenRows", "TreeModel", "effective_number", "round_tree"]
+
+# Rounded rows keep at most this many views of attributes and as many of pairs.
+_ROUNDED = 64
+
+
+# Largest number of cells of released views that `to_frame` lists.
+_MAX_LISTED = 5_000_000
+
+
+# Probabilities in a file may differ from a sum of 1 by rounding.
+_ROUNDING = 1e-6
+
+
+class TreeModel:
+    """Weighted rows and the views they agree with; `ViewsModel` answers from them, see `Model`.
+
+    Parameters
+    ----------
+    density : TreeDensity
+    total : float
+        Estimated number of records; it may be negative.
+    rows : ndarray of int32, shape (n_rows, n_attributes)
+        Weighted records that agree with all released views.
+    row_weights : ndarray of float64, shape (n_rows,)
+        They sum to 1.
+    extra : sequence of PairTable, default=()
+        Released pairs beyond those of the density.
+    budget : mapping of str to float, default=None
+        How epsilon was divided, for the record.
+
+    Raises
+    ------
+    ValueError
+        If the parts do not fit together.
+    """
+
+    def __init__(
+        self,
+        density: TreeDensity,
+        total: float,
+        *,
+        rows: CodeArray,
+        row_weights: FloatArray,
+        extra: Sequence[PairTable] = (),
+        budget: Mapping[str, float] | None = None,
+    ) -> None:
+        self.density = density
+        self.extra = list(extra)
+        self.rows = rows
+        self.row_weights = row_weights
+        self.budget = dict(budget or {})
+        self._total = float(total)
+        self.shape = tuple(len(mu) for mu in density.marginals)
+        self._tables = {pair.axes: pair.table for pair in [*density.edges, *self.extra]}
+        if rows.shape != (len(row_weights), len(self.shape)):
+            raise ValueError("rows and row_weights do not fit together.")
+        if rows.size and ((rows < 0).any() or (rows >= np.array(self.shape)).any()):
+            raise ValueError("rows hold codes outside of the domain.")
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+        return self._total
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Attributes of the released pairs, those of the density first."""
+        return list(self._tables)
+
+    def _row_cells(
+        self, axes: Sequence[int], *, merged: bool
+    ) -> tuple[list[CodeArray], FloatArray]:
+        """Codes and weights of rows; as one if ``merged``, where they agree on all of these."""
+        codes = [self.rows[:, axis] for axis in axes]
+        sizes = [self.shape[axis] for axis in axes]
+        if not merged or math.prod(sizes) > np.iinfo(np.int64).max:
+            return codes, self.row_weights
+        _, first, place = np.unique(
+            np.ravel_multi_index(codes, sizes), return_index=True, return_inverse=True
+        )
+        masses = np.bincount(place.ravel(), weights=self.row_weights, minlength=len(first))
+        return [column[first] for column in codes], masses.astype(np.float64, copy=False)
+
+    def _row_table(self, axes: Sequence[int]) -> FloatArray:
+        sizes = [self.shape[axis] for axis in axes]
+        cell = np.ravel_multi_index([self.rows[:, axis] for axis in axes], sizes)
+        sums = np.bincount(cell, weights=self.row_weights, minlength=math.prod(sizes))
+        return sums.reshape(sizes).astype(np.float64, copy=False)
+
+    def sample_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Draw records from the weighted ones.
+
+        Under weights these serve if at least `ENOUGH` of them agree, by their effective number;
+        else the density, exactly. Where its probability is zero, the draw follows the tree with
+        a share `SOFT` of independent columns, and warns.
+        """
+        if weights:
+            return self._sample_under(n_samples, generator, weights)
+        return self.rows[inverse(self.row_weights, generator.random(n_samples))]
+
+    @property
+    def _enough(self) -> float:
+        """How many weighted records must agree with a condition."""
+        return ENOUGH
+
+    def _sample_under(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights
+    ) -> CodeArray:
+        agree = product_of_weights(self.rows, self.row_weights, weights)
+        if effective_number(agree.sum(), agree @ agree) >= self._enough:
+            return self.rows[inverse(agree, generator.random(n_samples))]
+        unknown = np.full((n_samples, len(self.shape)), -1, dtype=np.int32)
+        codes, impossible = draw_given(self.density, unknown, generator, weights)
+        if impossible.any():
+            warn_of_zero("their other columns follow what the tree of pairs has nearest to it")
+        return codes
+
+    def round_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Records whose counts are the expected ones, rounded; see `Model` and `sample_codes`."""
+        agree = product_of_weights(self.rows, self.row_weights, weights or {})
+        if not weights or effective_number(agree.sum(), agree @ agree) >= self._enough:
+            return self._round_rows(agree, n_samples, generator)
+        density = GivenTree(self.density, weights).posterior()
+        if density is None:
+            return self._sample_under(n_samples, generator, weights)
+        return round_tree(density, n_samples, generator)
+
+    def _round_rows(
+        self, weights: FloatArray, n_samples: int, generator: np.random.Generator
+    ) -> CodeArray:
+        """Weighted records, so that views of single attributes and pairs are kept."""
+        possible = np.flatnonzero(weights > 0)
+        rows = self.rows[possible]
+        groups = self.density.groups
+        sizes = self.density.sizes
+        grouped = [
+            groups[axis][rows[:, axis]] if axis in groups else rows[:, axis]
+            for axis in range(len(sizes))
+        ]
+        single = [rows[:, axis] for axis, size in enumerate(self.shape) if size > 1]
+        pairs = [
+            grouped[a].astype(np.int64) * sizes[b] + grouped[b] for a, b in self.pairs[:_ROUNDED]
+        ]
+        order = similar_first(rows, self.shape)
+        features = [*single[:_ROUNDED], *pairs]
+        counts = count_records(
+            weights[possible], n_samples, order, features, len(single[:_ROUNDED]), generator
+        )
+        chosen = np.repeat(np.arange(len(rows)), counts)
+        return rows[generator.permutation(chosen)]
+
+    def sample_given(
+        self, known: CodeArray, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Fill rows of codes where they are -1; see `Model` and `sample_codes`."""
+        weights = {} if weights is None else weights
+        codes = np.array(known, dtype=np.int32)
+        among = GivenRows(self.rows, self.row_weights, weights, self._enough)
+        at, _ = among.draw(codes, generator)
+        codes[at >= 0] = np.where(codes[at >= 0] < 0, self.rows[at[at >= 0]], codes[at >= 0])
+        left = np.flatnonzero(at < 0)
+        codes[left] = draw_given(self.density, codes[left], generator, weights)[0]
+        return codes
+
+    def to_frame(self, domain: Domain) -> pd.DataFrame:
+        """All released views: one row for each code of an attribute and each cell of a pair.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``first`` and ``second`` (names of the attributes of a view; ``second`` is
+            empty for a view of one), ``first_value``, ``second_value``, ``count``.
+
+        Raises
+        ------
+        ValueError
+            If there are too many cells to list.
+        """
+        cells = sum(self.shape) + sum(table.size for table in self._tables.values())
+        if cells > _MAX_LISTED:
+            raise ValueError(
+                f"The released views have {cells:,} cells, more than {_MAX_LISTED:,}: too many "
+                "for a readable table. Ask for a view of some columns instead."
+            )
+        names = domain.names
+        parts = []
+        for axis, mu in enumerate(self.density.marginals):
+            labels = np.array(domain.attributes[axis].labels(), dtype=object)
+            parts.append(_listed_view(names[axis], labels, "", [""], self._total * mu))
+        for (a, b), table in self._tables.items():
+            parts.append(
+                _listed_view(
+                    names[a],
+                    self._group_labels(domain, a),
+                    names[b],
+                    self._group_labels(domain, b),
+                    self._total * table,
+                )
+            )
+        return pd.concat(parts, ignore_index=True)
+
+    def _group_labels(self, domain: Domain, axis: int) -> list[str]:
+        labels = domain.attributes[axis].labels()
+        groups = self.density.groups.get(axis)
+        if groups is None:
+            return labels
+        order = np.argsort(groups, kind="stable")
+        first = np.searchsorted(groups[order], np.arange(self.density.sizes[axis] + 1))
+        texts = []
+        for start, stop in zip(first[:-1], first[1:], strict=True):
+            ends = labels[order[start]], labels[order[stop - 1]]
+            texts.append(ends[0] if stop == start + 1 else f"{ends[0]} ... {ends[1]}")
+        return texts
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+        facts: dict[str, Any] = {
+            "total": self._total,
+            "edges": [list(pair.axes) for pair in self.density.edges],
+            "extra": [list(pair.axes) for pair in self.extra],
+            "grouped": sorted(self.density.groups),
+            "budget": self.budget,
+        }
+        arrays: dict[str, NDArray[Any]] = {"marginals": np.concatenate(self.density.marginals)}
+        pairs = [*self.density.edges, *self.extra]
+        if pairs:
+            arrays["tables"] = np.concatenate([pair.table.ravel() for pair in pairs])
+        if self.density.groups:
+            arrays["groups"] = np.concatenate(
+                [self.density.groups[axis] for axis in sorted(self.density.groups)]
+            )
+        arrays["rows"], arrays["row_weights"] = self.rows, self.row_weights
+        return facts, arrays
+
+    @classmethod
+    def from_arrays(
+        cls,
+        shape: tuple[int, ...],
+        facts: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+    ) -> TreeModel:
+        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
+        stops = np.cumsum(shape)
+        if arrays["marginals"].shape != (stops[-1],):
+            raise ValueError("the marginals do not fit the domain")
+        marginals = [as_probabilities(mu) for mu in np.split(arrays["marginals"], stops[:-1])]
+        groups: dict[int, IntArray] = {}
+        position = 0
+        for axis in facts["grouped"]:
+            group = arrays["groups"][position : position + shape[axis]]
+            position += shape[axis]
+            if len(group) != shape[axis] or group.dtype.kind not in "iu":
+                raise ValueError("the groups do not fit the domain")
+            if not np.array_equal(np.unique(group), np.arange(int(group.max()) + 1)):
+                raise ValueError("the groups have gaps")
+            groups[int(axis)] = group.astype(np.int64)
+        sizes = [
+            int(groups[axis].max()) + 1 if axis in groups else size
+            for axis, size in enumerate(shape)
+        ]
+        pairs: list[PairTable] = []
+        position = 0
+        listed = [*facts["edges"], *facts["extra"]]
+        for a, b in listed:
+            if not 0 <= a < b < len(shape):
+                raise ValueError(f"there is no pair {a}, {b}")
+            length = sizes[a] * sizes[b]
+            table = arrays["tables"][position : position + length]
+            position += length
+            pairs.append(PairTable((a, b), as_probabilities(table.reshape(sizes[a], sizes[b]))))
+        n_edges = len(facts["edges"])
+        total = float(facts["total"])
+        if not math.isfinite(total):
+            raise ValueError("the total is not finite")
+        return cls(
+            TreeDensity(marginals, pairs[:n_edges], groups),
+            total,
+            extra=pairs[n_edges:],
+            rows=arrays["rows"].astype(np.int32),
+            row_weights=as_probabilities(arrays["row_weights"]),
+            budget=facts["budget"],
+        )
+
+
+def as_probabilities(values: NDArray[Any]) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError("a probability is negative or not finite")
+    if abs(array.sum() - 1.0) > _ROUNDING:
+        raise ValueError("the probabilities of a view do not sum to 1")
+    return array
+
+
+def _listed_view(
+    first: str, first_labels: Any, second: str, second_labels: Any, counts: FloatArray
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "first": first,
+            "second": second,
+            "first_value": np.repeat(np.asarray(first_labels, dtype=object), len(second_labels)),
+            "second_value": np.tile(np.asarray(second_labels, dtype=object), len(first_labels)),
+            "count": counts.ravel(),
+        }
+    )
+
+
+def round_tree(density: TreeDensity, n_samples: int, generator: np.random.Generator) -> CodeArray:
+    """Records whose counts are the expected ones, rounded; in random order.
+
+    A tree is a network in which each attribute has at most one parent. Codes are dealt evenly
+    inside the groups.
+    """
+    nodes = []
+    for axis in density.order:
+        parent, table = int(density.parent[axis]), density.conditional[axis]
+        if table is None:
+            nodes.append(Conditional(axis, (), (), density.grouped[axis][None]))
+        else:
+            nodes.append(Conditional(axis, (parent,), (None,), table))
+    codes = round_network(NetworkDensity(density.sizes, nodes), n_samples, generator)
+    for axis, groups in density.groups.items():
+        drawn = codes[:, axis].copy()
+        listed = np.argsort(groups, kind="stable")
+        sizes = np.bincount(drawn, minlength=density.sizes[axis])
+        lengths = np.bincount(groups, minlength=density.sizes[axis])
+        counts = round_lines(density.inside(axis)[listed], lengths, sizes, generator)
+        line = np.repeat(listed.astype(np.int32), counts)
+        rows = sort_within(generator.permutation(n_samples), drawn)
+        codes[rows, axis] = deal(line, sizes, GOLDEN, generator)
+    return codes
+
+
+# --- weighted records that agree with known values or a condition
+
+# Fewer weighted records than this that agree with a condition, by their effective number, say too
+# little about the other columns: the density answers instead.
+ENOUGH = 50
+
+
+def effective_number(total: FloatArray, squares: FloatArray) -> FloatArray:
+    """How many equal weights would say as much, from the sums of weights and of their squares."""
+    return np.divide(total**2, squares, out=np.zeros_like(squares), where=squares > 0)
+
+
+class GivenRows:
+    """Weighted records under a condition.
+
+    Parameters
+    ----------
+    rows : ndarray of int32, shape (n_rows, n_attributes)
+    row_weights : ndarray of shape (n_rows,)
+        They sum to 1.
+    weights : mapping of int to ndarray
+        Weight of each code, for the attributes with a condition.
+    enough : float, default=`ENOUGH`
+        How many records must agree.
+    """
+
+    def __init__(
+        self,
+        rows: CodeArray,
+        row_weights: FloatArray,
+        weights: Mapping[int, FloatArray],
+        enough: float = ENOUGH,
+    ) -> None:
+        self.rows = rows
+        self.enough = enough
+        self.row_weights = row_weights
+        self.weights = weights
+        self._sorted: dict[int, tuple[IntArray, IntArray]] = {}
+
+    def draw(self, known: CodeArray, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
+        """Positions of records that agree with each row of known codes, drawn by weight.
+
+        Parameters
+        ----------
+        known : ndarray of int, shape (n_wanted, n_attributes)
+            Codes, -1 where they are unknown.
+        generator : numpy.random.Generator
+
+        Returns
+        -------
+        position : ndarray of int, shape (n_wanted,)
+            -1 where fewer records than enough agree, by their effective number.
+        chance : ndarray of float, shape (n_wanted,)
+            Total weight of those that agree; 0 where the position is -1.
+        """
+        position = np.full(len(known), -1, dtype=np.int64)
+        chance = np.zeros(len(known))
+        u = generator.random(len(known))
+        for wanted, order, mass, first, stop, total in self._agreeing(known):
+            drawn = draw_in_ranges(mass, first, stop, u[wanted])
+            position[wanted], chance[wanted] = order[drawn], total
+        return position, chance
+
+    def _agreeing(
+        self, known: CodeArray
+    ) -> Iterator[tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]]:
+        """For each pattern of known attributes: rows wanted, and the records that serve them.
+
+        The records are ordered so that those of a row are neighbours, ``first`` to ``stop``.
+        """
+        for told, wanted in patterns(known >= 0):
+            axes = np.flatnonzero(told)
+            weights = {axis: each for axis, each in self.weights.items() if not told[axis]}
+            live = self._candidates(known[wanted], axes)
+            if len(live) < self.enough:
+                continue
+            mass = product_of_weights(self.rows[live], self.row_weights[live], weights)
+            sizes = [int(self.rows[:, axis].max()) + 2 for axis in axes]
+            mine, others = shared_keys(
+                self.rows[np.ix_(live, axes)],
+                np.minimum(known[np.ix_(wanted, axes)], np.array(sizes, dtype=np.int64) - 1),
+                sizes,
+            )
+            order = np.argsort(mine, kind="stable")
+            first = np.searchsorted(mine[order], others, side="left")
+            stop = np.searchsorted(mine[order], others, side="right")
+            mass = mass[order]
+            total, squares = running_sums(mass), running_sums(mass**2)
+            total, squares = total[stop] - total[first], squares[stop] - squares[first]
+            serves = (stop - first >= self.enough) & (
+                effective_number(total, squares) >= self.enough
+            )
+            if serves.any():
+                yield (
+                    wanted[serves],
+                    live[order],
+                    mass,
+                    first[serves],
+                    stop[serves],
+                    total[serves],
+                )
+
+    def _candidates(self, known: CodeArray, axes: IntArray) -> IntArray:
+        """Records that agree in each attribute by itself with some row, the few that remain."""
+        wanted = {int(axis): np.unique(known[:, axis].astype(np.int64)) for axis in axes}
+        for axis in wanted:
+            if axis not in self._sorted:
+                order = np.argsort(self.rows[:, axis], kind="stable")
+                self._sorted[axis] = order, running_sums(np.bincount(self.rows[:, axis]))
+        runs = {axis: self._runs(axis, codes) for axis, codes in wanted.items()}
+        live = np.arange(len(self.rows))
+        # The rarest first, from its sorted records: what remains is small at once.
+        for axis in sorted(runs, key=lambda each: (runs[each][1] - runs[each][0]).sum()):
+            if len(live) == len(self.rows):
+                order = self._sorted[axis][0]
+                parts = [order[a:b] for a, b in zip(*runs[axis], strict=True)]
+                live = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+            else:
+                codes = wanted[axis]
+                present = np.zeros(int(max(codes[-1], self.rows[live, axis].max())) + 1, bool)
+                present[codes] = True
+                live = live[present[self.rows[live, axis]]]
+            if len(live) < self.enough:
+                break
+        return live
+
+    def _runs(self, axis: int, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """Where the records of some codes begin and end among those sorted by an attribute."""
+        reach = self._sorted[axis][1]
+        last = len(reach) - 1
+        return reach[np.minimum(codes, last)], reach[np.minimum(codes + 1, last)]

@@ -1,0 +1,661 @@
+"""Private decision trees: DiffPID3, DiffPC-4.5, and better than both; forests; released trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._validation import FloatArray, IntArray, as_between, as_integer, check_choice, check_flag
+from .algorithms.trees import (
+    ALGORITHMS,
+    TreeModel,
+    binary_splits,
+    check_quality,
+    fit_forest,
+    fit_tree,
+    one_split,
+    tree_parts,
+)
+from .base import label_classes
+from .base.models import Grouping, ModelOfClasses, ModelOfGroups
+from .mechanisms import discrete_laplace_variance
+
+__all__ = [
+    "PrivateDecisionTreeClassifier",
+    "PrivateRandomForestClassifier",
+    "ReleasedTree",
+    "condition",
+]
+
+# --- a released decision tree: its conditions in words, as text, as a picture
+
+# Groups that a condition names before it says how many more there are.
+_MOST_NAMED = 4
+# Leaves of a picture, two inches each: more could not be saved at usual resolutions.
+_MOST_LEAVES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedTree:
+    """A decision tree whose splits and counts are released; reading it is free.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    classes : ndarray of shape (n_classes,)
+    groupings : tuple
+        The public groups of the values of each column.
+    model : TreeModel
+        Nodes, noisy counts and shares; node 0 is the root.
+    """
+
+    columns: tuple[str, ...]
+    classes: np.ndarray
+    groupings: tuple[Grouping, ...]
+    model: TreeModel
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.model.nodes)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return sum(node is None for node in self.model.nodes)
+
+    @property
+    def depth(self) -> int:
+        """Number of conditions on the longest path."""
+        parents = self.model.parents()
+        depths = np.zeros(len(parents), dtype=np.int64)
+        for node in range(1, len(parents)):
+            depths[node] = depths[parents[node]] + 1
+        return int(depths.max())
+
+    def importances(self) -> FloatArray:
+        """Decrease of the Gini impurity by the splits of each column; they sum to 1, or are all 0.
+
+        Returns
+        -------
+        ndarray of shape (n_columns,)
+            From released counts and shares.
+        """
+        found = np.zeros(len(self.columns))
+        sizes = np.maximum(self.model.class_counts, 0.0).sum(axis=1)
+        gini = 1.0 - (self.model.shares**2).sum(axis=1)
+        for place, node in enumerate(self.model.nodes):
+            if node is not None:
+                children = np.unique(node.children)
+                weights = sizes[children]
+                if weights.sum() > 0:
+                    left = weights @ gini[children] / weights.sum()
+                    found[node.column] += weights.sum() * max(gini[place] - left, 0.0)
+        total = found.sum()
+        return found / total if total > 0 else found
+
+    def branches(self, node: int) -> Iterator[tuple[int, str]]:
+        """Children of a node, each with its condition in words.
+
+        Parameters
+        ----------
+        node : int
+
+        Yields
+        ------
+        child : int
+        condition : str
+        """
+        inner = self.model.nodes[node]
+        if inner is None:
+            return
+        grouping = self.groupings[inner.column]
+        for child in np.unique(inner.children).tolist():
+            here = np.flatnonzero(inner.children == child)
+            yield child, condition(self.columns[inner.column], grouping, here)
+
+    def leaf_text(self, node: int) -> str:
+        """The class of a node, its share, and the released number of records."""
+        share = self.model.shares[node]
+        best = int(np.argmax(share))
+        size = max(float(self.model.class_counts[node].sum()), 0.0)
+        return f"{self.classes[best]} ({share[best]:.0%} of about {size:,.0f})"
+
+    def to_text(self, max_depth: int | None = None) -> str:
+        """The tree as text, like scikit-learn's ``export_text``.
+
+        Parameters
+        ----------
+        max_depth : int, default=None
+            Deeper conditions are left out, and the nodes above them shown like leaves. None: all.
+
+        Returns
+        -------
+        str
+        """
+        if self.model.nodes[0] is None or max_depth == 0:
+            return f"|--- {self.leaf_text(0)}\n"
+        return "".join(f"{line}\n" for line in self._lines(0, 0, max_depth))
+
+    def _lines(self, node: int, level: int, max_depth: int | None) -> Iterator[str]:
+        indent = "|   " * level
+        for child, words in self.branches(node):
+            yield f"{indent}|--- {words}"
+            if self.model.nodes[child] is None or level + 1 == max_depth:
+                yield f"{indent}|   |--- {self.leaf_text(child)}"
+            else:
+                yield from self._lines(child, level + 1, max_depth)
+
+    def plot(self, max_depth=3, *, ax=None, title="") -> Any:
+        """Draw the tree.
+
+        Parameters
+        ----------
+        max_depth : int, default=3
+            Deeper conditions are left out, and so are levels with which the picture would have
+            more than 100 leaves. The first level is always drawn.
+        ax : matplotlib Axes, default=None
+            None: those of a new figure.
+        title : str, default=""
+            Above the picture.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from .plotting import plot_tree
+
+        max_depth = self._drawable(max_depth)
+        rows = [(0, -1, 0, "", self._drawn(0, 0, max_depth))]
+        waiting = [(0, 0)]
+        while waiting:
+            node, level = waiting.pop()
+            if level == max_depth:
+                continue
+            for child, words in self.branches(node):
+                rows.append(
+                    (child, node, level + 1, words, self._drawn(child, level + 1, max_depth))
+                )
+                waiting.append((child, level + 1))
+        return plot_tree(rows, title=title, ax=ax)
+
+    def _drawable(self, max_depth: int) -> int:
+        """At most so many levels that a picture has room for their leaves."""
+        ends, depth, here = 0, 0, [0]
+        while here and depth < max_depth:
+            below = [[child for child, _ in self.branches(node)] for node in here]
+            ends += sum(not children for children in below)
+            here = [child for children in below for child in children]
+            if depth and ends + len(here) > _MOST_LEAVES:
+                return depth
+            depth += 1
+        return max_depth
+
+    def _drawn(self, node: int, level: int, max_depth: int) -> str:
+        """Text in a box: leaves say their class."""
+        inner = self.model.nodes[node]
+        if inner is None or level == max_depth:
+            return self.leaf_text(node)
+        return self.columns[inner.column]
+
+
+def condition(column: str, grouping: Grouping, groups: IntArray) -> str:
+    """Which values of a column belong to some of its groups, in words.
+
+    Parameters
+    ----------
+    column : str
+    grouping : Grouping
+    groups : ndarray of int
+        Ascending.
+    """
+    chain = [] if grouping.chain is None else list(grouping.chain)
+    places = sorted(chain.index(group) for group in groups.tolist() if group in chain)
+    others = [grouping.labels[group] for group in groups.tolist() if group not in chain]
+    run = bool(places) and places == list(range(places[0], places[-1] + 1))
+    if run and grouping.edges is not None:
+        low, high = places[0], places[-1] + 1
+        words = _between(column, grouping, low, high, len(chain))
+        return " or ".join([words, *others[:_MOST_NAMED]])
+    rest = np.setdiff1d(np.arange(len(grouping.labels)), groups)
+    if len(rest) == 1 and len(groups) > 1:
+        return f"{column} is not {grouping.labels[rest[0]]}"
+    ordered = [*(chain[place] for place in places), *np.setdiff1d(groups, chain).tolist()]
+    names = [grouping.labels[group] for group in ordered]
+    more = f" or {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{column} is {' or '.join(names[:_MOST_NAMED])}{more}"
+
+
+def _between(column: str, grouping: Grouping, low: int, high: int, n_groups: int) -> str:
+    """Numbers between two borders; dates by the labels of their bins, which say them in words."""
+    assert grouping.edges is not None
+    labels: Sequence[str] = [grouping.labels[group] for group in grouping.chain or []]
+    if " to " in labels[0]:
+        first, last = labels[low].split(" to ")[0], labels[high - 1].split(" to ")[-1]
+        if low == 0:
+            return f"{column} <= {last}"
+        return f"{column} >= {first}" if high == n_groups else f"{first} <= {column} <= {last}"
+    start, end = (f"{grouping.edges[place]:.6g}" for place in (low, high))
+    if low == 0:
+        return f"{column} < {end}" if high < n_groups else f"{column} is a number"
+    return f"{column} >= {start}" if high == n_groups else f"{start} <= {column} < {end}"
+
+
+# --- the estimator of a tree
+
+# Levels of the published algorithms, as in the experiments of Friedman and Schuster, and the most
+# of any.
+_PUBLISHED_DEPTH, _MOST_DEPTH = 5, 16
+
+
+class _ModelOfTrees(ModelOfGroups, ModelOfClasses):
+    """Fitting and predicting; subclasses define how many trees there are."""
+
+    def _link(self, domain, target):
+        # Trees count the classes themselves: how many there are is all they need.
+        _, class_of = super()._link(domain, target)
+        return len(label_classes(domain, target)[0]), class_of
+
+    def _plan(self, domain):
+        self._settings()
+        return super()._plan(domain)
+
+    def _release(self, records, columns, link, parts, source):
+        groupings = tuple(columns.values())
+        models, totals = self._learn_trees(records, groupings, link, parts, source)
+        std = np.sqrt(link * discrete_laplace_variance(parts["total"]))
+        return models, float(totals.sum()), std
+
+    def _publish(self, models, columns):
+        self.classes_ = self._declared_classes()
+        names, groupings = tuple(columns), tuple(columns.values())
+        self._keep([ReleasedTree(names, self.classes_, groupings, model) for model in models])
+
+    def _settings(self):
+        """Checked parameters of the kernel; raises before anything is spent."""
+        raise NotImplementedError
+
+    def _learn_trees(self, records, groupings, n_classes, parts, source):
+        """The models, and the released numbers of records of the classes."""
+        raise NotImplementedError
+
+    def _keep(self, trees):
+        """Set the trees and what follows from them."""
+        raise NotImplementedError
+
+    def _trees(self):
+        """The trees whose shares are averaged."""
+        raise NotImplementedError
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns as in ``classes_``. A row whose value the domain cannot represent stays at the
+            node that asks for it.
+        """
+        check_is_fitted(self)
+        trees = self._trees()
+        groups = self._group_rows(X, trees[0])
+        shares = np.zeros((len(groups), len(self.classes_)))
+        for tree in trees:
+            shares += tree.model.shares[tree.model.reach(groups)]
+        return shares / len(trees)
+
+    def _group_rows(self, X, tree):
+        """Group of each row in each column; -1 if the domain has none."""
+        codes = self._codes(X, list(tree.columns))
+        return np.stack(
+            [
+                np.append(grouping.groups, -1)[codes[:, column]]
+                for column, grouping in enumerate(tree.groupings)
+            ],
+            axis=1,
+        )
+
+
+class PrivateDecisionTreeClassifier(_ModelOfTrees):
+    """Decision tree with exact noise and pure epsilon: DiffPID3, DiffPC-4.5, and better than both.
+
+    Level by level, each node is divided by the split that wins a private selection; the classes
+    of the leaves are counted with noise. The tree can be printed and drawn.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required. One attribute stands for all
+        columns of an array.
+    target : str, default=None
+        Column of the domain that is the label and takes ``y``.
+    classes : array-like of shape (n_classes,), default=None
+        The public list of labels, where the domain has no column for the label. Giving both this
+        and ``target`` is an error.
+    algorithm : {"auto", "id3", "c4.5"}, default="auto"
+        "auto": splits in two, as many levels as pay, and shares of the classes that are drawn
+        towards those of the node above where noise is large. "id3": DiffPID3, each column once on
+        a path, divided into all its groups. "c4.5": DiffPC-4.5, ordered columns in two, as often
+        as they win, and pruning by pessimistic errors. The published ones divide epsilon equally
+        over the levels and divide a node only if its noisy count is large enough.
+    quality : {"max", "gini", "clipped", "information"}, default=None
+        What a good split is: many records of the most frequent class of their child, a small Gini
+        impurity, the same with shares near 0 and 1 left out, or a large information gain. None:
+        "clipped" for "auto", "max" for the others. The gain ratio is refused: no public bound
+        limits what one record does to it.
+    max_depth : int, default=None
+        Most conditions on a path, from 1 to 16. None: "auto" decides by the released number of
+        records; the others take 5.
+    prune : bool, default=True
+        Whether splits that do not pay are taken back; not with "id3".
+    max_groups : int, default=32
+        Ordered columns are merged into at most so many equal parts.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
+    random_state : int or None, default=None
+        Seed of the noise. None: the operating system's random source. An int is for experiments
+        only: no guarantee.
+
+    Attributes
+    ----------
+    tree_ : ReleasedTree
+        Conditions, noisy counts and shares; ``tree_.to_text()``.
+    feature_importances_ : ndarray of shape (n_columns,)
+        How much the splits of each column lower the Gini impurity, by the released counts.
+    classes_ : ndarray of shape (n_classes,)
+        The declared labels, sorted. They never come from ``y``.
+    domain_ : Domain
+        The domain, spelled out for every column, the label included.
+    target_ : str
+        The label's column in ``domain_``.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "total" (records of each class), "model".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: noisy numbers
+    of records of the classes; for each node the winner of a noisy selection ("max": one record
+    moves scores by 0 or 1; "gini" and "clipped": by at most 1 either way; "information": bounded
+    by a released number); the noisy counts of the classes in the leaves, and with the published
+    algorithms of the nodes. *Cost*: the nodes of a level hold different records, so a level costs
+    what one node costs; levels add up to epsilon.
+
+    References
+    ----------
+    A. Friedman and A. Schuster, "Data mining with differential privacy", KDD 2010; D. Su,
+    "Differentially private data publication for data analysis", Purdue 2016 (Algorithm 4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import Numeric, PrivateDecisionTreeClassifier
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
+    >>> domain = Numeric(0, 1, bins=4)
+    >>> model = PrivateDecisionTreeClassifier(domain=domain, classes=["low", "high"])
+    >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
+    ['high']
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        classes=None,
+        algorithm="auto",
+        quality=None,
+        max_depth=None,
+        prune=True,
+        max_groups=32,
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.algorithm = algorithm
+        self.quality = quality
+        self.max_depth = max_depth
+        self.prune = prune
+        self.max_groups = max_groups
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _settings(self):
+        check_choice(self.algorithm, "algorithm", ALGORITHMS)
+        check_flag(self.prune, "prune")
+        settings = tree_settings(self.quality, self.max_depth)
+        published = self.algorithm != "auto"
+        if published and self.max_depth is None:
+            settings["max_depth"] = _PUBLISHED_DEPTH
+        if self.quality is None:
+            settings["quality"] = "max" if published else "clipped"
+        return {**settings, "algorithm": self.algorithm, "prune": self.prune}
+
+    def _parts(self):
+        settings = self._settings()
+        return tree_parts(self._record_epsilon(), settings["algorithm"], settings["max_depth"])
+
+    def _learn_trees(self, records, groupings, n_classes, parts, source):
+        settings = self._settings()
+        menu = [_splits(grouping, settings["algorithm"]) for grouping in groupings]
+        model, totals = fit_tree(records, menu, n_classes, parts, source, **settings)
+        return [model], totals
+
+    def _keep(self, trees):
+        (self.tree_,) = trees
+        self.feature_importances_ = self.tree_.importances()
+
+    def _trees(self):
+        return [self.tree_]
+
+    def plot(self, max_depth=3, *, ax=None) -> Any:
+        """Draw the tree.
+
+        Parameters
+        ----------
+        max_depth : int, default=3
+            Deeper conditions are left out, and so are levels with which the picture would have
+            more than 100 leaves. The first level is always drawn.
+        ax : matplotlib Axes, default=None
+            None: those of a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from .plotting import loss_title
+
+        check_is_fitted(self)
+        return self.tree_.plot(max_depth, ax=ax, title=loss_title("", self.privacy_loss_))
+
+
+def tree_settings(quality, max_depth):
+    """Parameters that trees and forests share, checked."""
+    check_quality(quality)
+    if max_depth is not None:
+        max_depth = as_integer(max_depth, "max_depth", 1)
+        if max_depth > _MOST_DEPTH:
+            raise ValueError(f"max_depth must be at most {_MOST_DEPTH}, got {max_depth}.")
+    return {"quality": quality, "max_depth": max_depth}
+
+
+def _splits(grouping, algorithm):
+    """The splits of a column that an algorithm knows."""
+    n_groups = len(grouping.labels)
+    if algorithm == "id3" or (algorithm == "c4.5" and grouping.chain is None):
+        return one_split(n_groups)
+    return binary_splits(n_groups, grouping.chain)
+
+
+# --- private random forests: trees on records of their own, or all trees on all records
+
+
+class PrivateRandomForestClassifier(_ModelOfTrees):
+    """Mean of several private decision trees: exact noise, pure epsilon.
+
+    Each tree is a `PrivateDecisionTreeClassifier` with ``algorithm="auto"``. The noise makes trees
+    different from each other; their mean ranks rows a little better than one tree does, and is
+    wrong about as often.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget spent by one call of ``fit``.
+    domain : Domain, attribute, or list of attributes
+        Public range or categories of every column, required. One attribute stands for all
+        columns of an array.
+    target : str, default=None
+        Column of the domain that is the label and takes ``y``.
+    classes : array-like of shape (n_classes,), default=None
+        The public list of labels, where the domain has no column for the label. Giving both this
+        and ``target`` is an error.
+    n_trees : int, default=2
+        Number of trees. More than a few cost more than they bring: each tree has less to learn
+        from.
+    rows : {"shared", "apart"}, default="shared"
+        "shared": all trees see all records, at an equal share of epsilon. "apart": each record is
+        in one tree, which its own secret coin draws, and each tree has all of epsilon.
+    max_features : float, default=1.0
+        Share of the columns that each tree may use, drawn in public; above 0, at most 1.
+    quality : {"max", "gini", "clipped", "information"}, default=None
+        See `PrivateDecisionTreeClassifier`. None: "clipped".
+    max_depth : int, default=None
+        Most conditions on a path, from 1 to 16. None: as many as pay, by the released number of
+        records.
+    max_groups : int, default=32
+        Ordered columns are merged into at most so many equal parts.
+    max_contributions : int, default=None
+        Keep at most this many rows of each person, chosen secretly; epsilon then protects the
+        person. Needs ``unit``. None: epsilon protects one row.
+    unit : str, default=None
+        Column of the data, not of the domain, that identifies the person a row belongs to. Rows
+        without a value in it are skipped.
+    ledger : PrivacyLedger, default=None
+        Privacy budget of the data set, charged before any value is read.
+    random_state : int or None, default=None
+        Seed of the noise and of the coins. None: the operating system's random source. An int is
+        for experiments only: no guarantee.
+
+    Attributes
+    ----------
+    trees_ : list of ReleasedTree
+        Conditions, noisy counts and shares of each tree.
+    feature_importances_ : ndarray of shape (n_columns,)
+        How much the splits of each column lower the Gini impurity, by the released counts; mean
+        over the trees.
+    classes_ : ndarray of shape (n_classes,)
+        The declared labels, sorted. They never come from ``y``.
+    domain_ : Domain
+        The domain, spelled out for every column, the label included.
+    target_ : str
+        The label's column in ``domain_``.
+    privacy_loss_ : PrivacyLoss
+        Epsilon and its parts: "total" (records of each class), "model".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Only where the rows had column names.
+
+    Notes
+    -----
+    *Neighbours* add or remove one record. *Public*: domain, parameters. *Released*: noisy numbers
+    of records of the classes, and the trees. *Cost*: "shared" trees add up; trees on records
+    "apart" compose in parallel, since the coin of a record does not depend on other records, as a
+    division by position or into equal blocks would. The rows of a person draw each for itself:
+    every one costs its share of epsilon in the one tree that holds it.
+
+    References
+    ----------
+    A. Friedman and A. Schuster, "Data mining with differential privacy", KDD 2010 (the trees).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp import Numeric, PrivateRandomForestClassifier
+    >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
+    >>> y = np.repeat(["low", "high"], 5_000)
+    >>> domain = Numeric(0, 1, bins=4)
+    >>> model = PrivateRandomForestClassifier(domain=domain, classes=["low", "high"])
+    >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
+    ['high']
+    """
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        domain=None,
+        target=None,
+        classes=None,
+        n_trees=2,
+        rows="shared",
+        max_features=1.0,
+        quality=None,
+        max_depth=None,
+        max_groups=32,
+        max_contributions=None,
+        unit=None,
+        ledger=None,
+        random_state=None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.domain = domain
+        self.target = target
+        self.classes = classes
+        self.n_trees = n_trees
+        self.rows = rows
+        self.max_features = max_features
+        self.quality = quality
+        self.max_depth = max_depth
+        self.max_groups = max_groups
+        self.max_contributions = max_contributions
+        self.unit = unit
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _settings(self):
+        settings = tree_settings(self.quality or "clipped", self.max_depth)
+        check_choice(self.rows, "rows", ("shared", "apart"))
+        n_trees = as_integer(self.n_trees, "n_trees", 1)
+        max_features = float(as_between(self.max_features, "max_features", 1e-9, 1))
+        return settings | {"n_trees": n_trees, "rows": self.rows, "max_features": max_features}
+
+    def _parts(self):
+        return tree_parts(self._record_epsilon())
+
+    def _learn_trees(self, records, groupings, n_classes, parts, source):
+        menu = [binary_splits(len(each.labels), each.chain) for each in groupings]
+        return fit_forest(records, menu, n_classes, parts, source, **self._settings())
+
+    def _keep(self, trees):
+        self.trees_ = trees
+        self.feature_importances_ = np.mean([tree.importances() for tree in trees], axis=0)
+
+    def _trees(self):
+        return self.trees_
