@@ -356,7 +356,7 @@ CASES = [
             "estimator": StandardScaler(),
             "epsilon": 1.0,
             "output_range": ([0], [100]),
-            "n_blocks": 200,
+            "n_blocks": 20,
             "output": "mean_",
         },
         array_params={

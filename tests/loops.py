@@ -1,4 +1,5 @@
-"""Many cases as one test: `over` stands where `pytest.mark.parametrize` would make a test of each.
+"""Many cases as one test: `over` stands where `pytest.mark.parametrize` would make a test of each,
+and `narrowed` gives all odd values at once.
 
 A thousand small tests cost more to collect than to run. The cases of one loop run one after the
 other; the first that fails is raised, with a note that names all that fail.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -48,3 +49,50 @@ def over(names: str, cases: Iterable[Any]) -> Callable[[Callable[..., None]], Ca
         return all_cases
 
     return decorate
+
+
+def narrowed(run: Callable[[list[Any]], Any], items: Sequence[Any]) -> None:
+    """Run on all items at once; where that raises, say which few of them are enough for it."""
+    try:
+        run(list(items))
+    except BaseException as error:
+        if not isinstance(error, KeyboardInterrupt):
+            few = _fewest(lambda some: _raises(run, some), list(items), [])
+            error.add_note(f"It raises with {_shown(few)} alone.")
+        raise
+
+
+def _raises(run: Callable[[list[Any]], Any], items: list[Any]) -> bool:
+    try:
+        run(items)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return True
+    return False
+
+
+def _fewest(fails: Callable[[list[Any]], bool], items: list[Any], kept: list[Any]) -> list[Any]:
+    """Few of the items with which, and with those that are kept, it fails still."""
+    if fails(kept):
+        return []
+    if len(items) == 1:
+        return items
+    first, second = items[: len(items) // 2], items[len(items) // 2 :]
+    for half in (first, second):
+        if fails(kept + half):
+            return _fewest(fails, half, kept)
+    # Some of either half.
+    left = _fewest(fails, first, kept + second)
+    return left + _fewest(fails, second, kept + left)
+
+
+def _shown(items: list[Any]) -> str:
+    """Their texts; of those that have none, the types."""
+    texts = []
+    for item in items:
+        try:
+            texts.append(repr(item)[:100])
+        except BaseException:
+            texts.append(str(type(item)))
+    return ", ".join(texts) or "no item at all"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from loops import over
+from loops import narrowed, over
 
 
 def test_every_case_runs_and_failures_are_named():
@@ -30,3 +30,55 @@ def test_every_case_runs_and_failures_are_named():
 def test_a_loop_over_nothing_fails():
     with pytest.raises(AssertionError, match="no case"):
         over("case", [])(lambda case: None)()
+
+
+class Touchy:
+    """Raises at one value, and at two others together."""
+
+    n_fits = 0
+
+    def fit(self, values):
+        self.n_fits += 1
+        if 71 in values:
+            raise ValueError("a number too many")
+        if {3, 96} <= {*values}:
+            raise SystemExit
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "named"),
+    [
+        (range(100), ValueError, "71"),
+        ([*range(70), *range(80, 100)], SystemExit, "3, 96"),
+        ([96, 3], SystemExit, "96, 3"),
+        ([71], ValueError, "71"),
+    ],
+)
+def test_the_value_that_raises_is_named(values, error, named):
+    touchy = Touchy()
+    with pytest.raises(error) as caught:
+        narrowed(touchy.fit, values)
+    assert caught.value.__notes__ == [f"It raises with {named} alone."]
+    assert touchy.n_fits < 60
+
+
+def test_nothing_is_narrowed_where_nothing_raises():
+    touchy = Touchy()
+    narrowed(touchy.fit, range(50))
+    assert touchy.n_fits == 1
+
+
+def test_what_raises_without_any_value_and_what_has_no_text_is_told():
+    def broken(values):
+        raise ValueError
+
+    class NoText:
+        def __repr__(self):
+            raise ValueError
+
+    with pytest.raises(ValueError) as caught:
+        narrowed(broken, [1, 2])
+    assert "no item at all" in caught.value.__notes__[0]
+    with pytest.raises(ZeroDivisionError) as caught:
+        narrowed(lambda values: 1 / (1 - len(values)), [NoText()])
+    assert "NoText" in caught.value.__notes__[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 import warnings
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pytest
 import sklearn
 from estimators import CASES, CLASSES_ARE_DECLARED, EMPTY_IS_LEGAL
 from joblib import Parallel, delayed
+from loops import over
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -23,8 +25,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_common import fingerprint, shown
-from test_common import fit as fit_case
+from test_common import fingerprint, seeded_fit, shown
 
 import skdp
 from skdp.accounting import LedgerError
@@ -113,9 +114,12 @@ METAS = {
 }
 
 
-@pytest.fixture(params=METAS.values(), ids=METAS)
-def meta(request):
-    return request.param
+@functools.cache
+def seeded_meta(name):
+    """One fit with a seed, its ledger and what it cost, for tests that leave it as it is."""
+    ledger = skdp.PrivacyLedger(name="clinic")
+    made = METAS[name].make(release(1, ledger=ledger, random_state=SEED))
+    return METAS[name].fit(made), ledger, ledger.spent
 
 
 def test_every_meta_estimator_is_here():
@@ -174,6 +178,7 @@ def test_sklearn_checks(estimator, check):
         check(estimator)
 
 
+@over("meta", METAS.values())
 def test_expected_failures_are_few_and_reasoned(meta):
     assert len(meta.expected_failures) <= MOST_EXPECTED_FAILURES
     assert all(len(reason) > 20 for reason in meta.expected_failures.values())
@@ -182,35 +187,35 @@ def test_expected_failures_are_few_and_reasoned(meta):
 # --- the ledger
 
 
-def test_copies_in_memory_pay_for_a_fit(meta):
-    ledger = skdp.PrivacyLedger(4)
-    estimator = meta.fit(meta.make(release(1, ledger=ledger)))
-    cost = ledger.spent
-    for number, twin in enumerate((copy.copy(estimator), copy.deepcopy(estimator)), 2):
+@over("name", METAS)
+def test_copies_in_memory_pay_for_a_fit(name):
+    estimator, ledger, cost = seeded_meta(name)
+    for twin in (copy.copy(estimator), copy.deepcopy(estimator)):
         assert twin is not estimator
         np.testing.assert_array_equal(twin.predict(X), estimator.predict(X))
-        meta.fit(twin)
-        assert ledger.spent == number * cost
+        before = ledger.spent
+        METAS[name].fit(twin)
+        assert ledger.spent == before + cost
 
 
-def test_a_deep_copy_of_what_holds_it_pays_too_and_stays_what_it_is(meta):
-    ledger = skdp.PrivacyLedger(10)
-    estimator = meta.fit(meta.make(release(1, ledger=ledger)))
-    cost = ledger.spent
+@over("name", METAS)
+def test_a_deep_copy_of_what_holds_it_pays_too_and_stays_what_it_is(name):
+    estimator, ledger, cost = seeded_meta(name)
+    meta, before = METAS[name], ledger.spent
     frozen = copy.deepcopy(FrozenEstimator(estimator))
     assert type(frozen) is FrozenEstimator and type(frozen.estimator) is type(estimator)
     meta.fit(frozen.estimator)
-    assert ledger.spent == 2 * cost
+    assert ledger.spent == before + cost
     meta.fit(copy.deepcopy(make_pipeline(FunctionTransformer(), estimator)))
-    assert ledger.spent == 3 * cost
+    assert ledger.spent == before + 2 * cost
     with pytest.raises(LedgerError):
         meta.fit(pickle.loads(pickle.dumps(FrozenEstimator(estimator))).estimator)
 
 
-def test_what_comes_out_of_a_pickle_does_not_fit_for_free(meta):
-    ledger = skdp.PrivacyLedger(4, name="clinic")
-    estimator = meta.fit(meta.make(release(1, ledger=ledger)))
-    spent = ledger.spent
+@over("name", METAS)
+def test_what_comes_out_of_a_pickle_does_not_fit_for_free(name):
+    estimator, ledger, cost = seeded_meta(name)
+    meta, before = METAS[name], ledger.spent
     twin = pickle.loads(pickle.dumps(estimator))
     np.testing.assert_array_equal(twin.predict(X), estimator.predict(X))
     for one in (twin, clone(twin), copy.deepcopy(twin), pickle.loads(pickle.dumps(twin))):
@@ -218,12 +223,13 @@ def test_what_comes_out_of_a_pickle_does_not_fit_for_free(meta):
             meta.fit(one)
     found = [v for v in clone(twin).get_params().values() if isinstance(v, skdp.PrivacyLedger)]
     assert found and all(repr(one) == "PrivacyLedger(detached, name='clinic')" for one in found)
-    assert ledger.spent == spent
+    assert ledger.spent == before
     keys = [k for k, v in twin.get_params().items() if isinstance(v, skdp.PrivacyLedger)]
     meta.fit(twin.set_params(**dict.fromkeys(keys, ledger)))
-    assert ledger.spent == 2 * spent
+    assert ledger.spent == before + cost
 
 
+@over("meta", METAS.values())
 def test_what_is_inside_a_fitted_one_pays_for_a_fit(meta):
     ledger = skdp.PrivacyLedger(10)
     estimator = meta.fit(meta.make(release(1, ledger=ledger)))
@@ -237,6 +243,7 @@ def test_what_is_inside_a_fitted_one_pays_for_a_fit(meta):
     assert ledger.spent == before + 1
 
 
+@over("meta", METAS.values())
 def test_the_winner_of_a_search_with_a_ledger_of_its_own_pays_too(meta):
     if "param_grid" not in meta.make(release()).get_params(deep=False):
         pytest.skip("no search")
@@ -288,7 +295,7 @@ GRIDS = {
 }
 
 
-@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+@over("grid", GRIDS.values())
 def test_a_ledger_in_the_grid_is_charged_once_for_the_search(grid):
     ledger = skdp.PrivacyLedger(20)
     search = class_search(release(1), grid=grid(ledger), epsilon=0.5)
@@ -301,7 +308,7 @@ def test_a_ledger_in_the_grid_is_charged_once_for_the_search(grid):
     assert poor.spent == 0
 
 
-@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+@over("grid", GRIDS.values())
 def test_a_second_ledger_in_the_grid_is_refused(grid):
     own, other = skdp.PrivacyLedger(20, name="own"), skdp.PrivacyLedger(20, name="other")
     for search in (
@@ -364,13 +371,15 @@ def test_a_fit_that_costs_more_than_was_paid_for_is_charged():
 # --- seeds
 
 
-def test_seeds_are_not_shown_and_stay_behind(meta):
-    seeded = release(1, random_state=SEED)
+@over("name", METAS)
+def test_seeds_are_not_shown_and_stay_behind(name):
+    meta, seeded = METAS[name], release(1, random_state=SEED)
     for estimator in (meta.make(seeded), make_pipeline(FunctionTransformer(), meta.make(seeded))):
         for one in (estimator, FrozenEstimator(estimator), GridSearchCV(estimator, {})):
-            assert str(SEED) not in shown(one) and "no guarantee" in shown(one)
+            text = shown(one)
+            assert str(SEED) not in text and "no guarantee" in text
         assert str(SEED) not in repr(Pipeline([("all", estimator)]))
-    fitted = meta.fit(meta.make(seeded))
+    fitted = seeded_meta(name)[0]
     stored = pickle.dumps(fitted)
     assert SEED.to_bytes(4, "little") not in stored
     assert SEED.to_bytes(4, "little") in pickle.dumps(meta.make(seeded))
@@ -463,10 +472,9 @@ def through_skops(estimator):
     return io.loads(data, trusted=types)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@over("case", CASES)
 def test_skops_restores_a_fitted_estimator(case):
-    ledger = skdp.PrivacyLedger(2, name="clinic")
-    estimator = fit_case(case.make(random_state=SEED, ledger=ledger))
+    estimator = seeded_fit(case.name).estimator
     twin = through_skops(estimator)
     assert fingerprint(twin) == fingerprint(estimator)
     assert twin.privacy_loss_ == estimator.privacy_loss_
@@ -476,16 +484,16 @@ def test_skops_restores_a_fitted_estimator(case):
     assert repr(twin.set_params(**params)) == repr(clone(estimator).set_params(**params))
 
 
-def test_skops_restores_a_fitted_meta_estimator(meta):
-    ledger = skdp.PrivacyLedger(5, name="clinic")
-    estimator = meta.fit(meta.make(release(1, ledger=ledger, random_state=SEED)))
+@over("name", METAS)
+def test_skops_restores_a_fitted_meta_estimator(name):
+    estimator = seeded_meta(name)[0]
     twin = through_skops(estimator)
     np.testing.assert_array_equal(twin.predict(X), estimator.predict(X))
     assert twin.privacy_loss_ == estimator.privacy_loss_
     with sklearn.config_context(print_changed_only=False):
         assert str(SEED) not in repr(twin)
     with pytest.raises(LedgerError, match="'clinic'"):
-        meta.fit(twin)
+        METAS[name].fit(twin)
 
 
 def test_skops_keeps_a_seed_before_the_fit():
