@@ -36,7 +36,7 @@ def release(name: str, table: Table, epsilon: float, seed: int, **given: Any) ->
         # Seeds, columns whose codes are grouped, and totals near zero are expected here.
         warnings.simplefilter("ignore", UserWarning)
         synthesizer = made(
-            epsilon, domain=table.domain, random_state=seed, **{**given, **parameters}
+            epsilon=epsilon, domain=table.domain, random_state=seed, **{**given, **parameters}
         )
         return synthesizer.fit(table.rows)
 

@@ -165,8 +165,8 @@ def target_cells(name: str, fits: int) -> Cells:
         mean = np.mean((y.iloc[test] - y.iloc[train].mean()) ** 2)
         for epsilon in OF_MODELS:
             for kind, model in {
-                "linear": PrivateLinearRegression(epsilon, **public, random_state=run),
-                "additive": PrivateAdditiveRegressor(epsilon, **public, random_state=run),
+                "linear": PrivateLinearRegression(epsilon=epsilon, **public, random_state=run),
+                "additive": PrivateAdditiveRegressor(epsilon=epsilon, **public, random_state=run),
                 "default": PrivateRegressor(epsilon=epsilon, **public),
             }.items():
                 guess = model.fit(X.iloc[train], y.iloc[train]).predict(X.iloc[test])

@@ -68,7 +68,7 @@ def private_fit(
 ) -> tuple[DPKMeans, float]:
     """A fit from a seed, and its CPU seconds."""
     changes = {"bounds": (-1, 1), "algorithm": algorithm, "random_state": seed, **changes}
-    model = DPKMeans(k, epsilon, **changes)
+    model = DPKMeans(k, epsilon=epsilon, **changes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureSeedWarning)
         begin = time.process_time()

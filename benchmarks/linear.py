@@ -105,7 +105,7 @@ def regress(method: str, epsilon: float, seed: int) -> float:
             predicted = (asked @ coef + 1) * 9.5
     else:
         model = PrivateLinearRegression(
-            epsilon,
+            epsilon=epsilon,
             domain=columns,
             target_range=(-0.5, 19.5),
             solver=method,
@@ -123,7 +123,7 @@ def classify(make: Callable[..., Any], epsilon: float, seed: int) -> float:
     domain = table.domain.select([name for name in table.domain.names if name != table.target])
     folds = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
     train, test = list(folds)[seed % 5]
-    model = make(epsilon, domain=domain, classes=sorted(set(y)), random_state=seed)
+    model = make(epsilon=epsilon, domain=domain, classes=sorted(set(y)), random_state=seed)
     model.fit(X.iloc[train], y[train])
     return float(np.mean(model.predict(X.iloc[test]) != y[test]))
 
@@ -134,7 +134,7 @@ def logistic(method: str, epsilon: float, seed: int) -> float:
     def make(epsilon: float, **others: Any) -> Any:
         lines = method == "lines"
         return PrivateLogisticRegression(
-            epsilon,
+            epsilon=epsilon,
             solver="auto" if lines else method,
             one_hot="categories" if lines else "all",
             **others,
@@ -155,7 +155,7 @@ def few_bins(method: str, epsilon: float, seed: int) -> float:
         model = additive.true(task, epsilon, seed)
     else:
         model = PrivateLogisticRegression(
-            epsilon,
+            epsilon=epsilon,
             domain=task.domain,
             classes=[False, True],
             one_hot="all",
@@ -169,7 +169,7 @@ def margins(method: str, epsilon: float, seed: int) -> float:
     """The linear support vector machine by a solver."""
 
     def make(epsilon: float, **others: Any) -> Any:
-        return PrivateLinearSVC(epsilon, solver=method, one_hot="all", **others)
+        return PrivateLinearSVC(epsilon=epsilon, solver=method, one_hot="all", **others)
 
     return classify(make, epsilon, seed)
 
@@ -189,7 +189,7 @@ def seconds(method: str, epsilon: float, seed: int) -> float:
     label = rng.uniform(size=_ROWS) < cause
     start = time.process_time()
     PrivateLogisticRegression(
-        epsilon, domain=domain, classes=[False, True], solver=method, random_state=seed
+        epsilon=epsilon, domain=domain, classes=[False, True], solver=method, random_state=seed
     ).fit(pd.DataFrame(columns), label)
     return time.process_time() - start
 

@@ -126,7 +126,7 @@ def private(estimator: type, **params: Any) -> Callable[[Task, float, int], Any]
 
     def make(task: Task, epsilon: float, seed: int) -> Any:
         public = {"domain": task.domain, "classes": [False, True]}
-        return estimator(epsilon, **public, **params, random_state=seed)
+        return estimator(epsilon=epsilon, **public, **params, random_state=seed)
 
     return make
 
@@ -139,7 +139,7 @@ def boosting(task: Task, seed: int) -> Any:
 
 def from_marginals(task: Task, epsilon: float, seed: int) -> Any:
     """Boosting on synthetic rows of a release of marginals."""
-    release = MarginalSynthesizer(epsilon, domain=task.domain, random_state=seed)
+    release = MarginalSynthesizer(epsilon=epsilon, domain=task.domain, random_state=seed)
     return PrivateClassifier(
         boosting(task, seed), release, classes=[False, True], random_state=seed
     )

@@ -64,14 +64,18 @@ TABLES = {
 # A release that keeps no dependence at all: single columns with all of epsilon.
 RELEASES: dict[str, Callable[..., Any]] = {
     "marginals": MarginalSynthesizer,
-    "independence": lambda epsilon, **given: MarginalSynthesizer(epsilon, max_order=1, **given),
+    "independence": lambda epsilon, **given: MarginalSynthesizer(
+        epsilon=epsilon, max_order=1, **given
+    ),
     "HDPView": HDPViewSynthesizer,
     "PrivTree": PrivTreeSynthesizer,
     "kd-tree, two-step": KDTreeSynthesizer,
     "kd-tree, hierarchical": lambda epsilon, **given: KDTreeSynthesizer(
-        epsilon, strategy="hierarchical", **given
+        epsilon=epsilon, strategy="hierarchical", **given
     ),
-    "grid, extended": lambda epsilon, **given: GridSynthesizer(epsilon, rule="extended", **given),
+    "grid, extended": lambda epsilon, **given: GridSynthesizer(
+        epsilon=epsilon, rule="extended", **given
+    ),
 }
 _METHODS = {
     "Identity": "plain bins",
@@ -127,7 +131,7 @@ def range_errors(
     for seed in seeds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InsecureSeedWarning)
-            release = make(epsilon, domain=domain, random_state=seed).fit(rows)
+            release = make(epsilon=epsilon, domain=domain, random_state=seed).fit(rows)
         errors.append(float(np.sqrt(np.mean((release.count(queries) - truth) ** 2))))
     return errors
 
@@ -155,7 +159,7 @@ def cubes() -> dict[str, float]:
     sizes = zip("abcd", (2, 8, 4, 2), strict=True)
     domain = Domain({name: Numeric(0, size - 1, integer=True) for name, size in sizes})
     return {
-        plan: round(DataCube(1.0, domain=domain, strategy=plan).plan().max_std_error, 1)
+        plan: round(DataCube(epsilon=1.0, domain=domain, strategy=plan).plan().max_std_error, 1)
         for plan in ("base", "bmax", "auto")
     }
 

@@ -72,7 +72,7 @@ def one_seed(problem: Problem, total: float, seed: int) -> dict[str, float]:
 
     def released(rows: pd.DataFrame, number: int) -> pd.DataFrame:
         synthesizer = MarginalSynthesizer(
-            RELEASE * total, domain=problem.domain, target=label, random_state=number
+            epsilon=RELEASE * total, domain=problem.domain, target=label, random_state=number
         )
         return synthesizer.fit(rows).sample(random_state=number)
 

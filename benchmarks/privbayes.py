@@ -120,7 +120,7 @@ def measure(name: str, epsilon: float, method: str, runs: int) -> dict[str, Any]
     true = domain.encode(rows)
     found, seconds = [], []
     for seed in range(runs):
-        release = estimator(epsilon, domain=domain, random_state=seed, **parameters)
+        release = estimator(epsilon=epsilon, domain=domain, random_state=seed, **parameters)
         begin = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InsecureSeedWarning)

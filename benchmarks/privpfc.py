@@ -224,15 +224,15 @@ def releases(problem: Problem, epsilon: float, seeds: int) -> dict[str, Any]:
             X_train, y_train, X_test, y_test = X.iloc[train], y[train], X.iloc[test], y[test]
             begin = time.process_time()
             model = PrivateClassifier(
-                LogisticRegression(max_iter=500), PrivPfCTransformer(epsilon, **given)
+                LogisticRegression(max_iter=500), PrivPfCTransformer(epsilon=epsilon, **given)
             )
             model.fit(X_train, y_train)
             seconds.append(time.process_time() - begin)
             errors["logistic"].append(1 - model.score(X_test, y_test))
-            histogram = PrivPfCClassifier(epsilon, **given).fit(X_train, y_train)
+            histogram = PrivPfCClassifier(epsilon=epsilon, **given).fit(X_train, y_train)
             errors["histogram"].append(1 - histogram.score(X_test, y_test))
             if seed < PAPER_SEEDS:
-                paper = PrivPfCClassifier(epsilon, selection="paper", **given)
+                paper = PrivPfCClassifier(epsilon=epsilon, selection="paper", **given)
                 errors["paper"].append(1 - paper.fit(X_train, y_train).score(X_test, y_test))
     result: dict[str, Any] = {"seeds": seeds}
     for name, found in errors.items():

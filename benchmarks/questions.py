@@ -465,7 +465,7 @@ def measured(
         begin = time.process_time()
         title, parameters = parsed(method)
         estimator = getattr(skdp, title)(
-            epsilon, domain=table.domain, random_state=seed, **parameters
+            epsilon=epsilon, domain=table.domain, random_state=seed, **parameters
         )
         release = estimator.fit(table.rows).synopsis_
         fit_seconds.append(time.process_time() - begin)

@@ -63,7 +63,7 @@ MODULES = {
 OUTSIDE = {
     "model_selection": None,
     "datacube": None,
-    "preprocessing": None,
+    "preprocessing": ("QuantileResult",),
     "domain": ("structure_from_data",),
 }
 

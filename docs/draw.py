@@ -95,7 +95,7 @@ def release(ink, faint, first, second):
     records = people()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # seeded, so that every run draws the same picture
-        view = MarginalSynthesizer(1.0, domain=DOMAIN, random_state=1).fit(records)
+        view = MarginalSynthesizer(epsilon=1.0, domain=DOMAIN, random_state=1).fit(records)
         rows = view.sample(random_state=1)
     figure, axes = plt.subplots(
         1, 3, figsize=(11.6, 3.6), layout="constrained", width_ratios=[1, 1, 1.1]
@@ -132,7 +132,7 @@ def phone(ink, faint, first, second):
     records = people()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rows = MarginalSynthesizer(1.0, domain=DOMAIN, random_state=1).fit(records).sample(
+        rows = MarginalSynthesizer(epsilon=1.0, domain=DOMAIN, random_state=1).fit(records).sample(
             random_state=1
         )  # fmt: skip
     figure, axes = plt.subplots(1, 2, figsize=(5, 2.9), layout="constrained", sharey=True)

@@ -88,11 +88,14 @@ print(f"far by car: {view.count(query):.0f}, exactly {exact}; spent {float(ledge
 # in the bars, and of the indicators of a column only differences mean something.
 features = ["age", "distance", "mode"]
 model = skdp.PrivateLinearRegression(
-    1.2, domain=domain.select(features), target_range=(0, 120), ledger=ledger
+    epsilon=1.2, domain=domain.select(features), target_range=(0, 120), ledger=ledger
 )
 model.fit(people[features], people["minutes"])
 exact = skdp.PrivateLinearRegression(
-    100_000, domain=domain.select(features), target_range=(0, 120), ledger=skdp.PrivacyLedger()
+    epsilon=100_000,
+    domain=domain.select(features),
+    target_range=(0, 120),
+    ledger=skdp.PrivacyLedger(),
 )
 exact.fit(people[features], people["minutes"])
 fig, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")

@@ -111,7 +111,7 @@ for mark, (algorithm, colour) in zip("osD^v<>", algorithms.items(), strict=True)
     errors = [
         np.mean(
             [
-                -skdp.DPKMeans(8, e, bounds=(0, 1), algorithm=algorithm, random_state=s)
+                -skdp.DPKMeans(8, epsilon=e, bounds=(0, 1), algorithm=algorithm, random_state=s)
                 .fit(X)
                 .score(X)
                 / len(X)

@@ -39,7 +39,7 @@ table = records(20_000)
 # The release
 # -----------
 # There are 512 cells. Each is counted with noise. Everything below reads only the release.
-view = skdp.KDTreeSynthesizer(0.1, domain=domain, strategy="cell").fit(table)
+view = skdp.KDTreeSynthesizer(epsilon=0.1, domain=domain, strategy="cell").fit(table)
 bound = usefulness(2**9, 0.1, 0.05)
 print(f"Counts over half of the cells are off by at most {bound.queries:,.0f} records (one query),")
 print(
@@ -107,7 +107,7 @@ print("found by voting:", np.flatnonzero(np.array(votes) > 0.5))
 epsilons = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5]
 right, wrong = [], []
 for epsilon in epsilons:
-    release = skdp.KDTreeSynthesizer(epsilon, domain=domain, strategy="cell").fit(table)
+    release = skdp.KDTreeSynthesizer(epsilon=epsilon, domain=domain, strategy="cell").fit(table)
     _, shares = agreement(release)
     hit = (vectors == secret).all(axis=1)
     right.append(shares[hit][0])

@@ -31,11 +31,13 @@ domain = skdp.Domain({"east": skdp.Numeric(0, 64, bins=64), "north": skdp.Numeri
 # ------------
 # Each spends an epsilon of 0.5 on a partition and its counts.
 releases = {
-    "HDPView": skdp.HDPViewSynthesizer(0.5, domain=domain),
-    "PrivTree": skdp.PrivTreeSynthesizer(0.5, domain=domain),
-    "kd-tree, two-step": skdp.KDTreeSynthesizer(0.5, domain=domain),
-    "kd-tree, hierarchical": skdp.KDTreeSynthesizer(0.5, domain=domain, strategy="hierarchical"),
-    "grid, extended": skdp.GridSynthesizer(0.5, domain=domain),
+    "HDPView": skdp.HDPViewSynthesizer(epsilon=0.5, domain=domain),
+    "PrivTree": skdp.PrivTreeSynthesizer(epsilon=0.5, domain=domain),
+    "kd-tree, two-step": skdp.KDTreeSynthesizer(epsilon=0.5, domain=domain),
+    "kd-tree, hierarchical": skdp.KDTreeSynthesizer(
+        epsilon=0.5, domain=domain, strategy="hierarchical"
+    ),
+    "grid, extended": skdp.GridSynthesizer(epsilon=0.5, domain=domain),
 }
 for release in releases.values():
     release.fit(trips)

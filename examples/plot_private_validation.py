@@ -44,7 +44,7 @@ domain = skdp.Domain(
     }
 )
 ledger = skdp.PrivacyLedger(2, name="labsup")
-release = skdp.MarginalSynthesizer(0.4, domain=domain, target="worked", ledger=ledger)
+release = skdp.MarginalSynthesizer(epsilon=0.4, domain=domain, target="worked", ledger=ledger)
 
 # %%
 # Check before you fit

@@ -68,7 +68,7 @@ domain = Domain(
     }
 )
 ledger = PrivacyLedger(0.5)
-release = PrivPfCTransformer(0.5, domain=domain, classes=["no", "yes"], ledger=ledger)
+release = PrivPfCTransformer(epsilon=0.5, domain=domain, classes=["no", "yes"], ledger=ledger)
 release.fit(X, y)
 release.grid_.to_frame()
 
@@ -95,9 +95,9 @@ def error(make, epsilon, runs=2):
 declared = {"domain": domain, "classes": ["no", "yes"], "max_grids": 3000}
 makers = {
     "logistic regression on the release": lambda epsilon: PrivateClassifier(
-        LogisticRegression(max_iter=500), PrivPfCTransformer(epsilon, **declared)
+        LogisticRegression(max_iter=500), PrivPfCTransformer(epsilon=epsilon, **declared)
     ),
-    "PrivPfCClassifier": lambda epsilon: PrivPfCClassifier(epsilon, **declared),
+    "PrivPfCClassifier": lambda epsilon: PrivPfCClassifier(epsilon=epsilon, **declared),
 }
 
 raw = X.astype({"ward": "category", "smoker": "category"})

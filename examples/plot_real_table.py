@@ -131,7 +131,7 @@ print(report)
 # and risk follow from other columns, so nothing is spent on them.
 ledger = PrivacyLedger(3, path=folder / "visits.ledger", name="visits")
 view = MarginalSynthesizer(
-    epsilon=2, domain=domain, unit="person", max_contributions=3, ledger=ledger
+    epsilon=2, domain=domain, privacy_id="person", max_rows_per_id=3, ledger=ledger
 )
 assert_private(view)
 privacy_report(view)

@@ -66,8 +66,8 @@ scores = {"with a prior": [], "without": []}
 years = [2022, 2023, 2024]
 for year in years:
     records = survey(year)
-    release = MarginalSynthesizer(epsilon, domain=domain, prior=prior).fit(records)
-    alone = MarginalSynthesizer(epsilon, domain=domain).fit(records)
+    release = MarginalSynthesizer(epsilon=epsilon, domain=domain, prior=prior).fit(records)
+    alone = MarginalSynthesizer(epsilon=epsilon, domain=domain).fit(records)
     truth = domain.encode(records)
     for name, made in (("with a prior", release), ("without", alone)):
         drawn = domain.encode(made.sample(12_000, random_state=0))

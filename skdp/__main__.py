@@ -27,7 +27,7 @@ _IN_A_SHELL = {
     "nullable=True": "nullable: true",
     "or other=": "or other:",
     "leave epsilon out": "leave --budget out",
-    "max_contributions= and unit=": "--max-contributions and --unit",
+    "max_rows_per_id= and privacy_id=": "--max-rows-per-id and --privacy-id",
     "max_json=": "--max-json ",
 }
 

@@ -1,4 +1,7 @@
-"""Files that are written whole or not at all."""
+"""Checked parameters, arrays and their types, and files written whole or not at all.
+
+Files that are written whole or not at all.
+"""
 
 from __future__ import annotations
 

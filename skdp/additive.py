@@ -1,4 +1,7 @@
-"""Functions of one column and of two, as a released model has them."""
+"""Additive models: a function of each column and of some pairs, fitted with noise.
+
+Functions of one column and of two, as a released model has them.
+"""
 
 from __future__ import annotations
 
@@ -562,10 +565,10 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
         records times epsilon are few. An int: so many, chosen privately among the pairs of the
         twelve columns whose functions are largest. A list: these pairs; nothing is spent on a
         choice. They take a quarter of the budget, or nothing if there are none.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -625,15 +628,15 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         classes=None,
         max_groups=None,
         interactions="auto",
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -643,8 +646,8 @@ class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
         self.classes = classes
         self.max_groups = max_groups
         self.interactions = interactions
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 
@@ -682,7 +685,7 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
 
     Parameters
     ----------
-    epsilon, domain, target, max_groups, interactions, max_contributions, unit, ledger, random_state
+    epsilon, domain, target, max_groups, interactions, max_rows_per_id, unit, ledger, random_state
         As for `PrivateAdditiveClassifier`. The column ``target`` is a `Numeric`.
     target_range : (low, high), default=None
         The public range of the target, where the domain has no column for it. It is divided into
@@ -715,22 +718,23 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
     >>> from skdp import Numeric, PrivateAdditiveRegressor
     >>> X = np.linspace(0, 1, 20_000)[:, None]
     >>> y = 10 * X[:, 0]
-    >>> model = PrivateAdditiveRegressor(2.0, domain=Numeric(0, 1), target_range=(0, 10)).fit(X, y)
+    >>> model = PrivateAdditiveRegressor(epsilon=2.0, domain=Numeric(0, 1), target_range=(0, 10))
+    >>> model = model.fit(X, y)
     >>> bool(abs(model.predict([[0.5]])[0] - 5) < 0.5)
     True
     """
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         target_range=None,
         max_groups=None,
         interactions="auto",
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -740,8 +744,8 @@ class PrivateAdditiveRegressor(_Additive, ModelOfNumbers):
         self.target_range = target_range
         self.max_groups = max_groups
         self.interactions = interactions
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 

@@ -541,10 +541,10 @@ class DiffGenTransformer(GridTransformer):
         Number of nodes that are specialised; the selections share half of epsilon equally.
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -601,15 +601,15 @@ class DiffGenTransformer(GridTransformer):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         classes=None,
         n_specializations=10,
         encoding="ordinal",
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -619,8 +619,8 @@ class DiffGenTransformer(GridTransformer):
         self.classes = classes
         self.n_specializations = n_specializations
         self.encoding = encoding
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 
@@ -659,16 +659,16 @@ class _PrivPfC(GridRelease):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         classes=None,
         max_grids=10_000,
         selection="auto",
         shares=(0.03, 0.37, 0.60),
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -679,8 +679,8 @@ class _PrivPfC(GridRelease):
         self.max_grids = max_grids
         self.selection = selection
         self.shares = shares
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 
@@ -834,10 +834,10 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         in proportion. The dissertation also tries (0.03, 0.10, 0.87).
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -892,7 +892,7 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
     >>> from skdp import Numeric, PrivateClassifier, PrivPfCTransformer
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat(["low", "high"], 5_000)
-    >>> release = PrivPfCTransformer(1.0, domain=Numeric(0, 1, bins=4))
+    >>> release = PrivPfCTransformer(epsilon=1.0, domain=Numeric(0, 1, bins=4))
     >>> model = PrivateClassifier(LogisticRegression(), release, classes=["low", "high"])
     >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
     ['high']
@@ -900,8 +900,8 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         classes=None,
@@ -909,8 +909,8 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         selection="auto",
         shares=(0.03, 0.37, 0.60),
         encoding="ordinal",
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -922,8 +922,8 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
         self.selection = selection
         self.shares = shares
         self.encoding = encoding
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 
@@ -941,7 +941,7 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
 
     Parameters
     ----------
-    epsilon, domain, target, classes, max_grids, selection, shares, max_contributions, unit, \
+    epsilon, domain, target, classes, max_grids, selection, shares, max_rows_per_id, unit, \
     ledger, random_state
         As for :class:`PrivPfCTransformer`.
 
@@ -981,7 +981,8 @@ class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
     >>> from skdp import Numeric, PrivPfCClassifier
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat(["low", "high"], 5_000)
-    >>> model = PrivPfCClassifier(1.0, domain=Numeric(0, 1, bins=4), classes=["low", "high"])
+    >>> space = Numeric(0, 1, bins=4)
+    >>> model = PrivPfCClassifier(epsilon=1.0, domain=space, classes=["low", "high"])
     >>> model.fit(X, y).predict([[0.8, 0.7]]).tolist()
     ['high']
     """
@@ -1136,10 +1137,10 @@ class ProjectedHistogramTransformer(GridTransformer):
         Number of predictors that are selected; all, if the domain has fewer.
     encoding : {"ordinal", "onehot"}, default="ordinal"
         What ``transform`` returns. The training set is always one-hot.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -1201,15 +1202,15 @@ class ProjectedHistogramTransformer(GridTransformer):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         classes=None,
         n_attributes=3,
         encoding="ordinal",
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -1219,8 +1220,8 @@ class ProjectedHistogramTransformer(GridTransformer):
         self.classes = classes
         self.n_attributes = n_attributes
         self.encoding = encoding
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 

@@ -29,7 +29,7 @@ from .base import (
     match_rows,
     named_bounds,
     warn_of_emptiness,
-    without_unit,
+    without_id,
 )
 from .domain import Domain, Numeric
 from .exceptions import DomainError
@@ -104,10 +104,10 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     n_samples : int, default=None
         Number of rows, if it is public. By default, algorithms that need it spend one fiftieth of
         epsilon to estimate it.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -173,8 +173,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     def __init__(
         self,
         n_clusters=8,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         bounds=None,
         algorithm="auto",
         n_init=30,
@@ -183,8 +183,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         theta=10,
         n_blocks=None,
         n_samples=None,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
         verbose=0,
@@ -199,8 +199,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.theta = theta
         self.n_blocks = n_blocks
         self.n_samples = n_samples
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
         self.verbose = verbose
@@ -244,10 +244,10 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             )
         lazy = self.algorithm not in ROW_ALGORITHMS
         rows = read_rows(X) if lazy else as_frame(X)
-        names = without_unit(rows, self._unit()).names
+        names = without_id(rows, self._privacy_id()).names
         low, high = self._limits(names)
         rows, domain = match_rows(
-            rows, None, _coded(names, low, high), None, lazy=lazy, unit=self._unit()
+            rows, None, _coded(names, low, high), None, lazy=lazy, privacy_id=self._privacy_id()
         )
         clusters, init = self._wanted(domain, low, high)
         parts = algorithm_parts(

@@ -113,7 +113,7 @@ def fit_clone(estimator: Any, X: Any, y: NDArray[Any], weight: FloatArray | None
 # --- what both wrappers share
 
 # Parameters of the default release, or of the default model; a synthesizer may take the last.
-_OWN = ("epsilon", "domain", "target", "max_contributions", "unit", "ledger")
+_OWN = ("epsilon", "domain", "target", "max_rows_per_id", "privacy_id", "ledger")
 # Number of public rows on which an estimator is tried before the charge: the least, the number for
 # each label, and the most. The second line is for estimators that need many.
 _TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
@@ -129,8 +129,8 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
     epsilon: Any
     domain: Any
     target: str | None
-    max_contributions: int | None
-    unit: str | None
+    max_rows_per_id: int | None
+    privacy_id: str | None
     ledger: Any
     # Parameter that declares the label, in words, and its name.
     _shorthand: str
@@ -248,10 +248,10 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
     def _declared_release(self, rows: Frame) -> Any:
         """A clone of the synthesizer whose domain declares the label."""
         release = clone(self._reader())
-        if getattr(release, "unit", None) is not None:
+        if getattr(release, "privacy_id", None) is not None:
             raise ValueError(
-                f"The synthesizer's unit={release.unit!r} is a column that X has for training, "
-                "but new rows do not have. Fit the synthesizer first, and give it to "
+                f"The synthesizer's privacy_id={release.privacy_id!r} is a column that X has for "
+                "training, but new rows do not have. Fit the synthesizer first, and give it to "
                 f"{type(self).__name__} as FrozenEstimator(synthesizer)."
             )
         label = self._label_attribute()
@@ -453,13 +453,13 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
 
     def __init__(
         self,
-        epsilon: Any = 1.0,
         *,
+        epsilon: Any = 1.0,
         domain: Any = None,
         target: str | None = None,
         classes: Any = None,
-        max_contributions: int | None = None,
-        unit: str | None = None,
+        max_rows_per_id: int | None = None,
+        privacy_id: str | None = None,
         ledger: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -467,8 +467,8 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         self.domain = domain
         self.target = target
         self.classes = classes
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 
@@ -479,7 +479,7 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
             self, read, y, self.classes, "the list of", "classes="
         )
         classes, _ = label_classes(domain, target)
-        if as_epsilon(self.epsilon) < _LEAST * (self._max_contributions() or 1):
+        if as_epsilon(self.epsilon) < _LEAST * (self._max_rows_per_id() or 1):
             raise ValueError(
                 f"epsilon must be at least {float(_LEAST):g} for each row, got {self.epsilon!r}: "
                 "the noise of less might not fit into 64-bit integers."
@@ -491,7 +491,7 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         # Which ones and with what follows from the released numbers; all of epsilon has been
         # charged before, whatever they are. Each model of persons draws their rows by itself, and
         # pays for as many.
-        noise, most = loss.of_record.parts, self._max_contributions() or 1
+        noise, most = loss.of_record.parts, self._max_rows_per_id() or 1
         bound = self._contributions(loss, source, rows, domain)
         table = count_rows(rows, domain.select([target]), bound)
         counts = discrete_laplace(table.dense(), noise["rows"], random_state=source)
@@ -525,8 +525,8 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
         """Probability of each class."""
         check_is_fitted(self)
         names = as_frame(X).named
-        if self.unit in names:
-            X = select_columns(X, [name for name in names if name != self.unit])
+        if self.privacy_id in names:
+            X = select_columns(X, [name for name in names if name != self.privacy_id])
         parts = [model.predict_proba(X) for model in self.models_]
         if len(parts) == 1:
             return np.asarray(parts[0])
@@ -595,10 +595,10 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     n_samples : int, default=None
         Number of synthetic rows to train on. None: the release's noisy total, never the exact
         number of rows.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Only
         without an estimator.
     ledger : PrivacyLedger, default=None
@@ -663,8 +663,8 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
         target: str | None = None,
         classes: Any = None,
         n_samples: int | None = None,
-        max_contributions: int | None = None,
-        unit: str | None = None,
+        max_rows_per_id: int | None = None,
+        privacy_id: str | None = None,
         ledger: Any = None,
         random_state: int | None = None,
     ) -> None:
@@ -675,8 +675,8 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
         self.target = target
         self.classes = classes
         self.n_samples = n_samples
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 
@@ -825,10 +825,10 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
     n_samples : int, default=None
         Number of synthetic rows to train on. None: the release's noisy total, never the exact
         number of rows.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Only
         without an estimator.
     ledger : PrivacyLedger, default=None
@@ -882,8 +882,8 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
         target: str | None = None,
         target_range: tuple[float, float] | None = None,
         n_samples: int | None = None,
-        max_contributions: int | None = None,
-        unit: str | None = None,
+        max_rows_per_id: int | None = None,
+        privacy_id: str | None = None,
         ledger: Any = None,
         random_state: int | None = None,
     ) -> None:
@@ -894,8 +894,8 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
         self.target = target
         self.target_range = target_range
         self.n_samples = n_samples
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 

@@ -35,10 +35,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         Public range of every column, required: each a `Numeric` whose values can be averaged and
         are not missing. One attribute stands for all columns of an array. A number is measured as
         the mean of its bin.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -98,16 +98,16 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         *,
         epsilon=1.0,
         domain=None,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.domain = domain
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 
@@ -135,7 +135,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        rows, domain = match_rows(X, None, self.domain, None, lazy=True, unit=self._unit(), of=self)
+        rows, domain = match_rows(
+            X, None, self.domain, None, lazy=True, privacy_id=self._privacy_id(), of=self
+        )
         _check_numbers(domain)
         n_components = self._wanted(len(domain.names))
         columns = feature_columns(domain, "categories", 2)

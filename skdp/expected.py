@@ -290,7 +290,7 @@ class ExpectedError:
         questions that were given, the error bar.
     n : int
         Number of records.
-    unit : str
+    privacy_id : str
         Unit of the errors.
     how : str
         "formula", "simulated on a generated table" or "simulated on the table given".
@@ -528,10 +528,10 @@ class ExpectsErrors:
     def _trial(self, epsilon: Fraction, seed: int) -> Any:
         """A copy of the estimator for public rows: no ledger, and epsilon for one row."""
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
-        most = params.get("max_contributions")
+        most = params.get("max_rows_per_id")
         changed = {"epsilon": epsilon / (most or 1), "ledger": None, "random_state": seed}
-        if "unit" in params:
-            changed |= {"unit": None, "max_contributions": None}
+        if "privacy_id" in params:
+            changed |= {"privacy_id": None, "max_rows_per_id": None}
         if "verbose" in params:
             changed["verbose"] = 0
         return clone(self).set_params(**changed)  # type: ignore[type-var]

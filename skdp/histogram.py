@@ -688,10 +688,10 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         most accurate unless unbiased estimates are needed. "auto": "adaptive" where it is
         possible (an order, and a tree and budget that are not given), else None. "dawa" and
         "ahp" are the published algorithms, for comparison.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -748,8 +748,8 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
 
     def __init__(
         self,
-        epsilon: Any = 1.0,
         *,
+        epsilon: Any = 1.0,
         domain: Any = None,
         bounds: Any = None,
         bins: Any = None,
@@ -760,8 +760,8 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         consistency: Any = "blue",
         non_negative: Any = False,
         partition: Any = None,
-        max_contributions: int | None = None,
-        unit: str | None = None,
+        max_rows_per_id: int | None = None,
+        privacy_id: str | None = None,
         ledger: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -776,8 +776,8 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         self.consistency = consistency
         self.non_negative = non_negative
         self.partition = partition
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 
@@ -813,7 +813,13 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
         rows, domain = match_rows(
-            as_table(X), None, self._declared(), None, lazy=True, unit=self._unit(), of=self
+            as_table(X),
+            None,
+            self._declared(),
+            None,
+            lazy=True,
+            privacy_id=self._privacy_id(),
+            of=self,
         )
         layout = Layout.of(as_table(X), rows, domain)
         plan, attribute = self._plan(), only_attribute(domain)

@@ -22,6 +22,7 @@ from ._pipelines import PRIVATE, Step, total_price, walk
 from ._random import sampling_generator
 from ._validation import FloatArray, as_integer
 from .accounting import neighbours
+from .algorithms.dpcube import sufficient_epsilon, usefulness
 from .exceptions import InsecureSeedWarning
 from .expected import ExpectedError
 from .model_selection import PrivateKFold
@@ -29,11 +30,14 @@ from .preprocessing import private_quantiles
 from .selection import most_frequent_items
 
 __all__ = [
+    "ExpectedError",
     "PrivacyReport",
     "assert_private",
     "expected_item_error",
     "expected_quantile_error",
     "privacy_report",
+    "sufficient_epsilon",
+    "usefulness",
 ]
 
 # ------------------------------------------------------------------------------------------------
@@ -49,9 +53,9 @@ _RUNS = 20
 def expected_quantile_error(
     quantiles: Any,
     n: int,
+    *,
     epsilon: Any,
     bounds: Any = None,
-    *,
     like: Any = None,
     random_state: int = 0,
     **parameters: Any,
@@ -93,7 +97,12 @@ def expected_quantile_error(
         generator = sampling_generator(seed)
         values = np.sort(_values(records, bounds, like, generator))
         found = private_quantiles(
-            values, wanted, each, bounds, random_state=seed, **{**parameters, "ledger": None}
+            values,
+            wanted,
+            epsilon=each,
+            bounds=bounds,
+            random_state=seed,
+            **{**parameters, "ledger": None},
         ).values
         errors = [_rank_error(values, value, q) for value, q in zip(found, wanted, strict=True)]
         return {f"quantile {q:g}": error for q, error in zip(wanted, errors, strict=True)}
@@ -120,8 +129,8 @@ def expected_item_error(
     k: int,
     items: Any,
     n: int,
-    epsilon: Any,
     *,
+    epsilon: Any,
     max_items: int,
     like: Any = None,
     random_state: int = 0,
@@ -162,7 +171,7 @@ def expected_item_error(
         counts = held.sum(axis=0)
         baskets = [[names[place] for place in np.flatnonzero(row)] for row in held]
         found = most_frequent_items(
-            baskets, k, names, each, max_items=max_items, random_state=seed,
+            baskets, k, names, epsilon=each, max_items=max_items, random_state=seed,
             **{**parameters, "ledger": None},
         )["item"]  # fmt: skip
         place = {name: number for number, name in enumerate(names)}
@@ -206,8 +215,8 @@ def _as_number(epsilon: Fraction | None) -> str:
 
 def _contributions(estimator: Any) -> int | None:
     """Bound on the rows of a person that an estimator protects; None if it protects records."""
-    released = getattr(getattr(estimator, "privacy_loss_", None), "max_contributions", None)
-    return getattr(estimator, "max_contributions", released) or released
+    released = getattr(getattr(estimator, "privacy_loss_", None), "max_rows_per_id", None)
+    return getattr(estimator, "max_rows_per_id", released) or released
 
 
 def _n_folds(cv: Any) -> int | None:
@@ -279,7 +288,9 @@ class PrivacyReport:
             return
         # A subclass may give a record to any number of folds; and the rows of a person lie in any.
         ours = type(cv) is PrivateKFold and not replaced(cv) and cv.random_state is None
-        secret = ours and not any(getattr(step.estimator, "unit", None) for step in self.steps)
+        secret = ours and not any(
+            getattr(step.estimator, "privacy_id", None) for step in self.steps
+        )
         if self.epsilon is not None:
             self.cv_epsilon = (k - secret) * self.epsilon
         self.notes.append(

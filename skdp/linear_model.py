@@ -112,8 +112,8 @@ class _LinearEstimator(ModelOfLabels):
 class _LinearClassifier(_LinearEstimator, ModelOfClasses):
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         classes=None,
@@ -121,8 +121,8 @@ class _LinearClassifier(_LinearEstimator, ModelOfClasses):
         one_hot="categories",
         max_groups=32,
         crossover=True,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -134,8 +134,8 @@ class _LinearClassifier(_LinearEstimator, ModelOfClasses):
         self.one_hot = one_hot
         self.max_groups = max_groups
         self.crossover = crossover
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 
@@ -205,10 +205,10 @@ class PrivateLogisticRegression(_LinearClassifier):
         Indicators of an ordered column are merged into at most so many equal parts.
     crossover : bool, default=True
         With ``solver="genetic"``: whether two parents swap the ends of their vectors.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -298,7 +298,7 @@ class PrivateLinearSVC(_LinearClassifier):
 
     Parameters
     ----------
-    epsilon, domain, target, classes, one_hot, max_groups, crossover, max_contributions, unit, \
+    epsilon, domain, target, classes, one_hot, max_groups, crossover, max_rows_per_id, unit, \
 ledger, random_state
         As for `PrivateLogisticRegression`.
     solver : {"auto", "local-search", "genetic"}, default="auto"
@@ -380,10 +380,10 @@ class PrivateLinearRegression(_Regression):
         Indicators of an ordered column are merged into at most so many equal parts.
     crossover : bool, default=True
         With ``solver="genetic"``: whether two parents swap the ends of their vectors.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -442,15 +442,16 @@ class PrivateLinearRegression(_Regression):
     >>> from skdp import Numeric, PrivateLinearRegression
     >>> X = np.linspace(0, 1, 20_000)[:, None]
     >>> y = 2 + 6 * X[:, 0]
-    >>> model = PrivateLinearRegression(2.0, domain=Numeric(0, 1), target_range=(0, 10)).fit(X, y)
+    >>> model = PrivateLinearRegression(epsilon=2.0, domain=Numeric(0, 1), target_range=(0, 10))
+    >>> model = model.fit(X, y)
     >>> bool(abs(model.coef_[0] - 6) < 0.5)
     True
     """
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         target_range=None,
@@ -458,8 +459,8 @@ class PrivateLinearRegression(_Regression):
         one_hot="categories",
         max_groups=32,
         crossover=True,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -471,8 +472,8 @@ class PrivateLinearRegression(_Regression):
         self.one_hot = one_hot
         self.max_groups = max_groups
         self.crossover = crossover
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 
@@ -484,7 +485,7 @@ class PrivateRidge(_Regression):
 
     Parameters
     ----------
-    epsilon, domain, target, target_range, one_hot, max_groups, max_contributions, unit, ledger, \
+    epsilon, domain, target, target_range, one_hot, max_groups, max_rows_per_id, unit, ledger, \
 random_state
         As for `PrivateLinearRegression`.
     alpha : float, default=1.0
@@ -518,7 +519,7 @@ random_state
     >>> from skdp import Numeric, PrivateRidge
     >>> X = np.linspace(0, 1, 20_000)[:, None]
     >>> y = 2 + 6 * X[:, 0]
-    >>> ridge = PrivateRidge(2.0, domain=Numeric(0, 1), target_range=(0, 10), alpha=10_000)
+    >>> ridge = PrivateRidge(epsilon=2.0, domain=Numeric(0, 1), target_range=(0, 10), alpha=10_000)
     >>> bool(0 < ridge.fit(X, y).coef_[0] < 5)
     True
     """
@@ -527,8 +528,8 @@ random_state
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         target_range=None,
@@ -536,8 +537,8 @@ random_state
         solver="auto",
         one_hot="categories",
         max_groups=32,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -549,8 +550,8 @@ random_state
         self.solver = solver
         self.one_hot = one_hot
         self.max_groups = max_groups
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 

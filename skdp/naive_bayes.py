@@ -35,10 +35,10 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         and ``target`` is an error.
     max_groups : int, default=32
         Ordered columns are merged into at most so many equal parts.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -93,14 +93,14 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         classes=None,
         max_groups=32,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -109,8 +109,8 @@ class PrivateNaiveBayes(ModelOfGroups, ModelOfClasses):
         self.target = target
         self.classes = classes
         self.max_groups = max_groups
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 

@@ -262,7 +262,7 @@ def loss_title(what: str, loss: Any) -> str:
     if loss is None:
         return what
     seeded = ", seeded: no guarantee" if loss.seeded else ""
-    person = "" if loss.max_contributions is None else " for a person"
+    person = "" if loss.max_rows_per_id is None else " for a person"
     text = f"epsilon = {float(loss.epsilon):.4g}{person}{seeded}"
     # Names of mechanisms are long: two short lines fit above a small picture.
     return f"{what}\n{text}" if what else text
@@ -1067,7 +1067,7 @@ def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:
     ----------
     table : DataFrame
         Columns ``question``, ``epsilon``, ``error``, ``lowest`` and ``highest``.
-    unit : str
+    privacy_id : str
         Of the errors.
     title : str
     ax : matplotlib Axes, default=None

@@ -39,6 +39,8 @@ from .tables import (
     Column,
     as_column,
     as_frame,
+    as_numbers,
+    as_texts,
     few_of_each,
     object_array,
 )
@@ -47,6 +49,8 @@ __all__ = [
     "PrivateQuantileClipper",
     "PrivateStandardScaler",
     "QuantileResult",
+    "as_numbers",
+    "as_texts",
     "private_quantiles",
 ]
 
@@ -125,7 +129,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
     [[0.0], [1.0]]
     """
 
-    def __init__(self, epsilon=1.0, *, bounds=None, ledger=None, random_state=None) -> None:
+    def __init__(self, *, epsilon=1.0, bounds=None, ledger=None, random_state=None) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
         self.ledger = ledger
@@ -259,7 +263,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
     """
 
     def __init__(
-        self, epsilon=1.0, *, bounds=None, quantiles=(0.01, 0.99), ledger=None, random_state=None
+        self, *, epsilon=1.0, bounds=None, quantiles=(0.01, 0.99), ledger=None, random_state=None
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -437,14 +441,14 @@ class QuantileResult:
 def private_quantiles(
     values: Any,
     quantiles: Any,
+    *,
     epsilon: Any = 1.0,
     bounds: Any = None,
-    *,
     step: Any = None,
     method: str = "auto",
     level: float = 0.95,
     persons: Any = None,
-    max_contributions: int | None = None,
+    max_rows_per_id: int | None = None,
     ledger: Any = None,
     random_state: Any = None,
 ) -> QuantileResult:
@@ -483,7 +487,7 @@ def private_quantiles(
         Numbers, text or dates that identify the person a row belongs to; ``epsilon`` then protects
         the person. Rows without one are skipped, and so are those whose person a reader of files
         may have changed (:ref:`persons`).
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many values of each person, chosen secretly. Required with ``persons``.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
@@ -542,7 +546,7 @@ def private_quantiles(
     line = _as_line(bounds, step)
     check_choice(method, "method", ("auto", "independent", "recursive", "tree"))
     share = as_level(level)
-    people, most = _as_persons(persons, max_contributions, len(column))
+    people, most = _as_persons(persons, max_rows_per_id, len(column))
     exact = as_epsilon(epsilon)
     parts = {"range": _RANGE_SHARE if bounds is None else 0, "quantiles": 1}
     parts["quantiles"] -= parts["range"]
@@ -558,7 +562,7 @@ def private_quantiles(
         exact,
         split_epsilon(exact, parts),
         seeded=source.seeded,
-        max_contributions=most,
+        max_rows_per_id=most,
         assumes="" if people is None else TYPES_DECLARED,
     )
     charge(ledger, "private_quantiles", loss)
@@ -617,10 +621,10 @@ def _as_persons(persons: Any, most: Any, n_rows: int) -> tuple[Column | None, in
         return None, None
     if persons is None or most is None:
         raise ValueError(
-            f"persons and max_contributions={most!r} belong together: who each row belongs to, and "
+            f"persons and max_rows_per_id={most!r} belong together: who each row belongs to, and "
             "how many values of each person to keep. Give both or none."
         )
-    bound = as_integer(most, "max_contributions", 1)
+    bound = as_integer(most, "max_rows_per_id", 1)
     column = as_column(persons, "persons")
     if len(column) != n_rows:
         raise ValueError(

@@ -114,10 +114,10 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
     def __init__(
         self,
         estimator,
+        *,
         epsilon=1.0,
         output_range=None,
         n_blocks=None,
-        *,
         output="coef_",
         aggregate="mean",
         ledger=None,

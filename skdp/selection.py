@@ -136,8 +136,8 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
     def __init__(
         self,
         k: Any = 10,
-        epsilon: Any = 1.0,
         *,
+        epsilon: Any = 1.0,
         domain: Any = None,
         target: Any = None,
         classes: Any = None,
@@ -314,8 +314,8 @@ def most_frequent_items(
     baskets: Any,
     k: int,
     items: Any,
-    epsilon: Any = 1.0,
     *,
+    epsilon: Any = 1.0,
     max_items: int,
     persons: Any = None,
     count_share: Any = 0.2,
@@ -411,7 +411,7 @@ def most_frequent_items(
         exact,
         split_epsilon(exact, parts),
         seeded=source.seeded,
-        max_contributions=None if persons is None else bound,
+        max_rows_per_id=None if persons is None else bound,
         assumes="" if persons is None else TYPES_DECLARED,
     )
     entries = _plain_list(baskets, "baskets")

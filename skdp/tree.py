@@ -360,10 +360,10 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
         Whether splits that do not pay are taken back; not with "id3".
     max_groups : int, default=32
         Ordered columns are merged into at most so many equal parts.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -418,8 +418,8 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         classes=None,
@@ -428,8 +428,8 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
         max_depth=None,
         prune=True,
         max_groups=32,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -442,8 +442,8 @@ class PrivateDecisionTreeClassifier(_ModelOfTrees):
         self.max_depth = max_depth
         self.prune = prune
         self.max_groups = max_groups
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 
@@ -551,10 +551,10 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         records.
     max_groups : int, default=32
         Ordered columns are merged into at most so many equal parts.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -608,8 +608,8 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         classes=None,
@@ -619,8 +619,8 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         quality=None,
         max_depth=None,
         max_groups=32,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
     ) -> None:
@@ -634,8 +634,8 @@ class PrivateRandomForestClassifier(_ModelOfTrees):
         self.quality = quality
         self.max_depth = max_depth
         self.max_groups = max_groups
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
 

@@ -151,15 +151,21 @@ enter(
 
 enter(
     {
-        "HDPViewSynthesizer, two columns": plane_case(HDPViewSynthesizer(1.0, domain=_PLANE)),
-        "PrivTreeSynthesizer, two columns": plane_case(PrivTreeSynthesizer(1.0, domain=_PLANE)),
+        "HDPViewSynthesizer, two columns": plane_case(
+            HDPViewSynthesizer(epsilon=1.0, domain=_PLANE)
+        ),
+        "PrivTreeSynthesizer, two columns": plane_case(
+            PrivTreeSynthesizer(epsilon=1.0, domain=_PLANE)
+        ),
         "KDTreeSynthesizer, cells": line_case(
-            KDTreeSynthesizer(1.0, domain=_LINE, strategy="cell")
+            KDTreeSynthesizer(epsilon=1.0, domain=_LINE, strategy="cell")
         ),
         "KDTreeSynthesizer, hierarchical": plane_case(
-            KDTreeSynthesizer(1.0, domain=_PLANE, strategy="hierarchical")
+            KDTreeSynthesizer(epsilon=1.0, domain=_PLANE, strategy="hierarchical")
         ),
-        "GridSynthesizer, cells": line_case(GridSynthesizer(1.0, domain=_LINE, rule="identity")),
+        "GridSynthesizer, cells": line_case(
+            GridSynthesizer(epsilon=1.0, domain=_LINE, rule="identity")
+        ),
     }
 )
 
@@ -178,7 +184,7 @@ def _one_person_less(dataset: pd.DataFrame, neighbour: pd.DataFrame) -> bool:
 
 def _person_case(estimator: Any, **trials: Any) -> AuditCase:
     """Case of a synthesizer on one column, whose unit of privacy is the person."""
-    estimator = estimator.set_params(max_contributions=3, unit="who")
+    estimator = estimator.set_params(max_rows_per_id=3, privacy_id="who")
     options = {"features": synopsis_features, "relation": _one_person_less}
     return AuditCase(estimator, _PERSONS, _PERSONS.iloc[:2], options=options, **trials)
 
@@ -193,10 +199,10 @@ def _bucket_features(histogram: Any) -> Any:
 enter(
     {
         "GridSynthesizer, persons": _person_case(
-            GridSynthesizer(1.0, domain=_LINE, rule="identity")
+            GridSynthesizer(epsilon=1.0, domain=_LINE, rule="identity")
         ),
         "MarginalSynthesizer, persons": _person_case(
-            MarginalSynthesizer(1.0, domain=_LINE), n_trials=_FEW
+            MarginalSynthesizer(epsilon=1.0, domain=_LINE), n_trials=_FEW
         ),
         # A record is in several nodes: only their counts together show its cost.
         "RangeTreeHistogram, every level": _histogram_case(branching=2, budget="uniform"),
@@ -226,7 +232,9 @@ enter(
 
 
 def _summing_cube(measure: str, value: float) -> AuditCase:
-    cube = DataCube(1.0, domain=_PLANE, strategy="base", measure=measure, value="x", resolution=1)
+    cube = DataCube(
+        epsilon=1.0, domain=_PLANE, strategy="base", measure=measure, value="x", resolution=1
+    )
     # A record with the largest possible contribution.
     return last_gone(cube, pd.DataFrame({"x": [1.0, value], "s": ["a", "b"]}), _cube_features)
 
@@ -247,7 +255,7 @@ def _edges(estimator: Any) -> Any:
 def _network_case(score_function: str) -> AuditCase:
     """Case in which the network is chosen; theta is so small that tables of two columns fit."""
     estimator = PrivBayesSynthesizer(
-        1.0,
+        epsilon=1.0,
         domain=Domain(dict.fromkeys("xyz", _LABEL)),
         score_function=score_function,
         beta=0.9,
@@ -266,15 +274,16 @@ enter(
         "DataCube, means": _summing_cube("mean", 1.0),
         "MarginalSynthesizer, few records": _marginal_case(1),
         "MarginalSynthesizer, one column": line_case(
-            MarginalSynthesizer(1.0, domain=_LINE), _view_features, n_trials=_FEW
+            MarginalSynthesizer(epsilon=1.0, domain=_LINE), _view_features, n_trials=_FEW
         ),
         "MarginalSynthesizer, two columns": plane_case(
-            MarginalSynthesizer(1.0, domain=_PLANE), _view_features, n_trials=_FEW
+            MarginalSynthesizer(epsilon=1.0, domain=_PLANE), _view_features, n_trials=_FEW
         ),
         # One cell is empty by a public rule.
         "MarginalSynthesizer, rules": plane_case(
             MarginalSynthesizer(
-                1.0, domain=Domain(_PLANE_COLUMNS, structure=[forbid("x >= 2 and s == 'a'")])
+                epsilon=1.0,
+                domain=Domain(_PLANE_COLUMNS, structure=[forbid("x >= 2 and s == 'a'")]),
             ),
             _view_features,
             n_trials=_FEW,
@@ -282,7 +291,7 @@ enter(
         "MarginalSynthesizer, coarse tables of pairs": _marginal_case(600, max_order=2),
         # So small tables that a parent is taken in groups.
         "PrivBayesSynthesizer, hierarchical": plane_case(
-            PrivBayesSynthesizer(1.0, domain=_PLANE, encoding="hierarchical", theta=0.2),
+            PrivBayesSynthesizer(epsilon=1.0, domain=_PLANE, encoding="hierarchical", theta=0.2),
             n_trials=10_000,
         ),
         "PrivBayesSynthesizer, network": _network_case("R"),
@@ -305,7 +314,7 @@ def _() -> AuditCase:
     def released(estimator: Any) -> Any:
         return np.append(estimator.cluster_centers_.mean(axis=1), estimator.cluster_counts_)
 
-    estimator = DPKMeans(2, 1.0, bounds=(-1, 1), n_init=2, n_samples=100)
+    estimator = DPKMeans(2, epsilon=1.0, bounds=(-1, 1), n_init=2, n_samples=100)
     return last_gone(estimator, rows, released, n_trials=1_000)
 
 
@@ -318,7 +327,7 @@ enter(
         "DPKMeans, a grid and a round": _k_means_case("auto", n_init=2, n_samples=200),
         # All records are in one bin, which is divided again.
         "DPKMeans, narrow ranges": last_gone(
-            DPKMeans(1, 1.0, bounds=(-100, 100), n_init=2, n_samples=1_000),
+            DPKMeans(1, epsilon=1.0, bounds=(-100, 100), n_init=2, n_samples=1_000),
             np.full((1_000, 1), 0.3),
             _centres_and_counts,
             n_trials=1_000,

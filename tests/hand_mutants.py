@@ -88,7 +88,7 @@ WRITTEN = [
     Written(
         "base/estimator.py",
         "self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)",
-        "self._charge(PrivacyLoss(loss.epsilon / 2, max_contributions=most), domain, reserve=0)",
+        "self._charge(PrivacyLoss(loss.epsilon / 2, max_rows_per_id=most), domain, reserve=0)",
         "the ledger is charged half",
         "test_common::test_parts_sum_to_epsilon_and_the_ledger_is_charged",
     ),
@@ -129,9 +129,10 @@ WRITTEN = [
     ),
     Written(
         "base/estimator.py",
-        "        if most is None:\n            return None\n        assert rows.unit is not None",
+        "        if most is None:\n"
+        "            return None\n        assert rows.privacy_id is not None",
         "        if most is None or len(domain) > 1:\n"
-        "            return None\n        assert rows.unit is not None",
+        "            return None\n        assert rows.privacy_id is not None",
         "all rows of a person count",
         "HDPViewSynthesizer, persons",
     ),
@@ -154,7 +155,7 @@ WRITTEN = [
         "accounting/_loss.py",
         "        if most is None:\n            return self\n        parts = {name: value / most",
         "        if most is not None:\n"
-        "            return self._with(max_contributions=None)\n"
+        "            return self._with(max_rows_per_id=None)\n"
         "        most = 1\n"
         "        parts = {name: value / most",
         "a record is paid like a person",
@@ -271,15 +272,15 @@ WRITTEN = [
     ),
     Written(
         "tables/lazy.py",
-        '.rank("ordinal").over(unit) <= most))',
-        '.rank("ordinal").over(unit) <= most + 1))',
+        '.rank("ordinal").over(privacy_id) <= most))',
+        '.rank("ordinal").over(privacy_id) <= most + 1))',
         "one row more of each person counts in Polars",
         "MarginalSynthesizer, persons, polars",
     ),
     Written(
         "tables/lazy.py",
-        'f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"',
-        'f"row_number() OVER (PARTITION BY {unit}, {row} ORDER BY {order})"',
+        'f"row_number() OVER (PARTITION BY {privacy_id} ORDER BY {order})"',
+        'f"row_number() OVER (PARTITION BY {privacy_id}, {row} ORDER BY {order})"',
         "DuckDB keeps so many of each row of a person",
         "MarginalSynthesizer, persons, duckdb",
     ),
@@ -408,8 +409,8 @@ WRITTEN = [
     ),
     Written(
         "release/files.py",
-        "    if loss.max_contributions is not None:\n",
-        "    if loss.max_contributions is not None and loss.assumes:\n",
+        "    if loss.max_rows_per_id is not None:\n",
+        "    if loss.max_rows_per_id is not None and loss.assumes:\n",
         "a file of persons says that records are protected",
         "test_contributions::test_releases_in_files_keep_the_unit",
         private=False,

@@ -18,7 +18,9 @@ PRIVATE_SCORE = make_private_scorer("accuracy", epsilon=0.1)
 
 
 def release(epsilon=1.0, **changes):
-    return skdp.HDPViewSynthesizer(epsilon, **{"domain": DOMAIN, "target": "income", **changes})
+    return skdp.HDPViewSynthesizer(
+        epsilon=epsilon, **{"domain": DOMAIN, "target": "income", **changes}
+    )
 
 
 def model(estimator=None, epsilon=1.0, **changes):

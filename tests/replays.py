@@ -251,7 +251,7 @@ class Branch:
         """Rows that may count of what differs between two data sets."""
         made = self.make(1.0)
         known = made.get_params(deep=False) if isinstance(made, BaseEstimator) else {}
-        return known.get("max_contributions") or self.rows_of_person
+        return known.get("max_rows_per_id") or self.rows_of_person
 
     @property
     def tight(self) -> float:
@@ -311,7 +311,9 @@ def synthesizers() -> list[Branch]:
                 found.append(
                     Branch(
                         f"{name}Synthesizer, {kind}{', ' if text else ''}{text}",
-                        lambda epsilon, e=estimator, v=variant, d=domain: e(epsilon, domain=d, **v),
+                        lambda epsilon, e=estimator, v=variant, d=domain: e(
+                            epsilon=epsilon, domain=d, **v
+                        ),
                         lambda d=domain, more=name == "Grid": (
                             pairs_of(d) | (gaps(d) if more else {})
                         ),
@@ -323,7 +325,7 @@ def synthesizers() -> list[Branch]:
             Branch(
                 f"{name}Synthesizer, persons",
                 lambda epsilon, e=estimator: e(
-                    epsilon, domain=PLANE, max_contributions=3, unit="who"
+                    epsilon=epsilon, domain=PLANE, max_rows_per_id=3, privacy_id="who"
                 ),
                 lambda: persons_of(PLANE),
             )
@@ -331,14 +333,16 @@ def synthesizers() -> list[Branch]:
     found.append(
         Branch(
             "PrivBayesSynthesizer, score F",
-            lambda epsilon: skdp.PrivBayesSynthesizer(epsilon, domain=BINARY, score_function="F"),
+            lambda epsilon: skdp.PrivBayesSynthesizer(
+                epsilon=epsilon, domain=BINARY, score_function="F"
+            ),
             lambda: pairs_of(BINARY),
         )
     )
     found.append(
         Branch(
             "PrivBayesSynthesizer, rare codes",
-            lambda epsilon: skdp.PrivBayesSynthesizer(epsilon, domain=THREE),
+            lambda epsilon: skdp.PrivBayesSynthesizer(epsilon=epsilon, domain=THREE),
             rare_codes,
             epsilons=(1.0,),
         )
@@ -396,7 +400,7 @@ def marginals() -> list[Branch]:
         parameters = {"domain": SPACE, **parameters}
         return Branch(
             f"MarginalSynthesizer, {name}",
-            lambda epsilon: skdp.MarginalSynthesizer(epsilon, **parameters),
+            lambda epsilon: skdp.MarginalSynthesizer(epsilon=epsilon, **parameters),
             pairs,
             epsilons=epsilons,
             runs=runs,
@@ -482,10 +486,10 @@ def marginals() -> list[Branch]:
             "rules, persons",
             lambda: persons_of(PLANE),
             domain=ruled_plane,
-            max_contributions=3,
-            unit="who",
+            max_rows_per_id=3,
+            privacy_id="who",
         ),
-        branch("persons", lambda: persons_of(SPACE), runs=1, max_contributions=3, unit="who"),
+        branch("persons", lambda: persons_of(SPACE), runs=1, max_rows_per_id=3, privacy_id="who"),
     ]
 
 
@@ -495,7 +499,7 @@ def stopping() -> list[Branch]:
     def make(estimator: Any, epsilon: float) -> Callable[[Any], Any]:
         def fitted(rows: Any) -> Any:
             try:
-                return estimator(epsilon, domain=SPACE, on_loss="stop").fit(rows)
+                return estimator(epsilon=epsilon, domain=SPACE, on_loss="stop").fit(rows)
             except skdp.RecordsLostError as error:
                 return error
 
@@ -539,7 +543,7 @@ def histograms() -> list[Branch]:
     found = [
         Branch(
             f"RangeTreeHistogram, {variant or 'defaults'}",
-            lambda epsilon, v=variant: skdp.RangeTreeHistogram(epsilon, domain=LINE, **v),
+            lambda epsilon, v=variant: skdp.RangeTreeHistogram(epsilon=epsilon, domain=LINE, **v),
             lambda: pairs_of(LINE),
         )
         for variant in variants
@@ -548,7 +552,7 @@ def histograms() -> list[Branch]:
         Branch(
             "RangeTreeHistogram, persons",
             lambda epsilon: skdp.RangeTreeHistogram(
-                epsilon, domain=LINE, max_contributions=3, unit="who"
+                epsilon=epsilon, domain=LINE, max_rows_per_id=3, privacy_id="who"
             ),
             lambda: persons_of(LINE),
         )
@@ -566,7 +570,7 @@ def histograms() -> list[Branch]:
             Branch(
                 f"RangeTreeHistogram, {partition}, {name}",
                 lambda epsilon, d=domain, p=partition: skdp.RangeTreeHistogram(
-                    epsilon, domain=d, partition=p
+                    epsilon=epsilon, domain=d, partition=p
                 ),
                 lambda d=domain: pairs_of(d),
             )
@@ -605,7 +609,7 @@ def clusterings() -> list[Branch]:
     found += [
         Branch(
             f"DPKMeans, tree in five dimensions, {text}",
-            lambda epsilon, v=variant: skdp.DPKMeans(2, epsilon, bounds=BOX, n_init=2, **v),
+            lambda epsilon, v=variant: skdp.DPKMeans(2, epsilon=epsilon, bounds=BOX, n_init=2, **v),
             lambda: arrays_of(5),
         )
         for text, variant in {
@@ -622,7 +626,7 @@ def clusterings() -> list[Branch]:
         Branch(
             "DPKMeans, narrow ranges",
             lambda epsilon: skdp.DPKMeans(
-                2, epsilon, bounds=(-1_000, 1_000), n_init=2, n_samples=9_000
+                2, epsilon=epsilon, bounds=(-1_000, 1_000), n_init=2, n_samples=9_000
             ),
             lambda: {
                 "alike": (alike, alike[1:]),
@@ -639,7 +643,7 @@ def clusterings() -> list[Branch]:
         Branch(
             "DPKMeans, narrow ranges of two columns",
             lambda epsilon: skdp.DPKMeans(
-                2, epsilon, bounds=(-1_000, 1_000), n_init=2, n_samples=9_000
+                2, epsilon=epsilon, bounds=(-1_000, 1_000), n_init=2, n_samples=9_000
             ),
             lambda: {"end": (both, both[1:])},
             epsilons=(1.0,),
@@ -649,7 +653,7 @@ def clusterings() -> list[Branch]:
         Branch(
             f"DPKMeans, many columns, {text}",
             lambda epsilon, v=variant: skdp.DPKMeans(
-                2, epsilon, **{"bounds": BOX, "n_init": 2, **v}
+                2, epsilon=epsilon, **{"bounds": BOX, "n_init": 2, **v}
             ),
             lambda: arrays_of(51),
         )
@@ -664,7 +668,7 @@ def clusterings() -> list[Branch]:
         Branch(
             "DPKMeans, persons",
             lambda epsilon: skdp.DPKMeans(
-                2, epsilon, bounds=(0, 8), n_init=2, max_contributions=3, unit="who"
+                2, epsilon=epsilon, bounds=(0, 8), n_init=2, max_rows_per_id=3, privacy_id="who"
             ),
             lambda: persons_of(LINE),
         )
@@ -691,7 +695,9 @@ def grids() -> list[Branch]:
     found = [
         Branch(
             name,
-            lambda epsilon, e=estimator, v=variant: e(epsilon, domain=SPACE, target="s", **v),
+            lambda epsilon, e=estimator, v=variant: e(
+                epsilon=epsilon, domain=SPACE, target="s", **v
+            ),
             lambda: apart(pairs_of(SPACE) | contrary(), "s"),
         )
         for name, (estimator, variant) in variants.items()
@@ -700,7 +706,7 @@ def grids() -> list[Branch]:
         Branch(
             f"{estimator.__name__}, persons",
             lambda epsilon, e=estimator: e(
-                epsilon, domain=PLANE, target="s", max_contributions=3, unit="who"
+                epsilon=epsilon, domain=PLANE, target="s", max_rows_per_id=3, privacy_id="who"
             ),
             lambda: persons_of(PLANE),
         )
@@ -715,7 +721,7 @@ def grids() -> list[Branch]:
         Branch(
             "PrivPfCTransformer, merged values",
             lambda epsilon: skdp.PrivPfCTransformer(
-                epsilon, domain=SPACE, target="s", max_grids=500
+                epsilon=epsilon, domain=SPACE, target="s", max_grids=500
             ),
             lambda: {"crowded": apart(pairs_of(SPACE), "s")["crowded"]},
             epsilons=(40.0,),
@@ -724,7 +730,7 @@ def grids() -> list[Branch]:
         Branch(
             "PrivPfCClassifier, more than 20 classes",
             lambda epsilon: skdp.PrivPfCClassifier(
-                epsilon, domain=CLASSES, target="s", max_grids=500
+                epsilon=epsilon, domain=CLASSES, target="s", max_grids=500
             ),
             lambda: apart(pairs_of(CLASSES), "s"),
         ),
@@ -732,7 +738,7 @@ def grids() -> list[Branch]:
             Branch(
                 f"DPTopKSelector{'' if method == 'one-shot' else ', ' + method}",
                 lambda epsilon, method=method: skdp.DPTopKSelector(
-                    2, epsilon, domain=SPACE, target="s", method=method
+                    2, epsilon=epsilon, domain=SPACE, target="s", method=method
                 ),
                 lambda: apart(pairs_of(SPACE), "s"),
             )
@@ -746,7 +752,9 @@ def additive() -> list[Branch]:
     found = [
         Branch(
             f"PrivateAdditiveClassifier, {name}",
-            lambda epsilon, d=domain: skdp.PrivateAdditiveClassifier(epsilon, domain=d, target="s"),
+            lambda epsilon, d=domain: skdp.PrivateAdditiveClassifier(
+                epsilon=epsilon, domain=d, target="s"
+            ),
             lambda d=domain: apart(pairs_of(d), "s"),
             # With the last, sums of residuals pay.
             epsilons=(0.05, 1.0, 1000.0),
@@ -758,7 +766,7 @@ def additive() -> list[Branch]:
             Branch(
                 f"PrivateAdditiveClassifier, pairs {name}",
                 lambda epsilon, d=domain, asked=interactions: skdp.PrivateAdditiveClassifier(
-                    epsilon, domain=d, target="s", interactions=asked
+                    epsilon=epsilon, domain=d, target="s", interactions=asked
                 ),
                 lambda d=domain: apart(pairs_of(d), "s"),
                 runs=2,
@@ -772,20 +780,22 @@ def additive() -> list[Branch]:
         Branch(
             "PrivateAdditiveRegressor, pairs",
             lambda epsilon: skdp.PrivateAdditiveRegressor(
-                epsilon, domain=SPACE, target="x", interactions=1
+                epsilon=epsilon, domain=SPACE, target="x", interactions=1
             ),
             lambda: apart(pairs_of(SPACE), "x"),
             runs=2,
         ),
         Branch(
             "PrivateAdditiveRegressor",
-            lambda epsilon: skdp.PrivateAdditiveRegressor(epsilon, domain=SPACE, target="x"),
+            lambda epsilon: skdp.PrivateAdditiveRegressor(
+                epsilon=epsilon, domain=SPACE, target="x"
+            ),
             lambda: apart(pairs_of(SPACE), "x"),
         ),
         Branch(
             "PrivateAdditiveClassifier, persons",
             lambda epsilon: skdp.PrivateAdditiveClassifier(
-                epsilon, domain=PLANE, target="s", max_contributions=3, unit="who"
+                epsilon=epsilon, domain=PLANE, target="s", max_rows_per_id=3, privacy_id="who"
             ),
             lambda: persons_of(PLANE),
             runs=1,
@@ -808,7 +818,9 @@ def trees() -> list[Branch]:
     found = [
         Branch(
             f"{make.__name__}, {name}",
-            lambda epsilon, m=make, d=domain, p=params: m(epsilon, domain=d, target="s", **p),
+            lambda epsilon, m=make, d=domain, p=params: m(
+                epsilon=epsilon, domain=d, target="s", **p
+            ),
             lambda d=domain: apart(pairs_of(d), "s"),
             runs=1,
         )
@@ -818,7 +830,7 @@ def trees() -> list[Branch]:
         Branch(
             f"{make.__name__}, persons",
             lambda epsilon, m=make: m(
-                epsilon, domain=PLANE, target="s", max_contributions=3, unit="who"
+                epsilon=epsilon, domain=PLANE, target="s", max_rows_per_id=3, privacy_id="who"
             ),
             lambda: persons_of(PLANE),
             runs=1,
@@ -895,7 +907,7 @@ def aggregates() -> list[Branch]:
         Branch(
             f"SampleAggregate, {name}",
             lambda epsilon, p=params: skdp.SampleAggregate(
-                Extreme(), epsilon, ([0, 0], [1, 1]), output="end_", **p
+                Extreme(), epsilon=epsilon, output_range=([0, 0], [1, 1]), output="end_", **p
             ),
             lambda: arrays_of(2),
         )
@@ -904,7 +916,11 @@ def aggregates() -> list[Branch]:
         Branch(
             "SampleAggregate, largest of blocks",
             lambda epsilon: skdp.SampleAggregate(
-                Largest(), epsilon, ([-1, -1], [1, 1]), 5, output="end_"
+                Largest(),
+                epsilon=epsilon,
+                output_range=([-1, -1], [1, 1]),
+                n_blocks=5,
+                output="end_",
             ),
             lambda: {
                 "nobody": (ends[:1], ends[:0]),
@@ -914,7 +930,7 @@ def aggregates() -> list[Branch]:
         Branch(
             "SampleAggregate, blocks that draw",
             lambda epsilon: skdp.SampleAggregate(
-                Drawing(), epsilon, ([0, 0], [1, 1]), 5, output="end_"
+                Drawing(), epsilon=epsilon, output_range=([0, 0], [1, 1]), n_blocks=5, output="end_"
             ),
             lambda: arrays_of(2),
         ),
@@ -929,7 +945,7 @@ def linear() -> list[Branch]:
         Branch(
             f"{name}, {solver}",
             lambda epsilon, n=name, s=solver: getattr(skdp, n)(
-                epsilon, domain=SPACE, target="s", solver=s
+                epsilon=epsilon, domain=SPACE, target="s", solver=s
             ),
             lambda: apart(pairs_of(SPACE), "s"),
             runs=1,
@@ -944,7 +960,7 @@ def linear() -> list[Branch]:
         Branch(
             f"PrivateLinearRegression, {solver}",
             lambda epsilon, s=solver: skdp.PrivateLinearRegression(
-                epsilon, domain=SPACE, target="x", solver=s
+                epsilon=epsilon, domain=SPACE, target="x", solver=s
             ),
             lambda: apart(pairs_of(SPACE), "x"),
             runs=1,
@@ -955,19 +971,19 @@ def linear() -> list[Branch]:
         Branch(
             "PrivateLogisticRegression, functional, many classes",
             lambda epsilon: skdp.PrivateLogisticRegression(
-                epsilon, domain=CLASSES, target="s", solver="functional", one_hot="all"
+                epsilon=epsilon, domain=CLASSES, target="s", solver="functional", one_hot="all"
             ),
             lambda: apart(pairs_of(CLASSES), "s"),
             runs=1,
         ),
         Branch(
             "PrivateRidge",
-            lambda epsilon: skdp.PrivateRidge(epsilon, domain=numbers, target="x"),
+            lambda epsilon: skdp.PrivateRidge(epsilon=epsilon, domain=numbers, target="x"),
             lambda: apart(pairs_of(numbers), "x"),
         ),
         Branch(
             "PrivateNaiveBayes",
-            lambda epsilon: skdp.PrivateNaiveBayes(epsilon, domain=SPACE, target="s"),
+            lambda epsilon: skdp.PrivateNaiveBayes(epsilon=epsilon, domain=SPACE, target="s"),
             lambda: apart(pairs_of(SPACE), "s"),
         ),
         Branch(
@@ -979,7 +995,7 @@ def linear() -> list[Branch]:
             Branch(
                 f"{name}, persons",
                 lambda epsilon, n=name, t=target: getattr(skdp, n)(
-                    epsilon=epsilon, domain=PLANE, target=t, max_contributions=3, unit="who"
+                    epsilon=epsilon, domain=PLANE, target=t, max_rows_per_id=3, privacy_id="who"
                 ),
                 lambda: persons_of(PLANE),
                 runs=1,
@@ -997,7 +1013,7 @@ def linear() -> list[Branch]:
         Branch(
             "PrivatePCA, persons",
             lambda epsilon: skdp.PrivatePCA(
-                epsilon=epsilon, domain=numbers, max_contributions=3, unit="who"
+                epsilon=epsilon, domain=numbers, max_rows_per_id=3, privacy_id="who"
             ),
             lambda: persons_of(numbers),
             runs=1,
@@ -1057,7 +1073,7 @@ def cubes() -> list[Branch]:
     found = [
         Branch(
             f"DataCube, {name}",
-            lambda epsilon, v=variant: skdp.DataCube(epsilon, domain=SPACE, **v),
+            lambda epsilon, v=variant: skdp.DataCube(epsilon=epsilon, domain=SPACE, **v),
             lambda: pairs_of(SPACE),
         )
         for name, variant in variants.items()
@@ -1066,7 +1082,7 @@ def cubes() -> list[Branch]:
         Branch(
             f"DataCube, consistency in {norm}",
             lambda epsilon, n=norm: skdp.DataCube(
-                epsilon, domain=PLANE, strategy="all", consistency=n
+                epsilon=epsilon, domain=PLANE, strategy="all", consistency=n
             ),
             # Linear programs take their time.
             lambda: {name: pairs_of(PLANE)[name] for name in ("nobody", "from the middle")},
@@ -1077,7 +1093,9 @@ def cubes() -> list[Branch]:
     found.append(
         Branch(
             "DataCube, persons",
-            lambda epsilon: skdp.DataCube(epsilon, domain=PLANE, max_contributions=3, unit="who"),
+            lambda epsilon: skdp.DataCube(
+                epsilon=epsilon, domain=PLANE, max_rows_per_id=3, privacy_id="who"
+            ),
             lambda: persons_of(PLANE),
         )
     )
@@ -1085,7 +1103,12 @@ def cubes() -> list[Branch]:
         Branch(
             f"DataCube, {measure}s of persons",
             lambda epsilon, m=measure: skdp.DataCube(
-                epsilon, domain=PLANE, max_contributions=3, unit="who", measure=m, value="x"
+                epsilon=epsilon,
+                domain=PLANE,
+                max_rows_per_id=3,
+                privacy_id="who",
+                measure=m,
+                value="x",
             ),
             lambda: persons_of(PLANE),
         )
@@ -1098,12 +1121,14 @@ def scalers() -> list[Branch]:
     return [
         Branch(
             "PrivateStandardScaler",
-            lambda epsilon: skdp.PrivateStandardScaler(epsilon, bounds=BOX),
+            lambda epsilon: skdp.PrivateStandardScaler(epsilon=epsilon, bounds=BOX),
             lambda: arrays_of(2),
         ),
         Branch(
             "PrivateQuantileClipper",
-            lambda epsilon: skdp.PrivateQuantileClipper(epsilon, bounds=BOX, quantiles=(0.1, 0.75)),
+            lambda epsilon: skdp.PrivateQuantileClipper(
+                epsilon=epsilon, bounds=BOX, quantiles=(0.1, 0.75)
+            ),
             lambda: arrays_of(2),
         ),
     ]
@@ -1111,7 +1136,7 @@ def scalers() -> list[Branch]:
 
 def composed() -> list[Branch]:
     def release(epsilon: float, **parameters: Any) -> Any:
-        return skdp.MarginalSynthesizer(epsilon, domain=SPACE, target="s", **parameters)
+        return skdp.MarginalSynthesizer(epsilon=epsilon, domain=SPACE, target="s", **parameters)
 
     def trees(epsilon: float) -> Any:
         encoded = make_pipeline(
@@ -1139,7 +1164,7 @@ def composed() -> list[Branch]:
         domain = skdp.Domain({name: SPACE[name] for name in ("x", "z")})
         return skdp.PrivateRegressor(
             DecisionTreeRegressor(max_depth=2),
-            skdp.HDPViewSynthesizer(epsilon, domain=domain, target="x"),
+            skdp.HDPViewSynthesizer(epsilon=epsilon, domain=domain, target="x"),
             n_samples=60,
         )
 
@@ -1153,7 +1178,7 @@ def composed() -> list[Branch]:
         )
 
     def drawing(epsilon: float) -> Any:
-        plain = skdp.GridSynthesizer(epsilon, domain=PLANE, target="s")
+        plain = skdp.GridSynthesizer(epsilon=epsilon, domain=PLANE, target="s")
         return skdp.PrivateClassifier(DrawingClassifier(), plain, n_samples=20)
 
     labelled = lambda: apart(pairs_of(SPACE), "s")  # noqa: E731
@@ -1175,7 +1200,7 @@ def composed() -> list[Branch]:
         Branch(
             "PrivateClassifier, default of persons",
             lambda epsilon: skdp.PrivateClassifier(
-                epsilon=epsilon, domain=PLANE, target="s", max_contributions=3, unit="who"
+                epsilon=epsilon, domain=PLANE, target="s", max_rows_per_id=3, privacy_id="who"
             ),
             lambda: persons_of(PLANE),
             epsilons=(0.05, 1.0, 10_000.0),
@@ -1295,7 +1320,7 @@ def scores() -> list[Branch]:
 
     def items(epsilon: float, **parameters: Any) -> Any:
         return lambda data: skdp.most_frequent_items(
-            data, 2, ["a", "b", "c", "d"], epsilon, max_items=2, **parameters
+            data, 2, ["a", "b", "c", "d"], epsilon=epsilon, max_items=2, **parameters
         )
 
     def tables() -> dict:
@@ -1339,7 +1364,7 @@ def scores() -> list[Branch]:
             data,
             10,
             [f"i{j}" for j in range(12)],
-            epsilon,
+            epsilon=epsilon,
             max_items=12,
             method="auto",
             count_share=0,
@@ -1407,7 +1432,7 @@ def scores() -> list[Branch]:
             "most_frequent_items, all counts",
             lambda epsilon: (
                 lambda data: skdp.most_frequent_items(
-                    data, 3, ["a", "b", "c", "d"], epsilon, max_items=1
+                    data, 3, ["a", "b", "c", "d"], epsilon=epsilon, max_items=1
                 )
             ),
             baskets,
@@ -1449,14 +1474,14 @@ def quantiles() -> list[Branch]:
             for who in "abcd"
         }
 
-    def branch(name: str, pairs: Any, shares: Any, *bounds: Any, **parameters: Any) -> Branch:
-        most = parameters.get("max_contributions", 1)
+    def branch(name: str, pairs: Any, shares: Any, bounds: Any = None, **parameters: Any) -> Branch:
+        most = parameters.get("max_rows_per_id", 1)
 
         def release(data: Any, epsilon: float) -> Any:
             options = dict(parameters)
             if isinstance(data, pd.DataFrame):
                 data, options["persons"] = data["value"], data["who"]
-            return skdp.private_quantiles(data, shares, epsilon, *bounds, **options)
+            return skdp.private_quantiles(data, shares, epsilon=epsilon, bounds=bounds, **options)
 
         def make(epsilon: float) -> Any:
             return lambda data: release(data, epsilon)
@@ -1473,7 +1498,7 @@ def quantiles() -> list[Branch]:
         branch("private_quantiles, tree", columns, three, (0, 100), method="tree"),
         branch("private_quantiles, real", columns, [0.05, 0.1, 0.9, 0.95], (0.0, 100.0)),
         branch("private_quantiles, no bounds", columns, [0.5]),
-        branch("private_quantiles, persons", persons, three, (0, 100), max_contributions=2),
+        branch("private_quantiles, persons", persons, three, (0, 100), max_rows_per_id=2),
     ]
 
 
@@ -1509,7 +1534,7 @@ def lazy() -> list[Branch]:
             found.append(
                 Branch(
                     f"{name}, {engine.__name__}",
-                    lambda epsilon, e=estimator, d=domain: e(epsilon, domain=d),
+                    lambda epsilon, e=estimator, d=domain: e(epsilon=epsilon, domain=d),
                     lambda d=domain, f=engine: {
                         key: f(pair) for key, pair in pairs_of(d).items() if key in wanted
                     },
@@ -1521,7 +1546,7 @@ def lazy() -> list[Branch]:
             Branch(
                 f"MarginalSynthesizer, persons, {engine.__name__}",
                 lambda epsilon: skdp.MarginalSynthesizer(
-                    epsilon, domain=PLANE, max_contributions=3, unit="who"
+                    epsilon=epsilon, domain=PLANE, max_rows_per_id=3, privacy_id="who"
                 ),
                 lambda f=engine: {
                     key: f(pair)

@@ -178,7 +178,9 @@ def test_the_noise_of_an_estimator_is_that_of_no_more_than_is_charged():
     ledger = PrivacyLedger(2)
     ledger.charge("odd", Fraction(1, 10**59 + 1))
     epsilon = Fraction(1, 10**50 + 7) + 1
-    fitted = skdp.GridSynthesizer(epsilon, domain=skdp.Numeric(0, 1), ledger=ledger).fit([[0.5]])
+    fitted = skdp.GridSynthesizer(epsilon=epsilon, domain=skdp.Numeric(0, 1), ledger=ledger).fit(
+        [[0.5]]
+    )
     charged = Fraction(ledger.to_frame()["exact"][1])
     assert fitted.privacy_loss_.epsilon == epsilon == sum(fitted.privacy_loss_.parts.values())
     assert epsilon < charged < epsilon + Fraction(1, 10**59)
@@ -188,7 +190,9 @@ def test_an_epsilon_that_cannot_be_written_is_refused_before_the_charge(tmp_path
     ledger = PrivacyLedger(2)
 
     def fit(epsilon):
-        return skdp.GridSynthesizer(epsilon, domain=skdp.Numeric(0, 1), ledger=ledger).fit([[0.5]])
+        return skdp.GridSynthesizer(epsilon=epsilon, domain=skdp.Numeric(0, 1), ledger=ledger).fit(
+            [[0.5]]
+        )
 
     for epsilon in (1 + Fraction(1, 10**5_000), 10**400):
         with pytest.raises(ValueError, match="epsilon must be"):
@@ -262,7 +266,7 @@ def test_frame(make_ledger):
     empty = make_ledger(5).to_frame()
     assert list(frame) == [
         "time", "name", "epsilon", "exact", "parts", "seeded", "process", "unit",
-        "max_contributions", "purpose", "source", "estimator", "domain", "assumes",
+        "max_rows_per_id", "purpose", "source", "estimator", "domain", "assumes",
     ]  # fmt: skip
     assert list(frame.dtypes) == list(empty.dtypes)
     assert list(frame["name"]) == ["Überblick, \x00 'quoted'", "third"]
@@ -751,14 +755,14 @@ def test_another_format(tmp_path, version):
 
 def test_the_unit_and_its_bound_are_kept(make_ledger):
     ledger = make_ledger(3)
-    ledger.charge("a", PrivacyLoss(0.5, max_contributions=3))
+    ledger.charge("a", PrivacyLoss(0.5, max_rows_per_id=3))
     # Each protects the person; with what bound does not matter for their sum.
-    ledger.charge("b", PrivacyLoss(1, max_contributions=1))
+    ledger.charge("b", PrivacyLoss(1, max_rows_per_id=1))
     if ledger.path is not None:
         ledger = PrivacyLedger(path=ledger.path)
     frame = ledger.to_frame()
     assert list(frame["unit"]) == ["person", "person"]
-    assert list(frame["max_contributions"]) == [3, 1]
+    assert list(frame["max_rows_per_id"]) == [3, 1]
     assert "spent=1.5 (per person)" in repr(ledger)
     page = ledger._repr_html_()
     assert "add or remove one person (at most 3 records of each)" in page
@@ -766,7 +770,7 @@ def test_the_unit_and_its_bound_are_kept(make_ledger):
 
 
 def test_the_loss_of_a_record_and_that_of_a_person_are_not_summed(make_ledger):
-    person, record = PrivacyLoss(1, max_contributions=3), PrivacyLoss(1)
+    person, record = PrivacyLoss(1, max_rows_per_id=3), PrivacyLoss(1)
     for first, second in ((person, record), (record, person)):
         ledger = make_ledger(3)
         ledger.charge("first", first)

@@ -407,7 +407,7 @@ def people(n=20_000, seed=0):
 def fitted(epsilon=1.0, **params):
     rows, _ = people()
     model = skdp.PrivateAdditiveClassifier(
-        epsilon, domain=DOMAIN, target="ill", random_state=0, **params
+        epsilon=epsilon, domain=DOMAIN, target="ill", random_state=0, **params
     )
     return model.fit(rows.drop(columns="ill"), rows["ill"])
 
@@ -449,7 +449,7 @@ def test_standard_errors_are_those_of_the_noise():
     # root mean squares over 20 groups has a standard deviation of about 0.06.
     rows, _ = people(3_000)
     shapes = [
-        skdp.PrivateAdditiveClassifier(0.5, domain=DOMAIN, target="ill", random_state=seed)
+        skdp.PrivateAdditiveClassifier(epsilon=0.5, domain=DOMAIN, target="ill", random_state=seed)
         .fit(rows)
         .shape_functions_["age"]
         for seed in range(60)
@@ -491,7 +491,7 @@ def test_several_classes():
     best = (scores.argmax(axis=1) == y).mean()
     for epsilon in (0.1, 1, 10):
         model = skdp.PrivateAdditiveClassifier(
-            epsilon,
+            epsilon=epsilon,
             domain=skdp.Numeric(-4, 4),
             classes=[0, 1, 2],
             interactions=[("x0", "x2")] if epsilon == 1 else 0,
@@ -512,7 +512,7 @@ def test_a_regressor_learns_sums_of_functions():
     X = rng.uniform(0, 1, (20_000, 3))
     y = 3 * np.sin(6 * X[:, 0]) + 2 * X[:, 1] + rng.normal(0, 0.3, 20_000)
     model = skdp.PrivateAdditiveRegressor(
-        1, domain=skdp.Numeric(0, 1), target_range=(-5, 7), random_state=0
+        epsilon=1, domain=skdp.Numeric(0, 1), target_range=(-5, 7), random_state=0
     ).fit(X, y)
     assert model.score(X, y) > 0.92
     assert model.feature_importances_.argmax() == 0
@@ -526,7 +526,9 @@ def test_a_regressor_learns_sums_of_functions():
 def test_hostile_tables():
     one = skdp.Domain({"x": skdp.Numeric(0, 1, bins=2), "y": skdp.Categorical(["a"])})
     rows = pd.DataFrame({"x": [0.5] * 50, "y": "a"})
-    model = skdp.PrivateAdditiveClassifier(1, domain=one, target="y", random_state=0).fit(rows)
+    model = skdp.PrivateAdditiveClassifier(epsilon=1, domain=one, target="y", random_state=0).fit(
+        rows
+    )
     assert set(model.predict(rows)) == {"a"}
     assert model.predict_proba(rows).shape == (50, 1)
     # Separable data, and a label that is a copy of a column.
@@ -535,13 +537,13 @@ def test_hostile_tables():
     y = (X[:, 0] > 0.5).astype(int)
     for epsilon in (0.001, 1, 1000):
         model = skdp.PrivateAdditiveClassifier(
-            epsilon, domain=skdp.Numeric(0, 1), classes=[0, 1], random_state=0
+            epsilon=epsilon, domain=skdp.Numeric(0, 1), classes=[0, 1], random_state=0
         ).fit(X, y)
         assert np.isfinite(model.predict_proba(X)).all()
     assert model.score(X, y) > 0.98
     wide = rng.integers(0, 2, (300, 200)).astype(float)
     model = skdp.PrivateAdditiveClassifier(
-        1, domain=skdp.Numeric(0, 1, bins=2), classes=[0, 1], random_state=0
+        epsilon=1, domain=skdp.Numeric(0, 1, bins=2), classes=[0, 1], random_state=0
     ).fit(wide, wide[:, 0])
     assert np.isfinite(model.predict_proba(wide)).all()
     with pytest.raises(ValueError, match="max_groups"):
@@ -627,7 +629,11 @@ def test_pictures_name_dates_classes_and_categories():
     # Middle sizes have the class that no other has; the last ten cities have the lowest scores.
     labels = np.where(rows["size"] == "middle", "b", np.where(rows["city"] < "c30", "c", "a"))
     model = skdp.PrivateAdditiveClassifier(
-        100.0, domain=domain, classes=list("abc"), interactions=[("day", "city")], random_state=0
+        epsilon=100.0,
+        domain=domain,
+        classes=list("abc"),
+        interactions=[("day", "city")],
+        random_state=0,
     ).fit(rows, labels)
     figure = model.plot(["day", "city", "size", "day x city"])
     figure.canvas.draw()
@@ -691,7 +697,7 @@ def crossed(n=20_000, seed=0):
 
 def of_pairs(epsilon=1.0, interactions="auto", **params):
     return skdp.PrivateAdditiveClassifier(
-        epsilon,
+        epsilon=epsilon,
         domain=skdp.Numeric(-1, 1, bins=16),
         classes=[0, 1],
         interactions=interactions,
@@ -719,7 +725,7 @@ def test_groups_of_pairs_are_written_as_those_of_columns_are():
     )
     pairs = [("day", "hours"), ("hours", "pay")]
     model = skdp.PrivateAdditiveClassifier(
-        100.0, domain=domain, classes=[0, 1], interactions=pairs, random_state=0
+        epsilon=100.0, domain=domain, classes=[0, 1], interactions=pairs, random_state=0
     ).fit(rows, rng.integers(0, 2, n))
     days, hours = model.shape_functions_["day x hours"].labels
     assert days[0].startswith("2020-01-01 to 2020-")
@@ -787,10 +793,13 @@ def test_a_regressor_learns_a_product():
     X = rng.uniform(-1, 1, (20_000, 3))
     y = X[:, 0] + 2 * X[:, 1] * X[:, 2]
     params = {"domain": skdp.Numeric(-1, 1), "target_range": (-3, 3), "random_state": 0}
-    model = skdp.PrivateAdditiveRegressor(1.0, **params).fit(X, y)
+    model = skdp.PrivateAdditiveRegressor(epsilon=1.0, **params).fit(X, y)
     assert "x1 x x2" in model.shape_functions_
     assert model.score(X, y) > 0.8
-    assert skdp.PrivateAdditiveRegressor(1.0, interactions=0, **params).fit(X, y).score(X, y) < 0.5
+    assert (
+        skdp.PrivateAdditiveRegressor(epsilon=1.0, interactions=0, **params).fit(X, y).score(X, y)
+        < 0.5
+    )
 
 
 def test_no_record_moves_the_scores_of_pairs_or_their_sums_by_more_than_is_paid_for():
@@ -854,7 +863,9 @@ def test_without_signal_a_regression_predicts_about_the_mean(estimator, high):
     y = rng.normal(0.2, 0.05, n) + 0.05 * X[:, 0]
     errors = []
     for seed in range(4):
-        model = estimator(0.1, domain=skdp.Numeric(0, 1), target_range=(0, high), random_state=seed)
+        model = estimator(
+            epsilon=0.1, domain=skdp.Numeric(0, 1), target_range=(0, high), random_state=seed
+        )
         errors.append(np.mean((model.fit(X, y).predict(X) - y) ** 2) / y.var())
     # In units of the error of the mean; the range is 10 or 100 times the spread.
     assert np.mean(errors) < (2 if high == 1 else 20)
@@ -868,7 +879,9 @@ def test_columns_have_more_groups_where_many_records_pay_for_them(epsilon, n_gro
     domain = skdp.Domain(
         {"x": skdp.Numeric(0, 1, bins=300), "z": skdp.Numeric(0, 1, bins=20, nullable=True)}
     )
-    model = skdp.PrivateAdditiveClassifier(epsilon, domain=domain, classes=[0, 1], random_state=0)
+    model = skdp.PrivateAdditiveClassifier(
+        epsilon=epsilon, domain=domain, classes=[0, 1], random_state=0
+    )
     frame = pd.DataFrame(X, columns=["x", "z"])
     model.fit(frame, y)
     shape = model.shape_functions_["x"]

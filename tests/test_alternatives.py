@@ -299,9 +299,9 @@ def released():
     """One release of each kind of model, on the same rows."""
     held = ROWS.loc[ROWS.index.repeat(COUNTS * 3)]
     return {
-        "boxes": skdp.HDPViewSynthesizer(2.0, domain=DOMAIN, random_state=0),
-        "network": skdp.PrivBayesSynthesizer(2.0, domain=DOMAIN, random_state=0),
-        "marginals": skdp.MarginalSynthesizer(2.0, domain=DOMAIN, random_state=0),
+        "boxes": skdp.HDPViewSynthesizer(epsilon=2.0, domain=DOMAIN, random_state=0),
+        "network": skdp.PrivBayesSynthesizer(epsilon=2.0, domain=DOMAIN, random_state=0),
+        "marginals": skdp.MarginalSynthesizer(epsilon=2.0, domain=DOMAIN, random_state=0),
     }, held
 
 

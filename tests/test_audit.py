@@ -987,11 +987,11 @@ def test_report(tmp_path, capsys):
 
 def test_synopsis_features():
     rows = np.array([[0.5], [1.5]])
-    fitted = HDPViewSynthesizer(1.0, domain=Numeric(0, 2, bins=2)).fit(rows)
+    fitted = HDPViewSynthesizer(epsilon=1.0, domain=Numeric(0, 2, bins=2)).fit(rows)
     blocks, counts = synopsis_features(fitted)
     assert blocks.startswith("[[0]") and counts.shape == (2,)
     # Of a model without blocks, all that a file would hold.
-    fitted = MarginalSynthesizer(1.0, domain=Numeric(0, 2, bins=2)).fit(rows)
+    fitted = MarginalSynthesizer(epsilon=1.0, domain=Numeric(0, 2, bins=2)).fit(rows)
     facts, arrays = synopsis_features(fitted)
     assert facts["total"] == fitted.count(None) and arrays["marginals"].shape == (2,)
 

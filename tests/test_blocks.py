@@ -96,7 +96,12 @@ def line(n=4_000, seed=0):
 @pytest.mark.parametrize("how", AGGREGATES)
 def test_coefficients_are_found(how):
     model = skdp.SampleAggregate(
-        LinearRegression(), 4.0, ([-2, -2], [2, 2]), 200, aggregate=how, random_state=0
+        LinearRegression(),
+        epsilon=4.0,
+        output_range=([-2, -2], [2, 2]),
+        n_blocks=200,
+        aggregate=how,
+        random_state=0,
     ).fit(*line())
     np.testing.assert_allclose(model.value_, [1.0, -0.5], atol=0.1)
     assert model.n_blocks_ == 200
@@ -107,13 +112,18 @@ def test_any_estimator_and_any_output():
     X, y = line()
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     model = skdp.SampleAggregate(
-        pipeline, 8.0, (0, 1), 40, output=lambda fitted: fitted.score(X[:50], y[:50] > 0),
+        pipeline, epsilon=8.0, output_range=(0, 1), n_blocks=40,
+        output=lambda fitted: fitted.score(X[:50], y[:50] > 0),
         random_state=0,
     ).fit(X, y > 0)  # fmt: skip
     assert isinstance(model.value_, float)
     assert model.value_ > 0.8
     grid = skdp.SampleAggregate(
-        StandardScaler(), 8.0, (np.full((2,), -1), np.full((2,), 1)), output="mean_", random_state=0
+        StandardScaler(),
+        epsilon=8.0,
+        output_range=(np.full((2,), -1), np.full((2,), 1)),
+        output="mean_",
+        random_state=0,
     ).fit(X)
     assert grid.value_.shape == (2,)
     assert np.abs(grid.value_).max() < 0.3
@@ -139,7 +149,9 @@ class Odd(BaseEstimator):
     ("way", "expected"), [("raises", 1), ("shape", 1), ("nan", 1), ("text", 1), ("inf", 1)]
 )
 def test_a_block_that_fails_is_the_middle_and_nothing_is_told(way, expected, capsys):
-    model = skdp.SampleAggregate(Odd(way), 1000.0, (-2, 4), 5, output="end_", random_state=0)
+    model = skdp.SampleAggregate(
+        Odd(way), epsilon=1000.0, output_range=(-2, 4), n_blocks=5, output="end_", random_state=0
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", InsecureSeedWarning)
@@ -149,19 +161,27 @@ def test_a_block_that_fails_is_the_middle_and_nothing_is_told(way, expected, cap
 
 
 def test_an_empty_table_and_one_class():
-    model = skdp.SampleAggregate(LogisticRegression(), 1000.0, ([[-1]], [[3]]), 4, random_state=0)
+    model = skdp.SampleAggregate(
+        LogisticRegression(),
+        epsilon=1000.0,
+        output_range=([[-1]], [[3]]),
+        n_blocks=4,
+        random_state=0,
+    )
     assert model.fit(np.zeros((0, 1)), np.zeros(0)).value_[0, 0] == pytest.approx(1, abs=0.1)
     assert model.fit(np.ones((9, 1)), np.zeros(9)).value_[0, 0] == pytest.approx(1, abs=0.1)
 
 
 def test_rehearsals_show_errors_and_cost_nothing():
     ledger = skdp.PrivacyLedger()
-    model = skdp.SampleAggregate(LinearRegression(), 1.0, ([-2, -2], [2, 2]), ledger=ledger)
+    model = skdp.SampleAggregate(
+        LinearRegression(), epsilon=1.0, output_range=([-2, -2], [2, 2]), ledger=ledger
+    )
     np.testing.assert_allclose(model.rehearse(*line(50)), [1.0, -0.5], atol=0.1)
     with pytest.raises(ValueError, match="shape"):
         model.set_params(output="intercept_").rehearse(*line(50))
     with pytest.raises(MemoryError):
-        skdp.SampleAggregate(Odd(), 1.0, (0, 1)).rehearse(np.ones((3, 1)))
+        skdp.SampleAggregate(Odd(), epsilon=1.0, output_range=(0, 1)).rehearse(np.ones((3, 1)))
     assert ledger.spent == 0
 
 
@@ -169,7 +189,8 @@ def test_the_parts_of_the_estimator_get_seeds():
     X, y = line(300)
     tree = DecisionTreeClassifier(max_features=1, max_depth=1)
     model = skdp.SampleAggregate(
-        tree, 1000.0, (0, 1), 3, output=lambda fitted: fitted.feature_importances_[0],
+        tree, epsilon=1000.0, output_range=(0, 1), n_blocks=3,
+        output=lambda fitted: fitted.feature_importances_[0],
         random_state=0,
     )  # fmt: skip
     assert model.fit(X, y > 0).value_ == model.fit(X, y > 0).value_
@@ -204,7 +225,9 @@ def test_wrong_parameters_cost_nothing(params, error, match):
 
 def test_labels_are_required_where_the_estimator_wants_them():
     ledger = skdp.PrivacyLedger()
-    model = skdp.SampleAggregate(LinearRegression(), 1.0, (0, 1), ledger=ledger)
+    model = skdp.SampleAggregate(
+        LinearRegression(), epsilon=1.0, output_range=(0, 1), ledger=ledger
+    )
     X, y = line(20)
     with pytest.raises(ValueError, match="requires y"):
         model.fit(X)
@@ -250,7 +273,9 @@ ODD = ["x", 1 + 2j, None, [1, 2], [], 2**70, np.array([1, 2]), pd.NA, {"a": 1}, 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 @pytest.mark.parametrize("container", [list, tuple, "objects", "series", "inferred"])
 def test_an_odd_value_changes_its_own_block_alone(monkeypatch, odd, container):
-    model = skdp.SampleAggregate(Types(), 1.0, ([0, 0], [1, 1]), 10, output="kinds_")
+    model = skdp.SampleAggregate(
+        Types(), epsilon=1.0, output_range=([0, 0], [1, 1]), n_blocks=10, output="kinds_"
+    )
 
     def built(labels):
         if container == "objects":
@@ -274,7 +299,9 @@ def test_an_odd_value_changes_its_own_block_alone(monkeypatch, odd, container):
 
 @pytest.mark.parametrize("odd", [None, 2.5, 1 + 2j], ids=repr)
 def test_an_odd_value_makes_objects_of_no_other_block(monkeypatch, odd):
-    model = skdp.SampleAggregate(Types(), 1.0, ([0, 0], [1, 1]), 10, output="kinds_")
+    model = skdp.SampleAggregate(
+        Types(), epsilon=1.0, output_range=([0, 0], [1, 1]), n_blocks=10, output="kinds_"
+    )
     truth = [True, False] * 30
     for built in (
         lambda truth: (pd.DataFrame({"yes": truth}), pd.Series(truth)),
@@ -290,7 +317,9 @@ def test_an_odd_value_makes_objects_of_no_other_block(monkeypatch, odd):
 def test_a_classifier_fails_on_the_block_of_an_odd_label_alone(monkeypatch, odd):
     X, y = line(400)
     labels = (y > 0).astype(int).tolist()
-    model = skdp.SampleAggregate(LogisticRegression(), 1.0, ([[-9, -9]], [[9, 9]]), 5)
+    model = skdp.SampleAggregate(
+        LogisticRegression(), epsilon=1.0, output_range=([[-9, -9]], [[9, 9]]), n_blocks=5
+    )
     for built in (pd.Series, lambda given: np.array(given, dtype=object)):
         data, neighbour = (X, built(labels)), (X, built([*labels[:-1], odd]))
         assert changed(monkeypatch, model, data, neighbour) <= 1
@@ -299,7 +328,9 @@ def test_a_classifier_fails_on_the_block_of_an_odd_label_alone(monkeypatch, odd)
 
 def test_lists_give_what_arrays_give(monkeypatch):
     X, y = line(400)
-    model = skdp.SampleAggregate(LogisticRegression(), 1.0, ([[-9, -9]], [[9, 9]]), 5)
+    model = skdp.SampleAggregate(
+        LogisticRegression(), epsilon=1.0, output_range=([[-9, -9]], [[9, 9]]), n_blocks=5
+    )
     from_arrays = blocks_of(monkeypatch, model, X, (y > 0).astype(int))
     from_lists = blocks_of(monkeypatch, model, X.tolist(), (y > 0).astype(int).tolist())
     np.testing.assert_array_equal(from_arrays, from_lists)
@@ -388,7 +419,9 @@ class Jitter:
     ids=["shared generators", "splitter", "held", "output", "class", "default", "module"],
 )
 def test_no_block_tells_another_how_many_records_it_has(monkeypatch, estimator, output):
-    model = skdp.SampleAggregate(estimator, 1.0, (0, 1), 20, output=output)
+    model = skdp.SampleAggregate(
+        estimator, epsilon=1.0, output_range=(0, 1), n_blocks=20, output=output
+    )
     X = np.ones((200, 1))
     assert changed(monkeypatch, model, (X,), (X[:-1],)) <= 1
     before = np.random.get_state()[1], random.getstate()  # noqa: NPY002
@@ -400,14 +433,18 @@ def test_no_block_tells_another_how_many_records_it_has(monkeypatch, estimator, 
 
 
 def test_blocks_draw_independently(monkeypatch):
-    model = skdp.SampleAggregate(Coins(), 1.0, (0, 1), 50, output="coin_")
+    model = skdp.SampleAggregate(
+        Coins(), epsilon=1.0, output_range=(0, 1), n_blocks=50, output="coin_"
+    )
     found = blocks_of(monkeypatch, model, np.ones((100, 1)))
     assert len(np.unique(found)) == 50
     assert 0.3 < found.mean() / STEPS < 0.7
 
 
 def test_workers_of_blocks_are_threads(monkeypatch):
-    model = skdp.SampleAggregate(Coins("threads"), 1.0, (0, 1), 2, output="coin_")
+    model = skdp.SampleAggregate(
+        Coins("threads"), epsilon=1.0, output_range=(0, 1), n_blocks=2, output="coin_"
+    )
     assert (blocks_of(monkeypatch, model, np.ones((9, 1))) == STEPS).all()
 
 
@@ -421,7 +458,9 @@ def test_settings_of_a_block_are_not_those_of_the_next(monkeypatch):
             return self
 
     before = np.geterr(), sklearn.get_config(), list(warnings.filters)
-    model = skdp.SampleAggregate(Sets(), 1.0, (0, 1), 4, output="seen_")
+    model = skdp.SampleAggregate(
+        Sets(), epsilon=1.0, output_range=(0, 1), n_blocks=4, output="seen_"
+    )
     assert not blocks_of(monkeypatch, model, np.ones((20, 1))).any()
     assert before == (np.geterr(), sklearn.get_config(), warnings.filters)
 
@@ -434,7 +473,9 @@ def test_a_block_may_not_change_a_row_of_another(monkeypatch):
                 row[0] = 0.0
             return self
 
-    model = skdp.SampleAggregate(Changes(), 1.0, (0, 1), 4, output="least_")
+    model = skdp.SampleAggregate(
+        Changes(), epsilon=1.0, output_range=(0, 1), n_blocks=4, output="least_"
+    )
     rows = [[1.0]] * 40
     assert changed(monkeypatch, model, (rows,), (rows[:-1],)) <= 1
     assert rows[0] == [1.0]
@@ -446,7 +487,9 @@ def test_errors_of_all_kinds_are_withheld(error):
         def fit(self, X, y=None):
             raise error(f"the largest is {np.max(X)}")
 
-    model = skdp.SampleAggregate(Raises(), 1000.0, (-2, 4), 5, output="end_", random_state=0)
+    model = skdp.SampleAggregate(
+        Raises(), epsilon=1000.0, output_range=(-2, 4), n_blocks=5, output="end_", random_state=0
+    )
     assert model.fit(np.ones((30, 1))).value_ == pytest.approx(1, abs=0.1)
 
 
@@ -469,7 +512,9 @@ def test_who_ends_the_process_is_heard(monkeypatch):
     before = np.random.get_state()[1:3]  # noqa: NPY002
     try:
         for number, error in [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]:
-            model = skdp.SampleAggregate(Interrupted(number), 1.0, (0, 1), 5, output="end_")
+            model = skdp.SampleAggregate(
+                Interrupted(number), epsilon=1.0, output_range=(0, 1), n_blocks=5, output="end_"
+            )
             with pytest.raises(error):
                 model.fit(np.ones((30, 1)))
     finally:
@@ -484,7 +529,9 @@ def test_what_cannot_be_copied_costs_nothing():
     ledger = skdp.PrivacyLedger()
     held = FrozenEstimator(StandardScaler())
     held.lock = threading.Lock()
-    model = skdp.SampleAggregate(held, 1.0, (0, 1), output="mean_", ledger=ledger)
+    model = skdp.SampleAggregate(
+        held, epsilon=1.0, output_range=(0, 1), output="mean_", ledger=ledger
+    )
     with pytest.raises(TypeError, match="cannot be copied"):
         model.fit(np.ones((30, 1)))
     assert ledger.spent == 0
@@ -496,7 +543,7 @@ def test_an_output_of_another_shape_is_refused_before_the_charge(box):
     X, y = rng.normal(size=(400, 3)), rng.integers(0, 3, 400)
     ledger = skdp.PrivacyLedger(3)
     wrong = skdp.SampleAggregate(
-        LinearRegression(), 1.0, output="coef_", output_range=(-5, 5), ledger=ledger
+        LinearRegression(), epsilon=1.0, output="coef_", output_range=(-5, 5), ledger=ledger
     )
     with pytest.raises(ValueError, match=r"has shape \(3,\), and output_range has \(\)"):
         wrong.fit(box(X), X[:, 0])
@@ -505,6 +552,6 @@ def test_an_output_of_another_shape_is_refused_before_the_charge(box):
     # As many rows of coefficients as there are labels, which nobody knows beforehand.
     ends = (np.full((3, 3), -5), np.full((3, 3), 5))
     skdp.SampleAggregate(
-        LogisticRegression(), 1.0, output="coef_", output_range=ends, ledger=ledger
+        LogisticRegression(), epsilon=1.0, output="coef_", output_range=ends, ledger=ledger
     ).fit(box(X), y)
     assert ledger.spent == 2

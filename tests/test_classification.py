@@ -42,7 +42,7 @@ TRANSFORMERS = [PrivPfCTransformer, DiffGenTransformer, ProjectedHistogramTransf
 def release():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
-        return PrivPfCTransformer(2.0, **GIVEN).fit(X, Y)
+        return PrivPfCTransformer(epsilon=2.0, **GIVEN).fit(X, Y)
 
 
 # --------------------------------------------------------------------------------- the release
@@ -72,7 +72,7 @@ def test_projection_beats_rounding_on_the_total():
     rows = rng.uniform(0, 4, (3000, 1))
     labels = rng.integers(0, 2, 3000)
     release = ProjectedHistogramTransformer(
-        0.2, domain=wide, classes=[0, 1], n_attributes=1, random_state=3
+        epsilon=0.2, domain=wide, classes=[0, 1], n_attributes=1, random_state=3
     ).fit(rows, labels)
     rounded = np.maximum(release.noisy_counts_, 0).sum() - 3000
     projected = release.histogram_.sum() - 3000
@@ -80,14 +80,14 @@ def test_projection_beats_rounding_on_the_total():
 
 
 def test_paper_sets_negative_counts_to_zero():
-    release = PrivPfCTransformer(0.3, selection="paper", **GIVEN).fit(X, Y)
+    release = PrivPfCTransformer(epsilon=0.3, selection="paper", **GIVEN).fit(X, Y)
     assert np.array_equal(release.histogram_, np.maximum(release.noisy_counts_, 0))
     assert release.privacy_loss_.parts.keys() == {"total", "grid", "counts"}
 
 
 @pytest.mark.parametrize("estimator", TRANSFORMERS)
 def test_coordinates_name_the_groups(estimator):
-    release = estimator(2.0, **GIVEN).fit(X, Y)
+    release = estimator(epsilon=2.0, **GIVEN).fit(X, Y)
     out = release.transform(X)
     assert out.shape == (len(X), len(release.grid_.columns))
     assert release.get_feature_names_out().tolist() == list(release.grid_.columns)
@@ -132,16 +132,26 @@ def test_training_set_of_a_wanted_size(release):
 
 
 def test_set_output(release):
-    frame = PrivPfCTransformer(2.0, **GIVEN).set_output(transform="pandas").fit(X, Y).transform(X)
+    frame = (
+        PrivPfCTransformer(epsilon=2.0, **GIVEN)
+        .set_output(transform="pandas")
+        .fit(X, Y)
+        .transform(X)
+    )
     assert isinstance(frame, pd.DataFrame)
     assert frame.columns.tolist() == release.get_feature_names_out().tolist()
-    polars = PrivPfCTransformer(2.0, **GIVEN).set_output(transform="polars").fit(X, Y).transform(X)
+    polars = (
+        PrivPfCTransformer(epsilon=2.0, **GIVEN)
+        .set_output(transform="polars")
+        .fit(X, Y)
+        .transform(X)
+    )
     assert isinstance(polars, pl.DataFrame)
 
 
 @pytest.mark.parametrize("estimator", TRANSFORMERS)
 def test_samples_follow_the_histogram(estimator):
-    release = estimator(2.0, **GIVEN).fit(X, Y)
+    release = estimator(epsilon=2.0, **GIVEN).fit(X, Y)
     rows = release.sample(20_000, random_state=0)
     assert rows.columns.tolist() == list(DOMAIN.names)
     coordinates = release.transform(rows.drop(columns="income"))
@@ -155,18 +165,18 @@ def test_samples_follow_the_histogram(estimator):
 
 
 def test_fit_resample_returns_the_containers_it_was_given():
-    rows, labels = PrivPfCTransformer(1.0, **GIVEN).fit_resample(X, Y)
+    rows, labels = PrivPfCTransformer(epsilon=1.0, **GIVEN).fit_resample(X, Y)
     assert rows.columns.tolist() == X.columns.tolist()
     assert isinstance(labels, pd.Series)
     assert labels.name == "income"
-    whole = PrivPfCTransformer(1.0, **GIVEN).fit_resample(pl.from_pandas(ROWS))
+    whole = PrivPfCTransformer(epsilon=1.0, **GIVEN).fit_resample(pl.from_pandas(ROWS))
     assert isinstance(whole, pl.DataFrame)
     assert whole.columns == list(DOMAIN.names)
 
 
 def test_label_inside_the_table_or_beside_it():
-    inside = PrivPfCTransformer(1.0, **GIVEN).fit(ROWS)
-    beside = PrivPfCTransformer(1.0, **GIVEN).fit(X, Y)
+    inside = PrivPfCTransformer(epsilon=1.0, **GIVEN).fit(ROWS)
+    beside = PrivPfCTransformer(epsilon=1.0, **GIVEN).fit(X, Y)
     assert np.array_equal(inside.noisy_counts_, beside.noisy_counts_)
     assert np.array_equal(inside.transform(ROWS), beside.transform(X))
     assert inside.n_features_in_ == 3
@@ -174,7 +184,7 @@ def test_label_inside_the_table_or_beside_it():
 
 def test_the_order_of_columns_does_not_matter_to_the_rows(release):
     turned = X[X.columns[::-1]]
-    same = PrivPfCTransformer(2.0, **GIVEN).fit(turned, Y)
+    same = PrivPfCTransformer(epsilon=2.0, **GIVEN).fit(turned, Y)
     assert np.array_equal(same.noisy_counts_, release.noisy_counts_)
 
 
@@ -182,7 +192,7 @@ def test_the_order_of_columns_does_not_matter_to_the_rows(release):
 
 
 def test_classifier_learns():
-    model = PrivPfCClassifier(2.0, **GIVEN).fit(X, Y)
+    model = PrivPfCClassifier(epsilon=2.0, **GIVEN).fit(X, Y)
     assert model.score(X, Y) > 0.8
     shares = model.predict_proba(X)
     assert shares.shape == (len(X), 2)
@@ -193,14 +203,16 @@ def test_classifier_learns():
 @pytest.mark.parametrize("estimator", TRANSFORMERS)
 @pytest.mark.parametrize("classifier", [LogisticRegression(), KNeighborsClassifier()])
 def test_any_classifier_trains_on_the_cells(estimator, classifier):
-    model = PrivateClassifier(classifier, estimator(3.0, **GIVEN), random_state=0).fit(X, Y)
+    model = PrivateClassifier(classifier, estimator(epsilon=3.0, **GIVEN), random_state=0).fit(X, Y)
     assert model.score(X, Y) > 0.75
     assert float(model.privacy_loss_.epsilon) == 3.0
 
 
 def test_classes_may_be_declared_on_the_release():
     domain = DOMAIN.select(["age", "sex", "work"])
-    release = PrivPfCTransformer(2.0, domain=domain, classes=["low", "high"], random_state=0)
+    release = PrivPfCTransformer(
+        epsilon=2.0, domain=domain, classes=["low", "high"], random_state=0
+    )
     model = PrivateClassifier(LogisticRegression(), release).fit(X, Y)
     assert model.score(X, Y) > 0.75
     twice = PrivateClassifier(LogisticRegression(), release, classes=["low", "high"])
@@ -211,7 +223,7 @@ def test_classes_may_be_declared_on_the_release():
 def test_works_as_a_pipeline_step(release):
     with pytest.warns(skdp.InsecureSeedWarning):
         model = make_pipeline(
-            PrivPfCTransformer(2.0, encoding="onehot", **GIVEN), LogisticRegression()
+            PrivPfCTransformer(epsilon=2.0, encoding="onehot", **GIVEN), LogisticRegression()
         )
         model.fit(X, Y)
     assert model.score(X, Y) > 0.75
@@ -223,7 +235,7 @@ def test_three_classes(selection):
     rows = rng.uniform(0, 3, (6000, 3))
     labels = np.array(["x", "y", "z"])[rows[:, 1].astype(int)]
     model = PrivPfCClassifier(
-        1.0,
+        epsilon=1.0,
         domain=Numeric(0, 3, bins=12),
         classes=["z", "x", "y"],
         selection=selection,
@@ -250,7 +262,7 @@ def test_cells_lean_on_the_additive_model_as_far_as_it_predicts_their_records():
 
 
 def test_the_additive_model_decides_cells_full_of_noise():
-    model = PrivPfCClassifier(1.0, **GIVEN).fit(X, Y)
+    model = PrivPfCClassifier(epsilon=1.0, **GIVEN).fit(X, Y)
     noise = np.sqrt(skdp.mechanisms.discrete_laplace_variance(model.privacy_loss_.parts["counts"]))
     added = model.smoothed_ - model.histogram_
     # The same pseudo-count in every cell, divided among the labels by a model of all cells.
@@ -258,7 +270,7 @@ def test_the_additive_model_decides_cells_full_of_noise():
     assert np.isclose(added.sum(axis=-1).flat[0], weights, rtol=1e-6).sum() == 1
     assert np.allclose(added.sum(axis=-1), added.sum(axis=-1).flat[0], rtol=1e-6)
     shares = (added / added.sum(axis=-1, keepdims=True)).reshape(-1, 2)
-    rows, labels, weight = PrivPfCTransformer(1.0, **GIVEN).fit(X, Y).make_training_set()
+    rows, labels, weight = PrivPfCTransformer(epsilon=1.0, **GIVEN).fit(X, Y).make_training_set()
     fitted = LogisticRegression(max_iter=300).fit(rows, labels, sample_weight=weight)
     cells = np.indices(model.grid_.shape).reshape(len(model.grid_.shape), -1).T
     one_hot = np.concatenate(
@@ -290,7 +302,7 @@ def test_cells_that_differ_by_chance_alone_predict_the_overall_shares(n_classes)
 
 
 def test_shares_are_pulled_to_those_of_all_records():
-    model = PrivPfCClassifier(1.0, **GIVEN).fit(X, Y)
+    model = PrivPfCClassifier(epsilon=1.0, **GIVEN).fit(X, Y)
     assert 0.05 <= model.evidence_ <= 1
     surer = model.predict_proba(X)
     model.evidence_ = 0.0
@@ -305,7 +317,7 @@ def test_shares_are_pulled_to_those_of_all_records():
 
 
 def test_paper_predicts_the_largest_count():
-    model = PrivPfCClassifier(1.0, selection="paper", **GIVEN).fit(X, Y)
+    model = PrivPfCClassifier(epsilon=1.0, selection="paper", **GIVEN).fit(X, Y)
     largest = model.classes_[model.histogram_.argmax(axis=-1)]
     cells = tuple(model._coordinates(X).T)
     decided = model.histogram_.max(axis=-1)[cells] > 0
@@ -316,7 +328,7 @@ def test_unknown_values_follow_the_rest():
     domain = Domain({"a": Categorical(["p", "q"]), "b": Categorical(["u", "v"])})
     rows = pd.DataFrame({"a": ["p", "q"] * 2000, "b": ["u", "u", "v", "v"] * 1000})
     labels = np.where(rows["a"] == "p", "yes", "no")
-    model = PrivPfCClassifier(3.0, domain=domain, classes=["no", "yes"], random_state=0)
+    model = PrivPfCClassifier(epsilon=3.0, domain=domain, classes=["no", "yes"], random_state=0)
     model.fit(rows, labels)
     shares = model.predict_proba(pd.DataFrame({"a": ["p", "?"], "b": ["u", "v"]}))
     assert shares[0, 1] > 0.9
@@ -353,7 +365,7 @@ def errors_of(epsilon, n_rows=6_000):
     rows, labels = priced(20_000, seed=99)
     for seed in range(4):
         model = PrivPfCClassifier(
-            epsilon, domain=PRICES, classes=["no", "yes"], random_state=seed
+            epsilon=epsilon, domain=PRICES, classes=["no", "yes"], random_state=seed
         ).fit(*priced(n_rows, seed))
         yield 1 - model.score(rows, labels)
 
@@ -375,7 +387,7 @@ def test_few_records_are_grouped_as_published(monkeypatch):
         list(errors_of(4.0))
     rows, labels = priced(6_000, 0)
     paper = PrivPfCClassifier(
-        4.0, domain=PRICES, classes=["no", "yes"], random_state=0, selection="paper"
+        epsilon=4.0, domain=PRICES, classes=["no", "yes"], random_state=0, selection="paper"
     )
     paper.fit(rows, labels)
 
@@ -384,7 +396,7 @@ def test_merging_counts_in_an_engine_too():
     pl = pytest.importorskip("polars")
     rows, labels = priced(6_000, 0)
     given = {"domain": PRICES.with_attribute("sold", Categorical(["no", "yes"])), "target": "sold"}
-    model = PrivPfCClassifier(4.0, random_state=0, **given)
+    model = PrivPfCClassifier(epsilon=4.0, random_state=0, **given)
     frame = pl.from_pandas(rows.assign(sold=labels))
     there = clone(model).fit(frame.lazy())
     here = model.fit(frame)
@@ -419,7 +431,7 @@ def test_merged_groups_have_texts():
 
 def small(**changes):
     given = {"domain": Numeric(0, 1, bins=4), "classes": [0, 1], "random_state": 0, **changes}
-    return PrivPfCClassifier(given.pop("epsilon", 1.0), **given)
+    return PrivPfCClassifier(epsilon=given.pop("epsilon", 1.0), **given)
 
 
 RNG = np.random.default_rng(0)
@@ -525,7 +537,7 @@ def test_bad_parameters_cost_nothing(changes, error, message):
 )
 def test_bad_parameters_of_the_transformers(estimator, changes, message):
     with pytest.raises(ValueError, match=message):
-        estimator(1.0, **GIVEN, **changes).fit(X, Y)
+        estimator(epsilon=1.0, **GIVEN, **changes).fit(X, Y)
 
 
 def test_label_alone_and_label_of_intervals_are_refused():
@@ -538,7 +550,7 @@ def test_label_alone_and_label_of_intervals_are_refused():
 def test_labels_of_integers():
     domain = Domain({"a": Numeric(0, 1, bins=4), "y": Numeric(1, 3, integer=True)})
     rows = pd.DataFrame({"a": POINTS[:, 0], "y": 1 + (POINTS[:, 0] * 3).astype(int)})
-    model = PrivPfCClassifier(5.0, domain=domain, target="y", random_state=0).fit(rows)
+    model = PrivPfCClassifier(epsilon=5.0, domain=domain, target="y", random_state=0).fit(rows)
     assert model.classes_.tolist() == [1, 2, 3]
     assert set(model.predict(rows)) <= {1, 2, 3}
 
@@ -548,7 +560,7 @@ def test_records_without_a_label_are_skipped():
     domain = DOMAIN.select(["age", "sex", "work"]).with_attribute("income", label)
     rows = ROWS.copy()
     rows.loc[:1999, "income"] = None
-    model = PrivPfCClassifier(1.0, domain=domain, target="income", random_state=0).fit(rows)
+    model = PrivPfCClassifier(epsilon=1.0, domain=domain, target="income", random_state=0).fit(rows)
     assert model.classes_.tolist() == ["high", "low"]
     assert abs(model.histogram_.sum() - 2000) < 100
 

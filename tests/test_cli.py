@@ -32,7 +32,7 @@ def run(*arguments):
 def view(tmp_path_factory):
     """A release of four columns."""
     path = tmp_path_factory.mktemp("view") / "view.skdp"
-    fitted = skdp.MarginalSynthesizer(1, domain=DOMAIN).fit(people(2_000))
+    fitted = skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN).fit(people(2_000))
     fitted.synopsis_.save(path)
     return path
 
@@ -116,7 +116,7 @@ def test_a_plan_shows_the_parts_of_the_release(declared, capsys, method, rows):
     arguments = ["--domain", declared, "--epsilon", 2, "--method", method]
     assert run("plan", *arguments, *rows) == 0
     shown = capsys.readouterr()
-    fitted = outputs.METHODS[method](2, domain=DOMAIN).fit(people(500))
+    fitted = outputs.METHODS[method](epsilon=2, domain=DOMAIN).fit(people(500))
     planned = {name.lstrip("- "): value for name, value in parts_of(shown.out).items()}
     for name, value in fitted.privacy_loss_.parts.items():
         if name != "views" or not rows:
@@ -137,7 +137,9 @@ def test_a_plan_divides_the_views_as_the_release_does(declared, capsys, rows, ep
     shown = capsys.readouterr().out
     if "workload" in parameters:
         parameters = {"workload": {("age", "sex"): 1, ("age", "work"): 1}}
-    fitted = skdp.MarginalSynthesizer(epsilon, domain=DOMAIN, **parameters).fit(people(rows))
+    fitted = skdp.MarginalSynthesizer(epsilon=epsilon, domain=DOMAIN, **parameters).fit(
+        people(rows)
+    )
     planned = {name.removeprefix("- "): value for name, value in parts_of(shown).items()}
     # The release knows the noisy number of records.
     spent = {"skipped": float(fitted.privacy_loss_.parts["skipped"])}
@@ -155,7 +157,7 @@ def test_a_plan_shows_the_records_of_a_code(declared, capsys):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--unit", "id", "--max-contributions", 4], "at most 4 records of each"),
+        (["--privacy-id", "id", "--max-rows-per-id", 4], "at most 4 records of each"),
     ],
 )
 def test_plans_of_other_releases(declared, capsys, more, message):
@@ -210,8 +212,8 @@ def test_plans_of_marginals(declared, capsys, more, message):
         (["--epsilon", "x"], "--epsilon must be a number"),
         (["--rows", "-1"], "--rows must not be negative"),
         (["--target", "wage"], "wage"),
-        (["--unit", "id"], "--max-contributions"),
-        (["--unit", "sex", "--max-contributions", "2"], "unit='sex'"),
+        (["--privacy-id", "id"], "--max-rows-per-id"),
+        (["--privacy-id", "sex", "--max-rows-per-id", "2"], "privacy_id='sex'"),
     ],
 )
 def test_a_plan_refuses_what_the_release_refuses(declared, capsys, more, message):
@@ -244,7 +246,7 @@ def test_info(view, capsys):
 
 
 def test_info_of_a_seeded_and_of_an_old_release(tmp_path, capsys):
-    fitted = skdp.GridSynthesizer(1, domain=DOMAIN, random_state=0).fit(people(500))
+    fitted = skdp.GridSynthesizer(epsilon=1, domain=DOMAIN, random_state=0).fit(people(500))
     fitted.synopsis_.save(tmp_path / "seeded.skdp")
     assert run("info", tmp_path / "seeded.skdp") == 0
     assert "seeded: YES, NO GUARANTEE" in capsys.readouterr().out

@@ -310,9 +310,9 @@ def test_derived_columns_and_identifiers_may_be_absent(files):
 
 def test_an_identifier_may_be_the_unit(files):
     loans().assign(id=lambda frame: frame["id"] // 5).to_csv(files / "data.csv", index=False)
-    assert release(files, "--unit", "id", "--max-contributions", 2) == 0
+    assert release(files, "--privacy-id", "id", "--max-rows-per-id", 2) == 0
     view = skdp.Synopsis.load(files / "view.skdp")
-    assert view.privacy_loss.max_contributions == 2 and abs(view.count() - 600) < 600
+    assert view.privacy_loss.max_rows_per_id == 2 and abs(view.count() - 600) < 600
 
 
 @pytest.mark.parametrize(

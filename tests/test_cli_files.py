@@ -119,19 +119,19 @@ def test_persons_are_protected_with_unit(tmp_path, capsys, kind):
     rows.loc[:9, "person"] = None
     rows.to_csv(tmp_path / "rows.csv", index=False)
     rows.to_parquet(tmp_path / "rows.parquet")
-    more = ["--unit", "person", "--max-contributions", 3]
+    more = ["--privacy-id", "person", "--max-rows-per-id", 3]
     assert release(tmp_path, f"rows.{kind}", *more) == 0
     view = skdp.Synopsis.load(tmp_path / "view.skdp")
-    assert view.privacy_loss.max_contributions == 3
+    assert view.privacy_loss.max_rows_per_id == 3
     # 199 persons, three rows of each.
     assert abs(view.count() - 597) < 400
     capsys.readouterr()
     for wrong, message in (
-        (more[:2], "--max-contributions"),
-        (more[2:], "--unit COLUMN"),
-        (["--unit", "nobody", *more[2:]], "'nobody'"),
-        (["--unit", "sex", *more[2:]], "unit='sex'"),
-        ([*more[:3], "0"], "max_contributions"),
+        (more[:2], "--max-rows-per-id"),
+        (more[2:], "--privacy-id COLUMN"),
+        (["--privacy-id", "nobody", *more[2:]], "'nobody'"),
+        (["--privacy-id", "sex", *more[2:]], "privacy_id='sex'"),
+        ([*more[:3], "0"], "max_rows_per_id"),
     ):
         assert release(tmp_path, f"rows.{kind}", *wrong) == 2
         assert message in capsys.readouterr().err

@@ -44,7 +44,7 @@ def excess(model, rows=X):
 
 @pytest.mark.parametrize("algorithm", GRID_ALGORITHMS)
 def test_grid_algorithms_find_clear_clusters(algorithm):
-    model = DPKMeans(4, 2.0, bounds=(-10, 10), algorithm=algorithm, random_state=0).fit(X)
+    model = DPKMeans(4, epsilon=2.0, bounds=(-10, 10), algorithm=algorithm, random_state=0).fit(X)
     apart = np.linalg.norm(model.cluster_centers_[:, None] - MIDDLES, axis=2)
     assert sorted(apart.argmin(axis=1)) == [0, 1, 2, 3]
     assert apart.min(axis=1).max() < 0.5
@@ -60,7 +60,12 @@ def test_the_other_algorithms_learn_from_the_data(algorithm):
     errors = [
         excess(
             DPKMeans(
-                4, 5.0, bounds=(-10, 10), algorithm=algorithm, init=MIDDLES / 2, random_state=seed
+                4,
+                epsilon=5.0,
+                bounds=(-10, 10),
+                algorithm=algorithm,
+                init=MIDDLES / 2,
+                random_state=seed,
             ).fit(rows),
             rows,
         )
@@ -70,7 +75,7 @@ def test_the_other_algorithms_learn_from_the_data(algorithm):
 
 
 def test_a_public_number_of_blocks_needs_no_number_of_records():
-    model = DPKMeans(4, 1.0, bounds=(-10, 10), algorithm="sample-aggregate", random_state=0)
+    model = DPKMeans(4, epsilon=1.0, bounds=(-10, 10), algorithm="sample-aggregate", random_state=0)
     assert set(model.fit(X).privacy_loss_.parts) == {"range", "centroids", "records"}
     model.set_params(n_blocks=100)
     assert model.fit(X).privacy_loss_.parts == dict.fromkeys(("range", "centroids"), 0.5)
@@ -88,7 +93,7 @@ def test_a_public_number_of_blocks_needs_no_number_of_records():
 
 
 def test_theta_sets_the_number_of_cells():
-    model = DPKMeans(4, 1.0, bounds=(-10, 10), n_samples=10_000, n_init=1, random_state=0)
+    model = DPKMeans(4, epsilon=1.0, bounds=(-10, 10), n_samples=10_000, n_init=1, random_state=0)
     for algorithm in ("uniform-grid", "extended-grid", "hybrid"):
         sizes = [
             len(model.set_params(algorithm=algorithm, theta=theta).fit(X).synopsis_.model.boxes)
@@ -109,7 +114,10 @@ def test_auto_is_accurate_in_many_dimensions():
         np.mean(
             [
                 excess(
-                    DPKMeans(4, 0.5, bounds=(-10, 10), algorithm=a, random_state=s).fit(rows), rows
+                    DPKMeans(4, epsilon=0.5, bounds=(-10, 10), algorithm=a, random_state=s).fit(
+                        rows
+                    ),
+                    rows,
                 )
                 for s in range(2)
             ]
@@ -127,7 +135,9 @@ def test_noise_is_random_and_fits_differ():
 
 def test_number_of_clusters_is_chosen_on_the_release():
     ledger = skdp.PrivacyLedger(1)
-    model = DPKMeans(range(2, 8), 1.0, bounds=(-10, 10), ledger=ledger, random_state=0).fit(X)
+    model = DPKMeans(range(2, 8), epsilon=1.0, bounds=(-10, 10), ledger=ledger, random_state=0).fit(
+        X
+    )
     assert model.n_clusters_ == 4 == min(model.validity_, key=model.validity_.get)
     assert sorted(model.validity_) == [2, 3, 4, 5, 6, 7]
     assert ledger.spent == 1
@@ -140,9 +150,9 @@ def test_number_of_clusters_is_chosen_on_the_release():
 def test_public_start_is_used(algorithm):
     # Lloyd's algorithm keeps the order of its starts.
     start = MIDDLES[[2, 0, 3, 1]] + 1
-    model = DPKMeans(4, 50, bounds=(-10, 10), algorithm=algorithm, init=start, random_state=0).fit(
-        X
-    )
+    model = DPKMeans(
+        4, epsilon=50, bounds=(-10, 10), algorithm=algorithm, init=start, random_state=0
+    ).fit(X)
     reference = KMeans(4, init=start, n_init=1).fit(X)
     np.testing.assert_allclose(model.cluster_centers_, reference.cluster_centers_, atol=0.2)
 
@@ -154,17 +164,17 @@ def test_units_are_kept_and_distances_euclidean():
         (X, {"x0": (-10, 10), "x1": (-8, 12)}, 1),
         (shifted, {"x0": (40_000, 60_000), "x1": (42_000, 62_000)}, 1000),
     ):
-        model = DPKMeans(4, 5.0, bounds=bounds, random_state=1).fit(rows)
+        model = DPKMeans(4, epsilon=5.0, bounds=bounds, random_state=1).fit(rows)
         assert excess(model, rows) < 0.05 * scale**2
     narrow = np.column_stack([X[:, 0], X[:, 1] * 1e-9])
-    model = DPKMeans(2, 5.0, bounds=([-10, -1e-8], [10, 1e-8]), random_state=1).fit(narrow)
+    model = DPKMeans(2, epsilon=5.0, bounds=([-10, -1e-8], [10, 1e-8]), random_state=1).fit(narrow)
     assert excess(model, narrow) < 0.3
 
 
 def test_budget_parts_are_named():
-    parts = DPKMeans(3, 1.0, bounds=(-10, 10)).fit(X).privacy_loss_.parts
+    parts = DPKMeans(3, epsilon=1.0, bounds=(-10, 10)).fit(X).privacy_loss_.parts
     assert parts == {"clustering": Fraction(49, 50), "records": Fraction(1, 50)}
-    parts = DPKMeans(3, 1.0, bounds=(-10, 10), n_samples=4_000).fit(X).privacy_loss_.parts
+    parts = DPKMeans(3, epsilon=1.0, bounds=(-10, 10), n_samples=4_000).fit(X).privacy_loss_.parts
     assert parts == {"clustering": Fraction(1)}
 
 
@@ -187,7 +197,7 @@ def test_predict_transform_and_score_agree():
 def test_missing_values_are_skipped_and_labelled():
     rows = X.copy()
     rows[::7, 0] = np.nan
-    model = DPKMeans(4, 2.0, bounds=(-10, 10), random_state=0).fit(rows)
+    model = DPKMeans(4, epsilon=2.0, bounds=(-10, 10), random_state=0).fit(rows)
     assert excess(model, X) < 0.3
     assert (model.predict(rows)[::7] == -1).all()
     assert np.isnan(model.transform(rows)[::7]).all()
@@ -214,7 +224,9 @@ def test_works_as_a_step():
 def test_synopsis_answers_and_samples():
     frame = pd.DataFrame(X, columns=["east", "north"])
     for algorithm in GRID_ALGORITHMS:
-        model = DPKMeans(4, 2.0, bounds=(-10, 10), algorithm=algorithm, random_state=0).fit(frame)
+        model = DPKMeans(4, epsilon=2.0, bounds=(-10, 10), algorithm=algorithm, random_state=0).fit(
+            frame
+        )
         truth = ((frame.east >= 0) & (frame.north <= 0)).sum()
         assert model.synopsis_.count("east >= 0 and north <= 0") == pytest.approx(truth, abs=300)
         drawn = model.synopsis_.sample(500, random_state=0)
@@ -282,7 +294,7 @@ def test_odd_values_are_legal(algorithm, rows):
     size = 40 if algorithm == "m-estimator" else None
     for k, epsilon in ((7, 1e-4), (1, 1), (7, 1e4)):
         model = DPKMeans(
-            k, epsilon, bounds=(-1, 1), algorithm=algorithm, n_init=2, n_samples=size
+            k, epsilon=epsilon, bounds=(-1, 1), algorithm=algorithm, n_init=2, n_samples=size
         ).fit(rows)
         centers = model.cluster_centers_
         assert centers.shape == (k, rows.shape[1])
@@ -294,7 +306,8 @@ def test_odd_values_are_legal(algorithm, rows):
 def test_identical_points_are_not_given_away(algorithm):
     rows = np.full((500, 2), 0.123456789)
     fits = [
-        DPKMeans(1, 0.2, bounds=(-1, 1), algorithm=algorithm, n_init=3).fit(rows) for _ in range(4)
+        DPKMeans(1, epsilon=0.2, bounds=(-1, 1), algorithm=algorithm, n_init=3).fit(rows)
+        for _ in range(4)
     ]
     centers = np.array([model.cluster_centers_[0] for model in fits])
     assert not (centers == rows[0]).any()
@@ -306,7 +319,7 @@ def test_thirty_dimensions_stay_small(algorithm):
     rows = np.clip(generator.normal(0, 0.2, size=(500, 30)), -1, 1)
     tracemalloc.start()
     try:
-        model = DPKMeans(3, 1.0, bounds=(-1, 1), algorithm=algorithm, n_init=2).fit(rows)
+        model = DPKMeans(3, epsilon=1.0, bounds=(-1, 1), algorithm=algorithm, n_init=2).fit(rows)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -356,13 +369,13 @@ def test_bad_parameters_are_refused_for_free(changes, error, message):
 def test_bounds_a_hundred_times_too_wide_cost_little():
     rows = blobs(20_000)
     for algorithm_bounds in ((-10, 10), (-100, 200), (-1_300, 700)):
-        model = DPKMeans(4, 1.0, bounds=algorithm_bounds, random_state=3).fit(rows)
+        model = DPKMeans(4, epsilon=1.0, bounds=algorithm_bounds, random_state=3).fit(rows)
         assert excess(model, rows) < 0.05
     assert model.synopsis_.count("x0 < 0") == pytest.approx((rows[:, 0] < 0).sum(), abs=700)
     assert len(model.synopsis_.sample(20, random_state=0)["x0"]) == 20
     # Far wider than any resolution: the centroids are useless, but legal.
     for wide in (1e6, 1e9):
-        model = DPKMeans(4, 1.0, bounds=(-wide, wide), random_state=0).fit(X)
+        model = DPKMeans(4, epsilon=1.0, bounds=(-wide, wide), random_state=0).fit(X)
         assert np.isfinite(model.cluster_centers_).all()
 
 
@@ -403,7 +416,7 @@ def test_bounds_from_a_domain():
 
 def test_columns_on_very_different_scales_and_a_thousand_million_times_too_wide():
     rows = X * [1e6, 1e-6]
-    model = DPKMeans(2, 5.0, bounds=([-1e7, -1e-5], [1e7, 1e-5]), random_state=0).fit(rows)
+    model = DPKMeans(2, epsilon=5.0, bounds=([-1e7, -1e-5], [1e7, 1e-5]), random_state=0).fit(rows)
     # The wide column decides alone; the narrow one is in the units of the wide one a point.
     assert np.isfinite(model.cluster_centers_).all()
     assert (np.abs(model.cluster_centers_[:, 1]) <= 1e-5).all()
@@ -492,7 +505,7 @@ def test_bounds_from_a_domain_are_numbers_on_one_axis(column):
 
 @pytest.mark.parametrize(
     ("columns", "more"),
-    [(5, {}), (2, {}), (2, {"algorithm": "lloyd-improved"}), (60, {}), (3, {"unit": "x0"})],
+    [(5, {}), (2, {}), (2, {"algorithm": "lloyd-improved"}), (60, {}), (3, {"privacy_id": "x0"})],
     ids=["tree", "plane", "rounds", "projection", "persons"],
 )
 def test_a_table_without_a_readable_row_warns(columns, more):
@@ -501,8 +514,8 @@ def test_a_table_without_a_readable_row_warns(columns, more):
     rows = pd.DataFrame(np.full((500, columns), np.nan), columns=names)
     kept = names
     if more:
-        kept = [name for name in names if name != more.get("unit")]
-        more = more | ({"max_contributions": 1} if "unit" in more else {})
+        kept = [name for name in names if name != more.get("privacy_id")]
+        more = more | ({"max_rows_per_id": 1} if "privacy_id" in more else {})
     bounds = dict.fromkeys(kept, (-1, 1))
     model = DPKMeans(2, bounds=bounds, n_init=2, random_state=0, **more)
     with pytest.warns(UserWarning, match="nearly no records"):
@@ -551,7 +564,7 @@ def test_bounds_beyond_float64_are_refused_for_free(bounds, message):
 @pytest.mark.parametrize("rows", [np.full((40, 2), 1e308), np.zeros((1, 2)), np.ones((40, 2))])
 def test_wide_bounds_overflow_nowhere(bounds, rows):
     with np.errstate(all="raise", under="ignore"):
-        model = DPKMeans(3, 10, bounds=bounds, n_init=2, n_samples=40).fit(rows)
+        model = DPKMeans(3, epsilon=10, bounds=bounds, n_init=2, n_samples=40).fit(rows)
         assert np.isfinite(model.score(rows))
     assert np.isfinite(model.cluster_centers_).all()
 
@@ -560,7 +573,10 @@ def test_wide_bounds_overflow_nowhere(bounds, rows):
 def test_bounds_that_can_be_read_in_both_ways_are_refused(bounds):
     ledger = skdp.PrivacyLedger(1)
     frame = pd.DataFrame({"age": [1.0, 2], "height": [61.0, 70]})
-    for estimator in (DPKMeans(2, bounds=bounds), skdp.PrivateStandardScaler(1, bounds=bounds)):
+    for estimator in (
+        DPKMeans(2, bounds=bounds),
+        skdp.PrivateStandardScaler(epsilon=1, bounds=bounds),
+    ):
         with pytest.raises(
             skdp.DomainError, match=r"both lows and both highs. Give them by column"
         ):
@@ -568,4 +584,4 @@ def test_bounds_that_can_be_read_in_both_ways_are_refused(bounds):
     assert ledger.spent == 0
     for each in ({"age": (0, 80), "height": (60, 100)}, ([0, 0], [80, 100])):
         DPKMeans(2, bounds=each).fit(frame)
-        skdp.PrivateStandardScaler(1, bounds=each).fit(frame)
+        skdp.PrivateStandardScaler(epsilon=1, bounds=each).fit(frame)

@@ -29,7 +29,7 @@ class Stated:
 
 
 def histogram(epsilon, **other):
-    return RangeTreeHistogram(epsilon, domain=AGE, **other).fit(TABLE[["age"]])
+    return RangeTreeHistogram(epsilon=epsilon, domain=AGE, **other).fit(TABLE[["age"]])
 
 
 def test_answers_are_weighted_by_inverse_variance():
@@ -74,17 +74,17 @@ def test_what_cannot_be_combined_is_refused():
     with pytest.raises(TypeError, match="answer counts"):
         combine([one, 3])
     with pytest.raises(NotFittedError):
-        combine([one, RangeTreeHistogram(1, domain=AGE)])
+        combine([one, RangeTreeHistogram(epsilon=1, domain=AGE)])
     with pytest.raises(ValueError, match="level"):
         combine([one, histogram(1)]).count(level=2)
     person = Stated(1, 1, 0, 3)
-    person.privacy_loss = skdp.PrivacyLoss(1, max_contributions=2)
+    person.privacy_loss = skdp.PrivacyLoss(1, max_rows_per_id=2)
     with pytest.raises(ValueError, match="do not add up"):
         combine([one, person])
 
 
 def test_models_with_calibrated_bars_get_no_narrower_interval():
-    made = [skdp.MarginalSynthesizer(e, domain=DOMAIN).fit(TABLE) for e in (0.5, 1)]
+    made = [skdp.MarginalSynthesizer(epsilon=e, domain=DOMAIN).fit(TABLE) for e in (0.5, 1)]
     widths = [
         (answer.upper - answer.lower)
         for answer in (each.count("age < 30", return_interval=True) for each in made)
@@ -102,7 +102,7 @@ def test_intervals_cover_and_are_narrower_than_those_of_each():
     queries = ["10 <= age < 20", "age >= 50", "age < 7"]
     truth = [len(TABLE.query(query)) for query in queries]
     misses, narrower = 0, []
-    cube = DataCube(0.5, domain=DOMAIN)
+    cube = DataCube(epsilon=0.5, domain=DOMAIN)
     for _ in range(200):
         parts = histogram(0.5), cube.fit(TABLE)
         alone = [part.count(queries, return_interval=True) for part in parts]
@@ -119,22 +119,27 @@ def test_intervals_cover_and_are_narrower_than_those_of_each():
 
 
 def test_an_estimator_and_its_release_are_one():
-    view = skdp.HDPViewSynthesizer(1, domain=DOMAIN).fit(TABLE)
+    view = skdp.HDPViewSynthesizer(epsilon=1, domain=DOMAIN).fit(TABLE)
     with pytest.raises(ValueError, match="given twice"):
         combine([view, view.synopsis_])
 
 
 def test_releases_that_count_different_things_are_refused():
-    narrow = RangeTreeHistogram(1, domain=Domain({"age": Numeric(0, 39, integer=True)}))
+    narrow = RangeTreeHistogram(epsilon=1, domain=Domain({"age": Numeric(0, 39, integer=True)}))
     with pytest.raises(ValueError, match="'age' is declared differently"):
         combine([histogram(1), narrow.fit(TABLE[["age"]])])
     # Other bins count the same values.
-    coarse = RangeTreeHistogram(1, domain=Domain({"age": Numeric(0, 59, integer=True, bins=12)}))
+    coarse = RangeTreeHistogram(
+        epsilon=1, domain=Domain({"age": Numeric(0, 59, integer=True, bins=12)})
+    )
     combine([histogram(1), coarse.fit(TABLE[["age"]])])
     kinds = [Domain({"sex": Categorical(each)}) for each in (["F", "M"], ["F", "M", "X"])]
     with pytest.raises(ValueError, match="'sex' is declared differently"):
-        combine([DataCube(1, domain=each).fit(TABLE[["sex"]]) for each in kinds])
+        combine([DataCube(epsilon=1, domain=each).fit(TABLE[["sex"]]) for each in kinds])
     people = TABLE.assign(who=np.arange(len(TABLE)) // 3)
-    some = [DataCube(1, domain=DOMAIN, unit="who", max_contributions=m).fit(people) for m in (1, 3)]
-    with pytest.raises(ValueError, match="max_contributions differs"):
+    some = [
+        DataCube(epsilon=1, domain=DOMAIN, privacy_id="who", max_rows_per_id=m).fit(people)
+        for m in (1, 3)
+    ]
+    with pytest.raises(ValueError, match="max_rows_per_id differs"):
         combine(some)

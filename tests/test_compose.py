@@ -237,7 +237,7 @@ def test_fit_resample_in_an_imbalanced_learn_pipeline():
         }
     )
     ledger = skdp.PrivacyLedger(8)
-    release = skdp.HDPViewSynthesizer(2, domain=domain, target="income", ledger=ledger)
+    release = skdp.HDPViewSynthesizer(epsilon=2, domain=domain, target="income", ledger=ledger)
     model = imblearn.Pipeline([("release", release), ("classify", Spy())])
     assert cross_val_score(model, numbers, Y, cv=4).mean() > 0.7
     assert ledger.remaining == 0
@@ -270,7 +270,7 @@ def test_a_frozen_release_is_trained_on_and_not_paid_again():
         assert model.fit(X, ["anything"] * len(X)).score(X, Y) > 0.7
     assert ledger.spent == 2
     others, age = ROWS.drop(columns="age"), ROWS["age"]
-    numbers = skdp.MarginalSynthesizer(2, domain=DOMAIN, target="age").fit(others, age)
+    numbers = skdp.MarginalSynthesizer(epsilon=2, domain=DOMAIN, target="age").fit(others, age)
     regressor = skdp.PrivateRegressor(DummyRegressor(), FrozenEstimator(numbers)).fit(others, age)
     assert abs(regressor.predict(others[:1])[0] - age.mean()) < 5
     with pytest.raises(skdp.exceptions.DomainError, match="needs a Numeric"):
@@ -281,7 +281,7 @@ def test_a_frozen_release_must_be_fitted_and_know_its_label():
     frozen = FrozenEstimator(clone(RELEASE))
     with pytest.raises(NotFittedError):
         skdp.PrivateClassifier(LogisticRegression(), frozen).fit(X, Y)
-    nameless = skdp.MarginalSynthesizer(1, domain=DOMAIN).fit(ROWS)
+    nameless = skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN).fit(ROWS)
     with pytest.raises(ValueError, match="already has its label"):
         skdp.PrivateClassifier(LogisticRegression(), FrozenEstimator(nameless)).fit(X, Y)
     known = FrozenEstimator(clone(RELEASE).fit(X, Y))
@@ -422,7 +422,9 @@ def test_the_trial_depends_on_the_domain_alone():
             seen.append((np.array(X), np.array(y)))
             return super().fit(X, y, sample_weight)
 
-    release = skdp.HDPViewSynthesizer(1.0, domain=DOMAIN.select(["age", "income"]), target="income")
+    release = skdp.HDPViewSynthesizer(
+        epsilon=1.0, domain=DOMAIN.select(["age", "income"]), target="income"
+    )
     for rows in (X[["age"]], X[["age"]].iloc[:0]):
         skdp.PrivateClassifier(Spy(), release).fit(rows, Y.iloc[: len(rows)])
     # Each fit begins with a trial; of nobody there may be nothing to train on after it.
@@ -434,7 +436,7 @@ def test_the_trial_depends_on_the_domain_alone():
 def test_estimators_that_need_many_rows_get_them_in_the_trial():
     many = skdp.Domain({f"c{i}": skdp.Numeric(0, 1, bins=2) for i in range(80)})
     rows = pd.DataFrame(np.random.default_rng(0).uniform(0, 1, (3_000, 80)), columns=many.names)
-    release = skdp.MarginalSynthesizer(1.0, domain=many)
+    release = skdp.MarginalSynthesizer(epsilon=1.0, domain=many)
     model = skdp.PrivateClassifier(
         make_pipeline(PCA(70), LogisticRegression()), release, classes=[0, 1]
     )
@@ -445,7 +447,12 @@ def test_estimators_that_need_many_rows_get_them_in_the_trial():
 def test_grid_releases_are_tried_out_too(selection):
     ledger = skdp.PrivacyLedger(1)
     release = skdp.PrivPfCTransformer(
-        1.0, domain=DOMAIN, target="income", selection=selection, max_grids=50, ledger=ledger
+        epsilon=1.0,
+        domain=DOMAIN,
+        target="income",
+        selection=selection,
+        max_grids=50,
+        ledger=ledger,
     )
     with pytest.raises(ValueError, match="max_depth"):
         skdp.PrivateClassifier(DecisionTreeClassifier(max_depth=-1), release).fit(X, Y)
@@ -455,7 +462,9 @@ def test_grid_releases_are_tried_out_too(selection):
 
 def test_a_trial_charges_no_ledger_of_a_private_estimator_inside():
     ledger = skdp.PrivacyLedger()
-    inner = skdp.PrivPfCClassifier(1.0, domain=DOMAIN, target="income", max_grids=10, ledger=ledger)
+    inner = skdp.PrivPfCClassifier(
+        epsilon=1.0, domain=DOMAIN, target="income", max_grids=10, ledger=ledger
+    )
     skdp.PrivateClassifier(inner, RELEASE).fit(X, Y)
     assert len(ledger.to_frame()) == 1
 
@@ -491,7 +500,7 @@ def test_a_candidate_that_cannot_be_trained_is_left_out(monkeypatch):
     "model",
     [
         skdp.PrivateClassifier(encoded(DecisionTreeClassifier()), RELEASE),
-        skdp.PrivPfCClassifier(2, domain=DOMAIN, target="income", max_grids=10),
+        skdp.PrivPfCClassifier(epsilon=2, domain=DOMAIN, target="income", max_grids=10),
     ],
 )
 def test_truth_values_for_labels_of_text_are_refused_before_the_charge(model):
@@ -513,7 +522,7 @@ def test_meta_estimators_that_encode_labels_take_declared_text(kind, inner):
     inner = {
         "release": skdp.PrivateClassifier(
             DecisionTreeClassifier(max_depth=2),
-            skdp.GridSynthesizer(5, domain=domain, rule="identity"),
+            skdp.GridSynthesizer(epsilon=5, domain=domain, rule="identity"),
             classes=["low", "high"],
         ),
         "default": skdp.PrivateClassifier(**public),
@@ -534,7 +543,7 @@ def test_meta_estimators_that_encode_labels_take_declared_text(kind, inner):
 
 
 def test_numbers_for_labels_of_text_are_said_to_be_positions():
-    model = skdp.PrivPfCClassifier(5, domain=DOMAIN, target="income", max_grids=10)
+    model = skdp.PrivPfCClassifier(epsilon=5, domain=DOMAIN, target="income", max_grids=10)
     with pytest.warns(UserWarning, match="positions in alphabetical order"):
         model.fit(X, (Y == "low").to_numpy().astype(int))
     assert model.classes_.tolist() == [0, 1] and model.predict(X).dtype.kind == "i"
@@ -545,7 +554,7 @@ def test_numbers_that_were_numbered_again_warn_from_the_release():
     declared = np.where(Y == "high", 3, 2)
     model = skdp.PrivateClassifier(
         DecisionTreeClassifier(),
-        skdp.GridSynthesizer(5, domain=DOMAIN.select(["age"]), rule="identity"),
+        skdp.GridSynthesizer(epsilon=5, domain=DOMAIN.select(["age"]), rule="identity"),
         classes=[1, 2, 3],
     )
     with warnings.catch_warnings():
@@ -650,11 +659,11 @@ def test_a_default_that_lacks_something_is_refused_before_the_charge(params, mes
 def test_a_default_of_persons_charges_for_all_their_rows():
     who = X.assign(who=np.arange(3_000) // 3)
     model = skdp.PrivateClassifier(
-        epsilon=6, domain=DOMAIN, target="income", max_contributions=3, unit="who"
+        epsilon=6, domain=DOMAIN, target="income", max_rows_per_id=3, privacy_id="who"
     ).fit(who, Y)
     assert model.privacy_loss_.epsilon == 6
     for each in model.estimator_.models_:
-        assert each.privacy_loss_.max_contributions == 3
+        assert each.privacy_loss_.max_rows_per_id == 3
     assert model.predict(X).shape == model.predict(who).shape == (3_000,)
 
 

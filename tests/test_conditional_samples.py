@@ -58,11 +58,11 @@ def people(n=3000, seed=0):
 
 
 ESTIMATORS = {
-    "pairs": MarginalSynthesizer(3, domain=DOMAIN),
-    "pairs by class": MarginalSynthesizer(3, domain=DOMAIN, target="sex"),
-    "network": PrivBayesSynthesizer(3, domain=DOMAIN, theta=1),
-    "boxes": PrivTreeSynthesizer(3, domain=DOMAIN),
-    "boxes without gaps": HDPViewSynthesizer(3, domain=DOMAIN),
+    "pairs": MarginalSynthesizer(epsilon=3, domain=DOMAIN),
+    "pairs by class": MarginalSynthesizer(epsilon=3, domain=DOMAIN, target="sex"),
+    "network": PrivBayesSynthesizer(epsilon=3, domain=DOMAIN, theta=1),
+    "boxes": PrivTreeSynthesizer(epsilon=3, domain=DOMAIN),
+    "boxes without gaps": HDPViewSynthesizer(epsilon=3, domain=DOMAIN),
 }
 
 
@@ -246,7 +246,7 @@ def test_other_libraries_keep_their_types(release, make):
 
 def test_given_values_decide_the_others():
     # kids 0 means job "a" in these rows; false alarm below 1e-9 by the size of the effect.
-    release = MarginalSynthesizer(20, domain=DOMAIN, random_state=0).fit(people(8000))
+    release = MarginalSynthesizer(epsilon=20, domain=DOMAIN, random_state=0).fit(people(8000))
     known = pd.DataFrame({"kids": [0, 9] * 500})
     jobs = release.sample(given=known, random_state=0)["job"]
     assert (jobs[::2] == "a").mean() > 0.95 and (jobs[1::2] == "a").mean() < 0.5
@@ -281,7 +281,7 @@ def test_gaps_of_other_types_are_filled():
     assert filled["c"].tolist()[:2] == ["a", "?"] and filled["c"][2] in ("a", "b")
     array = np.array([[np.nan, 0.5], [3.0, np.nan]])
     unit = Domain({"x": Numeric(0, 1), "y": Numeric(0, 1)})
-    view = MarginalSynthesizer(1, domain=unit, random_state=0).fit(np.full((50, 2), 0.5))
+    view = MarginalSynthesizer(epsilon=1, domain=unit, random_state=0).fit(np.full((50, 2), 0.5))
     assert view.sample(given=array + 1).tolist()[0][1] == 1.5
     filled = view.impute(array)
     assert filled.dtype == float and filled[0, 1] == 0.5 and filled[1, 0] == 3.0
@@ -331,7 +331,9 @@ def violations(frame):
 def ruled(request):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        synthesizer = MarginalSynthesizer(3, domain=RULED, target=request.param, random_state=0)
+        synthesizer = MarginalSynthesizer(
+            epsilon=3, domain=RULED, target=request.param, random_state=0
+        )
         return synthesizer.fit(lawful_rows(2000))
 
 
@@ -435,7 +437,7 @@ def dated_tables():
 
 @pytest.mark.parametrize("table", list(dated_tables()), ids=lambda table: type(table).__module__)
 def test_filled_columns_keep_their_types(table):
-    synthesizer = MarginalSynthesizer(1, domain=DATED, random_state=0).fit(table)
+    synthesizer = MarginalSynthesizer(epsilon=1, domain=DATED, random_state=0).fit(table)
     filled = synthesizer.impute(table, random_state=0)
     if isinstance(table, pd.DataFrame):
         assert filled.dtypes.equals(table.dtypes) and not filled.isna().any().any()
@@ -489,7 +491,7 @@ def uneven_violations(frame):
 
 @pytest.fixture(scope="module")
 def uneven():
-    return MarginalSynthesizer(3, domain=UNEVEN, random_state=0).fit(uneven_rows(1000))
+    return MarginalSynthesizer(epsilon=3, domain=UNEVEN, random_state=0).fit(uneven_rows(1000))
 
 
 @pytest.mark.parametrize("given", [["end"], ["start"], ["price"], ["refund", "start"]])
@@ -505,7 +507,7 @@ def test_given_values_that_leave_few_codes():
     # Rows drawn with the first day as the start have nearly always a later cell as the end.
     codes = np.tile([[19, 15]], (1000, 1))
     small = UNEVEN.select(["start", "end"])
-    view = MarginalSynthesizer(5, domain=small, random_state=0).fit(small.decode(codes, 0))
+    view = MarginalSynthesizer(epsilon=5, domain=small, random_state=0).fit(small.decode(codes, 0))
     known = pd.DataFrame({"end": pd.to_datetime(["2022-01-01", "2022-02-04"] * 5)})
     rows = view.sample(given=known, random_state=0)
     assert (rows["start"] <= known["end"]).all()

@@ -54,8 +54,8 @@ everywhere = pytest.mark.parametrize(
 )
 
 
-def bound(most, unit="who"):
-    return Contributions(unit, most, noise_source(None))
+def bound(most, privacy_id="who"):
+    return Contributions(privacy_id, most, noise_source(None))
 
 
 def crowd(n_persons=2000):
@@ -114,13 +114,13 @@ def test_a_person_more_adds_at_most_the_bound_and_takes_nothing_away(place, most
     )
     tables = []
     for rows in (frame, frame[frame["who"] != 7]):
-        codes, counts = place(rows).coded(DOMAIN, unit="who", most=most, key=99).count((0, 1))
+        codes, counts = place(rows).coded(DOMAIN, privacy_id="who", most=most, key=99).count((0, 1))
         tables.append(as_dict(CountTable.from_codes(codes, DOMAIN.shape, counts)))
     more, less = tables
     added = {row: more.get(row, 0) - less.get(row, 0) for row in {*more, *less}}
     assert min(added.values()) == 0 and sum(added.values()) == most
     # With another key other rows are kept.
-    codes, counts = place(frame).coded(DOMAIN, unit="who", most=most, key=100).count((0, 1))
+    codes, counts = place(frame).coded(DOMAIN, privacy_id="who", most=most, key=100).count((0, 1))
     assert as_dict(CountTable.from_codes(codes, DOMAIN.shape, counts)) != more
 
 
@@ -171,7 +171,7 @@ def people(n_rows=300):
     return frame
 
 
-BOUNDED = [case for case in CASES if "max_contributions" in case.estimator._get_param_names()]
+BOUNDED = [case for case in CASES if "max_rows_per_id" in case.estimator._get_param_names()]
 
 
 def test_all_that_count_bound_contributions():
@@ -182,14 +182,14 @@ def test_all_that_count_bound_contributions():
 def test_epsilon_is_that_of_the_person(case):
     ledger = skdp.PrivacyLedger(5)
     columns = [*case.columns, "who"] if case.columns else list(people().columns)
-    model = case.make(max_contributions=4, unit="who", ledger=ledger)
+    model = case.make(max_rows_per_id=4, privacy_id="who", ledger=ledger)
     loss = model.fit(people()[columns]).privacy_loss_
     assert ledger.spent == loss.epsilon == Fraction(str(model.epsilon))
     assert sum(loss.parts.values()) == loss.epsilon
     assert loss.of_record.epsilon == loss.epsilon / 4
     assert "unit: person (at most 4 records of each)" in repr(loss)
     frame = ledger.to_frame()
-    assert list(frame["unit"]) == ["person"] and list(frame["max_contributions"]) == [4]
+    assert list(frame["unit"]) == ["person"] and list(frame["max_rows_per_id"]) == [4]
     assert "who" not in model.feature_names_in_
     if getattr(model, "synopsis_", None) is not None:
         assert model.synopsis_.privacy_loss == loss
@@ -200,8 +200,10 @@ def test_epsilon_is_that_of_the_person(case):
 def test_noise_is_drawn_for_the_share_of_one_record():
     nobody = pd.DataFrame({"who": pd.Series(dtype="str"), "x": pd.Series(dtype="float64")})
     line = Domain({"x": Numeric(0, 1, bins=20_000)})
-    plain = skdp.GridSynthesizer(1.0, domain=line, rule="identity").fit(nobody[["x"]])
-    model = skdp.GridSynthesizer(1.0, domain=line, rule="identity", max_contributions=5, unit="who")
+    plain = skdp.GridSynthesizer(epsilon=1.0, domain=line, rule="identity").fit(nobody[["x"]])
+    model = skdp.GridSynthesizer(
+        epsilon=1.0, domain=line, rule="identity", max_rows_per_id=5, privacy_id="who"
+    )
     counts = model.fit(nobody).synopsis_.to_frame()["count"].to_numpy()
     # Discrete Laplace at epsilon 1/5: the variance of 20,000 draws is off by more than 10% once
     # in a million runs (kurtosis 6); at epsilon 1 it would be 1.84.
@@ -213,17 +215,19 @@ def test_noise_is_drawn_for_the_share_of_one_record():
 
 def test_releases_in_files_keep_the_unit(tmp_path):
     frame = people()
-    model = skdp.GridSynthesizer(2.0, domain=DOMAIN_OF_PEOPLE, max_contributions=2, unit="who")
+    model = skdp.GridSynthesizer(
+        epsilon=2.0, domain=DOMAIN_OF_PEOPLE, max_rows_per_id=2, privacy_id="who"
+    )
     model.fit(frame[["age", "sex", "who"]])
     model.synopsis_.save(tmp_path / "view.skdp")
     loaded = skdp.Synopsis.load(tmp_path / "view.skdp")
     assert loaded.privacy_loss == model.privacy_loss_
-    cube = skdp.DataCube(2.0, domain=DOMAIN_OF_PEOPLE, max_contributions=2, unit="who")
+    cube = skdp.DataCube(epsilon=2.0, domain=DOMAIN_OF_PEOPLE, max_rows_per_id=2, privacy_id="who")
     cube.fit(frame[["age", "sex", "who"]]).save(tmp_path / "cube.skdp")
     again = skdp.DataCube.load(tmp_path / "cube.skdp")
     assert again.privacy_loss_ == cube.privacy_loss_
     pd.testing.assert_frame_equal(again.cuboid(["sex"]), cube.cuboid(["sex"]))
-    single = skdp.DataCube(1.0, domain=DOMAIN_OF_PEOPLE).fit(frame[["age", "sex"]])
+    single = skdp.DataCube(epsilon=1.0, domain=DOMAIN_OF_PEOPLE).fit(frame[["age", "sex"]])
     assert cube.cuboid(["sex"])["std_error"][0] == single.cuboid(["sex"])["std_error"][0]
 
 
@@ -231,18 +235,18 @@ DOMAIN_OF_PEOPLE = Domain({"age": Numeric(17, 90, bins=8), "sex": Categorical(["
 
 
 def test_losses_of_persons():
-    loss = PrivacyLoss(1, {"a": 0.25, "b": 0.75}, max_contributions=3)
+    loss = PrivacyLoss(1, {"a": 0.25, "b": 0.75}, max_rows_per_id=3)
     assert loss.of_record.parts == {"a": Fraction(1, 12), "b": Fraction(1, 4)}
     assert loss.of_record.of_record == loss.of_record
     assert loss.neighbours == "add or remove one person (at most 3 records of each)"
     assert "one person" in loss._repr_html_()
     assert pickle.loads(pickle.dumps(loss)) == copy.deepcopy(loss) == loss
     assert loss != PrivacyLoss(1, {"a": 0.25, "b": 0.75})
-    assert (loss + loss).max_contributions == (loss * 2).max_contributions == 3
+    assert (loss + loss).max_rows_per_id == (loss * 2).max_rows_per_id == 3
     with pytest.raises(ValueError, match="of a record and that of a person do not add up"):
         loss + PrivacyLoss(1)
     with pytest.raises(ValueError, match="at least 1"):
-        PrivacyLoss(1, max_contributions=0)
+        PrivacyLoss(1, max_rows_per_id=0)
 
 
 # -- refusals
@@ -257,29 +261,29 @@ def refuse(error, match, frame=None, domain=DOMAIN_OF_PEOPLE, **params):
 
 
 def test_what_does_not_fit_together_costs_nothing():
-    refuse(ValueError, "belong together", max_contributions=2)
-    refuse(ValueError, "belong together", unit="who")
-    refuse(ValueError, "at least 1", max_contributions=0, unit="who")
-    refuse(TypeError, "must be an integer", max_contributions=2.5, unit="who")
-    refuse(DomainError, "is not a column of the data", max_contributions=2, unit="nobody")
-    refuse(DomainError, "cannot be released", max_contributions=2, unit="sex")
+    refuse(ValueError, "belong together", max_rows_per_id=2)
+    refuse(ValueError, "belong together", privacy_id="who")
+    refuse(ValueError, "at least 1", max_rows_per_id=0, privacy_id="who")
+    refuse(TypeError, "must be an integer", max_rows_per_id=2.5, privacy_id="who")
+    refuse(DomainError, "is not a column of the data", max_rows_per_id=2, privacy_id="nobody")
+    refuse(DomainError, "cannot be released", max_rows_per_id=2, privacy_id="sex")
     array = np.zeros((3, 2))
-    refuse(DomainError, "give a frame", array, Numeric(0, 1), max_contributions=2, unit="who")
+    refuse(DomainError, "give a frame", array, Numeric(0, 1), max_rows_per_id=2, privacy_id="who")
     odd = people()[["age", "sex"]].assign(who=pd.Series(pd.interval_range(0, 300)))
-    refuse(DomainError, "cannot identify persons", odd, max_contributions=2, unit="who")
+    refuse(DomainError, "cannot identify persons", odd, max_rows_per_id=2, privacy_id="who")
 
 
 def test_dask_refuses_with_a_way_out():
     dd = pytest.importorskip("dask.dataframe")
     frame = people()[["age", "sex", "who"]].astype({"sex": "str", "who": "str"})
     lazy = dd.from_pandas(frame, npartitions=2)
-    refuse(TypeError, "with Polars or DuckDB", lazy, max_contributions=2, unit="who")
+    refuse(TypeError, "with Polars or DuckDB", lazy, max_rows_per_id=2, privacy_id="who")
 
 
 def test_folds_and_classifiers_refuse():
     frame = people()
     view = skdp.GridSynthesizer(
-        domain=DOMAIN_OF_PEOPLE, target="sex", max_contributions=2, unit="who"
+        domain=DOMAIN_OF_PEOPLE, target="sex", max_rows_per_id=2, privacy_id="who"
     )
     model = skdp.PrivateClassifier(DummyClassifier(), view)
     with pytest.raises(ValueError, match="FrozenEstimator"):
@@ -300,12 +304,12 @@ class Meddles(skdp.PrivacyLedger):
         self.then()
 
 
-@pytest.mark.parametrize("changes", [{"max_contributions": 1000}, {"unit": "level"}])
+@pytest.mark.parametrize("changes", [{"max_rows_per_id": 1000}, {"privacy_id": "level"}])
 def test_the_bound_is_that_of_the_charge(changes):
     rows = pd.DataFrame({"kind": "a", "level": np.arange(1000) % 10, "who": 1})
     ledger = Meddles(2000)
     release = skdp.GridSynthesizer(
-        1000, domain=DOMAIN, ledger=ledger, unit="who", max_contributions=3
+        epsilon=1000, domain=DOMAIN, ledger=ledger, privacy_id="who", max_rows_per_id=3
     )
     ledger.then = lambda: release.set_params(**changes)
     release.fit(rows)
@@ -319,7 +323,7 @@ class Greedy(skdp.GridSynthesizer):
     """Counts all rows of a person and pays for three."""
 
     def _contributions(self, loss, source, rows, domain):
-        return Contributions(self.unit, 12, source)
+        return Contributions(self.privacy_id, 12, source)
 
 
 @pytest.mark.slow

@@ -299,8 +299,8 @@ def test_sums_at_a_bound_on_the_rows_of_a_person(measure):
         measure=measure,
         value="pay",
         strategy="base",
-        unit="who",
-        max_contributions=most,
+        privacy_id="who",
+        max_rows_per_id=most,
         epsilon=1000 * most,
         resolution=1,
     ).fit(rows)

@@ -636,7 +636,7 @@ def forms_of(table):
 def test_a_schema_error_costs_nothing():
     ledger = skdp.PrivacyLedger(1)
     domain = Domain({"t": Date("2021-01-01", "2021-12-31"), "k": Numeric(0, 1)})
-    view = skdp.MarginalSynthesizer(1.0, domain=domain, ledger=ledger)
+    view = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain, ledger=ledger)
     frame = pd.DataFrame({"t": pd.to_datetime(["2021-01-01T00:00Z"]), "k": [0.5]})
     with pytest.raises(DomainError, match="without a time zone"):
         view.fit(frame)
@@ -861,7 +861,7 @@ def release():
         }
     )
     domain = Domain({"t": Date("2020-01", "2021-12", "month"), "sex": Categorical(["F", "M"])})
-    view = skdp.MarginalSynthesizer(10.0, domain=domain, random_state=0).fit(frame)
+    view = skdp.MarginalSynthesizer(epsilon=10.0, domain=domain, random_state=0).fit(frame)
     return frame, view.synopsis_
 
 
@@ -889,9 +889,9 @@ def test_dates_have_no_sum(release):
     with pytest.raises(ValueError, match="holds dates, which have no sum. Ask for its mean"):
         synopsis.sum("t")
     with pytest.raises(DomainError, match="holds dates, which have no sum"):
-        DataCube(1.0, domain=synopsis.domain, dimensions=["sex"], measure="sum", value="t").fit(
-            frame
-        )
+        DataCube(
+            epsilon=1.0, domain=synopsis.domain, dimensions=["sex"], measure="sum", value="t"
+        ).fit(frame)
 
 
 def test_files_keep_dates(release, tmp_path):
@@ -907,7 +907,7 @@ def test_histograms_of_dates():
     rng = np.random.default_rng(0)
     days = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 365, 3000), unit="D")
     day = Date("2021-01-01", "2021-12-31", nullable=True)
-    tree = RangeTreeHistogram(10.0, domain=Domain({"t": day}), random_state=0)
+    tree = RangeTreeHistogram(epsilon=10.0, domain=Domain({"t": day}), random_state=0)
     tree.fit(pd.DataFrame({"t": days}))
     assert abs(tree.quantile(0.5) - pd.Timestamp("2021-07-02")) < pd.Timedelta(days=10)
     ends = [pd.Timestamp("2021-01-01"), pd.Timestamp("2021-12-31")]
@@ -922,7 +922,7 @@ def test_histograms_of_dates():
 def test_cubes_over_dates():
     domain = Domain({"t": Date("2021-01", "2021-12", "month", nullable=True)})
     frame = pd.DataFrame({"t": pd.to_datetime(["2021-03-05", "2021-03-06", None])})
-    cube = DataCube(50.0, domain=domain, dimensions=["t"], random_state=0).fit(frame)
+    cube = DataCube(epsilon=50.0, domain=domain, dimensions=["t"], random_state=0).fit(frame)
     table = cube.to_frame() if hasattr(cube, "to_frame") else cube.cuboid(["t"])
     assert pd.Timestamp("2021-03-01") in table["t"].tolist()
 
@@ -939,7 +939,7 @@ def test_cubes_over_dates():
 def test_axes_of_pictures_show_dates(attribute):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     domain = Domain({"t": attribute, "k": Numeric(0, 1, bins=2)})
-    view = skdp.GridSynthesizer(1.0, domain=domain, random_state=0)
+    view = skdp.GridSynthesizer(epsilon=1.0, domain=domain, random_state=0)
     column = attribute.decode(np.zeros(5, dtype=int), np.random.default_rng(0))
     view.fit(pd.DataFrame({"t": column, "k": 0.5}))
     ax = view.synopsis_.plot(["t"])
@@ -955,7 +955,7 @@ def test_dates_are_no_labels_of_a_classifier():
 
     domain = Domain({"x": Numeric(0, 1), "t": Date("2021-01-01", "2021-01-03")})
     frame = pd.DataFrame({"x": [0.5], "t": pd.to_datetime(["2021-01-02"])})
-    view = skdp.MarginalSynthesizer(1.0, domain=domain, target="t")
+    view = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain, target="t")
     for make, inner in (
         (skdp.PrivateClassifier, DecisionTreeClassifier()),
         (skdp.PrivateRegressor, DecisionTreeRegressor()),

@@ -338,4 +338,4 @@ def test_an_identifier_that_is_not_declared_is_told():
     frame = pd.DataFrame({"number": np.arange(N) // 4 * 7 + 10_001, "x": WHOLE})
     found = Domain({"x": Numeric(0, 100, integer=True)}).check(frame).findings
     assert len(found) == 1 and "number: 2000 rows of 500" in found[0]
-    assert "--unit 'number'" in found[0]
+    assert "--privacy-id 'number'" in found[0]

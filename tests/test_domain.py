@@ -1104,7 +1104,7 @@ def test_json_files(tmp_path):
     path.write_text(PEOPLE.to_json(), encoding="utf-8")
     assert Domain.from_json(path) == PEOPLE
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DomainError, match="not a domain in JSON"):
+    with pytest.raises(DomainError, match="not JSON in UTF-8"):
         Domain.from_json(path)
     with pytest.raises(FileNotFoundError):
         Domain.from_json(tmp_path / "none.json")
@@ -1140,7 +1140,6 @@ def changed(path, value):
         ("null", "not a domain"),
         ('{"format": "other"}', "lacks the format"),
         (changed(["version"], 3), "version 3, but only versions up to 2"),
-        (changed(["inferred"], KeyError), "damaged"),
         (changed(["inferred"], "no"), "must be True or False"),
         (changed(["attributes"], {}), "no attributes"),
         (changed(["attributes"], None), "damaged"),

@@ -335,7 +335,10 @@ def test_a_release_at_an_edge_is_that_of_pandas(engine):
     # 21 * 7 * (1 / 49) is below 3.
     frame = pd.DataFrame({"x": [21.0] * 300})
     release = functools.partial(
-        skdp.MarginalSynthesizer, 1.0, domain=Domain({"x": Numeric(0, 49, bins=7)}), random_state=1
+        skdp.MarginalSynthesizer,
+        epsilon=1.0,
+        domain=Domain({"x": Numeric(0, 49, bins=7)}),
+        random_state=1,
     )
     expected = release().fit(frame).synopsis_.view(["x"])
     assert expected.argmax() == 3
@@ -666,7 +669,7 @@ def test_pair_views_of_a_large_domain_are_those_of_pandas(engine, target, monkey
     assert WIDE.size > 2**24
     cells = []
     view = functools.partial(
-        skdp.MarginalSynthesizer, 2.0, domain=WIDE, target=target, random_state=1
+        skdp.MarginalSynthesizer, epsilon=2.0, domain=WIDE, target=target, random_state=1
     )
     expected = view().fit(wide())
     fill = coded_module.EngineCodes._fill
@@ -713,7 +716,7 @@ def test_privbayes_reads_a_frame_three_times_at_most(encoding, theta, monkeypatc
 
         monkeypatch.setattr(coded_module.CodedRows, name, counted)
     frame, keywords = wide(), {"domain": WIDE, "encoding": encoding, "theta": theta}
-    make = functools.partial(skdp.PrivBayesSynthesizer, 1.0, **keywords, random_state=1)
+    make = functools.partial(skdp.PrivBayesSynthesizer, epsilon=1.0, **keywords, random_state=1)
     view = make().fit(polars_lazy(frame))
     assert len(view.synopsis_.model.pairs) > 4
     assert 1 <= len(asked) <= 3
@@ -767,7 +770,7 @@ def test_a_frame_that_changes_between_two_passes():
     CONNECTION.execute("ALTER TABLE growing RENAME COLUMN x TO c0")
     relation = CONNECTION.table("growing")
     ledger = skdp.PrivacyLedger(1)
-    view = skdp.MarginalSynthesizer(1.0, domain=WIDE, ledger=ledger)
+    view = skdp.MarginalSynthesizer(epsilon=1.0, domain=WIDE, ledger=ledger)
     read = coded_module.read_batches
     times = []
 
@@ -929,7 +932,13 @@ def clusters(n_rows=900, gaps=True):
 def test_kmeans_is_that_of_pandas(make, algorithm):
     frame = clusters()
     kmeans = functools.partial(
-        skdp.DPKMeans, 3, 4.0, bounds=(-10, 10), algorithm=algorithm, n_init=4, random_state=1
+        skdp.DPKMeans,
+        3,
+        epsilon=4.0,
+        bounds=(-10, 10),
+        algorithm=algorithm,
+        n_init=4,
+        random_state=1,
     )
     expected, got = kmeans().fit(frame), kmeans().fit(make(frame))
     assert released(got) == released(expected)
@@ -939,7 +948,9 @@ def test_kmeans_is_that_of_pandas(make, algorithm):
 
 def test_kmeans_with_wide_bounds_is_that_of_pandas():
     frame = clusters(1_200)
-    kmeans = functools.partial(skdp.DPKMeans, 3, 8.0, bounds=(-999, 999), n_init=2, random_state=1)
+    kmeans = functools.partial(
+        skdp.DPKMeans, 3, epsilon=8.0, bounds=(-999, 999), n_init=2, random_state=1
+    )
     expected = kmeans().fit(frame)
     assert expected.synopsis_.domain["a"].bins > 64
     for make in (polars_lazy, duckdb_relation):

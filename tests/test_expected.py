@@ -94,7 +94,7 @@ def test_a_cube_agrees_with_its_plan(domain):
 
 def test_bounded_contributions_cost_as_a_smaller_epsilon(domain):
     whole = skdp.GridSynthesizer(epsilon=0.25, domain=domain)
-    persons = skdp.GridSynthesizer(epsilon=1.0, domain=domain, max_contributions=4, unit="id")
+    persons = skdp.GridSynthesizer(epsilon=1.0, domain=domain, max_rows_per_id=4, privacy_id="id")
     assert persons.expected_error(500, n_tables=1).errors[1.0].tolist() == (
         whole.expected_error(500, n_tables=1).errors[0.25].tolist()
     )
@@ -197,10 +197,10 @@ def test_one_attribute_for_all_columns_is_no_domain():
 
 
 def test_quantiles_and_items():
-    found = expected_quantile_error([0.5, 0.9], 2_000, [0.05, 1.0], bounds=(0, 100_000))
+    found = expected_quantile_error([0.5, 0.9], 2_000, epsilon=[0.05, 1.0], bounds=(0, 100_000))
     assert found.errors.index.tolist() == ["quantile 0.5", "quantile 0.9"]
     assert (found.errors[0.05] > 3 * found.errors[1.0]).all()
-    items = expected_item_error(3, list("abcdefgh"), 500, [0.01, 5.0], max_items=2)
+    items = expected_item_error(3, list("abcdefgh"), 500, epsilon=[0.01, 5.0], max_items=2)
     assert items.errors.loc["wrong items", 0.01] > items.errors.loc["wrong items", 5.0]
     assert items.errors.loc["lost persons", 5.0] < 0.2
 
@@ -256,7 +256,7 @@ def test_error_bars_of_own_questions_are_those_that_a_release_states(domain, peo
     assert (found.errors[4] < 1.1 * found.errors[0.5]).all()
     noisy = [QUESTIONS[0], QUESTIONS[-1]]
     assert (found.errors.loc[noisy, 4] < 0.9 * found.errors.loc[noisy, 0.5]).all()
-    release = skdp.MarginalSynthesizer(4, domain=domain).fit(people).synopsis_
+    release = skdp.MarginalSynthesizer(epsilon=4, domain=domain).fit(people).synopsis_
     count = release.count(QUESTIONS[0], return_interval=True)
     mean = release.mean("age", return_interval=True)
     for question, told in ((QUESTIONS[0], count), ("mean(age)", mean)):

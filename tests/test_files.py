@@ -30,7 +30,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 @pytest.fixture(scope="module")
 def fitted():
-    return skdp.GridSynthesizer(1, domain=DOMAIN).fit(ROWS)
+    return skdp.GridSynthesizer(epsilon=1, domain=DOMAIN).fit(ROWS)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def full_disk():
 
 def cube():
     domain = Domain({"sex": Categorical(["Female", "Male"]), "work": Categorical(["full", "none"])})
-    return skdp.DataCube(1, domain=domain).fit(ROWS[["sex", "work"]])
+    return skdp.DataCube(epsilon=1, domain=domain).fit(ROWS[["sex", "work"]])
 
 
 WRITERS = {
@@ -205,9 +205,9 @@ def with_bars(request, tmp_path_factory):
     """Files of releases of views, of each kind."""
     ruled = skdp.Domain(DOMAIN, structure=[skdp.forbid("work == 'none' and sex == 'Male'")])
     made = {
-        "sets": skdp.MarginalSynthesizer(3, domain=DOMAIN),
-        "joint counts": skdp.MarginalSynthesizer(30, domain=DOMAIN),
-        "rules": skdp.MarginalSynthesizer(3, domain=ruled),
+        "sets": skdp.MarginalSynthesizer(epsilon=3, domain=DOMAIN),
+        "joint counts": skdp.MarginalSynthesizer(epsilon=30, domain=DOMAIN),
+        "rules": skdp.MarginalSynthesizer(epsilon=3, domain=ruled),
     }
     path = tmp_path_factory.mktemp("bars") / "view.skdp"
     made[request.param].fit(ROWS).synopsis_.save(path)
@@ -283,9 +283,9 @@ def test_mutants_of_views_load_and_answer_or_are_refused(tmp_path, with_bars):
 
 
 def test_variances_of_a_cube_are_not_negative(tmp_path):
-    skdp.DataCube(1, domain=cube().plan_.domain, consistency="l1").fit(ROWS[["sex", "work"]]).save(
-        tmp_path / "cube"
-    )
+    skdp.DataCube(epsilon=1, domain=cube().plan_.domain, consistency="l1").fit(
+        ROWS[["sex", "work"]]
+    ).save(tmp_path / "cube")
     metadata, arrays = unpacked(tmp_path / "cube")
     buffer = io.BytesIO()
     np.save(buffer, -np.load(io.BytesIO(arrays["interactions.npy"])))
@@ -330,7 +330,7 @@ def test_releases_and_domains_have_the_published_schema(tmp_path):
     frame = pd.DataFrame({"age": [20, 30, 50] * 20, "sex": ["F", "M", "F"] * 20})
     path = tmp_path / "view.skdp"
     for made in (skdp.MarginalSynthesizer, skdp.PrivBayesSynthesizer, skdp.PrivTreeSynthesizer):
-        made(1.0, domain=small).fit(frame).synopsis_.save(path)
+        made(epsilon=1.0, domain=small).fit(frame).synopsis_.save(path)
         metadata = metadata_of(path)
         validator.validate(metadata)
         for wrong in ({"version": 2}, {"seed": 1}, {"model": {"kind": "other"}}):

@@ -563,7 +563,7 @@ def test_the_papers_hyperparameters_are_those_of_its_formulas():
 def test_wrong_hyperparameters_cost_nothing(name, wrong, error, calibration):
     ledger = skdp.PrivacyLedger(1)
     estimator = skdp.HDPViewSynthesizer(
-        1, domain=skdp.Numeric(0, 1, bins=4), calibration=calibration, ledger=ledger
+        epsilon=1, domain=skdp.Numeric(0, 1, bins=4), calibration=calibration, ledger=ledger
     )
     with pytest.raises(error, match=name):
         estimator.set_params(**{name: wrong}).fit(np.zeros((5, 2)))
@@ -573,7 +573,7 @@ def test_wrong_hyperparameters_cost_nothing(name, wrong, error, calibration):
 def test_the_estimator_passes_hyperparameters_to_the_paper_alone():
     settings = {"alpha": 3, "beta": 0.4, "gamma": 0.5, "ratio": 0.6, "random_state": 0}
     rows = np.random.default_rng(0).random((500, 2))
-    estimator = skdp.HDPViewSynthesizer(1, domain=skdp.Numeric(0, 1, bins=16))
+    estimator = skdp.HDPViewSynthesizer(epsilon=1, domain=skdp.Numeric(0, 1, bins=16))
     parts = estimator.set_params(calibration="paper", **settings).fit(rows).privacy_loss_.parts
     assert parts == {name: Fraction(297, 1000) for name in ("converge", "cut")} | {
         "skipped": Fraction(1, 100),
@@ -581,11 +581,11 @@ def test_the_estimator_passes_hyperparameters_to_the_paper_alone():
     }
     changed = estimator.synopsis_.total
     plain = skdp.HDPViewSynthesizer(
-        1, domain=skdp.Numeric(0, 1, bins=16), calibration="paper", random_state=0
+        epsilon=1, domain=skdp.Numeric(0, 1, bins=16), calibration="paper", random_state=0
     )
     assert plain.fit(rows).synopsis_.total != changed
     tight = [
-        skdp.HDPViewSynthesizer(1, domain=skdp.Numeric(0, 1, bins=16), **params).fit(rows)
+        skdp.HDPViewSynthesizer(epsilon=1, domain=skdp.Numeric(0, 1, bins=16), **params).fit(rows)
         for params in ({"random_state": 0}, settings)
     ]
     assert tight[0].synopsis_.total == tight[1].synopsis_.total

@@ -6,6 +6,7 @@ import math
 import pickle
 import warnings
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 import skdp
 from skdp import Categorical, Domain, Numeric, RangeTreeHistogram, Taxonomy, hierarchy
-from skdp.hierarchy import Tree, measure
+from skdp.hierarchy import Tree
 
 AGES = np.random.default_rng(0).integers(0, 40, 500).astype(float)
 REGIONS = Taxonomy.from_tree({"north": ["a", "b", "c"], "south": ["d", "e"], "west": ["f"]})
@@ -45,7 +46,7 @@ SHAPES = {
 
 
 def histogram(epsilon=1.0, **changes):
-    return RangeTreeHistogram(epsilon, **{"bounds": (0, 40), "bins": 40, **changes})
+    return RangeTreeHistogram(epsilon=epsilon, **{"bounds": (0, 40), "bins": 40, **changes})
 
 
 def errors(release, query):
@@ -63,7 +64,9 @@ def quiet(monkeypatch):
         asked.append((np.array(values), epsilon, sensitivity))
         return np.array(values)
 
-    monkeypatch.setattr(measure, "discrete_laplace", discrete_laplace)
+    monkeypatch.setattr(
+        import_module("skdp.hierarchy.measure"), "discrete_laplace", discrete_laplace
+    )
     return asked
 
 
@@ -214,7 +217,7 @@ def test_missing_values_have_a_cell_of_their_own(quiet):
 def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, consistency, seed):
     rows = np.random.default_rng(seed).integers(0, n, 60)
     estimator = RangeTreeHistogram(
-        0.5,
+        epsilon=0.5,
         bounds=(0, n),
         bins=n,
         branching=branching,
@@ -347,7 +350,7 @@ def test_non_negative_estimates_are_better_on_sparse_data():
     for seed in range(40):
         for non_negative in errors:
             estimator = RangeTreeHistogram(
-                0.1, bounds=(0, 400), bins=400, random_state=seed, non_negative=non_negative
+                epsilon=0.1, bounds=(0, 400), bins=400, random_state=seed, non_negative=non_negative
             ).fit(rows)
             errors[non_negative] += np.mean((estimator.count(ranges) - expected) ** 2)
     assert errors[True] < 0.6 * errors[False]
@@ -381,7 +384,7 @@ def test_the_error_of_a_projected_count_is_that_of_the_value(parameters):
     squares, stated, held = [], [], []
     for seed in range(150):
         estimator = RangeTreeHistogram(
-            0.5, bounds=(0, 400), bins=400, random_state=seed, **parameters
+            epsilon=0.5, bounds=(0, 400), bins=400, random_state=seed, **parameters
         ).fit(rows)
         squares.append((estimator.count(queries) - expected) ** 2)
         if seed < 20:
@@ -973,7 +976,9 @@ def test_intervals_of_quantiles_cover_at_the_ends_of_a_column(partition):
     true = np.quantile(ages, shares, method="inverted_cdf")
     held = np.zeros(3)
     for seed in range(20):
-        tree = skdp.RangeTreeHistogram(0.1, domain=domain, partition=partition, random_state=seed)
+        tree = skdp.RangeTreeHistogram(
+            epsilon=0.1, domain=domain, partition=partition, random_state=seed
+        )
         found = tree.fit(pd.DataFrame({"age": ages})).quantile(shares, return_interval=True)
         held += [one.lower <= q <= one.upper for one, q in zip(found, true, strict=True)]
     assert (held >= 15).all()

@@ -172,7 +172,7 @@ def test_no_long_double_warns(recwarn):
     values = np.array([1, 2, np.longdouble("1e4000"), 2] * 10)
     domain = skdp.Domain({"kind": skdp.Categorical([1, 2]), "age": skdp.Numeric(0, 3)})
     rows = pd.DataFrame({"kind": pd.Series(values), "age": pd.Series(values)})
-    release = skdp.GridSynthesizer(10_000, domain=domain, rule=3).fit(rows)
+    release = skdp.GridSynthesizer(epsilon=10_000, domain=domain, rule=3).fit(rows)
     # A quarter of the records has no category: that is told.
     assert not [one for one in recwarn if "skipped about" not in str(one.message)]
     assert release.count("kind == 2") == pytest.approx(20, abs=1)
@@ -211,7 +211,7 @@ def test_labels_are_read_entry_by_entry(container, position):
     labels = [*people(30)["income"].iloc[1:], hostile()[position]]
     rows = people(30).drop(columns="income")
     ledger = skdp.PrivacyLedger(3)
-    release = skdp.GridSynthesizer(1, domain=DOMAIN, target="income", rule=1, ledger=ledger)
+    release = skdp.GridSynthesizer(epsilon=1, domain=DOMAIN, target="income", rule=1, ledger=ledger)
     release.fit(rows, container(labels))
     truth = ["low"] * 30
     private_score(container(labels), container(labels), "accuracy", epsilon=0.5, ledger=ledger)
@@ -241,7 +241,7 @@ def test_containers_that_are_no_column_are_refused_before_the_charge(y):
     with pytest.raises((TypeError, ValueError)):
         private_score(y, ["a", "b"], "accuracy", epsilon=1, ledger=ledger)
     with pytest.raises((TypeError, ValueError)):
-        skdp.GridSynthesizer(1, domain=DOMAIN, target="income", ledger=ledger).fit(
+        skdp.GridSynthesizer(epsilon=1, domain=DOMAIN, target="income", ledger=ledger).fit(
             people(2).drop(columns="income"), y
         )
     assert ledger.spent == 0
@@ -274,9 +274,9 @@ def test_baskets_are_read_after_the_charge():
     ledger = skdp.PrivacyLedger(1)
     baskets = [Watched(["a"])] * 3
     with pytest.raises(skdp.BudgetExceededError):
-        skdp.most_frequent_items(baskets, 1, ["a", "b"], 2.0, max_items=1, ledger=ledger)
+        skdp.most_frequent_items(baskets, 1, ["a", "b"], epsilon=2.0, max_items=1, ledger=ledger)
     assert Watched.looks == 0
-    skdp.most_frequent_items(baskets, 1, ["a", "b"], 1.0, max_items=1, ledger=ledger)
+    skdp.most_frequent_items(baskets, 1, ["a", "b"], epsilon=1.0, max_items=1, ledger=ledger)
     assert Watched.looks == 3
 
 
@@ -288,7 +288,7 @@ def test_no_basket_raises(persons):
             [odd, *["a"] * 50] if persons else [odd, *[["a"]] * 50, ["a", odd]],
             1,
             ["a", "b"],
-            1_000.0,
+            epsilon=1_000.0,
             max_items=2,
             ledger=ledger,
             persons=[odd, *range(50)] if persons else None,
@@ -302,7 +302,9 @@ def test_what_is_no_collection_of_baskets_is_refused():
     ledger = skdp.PrivacyLedger()
     for baskets in (np.array("a"), 5, "abc", pd.DataFrame({"a": [1]})):
         with pytest.raises(TypeError, match="must be a column or a list"):
-            skdp.most_frequent_items(baskets, 1, ["a", "b"], 1.0, max_items=1, ledger=ledger)
+            skdp.most_frequent_items(
+                baskets, 1, ["a", "b"], epsilon=1.0, max_items=1, ledger=ledger
+            )
     assert ledger.spent == 0
 
 
@@ -462,7 +464,7 @@ def secretive(rows=X):
 
 
 def private(ledger=None):
-    release = skdp.GridSynthesizer(2, domain=SMALL, target="income", rule=8, ledger=ledger)
+    release = skdp.GridSynthesizer(epsilon=2, domain=SMALL, target="income", rule=8, ledger=ledger)
     return skdp.PrivateClassifier(strict(), release)
 
 
@@ -619,7 +621,10 @@ def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
 @over(
     "make, rows",
     itertools.product(
-        [private, lambda: skdp.PrivPfCClassifier(1, domain=SMALL, target="income", max_grids=10)],
+        [
+            private,
+            lambda: skdp.PrivPfCClassifier(epsilon=1, domain=SMALL, target="income", max_grids=10),
+        ],
         [X[["age"]], X.assign(more=1), X.assign(age=pd.Timestamp("2020"))],
     ),
 )
@@ -687,9 +692,9 @@ def test_odd_entries_of_a_list_of_numbers(odd):
     here, there = [0.5, 2.5, 2.5, ODD_VALUES[odd]], [0.5, 2.5, 2.5]
 
     def quantile(values):
-        return skdp.private_quantiles(values, 0.5, 1.0, (0, 8)).values
+        return skdp.private_quantiles(values, 0.5, epsilon=1.0, bounds=(0, 8)).values
 
-    histogram = skdp.RangeTreeHistogram(1.0, domain=skdp.Numeric(0, 8, bins=8))
+    histogram = skdp.RangeTreeHistogram(epsilon=1.0, domain=skdp.Numeric(0, 8, bins=8))
     for mechanism, epsilon in ((histogram, None), (quantile, 1.0)):
         result = replay(mechanism, here, there, n=1, outputs="exact", epsilon=epsilon)
         assert result.passed and not result.n_errors, str(result)
@@ -717,8 +722,8 @@ def test_no_underflow_tells_of_a_value(value):
     with np.errstate(all="raise"), warnings.catch_warnings():
         warnings.simplefilter("error")
         for rows in (X, np.vstack([X, [value, value]])):
-            skdp.GridSynthesizer(1.0, domain=skdp.Numeric(0, 100, bins=5)).fit(rows)
-            skdp.PrivateStandardScaler(1.0, bounds=(0, 1e6)).fit(rows)
+            skdp.GridSynthesizer(epsilon=1.0, domain=skdp.Numeric(0, 100, bins=5)).fit(rows)
+            skdp.PrivateStandardScaler(epsilon=1.0, bounds=(0, 1e6)).fit(rows)
             private_score(
                 rows[:, 0], rows[:, 1], "neg_mean_absolute_error", epsilon=1.0, bounds=(0, 100)
             )

@@ -93,9 +93,9 @@ from imblearn.pipeline import make_pipeline as make_sampling_pipeline  # noqa: E
 NUMBERS = X[["age"]].to_numpy()
 RAW = LogisticRegression().fit(NUMBERS, Y)
 HIDDEN = FrozenEstimator(RAW)
-AGES = skdp.HDPViewSynthesizer(100, domain=skdp.Numeric(0, 120))
+AGES = skdp.HDPViewSynthesizer(epsilon=100, domain=skdp.Numeric(0, 120))
 MANY = [f"c{i}" for i in range(100)]
-private_scaler = skdp.PrivateStandardScaler(0.5, bounds=(0, 100))
+private_scaler = skdp.PrivateStandardScaler(epsilon=0.5, bounds=(0, 100))
 fitted = model(DummyClassifier(), 2).fit(X, Y)
 released = release().fit(X, Y)
 
@@ -114,19 +114,26 @@ def of_text(step):
 
 def regressor(estimator=None):
     inner = LinearRegression() if estimator is None else estimator
-    return skdp.PrivateRegressor(inner, skdp.MarginalSynthesizer(0.7, domain=DOMAIN, target="age"))
+    return skdp.PrivateRegressor(
+        inner, skdp.MarginalSynthesizer(epsilon=0.7, domain=DOMAIN, target="age")
+    )
 
 
 # What passes, and what a fit of it costs.
 PRIVATE = {
     "a release": (release(), 1),
-    "pair views": (skdp.MarginalSynthesizer(0.3, domain=DOMAIN), 0.3),
-    "histogram": (skdp.RangeTreeHistogram(0.25, bounds=(0, 1), bins=8), 0.25),
+    "pair views": (skdp.MarginalSynthesizer(epsilon=0.3, domain=DOMAIN), 0.3),
+    "histogram": (skdp.RangeTreeHistogram(epsilon=0.25, bounds=(0, 1), bins=8), 0.25),
     "a model": (model(epsilon=0.5), 0.5),
     "a fitted model": (fitted, 2),
     "a fitted model, pickled": (pickle.loads(pickle.dumps(fitted)), 2),
     "regressor": (regressor(), 0.7),
-    "blocks": (skdp.SampleAggregate(make_pipeline(StandardScaler(), SVC()), 1.0, (0, 1)), 1),
+    "blocks": (
+        skdp.SampleAggregate(
+            make_pipeline(StandardScaler(), SVC()), epsilon=1.0, output_range=(0, 1)
+        ),
+        1,
+    ),
     # in front of a release
     "the identity": (front(FunctionTransformer()), 1),
     "passed through": (Pipeline([("a", "passthrough"), ("b", None), ("c", model())]), 1),
@@ -490,9 +497,9 @@ NOT_PRIVATE = {
     "a patched sampler": make_sampling_pipeline(patched(release(), "fit_resample"), SVC()),
     "a patched frozen model": patched(FrozenEstimator(fitted), "transform"),
     "a changed pipeline": ChangedPipeline([("a", model())]),
-    "a changed release": Changed(1, domain=DOMAIN, target="income"),
+    "a changed release": Changed(epsilon=1, domain=DOMAIN, target="income"),
     "a model on a changed release": skdp.PrivateClassifier(
-        LogisticRegression(), Changed(1, domain=DOMAIN, target="income")
+        LogisticRegression(), Changed(epsilon=1, domain=DOMAIN, target="income")
     ),
     "parameters that lie": patched(front(StandardScaler()), "get_params"),
     "no such step": Pipeline([("a", "nothing"), ("m", model())]),
@@ -503,7 +510,7 @@ NOT_PRIVATE = {
     "the rest by a word that may change": front(
         ColumnTransformer([("a", numbers(), ["age"])], remainder=Word("drop"))
     ),
-    "categories of a class of one's own": skdp.GridSynthesizer(1, domain=Kind(["a", "b"])),
+    "categories of a class of one's own": skdp.GridSynthesizer(epsilon=1, domain=Kind(["a", "b"])),
     "labels that are asked": skdp.PrivateClassifier(SVC(), AGES, classes=[Word("high"), "low"]),
     # rows and models that are carried behind a release
     **{
@@ -584,18 +591,22 @@ NOT_PRIVATE = {
             "a release": released.synopsis_,
         }.items()
     },
-    "blocks with a model of raw rows": skdp.SampleAggregate(HIDDEN, 1.0, (0, 1)),
-    "blocks with a function of raw rows": skdp.SampleAggregate(
-        make_pipeline(applied(of_the_raw), LinearRegression()), 1.0, (0, 1)
+    "blocks with a model of raw rows": skdp.SampleAggregate(
+        HIDDEN, epsilon=1.0, output_range=(0, 1)
     ),
-    "blocks with a class of one's own": skdp.SampleAggregate(Own(), 1.0, (0, 1)),
+    "blocks with a function of raw rows": skdp.SampleAggregate(
+        make_pipeline(applied(of_the_raw), LinearRegression()), epsilon=1.0, output_range=(0, 1)
+    ),
+    "blocks with a class of one's own": skdp.SampleAggregate(
+        Own(), epsilon=1.0, output_range=(0, 1)
+    ),
     # frozen
     "frozen, never fitted": FrozenEstimator(model()),
     "frozen, of an inferred domain": FrozenEstimator(refitted),
     "frozen, another model set since": FrozenEstimator(swapped_model()),
     "frozen, a pipeline": FrozenEstimator(make_pipeline(FunctionTransformer(), fitted)),
     "a frozen changed sampler": make_sampling_pipeline(
-        FrozenEstimator(Changed(1, domain=DOMAIN, target="income").fit(X, Y)), SVC()
+        FrozenEstimator(Changed(epsilon=1, domain=DOMAIN, target="income").fit(X, Y)), SVC()
     ),
     # seeds, inferred domains, candidates
     "seeded": model(random_state=0),
@@ -604,15 +615,17 @@ NOT_PRIVATE = {
     "a seeded choice": PrivateGridSearchCV(model(), {"estimator__C": [1]}, random_state=3),
     "inferred": release(domain=INFERRED),
     "inferred, as a dict": release(domain=dict(INFERRED.items())),
-    "inferred, a list": skdp.MarginalSynthesizer(1, domain=[INFERRED["age"], DOMAIN["age"]]),
+    "inferred, a list": skdp.MarginalSynthesizer(
+        epsilon=1, domain=[INFERRED["age"], DOMAIN["age"]]
+    ),
     "inferred labels": skdp.PrivateClassifier(
         LogisticRegression(),
-        skdp.HDPViewSynthesizer(1, domain=DOMAIN.select(["age", "sex", "work"])),
+        skdp.HDPViewSynthesizer(epsilon=1, domain=DOMAIN.select(["age", "sex", "work"])),
         classes=INFERRED["income"],
     ),
     "inferred when it was fitted": refitted,
     "inferred, behind a release": model(
-        skdp.PrivPfCClassifier(1, domain=INFERRED, target="income")
+        skdp.PrivPfCClassifier(epsilon=1, domain=INFERRED, target="income")
     ),
     "candidates that change": PrivateGridSearchCV(model(), {"estimator__C": Steps([1, 2])}),
     "a candidate leaks": PrivateGridSearchCV(
@@ -663,10 +676,10 @@ def test_every_reason_has_a_step():
     "prior", [X, released.synopsis_.domain, release(random_state=0), skdp.PublicTable]
 )
 def test_rows_to_start_from_are_public_or_released(prior):
-    one = skdp.MarginalSynthesizer(1, domain=DOMAIN, prior=prior)
+    one = skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN, prior=prior)
     assert "starts from rows" in privacy_report(one).reasons[0]
     for fine in (skdp.PublicTable(X), released.synopsis_):
-        assert_private(skdp.MarginalSynthesizer(1, domain=DOMAIN, prior=fine))
+        assert_private(skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN, prior=fine))
 
 
 # --- what passes is silent, and treats each row by itself
@@ -721,9 +734,9 @@ def test_what_passes_treats_each_row_by_itself(name):
     [
         # Matrices so large that their product is computed in blocks.
         (skdp.PrivatePCA(50, epsilon=50, domain=skdp.Numeric(-1, 1)), 200),
-        (skdp.DPKMeans(3, 50, bounds=(-1, 1)), 9),
-        (skdp.PrivateStandardScaler(50, bounds=(-1, 1)), 9),
-        (skdp.PrivateQuantileClipper(50, bounds=(-1, 1)), 9),
+        (skdp.DPKMeans(3, epsilon=50, bounds=(-1, 1)), 9),
+        (skdp.PrivateStandardScaler(epsilon=50, bounds=(-1, 1)), 9),
+        (skdp.PrivateQuantileClipper(epsilon=50, bounds=(-1, 1)), 9),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -761,7 +774,7 @@ def test_price_of_folds():
     assert (price(5), price(KFold(3)), price(PrivateKFold(5))) == (2.5, 1.5, 2)
     assert price(list(KFold(3).split(NUMBERS))) == 1.5
     assert price(PrivateKFold(5, random_state=0)) == price(type("F", (PrivateKFold,), {})(5)) == 2.5
-    assert price(PrivateKFold(5), unit="who", max_contributions=2) == 2.5
+    assert price(PrivateKFold(5), privacy_id="who", max_rows_per_id=2) == 2.5
     assert price(patched(PrivateKFold(5), "split")) == 2.5
     folds = KFold(3).split(NUMBERS)
     for unknown in (LeaveOneOut(), folds, None):
@@ -781,12 +794,14 @@ def test_bad_input():
 def test_whom_a_report_says_is_protected():
     owned = X.assign(who=np.arange(len(X)) // 2)
     made = skdp.HDPViewSynthesizer(
-        2, domain=DOMAIN, target="income", max_contributions=2, unit="who"
+        epsilon=2, domain=DOMAIN, target="income", max_rows_per_id=2, privacy_id="who"
     ).fit(owned, Y)
     trained = skdp.PrivateClassifier(DummyClassifier(), FrozenEstimator(made)).fit(X, Y)
     for one in (made, trained, FrozenEstimator(trained)):
         assert any("one person (at most 2" in note for note in privacy_report(one).notes)
-    both = privacy_report(make_pipeline(private_scaler, release(max_contributions=2, unit="who")))
+    both = privacy_report(
+        make_pipeline(private_scaler, release(max_rows_per_id=2, privacy_id="who"))
+    )
     assert any("the sum neither" in note for note in both.notes)
     assert any("no ledger" in note for note in both.notes)
 
@@ -822,7 +837,7 @@ def pipelines(ledger):
     """Random compositions of steps that charge one ledger."""
 
     def private(epsilon):
-        made = skdp.HDPViewSynthesizer(epsilon, domain=SQUARE, ledger=ledger)
+        made = skdp.HDPViewSynthesizer(epsilon=epsilon, domain=SQUARE, ledger=ledger)
         return skdp.PrivateClassifier(DecisionTreeClassifier(), made, classes=[0, 1])
 
     def search(pair):
@@ -835,7 +850,7 @@ def pipelines(ledger):
 
     def scaled(pair):
         epsilon, inner = pair
-        scaler = skdp.PrivateStandardScaler(epsilon, bounds=(0, 1), ledger=ledger)
+        scaler = skdp.PrivateStandardScaler(epsilon=epsilon, bounds=(0, 1), ledger=ledger)
         return make_pipeline(numbers(), make_union(scaler), inner)
 
     leaf = st.one_of(
@@ -855,7 +870,7 @@ def pipelines(ledger):
 
 def private_of_two(epsilon, ledger):
     wide = skdp.HDPViewSynthesizer(
-        epsilon, domain=[skdp.Numeric(-99, 99, bins=4)] * 2, ledger=ledger
+        epsilon=epsilon, domain=[skdp.Numeric(-99, 99, bins=4)] * 2, ledger=ledger
     )
     return skdp.PrivateClassifier(DecisionTreeClassifier(), wide, classes=[0, 1])
 

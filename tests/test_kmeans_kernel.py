@@ -431,8 +431,7 @@ def test_every_algorithm_spends_exactly_its_budget(
     patch(kmeans_task, "discrete_laplace", lambda values, epsilon, **kwargs: Fraction(epsilon))
     patch(dplloyd, "discrete_laplace", noise_cost)
     patch(genetic, "discrete_laplace", noise_cost)
-    for module in (genetic, genetic):
-        patch(module, "noisy_max", lambda scores, epsilon, reach, **kwargs: epsilon)
+    patch(genetic, "noisy_max", lambda scores, epsilon, reach, **kwargs: epsilon)
     patch(genetic, "top_k", lambda scores, k, epsilon, reach, **kwargs: epsilon)
     patch(eugkm, "measure_cells", grid_cost)
     patch(kmeans_sketch, "measure_cells", grid_cost)

@@ -48,7 +48,7 @@ def test_clusters_of_many_columns_are_found():
 
 def test_little_noise_leaves_no_error():
     X, labels = mixture(2_000, 60, 4, 2)
-    model = DPKMeans(4, 1_000, bounds=(-1, 1), random_state=0).fit(X)
+    model = DPKMeans(4, epsilon=1_000, bounds=(-1, 1), random_state=0).fit(X)
     assert excess(model, X, labels) < 0.002
     assert np.sort(model.cluster_counts_) == pytest.approx(np.sort(np.bincount(labels)), abs=1)
 
@@ -56,14 +56,14 @@ def test_little_noise_leaves_no_error():
 @pytest.mark.slow
 def test_bounds_may_be_wide_and_far_from_the_rows():
     X, labels = mixture(10_000, 60, 3, 3)
-    model = DPKMeans(3, 2.0, bounds=(-1, 19), random_state=0).fit(X)
+    model = DPKMeans(3, epsilon=2.0, bounds=(-1, 19), random_state=0).fit(X)
     assert excess(model, X, labels) < 0.6
 
 
 @pytest.mark.slow
 def test_the_number_of_clusters_is_chosen_in_the_projection():
     X, _ = mixture(5_000, 60, 3, 4)
-    model = DPKMeans(range(2, 6), 5.0, bounds=(-1, 1), random_state=0).fit(X)
+    model = DPKMeans(range(2, 6), epsilon=5.0, bounds=(-1, 1), random_state=0).fit(X)
     assert model.n_clusters_ == 3 and sorted(model.validity_) == [2, 3, 4, 5]
 
 
@@ -94,7 +94,7 @@ def test_few_columns_have_a_tree():
 )
 def test_odd_values_are_legal(rows):
     for k, epsilon in ((7, 1e-4), (1, 1), (7, 1e4)):
-        model = DPKMeans(k, epsilon, bounds=(-1, 1), n_init=2).fit(rows)
+        model = DPKMeans(k, epsilon=epsilon, bounds=(-1, 1), n_init=2).fit(rows)
         assert model.cluster_centers_.shape == (k, 51)
         assert (np.abs(model.cluster_centers_) <= 1).all()
 

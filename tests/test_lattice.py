@@ -192,14 +192,14 @@ def table(n=400):
 @pytest.mark.parametrize(
     "made",
     [
-        lambda domain: skdp.HDPViewSynthesizer(1, domain=domain, random_state=0),
-        lambda domain: skdp.PrivBayesSynthesizer(1, domain=domain, random_state=0),
-        lambda domain: skdp.PrivTreeSynthesizer(1, domain=domain, random_state=0),
-        lambda domain: skdp.KDTreeSynthesizer(1, domain=domain, random_state=0),
-        lambda domain: skdp.GridSynthesizer(1, domain=domain, random_state=0),
-        lambda domain: skdp.DataCube(1, domain=domain, max_order=1, random_state=0),
-        lambda domain: skdp.PrivateNaiveBayes(1, domain=domain, target="c", random_state=0),
-        lambda domain: skdp.PrivPfCClassifier(1, domain=domain, target="c", random_state=0),
+        lambda domain: skdp.HDPViewSynthesizer(epsilon=1, domain=domain, random_state=0),
+        lambda domain: skdp.PrivBayesSynthesizer(epsilon=1, domain=domain, random_state=0),
+        lambda domain: skdp.PrivTreeSynthesizer(epsilon=1, domain=domain, random_state=0),
+        lambda domain: skdp.KDTreeSynthesizer(epsilon=1, domain=domain, random_state=0),
+        lambda domain: skdp.GridSynthesizer(epsilon=1, domain=domain, random_state=0),
+        lambda domain: skdp.DataCube(epsilon=1, domain=domain, max_order=1, random_state=0),
+        lambda domain: skdp.PrivateNaiveBayes(epsilon=1, domain=domain, target="c", random_state=0),
+        lambda domain: skdp.PrivPfCClassifier(epsilon=1, domain=domain, target="c", random_state=0),
         lambda domain: skdp.DPTopKSelector(1, domain=domain, target="c", random_state=0),
     ],
 )
@@ -232,11 +232,13 @@ def test_single_columns_and_marginals_keep_all_bins():
         # Not about groups of codes either.
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
-        release = skdp.MarginalSynthesizer(1, domain=domain, random_state=0).fit(rows)
+        release = skdp.MarginalSynthesizer(epsilon=1, domain=domain, random_state=0).fit(rows)
     assert release.synopsis_.domain == domain
     assert abs(release.quantile("hours") / rows["hours"].median() - 1) < 0.05
     assert abs(release.count("hours <= 2") / truth - 1) < 0.05
-    alone = skdp.RangeTreeHistogram(1, bounds=(0, 1000), random_state=0).fit(rows[["hours"]])
+    alone = skdp.RangeTreeHistogram(epsilon=1, bounds=(0, 1000), random_state=0).fit(
+        rows[["hours"]]
+    )
     assert alone.domain_.attributes == (Numeric(0, 1000),)
     assert alone.quantile([0.1, 0.5, 0.9]) == pytest.approx(
         rows["hours"].quantile([0.1, 0.5, 0.9]).to_numpy(), rel=0.02
@@ -249,7 +251,7 @@ def test_engines_code_it_as_frames_do():
     pl = pytest.importorskip("polars")
     rows = pd.DataFrame({"x": np.append(Numeric(0, 1000).edges, [0.29999, -5, 2e3, np.nan])})
     made = [
-        skdp.RangeTreeHistogram(1, bounds=(0, 1000), random_state=0).fit(each)
+        skdp.RangeTreeHistogram(epsilon=1, bounds=(0, 1000), random_state=0).fit(each)
         for each in (rows, pl.DataFrame(rows).lazy())
     ]
     np.testing.assert_array_equal(made[0].noisy_counts_, made[1].noisy_counts_)
@@ -257,7 +259,7 @@ def test_engines_code_it_as_frames_do():
 
 def test_what_trains_on_a_release_takes_the_declared_domain():
     rows = table()
-    release = skdp.HDPViewSynthesizer(1, domain=AUTO.select(["x"]), random_state=0)
+    release = skdp.HDPViewSynthesizer(epsilon=1, domain=AUTO.select(["x"]), random_state=0)
     model = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 1))
     model.fit(rows[["x"]], rows["y"])
     assert model.synthesizer_.domain_.shape == (32, 32)

@@ -449,7 +449,7 @@ def test_identifiers_and_derived_columns():
     )
     sub = pd.Series(["A1", "B1"] * 50)
     grade = sub.str[0].astype("category")
-    release = skdp.HDPViewSynthesizer(50, domain=domain, target="sub", random_state=0)
+    release = skdp.HDPViewSynthesizer(epsilon=50, domain=domain, target="sub", random_state=0)
     out = release.fit(pd.DataFrame({"sub": sub, "band": grade})).sample(9)
     text = str(sub.dtype)
     assert out.dtypes.astype(str).to_dict() == {"id": "int64", "sub": text, "band": text}
@@ -473,7 +473,7 @@ def test_models_of_arrays_with_identifiers():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 300)
     X = 90 * y[:, None]
-    release = skdp.HDPViewSynthesizer(50, domain=domain, target="y", random_state=0)
+    release = skdp.HDPViewSynthesizer(epsilon=50, domain=domain, target="y", random_state=0)
     model = skdp.PrivateClassifier(DecisionTreeClassifier(), release, random_state=0)
     assert model.fit(X, y).score(X, y) == 1.0
     assert model.synthesizer_.sample(2)[:, 0].tolist() == [1, 2]
@@ -508,7 +508,7 @@ DOMAIN = Domain(
 
 @pytest.fixture(scope="module")
 def fitted():
-    return skdp.MarginalSynthesizer(50, domain=DOMAIN, random_state=0).fit(people())
+    return skdp.MarginalSynthesizer(epsilon=50, domain=DOMAIN, random_state=0).fit(people())
 
 
 TEXT_TYPE = str(pd.Series(["text"]).dtype)
@@ -581,7 +581,7 @@ def test_the_values_are_those_of_the_release(fitted):
 def test_other_containers():
     frame = people().drop(columns="sex")
     domain = DOMAIN.select([name for name in DOMAIN if name != "sex"])
-    release = skdp.MarginalSynthesizer(50, domain=domain, random_state=0)
+    release = skdp.MarginalSynthesizer(epsilon=50, domain=domain, random_state=0)
     given = pl.from_pandas(frame)
     own = {"pay": pl.Float64, "age": pl.Int64, "owner": pl.Boolean, "kind": pl.String}
     for rows in (given, given.lazy()):
@@ -599,7 +599,7 @@ def test_engines_give_pandas(engine):
     module = pytest.importorskip(engine)
     frame = people().reset_index(drop=True).drop(columns="sex")
     domain = DOMAIN.select([name for name in DOMAIN if name != "sex"])
-    release = skdp.MarginalSynthesizer(50, domain=domain, random_state=0)
+    release = skdp.MarginalSynthesizer(epsilon=50, domain=domain, random_state=0)
     if engine == "duckdb":
         rows = module.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
     else:
@@ -612,7 +612,7 @@ def test_engines_give_pandas(engine):
 def test_training_sets_and_labels():
     frame = people()
     X, y = frame.drop(columns="owner"), frame["owner"]
-    release = skdp.MarginalSynthesizer(50, domain=DOMAIN, target="owner", random_state=0)
+    release = skdp.MarginalSynthesizer(epsilon=50, domain=DOMAIN, target="owner", random_state=0)
     X_new, y_new, _ = release.fit(X, y).make_training_set()
     assert list(X_new) == list(X)
     assert types_of(X_new) == {name: OWN_TYPES[name] for name in X}
@@ -658,7 +658,7 @@ def test_models_are_trained_on_the_order_of_the_rows_and_the_types_of_the_domain
 
     frame = people()
     X, y = frame.drop(columns="owner"), frame["owner"]
-    release = skdp.MarginalSynthesizer(50, domain=DOMAIN, target="owner", random_state=0)
+    release = skdp.MarginalSynthesizer(epsilon=50, domain=DOMAIN, target="owner", random_state=0)
     skdp.PrivateClassifier(Model(), release).fit(X, y).predict(X)
     # Trials before the charge, training, and prediction.
     for each in seen:
@@ -669,7 +669,7 @@ def test_models_are_trained_on_the_order_of_the_rows_and_the_types_of_the_domain
 
 def test_rows_of_a_histogram():
     X = pd.DataFrame({"age": people()["age"]})
-    histogram = skdp.RangeTreeHistogram(50, domain=Domain({"age": DOMAIN["age"]}))
+    histogram = skdp.RangeTreeHistogram(epsilon=50, domain=Domain({"age": DOMAIN["age"]}))
     assert histogram.fit(X).sample(5)["age"].dtype == "int64"
     assert histogram.sample(5, like=X[:0])["age"].dtype == "uint8"
     assert histogram.sample(5, like=X["age"][:0])["age"].dtype == "uint8"
@@ -678,7 +678,9 @@ def test_rows_of_a_histogram():
 
 def test_rows_of_a_grid():
     frame = people()
-    release = skdp.PrivPfCTransformer(50, domain=DOMAIN, target="kind", random_state=0).fit(frame)
+    release = skdp.PrivPfCTransformer(epsilon=50, domain=DOMAIN, target="kind", random_state=0).fit(
+        frame
+    )
     out = release.sample(5)
     assert list(out) == list(frame) and types_of(out) == OWN_TYPES
     out = release.sample(5, like=frame[:0])
@@ -804,7 +806,9 @@ SAME = {
 def released(X, attribute):
     """Everything that has a type, of equal seeds."""
     domain = Domain({"b": Numeric(0, 1, bins=2), "a": attribute})
-    release = skdp.GridSynthesizer(50, domain=domain, rule="identity", random_state=1).fit(X)
+    release = skdp.GridSynthesizer(epsilon=50, domain=domain, rule="identity", random_state=1).fit(
+        X
+    )
     return release.sample(30, random_state=0), release.make_training_set(9, random_state=0)[0]
 
 
@@ -864,7 +868,7 @@ def test_one_odd_value_of_a_file_costs_one_record(odd, column):
         return pd.read_csv(io.StringIO("\n".join(lines)))
 
     here, there = read(usual), read([*usual, {**record, column: odd}])
-    release = skdp.GridSynthesizer(1, domain=domain, rule=2)
+    release = skdp.GridSynthesizer(epsilon=1, domain=domain, rule=2)
     result = skdp.audit.replay(release, here, there, n=2)
     assert result.passed and not result.n_errors, str(result)
 
@@ -879,11 +883,11 @@ def test_declared_classes_decide_the_type_of_predictions(classes):
     domain = Domain({"x": Numeric(0, 1, bins=2)})
     X = np.array([[0.2], [0.8]] * 20)
     models = [
-        skdp.PrivateNaiveBayes(50, domain=domain, classes=classes, random_state=0),
-        skdp.PrivPfCClassifier(50, domain=domain, classes=classes, random_state=0),
+        skdp.PrivateNaiveBayes(epsilon=50, domain=domain, classes=classes, random_state=0),
+        skdp.PrivPfCClassifier(epsilon=50, domain=domain, classes=classes, random_state=0),
         skdp.PrivateClassifier(
             DecisionTreeClassifier(random_state=0),
-            skdp.GridSynthesizer(50, domain=domain, rule="identity", random_state=0),
+            skdp.GridSynthesizer(epsilon=50, domain=domain, rule="identity", random_state=0),
             classes=classes,
             random_state=0,
         ),

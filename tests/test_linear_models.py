@@ -261,12 +261,12 @@ def test_solvers_learn(solver):
     searches = solver in ("local-search", "genetic")
     epsilon = 20.0 if searches else 2.0
     number = skdp.PrivateLinearRegression(
-        epsilon, domain=DOMAIN, target_range=(0, 80), solver=solver, random_state=0
+        epsilon=epsilon, domain=DOMAIN, target_range=(0, 80), solver=solver, random_state=0
     ).fit(rows, pay)
     assert number.score(rows, pay) > (0.5 if solver == "genetic" else 0.8)
     assert np.isnan(number.coef_std_).all() == searches
     model = skdp.PrivateLogisticRegression(
-        epsilon, domain=DOMAIN, classes=["no", "yes"], solver=solver, random_state=0
+        epsilon=epsilon, domain=DOMAIN, classes=["no", "yes"], solver=solver, random_state=0
     ).fit(rows, ill)
     assert model.score(rows, ill) > 0.8
     assert model.coef_.shape == (1, 7) and model.intercept_.shape == (1,)
@@ -275,7 +275,7 @@ def test_solvers_learn(solver):
 def test_coefficients_are_in_units_of_the_columns():
     rows, pay, _ = people()
     model = skdp.PrivateLinearRegression(
-        20.0, domain=DOMAIN, target_range=(0, 80), random_state=0
+        epsilon=20.0, domain=DOMAIN, target_range=(0, 80), random_state=0
     ).fit(rows, pay)
     coef = dict(zip(model.feature_labels_, model.coef_, strict=True))
     assert abs(coef["age"] - 0.3) < 0.03
@@ -291,7 +291,7 @@ def test_ridge_shrinks_more_the_larger_alpha():
         sizes = [
             np.abs(
                 skdp.PrivateRidge(
-                    20.0,
+                    epsilon=20.0,
                     domain=DOMAIN,
                     target_range=(0, 80),
                     alpha=alpha,
@@ -310,7 +310,9 @@ def test_ridge_shrinks_more_the_larger_alpha():
 def test_classifiers_of_several_classes(name):
     rows, pay, _ = people()
     kinds = np.array(["low", "mid", "high"])[np.digitize(pay, [32, 42])]
-    model = getattr(skdp, name)(4.0, domain=DOMAIN, classes=["low", "mid", "high"], random_state=0)
+    model = getattr(skdp, name)(
+        epsilon=4.0, domain=DOMAIN, classes=["low", "mid", "high"], random_state=0
+    )
     model.fit(rows, kinds)
     assert model.score(rows, kinds) > 0.6
     assert model.classes_.tolist() == ["high", "low", "mid"]
@@ -323,7 +325,7 @@ def test_classifiers_of_several_classes(name):
 def test_naive_bayes_is_that_of_the_true_counts_where_noise_vanishes():
     rows, _, ill = people(50_000)
     model = skdp.PrivateNaiveBayes(
-        1_000.0, domain=DOMAIN, classes=["no", "yes"], random_state=0
+        epsilon=1_000.0, domain=DOMAIN, classes=["no", "yes"], random_state=0
     ).fit(rows, ill)
     for label, shown in zip(["no", "yes"], model.feature_log_prob_["city"], strict=True):
         truth = [np.mean(rows["city"][ill == label] == city) for city in "abc"]
@@ -339,7 +341,7 @@ def test_columns_that_say_the_same_do_not_make_naive_bayes_sure(epsilon):
     x = np.where(rng.random(20_000) < 0.7, y, ~y).astype(int)
     X = np.repeat(x[:, None], 8, axis=1)
     model = skdp.PrivateNaiveBayes(
-        epsilon, domain=skdp.Categorical([0, 1]), classes=[False, True], random_state=0
+        epsilon=epsilon, domain=skdp.Categorical([0, 1]), classes=[False, True], random_state=0
     ).fit(X, y)
     # Bayes' theorem for one column.
     likely = [0.3 * a / (0.3 * a + 0.7 * (1 - a)) for a in (0.3, 0.7)]
@@ -414,7 +416,7 @@ TREES = ["PrivateDecisionTreeClassifier", "PrivateRandomForestClassifier"]
 def model_of(name, epsilon, **params):
     declared = {"target_range": (0, 1)} if name in MODELS_OF_NUMBERS else {"classes": [0, 1, 2]}
     domain = skdp.Numeric(0, 1, bins=4)
-    return getattr(skdp, name)(epsilon, domain=domain, **declared, **params)
+    return getattr(skdp, name)(epsilon=epsilon, domain=domain, **declared, **params)
 
 
 def with_solvers(names):
@@ -441,7 +443,7 @@ def test_noise_that_does_not_fit_is_refused_before_the_charge(name, params):
     assert np.isfinite(np.asarray(model.fit(X, y).predict(X), dtype=float)).all()
     refused(model_of(name, 2.9e-7, **params), ValueError, "64-bit", X, y)
     refused(model_of(name, 1e-9, **params), ValueError, "64-bit", X, y)
-    shared = model_of(name, 1e-6, unit="who", max_contributions=4, **params)
+    shared = model_of(name, 1e-6, privacy_id="who", max_rows_per_id=4, **params)
     rows = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "who": range(30)})
     shared.set_params(domain=skdp.Domain({c: skdp.Numeric(0, 1, bins=4) for c in "ab"}))
     refused(shared, ValueError, "64-bit", rows, y)
@@ -452,7 +454,7 @@ def test_noise_of_products_of_many_columns_is_refused_before_the_charge(epsilon)
     X = np.zeros((3, 2_000 if epsilon > 1e-6 else 2))
     domain = skdp.Numeric(0, 1, bins=4)
     regression = skdp.PrivateLinearRegression(
-        epsilon, domain=domain, target_range=(0, 1), solver="functional"
+        epsilon=epsilon, domain=domain, target_range=(0, 1), solver="functional"
     )
     refused(regression, ValueError, "64-bit", X, np.zeros(3))
     refused(skdp.PrivatePCA(epsilon=epsilon, domain=domain), ValueError, "64-bit", X)
@@ -482,7 +484,7 @@ def test_odd_tables_are_fitted(name, epsilon):
         return
     numbers = name in ("PrivateLinearRegression", "PrivateRidge")
     declared = {"target_range": (0, 1)} if numbers else {"classes": [0, 1]}
-    model = getattr(skdp, name)(epsilon, domain=domain, **declared)
+    model = getattr(skdp, name)(epsilon=epsilon, domain=domain, **declared)
     # One class only; constant columns; one column that separates the classes.
     for X, y in ((constant, np.zeros(200)), (single, (single[:, 0] > 0.5).astype(int))):
         predicted = model.fit(X, y).predict(X)
@@ -494,7 +496,7 @@ def test_odd_tables_are_fitted(name, epsilon):
 def test_five_hundred_columns(solver):
     X = np.random.default_rng(0).uniform(size=(300, 500))
     model = skdp.PrivateLogisticRegression(
-        1.0, domain=skdp.Numeric(0, 1, bins=4), classes=[0, 1], solver=solver
+        epsilon=1.0, domain=skdp.Numeric(0, 1, bins=4), classes=[0, 1], solver=solver
     )
     assert np.isfinite(model.fit(X, X[:, 0] > 0.5).coef_).all()
 
@@ -530,12 +532,12 @@ def test_a_column_of_one_value_says_nothing_and_hides_nobody(solver):
     domain = skdp.Domain({"same": skdp.Numeric(5, 5, integer=True), "x": skdp.Numeric(0, 1)})
     rows = pd.DataFrame({"same": [5.0, 5.0], "x": [0.9, 0.1]})
     model = skdp.PrivateLogisticRegression(
-        1.0, domain=domain, classes=["a", "b"], solver=solver, random_state=0
+        epsilon=1.0, domain=domain, classes=["a", "b"], solver=solver, random_state=0
     ).fit(rows, ["a", "b"])
     assert np.isfinite(model.coef_).all() and np.abs(model.coef_).max() < 1e6
     target = skdp.Domain({"x": domain["x"], "y": domain["same"]})
     constant = skdp.PrivateLinearRegression(
-        1.0, domain=target, target="y", solver=solver, random_state=0
+        epsilon=1.0, domain=target, target="y", solver=solver, random_state=0
     ).fit(rows[["x"]], rows["same"])
     np.testing.assert_allclose(constant.predict(rows[["x"]]), 5.0)
 

@@ -261,7 +261,7 @@ BINS = 300
 
 def fitted(partition, rows, seed=0, **parameters):
     return RangeTreeHistogram(
-        parameters.pop("epsilon", 1.0),
+        epsilon=parameters.pop("epsilon", 1.0),
         bounds=(0, BINS),
         bins=BINS,
         partition=partition,
@@ -293,7 +293,7 @@ def test_intervals_hold_whatever_lies_inside_a_group(partition):
 def test_missing_values_have_all_of_epsilon(partition):
     domain = skdp.Domain({"x": skdp.Numeric(0, 50, bins=50, nullable=True)})
     rows = np.append(np.full(3000, 7.5), np.full(100, np.nan))[:, None]
-    estimator = RangeTreeHistogram(2.0, domain=domain, partition=partition, random_state=0)
+    estimator = RangeTreeHistogram(epsilon=2.0, domain=domain, partition=partition, random_state=0)
     estimator.fit(rows)
     table = estimator.to_frame()
     assert abs(table["count"].iloc[-1] - 100) < 12
@@ -306,13 +306,15 @@ def test_auto_is_adaptive_where_a_line_is_planned():
     np.testing.assert_array_equal(*same)
     kinds = skdp.Categorical(list("abcd"))
     plain = [
-        RangeTreeHistogram(1.0, domain=kinds, partition=choice, random_state=0).fit(["a"] * 90)
+        RangeTreeHistogram(epsilon=1.0, domain=kinds, partition=choice, random_state=0).fit(
+            ["a"] * 90
+        )
         for choice in ("auto", None)
     ]
     np.testing.assert_array_equal(*[release.noisy_counts_ for release in plain])
     with pytest.raises(ValueError, match="have no order"):
-        RangeTreeHistogram(1.0, domain=kinds, partition="dawa").fit(["a"] * 90)
-    groups = RangeTreeHistogram(9.0, domain=kinds, partition="ahp", random_state=0)
+        RangeTreeHistogram(epsilon=1.0, domain=kinds, partition="dawa").fit(["a"] * 90)
+    groups = RangeTreeHistogram(epsilon=9.0, domain=kinds, partition="ahp", random_state=0)
     assert groups.fit(["a"] * 90).count({"a"}) == pytest.approx(90, abs=5)
 
 
@@ -353,6 +355,6 @@ def test_odd_tables(partition, rows):
 def test_ten_million_bins(partition):
     rows = np.random.default_rng(0).integers(0, 10**7, 10**5)
     release = RangeTreeHistogram(
-        1.0, bounds=(0, 10**7), bins=10**7, partition=partition, random_state=0
+        epsilon=1.0, bounds=(0, 10**7), bins=10**7, partition=partition, random_state=0
     ).fit(rows)
     assert abs(release.count((0, 5_000_000)) - 50_000) < 3_000

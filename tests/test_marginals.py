@@ -52,7 +52,7 @@ def release(frame, epsilon=1.0, domain=DOMAIN, seed=0, y=None, **parameters):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
         warnings.filterwarnings("ignore", message=".*nearly no records")
-        view = MarginalSynthesizer(epsilon, domain=domain, random_state=seed, **parameters)
+        view = MarginalSynthesizer(epsilon=epsilon, domain=domain, random_state=seed, **parameters)
         return view.fit(frame, y)
 
 
@@ -220,7 +220,7 @@ def test_all_steps_together_spend_epsilon_exactly(way, ruled, monkeypatch):
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-300])
 def test_noise_that_would_not_fit_is_refused_before_anything_is_spent(epsilon):
     ledger = skdp.PrivacyLedger(10)
-    view = MarginalSynthesizer(epsilon, domain=DOMAIN, ledger=ledger)
+    view = MarginalSynthesizer(epsilon=epsilon, domain=DOMAIN, ledger=ledger)
     with pytest.raises(ValueError, match="noise would not fit into 64-bit integers"):
         view.fit(rows(10))
     assert ledger.spent == 0 and not hasattr(view, "synopsis_")
@@ -301,7 +301,7 @@ def test_joint_counts_are_within_a_few_records(epsilon, ruled):
         {name: Numeric(0, 299, integer=True) for name in "xy"} | {"z": Categorical([0, 1])},
         structure=[skdp.forbid("x < 1 and z == 1")] if ruled else [],
     )
-    view = MarginalSynthesizer(epsilon, domain=domain, random_state=0).fit(frame)
+    view = MarginalSynthesizer(epsilon=epsilon, domain=domain, random_state=0).fit(frame)
     assert "joint" in view.synopsis_.model.budget
     queries = [
         "x == 10 and y == 10",
@@ -545,7 +545,7 @@ def test_a_column_of_many_codes_is_grouped_and_that_is_said():
     x = rng.random(10_000)
     domain = Domain({"x": Numeric(0, 1, bins=100_000), "y": DOMAIN["b"], "z": DOMAIN["c"]})
     frame = pd.DataFrame({"x": x, "y": x, "z": np.where(x > 0.5, "yes", "no")})
-    view = MarginalSynthesizer(2.0, domain=domain, random_state=0)
+    view = MarginalSynthesizer(epsilon=2.0, domain=domain, random_state=0)
     with pytest.warns(UserWarning, match="Tables of several columns do not tell all codes of 'x'"):
         view.fit(frame)
     assert "tables of several columns tell groups of codes apart in 'x'" in view.synopsis_.mechanism
@@ -636,8 +636,8 @@ def test_counts_samples_and_the_truth_agree():
 
 def test_persons():
     frame = rows(2000).assign(who=np.arange(2000) // 2)
-    view = release(frame, 5.0, unit="who", max_contributions=2)
-    assert view.privacy_loss_.max_contributions == 2
+    view = release(frame, 5.0, privacy_id="who", max_rows_per_id=2)
+    assert view.privacy_loss_.max_rows_per_id == 2
     assert view.count() == pytest.approx(2000, abs=100)
     check(view, DOMAIN)
 
@@ -702,7 +702,9 @@ def test_bars_tell_what_groups_of_categories_hide(codes, others, epsilon):
     domain = Domain(
         {name: Categorical(range(int(max(each)) + 1)) for name, each in columns.items()}
     )
-    release = MarginalSynthesizer(epsilon, domain=domain).fit(pd.DataFrame(columns)).synopsis_
+    release = (
+        MarginalSynthesizer(epsilon=epsilon, domain=domain).fit(pd.DataFrame(columns)).synopsis_
+    )
     truth = np.zeros((8, domain["code"].size))
     np.add.at(truth, (ward, code), 1)
     asked = [{"ward": a, "code": b} for a, b in np.ndindex(truth.shape)]

@@ -34,7 +34,9 @@ def rows(n: int, share: float, told: bool, seed: int = 0) -> pd.DataFrame:
 
 
 def release(frame: pd.DataFrame, epsilon: float, **parameters) -> MarginalSynthesizer:
-    view = MarginalSynthesizer(epsilon, domain=DOMAIN, target="label", random_state=0, **parameters)
+    view = MarginalSynthesizer(
+        epsilon=epsilon, domain=DOMAIN, target="label", random_state=0, **parameters
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return view.fit(frame)
@@ -87,7 +89,9 @@ def test_three_classes_of_which_one_has_three_records(epsilon):
     domain = Domain({**dict(DOMAIN.items()), "label": Categorical(["no", "rare", "yes"])})
     frame = rows(3000, 0.3, told=True)
     frame.loc[:2, "label"] = "rare"
-    view = MarginalSynthesizer(epsilon, domain=domain, target="label", random_state=0).fit(frame)
+    view = MarginalSynthesizer(epsilon=epsilon, domain=domain, target="label", random_state=0).fit(
+        frame
+    )
     synthetic = view.sample(20_000, random_state=0)
     assert (synthetic["label"] == "rare").mean() < 0.1
     told = (synthetic["x"] > 0.5) & (synthetic["y"] > 0.4)
@@ -103,7 +107,7 @@ def test_a_target_may_be_a_number_of_few_or_many_codes(bins):
     frame = pd.DataFrame({"x": x, "z": rng.random(10_000)})
     y = pd.Series(np.clip(x + rng.normal(0, 0.1, 10_000), 0, 0.999), name="y")
     domain = Domain({name: Numeric(0, 1, bins=32) for name in "xz"} | {"y": Numeric(0, 1, bins)})
-    view = MarginalSynthesizer(1.0, domain=domain, target="y", random_state=0).fit(frame, y)
+    view = MarginalSynthesizer(epsilon=1.0, domain=domain, target="y", random_state=0).fit(frame, y)
     X, drawn, weight = view.make_training_set(5000, random_state=0)
     assert list(X.columns) == ["x", "z"] and weight is None
     # Two codes, each spread over its half, have a correlation of 0.72.

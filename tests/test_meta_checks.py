@@ -45,7 +45,7 @@ SQUARE = skdp.Domain({"a": skdp.Numeric(0, 1, bins=8), "b": skdp.Numeric(0, 1, b
 
 
 def release(epsilon=1.0, *, domain=SQUARE, **params):
-    return skdp.MarginalSynthesizer(epsilon, domain=domain, **params)
+    return skdp.MarginalSynthesizer(epsilon=epsilon, domain=domain, **params)
 
 
 def classifier(synthesizer, classes=("high", "low"), **params):

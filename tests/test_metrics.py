@@ -413,7 +413,7 @@ def test_scorers_have_the_names_of_scikit_learn():
 )
 def test_cross_validation_by_name(metric, low, high):
     domain = skdp.Domain({"a": skdp.Numeric(-3, 3, bins=12)})
-    release = skdp.MarginalSynthesizer(5, domain=domain)
+    release = skdp.MarginalSynthesizer(epsilon=5, domain=domain)
     model = skdp.PrivateClassifier(DecisionTreeClassifier(max_depth=3), release, classes=[0, 1])
     table = pd.DataFrame({"a": X[:, 0]})
     found = private_cross_val_score(model, table, Y, epsilon=1, metric=metric, cv=2)
@@ -425,7 +425,7 @@ def test_cross_validation_by_name(metric, low, high):
 )
 def test_searches_by_name(metric):
     domain = skdp.Domain({"a": skdp.Numeric(-3, 3, bins=12)})
-    release = skdp.MarginalSynthesizer(5, domain=domain)
+    release = skdp.MarginalSynthesizer(epsilon=5, domain=domain)
     tree = DecisionTreeClassifier(max_depth=3)
     model = skdp.PrivateClassifier(tree, release, classes=[0, 1])
     grid = {"estimator": [DummyClassifier(), tree]}

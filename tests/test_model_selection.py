@@ -42,7 +42,7 @@ SQUARE = skdp.Domain({"a": skdp.Numeric(0, 1, bins=8), "b": skdp.Numeric(0, 1, b
 
 def model(epsilon=1.0, estimator=None, ledger=None, random_state=None):
     release = skdp.HDPViewSynthesizer(
-        epsilon, domain=SQUARE, ledger=ledger, random_state=random_state
+        epsilon=epsilon, domain=SQUARE, ledger=ledger, random_state=random_state
     )
     tree = DecisionTreeClassifier(max_depth=3) if estimator is None else estimator
     return skdp.PrivateClassifier(tree, release, classes=["high", "low"])
@@ -320,7 +320,7 @@ def test_cross_validation_does_not_depend_on_the_number_of_processes(monkeypatch
 
 
 def test_cross_validation_of_regressors():
-    release = skdp.MarginalSynthesizer(5, domain=SQUARE.select(["a"]))
+    release = skdp.MarginalSynthesizer(epsilon=5, domain=SQUARE.select(["a"]))
     estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
     score = private_cross_val_score(
         estimator, X[["a"]], 2 * X["a"], epsilon=1, metric="mean_squared_error", bounds=(0, 2), cv=2
@@ -383,7 +383,7 @@ def test_search_chooses_by_noisy_max_over_numbers_of_correct_rows():
 
 
 def test_scores_move_together_by_at_most_the_range():
-    release = skdp.MarginalSynthesizer(1, domain=SQUARE.select(["a"]))
+    release = skdp.MarginalSynthesizer(epsilon=1, domain=SQUARE.select(["a"]))
     base = skdp.PrivateRegressor(DummyRegressor(), release, target_range=(0, 2))
     constants = [DummyRegressor(strategy="constant", constant=c) for c in (0.0, 1.0, 5.0)]
     search = PrivateGridSearchCV(
@@ -458,31 +458,31 @@ def test_search_in_a_pipeline():
 def test_regressor_learns_from_the_release():
     ledger = skdp.PrivacyLedger()
     domain = SQUARE.with_attribute("y", skdp.Numeric(0, 3))
-    release = skdp.MarginalSynthesizer(2, domain=domain, target="y", ledger=ledger)
+    release = skdp.MarginalSynthesizer(epsilon=2, domain=domain, target="y", ledger=ledger)
     target = 3 * X["a"]
     estimator = skdp.PrivateRegressor(DecisionTreeRegressor(max_depth=4), release).fit(X, target)
     assert estimator.score(X, target) > 0.8 and ledger.spent == 2
 
 
 def test_regressor_wants_a_number_declared_once():
-    release = skdp.MarginalSynthesizer(1, domain=DOMAIN, target="income")
+    release = skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN, target="income")
     rows = people(50)
     with pytest.raises(skdp.DomainError, match="PrivateClassifier"):
         skdp.PrivateRegressor(LinearRegression(), release).fit(
             rows.drop(columns="income"), rows["income"]
         )
-    both = skdp.MarginalSynthesizer(1, domain=SQUARE, target="a")
+    both = skdp.MarginalSynthesizer(epsilon=1, domain=SQUARE, target="a")
     with pytest.raises(ValueError, match="Both target"):
         skdp.PrivateRegressor(LinearRegression(), both, target_range=(0, 1)).fit(X, X["a"])
     with pytest.raises(skdp.DomainError, match="target_range"):
-        skdp.PrivateRegressor(LinearRegression(), skdp.MarginalSynthesizer(1, domain=SQUARE)).fit(
-            X, X["a"]
-        )
+        skdp.PrivateRegressor(
+            LinearRegression(), skdp.MarginalSynthesizer(epsilon=1, domain=SQUARE)
+        ).fit(X, X["a"])
 
 
 @pytest.mark.parametrize("n_rows", [0, 1])
 def test_regressor_on_no_rows(n_rows):
-    release = skdp.MarginalSynthesizer(0.01, domain=SQUARE)
+    release = skdp.MarginalSynthesizer(epsilon=0.01, domain=SQUARE)
     estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
     predicted = estimator.fit(X[:n_rows], X["a"][:n_rows]).predict(X)
     assert predicted.shape == (N,) and np.isfinite(predicted).all()
@@ -491,7 +491,7 @@ def test_regressor_on_no_rows(n_rows):
 def test_a_search_on_a_frozen_release_pays_for_the_choice_only():
     ledger = skdp.PrivacyLedger(1)
     release = skdp.HDPViewSynthesizer(
-        1.0, domain=SQUARE.with_attribute("label", skdp.Categorical(["high", "low"])),
+        epsilon=1.0, domain=SQUARE.with_attribute("label", skdp.Categorical(["high", "low"])),
         target="label",
     ).fit(X, Y)  # fmt: skip
     search = PrivateGridSearchCV(

@@ -398,7 +398,7 @@ def test_sums_in_a_cube_are_bounded_by_special_values_too():
 def test_histograms_of_special_and_uneven_columns(attribute):
     rng = np.random.default_rng(0)
     rows = attribute.draw(rng.integers(0, attribute.n_values, 3000), rng)
-    release = skdp.RangeTreeHistogram(1e6, domain=attribute, random_state=0).fit(rows)
+    release = skdp.RangeTreeHistogram(epsilon=1e6, domain=attribute, random_state=0).fit(rows)
     shares = np.linspace(0, 1, 41)[1:-1]
     values = release.quantile(shares)
     assert (np.diff(values) >= 0).all()

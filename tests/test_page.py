@@ -65,7 +65,7 @@ def one_box_each(domain, counts, law=None):
 
 @pytest.fixture(scope="module")
 def release():
-    return skdp.MarginalSynthesizer(2.0, domain=DOMAIN).fit(rows()).synopsis_
+    return skdp.MarginalSynthesizer(epsilon=2.0, domain=DOMAIN).fit(rows()).synopsis_
 
 
 def test_statistics_are_those_of_pandas():
@@ -210,7 +210,7 @@ def test_empty_releases_have_a_description_and_a_page(counts):
 
 
 def test_a_release_without_error_bars_says_so():
-    network = skdp.PrivBayesSynthesizer(1.0, domain=DOMAIN).fit(rows(300)).synopsis_
+    network = skdp.PrivBayesSynthesizer(epsilon=1.0, domain=DOMAIN).fit(rows(300)).synopsis_
     found = network.describe(numbers=True).T
     assert found.loc[[row for row in found.index if "margin" in row]].isna().all(axis=None)
     assert "no error bars" in found.attrs["guarantee"]
@@ -304,7 +304,7 @@ def test_a_page_warns_of_seeds_inferred_domains_and_unknown_losses(release):
 
     assert "not recorded" in told(None)
     assert "without any guarantee" in told(PrivacyLoss(1.0, seeded=True))
-    person = told(PrivacyLoss(0.5, max_contributions=3))
+    person = told(PrivacyLoss(0.5, max_rows_per_id=3))
     assert "for every person" in person
     assert "at most 3 records of each" in person
     assert "Parts of epsilon" in told(PrivacyLoss(1.0))
@@ -319,7 +319,7 @@ def test_a_page_warns_of_seeds_inferred_domains_and_unknown_losses(release):
 
 def test_many_categories_and_bins_are_drawn_in_part():
     domain = Domain({"c": Categorical(range(300)), "n": Numeric(0, 1000, bins=500)})
-    release = skdp.MarginalSynthesizer(1.0, domain=domain).fit(
+    release = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain).fit(
         pd.DataFrame({"c": np.arange(900) % 300, "n": np.linspace(0, 1000, 900)})
     )
     first, second = held(release.page())["columns"]
@@ -339,7 +339,7 @@ def test_bars_of_a_column_hold_equally_many_numbers():
 def test_a_page_has_correlations_with_intervals():
     domain = Domain({f"c{k}": Numeric(0, 9, bins=5) for k in range(14)})
     frame = pd.DataFrame({name: np.arange(500) % 10 for name in domain.names})
-    release = skdp.MarginalSynthesizer(5.0, domain=domain).fit(frame).synopsis_
+    release = skdp.MarginalSynthesizer(epsilon=5.0, domain=domain).fit(frame).synopsis_
     shown = held(release.page(level=0.9))["correlations"]
     found = release.correlation(["c0", "c1"], return_interval=True, level=0.9)
     assert shown["values"][0][1] == found["value"].loc["c0", "c1"]
@@ -378,7 +378,7 @@ def hard_release(epsilon=1.0):
             forbid({"sex": "M", "stars": 3}),
         ],
     )
-    return skdp.MarginalSynthesizer(epsilon, domain=domain).fit(frame).synopsis_
+    return skdp.MarginalSynthesizer(epsilon=epsilon, domain=domain).fit(frame).synopsis_
 
 
 def asked_condition(generator, column):
@@ -489,7 +489,9 @@ def test_the_page_answers_as_python(tmp_path):
 
 def test_the_page_answers_from_counts_of_all_columns_together(tmp_path):
     domain = DOMAIN.select(["age", "sex", "<b>&"])
-    release = skdp.MarginalSynthesizer(20.0, domain=domain).fit(rows(500)[list(domain.names)])
+    release = skdp.MarginalSynthesizer(epsilon=20.0, domain=domain).fit(
+        rows(500)[list(domain.names)]
+    )
     assert release.synopsis_.model.cells
     assert_the_page_answers_as_python(release.synopsis_, 40, tmp_path)
 
@@ -497,7 +499,7 @@ def test_the_page_answers_from_counts_of_all_columns_together(tmp_path):
 def test_the_page_answers_from_measured_sums(tmp_path):
     domain = DOMAIN.select(["age", "pay", "sex"])
     workload = {"means": {"pay": ["sex"]}, ("pay", "age"): 1}
-    release = skdp.MarginalSynthesizer(1.0, domain=domain, workload=workload).fit(
+    release = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain, workload=workload).fit(
         rows(500)[list(domain.names)]
     )
     assert release.synopsis_.model.sums
@@ -507,7 +509,7 @@ def test_the_page_answers_from_measured_sums(tmp_path):
 def test_the_page_of_an_empty_table_answers(tmp_path):
     domain = DOMAIN.select(["age", "sex"])
     release = (
-        skdp.MarginalSynthesizer(1.0, domain=domain)
+        skdp.MarginalSynthesizer(epsilon=1.0, domain=domain)
         .fit(rows(1).head(0)[list(domain.names)])
         .synopsis_
     )
@@ -643,7 +645,7 @@ def test_hostile_names_are_text(browser, tmp_path, width):
     })  # fmt: skip
     frame = pd.DataFrame({name: [name] * 50 for name in domain.names})
     path = tmp_path / "page.html"
-    view = skdp.MarginalSynthesizer(1.0, domain=domain).fit(frame).synopsis_
+    view = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain).fit(frame).synopsis_
     view.page(path, title=names[0])
     page, _ = opened_page(browser, path, width)
     assert page.evaluate("document.documentElement.scrollWidth") == width

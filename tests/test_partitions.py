@@ -717,7 +717,7 @@ def test_domains_too_large_are_refused_before_the_charge(monkeypatch, estimator,
 @pytest.mark.parametrize("rule", ["uniform", "extended", "m-estimator", 2])
 def test_grids_of_wide_domains_stay_small(rule):
     rows = np.random.default_rng(0).random((20_000, 12))
-    view = skdp.GridSynthesizer(50, domain=WIDE, rule=rule).fit(
+    view = skdp.GridSynthesizer(epsilon=50, domain=WIDE, rule=rule).fit(
         pd.DataFrame(rows, columns=WIDE.names)
     )
     assert len(view.synopsis_.model.boxes) <= MOST_CELLS
@@ -754,7 +754,7 @@ def test_wrong_parameters_cost_nothing(estimator, params, error, message):
 def test_the_rules_follow_the_noisy_number_of_records():
     sizes = {
         rule: len(
-            skdp.GridSynthesizer(1, domain=skdp.Numeric(0, 1, bins=1000), rule=rule)
+            skdp.GridSynthesizer(epsilon=1, domain=skdp.Numeric(0, 1, bins=1000), rule=rule)
             .fit(np.random.default_rng(0).random((10_000, 2)))
             .synopsis_.model.boxes
         )
@@ -770,7 +770,7 @@ def test_theta_is_the_records_times_epsilon_of_a_box():
     domain = skdp.Numeric(0, 1, bins=1000)
     for theta, low, high in ((100, 9, 11), (1, 97, 101)):
         for rule in ("uniform", "extended"):
-            view = skdp.GridSynthesizer(1, domain=domain, rule=rule, theta=theta).fit(rows)
+            view = skdp.GridSynthesizer(epsilon=1, domain=domain, rule=rule, theta=theta).fit(rows)
             assert low**2 <= len(view.synopsis_.model.boxes) <= high**2
 
 
@@ -806,7 +806,9 @@ def test_groups_agree_with_pandas():
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        view = skdp.GridSynthesizer(1000, domain=domain, rule="identity", random_state=0).fit(rows)
+        view = skdp.GridSynthesizer(
+            epsilon=1000, domain=domain, rule="identity", random_state=0
+        ).fit(rows)
     found = view.aggregate("age", "pay", "sex == 'F'").set_index("age")
     expected = rows[rows["sex"] == "F"].groupby("age")["pay"].agg(["count", "sum", "mean"])
     pd.testing.assert_frame_equal(
@@ -863,7 +865,9 @@ def test_the_largest_and_smallest_value_show_above_the_noise(strategy):
     domain = skdp.Domain({"x": skdp.Numeric(0, 99, integer=True), "s": skdp.Categorical([0, 1])})
     reached = []
     for seed in range(20):
-        view = skdp.KDTreeSynthesizer(2, domain=domain, strategy=strategy, random_state=seed)
+        view = skdp.KDTreeSynthesizer(
+            epsilon=2, domain=domain, strategy=strategy, random_state=seed
+        )
         release = view.fit(rows).synopsis_
         reached.append((release.min("x"), release.max("x"), release.max("x", "s == 1")))
         assert release.max("x", level=0.999) <= release.max("x", level=0.5)

@@ -239,7 +239,7 @@ def test_titles_say_what_was_released_and_its_epsilon(synopsis):
     told = Synopsis(
         DOMAIN,
         synopsis.model,
-        privacy_loss=PrivacyLoss(0.5, max_contributions=2),
+        privacy_loss=PrivacyLoss(0.5, max_rows_per_id=2),
         mechanism="boxes",
     )
     assert told.plot("age").get_title() == "boxes\nepsilon = 0.5 for a person"
@@ -421,7 +421,7 @@ def test_sixty_columns_have_correlations_in_a_new_picture_of_1400_pixels():
 def test_more_than_two_columns_make_a_matrix_of_correlations():
     frame = pd.DataFrame({name: np.arange(300) % 10 for name in "abc"})
     domain = Domain({name: Numeric(0, 9, bins=5) for name in "abc"})
-    made = GridSynthesizer(1.0, domain=domain).fit(frame).synopsis_
+    made = GridSynthesizer(epsilon=1.0, domain=domain).fit(frame).synopsis_
     ax = made.plot(["a", "b", "c"])
     found = made.correlation(return_interval=True)
     np.testing.assert_allclose(ax.images[0].get_array(), found["value"])
@@ -435,7 +435,7 @@ def test_more_than_two_columns_make_a_matrix_of_correlations():
     with pytest.raises(ValueError, match="sex"):
         counted(DOMAIN.select(["age", "sex", "job"])).plot(["age", "sex", "job"])
     # A network has no error bars.
-    network = PrivBayesSynthesizer(1.0, domain=domain).fit(frame)
+    network = PrivBayesSynthesizer(epsilon=1.0, domain=domain).fit(frame)
     assert not network.plot(["a", "b", "c"]).collections
 
 

@@ -67,7 +67,7 @@ def release(records, prior, epsilon=0.2, seed=0, domain=DOMAIN, **parameters):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", skdp.InsecureSeedWarning)
         made = MarginalSynthesizer(
-            epsilon, domain=domain, prior=prior, random_state=seed, **parameters
+            epsilon=epsilon, domain=domain, prior=prior, random_state=seed, **parameters
         )
         return made.fit(records)
 
@@ -117,7 +117,7 @@ def test_a_target():
     records = rows(4_000)
     prior = PublicTable(rows(4_000, seed=1))
     made = [
-        MarginalSynthesizer(0.2, domain=DOMAIN, target="c", prior=each, random_state=0).fit(
+        MarginalSynthesizer(epsilon=0.2, domain=DOMAIN, target="c", prior=each, random_state=0).fit(
             records.drop(columns="c"), records["c"]
         )
         for each in (None, prior)
@@ -130,7 +130,7 @@ def test_no_row_breaks_a_rule_and_rows_of_the_prior_that_do_are_left_out(epsilon
     records = rows(4_000)
     public = PublicTable(rows(1_000, seed=1))
     with pytest.warns(UserWarning, match="of 1,000 rows of the prior .* break its rules"):
-        made = MarginalSynthesizer(epsilon, domain=RULED, prior=public).fit(records)
+        made = MarginalSynthesizer(epsilon=epsilon, domain=RULED, prior=public).fit(records)
     drawn = made.sample(5_000, random_state=0)
     assert not ((drawn["c"] == "yes") & (drawn["b"] < 4)).any()
     assert made.count("c == 'yes' and b < 4") == 0
@@ -168,7 +168,7 @@ def test_the_release_and_its_guarantee_name_the_prior(tmp_path):
 def test_what_is_wrong_is_said_before_anything_is_spent(prior, error, message):
     ledger = PrivacyLedger(1)
     with pytest.raises(error, match=message):
-        MarginalSynthesizer(1.0, domain=DOMAIN, prior=prior, ledger=ledger).fit(rows(50))
+        MarginalSynthesizer(epsilon=1.0, domain=DOMAIN, prior=prior, ledger=ledger).fit(rows(50))
     assert ledger.spent == 0
 
 
@@ -176,7 +176,7 @@ def test_a_release_of_other_columns_is_refused_and_they_are_named():
     other = Domain({**dict(DOMAIN.items()), "b": Numeric(0, 8, bins=4)}).select(list("abcd"))
     prior = release(rows(500).drop(columns="e"), None, domain=other).synopsis_
     with pytest.raises(DomainError, match=r"it lacks \['e'\].*declares otherwise \['b'\]"):
-        MarginalSynthesizer(1.0, domain=DOMAIN, prior=prior).fit(rows(50))
+        MarginalSynthesizer(epsilon=1.0, domain=DOMAIN, prior=prior).fit(rows(50))
 
 
 def test_a_prior_needs_tables_that_can_speak_against_it():
@@ -198,14 +198,14 @@ def test_rows_that_do_not_fit_are_counted_and_left_out():
 
 def test_what_is_private_about_a_prior_is_reported():
     def made(prior):
-        return MarginalSynthesizer(1.0, domain=DOMAIN, prior=prior)
+        return MarginalSynthesizer(epsilon=1.0, domain=DOMAIN, prior=prior)
 
     assert_private(made(PublicTable(rows(10))))
-    with pytest.raises(AssertionError, match="DataFrame as prior=.*PublicTable"):
+    with pytest.raises(AssertionError, match="starts from rows.*in prior=.*PublicTable"):
         assert_private(made(rows(10)))
     seeded = release(rows(100), None).synopsis_
     assert "without a guarantee" in str(privacy_report(made(seeded)))
-    private = MarginalSynthesizer(1.0, domain=DOMAIN).fit(rows(2_000)).synopsis_
+    private = MarginalSynthesizer(epsilon=1.0, domain=DOMAIN).fit(rows(2_000)).synopsis_
     assert_private(made(private))
 
 
@@ -236,5 +236,5 @@ def test_one_row_and_columns_of_one_code():
     for epsilon in (1e-4, 1.0, 1e6):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = MarginalSynthesizer(epsilon, domain=domain, prior=one).fit(records)
+            made = MarginalSynthesizer(epsilon=epsilon, domain=domain, prior=one).fit(records)
         assert np.isfinite(made.count("b > 1 and c < 1"))

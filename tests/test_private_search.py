@@ -72,7 +72,7 @@ class First(ClassifierMixin, BaseEstimator):
 def frozen():
     """A model of a release that was made earlier: clones hold the same object."""
     domain = skdp.Domain({"x0": skdp.Numeric(0, 1, bins=2), "y": skdp.Categorical(["low", "high"])})
-    release = skdp.GridSynthesizer(9.0, domain=domain, target="y").fit(*TINY)
+    release = skdp.GridSynthesizer(epsilon=9.0, domain=domain, target="y").fit(*TINY)
     return skdp.PrivateClassifier(First(), FrozenEstimator(release), n_samples=30), release
 
 
@@ -128,7 +128,7 @@ ROWS = np.array([[0, 0]] * 600 + [[1, 2]] * 200 + [[3, 1]] * 200)
     ],
 )
 def test_the_score_of_a_release_is_the_mean_log_likelihood_of_rows(synthesizer):
-    release = synthesizer(1e6, domain=TABLE, random_state=0).fit(ROWS)
+    release = synthesizer(epsilon=1e6, domain=TABLE, random_state=0).fit(ROWS)
     with pytest.warns(skdp.PrivacyLeakWarning, match="log_likelihood"):
         score = release.score(ROWS)
     share = release.synopsis_.view(["a", "b"]) / release.synopsis_.total
@@ -161,7 +161,7 @@ def test_a_search_compares_releases_by_log_likelihood_without_labels():
 
 
 def test_a_private_log_likelihood_is_near_the_exact_one_and_needs_its_range():
-    release = skdp.HDPViewSynthesizer(8.0, domain=TABLE, random_state=0).fit(ROWS)
+    release = skdp.HDPViewSynthesizer(epsilon=8.0, domain=TABLE, random_state=0).fit(ROWS)
     scorer = make_private_scorer("log_likelihood", epsilon=100, bounds=(-10, 0))
     assert scorer(release, ROWS) == pytest.approx(release.score_samples(ROWS).mean(), abs=0.01)
     with pytest.raises(ValueError, match="log-likelihood of a row"):

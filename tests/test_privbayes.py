@@ -594,14 +594,14 @@ def people(n_rows=3000):
 @pytest.fixture(scope="module")
 def release():
     synthesizer = skdp.PrivBayesSynthesizer(
-        8.0, domain=DOMAIN, encoding="hierarchical", theta=30, random_state=0
+        epsilon=8.0, domain=DOMAIN, encoding="hierarchical", theta=30, random_state=0
     )
     return synthesizer.fit(people())
 
 
 def test_much_budget_gives_the_records():
     rows = people(2000)
-    view = skdp.PrivBayesSynthesizer(1e6, domain=DOMAIN, random_state=0).fit(rows)
+    view = skdp.PrivBayesSynthesizer(epsilon=1e6, domain=DOMAIN, random_state=0).fit(rows)
     true = CountTable.from_codes(DOMAIN.encode(rows), DOMAIN.shape).dense()
     model = view.synopsis_.model
     # All columns fit into one table: the network is complete and loses nothing.
@@ -741,7 +741,10 @@ def test_the_least_budget_is_enough(score):
     domain = DOMAIN.without_structure()
     for seed in range(5):
         view = skdp.PrivBayesSynthesizer(
-            max(least, Fraction(51, 2**49)), domain=domain, score_function=score, random_state=seed
+            epsilon=max(least, Fraction(51, 2**49)),
+            domain=domain,
+            score_function=score,
+            random_state=seed,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -800,7 +803,7 @@ def test_wide_tables():
     domain = skdp.Domain({**dict.fromkeys(names, skdp.Categorical([0, 1])), "many": many})
     rows = pd.DataFrame(rng.integers(0, 2, (500, 40)), columns=names).assign(many=5)
     view = skdp.PrivBayesSynthesizer(
-        1000, domain=domain, max_candidates=30, max_cells=256, random_state=0
+        epsilon=1000, domain=domain, max_candidates=30, max_cells=256, random_state=0
     )
     view.fit(rows)
     assert view.count("many == 5") == pytest.approx(500, abs=60)
@@ -812,14 +815,16 @@ def test_columns_that_are_copies_stay_copies():
     rows = pd.DataFrame({"a": [0, 1] * 500, "b": [0, 1] * 500, "c": [0, 0, 1, 1] * 250})
     domain = skdp.Domain(dict.fromkeys("abc", skdp.Categorical([0, 1])))
     for score in SCORES:
-        view = skdp.PrivBayesSynthesizer(20, domain=domain, score_function=score, random_state=0)
+        view = skdp.PrivBayesSynthesizer(
+            epsilon=20, domain=domain, score_function=score, random_state=0
+        )
         drawn = view.fit(rows).sample(500, random_state=0)
         assert (drawn["a"] == drawn["b"]).mean() > 0.95
 
 
 def test_labels_and_training_sets():
     rows = people(500)
-    view = skdp.PrivBayesSynthesizer(5, domain=DOMAIN, target="income", random_state=0)
+    view = skdp.PrivBayesSynthesizer(epsilon=5, domain=DOMAIN, target="income", random_state=0)
     X, y, weight = view.fit(rows.drop(columns="income"), rows["income"]).make_training_set(50)
     assert "income" not in X and len(y) == 50 and weight is None
     assert set(y) <= {"low", "high"}
@@ -845,7 +850,7 @@ def test_engines_release_the_same(domain):
     pl = pytest.importorskip("polars")
     rows = spread(domain, 400)
     synthesizer = skdp.PrivBayesSynthesizer(
-        20, domain=domain, encoding="hierarchical", max_candidates=8, random_state=0
+        epsilon=20, domain=domain, encoding="hierarchical", max_candidates=8, random_state=0
     )
     whole = synthesizer.fit(rows).synopsis_.to_frame()
     lazy = synthesizer.fit(pl.from_pandas(rows).lazy()).synopsis_.to_frame()

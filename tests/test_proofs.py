@@ -51,7 +51,7 @@ def test_an_empty_cell_of_all_columns_is_as_noisy_as_others(epsilon):
     domain = skdp.Domain(dict.fromkeys("abcd", BIT))
     data = table([((0, 0, 0, 0), 200), ((1, 1, 1, 1), 200), ((1, 0, 1, 0), 1)])
     data.columns = list("abcd")
-    view = skdp.MarginalSynthesizer(epsilon, domain=domain)
+    view = skdp.MarginalSynthesizer(epsilon=epsilon, domain=domain)
     assert certified(view, data, data[:-1], modes=("noisy",), n=1) > 0.99 * epsilon
 
 
@@ -91,7 +91,9 @@ def test_a_record_at_a_quantile_is_on_one_side_of_it():
     values = np.full(9, 2.0**58)
 
     def three(data):
-        found = skdp.private_quantiles(data, [0.25, 0.5, 0.75], 1.0, (0, 2**60), method="recursive")
+        found = skdp.private_quantiles(
+            data, [0.25, 0.5, 0.75], epsilon=1.0, bounds=(0, 2**60), method="recursive"
+        )
         return found.values.tolist()
 
     assert certified(three, values, values[:-1], 1.0) > 0.6
@@ -122,7 +124,7 @@ def test_a_split_moves_up_and_another_down_by_half_the_range(quality):
     data = table([((1, 0, "yes"), 300), ((0, 1, "no"), 300), ((1, 1, "yes"), 1)])
     data.columns = list(domain.names)
     tree = skdp.PrivateDecisionTreeClassifier(
-        10.0, domain=domain, target="s", quality=quality, max_depth=1
+        epsilon=10.0, domain=domain, target="s", quality=quality, max_depth=1
     )
     pair = [(each[["a", "b"]], each["s"]) for each in (data, data[:-1])]
     assert certified(tree, *pair, modes=("noisy",), n=1) > 9.2
@@ -143,7 +145,7 @@ def test_a_penalised_quality_moves_up_and_another_down():
         ]
     )
     data.columns = list(domain.names)
-    grid = skdp.PrivPfCClassifier(1.0, domain=domain, target="s")
+    grid = skdp.PrivPfCClassifier(epsilon=1.0, domain=domain, target="s")
     pair = [(each[["a", "b"]], each["s"]) for each in (data, data[:-1])]
     assert certified(grid, *pair, modes=("noisy",), n=1) > 0.95
 
@@ -158,7 +160,7 @@ def test_the_choice_of_a_method_and_the_selection_cost_epsilon_together():
 
     def frequent(data):
         found = skdp.most_frequent_items(
-            data, 10, items, 1.0, max_items=10, method="auto", count_share=0
+            data, 10, items, epsilon=1.0, max_items=10, method="auto", count_share=0
         )
         return found.values.tolist()
 
@@ -168,7 +170,7 @@ def test_the_choice_of_a_method_and_the_selection_cost_epsilon_together():
 def constant(epsilon):
     """A model whose release shows every record in full."""
     domain = skdp.Domain({"x": BIT, "s": YES_NO})
-    release = skdp.GridSynthesizer(epsilon, domain=domain, target="s", rule="identity")
+    release = skdp.GridSynthesizer(epsilon=epsilon, domain=domain, target="s", rule="identity")
     return skdp.PrivateClassifier(DummyClassifier(strategy="prior"), release)
 
 
@@ -236,7 +238,7 @@ def test_sums_of_an_additive_model_move_by_their_sensitivity(labels, monkeypatch
     domain = skdp.Domain({"a": BIT, "b": BIT, "s": skdp.Categorical(labels)})
     rows = table([((1, 0, "yes"), 3_000), ((0, 1, "no"), 3_000)]).set_axis(["a", "b", "s"], axis=1)
     model = skdp.PrivateAdditiveClassifier(
-        10.0, domain=domain, target="s", interactions=[("a", "b")], random_state=0
+        epsilon=10.0, domain=domain, target="s", interactions=[("a", "b")], random_state=0
     )
     records = itertools.product((0, 1), (0, 1), labels)
     found = largest_changes(model, rows, "s", records, monkeypatch)
@@ -254,7 +256,7 @@ def test_sums_of_an_additive_regression_move_by_their_sensitivity(monkeypatch):
     domain = skdp.Domain({"a": BIT, "b": BIT, "t": number})
     rows = table([((1, 0, 7.5), 3_000), ((0, 1, 0.5), 3_000)]).set_axis(["a", "b", "t"], axis=1)
     model = skdp.PrivateAdditiveRegressor(
-        10.0, domain=domain, target="t", interactions=[("a", "b")], random_state=0
+        epsilon=10.0, domain=domain, target="t", interactions=[("a", "b")], random_state=0
     )
     records = itertools.product((0, 1), (0, 1), (0.5, 4.0, 7.5))
     found = largest_changes(model, rows, "t", records, monkeypatch)

@@ -45,7 +45,7 @@ def compare(records, synthetic, domain=CODED, **options):
 
 def test_an_exact_report_says_that_it_is_not_private():
     ledger = skdp.PrivacyLedger(1)
-    view = MarginalSynthesizer(1.0, domain=DOMAIN, target="income", ledger=ledger).fit(ROWS)
+    view = MarginalSynthesizer(epsilon=1.0, domain=DOMAIN, target="income", ledger=ledger).fit(ROWS)
     with pytest.warns(PrivacyLeakWarning, match="not private"):
         report = quality_report(ROWS, view.sample(1_500), domain=DOMAIN)
     assert ledger.spent == 1 and report.privacy_loss is None

@@ -107,7 +107,7 @@ def test_one_quantile_has_the_exact_law(share):
     source = noise_source(3)
     drawn = [
         private_quantiles(
-            data, share, epsilon, (0, 9), method="independent", random_state=source
+            data, share, epsilon=epsilon, bounds=(0, 9), method="independent", random_state=source
         ).values[0]
         for _ in range(2000)
     ]
@@ -147,7 +147,7 @@ def test_much_epsilon_gives_the_quantiles(method):
     rng = np.random.default_rng(0)
     for data in (rng.integers(0, 1000, 501), np.repeat([3, 500, 997], [200, 5, 96]), [7] * 99):
         shares = [0.1, 0.25, 0.5, 0.75, 0.8, 0.9]
-        found = private_quantiles(data, shares, 1e6, (0, 1000), method=method)
+        found = private_quantiles(data, shares, epsilon=1e6, bounds=(0, 1000), method=method)
         # Equal values are divided at random, so that ranks of parts may be off by a record.
         assert rank_errors(data, shares, found.values).max() <= 2
         assert found.method == method
@@ -157,7 +157,9 @@ def test_equal_values_are_divided():
     # Two fifths are 0. Were they all on one side of 0, the next quantile would be far off.
     data = np.concatenate([np.zeros(40_000, dtype=int), np.arange(60_000)])
     shares = [0.2, 0.3, 0.6, 0.7]
-    found = private_quantiles(data, shares, 1.0, (0, 10**6), method="recursive", random_state=1)
+    found = private_quantiles(
+        data, shares, epsilon=1.0, bounds=(0, 10**6), method="recursive", random_state=1
+    )
     assert rank_errors(data, shares, found.values).max() < 300
 
 
@@ -168,10 +170,10 @@ def test_the_method_follows_from_public_facts():
     assert chosen(1, 4096) == chosen(1, None) == "independent"
     assert chosen(3, 4096) == chosen(3, 2**40) == chosen(99, 2**40) == "recursive"
     assert chosen(99, 4096) == "tree"
-    found = private_quantiles(range(1000), np.arange(1, 100) / 100, 1.0, (0, 999))
+    found = private_quantiles(range(1000), np.arange(1, 100) / 100, epsilon=1.0, bounds=(0, 999))
     assert found.method == "tree" and (np.diff(found.values) >= 0).all()
     assert list(found.plan) == ["tree", "recursive", "independent"]
-    one = private_quantiles(range(1000), 0.5, 1.0, (0, 999), method="recursive")
+    one = private_quantiles(range(1000), 0.5, epsilon=1.0, bounds=(0, 999), method="recursive")
     assert one.method == "independent"
 
 
@@ -205,7 +207,13 @@ def test_rank_errors_hold(method, epsilon):
         broken = 0
         for _ in range(25):
             found = private_quantiles(
-                data, shares, epsilon, (0, high), method=method, level=0.8, random_state=source
+                data,
+                shares,
+                epsilon=epsilon,
+                bounds=(0, high),
+                method=method,
+                level=0.8,
+                random_state=source,
             )
             broken += (rank_errors(data, shares, found.values) > found.rank_errors).any()
         # The chance that 16 of 25 fail at 0.8 is below 1e-6.
@@ -218,9 +226,11 @@ def test_rank_errors_grow_with_the_level_and_the_line():
     assert (private_quantiles([], bounds=(0, 10**9), **usual).rank_errors > one).all()
     assert (private_quantiles([], bounds=(0, 100), level=0.99, **usual).rank_errors > one).all()
     # 1.0 for the median: log(size / alpha) * R / (epsilon t), R / t = 1.
-    alone = private_quantiles([], 0.5, 1.0, (0, 99), method="independent").rank_errors[0]
+    alone = private_quantiles(
+        [], 0.5, epsilon=1.0, bounds=(0, 99), method="independent"
+    ).rank_errors[0]
     assert alone == pytest.approx(math.log(100 / 0.05))
-    intervals = private_quantiles([], [0.2, 0.5], 1.0, (0, 100)).rank_intervals(1000)
+    intervals = private_quantiles([], [0.2, 0.5], epsilon=1.0, bounds=(0, 100)).rank_intervals(1000)
     assert intervals.shape == (2, 2) and (intervals.mean(axis=1) == [200, 500]).all()
 
 
@@ -254,7 +264,9 @@ def columns():
 def test_containers_give_the_same():
     for bounds in ((0, 20), (0.0, 20.0), None):
         released = {
-            name: private_quantiles(column, [0.3, 0.6], 1.0, bounds, random_state=7).values
+            name: private_quantiles(
+                column, [0.3, 0.6], epsilon=1.0, bounds=bounds, random_state=7
+            ).values
             for name, column in columns()
         }
         assert all((each == released["list"]).all() for each in released.values()), released
@@ -265,10 +277,10 @@ def test_engines_in_memory_give_the_same():
     arrow = pytest.importorskip("pyarrow")
     values = [3, 10, 10, 4, 2, None, 8, 2**60]
     expected = private_quantiles(
-        pd.Series(values, dtype="Int64"), 0.5, 1.0, (0, 2**61), random_state=7
+        pd.Series(values, dtype="Int64"), 0.5, epsilon=1.0, bounds=(0, 2**61), random_state=7
     )
     for column in (polars.Series("a", values), arrow.chunked_array([values])):
-        found = private_quantiles(column, 0.5, 1.0, (0, 2**61), random_state=7)
+        found = private_quantiles(column, 0.5, epsilon=1.0, bounds=(0, 2**61), random_state=7)
         assert found.values == expected.values
 
 
@@ -279,7 +291,7 @@ def test_integers_are_exact():
         data.astype(np.uint64),
         pd.Series([2**53 - 1] * 100 + [None], dtype="Int64"),
     ):
-        assert private_quantiles(column, 0.5, 1e6, (0, 2**61)).values == 2**53 - 1
+        assert private_quantiles(column, 0.5, epsilon=1e6, bounds=(0, 2**61)).values == 2**53 - 1
 
 
 def test_one_value_of_another_type_leaves_the_others_as_they_are():
@@ -301,7 +313,7 @@ def test_one_value_of_another_type_leaves_the_others_as_they_are():
 
 def drawn(column, bounds, **parameters):
     """The median at so much epsilon that it is exact."""
-    return private_quantiles(column, 0.5, 1e6, bounds, **parameters).values[0]
+    return private_quantiles(column, 0.5, epsilon=1e6, bounds=bounds, **parameters).values[0]
 
 
 def test_values_beyond_the_bounds_count_as_the_nearest():
@@ -359,7 +371,7 @@ def test_a_range_is_found():
     rng = np.random.default_rng(6)
     for scale in (3, 10**4, 10**12):
         data = rng.integers(-scale, scale, 20_000)
-        found = private_quantiles(data, [0.25, 0.75], 1.0, random_state=8)
+        found = private_quantiles(data, [0.25, 0.75], epsilon=1.0, random_state=8)
         # A power of two that holds nearly all, and at most a few too large.
         assert scale / 2 < found.bounds[1] < 64 * scale and found.bounds[0] == -found.bounds[1]
         assert rank_errors(data, [0.25, 0.75], found.values).max() < 400
@@ -368,7 +380,7 @@ def test_a_range_is_found():
 
 def test_a_far_range_costs_little():
     data = np.random.default_rng(7).integers(10**9, 10**9 + 1000, 50_000)
-    found = private_quantiles(data, 0.5, 0.1, random_state=9)
+    found = private_quantiles(data, 0.5, epsilon=0.1, random_state=9)
     assert rank_errors(data, [0.5], found.values)[0] < 1500
 
 
@@ -380,18 +392,26 @@ def test_few_values_of_each_person_count():
     values = np.concatenate([np.arange(1000), np.full(5000, 9999)])
     who = np.concatenate([np.arange(1000), np.full(5000, -1)])
     found = private_quantiles(
-        values, 0.5, 5.0, (0, 10**4), persons=who, max_contributions=2, random_state=1
+        values,
+        0.5,
+        epsilon=5.0,
+        bounds=(0, 10**4),
+        persons=who,
+        max_rows_per_id=2,
+        random_state=1,
     )
     assert abs(found.values[0] - 500) < 40
-    assert found.privacy_loss.max_contributions == 2
+    assert found.privacy_loss.max_rows_per_id == 2
     unknown = pd.Series([None] * len(who), dtype=object)
-    assert private_quantiles(values, 0.5, 1.0, (0, 9), persons=unknown, max_contributions=1)
+    assert private_quantiles(
+        values, 0.5, epsilon=1.0, bounds=(0, 9), persons=unknown, max_rows_per_id=1
+    )
 
 
 def test_persons_widen_the_noise():
     usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 1.0, "bounds": (0, 10**6)}
     one = private_quantiles(**usual).rank_errors
-    three = private_quantiles(**usual, persons=["a", "b"], max_contributions=3).rank_errors
+    three = private_quantiles(**usual, persons=["a", "b"], max_rows_per_id=3).rank_errors
     assert three[0] == pytest.approx(3 * one[0], rel=1e-3)
 
 
@@ -427,9 +447,9 @@ def test_persons_widen_the_noise():
         ({"method": "tree", "bounds": (0, 10**6)}, ValueError, "needs bounds"),
         ({"level": 1}, ValueError, "level must be"),
         ({"persons": [1, 2]}, ValueError, "belong together"),
-        ({"max_contributions": 2}, ValueError, "belong together"),
-        ({"persons": [1], "max_contributions": 2}, ValueError, "one person for each row"),
-        ({"persons": [1, 2], "max_contributions": 0}, ValueError, "at least 1"),
+        ({"max_rows_per_id": 2}, ValueError, "belong together"),
+        ({"persons": [1], "max_rows_per_id": 2}, ValueError, "one person for each row"),
+        ({"persons": [1, 2], "max_rows_per_id": 0}, ValueError, "at least 1"),
         ({"values": np.zeros((2, 2))}, ValueError, "1d array"),
         ({"values": pd.to_datetime(["2020-01-01"])}, skdp.DomainError, "of numbers"),
         ({"values": np.array(5)}, ValueError, "1d array"),
@@ -446,10 +466,10 @@ def test_bad_parameters_cost_nothing(change, error, message):
 
 def test_the_ledger_is_charged_once():
     ledger = skdp.PrivacyLedger(1)
-    private_quantiles([1, 2], [0.1, 0.9], 0.75, ledger=ledger)
+    private_quantiles([1, 2], [0.1, 0.9], epsilon=0.75, ledger=ledger)
     assert ledger.spent == Fraction(3, 4)
     with pytest.raises(skdp.BudgetExceededError):
-        private_quantiles([1, 2], 0.5, 0.75, (0, 1), ledger=ledger)
+        private_quantiles([1, 2], 0.5, epsilon=0.75, bounds=(0, 1), ledger=ledger)
     assert ledger.spent == Fraction(3, 4)
 
 
@@ -474,7 +494,7 @@ def test_no_value_raises_or_warns(bounds, epsilon):
         pd.Series([None, None], dtype="Float64"),
         [3] * 50,
     ):
-        found = private_quantiles(data, [0.25, 0.5, 0.75], epsilon, bounds)
+        found = private_quantiles(data, [0.25, 0.5, 0.75], epsilon=epsilon, bounds=bounds)
         assert np.isfinite(found.values.astype(float)).all()
         assert (found.values[1:] >= found.values[:-1]).all()
         assert np.isfinite(found.rank_errors).all()
@@ -487,7 +507,7 @@ def test_missing_values_are_skipped():
 
 
 def test_shares_are_given_in_any_order_and_returned_increasing():
-    found = private_quantiles(range(100), (0.9, 0.1), 5.0, (0, 99))
+    found = private_quantiles(range(100), (0.9, 0.1), epsilon=5.0, bounds=(0, 99))
     assert found.quantiles.tolist() == [0.1, 0.9] and found.values[0] <= found.values[1]
     frame = found.to_frame()
     assert list(frame) == ["quantile", "value", "rank_error"] and len(frame) == 2

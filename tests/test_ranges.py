@@ -113,12 +113,12 @@ def test_a_range_without_records_is_a_guess_and_says_so():
     low, high, found = find_range(np.zeros(len(EDGES) - 1, int), EDGES, Fraction(1, 10), 0)
     assert not found and low < high
     with pytest.warns(UserWarning, match="'pay' stands out of the noise"):
-        skdp.MarginalSynthesizer(0.01, domain=OPEN).fit(table(20))
+        skdp.MarginalSynthesizer(epsilon=0.01, domain=OPEN).fit(table(20))
 
 
 def test_a_release_finds_ranges_for_a_stated_part_of_epsilon():
     rows, ledger = table(), PrivacyLedger(1)
-    made = skdp.MarginalSynthesizer(1, domain=OPEN, ledger=ledger).fit(rows)
+    made = skdp.MarginalSynthesizer(epsilon=1, domain=OPEN, ledger=ledger).fit(rows)
     assert ledger.spent == 1
     assert made.privacy_loss_.parts["ranges"] == Fraction(99, 100) * TUNING.share
     assert sum(made.privacy_loss_.parts.values()) == 1
@@ -133,7 +133,9 @@ def test_a_release_finds_ranges_for_a_stated_part_of_epsilon():
 
 def test_ranges_of_persons_protect_the_person():
     rows = table(4_000).assign(who=np.repeat(np.arange(400), 10))
-    made = skdp.GridSynthesizer(2, domain=OPEN, unit="who", max_contributions=2).fit(rows)
+    made = skdp.GridSynthesizer(epsilon=2, domain=OPEN, privacy_id="who", max_rows_per_id=2).fit(
+        rows
+    )
     assert made.privacy_loss_.parts["ranges"] == 2 * Fraction(99, 100) * TUNING.share
     assert made.domain_.open == ()
 
@@ -161,7 +163,7 @@ def test_hostile_values_have_ranges():
     rows = pd.DataFrame({"pay": pd.Series(odd, dtype=object), "visits": 0, "sex": "F"})
     rows["visits"] = pd.Series(odd[::-1], dtype=object)
     with pytest.warns(UserWarning):
-        made = skdp.MarginalSynthesizer(1, domain=OPEN).fit(rows)
+        made = skdp.MarginalSynthesizer(epsilon=1, domain=OPEN).fit(rows)
     assert np.isfinite([made.domain_["pay"].lower, made.domain_["pay"].upper]).all()
 
 
@@ -172,7 +174,9 @@ def test_a_range_that_is_left_out_of_a_file_is_open():
 
 def test_a_ledger_verifies_a_release_with_found_ranges(tmp_path, capsys):
     path = tmp_path / "ledger.db"
-    made = skdp.GridSynthesizer(1, domain=OPEN, ledger=PrivacyLedger(2, path=path)).fit(table())
+    made = skdp.GridSynthesizer(epsilon=1, domain=OPEN, ledger=PrivacyLedger(2, path=path)).fit(
+        table()
+    )
     made.synopsis_.save(tmp_path / "view.skdp")
     arguments = ["verify", tmp_path / "view.skdp", "--ledger", path, "--no-replay"]
     assert main([str(each) for each in arguments]) == 0
@@ -194,5 +198,7 @@ def test_rows_hold_no_records_far_beyond_all_others():
     )
     domain = skdp.Domain({"pay": skdp.Numeric(0, 10_000), "kind": skdp.Categorical(["a", "b"])})
     for seed in range(3):
-        drawn = skdp.MarginalSynthesizer(1, domain=domain, random_state=seed).fit(rows).sample()
+        drawn = (
+            skdp.MarginalSynthesizer(epsilon=1, domain=domain, random_state=seed).fit(rows).sample()
+        )
         assert (drawn["pay"] > 400).mean() < 0.01

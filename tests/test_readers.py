@@ -302,7 +302,7 @@ def test_a_person_of_a_record_that_cannot_be_read(tmp_path):
     (tmp_path / "domain.json").write_text(TOWNS.to_json())
     command = [
         "release", str(tmp_path / "data.csv"), "--domain", str(tmp_path / "domain.json"),
-        "--epsilon", "1", "--unit", "who", "--max-contributions", "2",
+        "--epsilon", "1", "--privacy-id", "who", "--max-rows-per-id", "2",
         "--out", str(tmp_path / "v.skdp"), "--method", "grid", "--quiet",
     ]  # fmt: skip
     assert main(command) == 0

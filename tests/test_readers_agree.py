@@ -339,7 +339,7 @@ def test_items_of_two_persons_are_counted_as_those_of_two(persons):
     # They shared the bound of one person, so that one more took items of the other away.
     def found(who):
         table = skdp.most_frequent_items(
-            ["a"] * len(who), 1, ["a", "b"], 5_000, max_items=1, persons=who, random_state=0
+            ["a"] * len(who), 1, ["a", "b"], epsilon=5_000, max_items=1, persons=who, random_state=0
         )
         return table["count"].iloc[0]
 
@@ -363,9 +363,9 @@ def test_losses_of_lazy_frames_assume_declared_types(tmp_path):
     domain = Domain({"c": Categorical(["a", "b"])})
     ledger = skdp.PrivacyLedger(10)
     fits = [
-        skdp.GridSynthesizer(1, domain=domain, ledger=ledger),
-        skdp.DataCube(1, domain=domain, ledger=ledger),
-        skdp.MarginalSynthesizer(1, domain=domain, ledger=ledger),
+        skdp.GridSynthesizer(epsilon=1, domain=domain, ledger=ledger),
+        skdp.DataCube(epsilon=1, domain=domain, ledger=ledger),
+        skdp.MarginalSynthesizer(epsilon=1, domain=domain, ledger=ledger),
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -381,7 +381,7 @@ def test_losses_of_lazy_frames_assume_declared_types(tmp_path):
 def test_losses_of_persons_assume_declared_types(tmp_path):
     rows = pd.DataFrame({"c": ["a", "b", "a"], "who": [1, 2, 1]})
     domain = Domain({"c": Categorical(["a", "b"])})
-    release = skdp.GridSynthesizer(1, domain=domain, unit="who", max_contributions=1)
+    release = skdp.GridSynthesizer(epsilon=1, domain=domain, privacy_id="who", max_rows_per_id=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert release.fit(rows).privacy_loss_.assumes == TYPES_DECLARED

@@ -226,7 +226,7 @@ def test_what_is_known_of_worst_pairs_is_of_branches_that_exist():
     # Persons have their rows bounded and their noise scaled in every estimator.
     persons = {type(b.make(1.0)) for b in BRANCHES if b.claim is None and b.most > 1}
     every = {type(branch.make(1.0)) for branch in BRANCHES if branch.claim is None}
-    bounded = {each for each in every if "max_contributions" in signature(each).parameters}
+    bounded = {each for each in every if "max_rows_per_id" in signature(each).parameters}
     assert bounded <= persons, bounded - persons
 
 
@@ -279,7 +279,7 @@ def test_a_value_that_changes_the_type_of_all():
     assert "the loss is" in convicted(mean, here, there)
     # A record with two columns and a label, of which the odd value is in the last.
     pair = (pd.DataFrame({"x": [1, 2], "who": ["a", "b"]}), pd.Series([0, 1]))
-    (X, y), (X_less, y_less) = odd_pair(pair, "columns of objects", "a list", 1, unit="who")
+    (X, y), (X_less, y_less) = odd_pair(pair, "columns of objects", "a list", 1, privacy_id="who")
     assert X["who"].tolist() == ["a", "b", "a new person"] and y.tolist() == [0, 1, [1, 2]]
     assert len(X_less) == len(y_less) == 2
     assert [str(dtype) for dtype in X.dtypes] == ["object"] * 2
@@ -317,7 +317,7 @@ def scored(data):
 
 
 def classifier():
-    release = skdp.GridSynthesizer(1.0, domain=skdp.Numeric(0, 1, bins=2))
+    release = skdp.GridSynthesizer(epsilon=1.0, domain=skdp.Numeric(0, 1, bins=2))
     tree = DecisionTreeClassifier(max_depth=1)
     return skdp.PrivateClassifier(tree, release, classes=[0, 1], n_samples=20)
 

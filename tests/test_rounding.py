@@ -365,13 +365,17 @@ def fitted(estimator, rows):
 
 
 ESTIMATORS = {
-    "pairs": skdp.MarginalSynthesizer(2, domain=DOMAIN, random_state=0),
-    "classes": skdp.MarginalSynthesizer(2, domain=DOMAIN, target="sex", random_state=0),
-    "boxes": skdp.HDPViewSynthesizer(2, domain=DOMAIN, random_state=0),
-    "cells": skdp.PrivPfCClassifier(2, domain=DOMAIN, target="sex", random_state=0),
-    "line": skdp.RangeTreeHistogram(2, domain=DOMAIN.select(["age"]), random_state=0),
-    "one column": skdp.MarginalSynthesizer(2, domain=DOMAIN.select(["age"]), random_state=0),
-    "constant": skdp.HDPViewSynthesizer(2, domain=DOMAIN.select(["always"]), random_state=0),
+    "pairs": skdp.MarginalSynthesizer(epsilon=2, domain=DOMAIN, random_state=0),
+    "classes": skdp.MarginalSynthesizer(epsilon=2, domain=DOMAIN, target="sex", random_state=0),
+    "boxes": skdp.HDPViewSynthesizer(epsilon=2, domain=DOMAIN, random_state=0),
+    "cells": skdp.PrivPfCClassifier(epsilon=2, domain=DOMAIN, target="sex", random_state=0),
+    "line": skdp.RangeTreeHistogram(epsilon=2, domain=DOMAIN.select(["age"]), random_state=0),
+    "one column": skdp.MarginalSynthesizer(
+        epsilon=2, domain=DOMAIN.select(["age"]), random_state=0
+    ),
+    "constant": skdp.HDPViewSynthesizer(
+        epsilon=2, domain=DOMAIN.select(["always"]), random_state=0
+    ),
 }
 
 
@@ -461,7 +465,7 @@ def test_rounded_rows_obey_the_rules(target, epsilon):
             "sub": sub,
         }
     )
-    release = skdp.MarginalSynthesizer(epsilon, domain=RULES, target=target, random_state=0)
+    release = skdp.MarginalSynthesizer(epsilon=epsilon, domain=RULES, target=target, random_state=0)
     release = fitted(release, rows)
     for n_samples, where in ((1, None), (3000, None), (500, "amount < 60 and kind == 'joint'")):
         drawn = release.sample(n_samples, 1, where=where)

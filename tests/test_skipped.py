@@ -121,7 +121,7 @@ def plane(n=20_000, lost=0.3, seed=0):
 def test_every_synthesizer_tells_what_it_skipped(synthesizer, tmp_path):
     rows = plane()
     with pytest.warns(UserWarning, match=r"records \(3.%\) because of 'age': missing values"):
-        view = synthesizer(1, domain=PLANE, random_state=1).fit(rows)
+        view = synthesizer(epsilon=1, domain=PLANE, random_state=1).fit(rows)
     lost = view.synopsis_.skipped
     # Six standard deviations of noise: a false alarm in 10,000 at most.
     assert abs(lost.kept - rows["age"].notna().sum()) < 6 * lost.std
@@ -143,7 +143,7 @@ def test_every_synthesizer_tells_what_it_skipped(synthesizer, tmp_path):
 @pytest.mark.parametrize("synthesizer", SYNTHESIZERS)
 def test_a_loss_stops_before_the_rest_is_spent(synthesizer):
     ledger = skdp.PrivacyLedger(1)
-    view = synthesizer(1, domain=PLANE, ledger=ledger, on_loss="stop", random_state=1)
+    view = synthesizer(epsilon=1, domain=PLANE, ledger=ledger, on_loss="stop", random_state=1)
     with pytest.raises(skdp.RecordsLostError, match="because of 'age'") as caught:
         view.fit(plane())
     assert ledger.spent == caught.value.privacy_loss.epsilon == Fraction(1, 100)
@@ -161,7 +161,7 @@ def test_a_loss_stops_before_the_rest_is_spent(synthesizer):
 def test_rules_have_a_cell_of_their_own():
     rows = pd.DataFrame({"age": [10.0] * 5000, "sex": ["M"] * 5000, "pay": [1.0] * 5000})
     with pytest.warns(UserWarning, match="because they break a rule"):
-        view = skdp.MarginalSynthesizer(1, domain=DOMAIN, random_state=1).fit(rows)
+        view = skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN, random_state=1).fit(rows)
     assert abs(view.synopsis_.skipped.rules - 5000) < 6 * view.synopsis_.skipped.std
 
 
@@ -176,7 +176,7 @@ def test_damaged_counts_are_refused():
 def test_an_unknown_choice_is_refused_before_the_charge():
     ledger = skdp.PrivacyLedger(1)
     with pytest.raises(ValueError, match="on_loss"):
-        skdp.GridSynthesizer(1, domain=PLANE, ledger=ledger, on_loss="raise").fit(plane(5))
+        skdp.GridSynthesizer(epsilon=1, domain=PLANE, ledger=ledger, on_loss="raise").fit(plane(5))
     assert ledger.spent == 0
 
 
@@ -247,7 +247,7 @@ HOSTILE = {
 )
 def test_one_hostile_record_costs_its_part(synthesizer, name, on_loss):
     rows = pd.concat([plane(30), HOSTILE[name]], ignore_index=True)
-    view = synthesizer(0.5, domain=PLANE, on_loss=on_loss)
+    view = synthesizer(epsilon=0.5, domain=PLANE, on_loss=on_loss)
     result = replay(view, rows, rows.iloc[:-1], n=2, epsilon=0.5)
     assert result.passed, str(result)
     assert 0.999 * 0.005 < part_of(result) <= 0.005 * (1 + 1e-9)
@@ -265,7 +265,9 @@ def crowd(n_unfit, n_fit):
 
 
 def of_person(**more):
-    return skdp.GridSynthesizer(0.5, domain=PLANE, unit="who", max_contributions=3, **more)
+    return skdp.GridSynthesizer(
+        epsilon=0.5, domain=PLANE, privacy_id="who", max_rows_per_id=3, **more
+    )
 
 
 @pytest.mark.parametrize("on_loss", ["warn", "stop"])
@@ -285,7 +287,7 @@ def test_odd_values_are_one_record_in_one_cell(value):
         [rows, pd.DataFrame({"age": pd.Series([value], dtype=object), "sex": ["F"]})],
         ignore_index=True,
     )
-    view = skdp.GridSynthesizer(0.5, domain=PLANE)
+    view = skdp.GridSynthesizer(epsilon=0.5, domain=PLANE)
     result = replay(view, odd, odd.iloc[:-1], n=2, epsilon=0.5)
     assert result.passed, str(result)
 
@@ -301,7 +303,11 @@ def test_a_broken_count_of_skipped_records_is_convicted(lie, monkeypatch):
             return np.array([(codes >= 0).all(axis=1).sum(), *each, 0])
 
         rows = pd.concat([plane(30), HOSTILE["fits nowhere"]], ignore_index=True)
-        data, neighbour, view = rows, rows.iloc[:-1], skdp.GridSynthesizer(0.5, domain=PLANE)
+        data, neighbour, view = (
+            rows,
+            rows.iloc[:-1],
+            skdp.GridSynthesizer(epsilon=0.5, domain=PLANE),
+        )
     else:
         # Skipped records of a person count beside the kept ones, up to the bound again.
         def cells(self):
@@ -340,7 +346,7 @@ def test_what_was_charged_before_an_error_stays_spent(on_loss, name, spent, monk
     ledger = skdp.PrivacyLedger(1)
     break_in(monkeypatch, name)
     with pytest.raises(Broken):
-        skdp.GridSynthesizer(1, domain=PLANE, ledger=ledger, on_loss=on_loss).fit(plane(9))
+        skdp.GridSynthesizer(epsilon=1, domain=PLANE, ledger=ledger, on_loss=on_loss).fit(plane(9))
     assert float(ledger.spent) == spent
 
 
@@ -348,7 +354,7 @@ def test_what_was_charged_before_an_error_stays_spent(on_loss, name, spent, monk
 def test_a_release_that_cannot_be_paid_whole_spends_nothing(on_loss):
     ledger = skdp.PrivacyLedger(0.5)
     with pytest.raises(skdp.BudgetExceededError, match="epsilon=1, but only 0.5"):
-        skdp.GridSynthesizer(1, domain=PLANE, ledger=ledger, on_loss=on_loss).fit(plane(9))
+        skdp.GridSynthesizer(epsilon=1, domain=PLANE, ledger=ledger, on_loss=on_loss).fit(plane(9))
     assert ledger.spent == 0 and ledger.to_frame().empty
 
 
@@ -361,7 +367,7 @@ def test_another_release_may_take_the_rest(monkeypatch):
         return measured(self)
 
     monkeypatch.setattr(Coded, "cells", cells)
-    view = skdp.GridSynthesizer(1, domain=PLANE, ledger=ledger, on_loss="stop")
+    view = skdp.GridSynthesizer(epsilon=1, domain=PLANE, ledger=ledger, on_loss="stop")
     with pytest.raises(skdp.BudgetExceededError, match="epsilon=0.99"):
         view.fit(plane(20_000, lost=0))
     assert float(ledger.spent) == 0.51
@@ -373,7 +379,7 @@ def test_threads_never_spend_more_than_there_is(file, tmp_path):
     rows = plane(20_000, lost=0)
 
     def one(seed):
-        view = skdp.GridSynthesizer(0.5, domain=PLANE, ledger=ledger, on_loss="stop")
+        view = skdp.GridSynthesizer(epsilon=0.5, domain=PLANE, ledger=ledger, on_loss="stop")
         try:
             return view.set_params(random_state=seed).fit(rows)
         except skdp.BudgetExceededError:
@@ -390,9 +396,9 @@ def test_threads_never_spend_more_than_there_is(file, tmp_path):
 def test_a_search_has_paid_for_both_steps():
     ledger = skdp.PrivacyLedger(1)
     handle = prepaid(ledger, Fraction(1, 2))
-    skdp.GridSynthesizer(0.5, domain=PLANE, ledger=handle, on_loss="stop").fit(plane(9))
+    skdp.GridSynthesizer(epsilon=0.5, domain=PLANE, ledger=handle, on_loss="stop").fit(plane(9))
     assert ledger.spent == 0
-    skdp.GridSynthesizer(0.5, domain=PLANE, ledger=handle, on_loss="stop").fit(plane(9))
+    skdp.GridSynthesizer(epsilon=0.5, domain=PLANE, ledger=handle, on_loss="stop").fit(plane(9))
     assert ledger.spent == Fraction(1, 2)
 
 
@@ -401,7 +407,7 @@ def test_cross_validation_with_stops_keeps_its_books():
     ledger = skdp.PrivacyLedger(10)
     domain = skdp.Domain({"age": DOMAIN["age"], "label": DOMAIN["sex"]})
     view = skdp.MarginalSynthesizer(
-        1, domain=domain, target="label", ledger=ledger, on_loss="stop", max_order=1
+        epsilon=1, domain=domain, target="label", ledger=ledger, on_loss="stop", max_order=1
     )
     model = skdp.PrivateClassifier(DummyClassifier(), view)
     cross_val_score(model, rows[["age"]], rows["label"], cv=3)
@@ -417,7 +423,7 @@ def test_cross_validation_with_stops_keeps_its_books():
 def test_the_ledger_says_what_a_charge_was_for(tmp_path):
     ledger = skdp.PrivacyLedger(2, path=tmp_path / "ledger")
     noted = ledger.noted("visits.skdp", purpose="Table <3>", source="visits.csv")
-    skdp.GridSynthesizer(1, domain=PLANE, ledger=noted).fit(plane(9))
+    skdp.GridSynthesizer(epsilon=1, domain=PLANE, ledger=noted).fit(plane(9))
     row = skdp.PrivacyLedger(path=tmp_path / "ledger").to_frame().iloc[0]
     assert row["name"] == "visits.skdp" and row["source"] == "visits.csv"
     assert row["purpose"] == "Table <3>" and row["estimator"] == "GridSynthesizer"
@@ -438,11 +444,11 @@ def test_the_ledger_says_what_a_charge_was_for(tmp_path):
 def test_a_release_without_a_ledger_warns_once(monkeypatch):
     monkeypatch.setattr("skdp.base.estimator._TOLD", [])
     with pytest.warns(UserWarning, match="has no ledger"):
-        skdp.GridSynthesizer(1, domain=PLANE).fit(plane(9))
+        skdp.GridSynthesizer(epsilon=1, domain=PLANE).fit(plane(9))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "GridSynthesizer released")
-        skdp.GridSynthesizer(1, domain=PLANE).fit(plane(9))
+        skdp.GridSynthesizer(epsilon=1, domain=PLANE).fit(plane(9))
 
 
 def test_a_model_with_a_ledger_is_not_said_to_have_none(monkeypatch):
@@ -517,7 +523,9 @@ def test_verify_and_the_page_of_the_ledger(files, capsys):
         assert f"this has {len(part)} characters" in capsys.readouterr().err
     skdp.PrivacyLedger(1, path="other").charge("x", 1)
     assert main([*quick, "--ledger", "other"]) == 1
-    skdp.GridSynthesizer(1, domain=PLANE, random_state=1).fit(plane(9)).synopsis_.save("seed.skdp")
+    skdp.GridSynthesizer(epsilon=1, domain=PLANE, random_state=1).fit(plane(9)).synopsis_.save(
+        "seed.skdp"
+    )
     assert main(["verify", "seed.skdp", "--no-replay"]) == 1
     assert "seeded: YES" in capsys.readouterr().out
 
@@ -538,7 +546,7 @@ def test_verify_knows_a_release_with_ranges_and_the_ledger_what_it_assumes(files
     # A ledger of the same parts, but of another domain, does not know it.
     other = skdp.PrivacyLedger(2, path="other")
     wider = skdp.Domain({"age": skdp.Numeric(), "sex": skdp.Categorical(["F", "M", "x"])})
-    skdp.GridSynthesizer(1, domain=wider, ledger=other).fit(plane(3_000, 0))
+    skdp.GridSynthesizer(epsilon=1, domain=wider, ledger=other).fit(plane(3_000, 0))
     assert main([*quick, "other"]) == 1
     # Both steps of a release that could have stopped.
     assert release("good", "--epsilon", "1") == 0

@@ -210,7 +210,7 @@ def test_releases_of_marginals_cover():
         "correlation": lambda r, **how: r.correlation("a", "b", **how),
         "quantile": lambda r, **how: r.quantile("a", 0.8, **how),
     }
-    exact = skdp.MarginalSynthesizer(1e6, domain=domain, random_state=0)
+    exact = skdp.MarginalSynthesizer(epsilon=1e6, domain=domain, random_state=0)
     lower = np.indices(domain.shape).reshape(3, -1).T
     codes = domain.encode(table)
     counts = np.bincount(np.ravel_multi_index(codes.T, domain.shape), minlength=len(lower))
@@ -356,9 +356,9 @@ def test_counts_cover_what_a_bin_may_hold_that_a_query_cuts(at):
     domain = Domain({"x": Numeric(0, 12, bins=3), "y": Numeric(0, 3, integer=True)})
     rows = pd.DataFrame({"x": np.repeat([at, 5.0], 4_000), "y": np.arange(8_000) % 4})
     made = [
-        skdp.GridSynthesizer(1.0, domain=domain, random_state=0),
-        skdp.HDPViewSynthesizer(1.0, domain=domain, random_state=0),
-        skdp.DataCube(1.0, domain=domain, random_state=0),
+        skdp.GridSynthesizer(epsilon=1.0, domain=domain, random_state=0),
+        skdp.HDPViewSynthesizer(epsilon=1.0, domain=domain, random_state=0),
+        skdp.DataCube(epsilon=1.0, domain=domain, random_state=0),
     ]
     for release in [each.fit(rows) for each in made]:
         release = getattr(release, "synopsis_", release)
@@ -516,7 +516,7 @@ def test_a_release_without_known_noise_has_values_and_no_intervals():
 
 def test_estimators_answer_as_their_releases():
     table = ROWS.sample(200, random_state=0)
-    fitted = skdp.HDPViewSynthesizer(1.0, domain=DOMAIN, random_state=0).fit(table)
+    fitted = skdp.HDPViewSynthesizer(epsilon=1.0, domain=DOMAIN, random_state=0).fit(table)
     for asked, _ in STATISTICS.values():
         one, two = (asked(each, return_interval=True) for each in (fitted, fitted.synopsis_))
         assert repr(one) == repr(two)
@@ -563,7 +563,9 @@ def test_bounds_on_uneven_boxes_hold_for_weights_of_any_sign():
 def test_networks_have_statistics_without_intervals():
     table = ROWS.dropna()
     domain = Domain({name: DOMAIN[name] for name in ("n", "s")})
-    fitted = skdp.PrivBayesSynthesizer(50.0, domain=domain, random_state=0).fit(table[["n", "s"]])
+    fitted = skdp.PrivBayesSynthesizer(epsilon=50.0, domain=domain, random_state=0).fit(
+        table[["n", "s"]]
+    )
     assert isinstance(fitted.synopsis_.model, NetworkModel)
     assert fitted.mean("n") == pytest.approx(table["n"].mean(), abs=0.5)
     assert fitted.std("n") == pytest.approx(table["n"].std(), abs=0.5)
@@ -608,7 +610,7 @@ def test_means_of_groups_are_those_of_an_aggregate():
 def test_means_under_a_condition_that_cuts_a_bin_are_of_the_part():
     domain = Domain({"x": Numeric(0, 1000, bins=10), "g": Categorical(["a", "b"])})
     rows = pd.DataFrame({"x": np.linspace(0, 1000, 4000), "g": ["a", "b"] * 2000})
-    release = MarginalSynthesizer(50.0, domain=domain).fit(rows).synopsis_
+    release = MarginalSynthesizer(epsilon=50.0, domain=domain).fit(rows).synopsis_
     for query, middle in (("x < 10", 5.0), ("x > 990", 995.0), ("x < 10 and g == 'a'", 5.0)):
         found = release.mean("x", query, return_interval=True)
         assert found.value == pytest.approx(middle, abs=0.5)
@@ -619,6 +621,6 @@ def test_means_under_a_condition_that_cuts_a_bin_are_of_the_part():
 def test_a_mean_of_nobody_may_be_any_number_of_the_column():
     domain = Domain({"x": Numeric(10, 20, bins=10)})
     rows = pd.DataFrame({"x": np.linspace(10, 20, 400)})
-    release = MarginalSynthesizer(50.0, domain=domain).fit(rows).synopsis_
+    release = MarginalSynthesizer(epsilon=50.0, domain=domain).fit(rows).synopsis_
     found = release.mean("x", "x > 15 and x < 12", return_interval=True)
     assert (found.lower, found.upper) == (10.0, 20.0)

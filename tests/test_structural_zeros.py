@@ -411,7 +411,7 @@ def impossible(rows):
 def test_synthetic_rows_are_possible(target, epsilon, tmp_path):
     rows = applications()
     y = None if target is None else rows.pop(target)
-    view = skdp.MarginalSynthesizer(epsilon, domain=LOANS, target=target, random_state=0)
+    view = skdp.MarginalSynthesizer(epsilon=epsilon, domain=LOANS, target=target, random_state=0)
     view.fit(rows, y)
     drawn = view.sample(2000, random_state=0)
     assert set(drawn.columns) == set(LOANS.columns)
@@ -433,7 +433,9 @@ def test_records_that_break_a_rule_are_skipped():
     rows = applications()
     broken = rows.head(50).assign(balance=99.0, amount=1.0)
     one, other = (
-        skdp.MarginalSynthesizer(1.0, domain=LOANS, random_state=0).fit(each).synopsis_.model
+        skdp.MarginalSynthesizer(epsilon=1.0, domain=LOANS, random_state=0)
+        .fit(each)
+        .synopsis_.model
         for each in (rows, pd.concat([broken, rows]))
     )
     assert one.total == other.total
@@ -485,7 +487,7 @@ def test_estimators_of_scikit_learn_are_tried_out_on_possible_rows():
     from sklearn.dummy import DummyClassifier
 
     rows = applications(500)
-    release = Remembers(1.0, domain=LOANS, target="kind", random_state=0)
+    release = Remembers(epsilon=1.0, domain=LOANS, target="kind", random_state=0)
     skdp.PrivateClassifier(DummyClassifier(), release).fit(rows.drop(columns="kind"), rows["kind"])
     assert len(drawn) >= 2
     for each in drawn:

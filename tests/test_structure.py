@@ -440,7 +440,7 @@ def test_identifiers_are_no_features():
 
 
 def test_a_declared_identifier_may_be_the_unit():
-    frame, estimator = release(unit="id", max_contributions=1)
+    frame, estimator = release(privacy_id="id", max_rows_per_id=1)
     assert estimator.sample(3, random_state=0)["id"].to_list() == ["C0001", "C0002", "C0003"]
 
 

@@ -345,8 +345,8 @@ def test_training_rows_of_a_huge_release_are_as_many_as_fit(monkeypatch):
     frame = pd.DataFrame({"a": [0.2] * 300, "b": ["x", "y", "y"] * 100})
     domain = Domain({"a": Numeric(0, 1, bins=4), "b": Categorical(["x", "y"])})
     both = (
-        skdp.MarginalSynthesizer(5.0, domain=domain, target="b", random_state=0),
-        skdp.PrivPfCClassifier(5.0, domain=domain, target="b", random_state=0),
+        skdp.MarginalSynthesizer(epsilon=5.0, domain=domain, target="b", random_state=0),
+        skdp.PrivPfCClassifier(epsilon=5.0, domain=domain, target="b", random_state=0),
     )
     monkeypatch.setattr(_validation, "MOST_VALUES_DRAWN", 100)
     synthesizer, grid = both
@@ -354,7 +354,9 @@ def test_training_rows_of_a_huge_release_are_as_many_as_fit(monkeypatch):
     assert len(synthesizer.fit_resample(X, y)[0]) == 50 == len(synthesizer.fit_resample(frame))
     assert len(synthesizer.make_training_set()[0]) == 50
     assert len(synthesizer.make_training_set(70)[0]) == 70
-    histogram = skdp.RangeTreeHistogram(5.0, domain=domain.select(["a"]), random_state=0).fit(X)
+    histogram = skdp.RangeTreeHistogram(
+        epsilon=5.0, domain=domain.select(["a"]), random_state=0
+    ).fit(X)
     assert len(grid.fit_resample(X, y)[0]) == 50
     for refusing in (synthesizer, grid, histogram):
         with pytest.raises(ValueError, match="Give the number of rows"):

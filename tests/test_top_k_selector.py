@@ -131,12 +131,12 @@ def test_finds_what_tells_a_number():
     domain = Domain(
         {name: Numeric(-1, 1, bins=6) for name in "abcd"} | {"pay": Numeric(0, 100, bins=20)}
     )
-    found = DPTopKSelector(1, 1.0, domain=domain, target="pay").fit(
+    found = DPTopKSelector(1, epsilon=1.0, domain=domain, target="pay").fit(
         frame[list("abcd")], frame["pay"]
     )
     # No linear relation: its covariance with the target is zero.
     assert found.selected_ == ["c"]
-    inside = DPTopKSelector(1, 1.0, domain=domain, target="pay").fit(frame)
+    inside = DPTopKSelector(1, epsilon=1.0, domain=domain, target="pay").fit(frame)
     assert inside.get_support().tolist() == [False, False, True, False, False]
     assert inside.transform(frame).shape == (4000, 1)
 
@@ -178,7 +178,7 @@ def test_the_noise_has_the_stated_scale():
     runs = 1500
     wins, gaps, ranges = 0, [], set()
     for _ in range(runs):
-        one = DPTopKSelector(k, epsilon, domain=domain, classes=[0, 1], random_state=source)
+        one = DPTopKSelector(k, epsilon=epsilon, domain=domain, classes=[0, 1], random_state=source)
         one.fit(frame, labels)
         score = _ByClass(Categorical([0, 1]), one.label_counts_)
         gaps.append(score.of(good, 2, labels) - score.of(bad, 2, labels))
@@ -247,7 +247,7 @@ def shopping(n=3000, seed=0, size=4):
 
 @pytest.mark.parametrize("max_items", [2, 4, 30])
 def test_finds_the_most_frequent(max_items):
-    found = most_frequent_items(shopping(), 5, ITEMS, 2.0, max_items=max_items)
+    found = most_frequent_items(shopping(), 5, ITEMS, epsilon=2.0, max_items=max_items)
     assert list(found.columns) == ["item", "count"]
     assert sorted(found["item"][:3]) == ["i0", "i1", "i2"]
     truth = pd.Series([item for basket in shopping() for item in basket]).value_counts()
@@ -259,10 +259,18 @@ def test_baskets_of_one_person_count_once():
     baskets = shopping(500)
     persons = [f"p{i}" for i, basket in enumerate(baskets) for _ in basket]
     column = [item for basket in baskets for item in basket]
-    a = most_frequent_items(baskets, 5, ITEMS, 1.0, max_items=9, random_state=3)
-    b = most_frequent_items(column, 5, ITEMS, 1.0, max_items=9, persons=persons, random_state=3)
+    a = most_frequent_items(baskets, 5, ITEMS, epsilon=1.0, max_items=9, random_state=3)
+    b = most_frequent_items(
+        column, 5, ITEMS, epsilon=1.0, max_items=9, persons=persons, random_state=3
+    )
     twice = most_frequent_items(
-        pd.Series(column * 2), 5, ITEMS, 1.0, max_items=9, persons=persons * 2, random_state=3
+        pd.Series(column * 2),
+        5,
+        ITEMS,
+        epsilon=1.0,
+        max_items=9,
+        persons=persons * 2,
+        random_state=3,
     )
     pd.testing.assert_frame_equal(a, b)
     pd.testing.assert_frame_equal(a, twice)
@@ -327,24 +335,31 @@ def test_no_bound_is_larger_than_the_catalogue(monkeypatch):
 def test_strange_items_and_persons_are_skipped():
     odd = [None, np.nan, [1], {"a": 1}, object(), "unheard of", 1 + 2j, b"i0"]
     baskets = [odd, None, 3, "i0", {"i0": 2}, ("i0", "i1"), iter(["i0"]), frozenset(["i1"]), []]
-    counts = most_frequent_items(baskets * 1000, 2, ITEMS[:3], 5.0, max_items=3)
+    counts = most_frequent_items(baskets * 1000, 2, ITEMS[:3], epsilon=5.0, max_items=3)
     assert counts["item"].tolist() == ["i0", "i1"]
     persons = odd + ["x"] * 9
     found = most_frequent_items(
-        ["i0"] * 17, 1, ITEMS[:2], 100.0, max_items=1, persons=persons, count_share=0.5
+        ["i0"] * 17, 1, ITEMS[:2], epsilon=100.0, max_items=1, persons=persons, count_share=0.5
     )
     # Three persons are named: "unheard of", bytes and "x".
     assert found["count"].tolist() == [3]
 
 
 def test_the_type_of_a_catalogue_is_its_own():
-    found = most_frequent_items([[1, 2], [2]] * 900, 1, Categorical([1, 2, 3]), 1.0, max_items=2)
+    found = most_frequent_items(
+        [[1, 2], [2]] * 900, 1, Categorical([1, 2, 3]), epsilon=1.0, max_items=2
+    )
     assert found["item"].tolist() == [2]
     polars = pytest.importorskip("polars")
     pyarrow = pytest.importorskip("pyarrow")
     for make in (polars.Series, pyarrow.array, np.array, pd.Series):
         found = most_frequent_items(
-            make(["i0", "i1", "i1"]), 1, ITEMS[:2], 200.0, max_items=2, persons=make([1, 1, 2])
+            make(["i0", "i1", "i1"]),
+            1,
+            ITEMS[:2],
+            epsilon=200.0,
+            max_items=2,
+            persons=make([1, 1, 2]),
         )
         assert found["item"].tolist() == ["i1"]
 
@@ -378,27 +393,27 @@ def test_bad_parameters_of_items_cost_nothing(params, error, message):
 
 def test_the_ledger_pays_for_items():
     ledger = skdp.PrivacyLedger(1)
-    found = most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=ledger)
+    found = most_frequent_items([["i0"]], 1, ITEMS, epsilon=0.75, max_items=2, ledger=ledger)
     cost = found.attrs["privacy_loss"]
     assert cost["epsilon"] == sum(cost["parts"].values()) == 0.75 and not cost["seeded"]
     json.dumps(found.attrs)
     assert ledger.spent == Fraction(3, 4)
     with pytest.raises(skdp.BudgetExceededError):
-        most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=ledger)
+        most_frequent_items([["i0"]], 1, ITEMS, epsilon=0.75, max_items=2, ledger=ledger)
     with pytest.raises(TypeError, match="PrivacyLedger"):
-        most_frequent_items([["i0"]], 1, ITEMS, 0.75, max_items=2, ledger=1)
+        most_frequent_items([["i0"]], 1, ITEMS, epsilon=0.75, max_items=2, ledger=1)
 
 
 @pytest.mark.parametrize("method", ["peeling", "canonical", "joint", "auto"])
 def test_every_method_finds_clear_items(method):
     baskets = [[f"i{i}" for i in range(12) if person % (i + 1) == 0] for person in range(9000)]
     names = [f"i{i}" for i in range(30)]
-    found = most_frequent_items(baskets, 10, names, 50.0, max_items=12, method=method)
+    found = most_frequent_items(baskets, 10, names, epsilon=50.0, max_items=12, method=method)
     assert sorted(found["item"]) == sorted(names[:10])
     assert found["count"].is_monotonic_decreasing
     # Without counts a set comes in the order of the catalogue.
     bare = most_frequent_items(
-        baskets, 10, names[::-1], 50.0, max_items=12, method=method, count_share=0
+        baskets, 10, names[::-1], epsilon=50.0, max_items=12, method=method, count_share=0
     )
     if method == "canonical":
         assert bare["item"].tolist() == names[:10][::-1]
@@ -419,9 +434,9 @@ def test_a_set_of_features_is_in_the_order_of_the_domain():
 def test_items_in_long_form_are_charged_to_the_person():
     ledger = skdp.PrivacyLedger(2.0)
     column, persons = ["i0", "i1", "i1"], [1, 1, 2]
-    most_frequent_items(column, 1, ITEMS, 1.0, max_items=2, persons=persons, ledger=ledger)
+    most_frequent_items(column, 1, ITEMS, epsilon=1.0, max_items=2, persons=persons, ledger=ledger)
     charge = ledger.to_frame().iloc[0]
-    assert charge["unit"] == "person" and charge["max_contributions"] == 2
+    assert charge["unit"] == "person" and charge["max_rows_per_id"] == 2
     baskets = skdp.PrivacyLedger(2.0)
-    most_frequent_items([["i0", "i1"], ["i1"]], 1, ITEMS, 1.0, max_items=2, ledger=baskets)
+    most_frequent_items([["i0", "i1"], ["i1"]], 1, ITEMS, epsilon=1.0, max_items=2, ledger=baskets)
     assert baskets.to_frame().iloc[0]["unit"] == "record"

@@ -353,7 +353,7 @@ def table(n=6_000, seed=0):
 
 def tree(epsilon=1.0, **params):
     return skdp.PrivateDecisionTreeClassifier(
-        epsilon, domain=DOMAIN, classes=["ill", "well"], random_state=0, **params
+        epsilon=epsilon, domain=DOMAIN, classes=["ill", "well"], random_state=0, **params
     )
 
 
@@ -370,7 +370,12 @@ def test_a_tree_learns(algorithm, quality):
 def test_a_forest_learns_in_both_ways():
     for rows in ("shared", "apart"):
         model = skdp.PrivateRandomForestClassifier(
-            4.0, domain=DOMAIN, classes=["ill", "well"], rows=rows, n_trees=3, random_state=0
+            epsilon=4.0,
+            domain=DOMAIN,
+            classes=["ill", "well"],
+            rows=rows,
+            n_trees=3,
+            random_state=0,
         ).fit(*table())
         assert model.score(*table(seed=1)) > 0.8
         assert len(model.trees_) == 3
@@ -403,7 +408,7 @@ def test_the_tree_is_printed_and_drawn():
     # The second level would have hundreds of leaves: too wide a picture to be saved.
     columns = {name: skdp.Numeric(0, 1, bins=30) for name in ("left", "right")}
     wide = skdp.PrivateDecisionTreeClassifier(
-        1000.0, domain=skdp.Domain(columns), classes=[0, 1], algorithm="id3", random_state=0
+        epsilon=1000.0, domain=skdp.Domain(columns), classes=[0, 1], algorithm="id3", random_state=0
     )
     rows = pd.DataFrame(np.random.default_rng(0).random((20_000, 2)), columns=["left", "right"])
     wide.fit(rows, (rows["left"] > rows["right"]).astype(int))
@@ -475,7 +480,7 @@ def test_wrong_parameters_of_forests_cost_nothing(params, match):
 def test_odd_tables(epsilon, algorithm):
     """One class, constant columns, separable data, one column: nothing raises."""
     model = skdp.PrivateDecisionTreeClassifier(
-        epsilon,
+        epsilon=epsilon,
         domain=[skdp.Numeric(0, 1, bins=4), skdp.Categorical(["only"])],
         classes=[0, 1],
         algorithm=algorithm,
@@ -488,7 +493,7 @@ def test_odd_tables(epsilon, algorithm):
             assert (found == y).all()
     domain = skdp.Domain({"x": skdp.Categorical(["only"]), "y": skdp.Categorical([7, 8])})
     one = skdp.PrivateDecisionTreeClassifier(
-        epsilon, domain=domain, target="y", algorithm=algorithm, random_state=0
+        epsilon=epsilon, domain=domain, target="y", algorithm=algorithm, random_state=0
     ).fit(pd.DataFrame({"x": ["only"] * 5}), [7] * 5)
     assert one.tree_.n_leaves == 1
     assert one.tree_.to_text().count("\n") == 1

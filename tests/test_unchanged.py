@@ -67,32 +67,36 @@ def large() -> dict:
     X, y = rows.drop(columns="income"), rows["income"]
     cloud = np.clip(np.random.default_rng(3).normal(0, 0.4, (20_000, 6)), -1, 1)
     full = {
-        "HDPView": skdp.HDPViewSynthesizer(1, domain=EIGHT),
-        "PrivTree": skdp.PrivTreeSynthesizer(1, domain=EIGHT),
-        "Marginal": skdp.MarginalSynthesizer(1, domain=EIGHT),
-        "Marginal, single columns": skdp.MarginalSynthesizer(1, domain=EIGHT, max_order=1),
-        "PrivBayes": skdp.PrivBayesSynthesizer(1, domain=EIGHT),
+        "HDPView": skdp.HDPViewSynthesizer(epsilon=1, domain=EIGHT),
+        "PrivTree": skdp.PrivTreeSynthesizer(epsilon=1, domain=EIGHT),
+        "Marginal": skdp.MarginalSynthesizer(epsilon=1, domain=EIGHT),
+        "Marginal, single columns": skdp.MarginalSynthesizer(epsilon=1, domain=EIGHT, max_order=1),
+        "PrivBayes": skdp.PrivBayesSynthesizer(epsilon=1, domain=EIGHT),
         "PrivBayes, hierarchical": skdp.PrivBayesSynthesizer(
-            1, domain=EIGHT, encoding="hierarchical"
+            epsilon=1, domain=EIGHT, encoding="hierarchical"
         ),
-        "KDTree": skdp.KDTreeSynthesizer(1, domain=PLANE),
-        "KDTree, hierarchical": skdp.KDTreeSynthesizer(1, domain=PLANE, strategy="hierarchical"),
-        "RangeTree": skdp.RangeTreeHistogram(1, domain=LINE),
-        "RangeTree, adaptive": skdp.RangeTreeHistogram(1, domain=LINE, partition="adaptive"),
-        "RangeTree, dawa": skdp.RangeTreeHistogram(1, domain=LINE, partition="dawa"),
-        "Grid": skdp.GridSynthesizer(1, domain=PLANE),
-        "Cube": skdp.DataCube(1, domain=FOUR),
-        "Cube, optimized": skdp.DataCube(1, domain=FOUR, strategy="optimized"),
+        "KDTree": skdp.KDTreeSynthesizer(epsilon=1, domain=PLANE),
+        "KDTree, hierarchical": skdp.KDTreeSynthesizer(
+            epsilon=1, domain=PLANE, strategy="hierarchical"
+        ),
+        "RangeTree": skdp.RangeTreeHistogram(epsilon=1, domain=LINE),
+        "RangeTree, adaptive": skdp.RangeTreeHistogram(
+            epsilon=1, domain=LINE, partition="adaptive"
+        ),
+        "RangeTree, dawa": skdp.RangeTreeHistogram(epsilon=1, domain=LINE, partition="dawa"),
+        "Grid": skdp.GridSynthesizer(epsilon=1, domain=PLANE),
+        "Cube": skdp.DataCube(epsilon=1, domain=FOUR),
+        "Cube, optimized": skdp.DataCube(epsilon=1, domain=FOUR, strategy="optimized"),
     }
     labelled = {
-        "Marginal, label": skdp.MarginalSynthesizer(1, domain=EIGHT, target="income"),
-        "PrivPfC": skdp.PrivPfCClassifier(1, domain=EIGHT, target="income", max_grids=2000),
-        "PrivPfC, transformer": skdp.PrivPfCTransformer(1, domain=EIGHT, target="income"),
-        "DiffGen": skdp.DiffGenTransformer(1, domain=EIGHT, target="income"),
-        "TopK": skdp.DPTopKSelector(3, 1, domain=EIGHT, target="income"),
+        "Marginal, label": skdp.MarginalSynthesizer(epsilon=1, domain=EIGHT, target="income"),
+        "PrivPfC": skdp.PrivPfCClassifier(epsilon=1, domain=EIGHT, target="income", max_grids=2000),
+        "PrivPfC, transformer": skdp.PrivPfCTransformer(epsilon=1, domain=EIGHT, target="income"),
+        "DiffGen": skdp.DiffGenTransformer(epsilon=1, domain=EIGHT, target="income"),
+        "TopK": skdp.DPTopKSelector(3, epsilon=1, domain=EIGHT, target="income"),
     }
     clouds = {
-        f"KMeans, {algorithm}": skdp.DPKMeans(4, 1, bounds=(-1, 1), algorithm=algorithm)
+        f"KMeans, {algorithm}": skdp.DPKMeans(4, epsilon=1, bounds=(-1, 1), algorithm=algorithm)
         for algorithm in ("auto", "lloyd-improved", "hybrid", "extended-grid")
     }
     return {

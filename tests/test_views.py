@@ -188,7 +188,7 @@ PEOPLE = people(20_000)
 
 
 def fitted(epsilon=1.0, rows=PEOPLE, domain=DOMAIN, seed=0, **given):
-    return MarginalSynthesizer(epsilon, domain=domain, random_state=seed, **given).fit(rows)
+    return MarginalSynthesizer(epsilon=epsilon, domain=domain, random_state=seed, **given).fit(rows)
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +209,7 @@ def test_rows_of_a_skewed_column_have_its_median(seed):
     rng = np.random.default_rng(seed)
     debt = np.where(rng.random(3_000) < 0.3, 0, rng.lognormal(8.5, 1.2, 3_000))
     domain = Domain({"debt": Numeric(0, 1_000_000)})
-    made = MarginalSynthesizer(1, domain=domain, random_state=seed).fit(debt[:, None])
+    made = MarginalSynthesizer(epsilon=1, domain=domain, random_state=seed).fit(debt[:, None])
     assert np.median(made.sample(20_000, 0)) == pytest.approx(np.median(debt), rel=0.05)
 
 
@@ -313,7 +313,7 @@ def test_bars_see_how_records_lie_that_meet_the_other_condition():
     spent = np.where(age < 4, 0.0, rng.uniform(0, 100, n))
     rows = pd.DataFrame({"age": age, "spent": spent})
     domain = Domain({"age": Numeric(0, 100, bins=10), "spent": Numeric(0, 100, bins=10)})
-    made = MarginalSynthesizer(4, domain=domain, random_state=0, max_order=2).fit(rows)
+    made = MarginalSynthesizer(epsilon=4, domain=domain, random_state=0, max_order=2).fit(rows)
     truth = int(((age < 5) & (spent < 10)).sum())
     found = made.count("age < 5 and spent < 10", return_interval=True)
     assert abs(float(found) - truth) > 100
@@ -505,7 +505,9 @@ def test_measured_means_are_accurate_and_their_bars_hold(gaps):
     for seed in range(40):
         for name, workload in (("all", "all"), ("means", MEANS)):
             release = (
-                MarginalSynthesizer(0.3, domain=domain, workload=workload, random_state=seed)
+                MarginalSynthesizer(
+                    epsilon=0.3, domain=domain, workload=workload, random_state=seed
+                )
                 .fit(rows)
                 .synopsis_
             )
@@ -531,7 +533,7 @@ def test_sums_by_group_are_the_exact_ones_at_a_large_epsilon():
     )
     # No table of all columns together: its counts answer means as well.
     fitted = MarginalSynthesizer(
-        4.0, domain=ruled, workload={**MEANS, ("pay", "age"): 1}, random_state=0
+        epsilon=4.0, domain=ruled, workload={**MEANS, ("pay", "age"): 1}, random_state=0
     ).fit(rows)
     model = fitted.synopsis_.model
     assert {*model.sums} == {(0, 1), (0, 2)}
@@ -711,7 +713,7 @@ def test_rows_for_given_columns_follow_the_cells_of_one_table(epsilon):
             "sex": Categorical([0, 1]),
         }
     )
-    view = MarginalSynthesizer(epsilon, domain=domain, random_state=0).fit(frame)
+    view = MarginalSynthesizer(epsilon=epsilon, domain=domain, random_state=0).fit(frame)
     drawn = view.sample(given=pd.DataFrame({"age": np.repeat([5, 35], 200)}), random_state=0)
     assert (drawn["retired"] == (drawn["age"] > 29)).mean() > 0.97
     under = view.sample(300, where="age == 35 and sex == 1", random_state=0)
@@ -723,7 +725,9 @@ def test_bars_of_pairs_that_were_not_measured_follow_the_released_distance():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({name: rng.integers(0, 8, 20000) for name in "abcdefgh"})
     domain = Domain({name: Categorical(range(8), ordered=True) for name in frame})
-    model = MarginalSynthesizer(0.1, domain=domain, random_state=0).fit(frame).synopsis_.model
+    model = (
+        MarginalSynthesizer(epsilon=0.1, domain=domain, random_state=0).fit(frame).synopsis_.model
+    )
     known = {axes for axes in model.coefficients.looks if len(axes) == 2}
     pair = next(each for each in itertools.combinations(range(8), 2) if each not in known)
     half = np.arange(8) < 4

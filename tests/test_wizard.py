@@ -259,7 +259,7 @@ def test_bars_come_from_the_number_that_is_stated(browser):
     assert 'id="n-error"' in browser.text and 'id="at-error"' in browser.text
     browser.post("epsilon", do="bars", n="1,000", at="0.5,2", epsilon="1")
     rows = browser.wizard.bars["rows"]
-    made = skdp.MarginalSynthesizer(1, domain=browser.wizard.domain)
+    made = skdp.MarginalSynthesizer(epsilon=1, domain=browser.wizard.domain)
     expected = made.expected_error(1000, [0.5, 2], questions=["age >= 40"]).errors
     assert list(rows) == ["age >= 40"]
     assert [*rows["age >= 40"].values()] == expected.loc["age >= 40"].tolist()
@@ -296,7 +296,7 @@ def test_persons_are_protected_where_a_column_identifies_them(browser, commands)
     browser.post("ledger", name="view", ledger="l", budget="2")
     assert "each person, by the column" in browser.text
     browser.post("confirm", mark=browser.wizard.mark, sure="on")
-    assert {"--unit=person", "--max-contributions=2"} <= set(commands[0])
+    assert {"--privacy-id=person", "--max-rows-per-id=2"} <= set(commands[0])
 
 
 # One charge

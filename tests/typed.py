@@ -43,7 +43,7 @@ assert_type(cube.count({"sex": "Male"}), float)
 assert_type(cube.cuboid(["sex"]), pd.DataFrame)
 assert_type(DPKMeans(2, epsilon=1.0, bounds=(0, 1)).fit(people).cluster_centers_, np.ndarray)
 
-model = PrivateClassifier(LogisticRegression(), MarginalSynthesizer(1.0, domain=domain))
+model = PrivateClassifier(LogisticRegression(), MarginalSynthesizer(epsilon=1.0, domain=domain))
 assert_type(model.fit(people, people["sex"]), PrivateClassifier)
 assert_type(model.predict(people), np.ndarray)
 assert_type(PrivPfCClassifier(epsilon=1.0).fit(people, people["sex"]), PrivPfCClassifier)

@@ -33,7 +33,10 @@ from skdp.mechanisms import laplace
 # A change of this share is as large as declared: sensitivities are rounded up, and a record among
 # n changes some scores by n / (n + 1) of the range.
 REACHED = 0.97
-_DRAWING = ("_noise", "_buckets", "_sparse_counts", "_line", "_sparse_vector", "_selection")
+_DRAWING = ("laplace", "selection", "sparse_counts", "sparse_vector")
+
+# While replays are watched, another function has its place.
+_noise_rate = laplace.noise_rate
 
 
 class _Rate(Fraction):
@@ -44,7 +47,7 @@ class _Rate(Fraction):
 
 
 def _rate(epsilon: Any, sensitivity: Any) -> _Rate:
-    plain = laplace.noise_rate(epsilon, sensitivity)
+    plain = _noise_rate(epsilon, sensitivity)
     rate = _Rate(plain.numerator, plain.denominator)
     rate.sensitivity = Fraction(sensitivity)
     rate.epsilon = plain * rate.sensitivity

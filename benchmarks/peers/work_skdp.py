@@ -36,7 +36,7 @@ def ranges(data, job, clock):
     """A tree of counts over the bins."""
     bins = len(data["counts"])
     records = np.repeat(np.arange(bins), data["counts"])
-    histogram = RangeTreeHistogram(job["epsilon"], bounds=(0, bins), bins=bins)
+    histogram = RangeTreeHistogram(epsilon=job["epsilon"], bounds=(0, bins), bins=bins)
     with clock:
         histogram.fit(records)
         counts = histogram.to_frame()["count"].to_numpy()
@@ -67,7 +67,7 @@ def most_frequent(method):
 
 def kmeans(data, job, clock):
     """k-means with public bounds."""
-    model = DPKMeans(int(data["k"]), job["epsilon"], bounds=(-1, 1))
+    model = DPKMeans(int(data["k"]), epsilon=job["epsilon"], bounds=(-1, 1))
     X = data["X"].astype(float)
     with clock:
         model.fit(X)
@@ -93,7 +93,7 @@ def marginals(data, job, clock):
         {names[a]: (first, last), names[b]: (start, stop)}
         for a, first, last, b, start, stop in data["queries"].tolist()
     ]
-    release = MarginalSynthesizer(job["epsilon"], domain=domain)
+    release = MarginalSynthesizer(epsilon=job["epsilon"], domain=domain)
     with clock:
         release.fit(frame)
         answers = release.count(queries)
@@ -105,7 +105,7 @@ def synthetic(data, job, clock):
     frame, domain, names = table_of(data)
     label = Categorical([0, 1])
     domain = domain.select(names[:-1]).with_attribute(names[-1], label)
-    release = MarginalSynthesizer(job["epsilon"], domain=domain, target=names[-1])
+    release = MarginalSynthesizer(epsilon=job["epsilon"], domain=domain, target=names[-1])
     with clock:
         release.fit(frame)
         rows = release.sample()
@@ -121,7 +121,9 @@ def grid(data, job, clock):
     problem = adult()
     X, y = problem.predictors, problem.labels
     train, test = data["train"], data["test"]
-    release = PrivPfCTransformer(job["epsilon"], domain=problem.domain, target=problem.target)
+    release = PrivPfCTransformer(
+        epsilon=job["epsilon"], domain=problem.domain, target=problem.target
+    )
     model = PrivateClassifier(LogisticRegression(max_iter=300), release)
     with clock:
         model.fit(X.iloc[train], y[train])
@@ -133,7 +135,7 @@ def spent_by_kmeans(width):
     """Epsilon of all parts of one fit at epsilon 1."""
     X = np.random.default_rng(0).uniform(-1, 1, size=(1000, width))
     ledger = PrivacyLedger()
-    DPKMeans(3, 1.0, bounds=(-1, 1), ledger=ledger).fit(X)
+    DPKMeans(3, epsilon=1.0, bounds=(-1, 1), ledger=ledger).fit(X)
     return float(ledger.spent)
 
 
@@ -148,13 +150,13 @@ def conduct(data, job, clock):
     y = pd.Series((X["a"] > 0).astype(int), name="y")
     domain = Domain({name: Numeric(-1, 1, bins=8) for name in X} | {"y": Categorical([0, 1])})
     ledger = PrivacyLedger(1.0)
-    release = PrivPfCTransformer(1.0, domain=domain, target="y", ledger=ledger)
+    release = PrivPfCTransformer(epsilon=1.0, domain=domain, target="y", ledger=ledger)
     try:
         cross_val_score(PrivateClassifier(GaussianNB(), release), X, y, cv=5, error_score="raise")
     except BudgetExceededError:
         pass
-    fitted = DPKMeans(3, 1.0, bounds=(-1, 1)).fit(X.to_numpy())
-    checks = check_estimator(DPKMeans(3, 1.0, bounds=(-1, 1)), on_fail=None)
+    fitted = DPKMeans(3, epsilon=1.0, bounds=(-1, 1)).fit(X.to_numpy())
+    checks = check_estimator(DPKMeans(3, epsilon=1.0, bounds=(-1, 1)), on_fail=None)
     return {
         "spent d 2": spent_by_kmeans(2),
         "spent d 10": spent_by_kmeans(10),
@@ -226,7 +228,7 @@ def regress(data, job, clock):
     )
     limits = float(data["low"]), float(data["high"])
     model = PrivateLinearRegression(
-        job["epsilon"], domain=domain, target_range=limits, one_hot="all"
+        epsilon=job["epsilon"], domain=domain, target_range=limits, one_hot="all"
     )
     with clock:
         model.fit(pd.DataFrame(data["codes"], columns=names), data["target"])

@@ -269,7 +269,7 @@ def enhanced(out: Path, quick: bool) -> Finding:
                 with warnings.catch_warnings(), patch.object(linear, "noisy_max", choose):
                     warnings.simplefilter("ignore")
                     model = PrivateLogisticRegression(
-                        epsilon,
+                        epsilon=epsilon,
                         solver="local-search",
                         domain=problem.domain,
                         target=problem.target,

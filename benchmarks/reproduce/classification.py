@@ -205,12 +205,12 @@ def _cell(
     given = {"domain": problem.domain, "target": problem.target, "random_state": seed}
     found: dict[str, dict[str, float]] = {kind: {} for kind in kinds}
     for name, method in RELEASES.items():
-        release = FrozenEstimator(method(epsilon, **given).fit(X_train, y_train))
+        release = FrozenEstimator(method(epsilon=epsilon, **given).fit(X_train, y_train))
         for kind in kinds:
             found[kind][name] = error(train(problem, release, kind, seed))
     for kind in kinds:
         for name, method in CLASSIFIERS[kind].items():
-            found[kind][name] = error(method(epsilon, **given))
+            found[kind][name] = error(method(epsilon=epsilon, **given))
         if kind in ERM:
             classes = problem.domain[problem.target].categories
             model = PrivateERM(epsilon, classes, loss=ERM[kind], random_state=seed)

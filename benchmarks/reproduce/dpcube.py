@@ -63,7 +63,7 @@ def true_table() -> NDArray[np.float64]:
 
 def release(epsilon: float, seed: int, domain: Domain = PLANE, **parameters: Any) -> Any:
     """A fitted KDTreeSynthesizer, seeded so that the figure can be drawn again."""
-    estimator = KDTreeSynthesizer(epsilon, domain=domain, random_state=seed, **parameters)
+    estimator = KDTreeSynthesizer(epsilon=epsilon, domain=domain, random_state=seed, **parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureSeedWarning)
         return estimator.fit(people()[list(domain.names)])

@@ -184,9 +184,9 @@ def figure_5(out_dir: Path, quick: bool) -> Finding:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureSeedWarning)
         ours = [
-            RangeTreeHistogram(epsilon, bounds=(0, N_DAYS), bins=N_DAYS, random_state=seed).fit(
-                np.repeat(np.arange(N_DAYS), counts)
-            )
+            RangeTreeHistogram(
+                epsilon=epsilon, bounds=(0, N_DAYS), bins=N_DAYS, random_state=seed
+            ).fit(np.repeat(np.arange(N_DAYS), counts))
             for seed in range(runs)
         ]
     errors = [each.to_frame()["count"].to_numpy() - counts for each in ours]

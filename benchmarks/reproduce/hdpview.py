@@ -201,7 +201,9 @@ def fitted(
     rows = pd.DataFrame(np.repeat(table.codes, table.counts, axis=0), columns=names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return synthesizer(epsilon, domain=domain, random_state=seed).fit(rows).synopsis_.model
+        return (
+            synthesizer(epsilon=epsilon, domain=domain, random_state=seed).fit(rows).synopsis_.model
+        )
 
 
 def bayes_of(table: CountTable, epsilon: Fraction, seed: int) -> Any:

@@ -57,7 +57,7 @@ def _error(
     fitted, tested = tables.folds(problem)[fold]
     X, y = problem.predictors, problem.labels
     release = method(
-        epsilon,
+        epsilon=epsilon,
         domain=problem.domain,
         target=problem.target,
         random_state=fold,

@@ -62,7 +62,7 @@ def ledger_frame(entries: Entries) -> pd.DataFrame:
             "seeded": column((loss.seeded for loss in losses), bool),
             "process": column((entry.process for entry in entries), "int64"),
             "unit": column(entry.unit for entry in entries),
-            "max_contributions": column((loss.max_contributions for loss in losses), "Int64"),
+            "max_rows_per_id": column((loss.max_rows_per_id for loss in losses), "Int64"),
             **{key: column(entry.about.get(key, "") for entry in entries) for key in ABOUT},
         }
     )
@@ -83,7 +83,7 @@ def ledger_html(store: Store, rows: int = 0) -> str:
         bar = _bar(float(spent / total))
     shown = entries[-rows:]
     # What is protected, how many charges there are, and warnings.
-    bounds = sorted({entry.loss.max_contributions or 0 for entry in entries} or {0})
+    bounds = sorted({entry.loss.max_rows_per_id or 0 for entry in entries} or {0})
     protects = "; ".join(neighbours(most or None) for most in bounds)
     notes = [f"neighbours: {protects}", f"{len(entries)} charges"]
     seeded = sum(entry.loss.seeded for entry in entries)
@@ -304,7 +304,7 @@ class PrivacyLedger:
             What the charge is for, such as the class of the estimator.
         loss : PrivacyLoss or number
             A number is the epsilon of one record; for a person give
-            ``PrivacyLoss(epsilon, max_contributions=...)``.
+            ``PrivacyLoss(epsilon, max_rows_per_id=...)``.
         about : mapping of str to str, default=None
             What the officer's page says of it: "purpose", "source", "estimator", "domain",
             "assumes".
@@ -365,7 +365,7 @@ class PrivacyLedger:
         DataFrame
             Columns ``time`` (UTC), ``name``, ``epsilon`` (float), ``exact`` (the fraction as
             text), ``parts`` (text), ``seeded`` (no guarantee), ``process`` (its id), ``unit``
-            ("record" or "person"), ``max_contributions`` (how many records of a person count;
+            ("record" or "person"), ``max_rows_per_id`` (how many records of a person count;
             missing for records), and texts that may be empty: ``purpose``, ``source`` and
             ``assumes`` as they were given (see `noted`), ``estimator`` (the class), ``domain``
             (the first digits of the hash of its JSON).

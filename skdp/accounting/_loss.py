@@ -15,15 +15,15 @@ _MOST_DIGITS = 4_300
 NEIGHBOURS = "add or remove one record"
 
 
-def neighbours(max_contributions: int | None = None) -> str:
+def neighbours(max_rows_per_id: int | None = None) -> str:
     """What a guarantee protects: one record, or one person with a bound on the records."""
-    if max_contributions is None:
+    if max_rows_per_id is None:
         return NEIGHBOURS
-    return f"add or remove one person ({at_most(max_contributions)})"
+    return f"add or remove one person ({at_most(max_rows_per_id)})"
 
 
-def at_most(max_contributions: int) -> str:
-    return f"at most {max_contributions} record{'s' * (max_contributions > 1)} of each"
+def at_most(max_rows_per_id: int) -> str:
+    return f"at most {max_rows_per_id} record{'s' * (max_rows_per_id > 1)} of each"
 
 
 def exact_text(value: Fraction) -> str:
@@ -54,7 +54,7 @@ class PrivacyLoss:
         stands for one part, ``{"total": epsilon}``.
     seeded : bool, default=False
         The noise comes from a seed: an experiment, without any guarantee.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Largest number of records of each person that count; epsilon then protects the person.
         None: epsilon protects one record.
     assumes : str, default=""
@@ -66,12 +66,12 @@ class PrivacyLoss:
     epsilon : Fraction
     parts : read-only mapping of str to Fraction
     seeded : bool
-    max_contributions : int or None
+    max_rows_per_id : int or None
     assumes : str
     neighbours : str
         What the guarantee protects: the presence of one record, or of one person.
     of_record : PrivacyLoss
-        Loss of one record, which scales the noise: the loss over ``max_contributions``.
+        Loss of one record, which scales the noise: the loss over ``max_rows_per_id``.
 
     Raises
     ------
@@ -89,7 +89,7 @@ class PrivacyLoss:
     epsilon: Fraction
     parts: Mapping[str, Fraction]
     seeded: bool
-    max_contributions: int | None
+    max_rows_per_id: int | None
     assumes: str
 
     def __init__(
@@ -98,12 +98,12 @@ class PrivacyLoss:
         parts: Mapping[str, Any] | None = None,
         *,
         seeded: bool = False,
-        max_contributions: int | None = None,
+        max_rows_per_id: int | None = None,
         assumes: str = "",
     ) -> None:
-        total, most = as_epsilon(epsilon, digits=_MOST_DIGITS), max_contributions
+        total, most = as_epsilon(epsilon, digits=_MOST_DIGITS), max_rows_per_id
         if most is not None and not (isinstance(most, int) and most >= 1):
-            raise ValueError(f"max_contributions must be None or at least 1, got {most!r}.")
+            raise ValueError(f"max_rows_per_id must be None or at least 1, got {most!r}.")
         given = {"total": total} if parts is None else parts
         exact = {str(name): as_fraction(value, f"part {name!r}") for name, value in given.items()}
         if any(value < 0 for value in exact.values()):
@@ -120,7 +120,7 @@ class PrivacyLoss:
             epsilon=total,
             parts=MappingProxyType(exact),
             seeded=bool(seeded),
-            max_contributions=most,
+            max_rows_per_id=most,
             assumes=str(assumes),
         )
 
@@ -137,7 +137,7 @@ class PrivacyLoss:
     def neighbours(self) -> str:
         """What the guarantee protects, and what it assumes."""
         assumes = f"; it assumes that {self.assumes}" if self.assumes else ""
-        return neighbours(self.max_contributions) + assumes
+        return neighbours(self.max_rows_per_id) + assumes
 
     def assuming(self, what: str) -> PrivacyLoss:
         """The same loss under one more assumption on the data."""
@@ -148,11 +148,11 @@ class PrivacyLoss:
     @property
     def of_record(self) -> PrivacyLoss:
         """The loss of one record."""
-        most = self.max_contributions
+        most = self.max_rows_per_id
         if most is None:
             return self
         parts = {name: value / most for name, value in self.parts.items()}
-        return self._with(epsilon=self.epsilon / most, parts=parts, max_contributions=None)
+        return self._with(epsilon=self.epsilon / most, parts=parts, max_rows_per_id=None)
 
     # A plain state rather than __reduce__ with a function: skops restores nothing else.
     def __getstate__(self) -> dict[str, Any]:
@@ -173,14 +173,14 @@ class PrivacyLoss:
 
     def __hash__(self) -> int:
         parts = frozenset(self.parts.items())
-        return hash((self.epsilon, parts, self.seeded, self.max_contributions))
+        return hash((self.epsilon, parts, self.seeded, self.max_rows_per_id))
 
     def __add__(self, other: object) -> PrivacyLoss:
         """Sequential composition: both releases read the same records."""
         if not isinstance(other, PrivacyLoss):
             return NotImplemented
-        most = self.max_contributions
-        if (most is None) != (other.max_contributions is None):
+        most = self.max_rows_per_id
+        if (most is None) != (other.max_rows_per_id is None):
             raise ValueError(
                 "The loss of a record and that of a person do not add up. Bound the contributions "
                 "of both releases, or of none."
@@ -192,7 +192,7 @@ class PrivacyLoss:
             self.epsilon + other.epsilon,
             parts,
             seeded=self.seeded or other.seeded,
-            max_contributions=most and max(most, other.max_contributions or 1),
+            max_rows_per_id=most and max(most, other.max_rows_per_id or 1),
             assumes=" and ".join(dict.fromkeys(filter(None, [self.assumes, other.assumes]))),
         )
 
@@ -214,8 +214,8 @@ class PrivacyLoss:
         text = f"epsilon={short_text(self.epsilon)}"
         if list(self.parts) != ["total"]:
             text += f", parts: {parts_text(self.parts)}"
-        if self.max_contributions is not None:
-            text += f", unit: person ({at_most(self.max_contributions)})"
+        if self.max_rows_per_id is not None:
+            text += f", unit: person ({at_most(self.max_rows_per_id)})"
         if self.assumes:
             text += f", assumes that {self.assumes}"
         if self.seeded:

@@ -53,7 +53,7 @@ class Entry:
     @property
     def unit(self) -> str:
         """What the loss protects, a record or a person."""
-        return RECORD if self.loss.max_contributions is None else PERSON
+        return RECORD if self.loss.max_rows_per_id is None else PERSON
 
 
 def new_entry(
@@ -95,10 +95,10 @@ def refuse_other_unit(entry: Entry) -> NoReturn:
     raise LedgerError(
         f"The charge {entry.name!r} protects one {entry.unit}, but this ledger holds charges that "
         f"protect one {other}. The two do not add up. Nothing was spent. Keep a ledger for each "
-        "unit of privacy, or bound the contributions of all releases (max_contributions= and "
-        "unit=). If each person has at most m records, a release that costs a "
+        "unit of privacy, or bound the contributions of all releases (max_rows_per_id= and "
+        "privacy_id=). If each person has at most m records, a release that costs a "
         "record epsilon costs a person m * epsilon: "
-        "charge(name, PrivacyLoss(m * epsilon, max_contributions=m))."
+        "charge(name, PrivacyLoss(m * epsilon, max_rows_per_id=m))."
     )
 
 
@@ -127,7 +127,7 @@ def booked(total: Fraction | None, spent: Fraction, entry: Entry) -> tuple[Fract
     parts = dict(loss.parts)
     parts[_ROUNDING] = parts.get(_ROUNDING, Fraction(0)) + after - exact
     loss = PrivacyLoss(
-        after - spent, parts, seeded=loss.seeded, max_contributions=loss.max_contributions
+        after - spent, parts, seeded=loss.seeded, max_rows_per_id=loss.max_rows_per_id
     )
     return after, replace(entry, loss=loss)
 
@@ -231,7 +231,7 @@ class FileStore:
             "CREATE TABLE charges (id INTEGER PRIMARY KEY, time TEXT NOT NULL, "
             "name TEXT NOT NULL, epsilon TEXT NOT NULL, parts TEXT NOT NULL, "
             "seeded INTEGER NOT NULL, process INTEGER NOT NULL, spent TEXT NOT NULL, "
-            "unit TEXT NOT NULL, max_contributions INTEGER, token TEXT NOT NULL, "
+            "unit TEXT NOT NULL, max_rows_per_id INTEGER, token TEXT NOT NULL, "
             "about TEXT NOT NULL)"
         )
         created = datetime.now(UTC).isoformat(timespec="seconds")
@@ -255,7 +255,7 @@ class FileStore:
             epsilon, balance, *parts = self._texts(loss.epsilon, after, *loss.parts.values())
             connection.execute(
                 "INSERT INTO charges (time, name, epsilon, parts, seeded, process, spent, unit, "
-                "max_contributions, token, about) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "max_rows_per_id, token, about) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     entry.time,
                     entry.name,
@@ -265,7 +265,7 @@ class FileStore:
                     entry.process,
                     balance,
                     entry.unit,
-                    loss.max_contributions,
+                    loss.max_rows_per_id,
                     uuid.uuid4().hex,
                     json.dumps(dict(entry.about)),
                 ),
@@ -326,7 +326,7 @@ class FileStore:
 
     def _read_entries(self, connection: sqlite3.Connection) -> tuple[Entry, ...]:
         rows = connection.execute(
-            "SELECT time, name, epsilon, parts, seeded, process, max_contributions, about "
+            "SELECT time, name, epsilon, parts, seeded, process, max_rows_per_id, about "
             "FROM charges ORDER BY id"
         ).fetchall()
         try:
@@ -338,7 +338,7 @@ class FileStore:
                         Fraction(epsilon),
                         {part: Fraction(value) for part, value in json.loads(parts).items()},
                         seeded=bool(seeded),
-                        max_contributions=most,
+                        max_rows_per_id=most,
                     ),
                     process,
                     json.loads(told),

@@ -1,4 +1,6 @@
-"""What several kernels share: boxes of codes that are divided, and the cuts between their codes.
+"""Boxes that are divided level by level, and the stop test of PrivTree and HDPView.
+
+What several kernels share: boxes of codes that are divided, and the cuts between their codes.
 
 HDPView, PrivTree and the kd-trees of DPCube divide boxes level by level. All boxes of one level are
 treated at once: their contents lie in one long array, box after box, so that a few NumPy calls sum

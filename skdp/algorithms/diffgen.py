@@ -1,4 +1,4 @@
-"""DiffGen (Mohammed, Chen, Fung, Yu): private top-down specialisation of taxonomies into a grid."""
+"""DiffGen (Mohammed, Chen, Fung, Yu) and PPH, projected histograms: grids for classification."""
 
 from __future__ import annotations
 

@@ -250,16 +250,16 @@ def _estimator_options(command: ArgumentParser) -> None:
     )
     add("--target", metavar="COLUMN", help="column that models will predict")
     add(
-        "--unit",
+        "--privacy-id",
         metavar="COLUMN",
         help="column of the data, not of the domain, that identifies the person a row belongs to; "
         "epsilon then protects the person",
     )
     add(
-        "--max-contributions",
+        "--max-rows-per-id",
         type=int,
         metavar="K",
-        help="with --unit: keep at most K rows of each person, chosen secretly",
+        help="with --privacy-id: keep at most K rows of each person, chosen secretly",
     )
 
 

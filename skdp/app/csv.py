@@ -239,14 +239,14 @@ def read_records(
     return frame
 
 
-def no_records(domain: Domain, unit: str | None) -> pd.DataFrame:
+def no_records(domain: Domain, privacy_id: str | None) -> pd.DataFrame:
     """A table without records that has the columns of a domain, and that of persons."""
-    names = _with_unit(domain, unit)
+    names = _with_id(domain, privacy_id)
     return read_records([], names, {n: domain.declared(n) if n in domain else None for n in names})
 
 
-def _with_unit(domain: Domain, unit: str | None) -> list[str]:
-    return list(dict.fromkeys([*domain.names, *([] if unit is None else [unit])]))
+def _with_id(domain: Domain, privacy_id: str | None) -> list[str]:
+    return list(dict.fromkeys([*domain.names, *([] if privacy_id is None else [privacy_id])]))
 
 
 def try_out(estimator: Any, records: Any) -> Any:
@@ -346,7 +346,7 @@ class Source(Protocol):
 def open_source(
     path: str,
     domain: Domain,
-    unit: str | None = None,
+    privacy_id: str | None = None,
     *,
     everything: bool = False,
     options: Any = None,
@@ -357,7 +357,7 @@ def open_source(
     ----------
     path : str
     domain : Domain
-    unit : str, default=None
+    privacy_id : str, default=None
         A further column, which identifies the person a row belongs to.
     everything : bool, default=False
         Whether columns that are not measured are read too, and `Source.table` keeps text that is
@@ -372,7 +372,7 @@ def open_source(
     OSError
         If it cannot be opened.
     """
-    columns = _with_unit(domain, unit)
+    columns = _with_id(domain, privacy_id)
     if _is_parquet(path):
         yield _ParquetSource(path, columns, ParquetFile(path).names if everything else [])
         return

@@ -1,4 +1,7 @@
-"""Names of the synthesizers on the command line."""
+"""What commands write: releases, tables and texts; the synthesizers by name.
+
+Names of the synthesizers on the command line.
+"""
 
 from __future__ import annotations
 
@@ -167,9 +170,9 @@ def estimator_of(options: Namespace, domain: Any) -> Any:
     ValueError
         If an option is missing, is no number, or belongs to another method.
     """
-    if (options.unit is None) != (options.max_contributions is None):
-        given, lacking = "--unit COLUMN", "--max-contributions K"
-        if options.unit is None:
+    if (options.privacy_id is None) != (options.max_rows_per_id is None):
+        given, lacking = "--privacy-id COLUMN", "--max-rows-per-id K"
+        if options.privacy_id is None:
             given, lacking = lacking, given
         raise ValueError(
             f"{given} was given without {lacking}. They belong together: the column that "
@@ -177,11 +180,11 @@ def estimator_of(options: Namespace, domain: Any) -> Any:
         )
     more = _of_marginals(options)
     return METHODS[options.method](
-        number(options.epsilon, "--epsilon"),
+        epsilon=number(options.epsilon, "--epsilon"),
         domain=domain,
         target=options.target,
-        unit=options.unit,
-        max_contributions=options.max_contributions,
+        privacy_id=options.privacy_id,
+        max_rows_per_id=options.max_rows_per_id,
         **more,
     )
 

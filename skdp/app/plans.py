@@ -61,7 +61,7 @@ def plan(options: Namespace) -> int:
             "in a copy of the domain. Only the plan uses it."
         )
     estimator = estimator_of(options, domain)
-    try_out(estimator, no_records(domain, options.unit))
+    try_out(estimator, no_records(domain, options.privacy_id))
     loss: PrivacyLoss = estimator.privacy_loss_
     domain = estimator.domain_
     print(f"{options.method} on {len(domain.names)} columns, epsilon {float(loss.epsilon):g}")
@@ -74,7 +74,7 @@ def plan(options: Namespace) -> int:
         ranges = parts.pop("ranges")
         steps.append(Step("ranges", ranges, "where the numbers of some columns lie"))
     steps += _STEPS[options.method](parts, domain, options)
-    most = loss.max_contributions or 1
+    most = loss.max_rows_per_id or 1
     rows = [("part", "epsilon", "noise", "measures")]
     rows += [(s.name, _short(s.epsilon * most), _noise(s.cell), s.what) for s in steps]
     print(text_table(rows))

@@ -27,7 +27,7 @@ def release(options: Namespace) -> int:
     if ledger_file is not None:
         inputs += [ledger_file + suffix for suffix in outputs.SQLITE]
     with (
-        open_source(options.data, domain, options.unit, options=options) as source,
+        open_source(options.data, domain, options.privacy_id, options=options) as source,
         outputs.output(Path(options.out), options.force, inputs) as out,
     ):
         estimator = estimator_of(options, domain)
@@ -44,7 +44,7 @@ def release(options: Namespace) -> int:
         outputs.save(synopsis, out)
     print(f"{options.out}: {synopsis.privacy_loss}")
     print(f"records: {synopsis.skipped}")
-    if options.unit is not None:
+    if options.privacy_id is not None:
         print(
             "Answers are about the rows kept: those of a person beyond the bound, and rows or "
             "lines of which no person can be read, count nowhere."

@@ -254,7 +254,7 @@ def _frequent_items(k: int, bound: int, last: list[str], shown: Callable[[Any], 
     """Case in which one person more has the items of ``last``."""
 
     def mechanism(baskets: list[list[str]]) -> Any:
-        return shown(most_frequent_items(baskets, k, ["a", "b", "c"], 1.0, max_items=bound))
+        return shown(most_frequent_items(baskets, k, ["a", "b", "c"], epsilon=1.0, max_items=bound))
 
     baskets = [["a"], ["a"], ["a", "b"], ["b"]]
     return AuditCase(mechanism, baskets, [*baskets, last], 1.0, 20_000, {"relation": "records"})
@@ -266,7 +266,7 @@ def _quantile_case(
     """Case of the only records, on a line of few integers, so that outputs are frequent."""
 
     def mechanism(values: list[int]) -> Any:
-        return shown(private_quantiles(values, quantiles, 1.0, bounds))
+        return shown(private_quantiles(values, quantiles, epsilon=1.0, bounds=bounds))
 
     options = {"relation": "records"}
     return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, last], 1.0, 50_000, options)

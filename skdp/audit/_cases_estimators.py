@@ -88,10 +88,10 @@ def plane_case(estimator: Any, features: Any = synopsis_features, **trials: Any)
 
 enter(
     {
-        "HDPViewSynthesizer": line_case(HDPViewSynthesizer(1.0, domain=_LINE)),
-        "PrivTreeSynthesizer": line_case(PrivTreeSynthesizer(1.0, domain=_LINE)),
-        "KDTreeSynthesizer": line_case(KDTreeSynthesizer(1.0, domain=_LINE, xi0=2, xi1=1)),
-        "GridSynthesizer": line_case(GridSynthesizer(1.0, domain=_LINE, rule="uniform")),
+        "HDPViewSynthesizer": line_case(HDPViewSynthesizer(epsilon=1.0, domain=_LINE)),
+        "PrivTreeSynthesizer": line_case(PrivTreeSynthesizer(epsilon=1.0, domain=_LINE)),
+        "KDTreeSynthesizer": line_case(KDTreeSynthesizer(epsilon=1.0, domain=_LINE, xi0=2, xi1=1)),
+        "GridSynthesizer": line_case(GridSynthesizer(epsilon=1.0, domain=_LINE, rule="uniform")),
     }
 )
 
@@ -102,18 +102,18 @@ def _node_features(histogram: Any) -> Any:
 
 
 def _histogram_case(features: Any = _node_features, **parameters: Any) -> AuditCase:
-    return line_case(RangeTreeHistogram(1.0, domain=_LINE, **parameters), features)
+    return line_case(RangeTreeHistogram(epsilon=1.0, domain=_LINE, **parameters), features)
 
 
 enter(
     {
         "RangeTreeHistogram": _histogram_case(),
         "PrivateStandardScaler": line_case(
-            PrivateStandardScaler(1.0, bounds=(0, 4)),
+            PrivateStandardScaler(epsilon=1.0, bounds=(0, 4)),
             lambda scaler: np.append(scaler.mean_, scaler.scale_),
         ),
         "PrivateQuantileClipper": line_case(
-            PrivateQuantileClipper(1.0, bounds=(0, 4), quantiles=(0.25, 0.75)),
+            PrivateQuantileClipper(epsilon=1.0, bounds=(0, 4), quantiles=(0.25, 0.75)),
             lambda clipper: np.append(clipper.lower_, clipper.upper_),
         ),
     }
@@ -129,7 +129,9 @@ def _grid_case(estimator: Any, **options: Any) -> AuditCase:
     # Enough records for grids of several cells to be candidates. The last record is removed; its
     # label is rare in its cell.
     rows = pd.DataFrame({"x": [0.5] * 15 + [2.5] * 15, "s": ["a"] * 14 + ["b"] * 15 + ["a"]})
-    return last_gone(estimator(1.0, domain=_PLANE, target="s", **options), rows, _grid_features)
+    return last_gone(
+        estimator(epsilon=1.0, domain=_PLANE, target="s", **options), rows, _grid_features
+    )
 
 
 def _additive_features(model: Any) -> Any:
@@ -146,7 +148,9 @@ def _tree_features(tree: Any) -> Any:
 
 
 def _tree_case(**options: Any) -> AuditCase:
-    tree = PrivateDecisionTreeClassifier(1.0, domain=_PLANE, target="s", max_depth=1, **options)
+    tree = PrivateDecisionTreeClassifier(
+        epsilon=1.0, domain=_PLANE, target="s", max_depth=1, **options
+    )
     return plane_case(tree, lambda model: _tree_features(model.tree_))
 
 
@@ -160,7 +164,9 @@ def _coefficients(model: Any) -> Any:
 
 
 def _linear_case(estimator: Any, target: str, **options: Any) -> AuditCase:
-    return plane_case(estimator(1.0, domain=_PLANE, target=target, **options), _coefficients)
+    return plane_case(
+        estimator(epsilon=1.0, domain=_PLANE, target=target, **options), _coefficients
+    )
 
 
 def _bayes_features(model: Any) -> Any:
@@ -178,7 +184,14 @@ class _Largest(BaseEstimator):
 
 def _aggregate_case(how: str, n_blocks: int | None = None) -> AuditCase:
     return last_gone(
-        SampleAggregate(_Largest(), 1.0, (0, 1), n_blocks, output="found_", aggregate=how),
+        SampleAggregate(
+            _Largest(),
+            epsilon=1.0,
+            output_range=(0, 1),
+            n_blocks=n_blocks,
+            output="found_",
+            aggregate=how,
+        ),
         _PLANE_ROWS[["x"]],
         lambda model: (str(model.n_blocks_), np.atleast_1d(model.value_)),
     )
@@ -191,17 +204,17 @@ enter(
         "DiffGenTransformer": _grid_case(DiffGenTransformer, n_specializations=2),
         "ProjectedHistogramTransformer": _grid_case(ProjectedHistogramTransformer, n_attributes=1),
         "PrivateAdditiveClassifier": plane_case(
-            PrivateAdditiveClassifier(1.0, domain=_PLANE, target="s"), _additive_features
+            PrivateAdditiveClassifier(epsilon=1.0, domain=_PLANE, target="s"), _additive_features
         ),
         "PrivateAdditiveRegressor": last_gone(
-            PrivateAdditiveRegressor(1.0, domain=_SPACE.select(["x", "z"]), target="x"),
+            PrivateAdditiveRegressor(epsilon=1.0, domain=_SPACE.select(["x", "z"]), target="x"),
             _NUMBERS_ROWS,
             _additive_features,
         ),
         "PrivateDecisionTreeClassifier": _tree_case(prune=False),
         "PrivateRandomForestClassifier": plane_case(
             PrivateRandomForestClassifier(
-                1.0, domain=_PLANE, target="s", rows="apart", max_depth=1
+                epsilon=1.0, domain=_PLANE, target="s", rows="apart", max_depth=1
             ),
             _forest_features,
         ),
@@ -210,7 +223,7 @@ enter(
         "PrivateLogisticRegression": _linear_case(PrivateLogisticRegression, "s"),
         "PrivateLinearSVC": _linear_case(PrivateLinearSVC, "s", solver="genetic"),
         "PrivateNaiveBayes": plane_case(
-            PrivateNaiveBayes(1.0, domain=_PLANE, target="s"), _bayes_features
+            PrivateNaiveBayes(epsilon=1.0, domain=_PLANE, target="s"), _bayes_features
         ),
         "SampleAggregate": _aggregate_case("mean"),
         "PrivatePCA": last_gone(
@@ -228,7 +241,7 @@ def _() -> AuditCase:
     rows = pd.DataFrame({"u": [0] * 4 + [1] * 4, "v": 0, "y": [0] * 4 + [1] * 4})
     domain = Domain({name: Numeric(0, 1, integer=True) for name in "uv"} | {"y": _LABEL})
     return last_gone(
-        DPTopKSelector(1, 1.0, domain=domain, target="y"),
+        DPTopKSelector(1, epsilon=1.0, domain=domain, target="y"),
         rows,
         lambda fitted: (tuple(fitted.selected_), *fitted.label_counts_),
     )
@@ -249,7 +262,7 @@ def _view_features(estimator: Any) -> Any:
 def _marginal_case(copies: int, **parameters: Any) -> AuditCase:
     """Case on three columns, between which there is something to choose."""
     rows = pd.concat([_PLANE_ROWS.assign(z=[0, 0, 1, 1])] * copies, ignore_index=True)
-    estimator = MarginalSynthesizer(1.0, domain=_SPACE, **parameters)
+    estimator = MarginalSynthesizer(epsilon=1.0, domain=_SPACE, **parameters)
     return last_gone(estimator, rows, _view_features, n_trials=_FEW)
 
 
@@ -257,12 +270,12 @@ enter(
     {
         # Two sources: the record in one cell of each shifts both, and both budgets must count.
         "DataCube": line_case(
-            DataCube(1.0, domain=_LINE, strategy={"x": 1, (): 1}), _cube_features
+            DataCube(epsilon=1.0, domain=_LINE, strategy={"x": 1, (): 1}), _cube_features
         ),
         "MarginalSynthesizer": _marginal_case(600),
         # A network without a choice: the total and two tables.
         "PrivBayesSynthesizer": plane_case(
-            PrivBayesSynthesizer(1.0, domain=_PLANE), n_trials=10_000
+            PrivBayesSynthesizer(epsilon=1.0, domain=_PLANE), n_trials=10_000
         ),
     }
 )
@@ -284,7 +297,7 @@ def _k_means_case(
 ) -> AuditCase:
     # The record that is removed is alone in its cluster.
     rows = np.array([[-0.5]] * 4 + [[0.75]])
-    estimator = DPKMeans(n_clusters, 1.0, bounds=(-1, 1), algorithm=algorithm, **parameters)
+    estimator = DPKMeans(n_clusters, epsilon=1.0, bounds=(-1, 1), algorithm=algorithm, **parameters)
     return last_gone(estimator, rows, features, n_trials=n_trials)
 
 
@@ -304,7 +317,8 @@ def _search_case() -> AuditCase:
     # between them varies.
     search = PrivateGridSearchCV(
         PrivateClassifier(
-            DecisionTreeClassifier(max_depth=1), HDPViewSynthesizer(0.2, domain=_PLANE, target="s")
+            DecisionTreeClassifier(max_depth=1),
+            HDPViewSynthesizer(epsilon=0.2, domain=_PLANE, target="s"),
         ),
         {"estimator__class_weight": [{"a": 1e9, "b": 1}, {"a": 1, "b": 1e9}]},
         epsilon=1.0,
@@ -318,7 +332,7 @@ enter(
         "PrivateClassifier": last_gone(
             PrivateClassifier(
                 DecisionTreeClassifier(max_depth=2),
-                HDPViewSynthesizer(1.0, domain=_PLANE, target="s"),
+                HDPViewSynthesizer(epsilon=1.0, domain=_PLANE, target="s"),
             ),
             (_PLANE_ROWS[["x"]], _PLANE_ROWS["s"]),
             _probabilities,

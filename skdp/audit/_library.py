@@ -168,7 +168,7 @@ def replay_library(
 
 def _worst_with_odd_values(name: str, case: AuditCase, turn: int, n: int) -> ReplayResult:
     """The replay that cost most of `n` with odd values, which take turns from case to case."""
-    unit = getattr(case.mechanism, "unit", None)
+    unit = getattr(case.mechanism, "privacy_id", None)
     names = [box for box in CONTAINERS if unit is None or box.startswith("columns")]
     values = list(ODD_VALUES)
     results = []

@@ -346,7 +346,7 @@ def odd_pair(
         The value, of `ODD_VALUES`.
     place : int, default=0
         The column of the value, modulo their number; `y` is the last.
-    unit : str, default=None
+    privacy_id : str, default=None
         A column that identifies persons: the record is that of a new one.
 
     Returns

@@ -342,7 +342,7 @@ class _Tally:
         result = seen.get("result")
         loss = getattr(result, "privacy_loss_", None) or getattr(result, "privacy_loss", None)
         # A person may change scores as much as all rows that are kept together.
-        most = getattr(loss, "max_contributions", None) or 1
+        most = getattr(loss, "max_rows_per_id", None) or 1
         self.violations.update((text, None) for times, text in follower.excesses if times > most)
         if follower.loss > self.worst:
             self.worst, self.parts = follower.loss, follower.by_part()

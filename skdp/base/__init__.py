@@ -34,8 +34,8 @@ from .schema import (
     refuse_beside_rows,
     require_y,
     take_features,
+    without_id,
     without_label,
-    without_unit,
 )
 
 __all__ = [
@@ -61,5 +61,5 @@ __all__ = [
     "take_features",
     "warn_of_emptiness",
     "without_label",
-    "without_unit",
+    "without_id",
 ]

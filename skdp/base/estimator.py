@@ -270,7 +270,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         rest.
         """
         epsilon = as_epsilon(self.epsilon)
-        most = self._max_contributions()
+        most = self._max_rows_per_id()
         if parts is None:
             parts = split_epsilon(self._record_epsilon(), shares or {"release": 1})
         source = noise_source(self.random_state)
@@ -278,7 +278,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             epsilon,
             {name: part * (most or 1) for name, part in parts.items()},
             seeded=source.seeded,
-            max_contributions=most,
+            max_rows_per_id=most,
             assumes="" if rows is None else rows.assumes,
         )
         self._charge(self._split(loss)[0] if stop else loss, domain, reserve=loss.epsilon)
@@ -305,7 +305,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         """The loss of the counts of skipped records, and that of everything else."""
         same: Any = {
             "seeded": loss.seeded,
-            "max_contributions": loss.max_contributions,
+            "max_rows_per_id": loss.max_rows_per_id,
             "assumes": loss.assumes,
         }
         first = {SKIPPED: loss.parts[SKIPPED]}
@@ -342,14 +342,14 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         """
         # Privacy. Released: noisy counts of the records that are kept and of those that are skipped
         # for each reason, disjoint cells (see `Coded.cells`): sensitivity 1 for a record,
-        # max_contributions for a person, at the part "skipped" of one record. Without rules that
+        # max_rows_per_id for a person, at the part "skipped" of one record. Without rules that
         # cell is always 0, and left out. Whether to stop, what is charged next and every text
         # follow from these numbers and public facts: a choice of later parts by earlier releases,
         # under which pure epsilons add up.
         # Lines of a file that cannot be read are records too, in a cell of their own. Where persons
         # are protected nobody knows whose they are, and they count nowhere.
         cells = coded.cells()[: None if domain.structure.zeros else -1]
-        if coded.unread is not None and loss.max_contributions is None:
+        if coded.unread is not None and loss.max_rows_per_id is None:
             cells = np.append(cells, coded.unread)
         epsilon = loss.of_record.parts[SKIPPED]
         noisy = discrete_laplace(cells, epsilon, random_state=source)
@@ -385,24 +385,25 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         else:
             warn_of_emptiness(self, total, std)
 
-    def _max_contributions(self) -> int | None:
+    def _max_rows_per_id(self) -> int | None:
         """Number of rows kept of each person, or None where the unit of privacy is the row.
 
         Raises
         ------
         TypeError, ValueError
-            If it is not a positive integer, or only one of ``max_contributions`` and ``unit`` is
-            given.
+            If it is not a positive integer, or only one of ``max_rows_per_id`` and ``privacy_id``
+            is given.
         """
-        most, unit = getattr(self, "max_contributions", None), getattr(self, "unit", None)
-        if most is None and unit is None:
+        most, privacy_id = getattr(self, "max_rows_per_id", None), getattr(self, "privacy_id", None)
+        if most is None and privacy_id is None:
             return None
-        if most is None or unit is None:
+        if most is None or privacy_id is None:
             raise ValueError(
-                f"max_contributions={most!r} and unit={unit!r} belong together: how many rows of "
-                "each person to keep, and the column that identifies the person. Give both or none."
+                f"max_rows_per_id={most!r} and privacy_id={privacy_id!r} belong together: how many "
+                "rows of each person to keep, and the column that identifies the person. Give both "
+                "or none."
             )
-        return as_integer(most, "max_contributions", 1)
+        return as_integer(most, "max_rows_per_id", 1)
 
     def _warn_of_size(self, rows: Frame | LazyRows, domain: Domain) -> None:
         """Warn about the memory for a table of all distinct rows, from the domain alone.
@@ -422,13 +423,13 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
             stacklevel=3,
         )
 
-    def _unit(self) -> str | None:
-        """The column that identifies the person; raises as :meth:`_max_contributions`."""
-        return None if self._max_contributions() is None else self.unit
+    def _privacy_id(self) -> str | None:
+        """The column that identifies the person; raises as :meth:`_max_rows_per_id`."""
+        return None if self._max_rows_per_id() is None else self.privacy_id
 
     def _record_epsilon(self) -> Fraction:
         """Budget of one row: epsilon, divided by the number of rows kept of each person."""
-        return as_epsilon(self.epsilon) / (self._max_contributions() or 1)
+        return as_epsilon(self.epsilon) / (self._max_rows_per_id() or 1)
 
     def _contributions(
         self, loss: PrivacyLoss, source: NoiseSource, rows: Frame | LazyRows, domain: Domain
@@ -438,11 +439,11 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         It comes from the loss that was charged and the rows that :func:`match_rows` gave, because
         parameters may have been set since, while a charge waited for its turn.
         """
-        most = loss.max_contributions
+        most = loss.max_rows_per_id
         if most is None:
             return None
-        assert rows.unit is not None
-        return Contributions(rows.unit, most, source)
+        assert rows.privacy_id is not None
+        return Contributions(rows.privacy_id, most, source)
 
     def _remember_columns(self, X: Any, rows: Frame | LazyRows, label: str | None = None) -> None:
         """Set ``n_features_in_``, and ``feature_names_in_`` where columns have names.
@@ -457,10 +458,12 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         """
         if isinstance(rows, LazyRows):
             # scikit-learn takes frames in memory, and needs only the names.
-            names = [name for name in rows.names if name not in (label, self._unit())]
+            names = [name for name in rows.names if name not in (label, self._privacy_id())]
             X = pd.DataFrame(columns=names)
-        elif self._unit() is not None:
-            X = select_columns(X, [name for name in as_frame(X).names if name != self._unit()])
+        elif self._privacy_id() is not None:
+            X = select_columns(
+                X, [name for name in as_frame(X).names if name != self._privacy_id()]
+            )
         validate_data(self, X, skip_check_array=True)
 
     def _build_table(self, columns: Mapping[str, Any], layout: Layout | None = None) -> Any:

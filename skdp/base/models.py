@@ -1,4 +1,7 @@
-"""What all models of a label share: match, charge, count, fit, and read rows to predict."""
+"""What models of a label share: match, charge, count, fit; numbers that stand for columns.
+
+What all models of a label share: match, charge, count, fit, and read rows to predict.
+"""
 
 from __future__ import annotations
 
@@ -267,7 +270,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
         ValueError
             If epsilon is too small.
         """
-        least = _LEAST_EPSILON * (self._max_contributions() or 1)
+        least = _LEAST_EPSILON * (self._max_rows_per_id() or 1)
         if as_epsilon(self.epsilon) < least:
             raise ValueError(
                 f"epsilon must be at least {float(least):g}, got {self.epsilon!r}: the noise of "
@@ -298,7 +301,7 @@ class ModelOfLabels(RefusesWeights, PrivateEstimator):
     def _codes(self, X, names):
         """Code of each row in each column; -1 if the domain has none."""
         # The person is no feature.
-        rows = feature_rows(self, X, self.unit)
+        rows = feature_rows(self, X, self.privacy_id)
         absent = [name for name in names if name not in rows.names]
         if absent:
             raise DomainError(f"The rows lack the columns {absent} of the model.")

@@ -1,4 +1,4 @@
-"""The schema of what a ``fit`` is given, against the declared domain. No value is read."""
+"""The schema of what a ``fit`` is given, against the declared domain, labels among it."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def match_rows(
     target: str | None,
     *,
     lazy: bool = False,
-    unit: str | None = None,
+    privacy_id: str | None = None,
     structure: bool = False,
     ranges: bool = False,
     of: Any = None,
@@ -175,7 +175,7 @@ def match_rows(
         As given to the estimator.
     lazy : bool, default=False
         Whether lazy frames are accepted: by estimators that need counts only.
-    unit : str, default=None
+    privacy_id : str, default=None
         A further column, which identifies the person a row belongs to.
     structure : bool, default=False
         Whether the estimator honours structural zeros: combinations of values that rules of the
@@ -197,9 +197,9 @@ def match_rows(
         If the schema does not fit, or the domain has rules that the estimator cannot honour.
     """
     rows: Any = read_rows(X) if lazy else as_frame(X)
-    if unit is not None:
-        _check_unit(rows, domain, unit)
-    domain = full_domain(domain, without_unit(rows, unit))
+    if privacy_id is not None:
+        _check_id(rows, domain, privacy_id)
+    domain = full_domain(domain, without_id(rows, privacy_id))
     domain = domain.resolved(getattr(of, "_most_bins", None))
     _refuse_open(domain, ranges, of)
     if not structure:
@@ -211,10 +211,10 @@ def match_rows(
     if target is not None and y is not None:
         rows = rows.with_column(target, y)
         domain = _numbered(domain, target, rows.column(target))
-    domain.check_schema(without_unit(rows, unit))
-    if unit is not None:
+    domain.check_schema(without_id(rows, privacy_id))
+    if privacy_id is not None:
         rows = rows.select(rows.names)
-        rows.unit = unit
+        rows.privacy_id = privacy_id
     return rows, domain
 
 
@@ -311,29 +311,33 @@ def _numbered(domain: Domain, target: str, column: Any) -> Domain:
     return Domain({**dict(domain.items()), target: numbers})
 
 
-def without_unit(rows: Any, unit: str | None) -> Any:
+def without_id(rows: Any, privacy_id: str | None) -> Any:
     """Rows without the column that identifies the person a row belongs to."""
-    return rows if unit is None else rows.select([name for name in rows.names if name != unit])
+    return (
+        rows
+        if privacy_id is None
+        else rows.select([name for name in rows.names if name != privacy_id])
+    )
 
 
-def _check_unit(rows: Any, domain: Any, unit: Any) -> None:
+def _check_id(rows: Any, domain: Any, privacy_id: Any) -> None:
     """Refuse a column that cannot identify persons; by the schema alone."""
-    if unit not in rows.named:
+    if privacy_id not in rows.named:
         raise DomainError(
-            f"unit={unit!r} is not a column of the data; it names the column that identifies the "
-            "person a row belongs to. Arrays have no names: give a frame."
+            f"privacy_id={privacy_id!r} is not a column of the data; it names the column that "
+            "identifies the person a row belongs to. Arrays have no names: give a frame."
         )
-    identifies = isinstance(domain, Mapping) and isinstance(domain.get(unit), Identifier)
-    if isinstance(domain, Domain | Mapping) and unit in domain and not identifies:
+    identifies = isinstance(domain, Mapping) and isinstance(domain.get(privacy_id), Identifier)
+    if isinstance(domain, Domain | Mapping) and privacy_id in domain and not identifies:
         raise DomainError(
-            f"unit={unit!r} identifies persons and cannot be released: leave it out of the domain, "
-            "or declare it as Identifier()."
+            f"privacy_id={privacy_id!r} identifies persons and cannot be released: leave it out of "
+            "the domain, or declare it as Identifier()."
         )
-    kind = rows.kinds[unit]
+    kind = rows.kinds[privacy_id]
     if kind in ("other", "null"):
         raise DomainError(
-            f"Column {unit!r} (type {rows.dtypes[unit]}) cannot identify persons; convert it to "
-            "text or to integers."
+            f"Column {privacy_id!r} (type {rows.dtypes[privacy_id]}) cannot identify persons; "
+            "convert it to text or to integers."
         )
     if isinstance(rows, LazyRows) and rows.engine == "dask":
         raise TypeError(
@@ -457,9 +461,9 @@ def match_labelled(
     DomainError, TypeError, ValueError
         If no label is declared, or the schema does not fit.
     """
-    unit = estimator._unit()
+    privacy_id = estimator._privacy_id()
     domain, target = declare_label(
-        estimator.domain, without_unit(read, unit), estimator.target, declared
+        estimator.domain, without_id(read, privacy_id), estimator.target, declared
     )
     if target is None:
         raise DomainError(
@@ -468,7 +472,9 @@ def match_labelled(
         )
     if declared is not None:
         require_y(estimator, y, f": {parameter} declares a label that X has no column for")
-    rows, domain = match_rows(read, y, domain, target, lazy=True, unit=unit, of=estimator)
+    rows, domain = match_rows(
+        read, y, domain, target, lazy=True, privacy_id=privacy_id, of=estimator
+    )
     return rows, domain, target
 
 

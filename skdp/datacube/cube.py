@@ -1,4 +1,6 @@
-"""Files of cubes: metadata as JSON, and one array for each measured table.
+"""`DataCube`: a private data cube, and its files.
+
+Files of cubes: metadata as JSON, and one array for each measured table.
 
 A cube is computed again from its sources when it is read. With "l1" or "linf" the file holds all
 published tables too, because another solver might find another solution.
@@ -108,7 +110,7 @@ def _cube(make, metadata, arrays):
         for i, mask in enumerate(plan._masks)
     }
     cube = make(
-        _as_written(loss.epsilon),
+        epsilon=_as_written(loss.epsilon),
         domain=plan.domain,
         max_order=plan.max_order,
         strategy=plan,
@@ -262,10 +264,10 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
     weights : mapping of tuple of str to float, default=None
         Weight of each cuboid for ``objective="mean"`` and for "pmost"; 1 for those not named. The
         weights change the plan only; every cuboid is still published.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     ledger : PrivacyLedger, default=None
@@ -337,8 +339,8 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         dimensions=None,
         max_order=None,
@@ -350,8 +352,8 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         resolution=None,
         max_variance=None,
         weights=None,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         ledger=None,
         random_state=None,
         verbose=0,
@@ -368,8 +370,8 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         self.resolution = resolution
         self.max_variance = max_variance
         self.weights = weights
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.ledger = ledger
         self.random_state = random_state
         self.verbose = verbose
@@ -450,7 +452,9 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         EngineError
             If the engine of a lazy frame fails while it counts; the charge stands.
         """
-        rows, domain = match_rows(X, None, self.domain, None, lazy=True, unit=self._unit(), of=self)
+        rows, domain = match_rows(
+            X, None, self.domain, None, lazy=True, privacy_id=self._privacy_id(), of=self
+        )
         if self.value is not None and isinstance(rows, LazyRows) and not rows.in_batches:
             raise TypeError(
                 f"Sums and means read rows batch by batch, and the installed {rows.engine} does "

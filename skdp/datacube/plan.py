@@ -1,4 +1,7 @@
-"""CubePlan: which cuboids are measured, and how accurate every cuboid will be."""
+"""`CubePlan`: which cuboids are measured, how, and how accurate every cuboid will be.
+
+CubePlan: which cuboids are measured, and how accurate every cuboid will be.
+"""
 
 from __future__ import annotations
 

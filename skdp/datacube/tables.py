@@ -1,4 +1,6 @@
-"""Sums of a column: exact in integers before the noise, and questions to them after it.
+"""Tables of a cube: exact sums before the noise, answers and statistics after it.
+
+Sums of a column: exact in integers before the noise, and questions to them after it.
 
 The column of which a cube has means is an axis of `CubeModel` after the dimensions, with its ends
 as codes; so its sums and means are asked for as those of a dimension are, through a synopsis.

@@ -1,4 +1,7 @@
-"""Attribute: what :class:`Numeric` and :class:`Categorical` share, codes, labels and levels."""
+"""What all attributes share: codes, labels and levels; `Text` and `Identifier`.
+
+Attribute: what :class:`Numeric` and :class:`Categorical` share, codes, labels and levels.
+"""
 
 from __future__ import annotations
 
@@ -268,8 +271,8 @@ class Identifier:
     """A column that identifies records: a key, an account number, a name.
 
     It is never measured. In the data it may be present or absent, and its values are never read
-    (an estimator reads them only where the column is its ``unit``). Synthetic rows get fresh ids,
-    which have nothing to do with those of the data.
+    (an estimator reads them only where the column is its ``privacy_id``). Synthetic rows get fresh
+    ids, which have nothing to do with those of the data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How a range of numbers is cut into bins, and which numbers each of them holds.
+"""How a range of numbers is cut into bins, and the scales it is cut on.
 
 ============  ======================================================================================
 ``bins``      where a range is cut: evenly, at edges, on a scale; the fine bins of ``bins="auto"``

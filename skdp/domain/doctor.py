@@ -466,8 +466,8 @@ def _repeats(column: _Values, note: _Notes) -> None:
         kept = ", ".join(f"{k}: {_share(n, column.n)}" for k, n in shares.items())
         note(
             f"{said}{column.n} rows of {len(owners)} different ones, at most {most} of one. If it "
-            f"tells persons apart, protect persons: --unit {note.name!r} --max-contributions K, in "
-            f"Python unit= and max_contributions= (share of the rows that K keeps: {kept})"
+            f"tells persons apart, protect them: --privacy-id {note.name!r} --max-rows-per-id K, "
+            f"in Python privacy_id= and max_rows_per_id= (share of the rows that K keeps: {kept})"
         )
 
 

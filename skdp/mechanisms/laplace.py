@@ -1,4 +1,6 @@
-"""The exact sampler of all noise: discrete Laplace and geometric, by inversion with tables.
+"""Discrete Laplace and geometric noise, bounded sums, and their exact sampler.
+
+The exact sampler of all noise: discrete Laplace and geometric, by inversion with tables.
 
 The distribution is sampled exactly. A uniform number U in [0, 1) is a stream of random bits without
 end; the draw is the number of thresholds below U. Only as many bits are drawn as the decision

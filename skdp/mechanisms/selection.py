@@ -1,4 +1,6 @@
-"""Which of many random times is the least, decided exactly.
+"""Private selection: one winner, a set of winners, pieces of a line, buckets.
+
+Which of many random times is the least, decided exactly.
 
 Every time is a function of one uniform number V. Its first 64 bits give a bracket in floating-point
 arithmetic; where brackets overlap, further bits are drawn and the times are computed as decimals,

@@ -57,10 +57,11 @@ def price_of_fit(estimator: Any) -> tuple[Fraction, bool]:
         raise ValueError(
             f"{step.name or step.kind} is not private: {step.kind} {step.why} {step.remedy}"
         )
-    if any(getattr(step.estimator, "unit", None) is not None for step in steps):
+    if any(getattr(step.estimator, "privacy_id", None) is not None for step in steps):
         raise ValueError(
-            "Folds and scores are drawn and protected row by row, but unit= makes the person the "
-            "unit of privacy. Choose on synthetic rows, which is free, or leave out unit=."
+            "Folds and scores are drawn and protected row by row, but privacy_id= makes the person "
+            "the unit of privacy. Choose on synthetic rows, which is free, or leave out "
+            "privacy_id=."
         )
     total = total_price(step.epsilon for step in steps)
     if total is None:

@@ -186,10 +186,10 @@ def _loss_of(release: Any) -> PrivacyLoss | None:
 
 
 def _check_persons(losses: Sequence[PrivacyLoss | None]) -> None:
-    most = {loss.max_contributions for loss in losses if loss is not None}
+    most = {loss.max_rows_per_id for loss in losses if loss is not None}
     if len(most) > 1:
         raise ValueError(
-            f"max_contributions differs, {sorted(most, key=str)}: the releases count different "
+            f"max_rows_per_id differs, {sorted(most, key=str)}: the releases count different "
             "records of the same persons. Combine releases with the same number."
         )
 

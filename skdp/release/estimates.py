@@ -1,4 +1,7 @@
-"""The numbers of columns among the records of a conjunction, as weights of codes."""
+"""Linear answers with their errors, and the numbers of columns that they are made of.
+
+The numbers of columns among the records of a conjunction, as weights of codes.
+"""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ def loss_to_data(loss: PrivacyLoss) -> dict[str, Any]:
         "parts": {name: str(part) for name, part in loss.parts.items()},
         "seeded": loss.seeded,
     }
-    if loss.max_contributions is not None:
-        data["max_contributions"] = loss.max_contributions
+    if loss.max_rows_per_id is not None:
+        data["max_rows_per_id"] = loss.max_rows_per_id
     if loss.assumes:
         data["assumes"] = loss.assumes
     return data
@@ -61,7 +61,7 @@ def loss_from_data(data: Mapping[str, Any]) -> PrivacyLoss:
         fraction(data["epsilon"]),
         {name: fraction(part) for name, part in data["parts"].items()},
         seeded=data["seeded"],
-        max_contributions=data.get("max_contributions"),
+        max_rows_per_id=data.get("max_rows_per_id"),
         assumes=data.get("assumes", ""),
     )
 

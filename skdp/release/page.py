@@ -429,7 +429,7 @@ def _header(synopsis: Any, title: str) -> list[str]:
     epsilon = "unknown" if loss is None else f"{float(loss.epsilon):.4g}"
     if synopsis.seeded:
         epsilon += " (seeded: no guarantee)"
-    unit = "record" if loss is None or loss.max_contributions is None else "person"
+    unit = "record" if loss is None or loss.max_rows_per_id is None else "person"
     facts = {
         "Records, about": f"{synopsis.total:,.0f}",
         "Columns": f"{len(synopsis.domain.known):,}",
@@ -516,7 +516,7 @@ def _protected(loss: PrivacyLoss | None) -> list[str]:
         )
         return [heading, element("p", text, class_="warn")]
     epsilon = float(loss.epsilon)
-    one = "record" if loss.max_contributions is None else "person"
+    one = "record" if loss.max_rows_per_id is None else "person"
     factor = math.exp(min(epsilon, 700.0))
     parts = ", ".join(f"{name} {float(part):.4g}" for name, part in loss.parts.items())
     return [

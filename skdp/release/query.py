@@ -1,4 +1,6 @@
-"""Queries: a dict or a string becomes weights of codes, one vector for each constrained attribute.
+"""Queries as weights of codes, and the conditions under which rows are drawn.
+
+Queries: a dict or a string becomes weights of codes, one vector for each constrained attribute.
 
 The answer to a conjunction of one condition per attribute on a box of the domain is a product over
 the attributes. A weight is the share of a code's cell that the condition covers: 1 or 0 for a

@@ -1,4 +1,7 @@
-"""Text for codes and ranges of codes."""
+"""`QueryResult`: an answer with its error bar; text for codes and ranges of codes.
+
+Text for codes and ranges of codes.
+"""
 
 from __future__ import annotations
 

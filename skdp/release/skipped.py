@@ -43,7 +43,7 @@ class SkippedRecords:
     codes and breaks a rule of the domain, or is a line of a file that cannot be read. These are
     disjoint cells of all records, so all counts together cost what one of them costs. Where a
     person is protected, its skipped records count only up to what its kept ones leave of
-    ``max_contributions``, and records without a unit nowhere.
+    ``max_rows_per_id``, and records without a unit nowhere.
 
     Attributes
     ----------

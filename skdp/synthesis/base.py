@@ -70,7 +70,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             self.domain,
             self.target,
             lazy=True,
-            unit=self._unit(),
+            privacy_id=self._privacy_id(),
             structure=self._honours_zeros,
             ranges=True,
             of=self,

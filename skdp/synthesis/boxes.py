@@ -54,10 +54,10 @@ class HDPViewSynthesizer(Synthesizer):
     beta : float, default=1.2
         For "paper": cuts are chosen privately on the first beta log2(number of cells) levels, at
         least one, and drawn at random below. From 0.01 to 100.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     on_loss : {"warn", "stop"}, default="warn"
@@ -114,8 +114,8 @@ class HDPViewSynthesizer(Synthesizer):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         calibration="tight",
@@ -123,8 +123,8 @@ class HDPViewSynthesizer(Synthesizer):
         gamma=0.9,
         alpha=1.6,
         beta=1.2,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         on_loss="warn",
         ledger=None,
         random_state=None,
@@ -137,8 +137,8 @@ class HDPViewSynthesizer(Synthesizer):
         self.gamma = gamma
         self.alpha = alpha
         self.beta = beta
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state
@@ -190,10 +190,10 @@ class PrivTreeSynthesizer(Synthesizer):
     calibration : {"tight", "paper"}, default="tight"
         How the noise of the tests is scaled: "tight" by their exact worst case on a path, "paper"
         by the published formula. Both are epsilon-DP.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     on_loss : {"warn", "stop"}, default="warn"
@@ -245,14 +245,14 @@ class PrivTreeSynthesizer(Synthesizer):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         split_attributes=None,
         calibration="tight",
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         on_loss="warn",
         ledger=None,
         random_state=None,
@@ -262,8 +262,8 @@ class PrivTreeSynthesizer(Synthesizer):
         self.target = target
         self.split_attributes = split_attributes
         self.calibration = calibration
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state
@@ -329,10 +329,10 @@ class KDTreeSynthesizer(Synthesizer):
     height : int, default=None
         For "hierarchical" and "range-tree": number of levels, at most 16. None: 12, or fewer in a
         small domain.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     on_loss : {"warn", "stop"}, default="warn"
@@ -397,8 +397,8 @@ class KDTreeSynthesizer(Synthesizer):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         strategy="two-step",
@@ -408,8 +408,8 @@ class KDTreeSynthesizer(Synthesizer):
         unevenness="deviation",
         cell_share=0.5,
         height=None,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         on_loss="warn",
         ledger=None,
         random_state=None,
@@ -424,8 +424,8 @@ class KDTreeSynthesizer(Synthesizer):
         self.unevenness = unevenness
         self.cell_share = cell_share
         self.height = height
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state
@@ -498,10 +498,10 @@ class GridSynthesizer(Synthesizer):
     theta : float, default=10
         For "uniform" and "extended": N epsilon for one box, from 0.001 to 1,000,000. Smaller values
         make more boxes.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     on_loss : {"warn", "stop"}, default="warn"
@@ -560,14 +560,14 @@ class GridSynthesizer(Synthesizer):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         rule="extended",
         theta=10,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         on_loss="warn",
         ledger=None,
         random_state=None,
@@ -577,8 +577,8 @@ class GridSynthesizer(Synthesizer):
         self.target = target
         self.rule = rule
         self.theta = theta
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state

@@ -392,10 +392,10 @@ class MarginalSynthesizer(Synthesizer):
         makes a small ``epsilon`` useful, a bad one costs little. Its rows that do not fit the
         domain are left out, with a warning; of more than 100,000 some are taken. Needs
         ``max_order`` above 1.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     on_loss : {"warn", "stop"}, default="warn"
@@ -494,15 +494,15 @@ class MarginalSynthesizer(Synthesizer):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         max_order=3,
         workload="all",
         prior=None,
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         on_loss="warn",
         ledger=None,
         random_state=None,
@@ -514,8 +514,8 @@ class MarginalSynthesizer(Synthesizer):
         self.max_order = max_order
         self.workload = workload
         self.prior = prior
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state

@@ -49,10 +49,10 @@ class PrivBayesSynthesizer(Synthesizer):
     negatives : {"project", "zero"}, default="project"
         What becomes of negative noisy counts: "project" takes the nearest table that is not
         negative and has the released total; "zero" sets them to zero, as the paper does.
-    max_contributions : int, default=None
+    max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
-        person. Needs ``unit``. None: epsilon protects one row.
-    unit : str, default=None
+        person. Needs ``privacy_id``. None: epsilon protects one row.
+    privacy_id : str, default=None
         Column of the data, not of the domain, that identifies the person a row belongs to. Rows
         without a value in it are skipped.
     on_loss : {"warn", "stop"}, default="warn"
@@ -111,8 +111,8 @@ class PrivBayesSynthesizer(Synthesizer):
 
     def __init__(
         self,
-        epsilon=1.0,
         *,
+        epsilon=1.0,
         domain=None,
         target=None,
         score_function="R",
@@ -122,8 +122,8 @@ class PrivBayesSynthesizer(Synthesizer):
         max_candidates=200,
         max_cells=65536,
         negatives="project",
-        max_contributions=None,
-        unit=None,
+        max_rows_per_id=None,
+        privacy_id=None,
         on_loss="warn",
         ledger=None,
         random_state=None,
@@ -138,8 +138,8 @@ class PrivBayesSynthesizer(Synthesizer):
         self.max_candidates = max_candidates
         self.max_cells = max_cells
         self.negatives = negatives
-        self.max_contributions = max_contributions
-        self.unit = unit
+        self.max_rows_per_id = max_rows_per_id
+        self.privacy_id = privacy_id
         self.on_loss = on_loss
         self.ledger = ledger
         self.random_state = random_state

@@ -299,7 +299,7 @@ class Contributions:
 
     Attributes
     ----------
-    unit : str
+    privacy_id : str
         Column that identifies the person a row belongs to.
     most : int
         How many rows of a person are kept.
@@ -308,7 +308,7 @@ class Contributions:
         an engine holds the rows.
     """
 
-    unit: str
+    privacy_id: str
     most: int
     source: NoiseSource
 
@@ -343,8 +343,8 @@ def code_rows(
         if bound is None:
             return rows.select(domain.names).coded(domain)
         key = int(bound.source.words(1)[0])
-        used = rows.select([*domain.names, bound.unit])
-        return used.coded(domain, unit=bound.unit, most=bound.most, key=key)
+        used = rows.select([*domain.names, bound.privacy_id])
+        return used.coded(domain, privacy_id=bound.privacy_id, most=bound.most, key=key)
     return _in_memory(rows, domain, bound)[1]
 
 
@@ -355,7 +355,7 @@ def _in_memory(
     codes = domain.encode_columns(rows.select(domain.names), broken=broken)
     if bound is None:
         return codes, codes, None
-    owners = rows.column(bound.unit).identities()
+    owners = rows.column(bound.privacy_id).identities()
     return codes, _some_of_each(codes, owners, bound), owners
 
 

@@ -1,4 +1,7 @@
-"""Decoded values as a column of a given type, in NumPy, pandas, Polars and PyArrow."""
+"""Columns as expressions: codes inside engines, and decoded values in every library.
+
+Decoded values as a column of a given type, in NumPy, pandas, Polars and PyArrow.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Frame: the columns of a table in memory, read from any container.
+"""`Frame`: the columns of a table in memory, and the types that hold a domain.
+
+Frame: the columns of a table in memory, read from any container.
 
 Libraries are recognised by narwhals, which imports none of them.
 """
@@ -54,7 +56,7 @@ class Frame:
     """
 
     # Column that identifies the person a row belongs to, where contributions are bounded.
-    unit: str | None = None
+    privacy_id: str | None = None
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class Frame:
         # integers as floats where one record has none: nobody can tell afterwards. So where persons
         # are protected, neighbours are tables of one schema. Files of the command line, which have
         # marks, are read as text.
-        return "" if self.unit is None or self.unfit is not None else TYPES_DECLARED
+        return "" if self.privacy_id is None or self.unfit is not None else TYPES_DECLARED
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -41,38 +41,44 @@ from .passes import Tallies, first_unfit
 # nothing), each gets a hash of person, codes and number, and the first of each person stay.
 
 
-def _bound_polars(frame: Any, unit: str, names: list[str], most: int, key: int) -> Any:
+def _bound_polars(frame: Any, privacy_id: str, names: list[str], most: int, key: int) -> Any:
     pl: Any = nw.get_native_namespace(frame)
-    number, order = f"{unit}_number", f"{unit}_order"
+    number, order = f"{privacy_id}_number", f"{privacy_id}_order"
     native = nw.to_native(frame).with_columns(
-        pl.int_range(pl.len()).over(unit, *names).alias(number)
+        pl.int_range(pl.len()).over(privacy_id, *names).alias(number)
     )
-    hashed = pl.struct(unit, *names, number).hash(key)
+    hashed = pl.struct(privacy_id, *names, number).hash(key)
     native = native.with_columns(hashed.alias(order))
-    return nw.from_native(native.filter(pl.col(order).rank("ordinal").over(unit) <= most))
+    return nw.from_native(native.filter(pl.col(order).rank("ordinal").over(privacy_id) <= most))
 
 
-def _bound_duckdb(frame: Any, unit: str, names: list[str], most: int, key: int) -> Any:
-    row, number, order = ", ".join([unit, *names]), f"{unit}_number", f"{unit}_order"
+def _bound_duckdb(frame: Any, privacy_id: str, names: list[str], most: int, key: int) -> Any:
+    row, number, order = (
+        ", ".join([privacy_id, *names]),
+        f"{privacy_id}_number",
+        f"{privacy_id}_order",
+    )
     relation = nw.to_native(frame)
     relation = relation.select(f"*, row_number() OVER (PARTITION BY {row}) AS {number}")
     relation = relation.select(f"*, hash({row}, {number}, {key}::UBIGINT) AS {order}")
-    rank = f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"
-    relation = relation.select(f"*, {rank} AS {unit}_rank")
-    return nw.from_native(relation.filter(f"{unit}_rank <= {most}"))
+    rank = f"row_number() OVER (PARTITION BY {privacy_id} ORDER BY {order})"
+    relation = relation.select(f"*, {rank} AS {privacy_id}_rank")
+    return nw.from_native(relation.filter(f"{privacy_id}_rank <= {most}"))
 
 
-def _bound_pyspark(frame: Any, unit: str, names: list[str], most: int, key: int) -> Any:
+def _bound_pyspark(frame: Any, privacy_id: str, names: list[str], most: int, key: int) -> Any:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    row, number, order = [unit, *names], f"{unit}_number", f"{unit}_order"
+    row, number, order = [privacy_id, *names], f"{privacy_id}_number", f"{privacy_id}_order"
     equal = Window.partitionBy(*row).orderBy(F.lit(0))
     native = nw.to_native(frame).withColumn(number, F.row_number().over(equal))
     # Spark's integers have a sign.
     native = native.withColumn(order, F.xxhash64(*row, number, F.lit(key - 2**63)))
-    rank = F.row_number().over(Window.partitionBy(unit).orderBy(order))
-    return nw.from_native(native.withColumn(f"{unit}_rank", rank).filter(f"{unit}_rank <= {most}"))
+    rank = F.row_number().over(Window.partitionBy(privacy_id).orderBy(order))
+    return nw.from_native(
+        native.withColumn(f"{privacy_id}_rank", rank).filter(f"{privacy_id}_rank <= {most}")
+    )
 
 
 BOUNDS = {"polars": _bound_polars, "duckdb": _bound_duckdb, "pyspark": _bound_pyspark}
@@ -331,7 +337,7 @@ class LazyRows:
     # therefore tables of one schema, and the loss says that this is assumed.
     assumes = TYPES_DECLARED
     # Column that identifies the person a row belongs to, where contributions are bounded.
-    unit: str | None = None
+    privacy_id: str | None = None
 
     def __init__(self, frame: Any, columns: Mapping[str, LazyColumn], engine: str) -> None:
         self._frame = frame
@@ -401,7 +407,7 @@ class LazyRows:
         )
 
     def coded(
-        self, domain: Domain, *, unit: str | None = None, most: int = 1, key: int = 0
+        self, domain: Domain, *, privacy_id: str | None = None, most: int = 1, key: int = 0
     ) -> CodedRows:
         """Turn every row into codes, in the engine; nothing is computed yet.
 
@@ -409,9 +415,9 @@ class LazyRows:
         ----------
         domain : Domain
             Of some of these columns.
-        unit : str, default=None
+        privacy_id : str, default=None
             Column that identifies the person a row belongs to: of each person at most ``most``
-            rows are kept, the first by a hash of unit and codes; rows without a unit are not.
+            rows are kept, the first by a hash of the id and the codes; rows without an id are not.
         most : int
         key : int below 2**64
             Secret key of the hash.
@@ -433,7 +439,7 @@ class LazyRows:
         codes = {f"{prefix}{place}": code.cast(nw.Int64) for place, code in enumerate(expressions)}
         names = list(codes)
 
-        cell, owner_name = f"{prefix}cell", f"{prefix}unit"
+        cell, owner_name = f"{prefix}cell", f"{prefix}privacy_id"
         none: Any = nw.lit(len(names) + 1)
         # With `none` once more: in Spark the least of a single column is an error.
         unfit: list[Any] = [none] + [
@@ -456,16 +462,16 @@ class LazyRows:
                 kinds = self.kinds.items()
                 rows = text_as_bytes(rows, [name for name, kind in kinds if kind == "string"])
             rows = lookups.joined(rows)
-            if unit is None:
+            if privacy_id is None:
                 frame = told(rows.with_columns(**codes).select(*names))
                 one = frame.select(cell=nw.col(cell), rows=nw.lit(1).cast(nw.Int64))
                 return frame.select(*names), one
-            owner = nw.col(unit)
-            if self.engine == "pyspark" and self.kinds[unit] == "string":
+            owner = nw.col(privacy_id)
+            if self.engine == "pyspark" and self.kinds[privacy_id] == "string":
                 # Without a collation, which could merge two persons.
                 owner = owner.cast(nw.String)
             known = ~owner.is_null()
-            if self.dtypes[unit] in ("Float32", "Float64"):
+            if self.dtypes[privacy_id] in ("Float32", "Float64"):
                 # As in memory: from 2**53 on a float may stand for several integers.
                 known = known & ~owner.is_nan() & (owner.abs() < float(MAX_INTEGER))
             frame = rows.filter(known).with_columns(**codes, **{owner_name: owner})

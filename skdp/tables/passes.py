@@ -1,4 +1,6 @@
-"""Parquet files: their columns, and their rows in DuckDB or in memory.
+"""Many tables counted together in few passes over the rows; Parquet files.
+
+Parquet files: their columns, and their rows in DuckDB or in memory.
 
 DuckDB and PyArrow are optional. What they say about a file they cannot read is not passed on,
 because it may quote bytes of it.

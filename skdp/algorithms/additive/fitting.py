@@ -1,4 +1,7 @@
-"""The first round: a noisy histogram of each column and the label, and each column by itself."""
+"""The plan of the budget, the first round, and the steps one after the other.
+
+The first round: a noisy histogram of each column and the label, and each column by itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The numbers of additive models that change a release, each with unit, meaning and what chose it.
+"""The released model, its links and records, and the numbers that were tuned.
+
+The numbers of additive models that change a release, each with unit, meaning and what chose it.
 
 Benchmark: ``benchmarks/models.py``, ``--default`` for classes and ``--regression`` for numbers.
 Scores of classes are logits, those of numbers shares of half the public range.

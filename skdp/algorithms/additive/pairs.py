@@ -1,4 +1,6 @@
-"""Intercept and scale that fit what was seen, from few sums over all records.
+"""Functions of pairs, and the calibration of the whole.
+
+Intercept and scale that fit what was seen, from few sums over all records.
 
 The functions of single columns exaggerate where columns say the same, and the intercept has the
 noise of all their groups. How much, one number for all, and the intercept show for classes in a

@@ -1,4 +1,6 @@
-"""L2 consistency: the tables that agree with each other and are closest in weighted squares.
+"""Consistency of noisy tables: L2 by least squares, L1 and Linf by linear programs.
+
+L2 consistency: the tables that agree with each other and are closest in weighted squares.
 
 A table is the sum of its interactions, one part for each set S of its dimensions, which sums to
 zero along every dimension of S. Summing a table C over the dimensions outside S keeps the

@@ -1,4 +1,8 @@
-"""Plans of measurements, and the two simplest: All (every cuboid) and Base (the base alone)."""
+"""Plans of measurements: All, Base, BMax and PMost.
+
+All measures every cuboid, Base the base alone; BMax bounds the largest variance, and PMost publishes
+most cuboids within a bound on the variance.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""PGkM: k-means by the genetic algorithm of PrivGene (Zhang and others)."""
+"""PGkM and GkM: k-means by a genetic algorithm (PrivGene), and by sample and aggregate (GUPT).
+
+PGkM: k-means by the genetic algorithm of PrivGene (Zhang and others).
+"""
 
 from __future__ import annotations
 

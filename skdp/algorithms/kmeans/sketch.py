@@ -1,4 +1,7 @@
-"""Noisy grids over integer points, and their completion to a partition of the box."""
+"""Noisy sketches of points: grids, ranges of the axes, and a tree of boxes.
+
+Noisy grids over integer points, and their completion to a partition of the box.
+"""
 
 from __future__ import annotations
 

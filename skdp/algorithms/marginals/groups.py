@@ -1,4 +1,7 @@
-"""The facts about an attribute that rows need, all released or public."""
+"""Nested groups of the codes of a column, what rows need to know of it, and what was tuned.
+
+The facts about an attribute that rows need, all released or public.
+"""
 
 from __future__ import annotations
 

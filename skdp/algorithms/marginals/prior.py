@@ -1,4 +1,6 @@
-"""Public rules over rows: no row of a population breaks one at any time.
+"""Priors of the rows, and public rules over them.
+
+Public rules over rows: no row of a population breaks one at any time.
 
 Post-processing of released numbers and public rules.
 """

@@ -1,4 +1,7 @@
-"""The commands of the shell that do what the pages say: shown, written to a file, and run."""
+"""Forms of the wizard, and the commands of the shell that do what the pages say.
+
+The commands of the shell that do what the pages say: shown, written to a file, and run.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def release_command(data: str, files: Files, form: dict[str, Any]) -> list[str]:
     return ["release", as_path(data), *paths, *given, *flags, *form.get("source", [])]
 
 
-_RELEASE = ("epsilon", "unit", "max-contributions", "ledger", "budget", "purpose")
+_RELEASE = ("epsilon", "privacy-id", "max-rows-per-id", "ledger", "budget", "purpose")
 
 
 def page_command(files: Files, title: str) -> list[str]:

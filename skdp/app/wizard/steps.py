@@ -60,7 +60,7 @@ _FIELDS = {
     "--multiline": "“Fields in quotes hold line breaks”",
     "--decimal": "“Decimal mark”",
     "--missing": "“Texts that stand for no value”:",
-    "--max-contributions K": "on the page “Table”",
+    "--max-rows-per-id K": "on the page “Table”",
     "--accept-loss": "“Go on if more than a tenth of the records is skipped”",
     "--out": "the name",
     "nullable=True": "“May be missing”",
@@ -501,7 +501,9 @@ class Wizard:
 
     def _command(self, files: Files, more: Mapping[str, Any]) -> list[str]:
         table = self.typed["table"]
-        person = {"unit": self.unit, "max-contributions": table.get("most")} if self.unit else {}
+        person = (
+            {"privacy-id": self.unit, "max-rows-per-id": table.get("most")} if self.unit else {}
+        )
         form = {**person, "source": commands.source_options(table), **more}
         return commands.release_command(self.options.data, files, form)
 
