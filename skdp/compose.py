@@ -1,10 +1,4 @@
-"""Meta-estimators that train ordinary scikit-learn estimators on a private release.
-
-==============  ====================================================================================
-``estimators``  `PrivateClassifier`, `PrivateRegressor`, and the classifier where none is given
-``base``        what both share: release, train on the release (weighted, or unlabelled), predict
-==============  ====================================================================================
-"""
+"""Meta-estimators that train ordinary scikit-learn estimators on a private release."""
 
 from __future__ import annotations
 

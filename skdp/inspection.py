@@ -1,10 +1,4 @@
-"""What a pipeline reads and spends, and expected errors.
-
-===========  ======================================================================================
-``privacy``  `privacy_report` and `assert_private`: the steps of a composed estimator
-``columns``  expected errors of the functions for one column
-===========  ======================================================================================
-"""
+"""What a pipeline reads and spends, and expected errors."""
 
 from __future__ import annotations
 

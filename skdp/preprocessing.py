@@ -1,4 +1,4 @@
-"""Preprocessing: means, spreads and quantiles learned with noise, and plain columns."""
+"""Means, spreads and quantiles learned with noise, and plain columns."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Histograms of one column whose buckets follow the data: arrays in, arrays out.
-
-============  ======================================================================================
-``adaptive``  a range tree that is divided only where its noisy counts are large; `LineRelease`
-``dawa``      DAWA: buckets of similar neighbours, chosen by noisy costs, and a tree over them
-``ahp``       AHP: groups of bins with similar noisy counts
-============  ======================================================================================
-"""
+"""Histograms of one column whose buckets follow the data: arrays in, arrays out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DPCube (Xiao, Xiong, Yuan): partitions by a kd-tree, under pure epsilon-DP.
+"""DPCube (Xiao, Xiong, Yuan) and the Hierarchical kd-tree: partitions by kd-trees, usefulness.
 
 * `two_step`: count every cell of the domain with noise, grow a kd-tree on these noisy cells, and
   count its boxes once more. This is the strategy of DPCube.

@@ -1,10 +1,4 @@
-"""HDPView: recursive bisection of a table by aggregation error.
-
-==============  ====================================================================================
-``bisection``   `hdpview`: blocks of all levels; cuts and their errors, exact and chosen with noise
-``parameters``  the parts of the budget, calibrations
-==============  ====================================================================================
-"""
+"""HDPView: recursive bisection of a table by aggregation error."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""PrivBayes: a Bayesian network of the attributes, chosen and measured with noise.
-
-================  ==================================================================================
-``measure``       all of it: parts of epsilon, theta-usefulness, the network, its probabilities
-================  ==================================================================================
-"""
+"""PrivBayes: a Bayesian network of the attributes, chosen and measured with noise."""
 
 from __future__ import annotations
 

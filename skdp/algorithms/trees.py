@@ -1,11 +1,4 @@
-"""Decision trees, and forests of them.
-
-=============  ==================================================================================
-``fitting``    `fit_tree`: DiffPID3, DiffPC-4.5, and a better plan; `fit_forest`; shares and pruning
-``growing``    level by level, the best split of every node with noise, by any quality
-``model``      `Splits`, the public ways to divide a column; `TreeModel`: what is released
-=============  ==================================================================================
-"""
+"""Decision trees, and forests of them."""
 
 from __future__ import annotations
 

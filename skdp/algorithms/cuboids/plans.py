@@ -1,7 +1,7 @@
 """Plans of measurements: All, Base, BMax and PMost.
 
-All measures every cuboid, Base the base alone; BMax bounds the largest variance, and PMost publishes
-most cuboids within a bound on the variance.
+All measures every cuboid, Base the base alone; BMax bounds the largest variance, and PMost
+publishes most cuboids within a bound on the variance.
 """
 
 from __future__ import annotations
