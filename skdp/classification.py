@@ -586,7 +586,7 @@ class DiffGenTransformer(GridTransformer):
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat([0, 1], 5_000)
     >>> release = DiffGenTransformer(
-    ...     1.0, domain=Numeric(0, 1, bins=4), classes=[0, 1], n_specializations=2
+    ...     epsilon=1.0, domain=Numeric(0, 1, bins=4), classes=[0, 1], n_specializations=2
     ... )
     >>> release.fit(X, y).histogram_.shape[-1]
     2
@@ -1184,7 +1184,7 @@ class ProjectedHistogramTransformer(GridTransformer):
     >>> X = np.repeat([[0.2, 0.3], [0.8, 0.7]], 5_000, axis=0)
     >>> y = np.repeat([0, 1], 5_000)
     >>> release = ProjectedHistogramTransformer(
-    ...     1.0, domain=Numeric(0, 1, bins=4), classes=[0, 1], n_attributes=1
+    ...     epsilon=1.0, domain=Numeric(0, 1, bins=4), classes=[0, 1], n_attributes=1
     ... )
     >>> release.fit(X, y).histogram_.shape
     (4, 2)

@@ -106,7 +106,9 @@ class SampleAggregate(MetaEstimatorMixin, PrivateEstimator):
     >>> from skdp import SampleAggregate
     >>> X = np.linspace(0, 1, 20_000)[:, None]
     >>> y = 3 * X[:, 0] + 1
-    >>> model = SampleAggregate(LinearRegression(), 1.0, ([-10], [10]), n_blocks=100)
+    >>> model = SampleAggregate(
+    ...     LinearRegression(), epsilon=1.0, output_range=([-10], [10]), n_blocks=100
+    ... )
     >>> bool(abs(model.fit(X, y).value_[0] - 3) < 0.5)
     True
     """

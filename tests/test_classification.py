@@ -102,7 +102,7 @@ def test_coordinates_name_the_groups(estimator):
 
 @pytest.mark.parametrize("estimator", TRANSFORMERS)
 def test_onehot_is_the_training_set_of_the_grid(estimator):
-    release = estimator(2.0, encoding="onehot", **GIVEN).fit(X, Y)
+    release = estimator(epsilon=2.0, encoding="onehot", **GIVEN).fit(X, Y)
     out = release.transform(X)
     names = release.get_feature_names_out()
     assert out.shape == (len(X), len(names)) == (len(X), sum(release.grid_.shape))

@@ -279,7 +279,7 @@ def test_a_value_that_changes_the_type_of_all():
     assert "the loss is" in convicted(mean, here, there)
     # A record with two columns and a label, of which the odd value is in the last.
     pair = (pd.DataFrame({"x": [1, 2], "who": ["a", "b"]}), pd.Series([0, 1]))
-    (X, y), (X_less, y_less) = odd_pair(pair, "columns of objects", "a list", 1, privacy_id="who")
+    (X, y), (X_less, y_less) = odd_pair(pair, "columns of objects", "a list", 1, unit="who")
     assert X["who"].tolist() == ["a", "b", "a new person"] and y.tolist() == [0, 1, [1, 2]]
     assert len(X_less) == len(y_less) == 2
     assert [str(dtype) for dtype in X.dtypes] == ["object"] * 2

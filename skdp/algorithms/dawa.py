@@ -1,4 +1,4 @@
-"""Histograms of one column whose buckets follow the data: arrays in, arrays out."""
+"""DAWA, AHP and adaptive range trees: histograms of one column whose buckets follow the data."""
 
 from __future__ import annotations
 

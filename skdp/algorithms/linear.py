@@ -1,4 +1,4 @@
-"""Linear models of public features: their solvers, on distinct records with exact counts."""
+"""Linear models: PrivLocal, PrivGene, the functional mechanism and our own, on distinct records."""
 
 from __future__ import annotations
 

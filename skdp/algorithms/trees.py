@@ -1,4 +1,4 @@
-"""Decision trees, and forests of them."""
+"""Decision trees and forests: DiffPID3, DiffPC-4.5, and a better plan of the budget."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def combine(releases: Sequence[Any]) -> CombinedRelease:
     >>> from skdp.release import combine
     >>> ages = pd.DataFrame({"age": np.random.default_rng(0).integers(0, 90, 5_000)})
     >>> domain = Domain({"age": Numeric(0, 89, integer=True)})
-    >>> both = combine([RangeTreeHistogram(e, domain=domain).fit(ages) for e in (0.5, 1)])
+    >>> both = combine([RangeTreeHistogram(epsilon=e, domain=domain).fit(ages) for e in (0.5, 1)])
     >>> both.privacy_loss.epsilon
     Fraction(3, 2)
     >>> result = both.count("age < 30", return_interval=True)
