@@ -1,0 +1,53 @@
+"""Words that readers had to decode: those of the left column of the vocabulary may not come back.
+
+`layers.toml` has how often each stands in the code and the documentation. Counts only fall; what is
+at zero stays there.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# Names of parameters and packages that went: never again.
+GONE = (
+    "max_contributions",
+    "conformal",
+    "skdp.kernels",
+    "skdp.rows",
+    "skdp.models",
+    "successive halving",
+)
+
+
+def texts() -> str:
+    """All code of the package and all pages, as one text."""
+    files = [*ROOT.glob("skdp/**/*.py"), *ROOT.glob("examples/*.py"), *ROOT.glob("docs/*.rst")]
+    files += [
+        *ROOT.glob("docs/user_guide/*.rst"),
+        *ROOT.glob("docs/theory/*.rst"),
+        ROOT / "README.md",
+    ]
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(files))
+
+
+def counts(text: str, words: object) -> dict[str, int]:
+    """How often each word stands in a text, in any case."""
+    return {
+        word: len(re.findall(rf"(?<![\w.]){re.escape(word)}(?![\w])", text, re.IGNORECASE))
+        for word in words
+    }
+
+
+def test_words_that_went_do_not_come_back():
+    most = tomllib.loads((ROOT / "layers.toml").read_text(encoding="utf-8"))["words"]
+    found = counts(texts(), [*most, *GONE])
+    above = {word: n for word, n in found.items() if n > most.get(word, 0)}
+    assert not above, f"use the standard words instead: {above}"
+    assert not {word: n for word, n in most.items() if n > found[word]}, "lower them in layers.toml"
+
+
+def test_words_are_counted_by_themselves():
+    assert counts("Told, untold: skdp.rows", ["told", "skdp.rows"]) == {"told": 1, "skdp.rows": 1}
