@@ -15,16 +15,9 @@ import pandas as pd
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
+from ._models import Grouping, ModelOfClasses, ModelOfGroups, ModelOfNumbers, group_values, plain
 from ._validation import CodeArray, FloatArray, IntArray, as_integer, check_choice
 from .algorithms.additive import PairPlan, Prior, Records, fit_additive, mean_size
-from .base.models import (
-    Grouping,
-    ModelOfClasses,
-    ModelOfGroups,
-    ModelOfNumbers,
-    group_values,
-    plain,
-)
 from .domain import Date, Datetime
 from .exceptions import DomainError
 

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ._models import design_of, feature_columns, grouped_records
 from ._validation import as_integer
 from .algorithms.linear import check_components, principal_components
 from .base import PrivateEstimator, match_rows, warn_of_emptiness
-from .base.models import design_of, feature_columns, grouped_records
 from .domain import Numeric
 from .exceptions import DomainError
 from .tables import as_frame, weighted_rows

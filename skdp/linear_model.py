@@ -7,15 +7,7 @@ from functools import partial
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._validation import as_between, as_integer, check_choice
-from .algorithms.linear import (
-    check_moments,
-    fit_auto,
-    fit_functional,
-    fit_genetic,
-    fit_local_search,
-)
-from .base.models import (
+from ._models import (
     ModelOfClasses,
     ModelOfLabels,
     ModelOfNumbers,
@@ -24,6 +16,14 @@ from .base.models import (
     design_of,
     feature_columns,
     plain,
+)
+from ._validation import as_between, as_integer, check_choice
+from .algorithms.linear import (
+    check_moments,
+    fit_auto,
+    fit_functional,
+    fit_genetic,
+    fit_local_search,
 )
 
 __all__ = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ._models import ModelOfClasses, ModelOfGroups
 from .algorithms.additive import Prior
 from .algorithms.linear import fit_naive_bayes
-from .base.models import ModelOfClasses, ModelOfGroups
 
 __all__ = ["PrivateNaiveBayes"]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ._models import Grouping, ModelOfClasses, ModelOfGroups
 from ._validation import FloatArray, IntArray, as_between, as_integer, check_choice, check_flag
 from .algorithms.trees import (
     ALGORITHMS,
@@ -21,7 +22,6 @@ from .algorithms.trees import (
     tree_parts,
 )
 from .base import label_classes
-from .base.models import Grouping, ModelOfClasses, ModelOfGroups
 from .mechanisms import discrete_laplace_variance
 
 __all__ = [

@@ -433,14 +433,14 @@ WRITTEN = [
     ),
     # --- models
     Written(
-        "base/models.py",
+        "_models.py",
         "model, total, std = self._release(records, columns, link, loss.of_record.parts, source)",
         "model, total, std = self._release(records, columns, link, loss.parts, source)",
         "models of persons have the noise of one record",
         "PrivateAdditiveClassifier, persons",
     ),
     Written(
-        "base/models.py",
+        "_models.py",
         'total, std = released_total(records, parts["total"], source)',
         'total, std = released_total(records, parts["total"], source)\n'
         "        total = float(records.counts.sum())",
@@ -448,7 +448,7 @@ WRITTEN = [
         "PrivateAdditiveClassifier, two classes",
     ),
     Written(
-        "base/models.py",
+        "_models.py",
         "        loss, source = self._spend(parts, rows)\n",
         "        weighted_rows(rows, domain.select([*names, target]))\n"
         "        loss, source = self._spend(parts, rows)\n",
@@ -642,7 +642,7 @@ WRITTEN = [
         "test_any_tables::test_any_two_tables_run_alike[PrivateLinearRegression, auto]",
     ),
     Written(
-        "base/models.py",
+        "_models.py",
         "if total > std else 2 * std",
         "if records.counts.sum() > std else 2 * std",
         "the spread of a number of records follows the exact one",

@@ -13,6 +13,7 @@ import pytest
 from sklearn.base import clone
 
 import skdp
+from skdp._models import group_values
 from skdp._random import noise_source
 from skdp.additive import merged_labels
 from skdp.algorithms.additive import (
@@ -38,7 +39,6 @@ from skdp.algorithms.additive.pairs import (
     coarse_axis,
     monotone,
 )
-from skdp.base.models import group_values
 from skdp.exceptions import DomainError
 from skdp.mechanisms import noisy_max
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import skdp
+from skdp._models import feature_columns, number_link
 from skdp._random import noise_source
 from skdp.algorithms import linear as auto
 from skdp.algorithms import linear as moments
@@ -28,7 +29,6 @@ from skdp.algorithms.linear import (
     noisy_moments,
     objectives,
 )
-from skdp.base.models import feature_columns, number_link
 from skdp.exceptions import DomainError
 
 DOMAIN = skdp.Domain(

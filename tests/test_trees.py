@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import skdp
+from skdp._models import group_values
 from skdp._random import noise_source
 from skdp.algorithms import trees
 from skdp.algorithms import trees as forests_module
@@ -28,7 +29,6 @@ from skdp.algorithms.trees import (
     shrunk_shares,
     tree_parts,
 )
-from skdp.base.models import group_values
 from skdp.exceptions import InsecureSeedWarning
 from skdp.tree import ReleasedTree, condition
 

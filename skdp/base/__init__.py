@@ -2,8 +2,6 @@
 
 =============  ===================================================================================
 ``estimator``  `PrivateEstimator`: parts of the budget, charge, noise; what copies and pages hold
-``models``     what all models of a label share: match, charge, count, fit, and read rows to
-               predict
 ``schema``     rows and labels matched with the declared domain by names and types; weights
                refused
 =============  ===================================================================================

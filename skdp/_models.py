@@ -13,13 +13,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from .._validation import FloatArray, IntArray, as_epsilon, as_integer
-from ..algorithms.additive import UNIT, Identity, Logit, Records, additive_parts, released_total
-from ..algorithms.linear import Column, Design
-from ..domain import Attribute, Domain, Level, Numeric
-from ..exceptions import DomainError
-from ..tables import Frame, read_rows, weighted_rows
-from . import (
+from ._validation import FloatArray, IntArray, as_epsilon, as_integer
+from .algorithms.additive import UNIT, Identity, Logit, Records, additive_parts, released_total
+from .algorithms.linear import Column, Design
+from .base import (
     PrivateEstimator,
     RefusesWeights,
     feature_rows,
@@ -29,6 +26,9 @@ from . import (
     warn_of_emptiness,
     without_label,
 )
+from .domain import Attribute, Domain, Level, Numeric
+from .exceptions import DomainError
+from .tables import Frame, read_rows, weighted_rows
 
 __all__ = [
     "Grouping",
