@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from skdp.domain import Categorical, Date, Domain, Numeric, Taxonomy
 from skdp.domain.report import report_of
+from skdp.domain.values import number_meant
 from skdp.exceptions import DomainError, PrivacyLeakWarning
 from skdp.tables import CountTable, as_frame
 
@@ -71,7 +72,12 @@ def trees(draw, labels):
 
 @st.composite
 def categoricals(draw):
-    values = draw(st.lists(CATEGORIES, min_size=1, max_size=8, unique_by=lambda v: v))
+    # Two categories must not mean one number or truth value.
+    def key(value):
+        number = number_meant(value)
+        return value if number is None else number
+
+    values = draw(st.lists(CATEGORIES, min_size=1, max_size=8, unique_by=(lambda v: v, key)))
     return Categorical(
         values,
         ordered=draw(st.booleans()),
