@@ -410,7 +410,7 @@ WRITTEN = [
     Written(
         "release/files.py",
         "    if loss.max_rows_per_id is not None:\n",
-        "    if loss.max_rows_per_id is not None and loss.assumes:\n",
+        "    if loss.max_rows_per_id is not None and loss.seeded:\n",
         "a file of persons says that records are protected",
         "test_contributions::test_releases_in_files_keep_the_unit",
         private=False,
