@@ -102,7 +102,7 @@ def main():
         sys.exit("A package index would show: " + ", ".join(found))
     rows = np.random.default_rng(0).uniform(0, 1, (5_000, 2))
     domain = skdp.Numeric(0, 1, bins=16)
-    answer = skdp.MarginalSynthesizer(1.0, domain=domain).fit(rows).count("x0 < 0.5")
+    answer = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain).fit(rows).count("x0 < 0.5")
     if not 2_000 < answer < 3_000:
         sys.exit(
             f"A release counts {answer:,.0f} of 5,000 rows in one half; about 2,500 are expected."
