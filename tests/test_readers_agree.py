@@ -152,6 +152,18 @@ def command_line(content, folder, domain, unit=None):
         return source.rows(Progress(True))
 
 
+class Unread(Exception):
+    """The reader itself cannot read the file: old Polars refuses integers beyond 64 bits."""
+
+
+def read(reader, content):
+    """A frame of a file, by a reader that guesses types."""
+    try:
+        return READERS[reader](content)
+    except pl.exceptions.ComputeError as error:
+        raise Unread from error
+
+
 def codes_of(reader, attribute, fields, folder):
     """Codes of the records, or how many have each code; None if the table is refused."""
     domain, content = Domain({"c": attribute}), written(fields)
@@ -164,7 +176,7 @@ def codes_of(reader, attribute, fields, folder):
         if reader == "command line":
             rows = as_frame(command_line(content, folder, domain))
         else:
-            rows = as_frame(READERS[reader](content))
+            rows = as_frame(read(reader, content))
         rows = domain.with_names(rows, []) if rows.n_unnamed else rows.select(["c"])
         domain.check_schema(rows)
         return domain.encode(rows)[:, 0].tolist()
@@ -182,7 +194,7 @@ def persons_of(reader, fields, folder):
     if reader == "command line":
         rows = as_frame(command_line(content, folder, FLAG, "c")).column("c")
     else:
-        rows = as_frame(READERS[reader](content))
+        rows = as_frame(read(reader, content))
         rows = rows.column(rows.names[0])
     owners = rows.identities().tolist()
     return [-1 if owner < 0 else owners.index(owner) for owner in owners]
@@ -207,7 +219,15 @@ def changed(outcome, fields, reader):
         alone = outcome(fields)
         # It reads text alone, and is slow.
         tried = ODD[:2] if reader == "DuckDB, declared" else ODD
-        return [odd for odd in tried if not same(alone, outcome([*fields, odd]), len(fields))]
+        found = []
+        for odd in tried:
+            try:
+                more = outcome([*fields, odd])
+            except Unread:
+                continue
+            if not same(alone, more, len(fields)):
+                found.append(odd)
+        return found
 
 
 def codes_changed(kind, reader, folder):
