@@ -276,7 +276,7 @@ def test_engines_count_many_sets_as_memory_does(engine, batches, monkeypatch):
         if engine == "dask":
             pytest.skip("Dask counts in its workers.")
         monkeypatch.setattr(coded, "gives_batches", lambda frame, engine: False)
-        monkeypatch.setattr(coded, "_DENSE_CODED", 200)
+        monkeypatch.setattr(coded, "_DENSE_CELLS", 200)
     monkeypatch.setattr(encode, "_KEPT_CELLS", 0)
     exact = count_rows(as_frame(frame), DOMAIN)
     lazy = count_rows(read_rows(LAZY[engine](frame)), DOMAIN, together=())

@@ -15,7 +15,8 @@ from ..domain import Attribute, Level, Numeric
 from ..mechanisms import noisy_max
 from ..tables import Counts, CountTable
 
-# More counts than this are not released: the grid stops growing there.
+# More counts than this are not released: the grid of DiffGen stops growing there, and predictors
+# of projected histograms that would need more are not candidates.
 _MOST_COUNTS = 2**20
 # Finest groups that a number is specialised to.
 _MOST_GROUPS = 64
@@ -151,8 +152,6 @@ def _candidates(
 
 # Scores are in units of 1/4096.
 UNIT = 4096
-# More counts than this are not released: predictors that would need more are not candidates.
-_MOST_PROJECTED = 2**20
 
 
 def projection_parts(epsilon: Fraction) -> dict[str, Fraction]:
@@ -243,7 +242,7 @@ def projected_histogram(
         candidates = [
             axis
             for axis in range(len(predictors))
-            if axis not in chosen and 1 < sizes[axis] <= _MOST_PROJECTED // cells
+            if axis not in chosen and 1 < sizes[axis] <= _MOST_COUNTS // cells
         ]
         if not candidates:
             break

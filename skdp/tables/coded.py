@@ -67,7 +67,7 @@ ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "P
 _FAILED = object()
 
 # Up to this many cells, a table over codes is counted whole by engines that give no batches.
-_DENSE_CODED = 2**22
+_DENSE_CELLS = 2**22
 
 
 # The first engine of Polars that keeps no more than it needs of a large frame.
@@ -302,7 +302,7 @@ class EngineCodes(CodedRows):
         by_code = {
             each.axes: Marginal(tuple(columns[axis] for axis in each.axes)) for each in marginals
         }
-        held = [each for each in by_code.values() if each.cells <= _DENSE_CODED]
+        held = [each for each in by_code.values() if each.cells <= _DENSE_CELLS]
         found: dict[tuple[int, ...], IntArray] = {}
         for some in split(held):
             found.update(zip([each.axes for each in some], super().tables(some), strict=True))
