@@ -243,7 +243,6 @@ def sizes() -> dict[str, int]:
     found = modules()
     lines = [code_lines(each) for each in found]
     tests, benchmarks = modules_below("tests"), modules_below("benchmarks")
-    scripts = sorted(PACKAGE.rglob("*.mjs"))
     return {
         "code lines of skdp": sum(lines),
         "files of skdp": len(found),
@@ -252,7 +251,7 @@ def sizes() -> dict[str, int]:
         "code lines of benchmarks": sum(map(code_lines, benchmarks)),
         "files of benchmarks": len(benchmarks),
         "lines of JavaScript": sum(
-            len(path.read_text(encoding="utf-8").splitlines()) for path in scripts
+            len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.mjs")
         ),
         "words of documentation": words(),
         "code lines of the longest file": max(lines),
