@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, DomainError, Numeric
 from skdp.domain import Domain
-from skdp.domain.contents import Points
+from skdp.domain.bins import Points
 from skdp.release import parse
 from skdp.release.query import first_moment
 from skdp.tables import as_frame

@@ -27,8 +27,7 @@ from skdp import (
     forbid,
 )
 from skdp.domain.data import editable
-from skdp.domain.schemas.cells import as_range, as_values, meaning
-from skdp.domain.schemas.codebook import HEADERS
+from skdp.domain.schemas import HEADERS, as_range, as_values
 
 NIST = Path(__file__).resolve().parents[2] / "shared" / "data" / "nist"
 

@@ -10,10 +10,9 @@ membership question for free. Only the schema (columns and declared types) is ch
 ===============  =================================================================================
 ``attributes``   attribute: what :class:`Numeric` and :class:`Categorical` share, codes, labels
                  and levels
-``bins``         how a range of numbers is cut into bins, and which numbers each of them holds
+``bins``         how a range is cut into bins, which numbers each holds, automatic fine bins
 ``categorical``  `Categorical`: a list of categories, also one that a type declares
 ``clock``        whole units since 1970, and moments as users write them
-``contents``     contents of bins: which numbers a bin holds, how they are drawn, and their mean
 ``data``         domains as JSON holds them
 ``dates``        `Date` and `Datetime`: ranges of days and of times
 ``doctor``       what a declaration misses in the records: not private

@@ -1,7 +1,4 @@
-"""What all attributes share: codes, labels and levels; `Text` and `Identifier`.
-
-Attribute: what :class:`Numeric` and :class:`Categorical` share, codes, labels and levels.
-"""
+"""What all attributes share: codes, labels and levels; `Text` and `Identifier`."""
 
 from __future__ import annotations
 
@@ -14,17 +11,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._validation import CodeArray, FloatArray, IntArray
+from .._validation import CodeArray, FloatArray, IntArray, run_starts
 from ..exceptions import DomainError
 from .reading import Column, LazyColumn
 from .taxonomy import Taxonomy
-from .values import plain_text
+from .values import plain_text, with_types
 
 MISSING_LABEL = "missing"
 
 # Kinds of columns among which readers of files choose by looking at the values: a column of numbers
 # with one text among them is text, and one without any value holds floats.
 GUESSED = ("numeric", "boolean", "string")
+
+# Groups of codes, and a text for each.
+Groups = tuple[IntArray, list[str]]
 
 
 class Level(NamedTuple):
@@ -63,8 +63,6 @@ class Attribute:
 
     def _marked(self) -> Any:
         """The same attribute, inferred."""
-        if self.inferred:
-            return self
         twin = copy.copy(self)
         twin._set(inferred=True)
         return twin
@@ -83,6 +81,20 @@ class Attribute:
     def size(self) -> int:
         """Number of codes; the missing cell, if ``nullable``, is the last."""
         return self.n_values + self.nullable
+
+    @property
+    def fine(self) -> Any:
+        """The attribute whose codes are the finest that a column by itself is measured on.
+
+        It does not depend on ``bins`` or ``edges``: these say which codes are used together with
+        other columns and as labels, see `groups`.
+        """
+        return self
+
+    @property
+    def groups(self) -> IntArray:
+        """Code of this attribute for each code of `fine`: array of shape (fine.size,)."""
+        return np.arange(self.size)
 
     def encode(self, column: Column) -> CodeArray:
         """Code of each value; -1 where there is none. Never raises.
@@ -122,11 +134,6 @@ class Attribute:
         """Text for each code, for printing."""
         raise NotImplementedError
 
-    @property
-    def uneven(self) -> bool:
-        """Whether it has bins of different widths, narrow where many values are expected."""
-        return False
-
     def order(self) -> IntArray | None:
         """Codes in an order in which neighbours are similar; None if there is no such order.
 
@@ -152,24 +159,18 @@ class Attribute:
         Below the top level, special values are groups of their own, then the missing cell.
         """
         tree, leaf_codes = self.hierarchy()
-        own = self.labels()
+        own, alone = self.labels(), self.size - len(leaf_codes)
         result = []
-        # Special values of numbers are not in the tree, like the missing cell.
-        special = slice(len(leaf_codes), self.n_values)
-        n_special = self.n_values - len(leaf_codes)
-        for level in range(max(tree.height, int(self.nullable or n_special > 0)) + 1):
-            cut = tree.cut(min(level, tree.height))
+        for level in range(max(tree.height, int(alone > 0)) + 1):
+            at = min(level, tree.height)
             groups = np.zeros(self.size, dtype=np.int64)
-            groups[leaf_codes] = tree.groups(min(level, tree.height))
-            texts = [str(tree.labels[node]) for node in cut]
+            groups[leaf_codes] = tree.groups(at)
+            texts = [str(tree.labels[node]) for node in tree.cut(at)]
             if level >= tree.height:
                 texts = [own[code] for code in leaf_codes]
-            if n_special and level:
-                groups[special] = len(texts) + np.arange(n_special)
-                texts += own[special]
-            if self.nullable and level:
-                groups[-1] = len(texts)
-                texts.append(MISSING_LABEL)
+            if alone and level:
+                groups[-alone:] = len(texts) + np.arange(alone)
+                texts += own[-alone:]
             result.append(Level(groups, texts))
         return tuple(result)
 
@@ -200,24 +201,36 @@ class Attribute:
         """
         families: list[tuple[Level, ...]] = []
         seen: set[bytes] = set()
-        for family in self._families(max_groups - self.nullable, against_rest):
+        for family in self._families(max_groups - self.n_alone, against_rest):
             levels = []
-            for groups, texts in family:
-                if self.nullable:
-                    groups = np.append(groups, len(texts))
-                    texts = [*texts, MISSING_LABEL]
-                key = groups.tobytes()
-                if 2 <= len(texts) <= max_groups and key not in seen:
+            for level in (self._with_alone(*merged) for merged in family):
+                key = level.groups.tobytes()
+                if 2 <= len(level.labels) <= max_groups and key not in seen:
                     seen.add(key)
-                    levels.append(Level(groups, texts))
+                    levels.append(level)
             if levels:
                 families.append(tuple(levels))
         return tuple(families)
 
-    def _families(
-        self, limit: int, against_rest: bool
-    ) -> Iterator[list[tuple[IntArray, list[str]]]]:
-        """Groups of the values, without the missing cell, and their labels, family by family."""
+    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
+        """Groups of all codes but the last, which stand alone, family by family."""
+        raise NotImplementedError
+
+    def _with_alone(self, groups: IntArray, texts: list[str]) -> Level:
+        """A grouping of all codes: those that stand alone are groups of their own."""
+        if not self.n_alone:
+            return Level(groups, texts)
+        own = len(texts) + np.arange(self.n_alone)
+        return Level(np.concatenate([groups, own]), [*texts, *self.labels()[-self.n_alone :]])
+
+    def _spans(self, groups: IntArray) -> Groups:
+        """Groups of consecutive codes with their labels."""
+        starts = run_starts(groups).tolist()
+        stops = [*starts[1:], len(groups)]
+        return groups, [self._joined(*pair) for pair in zip(starts, stops, strict=True)]
+
+    def _joined(self, start: int, stop: int) -> str:
+        """Text for the codes from ``start`` up to ``stop``, exclusive."""
         raise NotImplementedError
 
     def _refusal(self, column: Column | LazyColumn) -> str | None:
@@ -233,10 +246,11 @@ class Attribute:
         raise NotImplementedError
 
     def _to_data(self) -> dict[str, Any]:
+        """What JSON says of it."""
         raise NotImplementedError
 
-    def _key(self) -> tuple[Any, ...]:
-        raise NotImplementedError
+    def _key(self) -> Any:
+        return _hashable(self._to_data())
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
@@ -252,6 +266,13 @@ class Attribute:
             object.__setattr__(self, name, value)
 
 
+def _hashable(data: Any) -> Any:
+    """What JSON says, with types: True, 1 and 1.0 are equal in Python."""
+    if isinstance(data, dict):
+        return tuple((name, _hashable(value)) for name, value in data.items())
+    return with_types(data) if isinstance(data, list) else data
+
+
 def halvings(codes: IntArray, n: int, limit: int) -> Iterator[IntArray]:
     """Halves, quarters, ... of ``n`` codes, as equal as possible; finally each code alone."""
     parts = 2
@@ -262,8 +283,7 @@ def halvings(codes: IntArray, n: int, limit: int) -> Iterator[IntArray]:
         yield codes
 
 
-# ------------------------------------------------------------------------------------------------
-# Identifier and Text: columns that are never measured.
+# --- columns that are never measured
 
 
 @dataclass(frozen=True, repr=False)

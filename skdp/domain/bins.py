@@ -1,222 +1,27 @@
-"""How a range of numbers is cut into bins, and the scales it is cut on."""
+"""Bins of numbers: where a range is cut, which numbers each bin holds, and the automatic fine bins.
+
+Within a bin all its numbers are taken to be equally likely: draws, means and the shares of partly
+covered bins follow this one law. `Spread` holds real numbers, `Points` those of a `Grid` (integers,
+cents, ...); the bins themselves are `EvenBins`, by a formula, or `UnevenBins`, by their edges.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from .._validation import CodeArray, FloatArray, IntArray, run_starts
+from .._validation import CodeArray, FloatArray, IntArray, snapped
 from ..exceptions import DomainError
-from .attributes import MISSING_LABEL, Attribute, Level, halvings
-from .taxonomy import Taxonomy
-from .values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits, some
+from .values import MAX_BINS, MAX_INTEGER, as_float, as_int, digits
 
-# ------------------------------------------------------------------------------------------------
-# Scales: on which numbers are cut into bins of equal width, and spread evenly within a bin.
-
-
-SCALES = ("linear", "log", "sqrt")
-
-# From 0 on, a log scale is linear up to about this share of the range.
-_LINEAR_SHARE = 1000.0
-
-
-class Linear:
-    """Numbers as they are."""
-
-    def forward(self, x: Any) -> FloatArray:
-        """Place on the scale of each number."""
-        return np.asarray(x, dtype=np.float64)
-
-    def inverse(self, t: Any) -> FloatArray:
-        """Number at each place."""
-        return np.asarray(t, dtype=np.float64)
-
-    def density(self, x: Any) -> FloatArray:
-        """Derivative of `forward`."""
-        return np.ones(np.shape(x))
-
-    def mean(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Mean of numbers between ``low`` and ``high`` whose places are uniform."""
-        return low + (high - low) / 2
-
-
-class LogScale:
-    """``log(1 + (x - origin) / unit)``: ``log(x / origin)`` where both are the same.
-
-    Parameters
-    ----------
-    origin, unit : float
-    """
-
-    def __init__(self, origin: float, unit: float) -> None:
-        self.origin = origin
-        self.unit = unit
-
-    def forward(self, x: Any) -> FloatArray:  # noqa: D102
-        return np.log1p(np.maximum(np.subtract(x, self.origin), 0.0) / self.unit)
-
-    def inverse(self, t: Any) -> FloatArray:  # noqa: D102
-        return self.origin + self.unit * np.expm1(t)
-
-    def density(self, x: Any) -> FloatArray:  # noqa: D102
-        return 1.0 / (np.maximum(np.subtract(x, self.origin), 0.0) + self.unit)
-
-    def mean(self, low: FloatArray, high: FloatArray) -> FloatArray:  # noqa: D102
-        base = low - self.origin + self.unit
-        growth = (high - low) / base
-        # growth / log1p(growth), which is 1 at 0.
-        ratio = np.divide(growth, np.log1p(growth), out=np.ones_like(growth), where=growth > 0)
-        return np.clip(self.origin - self.unit + base * ratio, low, high)
-
-
-class SqrtScale:
-    """``sqrt(x - origin)``.
-
-    Parameters
-    ----------
-    origin : float
-    """
-
-    def __init__(self, origin: float) -> None:
-        self.origin = origin
-
-    def forward(self, x: Any) -> FloatArray:  # noqa: D102
-        return np.sqrt(np.maximum(np.subtract(x, self.origin), 0.0))
-
-    def inverse(self, t: Any) -> FloatArray:  # noqa: D102
-        return self.origin + np.square(t)
-
-    def density(self, x: Any) -> FloatArray:  # noqa: D102
-        return 0.5 / np.maximum(self.forward(x), 1e-150)
-
-    def mean(self, low: FloatArray, high: FloatArray) -> FloatArray:  # noqa: D102
-        a, b = self.forward(low), self.forward(high)
-        return np.clip(self.origin + (a * a + a * b + b * b) / 3, low, high)
-
-
-Scale = Linear | LogScale | SqrtScale
-
-
-def scale_of(name: str, lower: float, upper: float) -> Scale:
-    """The scale of a declared name over a range."""
-    if name not in SCALES:
-        raise DomainError(f"scale must be 'linear', 'log' or 'sqrt', got {name!r}.")
-    if name == "linear":
-        return Linear()
-    if name == "sqrt":
-        return SqrtScale(lower)
-    if lower < 0:
-        raise DomainError(
-            f"scale='log' needs lower >= 0, got lower={digits(lower)}. Use scale='sqrt', or a "
-            "positive lower with the other values in special=[...], such as special=[0]."
-        )
-    if upper <= 0:
-        raise DomainError(f"scale='log' needs upper > 0, got upper={digits(upper)}.")
-    return LogScale(lower, lower if lower > 0 else upper / _LINEAR_SHARE)
-
-
-# --- grids: the numbers that a column can hold, where these are multiples of a step
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The numbers ``(k * numerator + offset) / denominator`` for whole k from first to last.
-
-    The quotient of integers below 2**53 is the float nearest to the decimal number.
-    """
-
-    first: int
-    last: int
-    numerator: int = 1
-    offset: int = 0
-    denominator: int = 1
-
-    def value(self, k: Any) -> FloatArray:
-        """Number at each place; places between two numbers are allowed."""
-        return (np.asarray(k) * self.numerator + self.offset) / self.denominator
-
-    def place(self, x: Any) -> FloatArray:
-        """Place of each number, between two whole places where it is none of the grid."""
-        return (np.asarray(x, dtype=np.float64) * self.denominator - self.offset) / self.numerator
-
-    def at_least(self, x: Any) -> IntArray:
-        """Place of the smallest number that is at least x; ``last + 1`` where there is none."""
-        wanted = np.asarray(x, dtype=np.float64)
-        near = np.clip(np.nan_to_num(np.ceil(self.place(wanted))), self.first, self.last + 1)
-        k = near.astype(np.int64)
-        # Rounding is off by one place at most; twice, to be safe.
-        for _ in range(2):
-            k = np.where((k > self.first) & (self.value(k - 1) >= wanted), k - 1, k)
-            k = np.where((k <= self.last) & (self.value(k) < wanted), k + 1, k)
-        return k
-
-    def at_most(self, x: Any) -> IntArray:
-        """Place of the largest number that is at most x; ``first - 1`` where there is none."""
-        wanted = np.asarray(x, dtype=np.float64)
-        k = self.at_least(wanted)
-        return np.where((k <= self.last) & (self.value(k) == wanted), k, k - 1)
-
-    def step(self) -> float:
-        """Distance of two neighbours."""
-        return self.numerator / self.denominator
-
-
-def declared_grid(
-    lower: float, upper: float, *, integer: bool, step: Any, decimals: Any
-) -> tuple[Grid | None, float | int | None, int | None]:
-    """The grid of a declaration, with ``step`` and ``decimals`` as plain numbers."""
-    if step is None and decimals is None:
-        return (Grid(int(lower), int(upper)) if integer else None), None, None
-    if step is not None and decimals is not None:
-        raise DomainError("step and decimals say the same: give one of them.")
-    if decimals is not None:
-        if integer:
-            raise DomainError(
-                f"integer=True has no decimals, got decimals={decimals!r}: leave one of them out."
-            )
-        places = as_int(decimals, "decimals")
-        if not -15 <= places <= 15:
-            raise DomainError(f"decimals must be in -15..15, got {decimals!r}.")
-        width, origin, plain = Fraction(10) ** -places, Fraction(0), None
-    else:
-        plain = as_int(step, "step") if integer else as_float(step, "step")
-        if plain <= 0:
-            raise DomainError(f"step must be positive, got {step!r}.")
-        # As written: 0.1 is a tenth.
-        width, origin, places = Fraction(repr(plain)), Fraction(repr(lower)), None
-    below = math.ceil((Fraction(repr(lower)) - origin) / width)
-    above = math.floor((Fraction(repr(upper)) - origin) / width)
-    if above < below:
-        raise DomainError(
-            f"No multiple of {digits(float(width))} lies between {digits(lower)} and "
-            f"{digits(upper)}: use a smaller step, or more decimals."
-        )
-    denominator = math.lcm(width.denominator, origin.denominator)
-    grid = Grid(below, above, int(width * denominator), int(origin * denominator), denominator)
-    ends = [abs(k * grid.numerator + grid.offset) for k in (below - 1, above + 1)]
-    if max(*ends, denominator, above - below) >= MAX_INTEGER:
-        raise DomainError(
-            f"The values from {digits(lower)} to {digits(upper)} in steps of "
-            f"{digits(float(width))} are more than float64 can tell apart: use a larger step, or "
-            "fewer decimals."
-        )
-    return grid, plain, places
-
-
-# ------------------------------------------------------------------------------------------------
-# Bins: where a range of numbers is cut, and the bin of each number.
-
-
-# Each is compared with every value.
-_MOST_SPECIAL = 256
+# --- bins: where a range is cut, and the bin of each number
 
 
 @dataclass(frozen=True)
@@ -277,15 +82,12 @@ class UnevenBins:
 
     def encode(self, x: FloatArray) -> CodeArray:
         """Bin of each number of the range."""
-        return np.searchsorted(self.inner(), x, side="right").astype(np.int32)
+        inner = self.edges[1:-1].astype(np.float64)
+        return np.searchsorted(inner, x, side="right").astype(np.int32)
 
     def edges_at(self, positions: IntArray) -> NDArray[Any]:
         """Left ends of bins; at ``bins`` the end of the last (after ``upper`` for integers)."""
         return self.edges[positions]
-
-    def inner(self) -> FloatArray:
-        """The edges between two bins."""
-        return self.edges[1:-1].astype(np.float64)
 
 
 # What NumPy says of an underflow would tell of a value.
@@ -319,53 +121,120 @@ def bin_positions(
     return x
 
 
+def frozen(cuts: NDArray[Any]) -> NDArray[Any]:
+    """An array that cannot be changed."""
+    cuts.setflags(write=False)
+    return cuts
+
+
+def check_real_bins(low: float, high: float, bins: int, edges: FloatArray | None = None) -> None:
+    """Refuse bins that float64 cannot tell apart: even ones, or those between edges."""
+    if not math.isfinite((high - low) * bins):
+        raise DomainError(f"The range from {low!r} to {high!r} is too wide for float64.")
+    if edges is None:
+        narrow = (high - low) / bins < 8 * float(np.spacing(max(abs(low), abs(high))))
+    else:
+        ends = np.maximum(np.abs(edges[:-1]), np.abs(edges[1:]))
+        narrow = bool((np.diff(edges) < 8 * np.spacing(ends)).any())
+    if narrow:
+        raise DomainError(
+            f"{bins} bins between {low!r} and {high!r} are narrower than float64 can tell apart; "
+            "use fewer bins."
+        )
+
+
+def check_integers(low: int, high: int, bins: int | None, *, even: bool = True) -> int:
+    """Number of bins over integers, one for each by default; refuses what cannot be computed."""
+    count = high - low + 1
+    if max(abs(low), abs(high)) > MAX_INTEGER or (count > MAX_BINS and bins is None):
+        raise DomainError(
+            f"The integers {low} to {high} are too many for one code each; bounds up to 2**53 "
+            "with fewer bins are possible: give bins=, such as bins=32, with scale='log' where "
+            "most values are small, or edges=[...]."
+        )
+    bins = count if bins is None else bins
+    if bins > count:
+        raise DomainError(
+            f"bins={bins} exceeds the number of integers from {low} to {high} ({count}): some "
+            "bins would be empty. Use bins=None for one per integer."
+        )
+    if even and bins < count and bins * (high - low) >= MAX_INTEGER:
+        raise DomainError(
+            f"bins={bins} over the integers {low} to {high} cannot be computed exactly in "
+            "float64; use fewer bins, or integer=False."
+        )
+    return bins
+
+
 def declared_edges(given: Any, lower: Any, upper: Any, bins: Any, *, integer: bool) -> NDArray[Any]:
     """The edges of a declaration, as `UnevenBins` has them."""
-    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise DomainError(f"edges must be a list of numbers, got {given!r}.")
     read = as_int if integer else as_float
     listed = [read(edge, f"edges[{place}]") for place, edge in enumerate(given)]
-    if len(listed) < 2:
-        raise DomainError(f"edges needs at least two numbers, got {listed!r}.")
-    if len(listed) - 1 > MAX_BINS:
-        raise DomainError(f"edges declare at most {MAX_BINS} bins.")
+    if not 2 <= len(listed) <= MAX_BINS + 1:
+        raise DomainError(f"edges needs at least two numbers, for {MAX_BINS} bins at most.")
     for place, (left, right) in enumerate(zip(listed[:-1], listed[1:], strict=True)):
-        if not left < right:
+        # The last bin is closed, so it may hold a single integer.
+        single = integer and left == right and place == len(listed) - 2
+        if not (left < right or single):
             raise DomainError(
                 f"edges must increase, but edges[{place}]={digits(left)} is followed by "
                 f"{digits(right)}. Sort them, and give each once."
             )
-    for name, value, end in (("lower", lower, listed[0]), ("upper", upper, listed[-1])):
-        if value is not None and as_float(value, name) != end:
+    said = {
+        "lower": (lower, listed[0]),
+        "upper": (upper, listed[-1]),
+        "bins": (bins, len(listed) - 1),
+    }
+    for name, (value, known) in said.items():
+        if value is not None and as_float(value, name) != known:
             raise DomainError(
-                f"{name}={value!r} differs from the {'first' if name == 'lower' else 'last'} of "
-                f"edges, {digits(end)}. Leave it out: the range follows from edges."
+                f"{name}={value!r}, but edges say {digits(known)}. Leave {name} out: it follows "
+                "from edges."
             )
-    if bins is not None and as_int(bins, "bins") != len(listed) - 1:
-        raise DomainError(
-            f"bins={bins!r}, but edges declare {len(listed) - 1} bins. Leave bins out."
-        )
     if not math.isfinite(float(listed[-1]) - float(listed[0])):
         raise DomainError(
             f"The range from {listed[0]!r} to {listed[-1]!r} is too wide for float64."
         )
-    if integer:
-        if max(abs(listed[0]), abs(listed[-1])) > MAX_INTEGER:
-            raise DomainError("edges of integers must lie within -2**53..2**53.")
-        return np.array([*listed[:-1], listed[-1] + 1], dtype=np.int64)
-    return np.array(listed, dtype=np.float64) + 0.0
+    if not integer:
+        return np.array(listed, dtype=np.float64) + 0.0
+    if max(abs(listed[0]), abs(listed[-1])) > MAX_INTEGER:
+        raise DomainError("edges of integers must lie within -2**53..2**53.")
+    return np.array([*listed[:-1], listed[-1] + 1], dtype=np.int64)
 
 
-def scale_edges(scale: Scale, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
+# From 0 on, a log scale is linear up to about this share of the range.
+_LINEAR_SHARE = 1000.0
+
+
+def check_scale(scale: Any, lower: float, upper: float) -> None:
+    """Refuse a scale that is not known, or cannot cut the range."""
+    if scale not in ("linear", "log", "sqrt"):
+        raise DomainError(f"scale must be 'linear', 'log' or 'sqrt', got {scale!r}.")
+    if scale == "log" and lower < 0:
+        raise DomainError(
+            f"scale='log' needs lower >= 0, got lower={digits(lower)}. Use scale='sqrt', or a "
+            "positive lower with the other values in special=[...], such as special=[0]."
+        )
+    if scale == "log" and upper <= 0:
+        raise DomainError(f"scale='log' needs upper > 0, got upper={digits(upper)}.")
+
+
+def scale_edges(scale: str, lower: float, upper: float, bins: int, integer: bool) -> NDArray[Any]:
     """Edges that are equally far apart on a scale; each bin of integers holds at least one."""
-    assert not isinstance(scale, Linear)
     end = upper + 1 if integer else upper
-    places = np.linspace(0.0, float(scale.forward(np.float64(end))), bins + 1)
+    if scale == "log":
+        unit = lower if lower > 0 else upper / _LINEAR_SHARE
+        top = np.log1p((end - lower) / unit)
+        edges = lower + unit * np.expm1(np.linspace(0.0, top, bins + 1))
+    else:
+        edges = lower + np.square(np.linspace(0.0, np.sqrt(end - lower), bins + 1))
     # Twelve digits, because the last bits of a logarithm differ between machines.
-    edges = np.array([float(f"{edge:.12g}") for edge in scale.inverse(places).tolist()])
+    edges = np.array([float(f"{edge:.12g}") for edge in edges.tolist()])
     edges[0], edges[-1] = lower, end
     if not integer:
-        _check_apart(edges, lower, upper)
+        check_real_bins(lower, upper, bins, edges)
         return edges
     whole = np.ceil(edges).astype(np.int64)
     # Where the scale cuts finer than integers, each bin gets one.
@@ -374,254 +243,354 @@ def scale_edges(scale: Scale, lower: float, upper: float, bins: int, integer: bo
     return np.minimum(whole, int(end) - bins + steps)
 
 
-def _check_apart(edges: FloatArray, lower: float, upper: float) -> None:
-    if (np.diff(edges) < 8 * np.spacing(np.maximum(np.abs(edges[:-1]), np.abs(edges[1:])))).any():
-        raise DomainError(
-            f"{len(edges) - 1} bins between {lower!r} and {upper!r} are narrower than float64 can "
-            "tell apart; use fewer bins."
-        )
+# --- grids: the numbers that a column can hold, where these are multiples of a step
 
 
-def check_integer_bins(low: int, high: int, bins: int | None) -> int:
-    """Number of bins over integers; None is one for each."""
-    span = high - low
-    if max(abs(low), abs(high)) > MAX_INTEGER or (span > MAX_BINS - 1 and bins is None):
-        raise DomainError(
-            f"The integers {low} to {high} are too many for one code each; bounds up to 2**53 "
-            "with fewer bins are possible: give bins=, such as bins=32, with scale='log' where "
-            "most values are small, or edges=[...]."
-        )
-    if bins is None:
-        return span + 1
-    if bins > span + 1:
-        raise DomainError(
-            f"bins={bins} exceeds the number of integers from {low} to {high} ({span + 1}): some "
-            "bins would be empty. Use bins=None for one per integer."
-        )
-    return bins
+@dataclass(frozen=True)
+class Grid:
+    """The numbers ``(k * numerator + offset) / denominator`` for whole k from first to last.
+
+    The quotient of integers below 2**53 is the float nearest to the decimal number.
+    """
+
+    first: int
+    last: int
+    numerator: int = 1
+    offset: int = 0
+    denominator: int = 1
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def value(self, k: Any) -> FloatArray:
+        """Number at each place; places between two numbers are allowed."""
+        return (np.asarray(k) * self.numerator + self.offset) / self.denominator
+
+    def at_least(self, x: Any) -> IntArray:
+        """Place of the smallest number that is at least x; ``last + 1`` where there is none."""
+        wanted = np.asarray(x, dtype=np.float64)
+        place = (wanted * self.denominator - self.offset) / self.numerator
+        near = np.clip(np.nan_to_num(np.ceil(place)), self.first, self.last + 1)
+        k = near.astype(np.int64)
+        # Rounding is off by one place at most; twice, to be safe.
+        for _ in range(2):
+            k = np.where((k > self.first) & (self.value(k - 1) >= wanted), k - 1, k)
+            k = np.where((k <= self.last) & (self.value(k) < wanted), k + 1, k)
+        return k
+
+    def at_most(self, x: Any) -> IntArray:
+        """Place of the largest number that is at most x; ``first - 1`` where there is none."""
+        wanted = np.asarray(x, dtype=np.float64)
+        k = self.at_least(wanted)
+        return np.where((k <= self.last) & (self.value(k) == wanted), k, k - 1)
+
+    def step(self) -> float:
+        """Distance of two neighbours."""
+        return self.numerator / self.denominator
 
 
-def check_even_integers(low: int, high: int, bins: int) -> None:
-    """Refuse what the formula of even bins cannot compute exactly."""
-    if bins != high - low + 1 and bins * (high - low) >= MAX_INTEGER:
-        raise DomainError(
-            f"bins={bins} over the integers {low} to {high} cannot be computed exactly in "
-            "float64; use fewer bins, or integer=False."
-        )
-
-
-def check_real_bins(low: float, high: float, bins: int) -> None:
-    """Refuse even bins that float64 cannot tell apart."""
-    span = high - low
-    if not math.isfinite(span * bins):
-        raise DomainError(f"The range from {low!r} to {high!r} is too wide for float64.")
-    if span / bins < 8 * float(np.spacing(max(abs(low), abs(high)))):
-        raise DomainError(
-            f"{bins} bins between {low!r} and {high!r} are narrower than float64 can tell apart; "
-            "use fewer bins."
-        )
-
-
-def frozen(cuts: NDArray[Any]) -> NDArray[Any]:
-    """An array that cannot be changed."""
-    cuts.setflags(write=False)
-    return cuts
-
-
-def declared_range(lower: Any, upper: Any, integer: bool) -> tuple[float, float]:
-    """The range of a declaration."""
-    for name, value in (("lower", lower), ("upper", upper)):
-        if value is None:
+def declared_grid(
+    lower: float, upper: float, *, integer: bool, step: Any, decimals: Any
+) -> tuple[Grid | None, float | int | None, int | None]:
+    """The grid of a declaration, with ``step`` and ``decimals`` as plain numbers."""
+    if step is None and decimals is None:
+        return (Grid(int(lower), int(upper)) if integer else None), None, None
+    if step is not None and decimals is not None:
+        raise DomainError("step and decimals say the same: give one of them.")
+    plain, places, origin = None, None, Fraction(0)
+    if decimals is not None:
+        if integer:
             raise DomainError(
-                f"{name} must be a number, got None: Numeric needs lower and upper, or edges. "
-                "Declare the range that is publicly known; values beyond it are clipped. If nobody "
-                "knows it, leave out both: a synthesizer can find it, for a part of epsilon."
+                f"integer=True has no decimals, got decimals={decimals!r}: leave one of them out."
             )
-    low, high = as_float(lower, "lower"), as_float(upper, "upper")
-    if low > high or (low == high and not integer):
-        raise DomainError(f"Numeric needs lower < upper, got lower={lower!r} and upper={upper!r}.")
-    if integer:
-        return as_int(lower, "lower"), as_int(upper, "upper")
-    return low, high
-
-
-def declared_special(given: Any, integer: bool) -> tuple[float, ...]:
-    """The special values as plain numbers, in the declared order."""
-    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        raise DomainError(f"special must be a list of numbers, such as [0, 999], got {given!r}.")
-    values = tuple(
-        as_int(value, "A special value of integer=True")
-        if integer
-        else as_float(value, "A special value") + 0.0
-        for value in given
-    )
-    repeated = [value for value in set(values) if values.count(value) > 1]
-    if repeated:
-        raise DomainError(f"special values must differ, but {some(repeated)} is repeated.")
-    if len(values) > _MOST_SPECIAL:
+        places = as_int(decimals, "decimals")
+        if not -15 <= places <= 15:
+            raise DomainError(f"decimals must be in -15..15, got {decimals!r}.")
+        width = Fraction(10) ** -places
+    else:
+        plain = as_int(step, "step") if integer else as_float(step, "step")
+        if plain <= 0:
+            raise DomainError(f"step must be positive, got {step!r}.")
+        # As written: 0.1 is a tenth.
+        width, origin = Fraction(repr(plain)), Fraction(repr(lower))
+    below = math.ceil((Fraction(repr(lower)) - origin) / width)
+    above = math.floor((Fraction(repr(upper)) - origin) / width)
+    ends = f"{digits(lower)} to {digits(upper)} in steps of {digits(float(width))}"
+    if above < below:
         raise DomainError(
-            f"special takes at most {_MOST_SPECIAL} values, got {len(values)}. Use a Categorical "
-            "for columns with a list of values."
+            f"No number lies on the grid from {ends}: use a smaller step, or more decimals."
         )
-    return values
+    denominator = math.lcm(width.denominator, origin.denominator)
+    grid = Grid(below, above, int(width * denominator), int(origin * denominator), denominator)
+    reach = [abs(k * grid.numerator + grid.offset) for k in (below - 1, above + 1)]
+    if max(*reach, denominator, above - below) >= MAX_INTEGER:
+        raise DomainError(
+            f"The values from {ends} are more than float64 can tell apart: use a larger step, or "
+            "fewer decimals."
+        )
+    return grid, plain, places
 
 
-# --- binned: labels and groups of the bins and special values of an attribute
-
-# From this many bins on, intervals that grow with the distance from 0 are offered.
-_LOG_BINS = 128
+# --- contents: the numbers of each bin, without those that have a cell of their own
 
 
-class Binned(Attribute):
-    """Labels and groups of bins, special values and the missing cell: a part of `Numeric`."""
+@dataclass(frozen=True)
+class Spread:
+    """Real numbers in bins, without those of ``special``.
 
+    Attributes
+    ----------
+    bins : EvenBins or UnevenBins
+    lower, upper : float
+    special : ndarray of float64
+        Numbers with a cell of their own.
+    """
+
+    bins: EvenBins | UnevenBins
     lower: float
     upper: float
-    bins: int
-    integer: bool
-    scale: str = "linear"
-    special: tuple[float, ...] = ()
-    _edges: NDArray[Any] | None = None
+    special: FloatArray
 
-    @property
-    def n_values(self) -> int:
-        """Number of bins and special values."""
-        return self.bins + len(self.special)
+    def draw(
+        self,
+        codes: IntArray,
+        rng: np.random.Generator,
+        low: FloatArray | None = None,
+        high: FloatArray | None = None,
+    ) -> FloatArray:
+        """A number of each bin, within closed bounds where the bin meets them."""
+        share = rng.random(len(codes))
+        left, right = self.span(codes)
+        start = left if low is None else np.clip(low, left, right)
+        stop = right if high is None else np.clip(high, left, right)
+        values = np.clip(start + share * (np.maximum(start, stop) - start), left, right)
+        if len(self.special):
+            # A draw that meets a special value would change its cell.
+            hit = np.isin(values, self.special)
+            up = np.minimum(np.nextafter(values, np.inf), right)
+            values = np.where(hit, np.where(up > values, up, left), values)
+        return values
 
-    @property
-    def n_alone(self) -> int:  # noqa: D102
-        return len(self.special) + self.nullable
+    def span(self, codes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest number of each bin."""
+        used, where = np.unique(codes, return_inverse=True)
+        low, high = self._ends(used), np.nextafter(self._ends(used + 1), -np.inf)
+        high[used + 1 == self.bins.bins] = self.upper
+        for _ in range(len(self.special)):
+            low = np.where(np.isin(low, self.special), np.nextafter(low, np.inf), low)
+            high = np.where(np.isin(high, self.special), np.nextafter(high, -np.inf), high)
+        where = where.reshape(-1)
+        return low[where], high[where]
 
-    @property
-    def one_each(self) -> bool:
-        """Whether there is a bin for each integer."""
-        return self.integer and self.bins == self.upper - self.lower + 1
+    def _ends(self, positions: IntArray) -> FloatArray:
+        """Smallest float with each code; the formula of even bins rounds, so edges are near it."""
+        edges = self.bins.edges_at(positions).astype(np.float64)
+        if not isinstance(self.bins, EvenBins):
+            return edges
+        margin = (self.upper - self.lower) / self.bins.bins / 4
+        low = _as_order(np.maximum(edges - margin, self.lower))
+        high = _as_order(np.minimum(edges + margin, self.upper))
+        # Invariant: the code of `high` is at least the position, that of `low` is below it.
+        for _ in range(64):
+            # The mean, rounded down, of integers whose sum may not fit.
+            middle = (low & high) + ((low ^ high) >> 1)
+            above = self.bins.encode(_from_order(middle)) >= positions
+            high, low = np.where(above, middle, high), np.where(above, low, middle)
+        found = _from_order(high)
+        found[positions == 0] = self.lower
+        return found
 
-    @property
-    def uneven(self) -> bool:
-        """Whether the bins follow from ``edges`` or a ``scale``."""
-        return self._edges is not None
+    def means(self) -> FloatArray:
+        """Mean of the numbers of each bin."""
+        edges = self.bins.edges_at(np.arange(self.bins.bins + 1)).astype(np.float64)
+        return edges[:-1] + np.diff(edges) / 2
 
-    @property
-    def _bins(self) -> EvenBins | UnevenBins:
-        if self._edges is not None:
-            return UnevenBins(self._edges)
-        return EvenBins(self.lower, self.upper, self.bins, self.integer)
+    def covered(self, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+        """Share of each bin that lies in [low, high], and that share times the mean there."""
+        edges = self.bins.edges_at(np.arange(self.bins.bins + 1)).astype(np.float64)
+        left = np.arange(self.bins.bins, dtype=np.float64)
+        start, stop = self.positions(np.clip([low, high], self.lower, self.upper)).tolist()
+        if high < self.lower or low > self.upper:  # outside: covers nothing
+            start, stop = 0.0, 0.0
+        begin, end = (np.clip(place - left, 0.0, 1.0) for place in (start, max(stop, start)))
+        return end - begin, (end - begin) * (edges[:-1] + (begin + end) / 2 * np.diff(edges))
 
-    @property
-    def edges(self) -> NDArray:
-        """Bin j is ``[edges[j], edges[j + 1])``: array of shape (bins + 1,).
+    def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
+        """Numbers of the range in units of bins: bin and share of it that lies below.
 
-        float64, the last edge being ``upper``, which belongs to the last bin; for an integer
-        attribute int64, the last edge being ``upper + 1``.
+        ``closed`` is for `Points`, where a number itself may count as below.
         """
-        return self._bins.edges_at(np.arange(self.bins + 1))
+        x = np.asarray(values, dtype=np.float64)
+        code = self.bins.encode(x.reshape(-1).copy()).reshape(x.shape).astype(np.int64)
+        left, right = (self.bins.edges_at(code + side) for side in (0, 1))
+        return snapped(code + (x - left) / (right - left))
 
-    def labels(self) -> list[str]:  # noqa: D102
-        if self.one_each:
-            texts = [str(value) for value in self.edges[:-1]]
+    def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
+        """Numbers of bins below which the shares of the bin lie."""
+        low, high = self.bins.edges_at(codes), self.bins.edges_at(codes + 1)
+        return np.where(shares < 1, low + shares * (high - low), high)
+
+
+@dataclass(frozen=True)
+class Points:
+    """The numbers of a grid in bins, without those of ``special``.
+
+    Attributes
+    ----------
+    bins : EvenBins or UnevenBins
+    grid : Grid
+    integer : bool
+        Whether the grid is that of the integers, and the bins are bins of integers.
+    special : ndarray of int64
+        Places of the grid with a cell of their own, ascending.
+    """
+
+    bins: EvenBins | UnevenBins
+    grid: Grid
+    integer: bool
+    special: IntArray
+
+    def first(self, positions: IntArray) -> IntArray:
+        """Place of the smallest point of each bin; at ``bins`` after the last point."""
+        edges = self.bins.edges_at(positions)
+        if self.integer:
+            return edges
+        grid = self.grid
+        k = grid.at_least(edges)
+        last_edge = grid.value(grid.last)
+        for _ in range(2):  # the formula of even bins rounds: a point may lie beside its edge
+            below = grid.value(np.maximum(k - 1, grid.first))
+            k = np.where((k > grid.first) & (self.bins.encode(below) >= positions), k - 1, k)
+            here = np.minimum(grid.value(k), last_edge)
+            k = np.where((k <= grid.last) & (self.bins.encode(here) < positions), k + 1, k)
+        k = np.where(positions == 0, grid.first, k)
+        return np.where(positions == self.bins.bins, grid.last + 1, k)
+
+    def _firsts(self) -> IntArray:
+        return self.first(np.arange(self.bins.bins + 1))
+
+    def empty(self, among: IntArray | None) -> IntArray:
+        """Bins without points, of all bins or those of some places."""
+        codes = np.arange(self.bins.bins)
+        if among is not None:
+            codes = np.unique(self.bins.encode(self.grid.value(among))).astype(np.int64)
+        return codes[self._number(self.first(codes), self.first(codes + 1)) < 1]
+
+    def _number(self, first: IntArray, stop: IntArray) -> IntArray:
+        """How many points lie from first to before stop."""
+        special = np.searchsorted(self.special, stop) - np.searchsorted(self.special, first)
+        return stop - first - special
+
+    def draw(
+        self,
+        codes: IntArray,
+        rng: np.random.Generator,
+        low: FloatArray | None = None,
+        high: FloatArray | None = None,
+    ) -> FloatArray:
+        """A point of each bin, within closed bounds where the bin meets them."""
+        if self.integer or self.bins.bins > len(codes):
+            first, stop = self.first(codes), self.first(codes + 1)
         else:
-            edges = self._edge_texts(np.arange(self.bins + 1))
-            texts = [f"[{low}, {high})" for low, high in zip(edges[:-1], edges[1:], strict=True)]
-            if not self.integer:
-                texts[-1] = texts[-1][:-1] + "]"
-        return texts + self._special_labels() + [MISSING_LABEL] * self.nullable
+            firsts = self._firsts()
+            first, stop = firsts[codes], firsts[codes + 1]
+        if low is not None or high is not None:
+            # Places within the bounds; the nearest of the bin where it has none there.
+            least, most = self._inner(first, stop)
+            start = least if low is None else np.clip(self.grid.at_least(low), least, most)
+            end = most if high is None else np.clip(self.grid.at_most(high), least, most)
+            start, end = self._inner(start, end + 1)
+            nearest = np.where(end >= least, end, np.minimum(start, most))
+            empty = start > end
+            first, stop = np.where(empty, nearest, start), np.where(empty, nearest, end) + 1
+        places = first + rng.integers(0, np.maximum(self._number(first, stop), 1))
+        return self.grid.value(self._passing(places, first))
 
-    def _edge_texts(self, positions: IntArray) -> list[str]:
-        edges = self._bins.edges_at(positions).tolist()
-        if self.scale != "linear" and not self.integer:
-            # Edges of a scale are not round: six digits, if these tell them apart.
-            all_edges = self.edges
-            if (np.diff(all_edges) > 2e-6 * np.abs(all_edges[1:])).all():
-                edges = [float(f"{edge:.6g}") for edge in edges]
-        return [digits(edge) for edge in edges]
+    def _inner(self, first: IntArray, stop: IntArray) -> tuple[IntArray, IntArray]:
+        """Smallest and largest place without a cell of its own."""
+        low, high = first, stop - 1
+        for special in self.special.tolist():
+            low = np.where(low == special, low + 1, low)
+        for special in reversed(self.special.tolist()):
+            high = np.where(high == special, high - 1, high)
+        return low, high
 
-    def _special_labels(self) -> list[str]:
-        return [digits(value) for value in self.special]
+    def _passing(self, k: IntArray, first: IntArray) -> IntArray:
+        """Places counted without those that have a cell of their own."""
+        for special in self.special.tolist():
+            k = np.where((first <= special) & (special <= k), k + 1, k)
+        return k
 
-    def span_label(self, start: int, stop: int) -> str:
-        """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
-        closed = stop == self.bins and not self.integer
-        low, high = self._edge_texts(np.array([start, stop]))
-        return f"[{low}, {high}{']' if closed else ')'}"
+    def positions(self, values: ArrayLike, *, closed: bool = True) -> FloatArray:
+        """Numbers in units of bins: bin and share of its points below (or at, if ``closed``)."""
+        x = np.asarray(values, dtype=np.float64)
+        k = self.grid.at_most(x) + 1 if closed else self.grid.at_least(x)
+        firsts = self._firsts()
+        code = np.clip(np.searchsorted(firsts, k, side="right") - 1, 0, self.bins.bins - 1)
+        below, whole = (self._number(firsts[code], end) for end in (k, firsts[code + 1]))
+        return code + below / whole
 
-    def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
-        return Taxonomy.dyadic(self), np.arange(self.bins)
+    def values_at(self, codes: IntArray, shares: FloatArray) -> FloatArray:
+        """Points of bins up to which the shares of the bin lie."""
+        first = self.first(codes)
+        free = self._number(first, self.first(codes + 1))
+        k = np.clip(np.ceil(first + shares * free) - 1, first, first + free - 1)
+        return self.grid.value(self._passing(k.astype(np.int64), first))
 
-    def _families(
-        self, limit: int, against_rest: bool
-    ) -> Iterator[list[tuple[IntArray, list[str]]]]:
-        limit -= len(self.special)
-        finest = []
-        for family in self._bin_families(limit):
-            yield [self._with_special(groups, texts) for groups, texts in family]
-            finest += [groups for groups, _ in family[-1:]]
-        if against_rest and limit > 1:
-            for groups in finest:
-                for cut in range(1, int(groups[-1]) + 1):
-                    yield [self._with_special(*self._spans((groups >= cut).astype(np.int64)))]
+    def span(self, codes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest number of each bin."""
+        low, high = self._inner(self.first(codes), self.first(codes + 1))
+        return self.grid.value(low), self.grid.value(high)
 
-    def _bin_families(self, limit: int) -> Iterator[list[tuple[IntArray, list[str]]]]:
-        codes = np.arange(self.bins, dtype=np.int64)
-        yield [self._spans(groups) for groups in halvings(codes, self.bins, limit)]
-        crowded = self.upper >= 0 and self.lower <= self.upper / 100
-        if self._edges is not None or self.bins < _LOG_BINS or not crowded:
-            return
-        # In a finely divided range from about 0 (or below) to a large number, values often crowd
-        # near 0: money, durations. Positions are on a scale that is linear within each octave of
-        # the distance from 0 in bins: 0, 1, 2, 4, 8, ... bins away are equally far apart.
-        zero = int(self._bins.encode(np.clip(np.zeros(1), self.lower, self.upper))[0])
-        away = np.abs(codes - zero)
-        octave = np.frexp(away.astype(np.float64))[1]
-        start = np.where(away > 0, np.exp2(octave - 1.0), 0.0)
-        position = octave + np.where(away > 0, (away - start) / np.maximum(start, 1.0), 0.0)
-        position *= np.where(codes < zero, -1, 1)
-        # A left edge belongs to the interval on its right, on both sides of 0.
-        span = position[-1] + 1 - position[0]
-        levels = []
-        for depth in range(1, (limit if limit > 1 else 1).bit_length()):
-            groups = np.floor((position - position[0]) / span * 2**depth).astype(np.int64)
-            groups = np.unique(groups, return_inverse=True)[1].astype(np.int64)
-            levels.append(self._spans(groups))
-        yield levels
+    def means(self) -> FloatArray:
+        """Mean of the points of each bin."""
+        if not len(self.special):
+            firsts = self._firsts().astype(np.float64)
+            return self.grid.value(firsts[:-1] + (np.diff(firsts) - 1) / 2)
+        share, total = self.covered(self.grid.first, self.grid.last)
+        return total / share
 
-    def equal_parts(self, n_parts: int) -> Level:
-        """Merge the bins into ``n_parts`` groups, as equal as possible.
+    def covered(
+        self, low: int, high: int, only: Iterable[int] | None = None, never: Iterable[int] = ()
+    ) -> tuple[FloatArray, FloatArray]:
+        """Share of each bin that is covered, and that share times the mean there.
 
         Parameters
         ----------
-        n_parts : int
-            At most the number of bins. Special values and the missing cell are further groups.
+        low, high : int
+            Covered are the places from low to high,
+        only : iterable of int, default=None
+            among these,
+        never : iterable of int
+            without these.
         """
-        codes = np.arange(self.bins, dtype=np.int64)
-        groups, texts = self._with_special(*self._spans(codes * n_parts // self.bins))
-        if self.nullable:
-            return Level(np.append(groups, len(texts)), [*texts, MISSING_LABEL])
-        return Level(groups, texts)
-
-    def _with_special(self, groups: IntArray, texts: list[str]) -> tuple[IntArray, list[str]]:
-        """Groups of bins, and each special value as a group of its own."""
-        if not self.special:
-            return groups, texts
-        own = len(texts) + np.arange(len(self.special))
-        return np.concatenate([groups, own]), texts + self._special_labels()
-
-    def _spans(self, groups: IntArray) -> tuple[IntArray, list[str]]:
-        """Groups of consecutive bins with their labels."""
-        starts = run_starts(groups)
-        stops = np.append(starts[1:], self.bins)
-        if self.one_each:
-            values = (int(self.lower) + starts, int(self.lower) + stops - 1)
-            texts = [
-                str(low) if low == high else f"{low} to {high}"
-                for low, high in zip(*(part.tolist() for part in values), strict=True)
-            ]
+        firsts, own = self._firsts(), self.special.tolist()
+        first, stop = firsts[:-1], firsts[1:]
+        if only is None:
+            begin = np.maximum(first, low)
+            number = np.maximum(np.minimum(stop, high + 1), begin) - begin
+            total = number * (begin + (number - 1) / 2.0)
+            listed, sign = {*never, *own}, -1
         else:
-            texts = [
-                self.span_label(low, high)
-                for low, high in zip(starts.tolist(), stops.tolist(), strict=True)
-            ]
-        return groups, texts
+            number, total = np.zeros(len(first), dtype=np.int64), np.zeros(len(first))
+            listed, sign = {*only} - {*never} - {*own}, 1
+        places = np.array([k for k in sorted(listed) if low <= k <= high], dtype=np.int64)
+        bins = np.searchsorted(firsts, places, side="right") - 1
+        number = number + sign * np.bincount(bins, minlength=len(first))
+        total = total + sign * np.bincount(bins, places, len(first))
+        size, grid = self._number(first, stop), self.grid
+        moment = total * grid.numerator + number * grid.offset
+        return number / size, moment / (grid.denominator * size)
+
+
+def _as_order(x: FloatArray) -> IntArray:
+    """Integers in the order of floats."""
+    bits = (x + 0.0).view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def _from_order(k: IntArray) -> FloatArray:
+    return np.where(k < 0, np.int64(-(2**63)) - k, k).view(np.float64)
 
 
 # --- the public lattice of ``bins="auto"``: fine bins of a column, finer near zero

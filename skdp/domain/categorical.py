@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .._foreign import reraise_interrupts
-from .._validation import CodeArray, IntArray, run_starts
+from .._validation import CodeArray, IntArray
 from ..exceptions import DomainError
-from .attributes import GUESSED, MISSING_LABEL, Attribute, Level, halvings
+from .attributes import GUESSED, MISSING_LABEL, Attribute, Groups, halvings
 from .reading import Column, LazyColumn
 from .taxonomy import Taxonomy
 from .values import (
@@ -26,7 +26,6 @@ from .values import (
     own_numbers,
     plain_category,
     some,
-    with_types,
 )
 
 # Without order or taxonomy, lists of at most this many categories are not halved, and lists of at
@@ -274,35 +273,24 @@ class Categorical(Attribute):
         _, codes = self.hierarchy()
         return np.concatenate([codes, np.arange(self.n_values, self.size)])
 
-    def _families(
-        self, limit: int, against_rest: bool
-    ) -> Iterator[list[tuple[IntArray, list[str]]]]:
+    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
+        n, codes = self.n_values, np.arange(self.n_values, dtype=np.int64)
         if self.taxonomy is not None:
             levels = self.levels()[1:]
-            if self.nullable:
-                levels = tuple(Level(groups[:-1], texts[:-1]) for groups, texts in levels)
-            yield [(groups, texts) for groups, texts in levels]
+            yield [(groups[:n], texts[: len(texts) - self.nullable]) for groups, texts in levels]
             return
-        codes = np.arange(self.n_values, dtype=np.int64)
-        if self.n_values <= _FEW_CATEGORIES and not self.ordered:
+        if n <= _FEW_CATEGORIES and not self.ordered:
             # Neighbours in a short list may have nothing in common.
-            yield [(codes, self._joined(codes))]
+            yield [self._spans(codes)]
         else:
-            yield [
-                (groups, self._joined(groups)) for groups in halvings(codes, self.n_values, limit)
-            ]
-        if against_rest and 2 < self.n_values <= _MOST_AGAINST_REST and not self.ordered:
+            yield [self._spans(groups) for groups in halvings(codes, n, limit)]
+        if against_rest and 2 < n <= _MOST_AGAINST_REST and not self.ordered:
             for code, category in enumerate(self.categories):
                 yield [((codes != code).astype(np.int64), [str(category), "all others"])]
 
-    def _joined(self, groups: IntArray) -> list[str]:
-        """Label of each group of consecutive categories."""
-        starts = run_starts(groups).tolist()
-        texts = []
-        for start, stop in zip(starts, [*starts[1:], self.n_values], strict=True):
-            first, last = self.categories[start], self.categories[stop - 1]
-            texts.append(str(first) if stop - start == 1 else f"{first} .. {last}")
-        return texts
+    def _joined(self, start: int, stop: int) -> str:
+        first, last = self.categories[start], self.categories[stop - 1]
+        return str(first) if stop - start == 1 else f"{first} .. {last}"
 
     def _refusal(self, column: Column | LazyColumn) -> str | None:
         kind = column.kind
@@ -357,9 +345,6 @@ class Categorical(Attribute):
             "other": self.other,
             "nullable": self.nullable,
         }
-
-    def _key(self) -> tuple[Any, ...]:
-        return (with_types(self.categories), self.ordered, self.taxonomy, self.other, self.nullable)
 
     def __repr__(self) -> str:
         parts = [f"[{some(self.categories)}]"]

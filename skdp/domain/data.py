@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import numbers
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +16,7 @@ from ..exceptions import DomainError
 from .attributes import Identifier
 from .categorical import Categorical
 from .dates import Date, Datetime
-from .numeric import Numeric
+from .numeric import AUTO, MOST_SINGLE, Numeric
 from .taxonomy import Taxonomy
 from .values import as_flag, refuse_placeholder
 
@@ -96,7 +99,7 @@ def parts_from_text(
         pairs, wrong = [], []
         for item in data["attributes"]:
             try:
-                pairs.append(_attribute_from_data(dict(item)))
+                pairs.append((item["name"], attribute_from_data(item)))
             except DomainError as error:
                 wrong.append(f"Column {item['name']!r}: {error}")
         if wrong:
@@ -109,26 +112,86 @@ def parts_from_text(
         raise DomainError(f"This domain is damaged: {error!r}.") from error
 
 
-def _attribute_from_data(data: dict[str, Any]) -> tuple[str, Any]:
+def attribute_from_data(data: Mapping[str, Any]) -> Any:
     """One attribute of a JSON domain; raises if anything is wrong with it."""
-    name, kind = data.pop("name"), data.pop("type")
-    data.pop("note", None)  # of a skeleton
+    # A skeleton has notes, too.
+    said = {key: value for key, value in data.items() if key not in ("name", "type", "note")}
+    kind = data["type"]
     for end in ("lower", "upper"):
-        refuse_placeholder(data.get(end), end)
-    if kind == "numeric":
-        return name, Numeric(data.pop("lower", None), data.pop("upper", None), **data)
-    if kind in ("date", "datetime"):
-        declared = Date if kind == "date" else Datetime
-        return name, declared(data.pop("lower"), data.pop("upper"), **data)
+        refuse_placeholder(said.get(end), end)
+    if kind in ("numeric", "date", "datetime"):
+        declared = {"numeric": Numeric, "date": Date, "datetime": Datetime}[kind]
+        return declared(said.pop("lower", None), said.pop("upper", None), **said)
     if kind == "categorical":
-        refuse_placeholder(data["categories"], "the list of categories")
-        tree = data.pop("taxonomy", None)
+        refuse_placeholder(said["categories"], "the list of categories")
+        tree = said.pop("taxonomy", None)
         taxonomy = None if tree is None else Taxonomy(tree["labels"], tree["parents"])
-        return name, Categorical(data.pop("categories"), taxonomy=taxonomy, **data)
+        return Categorical(said.pop("categories"), taxonomy=taxonomy, **said)
     if kind == "identifier":
-        return name, Identifier(**data)
+        return Identifier(said.get("format"))
     refuse_placeholder(kind, "the type (numeric, categorical, date, ...)")
     raise DomainError(f"Attribute type {kind!r} is unknown.")
+
+
+# --- declarations in short: pairs and lists
+
+
+def short_form(given: Any) -> Any:
+    """The attribute that a pair or a list declares; anything else as it is.
+
+    A list holds all values. A pair of whole numbers is a range of whole numbers, a pair of ISO
+    dates a `Date`, with times a `Datetime`, and any other pair of numbers a range of all numbers.
+    """
+    if isinstance(given, list):
+        return Categorical(given)
+    if not isinstance(given, tuple):
+        return given
+    data = data_of_pair(given)
+    if data is None:
+        raise DomainError(
+            f"A tuple is a range, (smallest, largest) in numbers or in ISO dates, got {given!r}. "
+            "All values of a column of categories are given as a list."
+        )
+    return attribute_from_data(data)
+
+
+def data_of_pair(pair: Sequence[Any]) -> dict[str, Any] | None:
+    """What JSON says of a range of numbers, dates or times; None if it is none of these."""
+    if len(pair) != 2:
+        return None
+    data = {"lower": pair[0], "upper": pair[1]}
+    if all(isinstance(end, numbers.Real) and not isinstance(end, bool) for end in pair):
+        data |= {"type": "numeric", "integer": all(isinstance(end, int) for end in pair)}
+        return data | ({"bins": AUTO} if single_or_auto(data) else {})
+    if all(
+        is_date(end) if isinstance(end, str) else isinstance(end, datetime.date) for end in pair
+    ):
+        return data | {"type": "datetime" if any(map(has_time, pair)) else "date"}
+    return None
+
+
+def single_or_auto(data: Mapping[str, Any]) -> str | None:
+    """Bins where nobody gives any: one code each for a million integers is rarely meant."""
+    ends = [data["lower"], data["upper"]]
+    known = data.get("integer") and all(isinstance(end, int | float) for end in ends)
+    return AUTO if known and ends[1] - ends[0] >= MOST_SINGLE else None
+
+
+_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?")
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date as ISO writes it, perhaps with a time."""
+    return bool(_DATE.fullmatch(text))
+
+
+def has_time(end: Any) -> bool:
+    """Whether an end of a range names a time of day."""
+    if isinstance(end, str):
+        return bool(re.search(r"\d[T ]\d", end))
+    if isinstance(end, datetime.datetime):
+        return end.time() != datetime.time() or end.tzinfo is not None
+    return False
 
 
 # --- domains that a person can edit

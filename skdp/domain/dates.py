@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._validation import FloatArray, IntArray, is_word, run_starts
+from .._validation import FloatArray, is_word
 from ..exceptions import DomainError
-from .attributes import GUESSED, MISSING_LABEL, halvings
+from .attributes import GUESSED, MISSING_LABEL
+from .bins import MOST_BINS
 from .clock import DAY, FIXED, UNITS, Clock, date_form, unit_start
 from .numeric import AUTO, Numeric
 from .reading import Column, LazyColumn
@@ -198,18 +200,22 @@ class _Temporal(Numeric):
 
     def span_label(self, start: int, stop: int) -> str:
         """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
-        first, end = self._bins.edges_at(np.array([start, stop])).tolist()
-        return self._text(first, end)
+        return self._text(*self._bins.edges_at(np.array([start, stop])).tolist())
 
-    def _bin_families(self, limit: int) -> Iterator[list[tuple[IntArray, list[str]]]]:
-        # 1970 is nothing that dates would crowd around.
-        codes = np.arange(self.bins, dtype=np.int64)
-        yield [self._spans(groups) for groups in halvings(codes, self.bins, limit)]
+    def _joined(self, start: int, stop: int) -> str:
+        return self.span_label(start, stop)
 
-    def _spans(self, groups: IntArray) -> tuple[IntArray, list[str]]:
-        starts = run_starts(groups).tolist()
-        stops = [*starts[1:], self.bins]
-        return groups, [self.span_label(*pair) for pair in zip(starts, stops, strict=True)]
+    @property
+    def fine(self) -> Any:  # noqa: D102
+        units, n = int(self.upper - self.lower) + 1, self.bins
+        if units <= MOST_BINS:
+            n = units
+        else:  # as many times finer as is exact: such bins of the formula lie inside of each other
+            n *= max(1, min(MOST_BINS, MAX_INTEGER // units) // n)
+        twin = copy.copy(self)
+        twin._set(bins=n)
+        twin._join_empty(self.edges[1:-1])
+        return twin
 
     def _refusal(self, column: Any) -> str | None:
         kind = column.kind
@@ -260,9 +266,6 @@ class _Temporal(Numeric):
         more: dict[str, Any] = {"special": self._special_labels()} if self.special else {}
         more |= {"format": self.format} if self.format is not None else {}
         return {"type": self._kind, **ends, **rest, **more}
-
-    def _key(self) -> tuple[Any, ...]:
-        return (self.unit, self.tz, self.format, *super()._key())
 
     def __repr__(self) -> str:
         parts = [repr(self._clock.text(int(end))) for end in (self.lower, self.upper)]

@@ -24,7 +24,7 @@ from .dates import Date, Datetime
 from .numeric import MOST_SINGLE, Numeric
 from .rules.compiling import columns_named
 from .rules.declared import AtMost, Derived
-from .schemas.skeleton import Draft
+from .schemas import Draft
 from .values import is_missing, number_written
 
 # When something is worth a line. None of it protects anything: all numbers are exact.

@@ -19,7 +19,7 @@ from .._validation import CodeArray, FloatArray, check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attributes import Attribute, Identifier, Text
 from .categorical import Categorical
-from .data import domain_to_text, parts_from_text
+from .data import domain_to_text, parts_from_text, short_form
 from .numeric import FEW_BINS, MOST_SINGLE, Numeric
 from .reading import Column, LazyRows, Rows, read
 from .report import DomainDifference, DomainReport, columns_table, difference, html_page, report_of
@@ -249,10 +249,15 @@ def checked_columns(pairs: Sequence[Any]) -> dict[str, Any]:
                 "or declare Identifier(), which ignores it and gives synthetic rows fresh ids; or "
                 "replace it by a Categorical of what is in it."
             )
+        try:
+            attribute = short_form(attribute)
+        except DomainError as error:
+            raise DomainError(f"Column {name!r}: {error}") from error
         if not isinstance(attribute, Numeric | Categorical | Identifier):
             raise DomainError(
-                f"Column {name!r} must be declared by Numeric, Date, Datetime, Categorical or "
-                f"Identifier, got {type(attribute).__name__}."
+                f"Column {name!r} must be declared by a pair (smallest, largest), a list of all "
+                "values, or by Numeric, Date, Datetime, Categorical or Identifier, got "
+                f"{type(attribute).__name__}."
             )
         if name in declared:
             repeated[name] = None

@@ -2,50 +2,48 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import numbers
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word
 from ..exceptions import DomainError
-from .attributes import GUESSED
+from .attributes import GUESSED, MISSING_LABEL, Attribute, Groups, Level, halvings
 from .bins import (
     MOST_BINS,
-    Binned,
     EvenBins,
     Grid,
-    Linear,
-    Scale,
-    check_even_integers,
-    check_integer_bins,
+    Points,
+    Spread,
+    UnevenBins,
+    check_integers,
     check_real_bins,
+    check_scale,
     declared_edges,
     declared_grid,
-    declared_range,
-    declared_special,
     exponent_edges,
     frozen,
     lattice_edges,
     scale_edges,
-    scale_of,
 )
-from .contents import Points, Spread
 from .reading import Column, LazyColumn
-from .values import MAX_BINS, MAX_INTEGER, as_flag, as_int, digits
+from .taxonomy import Taxonomy
+from .values import MAX_BINS, MAX_INTEGER, as_flag, as_float, as_int, digits, some
 
 # Texts that say that nothing is there.
 _ABSENT = {"", "nan", "nat"}
 
 # Where a few bins are wanted and none are declared.
 FEW_BINS = 32
-
 # Integers in a range of at most this size get one code each where nobody gives bins, in schemas
 # and in domains read from data.
 MOST_SINGLE = 256
@@ -53,17 +51,19 @@ AUTO = "auto"
 
 # Parameters that do not say where bins lie.
 _KEPT = ("integer", "nullable", "scale", "special", "step", "decimals")
-
 # A range that was found does not reach beyond this many steps of whole numbers or decimals.
 _MOST_STEPS = 10**14
-
 # The largest whole number that is a float.
 _LARGEST = int(sys.float_info.max)
 # Rows that are encoded at once, so that they stay in the cache.
 _BLOCK = 2**15
+# Each is compared with every value.
+_MOST_SPECIAL = 256
+# From this many bins on, intervals that grow with the distance from 0 are offered.
+_LOG_BINS = 128
 
 
-class Numeric(Binned):
+class Numeric(Attribute):
     """A range of numbers, cut into bins.
 
     With a number of bins, these are of equal width: the code of x is ``floor((x - lower) * bins /
@@ -103,8 +103,7 @@ class Numeric(Binned):
     scale : {"linear", "log", "sqrt"}, default="linear"
         Where bins are narrow: evenly wide, or narrow near ``lower`` as suits money and durations.
         "log" cuts at equal ratios (from ``lower=0`` on, equally on ``log(1 + x / u)`` with u =
-        ``upper / 1000``), "sqrt" at equal differences of the root of ``x - lower``. Values within a
-        bin are taken to be uniform on the scale, by samples, sums and shares alike.
+        ``upper / 1000``), "sqrt" at equal differences of the root of ``x - lower``.
     special : list of float, optional
         Values that many records share, such as 0 or the code 999 for "not asked", inside or outside
         of the range. Each has a cell of its own. They are numbers: ranges contain them, and sums
@@ -148,8 +147,16 @@ class Numeric(Binned):
     ['[0, 231.241)', '[231.241, 1531.93)', '[1531.93, 8848.06)', '[8848.06, 50000]', '0']
     """
 
-    step: float | None = None
-    decimals: int | None = None
+    lower: float
+    upper: float
+    bins: int
+    integer: bool
+    scale: str
+    special: tuple[float, ...]
+    step: float | None
+    decimals: int | None
+    # Edges that no formula gives.
+    _edges: NDArray[Any] | None = None
     _by_edges: bool = False
     auto: bool = False
     open: bool = False
@@ -173,7 +180,8 @@ class Numeric(Binned):
         integer = as_flag(integer, "integer")
         self._set(integer=integer, nullable=as_flag(nullable, "nullable"))
         if lower is None and upper is None and edges is None:
-            if scale != "linear" or step is not None or not (bins is None or is_word(bins, AUTO)):
+            given = scale != "linear" or step is not None
+            if given or not (bins is None or is_word(bins, AUTO)):
                 raise DomainError(
                     "A Numeric without lower and upper takes neither bins, scale nor step: they "
                     "depend on the range, which a release has to find. Declare the range that is "
@@ -185,100 +193,86 @@ class Numeric(Binned):
                     f"decimals must be in -8..8 without lower and upper, got {decimals!r}."
                 )
             cuts = exponent_edges()
-            self._set(lower=-1e100, upper=1e100, bins=len(cuts) - 1, _edges=cuts, integer=False)
-            self._set_where_used(decimals=places, open=True, _whole=integer)
-            self._set_where_used(special=declared_special(special, integer))
+            self._set(lower=-1e100, upper=1e100, bins=len(cuts) - 1, _edges=cuts, scale=scale)
+            self._set(integer=False, step=None, decimals=places, open=True, _whole=integer)
+            self._set(special=declared_special(special, integer))
             return
         if edges is not None:
             if scale != "linear":
                 raise DomainError(
                     f"edges and scale={scale!r} both say where to cut: give one of them."
                 )
-            cuts = declared_edges(edges, lower, upper, bins, integer=integer)
+            cuts = frozen(declared_edges(edges, lower, upper, bins, integer=integer))
             low, high = cuts[0].item(), cuts[-1].item() - integer
-            self._set(_edges=frozen(cuts), _by_edges=True)
+            self._set(_edges=cuts, _by_edges=True, bins=len(cuts) - 1)
         else:
             low, high = declared_range(lower, upper, integer)
+            check_scale(scale, low, high)
         grid, plain_step, places = declared_grid(
             low, high, integer=integer, step=step, decimals=decimals
         )
-        self._set(lower=low, upper=high)
-        self._set_bins(bins, scale, grid, step is not None or decimals is not None)
-        self._set_where_used(step=plain_step, decimals=places)
-        self._set_where_used(special=declared_special(special, integer))
+        self._set(lower=low, upper=high, scale=str(scale), step=plain_step, decimals=places)
+        if edges is None:
+            self._cut(bins, grid)
+        self._set(special=declared_special(special, integer))
         self._check_contents()
 
-    def _set_where_used(self, **values: Any) -> None:
-        """Set what is not the default of the class."""
-        self._set(**{k: v for k, v in values.items() if v != getattr(type(self), k)})
-
-    def _set_bins(self, bins: Any, scale: str, grid: Grid | None, sparse: bool) -> None:
-        """Number of bins, and their edges where they follow from a scale."""
-        low, high = self.lower, self.upper
-        if self._edges is not None:
-            self._set(bins=len(self._edges) - 1)
-            return
+    def _cut(self, bins: Any, grid: Grid | None) -> None:
+        """Set the number of bins, and their edges where the formula of even bins is not used."""
+        low, high, scale = self.lower, self.upper, self.scale
         if isinstance(bins, str) and bins != AUTO:
             raise DomainError(f"bins must be a number or {AUTO!r}, got {bins!r}.")
-        law = scale_of(scale, low, high)
-        points = None if grid is None else grid.last - grid.first + 1
         if is_word(bins, AUTO) or (bins is None and not self.integer):
-            self._set_auto(law, scale, grid, points)
+            cuts = frozen(self._auto_edges(grid))
+            self._set(auto=True, _edges=cuts, bins=len(cuts) - 1)
             return
-        n_bins = None if bins is None else as_int(bins, "bins")
-        if n_bins is not None and not 1 <= n_bins <= MAX_BINS:
+        n = None if bins is None else as_int(bins, "bins")
+        if n is not None and not 1 <= n <= MAX_BINS:
             raise DomainError(f"bins must be in 1..{MAX_BINS}, got {bins!r}.")
         if self.integer:
-            assert points is not None
-            if n_bins is None and (sparse or scale != "linear"):
-                few = scale != "linear" or points > MAX_BINS
-                n_bins = min(FEW_BINS, points) if few else points
-            n_bins = check_integer_bins(int(low), int(high), n_bins)
-        assert n_bins is not None
-        self._set(bins=n_bins)
-        if isinstance(law, Linear):
-            if self.integer:
-                check_even_integers(int(low), int(high), n_bins)
-            else:
-                check_real_bins(low, high, n_bins)
-        else:
-            cuts = scale_edges(law, low, high, n_bins, self.integer)
-            self._set(scale=str(scale), _edges=frozen(cuts))
+            assert grid is not None
+            if n is None and (self.step is not None or scale != "linear"):
+                few = scale != "linear" or len(grid) > MAX_BINS
+                n = min(FEW_BINS, len(grid)) if few else len(grid)
+            n = check_integers(int(low), int(high), n, even=scale == "linear")
+        assert n is not None
+        self._set(bins=n)
+        if scale != "linear":
+            self._set(_edges=frozen(scale_edges(scale, low, high, n, self.integer)))
+        elif not self.integer:
+            check_real_bins(low, high, n)
 
-    def _set_auto(self, law: Scale, scale: str, grid: Grid | None, points: int | None) -> None:
-        """The bins of "auto"; each holds a possible value."""
+    def _auto_edges(self, grid: Grid | None) -> NDArray[Any]:
+        """Edges of the bins of "auto", which follow from range, grid and scale alone."""
         low, high = self.lower, self.upper
         if not self.integer:
             check_real_bins(low, high, FEW_BINS)
         elif max(abs(low), abs(high)) > MAX_INTEGER:
-            check_integer_bins(int(low), int(high), None)
+            check_integers(int(low), int(high), None)
         end = high + self.integer
-        if not isinstance(law, Linear):
-            most = MOST_BINS if points is None else min(MOST_BINS, points)
-            cuts = scale_edges(law, low, high, most, self.integer)
-        elif grid is not None and points is not None and points <= MOST_BINS:
+        if self.scale != "linear":
+            most = MOST_BINS if grid is None else min(MOST_BINS, len(grid))
+            return scale_edges(self.scale, low, high, most, self.integer)
+        if grid is not None and len(grid) <= MOST_BINS:
             inner = grid.value(np.arange(grid.first + 1, grid.last + 1))
-            cuts = np.array([low, *inner, end], dtype=np.int64 if self.integer else np.float64)
         else:
             least = Fraction(0) if grid is None else Fraction(grid.numerator, grid.denominator)
-            cuts = lattice_edges(float(low), float(high), least)
-            if self.integer:
-                cuts = np.array([*cuts[:-1], end], dtype=np.int64)
-        self._set(auto=True, scale=str(scale), _edges=frozen(cuts), bins=len(cuts) - 1)
+            inner = lattice_edges(float(low), float(high), least)[1:-1]
+        return np.array([low, *inner, end], dtype=np.int64 if self.integer else np.float64)
 
     def _check_contents(self) -> None:
-        """Refuse bins that no value can fall into."""
+        """Refuse bins that no value can fall into, but join those of "auto" with others."""
         held = self.contents
         stepped = self.step is not None or self.decimals is not None
         if not isinstance(held, Points) or not (stepped or len(held.special)):
             return
-        grid = held.grid
         if self.auto:
-            held = self._merge_empty(held)
-        elif self.bins > grid.last - grid.first + 1:
+            self._join_empty()
+            held = replace(held, bins=self._bins)
+        if self.bins > len(held.grid):
             raise DomainError(
                 f"bins={self.bins} exceeds the number of possible values from "
-                f"{digits(self.lower)} to {digits(self.upper)} ({grid.last - grid.first + 1})."
+                f"{digits(self.lower)} to {digits(self.upper)} ({len(held.grid)})."
             )
         empty = held.empty(None if stepped else held.special)
         if len(empty) and stepped and isinstance(held.bins, EvenBins) and not self.integer:
@@ -288,28 +282,181 @@ class Numeric(Binned):
             width = (width - low) / self.bins
             cuts = np.array([float(low + width * place) for place in range(self.bins + 1)])
             self._set(_edges=frozen(cuts))
-            held = replace(held, bins=self._bins)
-            empty = held.empty(None)
+            empty = replace(held, bins=self._bins).empty(None)
         if len(empty):
             texts = [self.span_label(int(code), int(code) + 1) for code in empty[:8]]
             raise DomainError(
                 f"No value but special ones can fall into {', '.join(texts)}: declare fewer bins, "
                 "or other edges, or a range without the special values (they may lie outside of "
-                "it)"
-                + (
-                    ". With one code for each integer every value has a cell without being special."
-                    if self.one_each
-                    else "."
-                )
+                "it). With one code for each integer every value has a cell without being special."
             )
 
-    def _merge_empty(self, held: Points) -> Points:
-        """Join bins of "auto" that no value can fall into to the bin before, or after the first."""
-        while self.bins > 1 and len(empty := held.empty(None)):
-            cuts = np.delete(self.edges, np.maximum(empty, 1))
+    def _join_empty(self, kept: Any = ()) -> None:
+        """Join bins that no value can fall into to a neighbour; edges that are kept stay."""
+        while isinstance(held := self.contents, Points) and self.bins > 1:
+            empty = held.empty(None)
+            if not len(empty):
+                return
+            # To the bin before, or after the first.
+            cuts = np.delete(self.edges, empty + ((empty == 0) | np.isin(self.edges[empty], kept)))
             self._set(_edges=frozen(cuts), bins=len(cuts) - 1)
-            held = replace(held, bins=self._bins)
-        return held
+
+    @property
+    def fine(self) -> Numeric:  # noqa: D102
+        if self.auto or self.open or self.one_each:
+            return self
+        kept = {name: getattr(self, name) for name in _KEPT}
+        plain = Numeric(self.lower, self.upper, AUTO, **kept)
+        auto, own = plain.edges, self.edges[1:-1]
+        if np.isin(own, auto).all():
+            return plain._marked() if self.inferred else plain
+        # Of the automatic edges, those that are not near a declared one; `groups` needs all these.
+        inner, widths = auto[1:-1], np.diff(auto)
+        place = np.searchsorted(own, inner)
+        below, above = np.append(-np.inf, own)[place], np.append(own, np.inf)[place]
+        far = np.minimum(inner - below, above - inner) >= np.minimum(widths[:-1], widths[1:]) / 2
+        cuts = np.concatenate([auto[:1], np.union1d(inner[far], own), auto[-1:]])
+        twin = copy.copy(self)
+        twin._set(_edges=frozen(cuts), bins=len(cuts) - 1, _by_edges=True, scale="linear")
+        twin._join_empty(own)
+        return twin
+
+    @property
+    def groups(self) -> IntArray:  # noqa: D102
+        bins = np.searchsorted(self.edges[1:-1], self.fine.edges[:-1], side="right")
+        return np.concatenate([bins, np.arange(self.bins, self.size)])
+
+    @property
+    def n_values(self) -> int:
+        """Number of bins and special values."""
+        return self.bins + len(self.special)
+
+    @property
+    def n_alone(self) -> int:  # noqa: D102
+        return len(self.special) + self.nullable
+
+    @property
+    def one_each(self) -> bool:
+        """Whether there is a bin for each integer."""
+        return self.integer and self.bins == self.upper - self.lower + 1
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the bins follow from ``edges`` or a ``scale``, or are those of "auto"."""
+        return self._edges is not None
+
+    @property
+    def _bins(self) -> EvenBins | UnevenBins:
+        if self._edges is not None:
+            return UnevenBins(self._edges)
+        return EvenBins(self.lower, self.upper, self.bins, self.integer)
+
+    @property
+    def edges(self) -> NDArray[Any]:
+        """Bin j is ``[edges[j], edges[j + 1])``: array of shape (bins + 1,).
+
+        float64, the last edge being ``upper``, which belongs to the last bin; for an integer
+        attribute int64, the last edge being ``upper + 1``.
+        """
+        return self._bins.edges_at(np.arange(self.bins + 1))
+
+    @property
+    def contents(self) -> Spread | Points:
+        """What the bins hold: `Points` of a grid (of integers, cents, ...), or all numbers."""
+        grid, _, _ = declared_grid(
+            self.lower,
+            self.upper,
+            integer=self.integer,
+            step=self.step,
+            decimals=None if self.open else self.decimals,
+        )
+        special = np.array(sorted(self.special), dtype=np.float64)
+        if grid is None:
+            return Spread(self._bins, self.lower, self.upper, special)
+        places = grid.at_least(special)
+        inside = (self.lower <= special) & (special <= self.upper) & (grid.value(places) == special)
+        return Points(self._bins, grid, self.integer and self.step is None, places[inside])
+
+    def labels(self) -> list[str]:  # noqa: D102
+        if self.one_each:
+            texts = [str(value) for value in self.edges[:-1]]
+        else:
+            edges = self._edge_texts(np.arange(self.bins + 1))
+            texts = [f"[{low}, {high})" for low, high in zip(edges[:-1], edges[1:], strict=True)]
+            if not self.integer:
+                texts[-1] = texts[-1][:-1] + "]"
+        return texts + self._special_labels() + [MISSING_LABEL] * self.nullable
+
+    def _edge_texts(self, positions: IntArray) -> list[str]:
+        edges = self._bins.edges_at(positions).tolist()
+        if self.scale != "linear" and not self.integer:
+            # Edges of a scale are not round: six digits, if these tell them apart.
+            all_edges = self.edges
+            if (np.diff(all_edges) > 2e-6 * np.abs(all_edges[1:])).all():
+                edges = [float(f"{edge:.6g}") for edge in edges]
+        return [digits(edge) for edge in edges]
+
+    def _special_labels(self) -> list[str]:
+        return [digits(value) for value in self.special]
+
+    def span_label(self, start: int, stop: int) -> str:
+        """Text for the values of the bins from ``start`` up to ``stop``, exclusive."""
+        closed = stop == self.bins and not self.integer
+        low, high = self._edge_texts(np.array([start, stop]))
+        return f"[{low}, {high}{']' if closed else ')'}"
+
+    def _joined(self, start: int, stop: int) -> str:
+        if not self.one_each:
+            return self.span_label(start, stop)
+        low, high = int(self.lower) + start, int(self.lower) + stop - 1
+        return str(low) if low == high else f"{low} to {high}"
+
+    def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
+        return Taxonomy.dyadic(self), np.arange(self.bins)
+
+    def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
+        finest = []
+        for family in self._bin_families(limit):
+            yield [self._spans(groups) for groups in family]
+            finest += family[-1:]
+        if against_rest and limit > 1:
+            for groups in finest:
+                for cut in range(1, int(groups[-1]) + 1):
+                    yield [self._spans((groups >= cut).astype(np.int64))]
+
+    def _bin_families(self, limit: int) -> Iterator[list[IntArray]]:
+        codes = np.arange(self.bins, dtype=np.int64)
+        yield list(halvings(codes, self.bins, limit))
+        crowded = self.summable and self.upper >= 0 and self.lower <= self.upper / 100
+        if self._edges is not None or self.bins < _LOG_BINS or not crowded:
+            return
+        # In a finely divided range from about 0 (or below) to a large number, values often crowd
+        # near 0: money, durations. Positions are on a scale that is linear within each octave of
+        # the distance from 0 in bins: 0, 1, 2, 4, 8, ... bins away are equally far apart.
+        zero = int(self._bins.encode(np.clip(np.zeros(1), self.lower, self.upper))[0])
+        away = np.abs(codes - zero)
+        octave = np.frexp(away.astype(np.float64))[1]
+        start = np.where(away > 0, np.exp2(octave - 1.0), 0.0)
+        position = octave + np.where(away > 0, (away - start) / np.maximum(start, 1.0), 0.0)
+        position *= np.where(codes < zero, -1, 1)
+        # A left edge belongs to the interval on its right, on both sides of 0.
+        span = position[-1] + 1 - position[0]
+        levels = []
+        for depth in range(1, (limit if limit > 1 else 1).bit_length()):
+            groups = np.floor((position - position[0]) / span * 2**depth).astype(np.int64)
+            levels.append(np.unique(groups, return_inverse=True)[1].astype(np.int64))
+        yield levels
+
+    def equal_parts(self, n_parts: int) -> Level:
+        """Merge the bins into ``n_parts`` groups, as equal as possible.
+
+        Parameters
+        ----------
+        n_parts : int
+            At most the number of bins. Special values and the missing cell are further groups.
+        """
+        codes = np.arange(self.bins, dtype=np.int64)
+        return self._with_alone(*self._spans(codes * n_parts // self.bins))
 
     def resolved(self, most: int | None) -> Numeric:
         """The same column with at most ``most`` bins of equal width, if its bins are "auto".
@@ -326,10 +473,8 @@ class Numeric(Binned):
         """
         if not self.auto or most is None:
             return self
-        grid, _, _ = declared_grid(
-            self.lower, self.upper, integer=self.integer, step=self.step, decimals=self.decimals
-        )
-        points = most if grid is None else grid.last - grid.first + 1
+        held = self.contents
+        points = len(held.grid) if isinstance(held, Points) else most
         kept = {name: getattr(self, name) for name in _KEPT}
         plain = Numeric(self.lower, self.upper, min(most, points), **kept)
         return plain._marked() if self.inferred else plain
@@ -357,28 +502,6 @@ class Numeric(Binned):
             if self._whole:
                 return Numeric(low, high, AUTO, integer=True, **kept)
         return Numeric(lower, upper, decimals=self.decimals, **kept)
-
-    @property
-    def contents(self) -> Spread | Points:
-        """What the bins hold: `Points` of a grid (of integers, cents, ...), or all numbers."""
-        scale: Scale = scale_of(self.scale, self.lower, self.upper)
-        grid, _, _ = declared_grid(
-            self.lower,
-            self.upper,
-            integer=self.integer,
-            step=self.step,
-            decimals=None if self.open else self.decimals,
-        )
-        if grid is None:
-            special = np.array(sorted(self.special), dtype=np.float64)
-            return Spread(self._bins, self.lower, self.upper, scale, special)
-        places = []
-        for value in sorted(self.special):
-            place = int(grid.at_least(value))
-            if self.lower <= value <= self.upper and grid.value(place) == value:
-                places.append(place)
-        plain = self.integer and self.step is None
-        return Points(self._bins, grid, plain, scale, np.array(places, dtype=np.int64))
 
     @property
     def centers(self) -> FloatArray:
@@ -608,43 +731,26 @@ class Numeric(Binned):
         return AUTO if self.auto or self.open else self.bins
 
     def _to_data(self) -> dict[str, Any]:
-        data: dict[str, Any] = {
+        more = {
+            "edges": [*self.edges[:-1].tolist(), self.upper] if self._by_edges else None,
+            "scale": None if self.scale == "linear" else self.scale,
+            "special": list(self.special) or None,
+            "step": self.step,
+            "decimals": self.decimals,
+        }
+        return {
             "type": "numeric",
             "lower": None if self.open else self.lower,
             "upper": None if self.open else self.upper,
             "bins": self._said_bins,
             "integer": self.integer or self._whole,
             "nullable": self.nullable,
+            **{name: value for name, value in more.items() if value is not None},
         }
-        return data | self._extras()
-
-    def _extras(self) -> dict[str, Any]:
-        """The parameters beyond range, bins, integer and nullable that are not the default."""
-        extras: dict[str, Any] = {}
-        if self._by_edges:
-            extras["edges"] = [*self.edges[:-1].tolist(), self.upper]
-        if self.scale != "linear":
-            extras["scale"] = self.scale
-        if self.special:
-            extras["special"] = list(self.special)
-        if self.step is not None:
-            extras["step"] = self.step
-        if self.decimals is not None:
-            extras["decimals"] = self.decimals
-        return extras
-
-    def _key(self) -> tuple[Any, ...]:
-        own = (self.lower, self.upper, self._said_bins, self.integer, self._whole, self.nullable)
-        extras = tuple(
-            (name, tuple(value) if isinstance(value, list) else value)
-            for name, value in self._extras().items()
-        )
-        return (*own, extras)
 
     def __repr__(self) -> str:
-        extras = self._extras()
         if self._by_edges:
-            edges = [digits(edge) for edge in extras.pop("edges")]
+            edges = [digits(edge) for edge in [*self.edges[:-1].tolist(), self.upper]]
             parts = [f"edges=[{', '.join(edges)}]"]
         elif self.open:
             parts = ["integer=True"] * self._whole
@@ -653,12 +759,47 @@ class Numeric(Binned):
             if self.auto or not self.one_each:
                 parts.append(f"bins={self._said_bins!r}")
         parts += [f"{name}=True" for name in ("integer", "nullable") if getattr(self, name)]
-        if "scale" in extras:
-            extras["scale"] = repr(self.scale)
-        if "special" in extras:
-            extras["special"] = f"[{', '.join(self._special_labels())}]"
-        parts += [f"{name}={value}" for name, value in extras.items()]
+        parts += [f"scale={self.scale!r}"] * (self.scale != "linear")
+        parts += [f"special=[{', '.join(self._special_labels())}]"] * bool(self.special)
+        for name in ("step", "decimals"):
+            parts += [f"{name}={value}" for value in [getattr(self, name)] if value is not None]
         return f"Numeric({', '.join(parts)})"
+
+
+def declared_range(lower: Any, upper: Any, integer: bool) -> tuple[float, float]:
+    """The range of a declaration."""
+    for name, value in (("lower", lower), ("upper", upper)):
+        if value is None:
+            raise DomainError(
+                f"{name} must be a number, got None: Numeric needs lower and upper, or edges. "
+                "Declare the range that is publicly known; values beyond it are clipped. If nobody "
+                "knows it, leave out both: a synthesizer can find it, for a part of epsilon."
+            )
+    low, high = as_float(lower, "lower"), as_float(upper, "upper")
+    if low > high or (low == high and not integer):
+        raise DomainError(f"Numeric needs lower < upper, got lower={lower!r} and upper={upper!r}.")
+    return (as_int(lower, "lower"), as_int(upper, "upper")) if integer else (low, high)
+
+
+def declared_special(given: Any, integer: bool) -> tuple[float, ...]:
+    """The special values as plain numbers, in the declared order."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise DomainError(f"special must be a list of numbers, such as [0, 999], got {given!r}.")
+    values = tuple(
+        as_int(value, "A special value of integer=True")
+        if integer
+        else as_float(value, "A special value") + 0.0
+        for value in given
+    )
+    repeated = [value for value in set(values) if values.count(value) > 1]
+    if repeated:
+        raise DomainError(f"special values must differ, but {some(repeated)} is repeated.")
+    if len(values) > _MOST_SPECIAL:
+        raise DomainError(
+            f"special takes at most {_MOST_SPECIAL} values, got {len(values)}. Use a Categorical "
+            "for columns with a list of values."
+        )
+    return values
 
 
 def _bounds(given: Any, codes: IntArray, free: float) -> FloatArray | None:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from .._validation import BoolArray
+from .bins import Points, Spread
 from .categorical import Categorical
-from .contents import Points, Spread
 from .numeric import Numeric
 from .regions import (
     GridRegion,

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .bins import Grid
+from .bins import Grid, Points, Spread
 from .categorical import Categorical
-from .contents import Points, Spread
 from .numeric import Numeric
 from .values import digits
 

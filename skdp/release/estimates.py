@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from .._validation import FloatArray, IntArray, as_level, as_number, check_choice, exclusive_cumsum
 from ..domain import Domain, Numeric
-from ..domain.contents import Points
+from ..domain.bins import Points
 from ..domain.query import parts_of
 from ..domain.regions import Region, RegionUnion, attribute_of, everything
 from .intervals import Errors

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Date, Datetime, Numeric
-from ..domain.bins import EvenBins, LogScale, SqrtScale
-from ..domain.contents import Points, Spread
+from ..domain.bins import EvenBins, Points, Spread
 from ..domain.values import some
 from .boxes import BoxModel
 from .description import ColumnCounts, told
@@ -298,7 +297,7 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
         "special": [float(value) for value in attribute.special],
         "integer": bool(attribute.integer),
     }
-    contents: dict[str, Any] = {"scale": _scale(held.scale)}
+    contents: dict[str, Any] = {"scale": {"name": "linear"}}
     if isinstance(held, Spread):
         edges = np.asarray(attribute.edges, dtype=np.float64)
         low, high = edges[:-1], edges[1:]
@@ -336,14 +335,6 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
 def _ends(text: str) -> list[str]:
     low, _, high = text.partition(" to ")
     return [low, high or low]
-
-
-def _scale(scale: Any) -> dict[str, Any]:
-    if isinstance(scale, LogScale):
-        return {"name": "log", "origin": scale.origin, "unit": scale.unit}
-    if isinstance(scale, SqrtScale):
-        return {"name": "sqrt", "origin": scale.origin}
-    return {"name": "linear"}
 
 
 def _bars(counted: ColumnCounts) -> list[list[Any]]:

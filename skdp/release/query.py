@@ -26,7 +26,7 @@ import pandas as pd
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, places_by_group
 from ..domain import Domain, Numeric
-from ..domain.contents import Points
+from ..domain.bins import Points
 from ..domain.query import Query, parts_of, regions_of
 from ..domain.reading import read
 from ..domain.regions import GridRegion, RealRegion, Region, RegionUnion, attribute_of, everything
@@ -466,13 +466,11 @@ def _from_list(
     listed = np.array(
         [k for k in places if region.low <= k <= region.high] or [held.grid.first], dtype=np.int64
     )
-    mass = np.ones(len(listed))
-    if not held.even:
-        mass = np.array([held.covered(k, k)[0].sum() for k in listed.tolist()])
     first = np.minimum(np.searchsorted(listed, held.first(codes)), len(listed) - 1)
     stop = np.searchsorted(listed, held.first(codes + 1))
     u = generator.random(len(codes))
-    return held.grid.value(listed[draw_in_ranges(mass, first, np.maximum(stop, first + 1), u)])
+    drawn = draw_in_ranges(np.ones(len(listed)), first, np.maximum(stop, first + 1), u)
+    return held.grid.value(listed[drawn])
 
 
 # --- known: columns that a user gives, their codes, and what they say about measured columns

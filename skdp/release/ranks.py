@@ -17,7 +17,7 @@ import numpy as np
 
 from .._validation import BoolArray, FloatArray, IntArray, as_level, running_sums, snapped
 from ..domain import Categorical, Domain, Numeric
-from ..domain.contents import Spread
+from ..domain.bins import Spread
 from ..domain.query import parts_of
 from ..domain.regions import Region, attribute_of, everything
 from ..hierarchy import without_negatives

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ...domain import Categorical, Date, Datetime, Domain, Numeric
 from ...domain.query import quoted
-from ...domain.schemas.skeleton import entries
+from ...domain.schemas import entries
 from ...exceptions import DomainError
 from ...expected import bar_of
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..._validation import FloatArray
 from ...exceptions import DomainError
+from ..bins import Points
 from ..categorical import Categorical
-from ..contents import Points
 from ..dates import Date, Datetime
 from ..numeric import Numeric
 from .declared import AtMost

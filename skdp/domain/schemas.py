@@ -1,0 +1,641 @@
+"""Domains from types of columns and from code books, and code with blanks; no row is ever read.
+
+A draft is a column as JSON holds it, with ``...`` for what is not known: readers of types and of
+code books make drafts, `Domain.skeleton` and `Domain.check` write them as code or JSON, and
+`from_schema` makes attributes of them, or one error with everything that is missing.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..exceptions import DomainError
+from . import domains
+from .attributes import Attribute
+from .categorical import declared_categories
+from .data import attribute_from_data, data_of_pair, has_time, is_date, lined, short, single_or_auto
+from .domains import known_name
+from .numeric import AUTO
+from .values import is_missing, number_written, plain_text, some
+
+# Name of a column, its declaration as JSON holds it with ``...`` for blanks, and a note. The type
+# "known" is a function of `skdp.domains`; None is no type that a column can have.
+Draft = tuple[str, Mapping[str, Any], str]
+
+# --- types of columns
+
+# What a name of a type means, without its digits.
+_WORDS = {
+    "integer": """int integer uint i u bigint smallint tinyint mediumint hugeint ubigint uinteger
+        usmallint utinyint uhugeint long short byte count whole wholenumber year serial""",
+    "number": """number numeric numerical num float halffloat double doubleprecision real decimal
+        money currency amount continuous percent percentage ratio f scale quantity""",
+    "boolean": "bool boolean logical flag bit",
+    "category": """category categorical enum factor nominal coded code codes choice radio dropdown
+        select dictionary binary dichotomous str string stringdtype varchar nvarchar char nchar
+        character charactervarying utf largestring stringview largeutf singlechoice""",
+    "ordered": "ordinal ordered likert",
+    "date": "date day dateymd datemdy datedmy",
+    "datetime": "datetime timestamp timestamptz timestampwithtimezone smalldatetime instant",
+    "identifier": "id identifier key uuid guid primarykey recordid uniqueidentifier uniqueid",
+    "text": "text freetext memo notes note comment comments longtext clob openended open prose",
+    "object": "object any objectdtype",
+}
+_KIND = {word: kind for kind, words in _WORDS.items() for word in words.split()}
+KINDS = ("integer", "number", "boolean", "category", "ordered", "date", "datetime", "identifier",
+         "text")  # fmt: skip
+_UNITS = {"D": "day", "W": "week", "M": "month", "Q": "quarter", "Y": "year", "A": "year"}
+# Dask's mark for categories that are not in the type.
+_UNKNOWN = "__UNKNOWN_CATEGORIES__"
+
+
+def of_name(type_name: str) -> dict[str, Any]:
+    """The column that a name of a type means, such as "int64", "NUMERIC(10, 2)", "Ordinal"."""
+    head = re.split(r"[(\[<]", type_name)[0]
+    inside, word = type_name[len(head) :], re.sub(r"[^a-z]", "", head.casefold())
+    kind = _KIND.get(word)
+    ends: dict[str, Any] = {"lower": ..., "upper": ...}
+    if kind in ("integer", "number"):
+        places = re.fullmatch(r"\(\D*\d+\s*,\D*(\d+)\s*\)\s*", inside)
+        decimals = int(places[1]) if places and kind == "number" else None
+        whole = kind == "integer" or decimals == 0
+        return {"type": "numeric", **ends, "integer": whole, "decimals": decimals or None}
+    if kind == "datetime":
+        zone = re.search(r""",\s*(?:\w+=)?['"]?([A-Za-z_]+(?:/[\w+-]+)*)['")\]>]*\s*$""", inside)
+        utc = zone and zone[1] not in ("None", "ns", "us", "ms")
+        return {"type": kind, **ends, "tz": "UTC" if utc or word.endswith(("tz", "zone")) else None}
+    if kind in ("category", "ordered", "text"):
+        return {"type": "categorical", "categories": [...], "ordered": kind == "ordered"}
+    if kind == "boolean":
+        return {"type": "categorical", "categories": [False, True]}
+    if kind == "date":
+        return {"type": kind, **ends}
+    return {"type": {None: None, "object": ...}.get(kind, kind)}
+
+
+def _of_type(dtype: Any) -> tuple[dict[str, Any], str]:
+    """The column that a type means, and the name of the type.
+
+    Parameters
+    ----------
+    dtype : type, dtype or str
+        Of NumPy, pandas, Polars, Arrow, DuckDB, Spark, narwhals or Python, or its name.
+    """
+    text = dtype.__name__ if isinstance(dtype, type) else str(dtype)
+    # NumPy names its types otherwise than it writes them; Spark says what it means.
+    said = dtype.name if isinstance(dtype, np.dtype) else text.removesuffix("[pyarrow]")
+    said = dtype.simpleString() if hasattr(dtype, "simpleString") else said
+    data = of_name(said)
+    plain = isinstance(dtype, str | type | np.dtype)
+    fixed = plain and re.fullmatch(r"u?int\d*|bool_?|integer|boolean", said.strip())
+    if plain and data["type"] == "datetime" and "64" in said and not data["tz"]:
+        data |= {"type": "date", "loose": True}  # a type of pandas and NumPy for days, too
+    elif said == "timestamp":
+        data["tz"] = "UTC"  # Spark's timestamps are instants
+    elif said.startswith("binary"):
+        data = {"type": None}  # bytes, not a column with two values
+    if isinstance(dtype, pd.PeriodDtype):
+        unit = _UNITS.get(said.partition("[")[2][:1])
+        data = {"type": unit and "date", "lower": ..., "upper": ..., "unit": unit}
+    try:
+        listed, ordered = declared_categories(dtype)
+    except DomainError:  # it does not say which
+        listed, ordered = [...], False
+    if type(dtype).__module__.partition(".")[0].lstrip("_") == "duckdb" and said.startswith("ENUM"):
+        listed = dict(dtype.children)["values"]
+    if listed is not dtype:
+        known = listed and listed[0] != _UNKNOWN and not any(map(is_missing, listed))
+        data = {"type": "categorical", "categories": list(listed) if known else [...]}
+        data["ordered"], text = ordered, text.partition("(")[0]
+    return data | {"nullable": not fixed}, text
+
+
+def drafts_of_types(source: Any) -> list[Draft]:
+    """Columns of a frame, lazy frame, array, schema, or mapping from names to types."""
+    return _named([(name, *_of_type(dtype)) for name, dtype in _types(source)])
+
+
+def _types(source: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(source, np.ndarray) and source.dtype.names is None:
+        if source.ndim != 2:
+            raise DomainError(f"An array of rows has two dimensions, got shape {source.shape}.")
+        return [(f"x{position}", source.dtype) for position in range(source.shape[1])]
+    if isinstance(source, np.ndarray | np.dtype):
+        dtype: Any = getattr(source, "dtype", source)
+        return [(name, dtype[name]) for name in dtype.names or ()]
+    if hasattr(source, "collect_schema"):  # Polars and narwhals
+        source = source.collect_schema()
+    home = type(source).__module__.partition(".")[0].lstrip("_")
+    if home == "duckdb":
+        return zip(source.columns, source.types, strict=True)
+    if home == "pyarrow":
+        schema = getattr(source, "schema_arrow", None) or getattr(source, "schema", source)
+        return [(field.name, field.type) for field in schema]
+    if hasattr(source, "fields"):  # a schema of Spark
+        return [(field.name, field.dataType) for field in source.fields]
+    listed = (
+        source if isinstance(source, Mapping | pd.Series) else getattr(source, "dtypes", source)
+    )
+    if hasattr(listed, "items"):
+        return listed.items()
+    pairs = list(listed) if isinstance(listed, Iterable) else [listed]
+    if all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+        return pairs
+    raise DomainError(
+        f"{type(source).__name__} does not list columns and types. Give a frame, its `dtypes`, a "
+        "Polars or Arrow schema, or a dict of names and types."
+    )
+
+
+def _named(drafts: Sequence[Draft]) -> list[Draft]:
+    """The drafts, if a domain can have their names."""
+    remedy = (
+        "Rename the columns first, in the schema and in the data: `frame.columns.map(str)` makes "
+        "all names text, and `[f'c{i}' for i in range(frame.shape[1])]` makes them different."
+    )
+    if not drafts:
+        raise DomainError("The schema has no columns, and a code book no rows below its header.")
+    for name, *_ in drafts:
+        if not isinstance(name, str) or not name.strip():
+            got = f"{name!r} of type {type(name).__name__}" if name != "" else "an empty name"
+            raise DomainError(f"Column names must be strings, got {got}. {remedy}")
+        plain_text(name, "Column name")
+    times = Counter(name for name, *_ in drafts)
+    if repeated := sorted(name for name in times if times[name] > 1):
+        raise DomainError(
+            f"Column names must be unique, but {some(repeated)} are repeated. {remedy}"
+        )
+    return list(drafts)
+
+
+# --- code books: a CSV file with one row for each column of the table
+
+# What columns of a code book may be called, in any case; others are ignored.
+_HEADERS = {
+    "name": "name variable column field",
+    "type": "type",
+    "range": "range",
+    "lower": "min lower",
+    "upper": "max upper",
+    "categories": "values categories",
+    "nullable": "missing nullable",
+    **{
+        key: key
+        for key in ("special decimals step unit bins edges scale ordered other tz format").split()
+    },
+}
+HEADERS = {word: header for header, words in _HEADERS.items() for word in words.split()}
+_BOOKS = (".csv", ".tsv", ".txt")
+
+
+def number(text: str) -> int | float | None:
+    """The number that a text writes, such as "-5", "1,000", "$2.50", "1e3"; None if it is none."""
+    value = number_written(text)
+    if not math.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and not re.search(r"[.eE]", text) else value
+
+
+def as_range(text: str) -> tuple[str, str] | None:
+    """The ends of a range such as ``0..99``, ``0 to 99`` or ``0-99``, numbers or dates, or None."""
+    for mark in ("..", " to ", "-"):
+        low, _, high = (part.strip() for part in text.partition(mark))
+        if all(is_date(end) or number(end) is not None for end in (low, high)):
+            return low, high
+    return None
+
+
+def as_values(text: str) -> list[str]:
+    """A list of values such as ``a|b|c`` or ``1=Male; 2=Female``, without their labels.
+
+    The separator is the first of ``|``, ``;`` and a comma that occurs.
+    """
+    separator = next((mark for mark in "|;," if mark in text), ";")
+    parts = [part.strip() for part in text.split(separator)]
+    return [part.partition("=")[0].strip() or part for part in parts if part]
+
+
+def _plain_list(texts: list[str]) -> list[Any]:
+    """Values of one column: numbers if all are, truth values if all are, else text."""
+    words = {text.casefold() for text in texts}
+    if words and words <= {"true", "false"}:
+        return [text.casefold() == "true" for text in texts]
+    # As a reader of CSV files takes them: 007 is text, and so is what no float holds.
+    if not all(re.fullmatch(r"-?(0|[1-9]\d{0,17})(\.\d{1,12})?", text) for text in texts):
+        return list(texts)
+    return [float(text) if "." in text else int(text) for text in texts]
+
+
+def _whole(text: str) -> int | None:
+    found = number(text)
+    return found if isinstance(found, int) else None
+
+
+def _numbers(text: str) -> list[int | float] | None:
+    found = [number(value) for value in as_values(text)]
+    return None if None in found else found  # type: ignore[return-value]
+
+
+def _yes_no(text: str) -> bool | None:
+    words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+    return words.get(text.casefold())
+
+
+# How the cells of a column of the book are read, and what they must be.
+_CELLS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "bins": (lambda text: AUTO if text.casefold() == AUTO else _whole(text), "a whole number"),
+    "decimals": (_whole, "a whole number"),
+    "step": (number, "a number"),
+    "edges": (_numbers, "numbers such as 0; 10; 100"),
+    "special": (_numbers, "numbers such as 0; 10; 100"),
+    "ordered": (_yes_no, "yes or no"),
+    "nullable": (_yes_no, "yes or no"),
+    "unit": (str.casefold, "a unit"),
+    "scale": (str.casefold, "a scale"),
+    "tz": (str, "UTC"),
+    "format": (str, "a form of dates"),
+}
+
+
+def drafts_of_codebook(
+    source: str | os.PathLike[str], encoding: str, without: Iterable[str] = ()
+) -> list[Draft]:
+    """Columns of a code book in CSV, but those that are not asked for.
+
+    Raises
+    ------
+    DomainError
+        If it is no CSV file, has no column for names, or two columns with the same meaning; one
+        for all rows that cannot be understood.
+    OSError
+        If it cannot be read.
+    """
+    path = Path(source)
+    header, *rows = _table(path, encoding) or [[]]
+    means = [HEADERS.get(cell.casefold()) for cell in header]
+    if "name" not in means:
+        raise DomainError(
+            f"{path.name} has no column for the names of the variables. Its first row is "
+            f"{some(header)}; the column may be called {some(_HEADERS['name'].split())}."
+        )
+    twice = next((each for each in means if each and means.count(each) > 1), None)
+    if twice is not None:
+        cells = [cell for cell, each in zip(header, means, strict=True) if each == twice]
+        raise DomainError(
+            f"{path.name} has two columns for the {twice}: {cells[0]!r} and {cells[1]!r}. Rename "
+            "or remove one of them."
+        )
+    drafts: list[Draft] = []
+    wrong = []
+    for at, cells in enumerate(rows, start=2):
+        row = {each: cell for each, cell in zip(means, cells, strict=False) if each and cell}
+        if not row:
+            continue
+        if "name" not in row:
+            raise DomainError(f"The code book has no name in row {at}.")
+        name, note = row["name"], row.get("type", "no type")
+        try:
+            drafts.append((name, {} if name in without else _of_row(row), note))
+        except DomainError as error:
+            wrong.append(f"Column {name!r} (row {at}): {error}")
+    if wrong:
+        raise DomainError("\n".join(_first(wrong)))
+    return _named(drafts)
+
+
+def _table(path: Path, encoding: str) -> list[list[str]]:
+    """All cells of a CSV file; between them is the sign that makes most columns."""
+    if path.suffix.casefold() not in _BOOKS:
+        raise DomainError(
+            f"A code book is a file that ends in {', '.join(_BOOKS)}, got {path.name!r}. Save a "
+            "workbook as CSV; a domain in JSON is read with `Domain.from_json(pathlib.Path(...))`."
+        )
+    try:
+        raw = path.read_bytes()
+        utf16 = encoding == "utf-8-sig" and raw[:2] in (b"\xff\xfe", b"\xfe\xff")  # of Excel
+        text = raw.decode("utf-16" if utf16 else encoding)
+        lines = [csv.reader(io.StringIO(text, newline=""), delimiter=mark) for mark in ",;\t|"]
+        tables = [[[cell.strip() for cell in row] for row in rows] for rows in lines]
+    except (LookupError, ValueError, csv.Error) as error:
+        what = f"no CSV file in {encoding} (encoding='latin-1'?)"
+        raise DomainError(f"{path.name} is {what}: {error}.") from error
+    return max(tables, key=lambda table: len(table[0]) if table else 0)
+
+
+def _of_row(row: Mapping[str, str]) -> dict[str, Any]:
+    """What the row of a variable says. What it says twice in different ways is an error."""
+    data: dict[str, Any] = of_name(row.get("type", "category"))
+    for key, (read, what) in _CELLS.items():
+        if key in row:
+            data[key] = read(row[key])
+            if data[key] is None:
+                raise DomainError(f"{_HEADERS[key].split()[0]} must be {what}, got {row[key]!r}.")
+    data.setdefault("nullable", False)
+    if data["type"] == "identifier":
+        return {"type": "identifier"}
+    lined, ends = "lower" in data, {key: row[key] for key in ("lower", "upper") if key in row}
+    if "range" in row:
+        pair = as_range(row["range"])
+        if pair is None:
+            raise DomainError(
+                f"the range {row['range']!r} is not understood. Write it as 0..99, or as dates, "
+                "2020-01-01..2020-12-31."
+            )
+        ends = dict(zip(("lower", "upper"), pair, strict=True)) | ends
+    if "categories" in row:
+        if ends or "edges" in row or data["type"] in ("date", "datetime"):
+            raise DomainError(
+                f"the type is {row.get('type')}, and it has both values and a range, or is a date. "
+                "Values are all that there are: leave the range out, and numbers beside a range "
+                "are special."
+            )
+        is_text = row.get("type", "").casefold().startswith(("str", "char", "varchar", "text"))
+        read_list: Callable[[list[str]], list[Any]] = list if is_text else _plain_list
+        texts, kept = as_values(row["categories"]), ("ordered", "nullable")
+        more = [value for value in data.get("special", ()) if value not in read_list(texts)]
+        data = {key: data[key] for key in kept if key in data}
+        data |= {"type": "categorical", "categories": read_list(texts) + more}
+        return data | ({"other": read_list([*texts, row["other"]])[-1]} if "other" in row else {})
+    if not lined:
+        return data
+    if data["type"] != "numeric":
+        return data | ends
+    if data.get("decimals"):
+        data["integer"] = False
+    for key, text in ends.items():
+        if (found := number(text)) is None:
+            raise DomainError(f"the bound {text!r} is not a number, but the type is {row['type']}.")
+        data[key] = found
+    if "edges" in row:
+        del data["lower"], data["upper"]
+    return data
+
+
+# --- attributes of drafts
+
+
+def from_schema(source: Any, given: dict[str, Any], encoding: str) -> list[tuple[str, Any]]:
+    """Pairs of `Domain.from_schema`; ``given`` is about single columns."""
+    given = {key: _by_column(key, value) for key, value in given.items()}
+    drop, attributes, bins = given["drop"], given["attributes"], given["bins"]
+    if isinstance(source, str | os.PathLike):
+        drafts = drafts_of_codebook(source, encoding, {*drop, *attributes})
+    else:
+        drafts = drafts_of_types(source)
+    names = [name for name, *_ in drafts]
+    for key, value in given.items():
+        listed = value if isinstance(value, Mapping | list) else ()
+        if unknown := [name for name in listed if name not in names]:
+            what = f"{some(unknown)}, which the schema does not have; it has {some(names)}"
+            raise DomainError(f"{key} names {what}.")
+    pairs: list[tuple[str, Any]] = []
+    gaps, unclear, wrong = [], [], []
+    for name, data, note in drafts:
+        if name in drop:
+            continue
+        if name in attributes:
+            pairs.append((name, attributes[name]))
+            continue
+        try:
+            if name in given["types"]:
+                data, note = _of_type(given["types"][name])
+            if name in given["ranges"]:
+                data = _with_range(data, given["ranges"][name], note)
+            nullable = given["nullable"]
+            if nullable is not None and data["type"] != "identifier":
+                listed = isinstance(nullable, list)
+                data = {**data, "nullable": name in nullable if listed else nullable}
+            if data["type"] == "numeric" and data.get("bins") is None and "edges" not in data:
+                asked = bins.get(name) if isinstance(bins, Mapping) else bins
+                data = {**data, "bins": single_or_auto(data) if asked is None else asked}
+            if data["type"] is None:
+                unclear.append((name, note))
+            elif ... in data.values() or data.get("categories") == [...]:
+                gaps.append((name, data, note))
+            else:
+                timed = data.get("loose") and any(map(has_time, (data["lower"], data["upper"])))
+                data = {k: v for k, v in data.items() if v is not None and k != "loose"}
+                said = data | ({"type": "datetime"} if timed else {})
+                pairs.append((name, attribute_from_data(said)))
+        except DomainError as error:
+            wrong.append(f"Column {name!r}: {error}")
+    if gaps or unclear or wrong:
+        raise DomainError("\n\n".join(_complaints(gaps, unclear, wrong)))
+    if not pairs:
+        raise DomainError("drop leaves no column.")
+    return pairs
+
+
+def _by_column(parameter: str, given: Any) -> Any:
+    """What `Domain.from_schema` was given for single columns, as a list or dict of their names."""
+    if parameter == "nullable" and (given is None or isinstance(given, bool)):
+        return given
+    if parameter == "bins" and not isinstance(given, Mapping):
+        return given
+    listed = parameter in ("drop", "nullable")
+    said = [given] if listed and isinstance(given, str) else {} if given is None else given
+    if not isinstance(said, Iterable if listed else Mapping):
+        kind = "a list of" if listed else "a dict from"
+        raise DomainError(f"{parameter} must be {kind} column names, got {said!r:.60}.")
+    return list(said) if listed else said
+
+
+def _with_range(data: Mapping[str, Any], given: Any, note: str) -> Mapping[str, Any]:
+    """A column with the range, a pair, or with all the values, a list, that the caller gave."""
+    if isinstance(given, Attribute):
+        raise DomainError(f"ranges holds a {type(given).__name__}; attributes go into attributes=.")
+    if isinstance(given, list):
+        kept = {"nullable": data.get("nullable", False), "categories": given}
+        ordered = data["type"] == "numeric" or data.get("ordered", False)
+        return {"type": "categorical", "ordered": ordered, **kept}
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise DomainError(
+            f"ranges takes a pair (smallest, largest) or a list of all values, got {given!r}."
+        )
+    if data["type"] is ...:
+        # A pair of numbers or dates for a column that may hold anything is a range.
+        data = {"nullable": True, **(data_of_pair(given) or data)}
+    if "lower" not in data:
+        raise DomainError(
+            f"the type is {note}, and a pair is a range of numbers or dates. Give all values as a "
+            "list, or say with types= what the column holds."
+        )
+    ends = zip(("lower", "upper"), given, strict=True)
+    return {**data, **{key: end for key, end in ends if end is not ...}}
+
+
+def _first(complaints: Sequence[str]) -> list[str]:
+    """As many complaints as a person reads."""
+    return [*complaints[:20], *[f"... ({len(complaints) - 20} more)"] * (len(complaints) > 20)]
+
+
+def _complaints(
+    gaps: Sequence[Draft], unclear: Sequence[tuple[str, str]], wrong: Sequence[str]
+) -> Iterator[str]:
+    if wrong:
+        yield "\n".join(_first(wrong))
+    if unclear:
+        shown = ", ".join(_first([f"{name!r} has type {note}" for name, note in unclear]))
+        yield (
+            f"Types that are not known: {shown}. Known are: {', '.join(KINDS)}. Say "
+            f"what a column is with types={{{unclear[0][0]!r}: ...}}, declare it with "
+            "attributes=, or leave it out with drop=."
+        )
+    if gaps:
+        lines = []
+        for name, data, note in gaps:
+            ends = ", ".join(_code(data[key]) for key in ("lower", "upper") if key in data)
+            what = {"date": "dates", "datetime": "dates"}.get(data["type"], "smallest, largest")
+            what, hint = (what, f"({ends})") if ends else ("all values", "[...]")
+            known = known_name(name, _kind(data))
+            perhaps = f"; perhaps attributes= with domains.{known}()" if known else ""
+            lines.append(f"    {name!r}: {hint},  # {note}: {what}{perhaps}\n")
+        count = "1 column needs" if len(gaps) == 1 else f"{len(gaps)} columns need"
+        yield (
+            f"{count} what the schema does not say: a range, or the categories. Fill in the dots "
+            "from what is publicly known, never from the records, and pass\n\n"
+            f"ranges={{\n{''.join(lines)}}}\n\nor declare columns with attributes=. Leave columns "
+            "out with drop=[...]; columns of identifiers are types={...: 'identifier'}."
+        )
+
+
+# --- declarations with blanks to fill in, as code or as JSON
+
+# Categories of a type are written out up to this many.
+_MOST_WRITTEN = 200
+_TYPES = ("categorical", "date", "datetime", "identifier", "numeric")
+# Kinds that names speak of, where a column may hold anything.
+_BY_NAME = (
+    ("id", r"id|uuid|guid|.*_id|id_.*"),
+    ("date", r"date|day|dob|timestamp|date_.*|.*_(date|at|on|dt|d|day|time)|.*date"),
+    ("int", r"(n|num|no|number)_.*|.*(count|_n|_no|_num|years|months|days)|year|.*_year"),
+    ("number", r".*(amount|amnt|amt|income|price|cost|fee|salary|balance|rate|percent|pct|weight"
+               r"|height|total|value|score|pay|wage|latitude|longitude)"),
+)  # fmt: skip
+_ABOUT = (
+    "Replace every `...` by what is publicly known: a code book, a questionnaire, the law.",
+    "Never take it from the records. Then see what it does to them: ",
+)
+
+
+class Code(str):
+    """Text that shows itself as it is, so that a notebook prints it readably."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def skeleton(source: Any, style: str = "python") -> Code:
+    """See `Domain.skeleton`."""
+    return draft_text([_shown(*draft) for draft in drafts_of_types(source)], style)
+
+
+def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -> Code:
+    """Declarations with blanks, as Python or as JSON that `Domain.from_json` reads.
+
+    Columns stand on a line each. The rules are those that are declared already.
+    """
+    if style == "json":
+        columns = []
+        for name, data, note in drafts:
+            found = {key: "..." if _blank(value) else value for key, value in entries(data).items()}
+            columns.append({"name": name, **found, **({"note": note} if note else {})})
+        about = " ".join(_ABOUT) + "skdp domain check DATA --domain FILE"
+        return Code(lined(columns, [rule.to_data() for rule in rules], about=about))
+    body = "\n".join(_line(*draft) for draft in drafts)
+    used = [kind.title() for kind in _TYPES if f" {kind.title()}(" in body]
+    used += ["domains"] if " domains." in body else []
+    used += sorted({rule.kind for rule in rules})
+    more = "".join(f"\n    {_rule(rule)}," for rule in rules)
+    structure = f", structure=[{more}\n]" if rules else ""
+    return Code(
+        f"from skdp import {', '.join(sorted([*used, 'Domain']))}\n\n"
+        f"# {_ABOUT[0]}\n# {_ABOUT[1]}domain.check(frame)\n"
+        f"domain = Domain({{\n{body}\n}}{structure})\n"
+    )
+
+
+def _rule(rule: Any) -> str:
+    """A rule as code, with all of its map."""
+    if not hasattr(rule, "map"):
+        return repr(rule)
+    return f"{rule.kind}({rule.column!r}, from_={rule.from_!r}, map={dict(rule.map)!r})"
+
+
+def entries(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What JSON says of a column."""
+    if data["type"] == "known":
+        data = getattr(domains, data["name"])(nullable=data["nullable"])._to_data()
+    return short({**data, "type": data["type"] or ...})
+
+
+def _blank(value: Any) -> bool:
+    return value is ... or value == [...]
+
+
+def _line(name: str, data: Mapping[str, Any], note: str) -> str:
+    """One column as code."""
+    comment = f"  # {note}" if note else ""
+    if data["type"] == "known":
+        gaps = "nullable=True" if data["nullable"] else ""
+        return f"    {name!r}: domains.{data['name']}({gaps}),{comment}"
+    if data["type"] is None:
+        return f"    # {name!r}: {note}"
+    if data["type"] is ...:
+        return f"    {name!r}: ...,{comment}"
+    inside = {k: v for k, v in entries(data).items() if k != "type"}
+    first = [inside.pop(key) for key in ("lower", "upper", "categories") if key in inside]
+    texts = [_code(value) for value in first] + [f"{k}={_code(v)}" for k, v in inside.items()]
+    return f"    {name!r}: {data['type'].title()}({', '.join(texts)}),{comment}"
+
+
+def _code(value: Any) -> str:
+    """A value as code that needs no import."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_code, value))}]"
+    value = value.isoformat() if isinstance(value, datetime.date) else value
+    return "..." if value is ... else repr(value)
+
+
+def _kind(data: Mapping[str, Any]) -> str:
+    """The kind of a column, for `known_name`."""
+    if data["type"] == "numeric":
+        return "integer" if data.get("integer") else "number"
+    return "object" if data["type"] is ... else "category"
+
+
+def _shown(name: str, data: Mapping[str, Any], note: str) -> Draft:
+    """A draft with what the name of a column says."""
+    if known := known_name(name, _kind(data)):
+        return name, {"type": "known", "name": known, "nullable": data["nullable"]}, note
+    if data["type"] is None:
+        return name, data, f"{note} has no attribute; convert it, or leave it out"
+    if data["type"] is ...:
+        plain = re.sub(r"[^a-z0-9]+", "_", name.casefold())
+        said = next((word for word, names in _BY_NAME if re.fullmatch(names, plain)), None)
+        if said is None:
+            kinds = "Numeric(..., ...), Categorical([...]), Date(..., ...) or Identifier()"
+            return name, {"type": ...}, f"{note}: {kinds}"
+        data, note = {**of_name(said), "nullable": True}, f"{note}: by its name"
+    data = dict(data)
+    if data["type"] == "identifier":
+        return name, {"type": "identifier"}, note
+    if data.pop("loose", False):
+        note += "; Datetime(..., ...) if there is a time of day"
+    if len(data.get("categories", ())) > _MOST_WRITTEN:
+        n = len(data["categories"])
+        note += f": {n:,} categories, which `Categorical(dtype)` takes from the type"
+        data["categories"] = [...]
+    return name, data, note
