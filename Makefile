@@ -73,8 +73,12 @@ format: .venv/complete
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
-test: lint prose
-	.venv/bin/python -m pytest -n $(JOBS) $(QUICK)
+# Lint, types and prose run beside the tests; what they say is shown if they fail.
+test: .venv/complete
+	@mkdir -p build
+	@$(MAKE) --no-print-directory lint prose >build/checks.log 2>&1 & checks=$$!; \
+	    .venv/bin/python -m pytest -n $(JOBS) $(QUICK); tests=$$?; \
+	    wait $$checks || { cat build/checks.log; exit 1; }; exit $$tests
 
 test-long: .venv/complete
 	.venv/bin/python -m pytest -n $(JOBS) -m 'long and not slow'
