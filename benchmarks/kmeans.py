@@ -67,7 +67,7 @@ def private_fit(
     X: NDArray[np.float64], k: Any, epsilon: float, algorithm: str, seed: int, **changes: Any
 ) -> tuple[DPKMeans, float]:
     """A fit from a seed, and its CPU seconds."""
-    changes = {"bounds": (-1, 1), "algorithm": algorithm, "random_state": seed, **changes}
+    changes = {"domain": (-1, 1), "algorithm": algorithm, "random_state": seed, **changes}
     model = DPKMeans(k, epsilon=epsilon, **changes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureSeedWarning)

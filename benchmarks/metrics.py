@@ -196,21 +196,21 @@ def measure_numbers(releases: int) -> None:
     order = rng.permutation(len(table))
     cut = min(20_000, len(order) // 2)
     train, test = order[:cut], order[cut : cut + N_ROWS]
-    bounds, source = (0.0, 99.0), noise_source(3)
-    print("numbers: hours of work in Adult, bounds 0 to 99")
+    domain, source = (0.0, 99.0), noise_source(3)
+    print("numbers: hours of work in Adult, range 0 to 99")
     for name, model in (
         ("ridge", Ridge()),
         ("boosted", HistGradientBoostingRegressor(random_state=0)),
     ):
         model.fit(features.iloc[train].to_numpy(), target[train])
-        guess = np.clip(model.predict(features.iloc[test].to_numpy()), *bounds)
+        guess = np.clip(model.predict(features.iloc[test].to_numpy()), *domain)
         values = {
             "r2": exact.r2_score(target[test], guess),
             "mean_absolute_error": exact.mean_absolute_error(target[test], guess),
         }
         cells = [name]
         for metric, truth in values.items():
-            given = {"bounds": bounds, "epsilon": EPSILON, "random_state": source}
+            given = {"domain": domain, "epsilon": EPSILON, "random_state": source}
             found = [private_score(target[test], guess, metric, **given) for _ in range(releases)]
             cells += [metric, f"{truth:.4f}", _judged(found, truth)]
         _row(cells)

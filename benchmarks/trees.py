@@ -61,5 +61,5 @@ def noise(epsilon: float, seed: int, **parameters: Any) -> RangeTreeHistogram:
         # The table is empty, so that a total near zero is expected.
         warnings.filterwarnings("ignore", r"RangeTreeHistogram released a total of ", UserWarning)
         return RangeTreeHistogram(
-            epsilon=epsilon, bounds=(0, N_BINS), bins=N_BINS, random_state=seed, **parameters
+            epsilon=epsilon, domain=(0, N_BINS), bins=N_BINS, random_state=seed, **parameters
         ).fit(np.zeros(0))

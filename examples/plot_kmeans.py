@@ -40,7 +40,7 @@ customers = pd.DataFrame(
 # %%
 # Distances are Euclidean, so features need comparable scales. Both are scaled to about [0, 1] by
 # public numbers, never by the smallest and largest value in the data, because those belong to
-# particular customers. Values outside the bounds are clipped.
+# particular customers. Values outside the domain are clipped.
 SCALE = pd.Series({"spending": 200.0, "days": 35.0})
 scaled = customers / SCALE
 
@@ -50,7 +50,7 @@ scaled = customers / SCALE
 # One fit is one charge to the ledger. It tries two to eight clusters and chooses among them from
 # the released grid, so trying several numbers costs nothing extra.
 ledger = skdp.PrivacyLedger(epsilon=1)
-model = skdp.DPKMeans(range(2, 9), epsilon=0.5, bounds=(0, 1), ledger=ledger)
+model = skdp.DPKMeans(range(2, 9), epsilon=0.5, domain=(0, 1), ledger=ledger)
 model.fit(scaled)
 print(f"{model.n_clusters_} clusters; spent {float(ledger.spent)}, left {float(ledger.remaining)}")
 
@@ -111,7 +111,7 @@ for mark, (algorithm, colour) in zip("osD^v<>", algorithms.items(), strict=True)
     errors = [
         np.mean(
             [
-                -skdp.DPKMeans(8, epsilon=e, bounds=(0, 1), algorithm=algorithm, random_state=s)
+                -skdp.DPKMeans(8, epsilon=e, domain=(0, 1), algorithm=algorithm, random_state=s)
                 .fit(X)
                 .score(X)
                 / len(X)

@@ -49,7 +49,7 @@ estimators = [
 ]
 results = [replay(estimator, people, without_last) for estimator in estimators]
 points = people[["age"]]
-results.append(replay(DPKMeans(3, epsilon=1.0, bounds=(0, 100)), points, points.iloc[:-1]))
+results.append(replay(DPKMeans(3, epsilon=1.0, domain=(0, 100)), points, points.iloc[:-1]))
 
 # %%
 # Convicted

@@ -25,9 +25,8 @@ from .algorithms.kmeans.sketch import cover, even_edges
 from .algorithms.kmeans.task import Task
 from .base import (
     PrivateEstimator,
-    feature_bounds,
+    feature_ranges,
     match_rows,
-    named_bounds,
     warn_of_emptiness,
     without_id,
 )
@@ -66,13 +65,11 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         best validity on the released grid or tree is taken, which costs no privacy.
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    bounds : tuple (low, high), dict, Domain or Numeric, default=None
-        Public range of the features, required: two numbers, two arrays with one number for each
-        feature, a pair for each column by its name, a `Domain` of numeric columns, whose ranges
-        are taken, or one `Numeric` for all columns. Values outside are clipped. A pair of pairs is
-        read as (low, high) of two features, never as one range for each. Where there are many
-        records for each feature, "auto" finds their range first, and bounds up to 100 times too
-        wide cost little accuracy.
+    domain : (low, high), list, dict, Domain or Numeric, default=None
+        Public range of the features, required: a pair of real numbers or a `Numeric` for all
+        features, a list or a dict by name with one of these for each, or a `Domain`. Values outside
+        are clipped. Where there are many records for each feature, "auto" finds their range first,
+        and ranges up to 100 times too wide cost little accuracy.
     algorithm : str, default="auto"
         - "auto": a noisy tree of boxes, or in up to three dimensions a noisy grid that keeps its
           filled cells; k-means with many starts on it; and rounds over the rows in
@@ -142,7 +139,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     Notes
     -----
-    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: bounds,
+    *Neighbours* add or remove one record; the *unit of privacy* is the record. *Public*: domain,
     parameters, ``n_samples`` and ``init`` if given. *Released*: centroids, noisy counts, the noisy
     grid or tree. Labels and inertia of the rows are not stored: ``labels_`` and ``inertia_`` would
     be exact. *Cost*: a record lies in one cell of the grid, or on one path of the tree, and in one
@@ -163,7 +160,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     >>> from skdp import DPKMeans
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(m, 0.5, size=(5_000, 2)) for m in (-4, 0, 5)])
-    >>> model = DPKMeans(3, epsilon=1.0, bounds=(-10, 10)).fit(X)
+    >>> model = DPKMeans(3, epsilon=1.0, domain=(-10, 10)).fit(X)
     >>> sorted(model.cluster_centers_[:, 0].round().astype(int).tolist())
     [-4, 0, 5]
     """
@@ -175,7 +172,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         n_clusters=8,
         *,
         epsilon=1.0,
-        bounds=None,
+        domain=None,
         algorithm="auto",
         n_init=30,
         init=None,
@@ -191,7 +188,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     ) -> None:
         self.n_clusters = n_clusters
         self.epsilon = epsilon
-        self.bounds = bounds
+        self.domain = domain
         self.algorithm = algorithm
         self.n_init = n_init
         self.init = init
@@ -230,7 +227,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         ------
         DomainError, TypeError, ValueError
             If the schema or a parameter does not fit; nothing is spent. Values never raise: out
-            of bounds is clipped, rows with a missing value are skipped.
+            of the domain is clipped, rows with a missing value are skipped.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         EngineError
@@ -310,18 +307,18 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             )
 
     def _limits(self, names):
-        """Both ends of the bounds, one number for each feature."""
+        """Both ends of the ranges, one number for each feature."""
         n_features = len(names)
         if n_features > _MOST_FEATURES:
             raise ValueError(
                 f"X has {n_features} features, more than {_MOST_FEATURES}: keep the columns that "
                 "distances should depend on, or project it first, by a public map."
             )
-        low, high = feature_bounds(named_bounds(_ranges_of(self.bounds), names), n_features)
+        low, high = feature_ranges(self.domain, names)
         if max(np.abs(low).max(), np.abs(high).max()) > _FARTHEST:
             raise DomainError(
-                f"bounds beyond {_FARTHEST:g} are refused, because squared distances would exceed "
-                f"float64, got {self.bounds!r}. Declare the range that values can have, or divide "
+                f"Ranges beyond {_FARTHEST:g} are refused, because squared distances would exceed "
+                f"float64, got {self.domain!r}. Declare the range that values can have, or divide "
                 "the features by public numbers."
             )
         # Half a code of the widest feature, against neighbouring floats.
@@ -329,9 +326,9 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         for name, a, b in zip(names, low, high, strict=True):
             if np.spacing(max(abs(a), abs(b))) > finest:
                 raise DomainError(
-                    f"The bounds ({a:g}, {b:g}) of {name!r} are too far from zero for their width: "
+                    f"The range ({a:g}, {b:g}) of {name!r} are too far from zero for their width: "
                     "float64 cannot tell close values apart. Subtract a public number from the "
-                    "column and its bounds."
+                    "column and its range."
                 )
         return low, high
 
@@ -482,28 +479,6 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if not ax.get_title():
             ax.set_title(loss_title("", self.privacy_loss_), fontsize="medium")
         return ax
-
-
-def _ranges_of(bounds):
-    """Ranges of a domain, by name, or of a Numeric for all columns; other bounds as they are."""
-    if isinstance(bounds, Numeric) and bounds.summable and not bounds.special:
-        return float(bounds.lower), float(bounds.upper)
-    if not isinstance(bounds, Domain):
-        return bounds
-    other = [
-        name for name, each in bounds.items() if not isinstance(each, Numeric) or not each.summable
-    ]
-    if other:
-        raise DomainError(
-            f"bounds must be a Domain of numeric columns, but {other!r} are not: drop them, or "
-            "encode them as numbers with public bounds."
-        )
-    if special := [name for name, each in bounds.items() if each.special]:
-        raise DomainError(
-            f"Columns {special!r} have special values, which lie on no axis. Declare them without, "
-            "and make these values missing in the table: rows with a missing value are skipped."
-        )
-    return {name: (float(each.lower), float(each.upper)) for name, each in bounds.items()}
 
 
 def _points(rows, domain, contributions):

@@ -18,7 +18,7 @@ from . import hierarchy
 from ._random import sampling_generator
 from ._validation import FloatArray, as_level, as_sample_size, check_choice, check_flag, is_word
 from .algorithms import dawa
-from .base import PrivateEstimator, match_rows, warn_of_emptiness
+from .base import PrivateEstimator, match_rows, range_of, warn_of_emptiness
 from .domain import Categorical, Date, Datetime, Domain, Numeric, Taxonomy
 from .exceptions import DomainError
 from .expected import ExpectsErrors
@@ -641,12 +641,11 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, Numeric or Categorical, default=None
-        Public values of the one attribute. One of ``domain`` and ``bounds`` is required.
-    bounds : (float, float), default=None
-        Shorthand for ``Numeric(low, high, bins)``.
+    domain : Domain, Numeric, Categorical or (low, high), default=None
+        Public values of the one attribute, required. A pair of whole numbers is a range of whole
+        numbers, any other pair one of real numbers.
     bins : int or "auto", default=None
-        Number of equal bins between ``bounds``. None is "auto": up to 1,024 bins, narrow near 0.
+        With a pair: that many equal bins of real numbers, ``Numeric(low, high, bins)``.
     tree : Tree, Taxonomy or iterable of (lower, upper), default=None
         A tree of your own: nested half-open intervals of codes, `skdp.hierarchy.Tree`, or a
         taxonomy of the categories. A missing cell is added to it. By default a categorical
@@ -733,7 +732,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     >>> import numpy as np
     >>> from skdp import RangeTreeHistogram
     >>> minutes = np.arange(50_000) % 1440
-    >>> day = RangeTreeHistogram(epsilon=1.0, bounds=(0, 1440), bins=1440).fit(minutes)
+    >>> day = RangeTreeHistogram(epsilon=1.0, domain=(0, 1440), bins=1440).fit(minutes)
     >>> morning = day.count((360, 720), return_interval=True)
     >>> morning.lower < morning.value < morning.upper
     True
@@ -744,7 +743,6 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         *,
         epsilon: Any = 1.0,
         domain: Any = None,
-        bounds: Any = None,
         bins: Any = None,
         tree: Any = None,
         branching: Any = "auto",
@@ -760,7 +758,6 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
     ) -> None:
         self.epsilon = epsilon
         self.domain = domain
-        self.bounds = bounds
         self.bins = bins
         self.tree = tree
         self.branching = branching
@@ -866,25 +863,19 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
 
     def _declared(self) -> Any:
         """The domain as given, or from its shorthand."""
-        if self.bounds is None:
-            if self.bins is not None:
-                raise ValueError(
-                    f"bins={self.bins!r} needs bounds=(low, high); with domain= declare the bins "
-                    "there."
-                )
-            if self.domain is None:
-                raise DomainError(
-                    "domain or bounds is required: the public range of the attribute, for "
-                    "example bounds=(0, 100), bins=50. Reading it from the data would leak it."
-                )
+        if self.domain is None:
+            raise DomainError(
+                "domain is required: the public range of the attribute, for example "
+                "domain=(0, 100), bins=50. Reading it from the data would leak it."
+            )
+        if self.bins is None:
             return self.domain
-        if self.domain is not None:
-            raise ValueError("Both domain and bounds are given; bounds is shorthand for a domain.")
-        try:
-            low, high = self.bounds
-        except (TypeError, ValueError):
-            raise ValueError(f"bounds must be a pair (low, high), got {self.bounds!r}.") from None
-        return Numeric(low, high, self.bins)
+        if not isinstance(self.domain, tuple):
+            raise ValueError(
+                f"bins={self.bins!r} needs domain=(low, high); declare the bins of another domain "
+                "there."
+            )
+        return Numeric(*range_of(self.domain), self.bins)
 
     def _plan(self) -> Plan:
         return Plan(

@@ -17,6 +17,7 @@ from ._random import sampling_generator
 from ._validation import FloatArray, as_integer
 from .accounting import neighbours
 from .algorithms.dpcube import sufficient_epsilon, usefulness
+from .base import range_of
 from .exceptions import InsecureSeedWarning
 from .expected import ExpectedError
 from .model_selection import PrivateKFold
@@ -49,7 +50,7 @@ def expected_quantile_error(
     n: int,
     *,
     epsilon: Any,
-    bounds: Any = None,
+    domain: Any = None,
     like: Any = None,
     random_state: int = 0,
     **parameters: Any,
@@ -60,14 +61,14 @@ def expected_quantile_error(
 
     Parameters
     ----------
-    quantiles, bounds
+    quantiles, domain
         As for `private_quantiles`.
     n : int
         Number of records to expect: a public guess.
     epsilon : number or sequence of numbers
     like : array-like of shape (n_values,), default=None
         PUBLIC values that resemble the private ones; ``n`` of them are drawn. None: values with a
-        lognormal density, of which hardly any are equal, within the bounds.
+        lognormal density, of which hardly any are equal, within the domain.
     random_state : int, default=0
     **parameters
         Others of `private_quantiles`, such as ``method`` and ``step``.
@@ -80,7 +81,7 @@ def expected_quantile_error(
     Examples
     --------
     >>> from skdp.inspection import expected_quantile_error
-    >>> expected = expected_quantile_error(0.5, n=5_000, epsilon=[0.1, 1], bounds=(0, 100_000))
+    >>> expected = expected_quantile_error(0.5, n=5_000, epsilon=[0.1, 1], domain=(0, 100_000))
     >>> bool(expected.errors.loc["quantile 0.5", 1] < 20)
     True
     """
@@ -89,12 +90,12 @@ def expected_quantile_error(
 
     def ranks(each: Any, seed: int) -> dict[str, float]:
         generator = sampling_generator(seed)
-        values = np.sort(_values(records, bounds, like, generator))
+        values = np.sort(_values(records, domain, like, generator))
         found = private_quantiles(
             values,
             wanted,
             epsilon=each,
-            bounds=bounds,
+            domain=domain,
             random_state=seed,
             **{**parameters, "ledger": None},
         ).values
@@ -104,11 +105,11 @@ def expected_quantile_error(
     return _tried(ranks, epsilon, records, "records", like, "private_quantiles", random_state)
 
 
-def _values(n: int, bounds: Any, like: Any, generator: np.random.Generator) -> Any:
+def _values(n: int, domain: Any, like: Any, generator: np.random.Generator) -> Any:
     if like is not None:
         return generator.choice(np.asarray(like), n, replace=len(like) < n)
     values = generator.lognormal(0.0, _SPREAD, n)
-    low, high = (0.0, 1000.0) if bounds is None else map(float, bounds)
+    low, high = (0.0, 1000.0) if domain is None else map(float, range_of(domain))
     return low + (high - low) * np.minimum(values / 10, 1.0)
 
 

@@ -30,7 +30,7 @@ from ._validation import (
 )
 from .accounting import PrivacyLoss, charge
 from .algorithms.quantiles import UNIT, AnyPlan, TreePlan, plan_quantiles
-from .base import PrivateEstimator, feature_bounds, match_rows, named_bounds, warn_of_emptiness
+from .base import PrivateEstimator, feature_ranges, match_rows, range_of, warn_of_emptiness
 from .domain import Domain, Numeric
 from .exceptions import DomainError
 from .mechanisms import SparseVector, discrete_laplace, discrete_laplace_variance
@@ -54,13 +54,13 @@ __all__ = [
     "private_quantiles",
 ]
 
-# Values are read as one of this many codes within the bounds: finer than any noise.
+# Values are read as one of this many codes within the range: finer than any noise.
 _CODES = 2**20
-# Quantiles are searched among this many equal parts of the bounds, and then of the range found.
+# Quantiles are searched among this many equal parts of the declared range, then of that found.
 _PARTS = 2**14
 # Parts of epsilon for the two.
 _SHARES = {"coarse": Fraction(1, 4), "fine": Fraction(3, 4)}
-# Of bounds that are not used.
+# Of error bounds that are not used.
 _LEVEL = 0.95
 
 
@@ -68,9 +68,9 @@ class _ColumnTransformerBase(OneToOneFeatureMixin, TransformerMixin, PrivateEsti
     """What both transformers of numeric columns share: checking and reading the columns."""
 
     def _start(self, X):
-        """Check the schema only; return the rows, a domain of fine codes, and the bounds."""
+        """Check the schema only; return the rows, a domain of fine codes, and the ranges."""
         rows = as_frame(X)
-        low, high = feature_bounds(named_bounds(self.bounds, rows.names), len(rows.names))
+        low, high = feature_ranges(self.domain, rows.names)
         ranges = {
             name: Numeric(float(a), float(b), bins=_CODES)
             for name, a, b in zip(rows.names, low, high, strict=True)
@@ -89,9 +89,9 @@ class PrivateStandardScaler(_ColumnTransformerBase):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``; every column gets the same share of it.
-    bounds : (low, high), default=None
-        Public range of the columns, numbers or arrays with one number for each. Required. Values
-        outside are clipped while the means are learned.
+    domain : (low, high), list, dict, Domain or Numeric, default=None
+        Public range of the columns, always of real numbers: one for all, or one for each. Required.
+        Values outside are clipped while the means are learned.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged before any value is read.
     random_state : None or int, default=None
@@ -101,10 +101,10 @@ class PrivateStandardScaler(_ColumnTransformerBase):
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
-        Within the bounds.
+        Within the ranges.
     scale_ : ndarray of shape (n_features,)
         Positive standard deviations: where the noisy estimate is not positive, that of the uniform
-        distribution over the bounds.
+        distribution over the range.
     counts_ : ndarray of int, shape (n_features,)
         Noisy numbers of values that are not missing; they may be negative.
     privacy_loss_ : PrivacyLoss
@@ -124,14 +124,14 @@ class PrivateStandardScaler(_ColumnTransformerBase):
     >>> import numpy as np
     >>> from skdp import PrivateStandardScaler
     >>> X = np.repeat([[1.0], [3.0]], 5_000, axis=0)
-    >>> scaler = PrivateStandardScaler(epsilon=1.0, bounds=(0, 10)).fit(X)
+    >>> scaler = PrivateStandardScaler(epsilon=1.0, domain=(0, 10)).fit(X)
     >>> np.abs(scaler.transform([[2.0], [3.0]])).round(1).tolist()
     [[0.0], [1.0]]
     """
 
-    def __init__(self, *, epsilon=1.0, bounds=None, ledger=None, random_state=None) -> None:
+    def __init__(self, *, epsilon=1.0, domain=None, ledger=None, random_state=None) -> None:
         self.epsilon = epsilon
-        self.bounds = bounds
+        self.domain = domain
         self.ledger = ledger
         self.random_state = random_state
 
@@ -151,7 +151,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         Raises
         ------
         DomainError
-            If there are no bounds, or a column is not numeric; nothing is spent.
+            If there is no domain, or a column is not numeric; nothing is spent.
         BudgetExceededError
             If the ledger cannot pay; no value has been read.
         """
@@ -159,7 +159,7 @@ class PrivateStandardScaler(_ColumnTransformerBase):
         loss, source = self._spend(shares={"counts": 1, "sums": 6, "squares": 3})
 
         # Privacy. Each value becomes, by itself, an odd integer in (-_CODES, _CODES) around the
-        # middle of its bounds. Released are three integers per column: how many values there are
+        # middle of its range. Released are three integers per column: how many values there are
         # (sensitivity 1), their sum (_CODES), and the sum of their squares in units of _CODES
         # (_CODES). One record is in every column: d columns in sequence, each at a d-th of a part.
         codes = domain.encode(rows).astype(np.int64)
@@ -223,17 +223,17 @@ class PrivateStandardScaler(_ColumnTransformerBase):
 class PrivateQuantileClipper(_ColumnTransformerBase):
     """Clip columns to quantiles that are released with noise.
 
-    Narrow bounds mean less noise in later steps. If only a wide range is known publicly (an income
+    Narrow ranges mean less noise in later steps. If only a wide range is known publicly (an income
     between 0 and ten million), this finds a narrow one.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``; every column gets the same share of it.
-    bounds : (low, high), default=None
-        Public range of the columns, numbers or arrays with one number for each. Required. The
-        quantiles are searched among 2**14 equal parts of it first, and then among as many of the
-        range found, so that wide bounds cost little.
+    domain : (low, high), list, dict, Domain or Numeric, default=None
+        Public range of the columns, always of real numbers: one for all, or one for each. Required.
+        The quantiles are searched among 2**14 equal parts of it first, and then among as many
+        of the range found, so that wide ranges cost little.
     quantiles : (lower, upper), default=(0.01, 0.99)
         The two quantiles, rounded to three decimals.
     ledger : PrivacyLedger, default=None
@@ -246,7 +246,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
     ----------
     lower_ : ndarray of shape (n_features,)
     upper_ : ndarray of shape (n_features,)
-        The released quantiles, within the bounds, ``lower_ < upper_``.
+        The released quantiles, within the ranges, ``lower_ < upper_``.
     privacy_loss_ : PrivacyLoss
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -257,16 +257,16 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
     >>> import numpy as np
     >>> from skdp import PrivateQuantileClipper
     >>> X = np.linspace(40, 60, 10_000)[:, None]
-    >>> clipper = PrivateQuantileClipper(epsilon=1.0, bounds=(0, 1_000)).fit(X)
+    >>> clipper = PrivateQuantileClipper(epsilon=1.0, domain=(0, 1_000)).fit(X)
     >>> bool(30 < clipper.lower_[0] < 45 and 55 < clipper.upper_[0] < 70)
     True
     """
 
     def __init__(
-        self, *, epsilon=1.0, bounds=None, quantiles=(0.01, 0.99), ledger=None, random_state=None
+        self, *, epsilon=1.0, domain=None, quantiles=(0.01, 0.99), ledger=None, random_state=None
     ) -> None:
         self.epsilon = epsilon
-        self.bounds = bounds
+        self.domain = domain
         self.quantiles = quantiles
         self.ledger = ledger
         self.random_state = random_state
@@ -299,7 +299,7 @@ class PrivateQuantileClipper(_ColumnTransformerBase):
         Raises
         ------
         DomainError
-            If there are no bounds, or a column is not numeric; nothing is spent.
+            If there is no domain, or a column is not numeric; nothing is spent.
         ValueError
             If ``quantiles`` is not an increasing pair.
         BudgetExceededError
@@ -340,9 +340,9 @@ def _narrowed(values, low, high, fractions, epsilon, source):
     """A narrower range: the ends of the parts of a public one in which two noisy quantiles lie."""
     # Privacy. Each value becomes, by itself, the number of a part, or is skipped; released are
     # noisy counts of a tree of parts at epsilon (see `TreePlan.release`). The parts are public:
-    # they follow from the bounds, or from what was released before. Rounds and columns compose one
-    # after the other.
-    # Halves, because the distance of two bounds may be infinite.
+    # they follow from the declared range, or from what was released before. Rounds and columns
+    # compose one after the other.
+    # Halves, because the distance of two ends may be infinite.
     width = (high / 2 - low / 2) / _PARTS
     if not width > 0:
         # Public as well: the parts of a range of subnormal numbers.
@@ -364,11 +364,11 @@ def _narrowed(values, low, high, fractions, epsilon, source):
 
 # Values are integers of at most this size, so that differences fit into 64 bits.
 _FARTHEST = 2**62
-# Values on either side of zero where no bounds are given, as a power of two.
+# Values on either side of zero where no range is declared, as a power of two.
 _REACH = 60
 # Equal steps from one real bound to the other.
 _STEPS = 2**32
-# Part of epsilon that finds a range where no bounds are given.
+# Part of epsilon that finds a range where no range is declared.
 _RANGE_SHARE = Fraction(1, 10)
 # Kinds of columns whose values can be read as numbers, one by one.
 _READABLE = ("numeric", "boolean", "object", "string")
@@ -389,20 +389,20 @@ class QuantileResult:
         that of the quantile, on any data; it is usually much nearer. A value that occurs several
         times has several ranks, the nearest of which counts.
     level : float
-    bounds : tuple
+    range : tuple
         Range of the released values: as given, or as found.
     method : {"independent", "recursive", "tree"}
     plan : dict of str to float
-        Predicted mean error of each method in records, if values are dense within the bounds.
+        Predicted mean error of each method in records, if values are dense within the range.
     privacy_loss : PrivacyLoss
-        Parts "range" (without bounds) and "quantiles".
+        Parts "range" (without a domain) and "quantiles".
     """
 
     quantiles: FloatArray
     values: NDArray[Any]
     rank_errors: FloatArray
     level: float
-    bounds: tuple[Any, Any]
+    range: tuple[Any, Any]
     method: str
     plan: Mapping[str, float] = field(repr=False)
     privacy_loss: PrivacyLoss
@@ -443,7 +443,7 @@ def private_quantiles(
     quantiles: Any,
     *,
     epsilon: Any = 1.0,
-    bounds: Any = None,
+    domain: Any = None,
     step: Any = None,
     method: str = "auto",
     level: float = 0.95,
@@ -461,25 +461,25 @@ def private_quantiles(
     ----------
     values : Series, 1-D array, list or frame of one column
         Numbers. Missing values and those that are no numbers are skipped, infinite ones and others
-        beyond the bounds count as the nearest bound. They are read as float64, in which integers
+        beyond the range count as its nearest end. They are read as float64, in which integers
         are exact up to 2**53.
     quantiles : float or array-like of shape (n_quantiles,)
         Different shares, at least 0.000001 and at most 0.999999, rounded to six decimals: 0.5 is
         the median.
     epsilon : number or Fraction, default=1.0
         Privacy parameter of everything that is returned.
-    bounds : (low, high), default=None
-        Public range of the values. Narrow bounds help only a little: the error grows with the
-        logarithm of their distance. None: a tenth of epsilon finds a range [-r, r], where r is
-        a power of two times ``step``, beyond which few values lie.
+    domain : (low, high) or Numeric, default=None
+        Public range of the values; a pair is always one of real numbers. Narrow ranges help only a
+        little: the error grows with the logarithm of their width. None: a tenth of epsilon finds
+        a range [-r, r], where r is a power of two times ``step``, beyond which few values lie.
     step : number, default=None
-        Spacing of the values that may be released; others are rounded to it. None: 1 if both bounds
-        are integers or there are none, else a 2**-32 part of their distance.
+        Spacing of the values that may be released; others are rounded to it. None: 1 if the
+        domain is a Numeric of integers or there is none, else a 2**-32 part of its width.
     method : {"auto", "independent", "recursive", "tree"}, default="auto"
         How several quantiles share epsilon. "independent" divides it equally among them;
         "recursive" selects the middle quantile first and then those on either side from the
         records there, and divides epsilon among the levels; "tree" reads all from noisy counts of
-        ranges, which needs bounds at most 2**16 - 1 steps apart. "auto" takes the one with the
+        ranges, which needs a domain of at most 2**16 - 1 steps. "auto" takes the one with the
         smallest predicted error, from public facts alone.
     level : float, default=0.95
         Probability with which all ``rank_errors`` hold together.
@@ -512,10 +512,10 @@ def private_quantiles(
     Notes
     -----
     Where many records have equal values, "recursive" divides them at random between both sides of
-    a quantile. Where the bounds are more than 2**42 steps apart this division is less fine, and
+    a quantile. Where the domain has more than 2**42 steps, this division is less fine, and
     ``rank_errors`` of "recursive" do not cover records that have one value in common.
 
-    Without any record the values are random within the bounds.
+    Without any record the values are random within the domain.
 
     References
     ----------
@@ -530,7 +530,7 @@ def private_quantiles(
     >>> import numpy as np
     >>> from skdp import private_quantiles
     >>> pay = np.repeat(np.arange(1_000, 9_000), 5)
-    >>> found = private_quantiles(pay, [0.25, 0.5, 0.75], epsilon=1.0, bounds=(0, 1_000_000))
+    >>> found = private_quantiles(pay, [0.25, 0.5, 0.75], epsilon=1.0, domain=(0, 1_000_000))
     >>> bool((abs(found.values - [3_000, 5_000, 7_000]) < 100).all())
     True
     >>> found.method
@@ -543,20 +543,20 @@ def private_quantiles(
             "dates, for example, to days since a public day."
         )
     wanted = _as_parts(quantiles)
-    line = _as_line(bounds, step)
+    line = _as_line(domain, step)
     check_choice(method, "method", ("auto", "independent", "recursive", "tree"))
     share = as_level(level)
     people, most = _as_persons(persons, max_rows_per_id, len(column))
     exact = as_epsilon(epsilon)
-    parts = {"range": _RANGE_SHARE if bounds is None else 0, "quantiles": 1}
+    parts = {"range": _RANGE_SHARE if domain is None else 0, "quantiles": 1}
     parts["quantiles"] -= parts["range"]
     each = split_epsilon(exact / (most or 1), parts)
     # Before the charge: noise that is too wide is refused.
-    size = None if bounds is None else line.size
+    size = None if domain is None else line.size
     plans = _plans(wanted, each["quantiles"], size, method)
     source = noise_source(random_state)
     search = None
-    if bounds is None:
+    if domain is None:
         search = SparseVector(each["range"], 0, 1, monotonic=True, random_state=source)
     loss = PrivacyLoss(
         exact,
@@ -587,7 +587,7 @@ def private_quantiles(
         values=line.values(np.sort(found) + line.first),
         rank_errors=errors,
         level=share,
-        bounds=tuple(line.values(np.array([line.first, line.last])).tolist()),
+        range=tuple(line.values(np.array([line.first, line.last])).tolist()),
         method=plan.method,
         plan={name: float(p.expected_errors().mean()) for name, p in plans.items()},
         privacy_loss=loss,
@@ -640,8 +640,9 @@ def _plans(
     plans = plan_quantiles(wanted, epsilon, size)
     if method == "tree" and "tree" not in plans:
         raise ValueError(
-            'method="tree" counts each integer of the line, so it needs bounds at most 65,535 '
-            'steps apart. Declare narrower bounds or a larger step, or take method="auto".'
+            'method="tree" counts each step of the line, so it needs a domain of at most 65,535 '
+            "steps. Declare a narrower domain or a larger step (of whole numbers step=1), or take "
+            'method="auto".'
         )
     if method in plans:
         return {method: plans.pop(method), **plans}
@@ -675,7 +676,7 @@ class _Line(NamedTuple):
         if self.whole:
             exact = [self.origin + self.step * k for k in positions.tolist()]
             return np.array(exact, dtype=np.int64)
-        # Half of everything, because the distance of two bounds may be infinite.
+        # Half of everything, because the distance of two ends may be infinite.
         halves: FloatArray = self.origin / 2 + positions * (self.step / 2)
         return np.minimum(halves * 2, self.highest)
 
@@ -711,34 +712,35 @@ class _Line(NamedTuple):
         return np.clip(positions, self.first, self.last).astype(np.int64)
 
 
-def _as_line(bounds: Any, step: Any) -> _Line:
+def _as_line(domain: Any, step: Any) -> _Line:
     """The values that can be released."""
     spacing = None if step is None else _as_step(step)
-    if bounds is None:
+    if spacing is None and isinstance(domain, Numeric) and domain.integer:
+        spacing = 1
+    if domain is None:
         spacing = 1 if spacing is None else spacing
         last = 2**_REACH // spacing if isinstance(spacing, int) else 2**_REACH
         return _Line(spacing * 0, spacing, -last, last)
-    low, high = _as_bounds(bounds)
-    if isinstance(low, int) and isinstance(high, int) and isinstance(spacing, int | None):
-        spacing = 1 if spacing is None else spacing
-        return _Line(low, spacing, 0, _as_count((high - low) // spacing, bounds))
+    low, high = _as_ends(domain)
+    if isinstance(low, int) and isinstance(high, int) and isinstance(spacing, int):
+        return _Line(low, spacing, 0, _as_count((high - low) // spacing, domain))
     low, high = float(low), float(high)
     # Half of the distance, which may be infinite.
     half = high / 2 - low / 2
     if spacing is None:
         if half / _STEPS == 0:
-            raise ValueError(f"bounds={bounds!r} are too close together.")
+            raise ValueError(f"The ends of domain={domain!r} are too close together.")
         return _Line(low, half / _STEPS * 2, 0, _STEPS, high)
     # A whole number of steps, where rounding has made it a little less.
     count = half / (spacing / 2) * (1 + 2.0**-50)
-    return _Line(low, float(spacing), 0, _as_count(count, bounds), high)
+    return _Line(low, float(spacing), 0, _as_count(count, domain), high)
 
 
-def _as_count(count: float, bounds: Any) -> int:
-    """The number of steps between two bounds."""
+def _as_count(count: float, domain: Any) -> int:
+    """The number of steps of a range."""
     if not 1 <= count < _FARTHEST:
         raise ValueError(
-            f"bounds={bounds!r} are {count:.3g} steps apart; between 1 and 2**62 are possible. "
+            f"domain={domain!r} has {count:.3g} steps; between 1 and 2**62 are possible. "
             "Declare another step."
         )
     return int(count)
@@ -756,20 +758,15 @@ def _as_step(step: Any) -> int | float:
     return int(step)
 
 
-def _as_bounds(bounds: Any) -> tuple[Any, Any]:
-    """Bounds as Python numbers; integers stay integers."""
-    try:
-        low, high = bounds
-    except (TypeError, ValueError):
-        raise TypeError(f"bounds must be a pair (low, high) of numbers, got {bounds!r}.") from None
-    ends = [as_number(end, "each of bounds") for end in (low, high)]
-    if not (all(map(math.isfinite, ends)) and low < high):
-        raise ValueError(f"bounds must be finite with low < high, got {bounds!r}.")
+def _as_ends(domain: Any) -> tuple[Any, Any]:
+    """Both ends of a range as Python numbers; integers stay integers."""
+    low, high = range_of(domain)
     if not all(isinstance(end, numbers.Integral) for end in (low, high)):
-        return ends[0], ends[1]
+        return float(low), float(high)
     if max(abs(int(low)), abs(int(high))) > _FARTHEST:
         raise ValueError(
-            f"Integer bounds must be at most 2**62 from zero, got {bounds!r}. Give them as floats."
+            f"Integer ends of a domain must be at most 2**62 from zero, got {domain!r}. Give them "
+            "as floats."
         )
     return int(low), int(high)
 

@@ -143,7 +143,7 @@ enter(
             9, [0.25, 0.5, 0.75], (0, 9), lambda found: found.values.tolist()
         ),
         "private_quantiles, no bounds": _quantile_case(
-            999, 0.5, None, lambda found: (int(found.bounds[1]), int(found.values[0]))
+            999, 0.5, None, lambda found: (int(found.range[1]), int(found.values[0]))
         ),
     }
 )
@@ -314,7 +314,7 @@ def _() -> AuditCase:
     def released(estimator: Any) -> Any:
         return np.append(estimator.cluster_centers_.mean(axis=1), estimator.cluster_counts_)
 
-    estimator = DPKMeans(2, epsilon=1.0, bounds=(-1, 1), n_init=2, n_samples=100)
+    estimator = DPKMeans(2, epsilon=1.0, domain=(-1, 1), n_init=2, n_samples=100)
     return last_gone(estimator, rows, released, n_trials=1_000)
 
 
@@ -327,7 +327,7 @@ enter(
         "DPKMeans, a grid and a round": _k_means_case("auto", n_init=2, n_samples=200),
         # All records are in one bin, which is divided again.
         "DPKMeans, narrow ranges": last_gone(
-            DPKMeans(1, epsilon=1.0, bounds=(-100, 100), n_init=2, n_samples=1_000),
+            DPKMeans(1, epsilon=1.0, domain=(-100, 100), n_init=2, n_samples=1_000),
             np.full((1_000, 1), 0.3),
             _centres_and_counts,
             n_trials=1_000,
@@ -366,9 +366,9 @@ enter(
         "private_score, roc_auc": _score_case("roc_auc", score_range=(-1, 2)),
         "private_score, f1": _score_case("f1"),
         "private_score, log_loss": _score_case("log_loss"),
-        "private_score, r2": _score_case("r2", bounds=(0, 1)),
+        "private_score, r2": _score_case("r2", domain=(0, 1)),
         "private_score, mean_squared_error": _score_case(
-            "mean_squared_error", 20_000, bounds=(0, 1)
+            "mean_squared_error", 20_000, domain=(0, 1)
         ),
     }
 )

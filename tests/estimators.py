@@ -235,8 +235,8 @@ CASES = [
     ),
     Case(
         skdp.DPKMeans,
-        params={"n_clusters": 3, "epsilon": 1.0, "bounds": (17, 90), "n_init": 6},
-        array_params={"bounds": (-10, 10)},
+        params={"n_clusters": 3, "epsilon": 1.0, "domain": (17, 90), "n_init": 6},
+        array_params={"domain": (-10, 10)},
         columns=("age",),
         branches={
             **{name: {"algorithm": name} for name in ALGORITHMS if name != "auto"},
@@ -425,15 +425,15 @@ CASES = [
     ),
     Case(
         skdp.PrivateStandardScaler,
-        params={"epsilon": 1.0, "bounds": (17, 90)},
-        array_params={"bounds": (-10, 10)},
+        params={"epsilon": 1.0, "domain": (17, 90)},
+        array_params={"domain": (-10, 10)},
         columns=("age",),
         expected_failures=EMPTY_IS_LEGAL,
     ),
     Case(
         skdp.PrivateQuantileClipper,
-        params={"epsilon": 1.0, "bounds": (17, 90)},
-        array_params={"bounds": (-10, 10)},
+        params={"epsilon": 1.0, "domain": (17, 90)},
+        array_params={"domain": (-10, 10)},
         columns=("age",),
         expected_failures=EMPTY_IS_LEGAL,
     ),

@@ -601,7 +601,7 @@ def clusterings() -> list[Branch]:
         Branch(
             f"DPKMeans, {name}",
             lambda epsilon, v=variant: skdp.DPKMeans(
-                **{"n_clusters": 2, "epsilon": epsilon, "bounds": BOX, "n_init": 2, **v}
+                **{"n_clusters": 2, "epsilon": epsilon, "domain": BOX, "n_init": 2, **v}
             ),
             lambda: arrays_of(2),
         )
@@ -610,7 +610,7 @@ def clusterings() -> list[Branch]:
     found += [
         Branch(
             f"DPKMeans, tree in five dimensions, {text}",
-            lambda epsilon, v=variant: skdp.DPKMeans(2, epsilon=epsilon, bounds=BOX, n_init=2, **v),
+            lambda epsilon, v=variant: skdp.DPKMeans(2, epsilon=epsilon, domain=BOX, n_init=2, **v),
             lambda: arrays_of(5),
         )
         for text, variant in {
@@ -627,7 +627,7 @@ def clusterings() -> list[Branch]:
         Branch(
             "DPKMeans, narrow ranges",
             lambda epsilon: skdp.DPKMeans(
-                2, epsilon=epsilon, bounds=(-1_000, 1_000), n_init=2, n_samples=9_000
+                2, epsilon=epsilon, domain=(-1_000, 1_000), n_init=2, n_samples=9_000
             ),
             lambda: {
                 "alike": (alike, alike[1:]),
@@ -644,7 +644,7 @@ def clusterings() -> list[Branch]:
         Branch(
             "DPKMeans, narrow ranges of two columns",
             lambda epsilon: skdp.DPKMeans(
-                2, epsilon=epsilon, bounds=(-1_000, 1_000), n_init=2, n_samples=9_000
+                2, epsilon=epsilon, domain=(-1_000, 1_000), n_init=2, n_samples=9_000
             ),
             lambda: {"end": (both, both[1:])},
             epsilons=(1.0,),
@@ -654,14 +654,14 @@ def clusterings() -> list[Branch]:
         Branch(
             f"DPKMeans, many columns, {text}",
             lambda epsilon, v=variant: skdp.DPKMeans(
-                2, epsilon=epsilon, **{"bounds": BOX, "n_init": 2, **v}
+                2, epsilon=epsilon, **{"domain": BOX, "n_init": 2, **v}
             ),
             lambda: arrays_of(51),
         )
         for text, variant in {
             "few rows": {},
             "many rows": {"n_samples": 20_000},
-            "far from the middle": {"n_samples": 20_000, "bounds": (-1_000, 50)},
+            "far from the middle": {"n_samples": 20_000, "domain": (-1_000, 50)},
             "given starts": {"init": np.eye(2, 51)},
         }.items()
     ]
@@ -669,7 +669,7 @@ def clusterings() -> list[Branch]:
         Branch(
             "DPKMeans, persons",
             lambda epsilon: skdp.DPKMeans(
-                2, epsilon=epsilon, bounds=(0, 8), n_init=2, max_rows_per_id=3, privacy_id="who"
+                2, epsilon=epsilon, domain=(0, 8), n_init=2, max_rows_per_id=3, privacy_id="who"
             ),
             lambda: persons_of(LINE),
         )
@@ -1122,13 +1122,13 @@ def scalers() -> list[Branch]:
     return [
         Branch(
             "PrivateStandardScaler",
-            lambda epsilon: skdp.PrivateStandardScaler(epsilon=epsilon, bounds=BOX),
+            lambda epsilon: skdp.PrivateStandardScaler(epsilon=epsilon, domain=BOX),
             lambda: arrays_of(2),
         ),
         Branch(
             "PrivateQuantileClipper",
             lambda epsilon: skdp.PrivateQuantileClipper(
-                epsilon=epsilon, bounds=BOX, quantiles=(0.1, 0.75)
+                epsilon=epsilon, domain=BOX, quantiles=(0.1, 0.75)
             ),
             lambda: arrays_of(2),
         ),
@@ -1175,7 +1175,7 @@ def composed() -> list[Branch]:
             {"estimator": [DecisionTreeRegressor(max_depth=1), LinearRegression()]},
             epsilon=epsilon,
             metric="mean_squared_error",
-            bounds=(0, 4),
+            domain=(0, 4),
         )
 
     def drawing(epsilon: float) -> Any:
@@ -1282,8 +1282,8 @@ def metrics(same: Any) -> list[Branch]:
         of("log_loss", truth, both, interval="noise"),
         of("log_loss, sampling", truth, both, interval="population"),
         of("brier_score", truth, three, labels=[0, 1, 2]),
-        of("mean_absolute_error", real, score, bounds=(0, 1)),
-        of("r2", real, score, bounds=(0, 1)),
+        of("mean_absolute_error", real, score, domain=(0, 1)),
+        of("r2", real, score, domain=(0, 1)),
     ]
 
 
@@ -1414,7 +1414,7 @@ def scores() -> list[Branch]:
             "private_score, mean_squared_error",
             lambda epsilon: (
                 lambda data: private_score(
-                    *data, metric="mean_squared_error", bounds=(0, 1), epsilon=epsilon
+                    *data, metric="mean_squared_error", domain=(0, 1), epsilon=epsilon
                 )
             ),
             numbers,
@@ -1479,10 +1479,13 @@ def quantiles() -> list[Branch]:
         most = parameters.get("max_rows_per_id", 1)
 
         def release(data: Any, epsilon: float) -> Any:
-            options = dict(parameters)
+            options = {
+                "step": None if bounds == (0.0, 100.0) and "real" in name else 1,
+                **parameters,
+            }
             if isinstance(data, pd.DataFrame):
                 data, options["persons"] = data["value"], data["who"]
-            return skdp.private_quantiles(data, shares, epsilon=epsilon, bounds=bounds, **options)
+            return skdp.private_quantiles(data, shares, epsilon=epsilon, domain=bounds, **options)
 
         def make(epsilon: float) -> Any:
             return lambda data: release(data, epsilon)

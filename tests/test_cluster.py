@@ -44,7 +44,7 @@ def excess(model, rows=X):
 
 @pytest.mark.parametrize("algorithm", GRID_ALGORITHMS)
 def test_grid_algorithms_find_clear_clusters(algorithm):
-    model = DPKMeans(4, epsilon=2.0, bounds=(-10, 10), algorithm=algorithm, random_state=0).fit(X)
+    model = DPKMeans(4, epsilon=2.0, domain=(-10, 10), algorithm=algorithm, random_state=0).fit(X)
     apart = np.linalg.norm(model.cluster_centers_[:, None] - MIDDLES, axis=2)
     assert sorted(apart.argmin(axis=1)) == [0, 1, 2, 3]
     assert apart.min(axis=1).max() < 0.5
@@ -62,7 +62,7 @@ def test_the_other_algorithms_learn_from_the_data(algorithm):
             DPKMeans(
                 4,
                 epsilon=5.0,
-                bounds=(-10, 10),
+                domain=(-10, 10),
                 algorithm=algorithm,
                 init=MIDDLES / 2,
                 random_state=seed,
@@ -75,7 +75,7 @@ def test_the_other_algorithms_learn_from_the_data(algorithm):
 
 
 def test_a_public_number_of_blocks_needs_no_number_of_records():
-    model = DPKMeans(4, epsilon=1.0, bounds=(-10, 10), algorithm="sample-aggregate", random_state=0)
+    model = DPKMeans(4, epsilon=1.0, domain=(-10, 10), algorithm="sample-aggregate", random_state=0)
     assert set(model.fit(X).privacy_loss_.parts) == {"range", "centroids", "records"}
     model.set_params(n_blocks=100)
     assert model.fit(X).privacy_loss_.parts == dict.fromkeys(("range", "centroids"), 0.5)
@@ -93,7 +93,7 @@ def test_a_public_number_of_blocks_needs_no_number_of_records():
 
 
 def test_theta_sets_the_number_of_cells():
-    model = DPKMeans(4, epsilon=1.0, bounds=(-10, 10), n_samples=10_000, n_init=1, random_state=0)
+    model = DPKMeans(4, epsilon=1.0, domain=(-10, 10), n_samples=10_000, n_init=1, random_state=0)
     for algorithm in ("uniform-grid", "extended-grid", "hybrid"):
         sizes = [
             len(model.set_params(algorithm=algorithm, theta=theta).fit(X).synopsis_.model.boxes)
@@ -114,7 +114,7 @@ def test_auto_is_accurate_in_many_dimensions():
         np.mean(
             [
                 excess(
-                    DPKMeans(4, epsilon=0.5, bounds=(-10, 10), algorithm=a, random_state=s).fit(
+                    DPKMeans(4, epsilon=0.5, domain=(-10, 10), algorithm=a, random_state=s).fit(
                         rows
                     ),
                     rows,
@@ -129,20 +129,20 @@ def test_auto_is_accurate_in_many_dimensions():
 
 
 def test_noise_is_random_and_fits_differ():
-    centers = [DPKMeans(4, bounds=(-10, 10)).fit(X).cluster_centers_ for _ in range(2)]
+    centers = [DPKMeans(4, domain=(-10, 10)).fit(X).cluster_centers_ for _ in range(2)]
     assert not np.array_equal(*centers)
 
 
 def test_number_of_clusters_is_chosen_on_the_release():
     ledger = skdp.PrivacyLedger(1)
-    model = DPKMeans(range(2, 8), epsilon=1.0, bounds=(-10, 10), ledger=ledger, random_state=0).fit(
+    model = DPKMeans(range(2, 8), epsilon=1.0, domain=(-10, 10), ledger=ledger, random_state=0).fit(
         X
     )
     assert model.n_clusters_ == 4 == min(model.validity_, key=model.validity_.get)
     assert sorted(model.validity_) == [2, 3, 4, 5, 6, 7]
     assert ledger.spent == 1
     assert model.cluster_centers_.shape == (4, 2)
-    one = DPKMeans(4, bounds=(-10, 10)).fit(X)
+    one = DPKMeans(4, domain=(-10, 10)).fit(X)
     assert one.validity_ is None
 
 
@@ -151,7 +151,7 @@ def test_public_start_is_used(algorithm):
     # Lloyd's algorithm keeps the order of its starts.
     start = MIDDLES[[2, 0, 3, 1]] + 1
     model = DPKMeans(
-        4, epsilon=50, bounds=(-10, 10), algorithm=algorithm, init=start, random_state=0
+        4, epsilon=50, domain=(-10, 10), algorithm=algorithm, init=start, random_state=0
     ).fit(X)
     reference = KMeans(4, init=start, n_init=1).fit(X)
     np.testing.assert_allclose(model.cluster_centers_, reference.cluster_centers_, atol=0.2)
@@ -164,17 +164,17 @@ def test_units_are_kept_and_distances_euclidean():
         (X, {"x0": (-10, 10), "x1": (-8, 12)}, 1),
         (shifted, {"x0": (40_000, 60_000), "x1": (42_000, 62_000)}, 1000),
     ):
-        model = DPKMeans(4, epsilon=5.0, bounds=bounds, random_state=1).fit(rows)
+        model = DPKMeans(4, epsilon=5.0, domain=bounds, random_state=1).fit(rows)
         assert excess(model, rows) < 0.05 * scale**2
     narrow = np.column_stack([X[:, 0], X[:, 1] * 1e-9])
-    model = DPKMeans(2, epsilon=5.0, bounds=([-10, -1e-8], [10, 1e-8]), random_state=1).fit(narrow)
+    model = DPKMeans(2, epsilon=5.0, domain=[(-10, 10), (-1e-8, 1e-8)], random_state=1).fit(narrow)
     assert excess(model, narrow) < 0.3
 
 
 def test_budget_parts_are_named():
-    parts = DPKMeans(3, epsilon=1.0, bounds=(-10, 10)).fit(X).privacy_loss_.parts
+    parts = DPKMeans(3, epsilon=1.0, domain=(-10, 10)).fit(X).privacy_loss_.parts
     assert parts == {"clustering": Fraction(49, 50), "records": Fraction(1, 50)}
-    parts = DPKMeans(3, epsilon=1.0, bounds=(-10, 10), n_samples=4_000).fit(X).privacy_loss_.parts
+    parts = DPKMeans(3, epsilon=1.0, domain=(-10, 10), n_samples=4_000).fit(X).privacy_loss_.parts
     assert parts == {"clustering": Fraction(1)}
 
 
@@ -182,14 +182,14 @@ def test_budget_parts_are_named():
 
 
 def test_predict_transform_and_score_agree():
-    model = DPKMeans(4, bounds=(-10, 10), random_state=0).fit(X)
+    model = DPKMeans(4, domain=(-10, 10), random_state=0).fit(X)
     distances = model.transform(X)
     assert distances.shape == (len(X), 4)
     np.testing.assert_allclose(distances[7], np.linalg.norm(model.cluster_centers_ - X[7], axis=1))
     labels = model.predict(X)
     assert (labels == distances.argmin(axis=1)).all()
     assert model.score(X) == pytest.approx(-(distances.min(axis=1) ** 2).sum())
-    again = DPKMeans(4, bounds=(-10, 10), random_state=0)
+    again = DPKMeans(4, domain=(-10, 10), random_state=0)
     assert (again.fit_predict(X) == labels).all()
     assert not hasattr(again, "labels_")
 
@@ -197,7 +197,7 @@ def test_predict_transform_and_score_agree():
 def test_missing_values_are_skipped_and_labelled():
     rows = X.copy()
     rows[::7, 0] = np.nan
-    model = DPKMeans(4, epsilon=2.0, bounds=(-10, 10), random_state=0).fit(rows)
+    model = DPKMeans(4, epsilon=2.0, domain=(-10, 10), random_state=0).fit(rows)
     assert excess(model, X) < 0.3
     assert (model.predict(rows)[::7] == -1).all()
     assert np.isnan(model.transform(rows)[::7]).all()
@@ -206,7 +206,7 @@ def test_missing_values_are_skipped_and_labelled():
 
 def test_frames_in_and_out():
     frame = pd.DataFrame(X, columns=["east", "north"])
-    model = DPKMeans(3, bounds=(-10, 10), random_state=0).fit(frame)
+    model = DPKMeans(3, domain=(-10, 10), random_state=0).fit(frame)
     assert model.get_feature_names_out().tolist() == ["dpkmeans0", "dpkmeans1", "dpkmeans2"]
     out = model.set_output(transform="pandas").transform(frame)
     assert list(out.columns) == ["dpkmeans0", "dpkmeans1", "dpkmeans2"]
@@ -217,14 +217,14 @@ def test_frames_in_and_out():
 
 
 def test_works_as_a_step():
-    steps = make_pipeline(DPKMeans(3, bounds=(-10, 10)), KMeans(2, n_init=1))
+    steps = make_pipeline(DPKMeans(3, domain=(-10, 10)), KMeans(2, n_init=1))
     assert steps.fit(X).predict(X).shape == (len(X),)
 
 
 def test_synopsis_answers_and_samples():
     frame = pd.DataFrame(X, columns=["east", "north"])
     for algorithm in GRID_ALGORITHMS:
-        model = DPKMeans(4, epsilon=2.0, bounds=(-10, 10), algorithm=algorithm, random_state=0).fit(
+        model = DPKMeans(4, epsilon=2.0, domain=(-10, 10), algorithm=algorithm, random_state=0).fit(
             frame
         )
         truth = ((frame.east >= 0) & (frame.north <= 0)).sum()
@@ -235,20 +235,20 @@ def test_synopsis_answers_and_samples():
     answer = model.synopsis_.count("east >= 0", return_interval=True)
     assert answer.lower < answer.value < answer.upper
     for algorithm in set(ALGORITHMS) - set(GRID_ALGORITHMS):
-        model = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm).fit(frame[:200])
+        model = DPKMeans(2, domain=(-10, 10), algorithm=algorithm).fit(frame[:200])
         assert model.synopsis_ is None
 
 
 def test_synopsis_says_what_it_is_of():
     wide = np.hstack([X, X])
-    made = [DPKMeans(2, bounds=(-10, 10)).fit(rows).synopsis_ for rows in (X, wide)]
+    made = [DPKMeans(2, domain=(-10, 10)).fit(rows).synopsis_ for rows in (X, wide)]
     assert [each.mechanism.split(",")[0] for each in made] == ["k-means grid", "k-means tree"]
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "lloyd"])
 def test_plot_marks_the_centroids(algorithm):
     frame = pd.DataFrame(blobs(middles=np.array([[0, 1, 2.0], [5, 5, 5]])), columns=list("abc"))
-    model = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm, random_state=0).fit(frame)
+    model = DPKMeans(2, domain=(-10, 10), algorithm=algorithm, random_state=0).fit(frame)
     axes = model.plot(["c", "a"])
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("c", "a")
     marked = axes.collections[-1].get_offsets()
@@ -263,9 +263,9 @@ def test_plot_marks_the_centroids(algorithm):
             model.plot(["c", "a"], blocks=True)
     with pytest.raises(ValueError, match="two of the features"):
         model.plot(["a", "z"])
-    array_model = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm).fit(X)
+    array_model = DPKMeans(2, domain=(-10, 10), algorithm=algorithm).fit(X)
     assert array_model.plot().get_xlabel() == "x0"
-    one = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm).fit(X[:, :1])
+    one = DPKMeans(2, domain=(-10, 10), algorithm=algorithm).fit(X[:, :1])
     with pytest.raises(ValueError, match="two of the features"):
         one.plot()
 
@@ -294,7 +294,7 @@ def test_odd_values_are_legal(algorithm, rows):
     size = 40 if algorithm == "m-estimator" else None
     for k, epsilon in ((7, 1e-4), (1, 1), (7, 1e4)):
         model = DPKMeans(
-            k, epsilon=epsilon, bounds=(-1, 1), algorithm=algorithm, n_init=2, n_samples=size
+            k, epsilon=epsilon, domain=(-1, 1), algorithm=algorithm, n_init=2, n_samples=size
         ).fit(rows)
         centers = model.cluster_centers_
         assert centers.shape == (k, rows.shape[1])
@@ -306,7 +306,7 @@ def test_odd_values_are_legal(algorithm, rows):
 def test_identical_points_are_not_given_away(algorithm):
     rows = np.full((500, 2), 0.123456789)
     fits = [
-        DPKMeans(1, epsilon=0.2, bounds=(-1, 1), algorithm=algorithm, n_init=3).fit(rows)
+        DPKMeans(1, epsilon=0.2, domain=(-1, 1), algorithm=algorithm, n_init=3).fit(rows)
         for _ in range(4)
     ]
     centers = np.array([model.cluster_centers_[0] for model in fits])
@@ -319,7 +319,7 @@ def test_thirty_dimensions_stay_small(algorithm):
     rows = np.clip(generator.normal(0, 0.2, size=(500, 30)), -1, 1)
     tracemalloc.start()
     try:
-        model = DPKMeans(3, epsilon=1.0, bounds=(-1, 1), algorithm=algorithm, n_init=2).fit(rows)
+        model = DPKMeans(3, epsilon=1.0, domain=(-1, 1), algorithm=algorithm, n_init=2).fit(rows)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -330,19 +330,19 @@ def test_thirty_dimensions_stay_small(algorithm):
 def test_a_sparse_matrix_is_refused_for_free():
     ledger = skdp.PrivacyLedger()
     with pytest.raises(TypeError, match="[Ss]parse"):
-        DPKMeans(2, bounds=(-1, 1), ledger=ledger).fit(csr_matrix(np.eye(4)))
+        DPKMeans(2, domain=(-1, 1), ledger=ledger).fit(csr_matrix(np.eye(4)))
     assert ledger.spent == 0
 
 
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"bounds": None}, skdp.DomainError, "bounds is required"),
-        ({"bounds": (1, -1)}, skdp.DomainError, "low < high"),
-        ({"bounds": (0, np.inf)}, skdp.DomainError, "finite"),
-        ({"bounds": (0,)}, skdp.DomainError, "pair"),
-        ({"bounds": ([0, 0, 0], [1, 1, 1])}, skdp.DomainError, "2 features"),
-        ({"bounds": "wide"}, skdp.DomainError, "pair"),
+        ({"domain": None}, skdp.DomainError, "domain is required"),
+        ({"domain": (1, -1)}, skdp.DomainError, "low < high"),
+        ({"domain": (0, np.inf)}, skdp.DomainError, "finite"),
+        ({"domain": (0,)}, skdp.DomainError, "pair"),
+        ({"domain": [(0, 1)] * 3}, skdp.DomainError, "has 3 ranges, but there are 2 features"),
+        ({"domain": "wide"}, skdp.DomainError, "pair"),
         ({"algorithm": "best"}, ValueError, "algorithm must be one of"),
         ({"algorithm": ["auto"]}, ValueError, "algorithm must be one of"),
         ({"n_clusters": 0}, ValueError, "n_clusters must be at least 1"),
@@ -360,7 +360,7 @@ def test_a_sparse_matrix_is_refused_for_free():
 )
 def test_bad_parameters_are_refused_for_free(changes, error, message):
     ledger = skdp.PrivacyLedger()
-    model = DPKMeans(**{"n_clusters": 2, "bounds": (-1, 1), "ledger": ledger, **changes})
+    model = DPKMeans(**{"n_clusters": 2, "domain": (-1, 1), "ledger": ledger, **changes})
     with pytest.raises(error, match=message):
         model.fit(X)
     assert ledger.spent == 0
@@ -369,30 +369,30 @@ def test_bad_parameters_are_refused_for_free(changes, error, message):
 def test_bounds_a_hundred_times_too_wide_cost_little():
     rows = blobs(20_000)
     for algorithm_bounds in ((-10, 10), (-100, 200), (-1_300, 700)):
-        model = DPKMeans(4, epsilon=1.0, bounds=algorithm_bounds, random_state=3).fit(rows)
+        model = DPKMeans(4, epsilon=1.0, domain=algorithm_bounds, random_state=3).fit(rows)
         assert excess(model, rows) < 0.05
     assert model.synopsis_.count("x0 < 0") == pytest.approx((rows[:, 0] < 0).sum(), abs=700)
     assert len(model.synopsis_.sample(20, random_state=0)["x0"]) == 20
     # Far wider than any resolution: the centroids are useless, but legal.
     for wide in (1e6, 1e9):
-        model = DPKMeans(4, epsilon=1.0, bounds=(-wide, wide), random_state=0).fit(X)
+        model = DPKMeans(4, epsilon=1.0, domain=(-wide, wide), random_state=0).fit(X)
         assert np.isfinite(model.cluster_centers_).all()
 
 
 def test_bounds_by_column():
     frame = pd.DataFrame(X, columns=["east", "north"])
-    arrays = DPKMeans(3, bounds=([-10, -9], [10, 9]), random_state=0).fit(frame)
-    named = DPKMeans(3, bounds={"north": (-9, 9), "east": (-10, 10)}, random_state=0).fit(frame)
+    arrays = DPKMeans(3, domain=[(-10, 10), (-9, 9)], random_state=0).fit(frame)
+    named = DPKMeans(3, domain={"north": (-9, 9), "east": (-10, 10)}, random_state=0).fit(frame)
     np.testing.assert_array_equal(named.cluster_centers_, arrays.cluster_centers_)
     ledger = skdp.PrivacyLedger()
     for bounds, message in (
         ({"east": (0, 1)}, r"missing are \['north'\]"),
         ({"east": (0, 1), "north": (0, 1), "up": (0, 1)}, r"not in X are \['up'\]"),
-        ({"east": (0, 1), "north": 1}, "pairs"),
+        ({"east": (0, 1), "north": 1}, "'north' must be a pair"),
         ({"east": (0, 1), "north": (1, 0)}, "low < high"),
     ):
         with pytest.raises(skdp.DomainError, match=message):
-            DPKMeans(2, bounds=bounds, ledger=ledger).fit(frame)
+            DPKMeans(2, domain=bounds, ledger=ledger).fit(frame)
     assert ledger.spent == 0
 
 
@@ -401,33 +401,33 @@ def test_bounds_from_a_domain():
     domain = skdp.Domain(
         {"north": skdp.Numeric(-9, 9, bins=4), "east": skdp.Numeric(edges=[-10, 0, 10])}
     )
-    named = DPKMeans(3, bounds={"north": (-9, 9), "east": (-10, 10)}, random_state=0).fit(frame)
-    model = DPKMeans(3, bounds=domain, random_state=0).fit(frame)
+    named = DPKMeans(3, domain={"north": (-9, 9), "east": (-10, 10)}, random_state=0).fit(frame)
+    model = DPKMeans(3, domain=domain, random_state=0).fit(frame)
     np.testing.assert_array_equal(model.cluster_centers_, named.cluster_centers_)
-    one = DPKMeans(3, bounds=skdp.Numeric(-10, 10), random_state=0).fit(X)
-    pair = DPKMeans(3, bounds=(-10, 10), random_state=0).fit(X)
+    one = DPKMeans(3, domain=skdp.Numeric(-10, 10), random_state=0).fit(X)
+    pair = DPKMeans(3, domain=(-10, 10), random_state=0).fit(X)
     np.testing.assert_array_equal(one.cluster_centers_, pair.cluster_centers_)
     ledger = skdp.PrivacyLedger()
     colour = skdp.Domain({"east": skdp.Numeric(-9, 9, bins=4), "north": skdp.Categorical(["a"])})
-    with pytest.raises(skdp.DomainError, match=r"\['north'\] are not: drop them"):
-        DPKMeans(2, bounds=colour, ledger=ledger).fit(frame)
+    with pytest.raises(skdp.DomainError, match=r"domain of 'north' must be a pair.*or left out"):
+        DPKMeans(2, domain=colour, ledger=ledger).fit(frame)
     assert ledger.spent == 0
 
 
 def test_columns_on_very_different_scales_and_a_thousand_million_times_too_wide():
     rows = X * [1e6, 1e-6]
-    model = DPKMeans(2, epsilon=5.0, bounds=([-1e7, -1e-5], [1e7, 1e-5]), random_state=0).fit(rows)
+    model = DPKMeans(2, epsilon=5.0, domain=[(-1e7, 1e7), (-1e-5, 1e-5)], random_state=0).fit(rows)
     # The wide column decides alone; the narrow one is in the units of the wide one a point.
     assert np.isfinite(model.cluster_centers_).all()
     assert (np.abs(model.cluster_centers_[:, 1]) <= 1e-5).all()
     for rows in (X, X[:1], np.full((500, 2), 3.0)):
-        model = DPKMeans(3, bounds=(-1e9, 1e9), random_state=0).fit(rows)
+        model = DPKMeans(3, domain=(-1e9, 1e9), random_state=0).fit(rows)
         assert (np.abs(model.cluster_centers_) <= 1e9).all()
 
 
 def test_score_and_labels_of_frames_are_those_of_arrays():
     frame = pd.DataFrame(X, columns=["east", "north"])
-    model = DPKMeans(3, bounds=(-10, 10), random_state=0).fit(frame)
+    model = DPKMeans(3, domain=(-10, 10), random_state=0).fit(frame)
     polars = pytest.importorskip("polars").from_pandas(frame)
     for rows in (frame, polars, polars.select("north", "east").select("east", "north")):
         assert model.score(rows) == model.score(frame)
@@ -436,7 +436,7 @@ def test_score_and_labels_of_frames_are_those_of_arrays():
 
 def test_weights_are_refused_for_free():
     ledger = skdp.PrivacyLedger()
-    model = DPKMeans(2, bounds=(-10, 10), ledger=ledger)
+    model = DPKMeans(2, domain=(-10, 10), ledger=ledger)
     for method in (model.fit, model.fit_predict):
         with pytest.raises(TypeError, match="records of weight 1"):
             method(X, sample_weight=np.ones(len(X)))
@@ -445,11 +445,11 @@ def test_weights_are_refused_for_free():
 
 def test_too_many_features_are_refused():
     with pytest.raises(ValueError, match="project it first"):
-        DPKMeans(2, bounds=(-1, 1)).fit(np.zeros((2, 600)))
+        DPKMeans(2, domain=(-1, 1)).fit(np.zeros((2, 600)))
 
 
 def test_other_width_is_refused():
-    model = DPKMeans(2, bounds=(-10, 10)).fit(X)
+    model = DPKMeans(2, domain=(-10, 10)).fit(X)
     with pytest.raises(ValueError, match="3 features"):
         model.predict(np.zeros((2, 3)))
 
@@ -483,7 +483,7 @@ def test_the_figures_of_the_dissertation(tmp_path):
 
 @pytest.mark.parametrize("algorithm", ["auto", "lloyd-improved", "genetic"])
 def test_progress_is_shown_when_asked(algorithm, capsys):
-    model = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm, random_state=0)
+    model = DPKMeans(2, domain=(-10, 10), algorithm=algorithm, random_state=0)
     quiet = model.fit(X[:300]).cluster_centers_
     assert capsys.readouterr() == ("", "")
     assert np.array_equal(model.set_params(verbose=1).fit(X[:300]).cluster_centers_, quiet)
@@ -499,7 +499,7 @@ def test_bounds_from_a_domain_are_numbers_on_one_axis(column):
     ledger = skdp.PrivacyLedger(1.0)
     bounds = skdp.Domain({"a": column, "b": skdp.Numeric(0, 1)})
     with pytest.raises(skdp.exceptions.DomainError, match="'a'"):
-        DPKMeans(2, bounds=bounds, ledger=ledger).fit(pd.DataFrame({"a": [1.0], "b": [0.5]}))
+        DPKMeans(2, domain=bounds, ledger=ledger).fit(pd.DataFrame({"a": [1.0], "b": [0.5]}))
     assert ledger.spent == 0
 
 
@@ -517,7 +517,7 @@ def test_a_table_without_a_readable_row_warns(columns, more):
         kept = [name for name in names if name != more.get("privacy_id")]
         more = more | ({"max_rows_per_id": 1} if "privacy_id" in more else {})
     bounds = dict.fromkeys(kept, (-1, 1))
-    model = DPKMeans(2, bounds=bounds, n_init=2, random_state=0, **more)
+    model = DPKMeans(2, domain=bounds, n_init=2, random_state=0, **more)
     with pytest.warns(UserWarning, match="nearly no records"):
         model.fit(rows)
 
@@ -525,7 +525,7 @@ def test_a_table_without_a_readable_row_warns(columns, more):
 @pytest.mark.parametrize("columns", [2, 5, 60])
 def test_many_more_clusters_than_records_are_warned_of(columns):
     rows = np.random.default_rng(0).uniform(-1, 1, (1_000, columns))
-    model = DPKMeans(3_000, bounds=(-1, 1), n_samples=1_000, random_state=0)
+    model = DPKMeans(3_000, domain=(-1, 1), n_samples=1_000, random_state=0)
     with pytest.warns(UserWarning, match="n_clusters=3000 .* about 1000 records"):
         # Shown, not raised: an error would lose what was paid for.
         warnings.filterwarnings("error", message="n_clusters")
@@ -535,18 +535,18 @@ def test_many_more_clusters_than_records_are_warned_of(columns):
 
 
 def test_usual_numbers_of_clusters_do_not_warn(recwarn):
-    DPKMeans(3, bounds=(-10, 10)).fit(X)
-    DPKMeans(3, bounds=(-10, 10), algorithm="lloyd", n_samples=len(X)).fit(X)
+    DPKMeans(3, domain=(-10, 10)).fit(X)
+    DPKMeans(3, domain=(-10, 10), algorithm="lloyd", n_samples=len(X)).fit(X)
     assert not recwarn.list
 
 
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        ((-1e308, 1e308), "bounds beyond 1e\\+150 are refused"),
-        (([0, -1e200], [1, 1]), "bounds beyond 1e\\+150 are refused"),
+        ((-1e308, 1e308), "Ranges beyond 1e\\+150 are refused"),
+        ([(0, 1), (-1e200, 1)], "Ranges beyond 1e\\+150 are refused"),
         (
-            (np.array([0, 1.7e18]), np.array([1, 1.7e18 + 4096])),
+            [(0, 1), (1.7e18, 1.7e18 + 4096)],
             "of 'x1' are too far from zero for their width",
         ),
         ((0, 5e-324), "of 'x0' are too far from zero for their width"),
@@ -556,7 +556,7 @@ def test_usual_numbers_of_clusters_do_not_warn(recwarn):
 def test_bounds_beyond_float64_are_refused_for_free(bounds, message):
     ledger = skdp.PrivacyLedger(1)
     with pytest.raises(skdp.DomainError, match=message):
-        DPKMeans(2, bounds=bounds, ledger=ledger).fit(np.zeros((9, 2)))
+        DPKMeans(2, domain=bounds, ledger=ledger).fit(np.zeros((9, 2)))
     assert ledger.spent == 0
 
 
@@ -564,24 +564,6 @@ def test_bounds_beyond_float64_are_refused_for_free(bounds, message):
 @pytest.mark.parametrize("rows", [np.full((40, 2), 1e308), np.zeros((1, 2)), np.ones((40, 2))])
 def test_wide_bounds_overflow_nowhere(bounds, rows):
     with np.errstate(all="raise", under="ignore"):
-        model = DPKMeans(3, epsilon=10, bounds=bounds, n_init=2, n_samples=40).fit(rows)
+        model = DPKMeans(3, epsilon=10, domain=bounds, n_init=2, n_samples=40).fit(rows)
         assert np.isfinite(model.score(rows))
     assert np.isfinite(model.cluster_centers_).all()
-
-
-@pytest.mark.parametrize("bounds", [[(0, 80), (60, 100)], ([0, 60], [80, 100])])
-def test_bounds_that_can_be_read_in_both_ways_are_refused(bounds):
-    ledger = skdp.PrivacyLedger(1)
-    frame = pd.DataFrame({"age": [1.0, 2], "height": [61.0, 70]})
-    for estimator in (
-        DPKMeans(2, bounds=bounds),
-        skdp.PrivateStandardScaler(epsilon=1, bounds=bounds),
-    ):
-        with pytest.raises(
-            skdp.DomainError, match=r"both lows and both highs. Give them by column"
-        ):
-            estimator.set_params(ledger=ledger).fit(frame)
-    assert ledger.spent == 0
-    for each in ({"age": (0, 80), "height": (60, 100)}, ([0, 0], [80, 100])):
-        DPKMeans(2, bounds=each).fit(frame)
-        skdp.PrivateStandardScaler(epsilon=1, bounds=each).fit(frame)

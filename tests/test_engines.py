@@ -913,7 +913,7 @@ def test_kmeans_is_that_of_pandas(make, algorithm):
         skdp.DPKMeans,
         3,
         epsilon=4.0,
-        bounds=(-10, 10),
+        domain=(-10, 10),
         algorithm=algorithm,
         n_init=4,
         random_state=1,
@@ -927,7 +927,7 @@ def test_kmeans_is_that_of_pandas(make, algorithm):
 def test_kmeans_with_wide_bounds_is_that_of_pandas():
     frame = clusters(1_200)
     kmeans = functools.partial(
-        skdp.DPKMeans, 3, epsilon=8.0, bounds=(-999, 999), n_init=2, random_state=1
+        skdp.DPKMeans, 3, epsilon=8.0, domain=(-999, 999), n_init=2, random_state=1
     )
     expected = kmeans().fit(frame)
     assert expected.synopsis_.domain["a"].bins > 64
@@ -989,7 +989,7 @@ def test_grid_cells_in_an_engine_are_those_of_the_edges():
 @pytest.mark.parametrize("algorithm", ["genetic", "sample-aggregate"])
 def test_kmeans_that_reads_rows_one_by_one_refuses_before_the_charge(algorithm):
     ledger = skdp.PrivacyLedger(1)
-    model = skdp.DPKMeans(2, bounds=(0, 9), algorithm=algorithm, ledger=ledger)
+    model = skdp.DPKMeans(2, domain=(0, 9), algorithm=algorithm, ledger=ledger)
     with pytest.raises(TypeError, match="Collect it first"):
         model.fit(polars_lazy(clusters()))
     assert ledger.spent == 0
@@ -1073,7 +1073,7 @@ def test_grids_of_more_cells_than_32_bits_hold_are_counted(engine):
     lazy = backend.from_pandas(rows).lazy() if engine == "polars" else backend.sql("from rows")
 
     def centres(table):
-        model = skdp.DPKMeans(3, epsilon=20.0, bounds=(0, 100), random_state=0).fit(table)
+        model = skdp.DPKMeans(3, epsilon=20.0, domain=(0, 100), random_state=0).fit(table)
         return model.cluster_centers_
 
     np.testing.assert_allclose(centres(lazy), centres(rows))
@@ -1090,5 +1090,5 @@ def test_rows_that_do_not_fit_into_memory_are_not_counted_aloud(engine, monkeypa
 
     monkeypatch.setattr(np, "repeat", exhausted)
     with pytest.raises(EngineError, match="withheld") as caught:
-        skdp.DPKMeans(2, bounds=(-1, 1)).fit(rows)
+        skdp.DPKMeans(2, domain=(-1, 1)).fit(rows)
     assert "37" not in str(caught.value) and caught.value.__context__ is None

@@ -197,7 +197,7 @@ def test_one_attribute_for_all_columns_is_no_domain():
 
 
 def test_quantiles_and_items():
-    found = expected_quantile_error([0.5, 0.9], 2_000, epsilon=[0.05, 1.0], bounds=(0, 100_000))
+    found = expected_quantile_error([0.5, 0.9], 2_000, epsilon=[0.05, 1.0], domain=(0, 100_000))
     assert found.errors.index.tolist() == ["quantile 0.5", "quantile 0.9"]
     assert (found.errors[0.05] > 3 * found.errors[1.0]).all()
     items = expected_item_error(3, list("abcdefgh"), 500, epsilon=[0.01, 5.0], max_items=2)
@@ -289,4 +289,4 @@ def test_questions_that_cannot_be_asked(domain):
         with pytest.raises(ValueError, match=message):
             made.expected_error(500, questions=[asked])
     with pytest.raises(ValueError, match="no release that answers"):
-        skdp.RangeTreeHistogram(bounds=(0, 1)).expected_error(500, questions=["age > 3"])
+        skdp.RangeTreeHistogram(domain=(0, 1)).expected_error(500, questions=["age > 3"])

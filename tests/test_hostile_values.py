@@ -160,7 +160,7 @@ def test_no_score_underflows():
     ledger = skdp.PrivacyLedger()
     with np.errstate(all="raise"):
         error = private_score(
-            scores, 0 * scores, "mean_squared_error", bounds=(0, 1), epsilon=100, ledger=ledger
+            scores, 0 * scores, "mean_squared_error", domain=(0, 1), epsilon=100, ledger=ledger
         )
         area = private_score([0, 1] * 50, scores, "roc_auc", epsilon=100, ledger=ledger)
     assert float(error) == pytest.approx(0.5, abs=0.05) and float(area) > 0.9
@@ -184,7 +184,7 @@ def test_no_long_double_warns(recwarn):
 )
 def test_complex_numbers_are_refused_before_the_charge(metric, odd):
     ledger = skdp.PrivacyLedger()
-    given = {"metric": metric, "bounds": (0, 1), "epsilon": 1, "ledger": ledger}
+    given = {"metric": metric, "domain": (0, 1), "epsilon": 1, "ledger": ledger}
     given |= {"y_true": np.zeros(3), "y": np.zeros(3)}
     with pytest.raises(ValueError, match="[Cc]omplex"):
         private_score(**{**given, odd: np.zeros(3, complex)})
@@ -219,7 +219,7 @@ def test_labels_are_read_entry_by_entry(container, position):
         container(labels), truth, labels=["low", "high"], epsilon=0.5, ledger=ledger
     )
     private_score(
-        container(labels), [1.0] * 30, "mean_squared_error", bounds=(0, 1), epsilon=1, ledger=ledger
+        container(labels), [1.0] * 30, "mean_squared_error", domain=(0, 1), epsilon=1, ledger=ledger
     )
     assert ledger.spent == 3
 
@@ -409,7 +409,7 @@ def test_odd_predictions_are_wrong(answer, right):
     X, y = np.zeros((3, 1)), np.zeros(3, dtype=int)
     scorer = make_private_scorer("accuracy", epsilon=10_000)
     assert scorer(Answers(answer), X, y) == right
-    loss = make_private_scorer("mean_squared_error", epsilon=1e6, bounds=(0, 2))
+    loss = make_private_scorer("mean_squared_error", epsilon=1e6, domain=(0, 2))
     # Text is read as numbers are; an infinite one is clipped to the largest.
     worst = 0 if right else 1 if "'1'" in repr(answer(X)) else 4
     assert loss(Answers(answer), X, y) == pytest.approx(-worst, abs=0.01)
@@ -605,17 +605,17 @@ def test_models_that_can_predict_nothing_are_refused_before_the_charge(
 @over("bounds", [(0, 1e150), (0, 1e200), (0, 1e-200), (1e99, 1e99 + 1), (0,), 5, (0, 10**400)])
 def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
     ledger = skdp.PrivacyLedger()
-    with pytest.raises(ValueError, match="bounds"):
-        private_score([1.0], [1.0], "mean_squared_error", bounds=bounds, epsilon=1, ledger=ledger)
-    with pytest.raises(ValueError, match="bounds"):
-        make_private_scorer("mean_squared_error", bounds=bounds, epsilon=1, ledger=ledger)
+    with pytest.raises(ValueError, match="domain"):
+        private_score([1.0], [1.0], "mean_squared_error", domain=bounds, epsilon=1, ledger=ledger)
+    with pytest.raises(ValueError, match="domain"):
+        make_private_scorer("mean_squared_error", domain=bounds, epsilon=1, ledger=ledger)
     search = PrivateGridSearchCV(
-        private(), {"n_samples": [5]}, metric="mean_squared_error", bounds=bounds, ledger=ledger
+        private(), {"n_samples": [5]}, metric="mean_squared_error", domain=bounds, ledger=ledger
     )
-    with pytest.raises(ValueError, match="bounds"):
+    with pytest.raises(ValueError, match="domain"):
         search.fit(X, Y)
     assert ledger.spent == 0
-    float(private_score([1.0], [1.0], "mean_squared_error", bounds=(-1e99, 1e99), epsilon=1))
+    float(private_score([1.0], [1.0], "mean_squared_error", domain=(-1e99, 1e99), epsilon=1))
 
 
 @over(
@@ -692,7 +692,7 @@ def test_odd_entries_of_a_list_of_numbers(odd):
     here, there = [0.5, 2.5, 2.5, ODD_VALUES[odd]], [0.5, 2.5, 2.5]
 
     def quantile(values):
-        return skdp.private_quantiles(values, 0.5, epsilon=1.0, bounds=(0, 8)).values
+        return skdp.private_quantiles(values, 0.5, epsilon=1.0, domain=(0, 8)).values
 
     histogram = skdp.RangeTreeHistogram(epsilon=1.0, domain=skdp.Numeric(0, 8, bins=8))
     for mechanism, epsilon in ((histogram, None), (quantile, 1.0)):
@@ -723,7 +723,7 @@ def test_no_underflow_tells_of_a_value(value):
         warnings.simplefilter("error")
         for rows in (X, np.vstack([X, [value, value]])):
             skdp.GridSynthesizer(epsilon=1.0, domain=skdp.Numeric(0, 100, bins=5)).fit(rows)
-            skdp.PrivateStandardScaler(epsilon=1.0, bounds=(0, 1e6)).fit(rows)
+            skdp.PrivateStandardScaler(epsilon=1.0, domain=(0, 1e6)).fit(rows)
             private_score(
-                rows[:, 0], rows[:, 1], "neg_mean_absolute_error", epsilon=1.0, bounds=(0, 100)
+                rows[:, 0], rows[:, 1], "neg_mean_absolute_error", epsilon=1.0, domain=(0, 100)
             )

@@ -95,7 +95,7 @@ RAW = LogisticRegression().fit(NUMBERS, Y)
 HIDDEN = FrozenEstimator(RAW)
 AGES = skdp.HDPViewSynthesizer(epsilon=100, domain=skdp.Numeric(0, 120))
 MANY = [f"c{i}" for i in range(100)]
-private_scaler = skdp.PrivateStandardScaler(epsilon=0.5, bounds=(0, 100))
+private_scaler = skdp.PrivateStandardScaler(epsilon=0.5, domain=(0, 100))
 fitted = model(DummyClassifier(), 2).fit(X, Y)
 released = release().fit(X, Y)
 
@@ -123,7 +123,7 @@ def regressor(estimator=None):
 PRIVATE = {
     "a release": (release(), 1),
     "pair views": (skdp.MarginalSynthesizer(epsilon=0.3, domain=DOMAIN), 0.3),
-    "histogram": (skdp.RangeTreeHistogram(epsilon=0.25, bounds=(0, 1), bins=8), 0.25),
+    "histogram": (skdp.RangeTreeHistogram(epsilon=0.25, domain=(0, 1), bins=8), 0.25),
     "a model": (model(epsilon=0.5), 0.5),
     "a fitted model": (fitted, 2),
     "a fitted model, pickled": (pickle.loads(pickle.dumps(fitted)), 2),
@@ -734,9 +734,9 @@ def test_what_passes_treats_each_row_by_itself(name):
     [
         # Matrices so large that their product is computed in blocks.
         (skdp.PrivatePCA(50, epsilon=50, domain=skdp.Numeric(-1, 1)), 200),
-        (skdp.DPKMeans(3, epsilon=50, bounds=(-1, 1)), 9),
-        (skdp.PrivateStandardScaler(epsilon=50, bounds=(-1, 1)), 9),
-        (skdp.PrivateQuantileClipper(epsilon=50, bounds=(-1, 1)), 9),
+        (skdp.DPKMeans(3, epsilon=50, domain=(-1, 1)), 9),
+        (skdp.PrivateStandardScaler(epsilon=50, domain=(-1, 1)), 9),
+        (skdp.PrivateQuantileClipper(epsilon=50, domain=(-1, 1)), 9),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -850,7 +850,7 @@ def pipelines(ledger):
 
     def scaled(pair):
         epsilon, inner = pair
-        scaler = skdp.PrivateStandardScaler(epsilon=epsilon, bounds=(0, 1), ledger=ledger)
+        scaler = skdp.PrivateStandardScaler(epsilon=epsilon, domain=(0, 1), ledger=ledger)
         return make_pipeline(numbers(), make_union(scaler), inner)
 
     leaf = st.one_of(

@@ -40,7 +40,7 @@ def seeded(seed):
 def test_clusters_of_many_columns_are_found():
     # The tree of boxes, for fewer columns, has an excess of 0.7 with 100 columns like these.
     X, labels = mixture(10_000, 100, 5, 1)
-    model = DPKMeans(5, bounds=(-1, 1), random_state=0).fit(X)
+    model = DPKMeans(5, domain=(-1, 1), random_state=0).fit(X)
     assert excess(model, X, labels) < 0.3
     assert model.cluster_counts_.sum() == pytest.approx(len(X), rel=0.05)
     assert model.synopsis_ is None and model.validity_ is None
@@ -48,7 +48,7 @@ def test_clusters_of_many_columns_are_found():
 
 def test_little_noise_leaves_no_error():
     X, labels = mixture(2_000, 60, 4, 2)
-    model = DPKMeans(4, epsilon=1_000, bounds=(-1, 1), random_state=0).fit(X)
+    model = DPKMeans(4, epsilon=1_000, domain=(-1, 1), random_state=0).fit(X)
     assert excess(model, X, labels) < 0.002
     assert np.sort(model.cluster_counts_) == pytest.approx(np.sort(np.bincount(labels)), abs=1)
 
@@ -56,14 +56,14 @@ def test_little_noise_leaves_no_error():
 @pytest.mark.slow
 def test_bounds_may_be_wide_and_far_from_the_rows():
     X, labels = mixture(10_000, 60, 3, 3)
-    model = DPKMeans(3, epsilon=2.0, bounds=(-1, 19), random_state=0).fit(X)
+    model = DPKMeans(3, epsilon=2.0, domain=(-1, 19), random_state=0).fit(X)
     assert excess(model, X, labels) < 0.6
 
 
 @pytest.mark.slow
 def test_the_number_of_clusters_is_chosen_in_the_projection():
     X, _ = mixture(5_000, 60, 3, 4)
-    model = DPKMeans(range(2, 6), epsilon=5.0, bounds=(-1, 1), random_state=0).fit(X)
+    model = DPKMeans(range(2, 6), epsilon=5.0, domain=(-1, 1), random_state=0).fit(X)
     assert model.n_clusters_ == 3 and sorted(model.validity_) == [2, 3, 4, 5]
 
 
@@ -71,13 +71,13 @@ def test_the_number_of_clusters_is_chosen_in_the_projection():
 def test_public_starts_take_the_whole_budget():
     X, labels = mixture(5_000, 60, 3, 5)
     starts = np.stack([X[labels == j][0] for j in range(3)])
-    model = DPKMeans(3, bounds=(-1, 1), init=starts, random_state=0).fit(X)
+    model = DPKMeans(3, domain=(-1, 1), init=starts, random_state=0).fit(X)
     assert excess(model, X, labels) < 0.2
 
 
 def test_few_columns_have_a_tree():
     X, _ = mixture(400, MANY_AXES, 2, 6)
-    assert DPKMeans(2, bounds=(-1, 1), n_init=2).fit(X).synopsis_ is not None
+    assert DPKMeans(2, domain=(-1, 1), n_init=2).fit(X).synopsis_ is not None
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_few_columns_have_a_tree():
 )
 def test_odd_values_are_legal(rows):
     for k, epsilon in ((7, 1e-4), (1, 1), (7, 1e4)):
-        model = DPKMeans(k, epsilon=epsilon, bounds=(-1, 1), n_init=2).fit(rows)
+        model = DPKMeans(k, epsilon=epsilon, domain=(-1, 1), n_init=2).fit(rows)
         assert model.cluster_centers_.shape == (k, 51)
         assert (np.abs(model.cluster_centers_) <= 1).all()
 
@@ -105,7 +105,7 @@ def test_engines_release_what_memory_does():
     X, _ = mixture(300, 51, 2, 7)
     frame = polars.DataFrame(dict(zip([f"c{i}" for i in range(51)], X.T, strict=True)))
     fits = [
-        DPKMeans(2, bounds=(-1, 1), n_init=2, random_state=3).fit(rows)
+        DPKMeans(2, domain=(-1, 1), n_init=2, random_state=3).fit(rows)
         for rows in (frame, frame.lazy())
     ]
     assert (fits[0].cluster_centers_ == fits[1].cluster_centers_).all()

@@ -236,7 +236,7 @@ def test_single_columns_and_marginals_keep_all_bins():
     assert release.synopsis_.domain == domain
     assert abs(release.quantile("hours") / rows["hours"].median() - 1) < 0.05
     assert abs(release.count("hours <= 2") / truth - 1) < 0.05
-    alone = skdp.RangeTreeHistogram(epsilon=1, bounds=(0, 1000), random_state=0).fit(
+    alone = skdp.RangeTreeHistogram(epsilon=1, domain=(0, 1000), random_state=0).fit(
         rows[["hours"]]
     )
     assert alone.domain_.attributes == (Numeric(0, 1000),)
@@ -251,7 +251,7 @@ def test_engines_code_it_as_frames_do():
     pl = pytest.importorskip("polars")
     rows = pd.DataFrame({"x": np.append(Numeric(0, 1000).edges, [0.29999, -5, 2e3, np.nan])})
     made = [
-        skdp.RangeTreeHistogram(epsilon=1, bounds=(0, 1000), random_state=0).fit(each)
+        skdp.RangeTreeHistogram(epsilon=1, domain=(0, 1000), random_state=0).fit(each)
         for each in (rows, pl.DataFrame(rows).lazy())
     ]
     np.testing.assert_array_equal(made[0].noisy_counts_, made[1].noisy_counts_)

@@ -262,7 +262,7 @@ BINS = 300
 def fitted(partition, rows, seed=0, **parameters):
     return RangeTreeHistogram(
         epsilon=parameters.pop("epsilon", 1.0),
-        bounds=(0, BINS),
+        domain=(0, BINS),
         bins=BINS,
         partition=partition,
         random_state=seed,
@@ -355,6 +355,6 @@ def test_odd_tables(partition, rows):
 def test_ten_million_bins(partition):
     rows = np.random.default_rng(0).integers(0, 10**7, 10**5)
     release = RangeTreeHistogram(
-        epsilon=1.0, bounds=(0, 10**7), bins=10**7, partition=partition, random_state=0
+        epsilon=1.0, domain=(0, 10**7), bins=10**7, partition=partition, random_state=0
     ).fit(rows)
     assert abs(release.count((0, 5_000_000)) - 50_000) < 3_000

@@ -65,12 +65,12 @@ def class_search(synthesizer, *, inner=None, grid=GRID, **params):
     return PrivateGridSearchCV(classifier(synthesizer, **(inner or {})), grid, **params)
 
 
-def value_search(synthesizer, *, inner=None, grid=GRID, bounds=(0, 1), **params):
+def value_search(synthesizer, *, inner=None, grid=GRID, domain=(0, 1), **params):
     return PrivateGridSearchCV(
         regressor(synthesizer, **(inner or {})),
         grid,
         metric="mean_squared_error",
-        bounds=bounds,
+        domain=domain,
         **params,
     )
 
@@ -108,7 +108,7 @@ METAS = {
     "PrivateGridSearchCV of regressors": Meta(
         value_search,
         "regressor",
-        {"inner": VALUES, "bounds": (-200, 200), "epsilon": 50, "random_state": 0},
+        {"inner": VALUES, "domain": (-200, 200), "epsilon": 50, "random_state": 0},
         EMPTY_IS_LEGAL | INFINITE_IS_LEGAL,
     ),
 }

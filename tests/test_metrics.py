@@ -100,13 +100,13 @@ def test_metrics_of_predictions():
         found = private_score(TRUTH3, PROBA3.argmax(1), name, epsilon=EXACTLY, labels=[0, 1, 2])
         assert float(found) == pytest.approx(VALUES3[name])
     for name in ("mean_absolute_error", "r2"):
-        found = private_score(NUMBERS, GUESS, name, bounds=BOUNDS, epsilon=EXACTLY)
+        found = private_score(NUMBERS, GUESS, name, domain=BOUNDS, epsilon=EXACTLY)
         assert float(found) == pytest.approx(REAL_VALUES[name], abs=1e-5)
 
 
 def test_names_of_scikit_learn_have_its_sign_and_the_ledger_tells_the_metric():
     ledger = skdp.PrivacyLedger(1)
-    given = {"bounds": BOUNDS, "epsilon": Fraction(1, 2), "random_state": 0, "ledger": ledger}
+    given = {"domain": BOUNDS, "epsilon": Fraction(1, 2), "random_state": 0, "ledger": ledger}
     lost = private_score(NUMBERS, GUESS, "mean_absolute_error", **given)
     gained = private_score(NUMBERS, GUESS, "neg_mean_absolute_error", **given)
     assert float(gained) == -float(lost) < 0
@@ -173,7 +173,7 @@ def test_scores_tell_their_sampling_error():
         alone = private_score(TRUTH, guess, "accuracy", epsilon=EXACTLY, interval=interval)
         assert alone.sampling_std == pytest.approx(std, rel=0.05)
         assert alone.upper - alone.value == pytest.approx(1.96 * std, rel=0.06, abs=1e-4)
-    told = private_score(NUMBERS, GUESS, "mean_squared_error", bounds=BOUNDS, epsilon=EXACTLY)
+    told = private_score(NUMBERS, GUESS, "mean_squared_error", domain=BOUNDS, epsilon=EXACTLY)
     squares = (np.asarray(NUMBERS) - np.asarray(GUESS)) ** 2
     assert told.sampling_std == pytest.approx(squares.std() / np.sqrt(len(squares)), rel=0.01)
     assert "population" in told.guarantee
@@ -222,7 +222,7 @@ def test_other_intervals_cover(name, interval):
     given["metric"] = name
     if name == "r2":
         value = REAL_VALUES["r2"]
-        found = [private_score(NUMBERS, GUESS, bounds=BOUNDS, **given) for _ in range(runs)]
+        found = [private_score(NUMBERS, GUESS, domain=BOUNDS, **given) for _ in range(runs)]
     else:
         value, scores = VALUES[name], (PROBA > 0.5).astype(int) if name == "f1" else PROBA
         found = [private_score(TRUTH, scores, **given) for _ in range(runs)]
@@ -283,7 +283,7 @@ def test_a_row_is_divided_into_parts_of_one_record():
 def test_intervals_of_whole_scale_where_noise_may_have_made_a_class():
     found = private_score(TRUTH[:40], PROBA[:40], "roc_auc", epsilon=0.1)
     assert (found.lower, found.upper) == (0, 1)
-    found = private_score(np.zeros(500), np.zeros(500), "r2", bounds=(-1, 1), epsilon=1)
+    found = private_score(np.zeros(500), np.zeros(500), "r2", domain=(-1, 1), epsilon=1)
     assert found.lower == -np.inf
 
 
@@ -352,15 +352,15 @@ def test_a_row_that_fails_changes_no_other():
         lambda **k: private_score(TRUTH, PROBA, "brier_score", epsilon=1, interval="both", **k),
         lambda **k: private_calibration_curve(TRUTH, PROBA, epsilon=1, n_bins=0, **k),
         lambda **k: private_score(
-            NUMBERS, GUESS, "mean_absolute_error", bounds=None, epsilon=1, **k
+            NUMBERS, GUESS, "mean_absolute_error", domain=None, epsilon=1, **k
         ),
-        lambda **k: private_score(NUMBERS, GUESS, "r2", bounds=(1, 1), epsilon=1, **k),
+        lambda **k: private_score(NUMBERS, GUESS, "r2", domain=(1, 1), epsilon=1, **k),
         lambda **k: private_score(TRUTH, PROBA3[:, 0], "f1", epsilon=1, level=2, **k),
         lambda **k: private_score(TRUTH, TRUTH, epsilon=1, labels=[0, 1], **k),
         lambda **k: private_score(TRUTH, TRUTH, epsilon=1, score_range=(0, 1), **k),
-        lambda **k: private_score(TRUTH, TRUTH, epsilon=1, bounds=(0, 1), **k),
+        lambda **k: private_score(TRUTH, TRUTH, epsilon=1, domain=(0, 1), **k),
         lambda **k: private_score(TRUTH, PROBA, "auc", epsilon=1, **k),
-        lambda **k: private_score(NUMBERS, GUESS, "log_likelihood", epsilon=1, bounds=BOUNDS, **k),
+        lambda **k: private_score(NUMBERS, GUESS, "log_likelihood", epsilon=1, domain=BOUNDS, **k),
     ],
 )
 def test_refusals_cost_nothing(call):
@@ -378,7 +378,7 @@ def test_scorers_have_the_names_of_scikit_learn():
     tree = DecisionTreeRegressor(max_depth=3).fit(X[:N], REAL[:N])
     for name in ("roc_auc_ovr", *(name for name in _metrics._NAMES if name.startswith("neg_"))):
         if name.endswith("_error"):
-            scorer = make_private_scorer(name, epsilon=EXACTLY, bounds=BOUNDS)
+            scorer = make_private_scorer(name, epsilon=EXACTLY, domain=BOUNDS)
             model, truth = tree, NUMBERS
         else:
             scorer = make_private_scorer(name, epsilon=EXACTLY)
@@ -398,7 +398,7 @@ def test_scorers_have_the_names_of_scikit_learn():
     for bad in ("auc", 3, ["f1"]):
         with pytest.raises(ValueError, match="one of"):
             make_private_scorer(bad, epsilon=1)
-    with pytest.raises(ValueError, match="bounds"):
+    with pytest.raises(ValueError, match="domain"):
         make_private_scorer("r2", epsilon=1)
 
 

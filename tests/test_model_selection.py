@@ -126,7 +126,7 @@ def test_one_odd_label_does_not_change_how_others_compare():
             [*truth, more],
             np.append(guess, 1),
             "mean_squared_error",
-            bounds=(0, 2),
+            domain=(0, 2),
             epsilon=1_000_000,
         )
         worst = 1.0 if more == 2.5 else 4.0
@@ -143,7 +143,7 @@ def test_mse():
             truth,
             guess,
             "mean_squared_error",
-            bounds=(0, 5),
+            domain=(0, 5),
             epsilon=1,
             level=0.9,
             random_state=source,
@@ -159,11 +159,11 @@ def test_mse():
     assert 0.88 < values.std() / expected < 1.12
     # Two clipped values, and a missing one is as wrong as can be.
     wild = private_score(
-        [1e9, np.nan], [-1e9, 0.0], "mean_squared_error", bounds=(0, 2), epsilon=500
+        [1e9, np.nan], [-1e9, 0.0], "mean_squared_error", domain=(0, 2), epsilon=500
     )
     assert float(wild) == pytest.approx(4, rel=0.05)
     words = np.array(["x", 1.0], dtype=object)
-    worst = private_score(words, [1.0, 1.0], "mean_squared_error", bounds=(0, 2), epsilon=500)
+    worst = private_score(words, [1.0, 1.0], "mean_squared_error", domain=(0, 2), epsilon=500)
     assert float(worst) == pytest.approx(2, rel=0.05)
 
 
@@ -176,9 +176,9 @@ def test_mse():
         lambda **k: private_score(np.zeros((2, 2)), np.zeros((2, 2)), "accuracy", epsilon=1, **k),
         lambda **k: private_confusion_matrix(["a"], ["a"], labels=["a", "a"], epsilon=1, **k),
         lambda **k: private_confusion_matrix(["a"], ["a"], labels=[], epsilon=1, **k),
-        lambda **k: private_score([1], [1], "mean_squared_error", bounds=(1, 1), epsilon=1, **k),
+        lambda **k: private_score([1], [1], "mean_squared_error", domain=(1, 1), epsilon=1, **k),
         lambda **k: private_score(
-            [1], [1], "mean_squared_error", bounds=(0, float("inf")), epsilon=1, **k
+            [1], [1], "mean_squared_error", domain=(0, float("inf")), epsilon=1, **k
         ),
     ],
 )
@@ -217,10 +217,10 @@ def test_scorer_in_a_search_is_charged_every_time():
     search.fit(X, Y)
     assert ledger.spent == 5 * Fraction(1, 2) + 4 * Fraction(1, 4)
     assert 0 <= search.best_score_ <= 1
-    loss = make_private_scorer("mean_squared_error", epsilon=50, bounds=(0, 1))
+    loss = make_private_scorer("mean_squared_error", epsilon=50, domain=(0, 1))
     constant = DummyRegressor(strategy="constant", constant=1.0).fit([[0]], [1.0])
     assert loss(constant, np.zeros((100, 1)), np.zeros(100)) == pytest.approx(-1, abs=0.05)
-    for bad in ({"metric": "auc"}, {"metric": "mean_squared_error"}, {"bounds": (0, 1)}):
+    for bad in ({"metric": "auc"}, {"metric": "mean_squared_error"}, {"domain": (0, 1)}):
         with pytest.raises(ValueError):
             make_private_scorer(epsilon=1, **bad)
 
@@ -309,7 +309,7 @@ def test_cross_validation_of_regressors():
     release = skdp.MarginalSynthesizer(epsilon=5, domain=SQUARE.select(["a"]))
     estimator = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 2))
     score = private_cross_val_score(
-        estimator, X[["a"]], 2 * X["a"], epsilon=1, metric="mean_squared_error", bounds=(0, 2), cv=2
+        estimator, X[["a"]], 2 * X["a"], epsilon=1, metric="mean_squared_error", domain=(0, 2), cv=2
     )
     assert score.value < 0.1
 
@@ -322,7 +322,7 @@ def test_cross_validation_of_regressors():
         (make_pipeline(FunctionTransformer(), FunctionTransformer()), {}, "no private step"),
         (model(), {"cv": KFold(3)}, "PrivateKFold"),
         (model(), {"cv": 1}, "n_splits"),
-        (model(), {"metric": "mean_squared_error"}, "bounds"),
+        (model(), {"metric": "mean_squared_error"}, "domain"),
         (model(ledger=skdp.PrivacyLedger()), {"ledger": skdp.PrivacyLedger()}, "2 ledgers"),
     ],
 )
@@ -373,7 +373,7 @@ def test_scores_move_together_by_at_most_the_range():
     base = skdp.PrivateRegressor(DummyRegressor(), release, target_range=(0, 2))
     constants = [DummyRegressor(strategy="constant", constant=c) for c in (0.0, 1.0, 5.0)]
     search = PrivateGridSearchCV(
-        base, {"estimator": constants}, metric="mean_squared_error", bounds=(0, 2), epsilon=1
+        base, {"estimator": constants}, metric="mean_squared_error", domain=(0, 2), epsilon=1
     )
     (more, _, width), (fewer, _, _) = (
         compared(search, X[["a"]][rows], 2 * X["a"][rows]) for rows in (slice(None), slice(1, None))

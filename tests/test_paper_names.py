@@ -223,7 +223,7 @@ CALLS = {
     ),
     "top_k": lambda **given: mechanisms.top_k([9, 1, 8], 2, 1, 1, **given),
     "private_quantiles": lambda **given: private_quantiles(
-        np.arange(50), [0.5], bounds=(0, 50), **given
+        np.arange(50), [0.5], domain=(0, 50), **given
     ),
 }
 

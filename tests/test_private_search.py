@@ -149,7 +149,7 @@ def test_a_search_compares_releases_by_log_likelihood_without_labels():
         release,
         {"epsilon": [0.001, 8.0]},
         metric="log_likelihood",
-        bounds=(-10, 0),
+        domain=(-10, 0),
         epsilon=4,
         random_state=0,
     )
@@ -162,7 +162,7 @@ def test_a_search_compares_releases_by_log_likelihood_without_labels():
 
 def test_a_private_log_likelihood_is_near_the_exact_one_and_needs_its_range():
     release = skdp.HDPViewSynthesizer(epsilon=8.0, domain=TABLE, random_state=0).fit(ROWS)
-    scorer = make_private_scorer("log_likelihood", epsilon=100, bounds=(-10, 0))
+    scorer = make_private_scorer("log_likelihood", epsilon=100, domain=(-10, 0))
     assert scorer(release, ROWS) == pytest.approx(release.score_samples(ROWS).mean(), abs=0.01)
     with pytest.raises(ValueError, match="log-likelihood of a row"):
         make_private_scorer("log_likelihood", epsilon=1)

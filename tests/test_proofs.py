@@ -92,7 +92,7 @@ def test_a_record_at_a_quantile_is_on_one_side_of_it():
 
     def three(data):
         found = skdp.private_quantiles(
-            data, [0.25, 0.5, 0.75], epsilon=1.0, bounds=(0, 2**60), method="recursive"
+            data, [0.25, 0.5, 0.75], epsilon=1.0, domain=(0, 2**60), method="recursive"
         )
         return found.values.tolist()
 

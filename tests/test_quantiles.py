@@ -107,7 +107,13 @@ def test_one_quantile_has_the_exact_law(share):
     source = noise_source(3)
     drawn = [
         private_quantiles(
-            data, share, epsilon=epsilon, bounds=(0, 9), method="independent", random_state=source
+            data,
+            share,
+            epsilon=epsilon,
+            domain=(0, 9),
+            step=1,
+            method="independent",
+            random_state=source,
         ).values[0]
         for _ in range(2000)
     ]
@@ -147,7 +153,9 @@ def test_much_epsilon_gives_the_quantiles(method):
     rng = np.random.default_rng(0)
     for data in (rng.integers(0, 1000, 501), np.repeat([3, 500, 997], [200, 5, 96]), [7] * 99):
         shares = [0.1, 0.25, 0.5, 0.75, 0.8, 0.9]
-        found = private_quantiles(data, shares, epsilon=1e6, bounds=(0, 1000), method=method)
+        found = private_quantiles(
+            data, shares, epsilon=1e6, domain=(0, 1000), step=1, method=method
+        )
         # Equal values are divided at random, so that ranks of parts may be off by a record.
         assert rank_errors(data, shares, found.values).max() <= 2
         assert found.method == method
@@ -158,7 +166,7 @@ def test_equal_values_are_divided():
     data = np.concatenate([np.zeros(40_000, dtype=int), np.arange(60_000)])
     shares = [0.2, 0.3, 0.6, 0.7]
     found = private_quantiles(
-        data, shares, epsilon=1.0, bounds=(0, 10**6), method="recursive", random_state=1
+        data, shares, epsilon=1.0, domain=(0, 10**6), step=1, method="recursive", random_state=1
     )
     assert rank_errors(data, shares, found.values).max() < 300
 
@@ -170,10 +178,14 @@ def test_the_method_follows_from_public_facts():
     assert chosen(1, 4096) == chosen(1, None) == "independent"
     assert chosen(3, 4096) == chosen(3, 2**40) == chosen(99, 2**40) == "recursive"
     assert chosen(99, 4096) == "tree"
-    found = private_quantiles(range(1000), np.arange(1, 100) / 100, epsilon=1.0, bounds=(0, 999))
+    found = private_quantiles(
+        range(1000), np.arange(1, 100) / 100, epsilon=1.0, domain=(0, 999), step=1
+    )
     assert found.method == "tree" and (np.diff(found.values) >= 0).all()
     assert list(found.plan) == ["tree", "recursive", "independent"]
-    one = private_quantiles(range(1000), 0.5, epsilon=1.0, bounds=(0, 999), method="recursive")
+    one = private_quantiles(
+        range(1000), 0.5, epsilon=1.0, domain=(0, 999), step=1, method="recursive"
+    )
     assert one.method == "independent"
 
 
@@ -210,7 +222,8 @@ def test_rank_errors_hold(method, epsilon):
                 data,
                 shares,
                 epsilon=epsilon,
-                bounds=(0, high),
+                domain=(0, high),
+                step=1,
                 method=method,
                 level=0.8,
                 random_state=source,
@@ -222,15 +235,19 @@ def test_rank_errors_hold(method, epsilon):
 
 def test_rank_errors_grow_with_the_level_and_the_line():
     usual = {"quantiles": [0.2, 0.5], "epsilon": 1.0, "method": "recursive"}
-    one = private_quantiles([], bounds=(0, 100), **usual).rank_errors
-    assert (private_quantiles([], bounds=(0, 10**9), **usual).rank_errors > one).all()
-    assert (private_quantiles([], bounds=(0, 100), level=0.99, **usual).rank_errors > one).all()
+    one = private_quantiles([], domain=(0, 100), step=1, **usual).rank_errors
+    assert (private_quantiles([], domain=(0, 10**9), step=1, **usual).rank_errors > one).all()
+    assert (
+        private_quantiles([], domain=(0, 100), step=1, level=0.99, **usual).rank_errors > one
+    ).all()
     # 1.0 for the median: log(size / alpha) * R / (epsilon t), R / t = 1.
     alone = private_quantiles(
-        [], 0.5, epsilon=1.0, bounds=(0, 99), method="independent"
+        [], 0.5, epsilon=1.0, domain=(0, 99), step=1, method="independent"
     ).rank_errors[0]
     assert alone == pytest.approx(math.log(100 / 0.05))
-    intervals = private_quantiles([], [0.2, 0.5], epsilon=1.0, bounds=(0, 100)).rank_intervals(1000)
+    intervals = private_quantiles(
+        [], [0.2, 0.5], epsilon=1.0, domain=(0, 100), step=1
+    ).rank_intervals(1000)
     assert intervals.shape == (2, 2) and (intervals.mean(axis=1) == [200, 500]).all()
 
 
@@ -265,7 +282,7 @@ def test_containers_give_the_same():
     for bounds in ((0, 20), (0.0, 20.0), None):
         released = {
             name: private_quantiles(
-                column, [0.3, 0.6], epsilon=1.0, bounds=bounds, random_state=7
+                column, [0.3, 0.6], epsilon=1.0, domain=bounds, step=1, random_state=7
             ).values
             for name, column in columns()
         }
@@ -277,10 +294,17 @@ def test_engines_in_memory_give_the_same():
     arrow = pytest.importorskip("pyarrow")
     values = [3, 10, 10, 4, 2, None, 8, 2**60]
     expected = private_quantiles(
-        pd.Series(values, dtype="Int64"), 0.5, epsilon=1.0, bounds=(0, 2**61), random_state=7
+        pd.Series(values, dtype="Int64"),
+        0.5,
+        epsilon=1.0,
+        domain=(0, 2**61),
+        step=1,
+        random_state=7,
     )
     for column in (polars.Series("a", values), arrow.chunked_array([values])):
-        found = private_quantiles(column, 0.5, epsilon=1.0, bounds=(0, 2**61), random_state=7)
+        found = private_quantiles(
+            column, 0.5, epsilon=1.0, domain=(0, 2**61), step=1, random_state=7
+        )
         assert found.values == expected.values
 
 
@@ -291,7 +315,10 @@ def test_integers_are_exact():
         data.astype(np.uint64),
         pd.Series([2**53 - 1] * 100 + [None], dtype="Int64"),
     ):
-        assert private_quantiles(column, 0.5, epsilon=1e6, bounds=(0, 2**61)).values == 2**53 - 1
+        assert (
+            private_quantiles(column, 0.5, epsilon=1e6, domain=(0, 2**61), step=1).values
+            == 2**53 - 1
+        )
 
 
 def test_one_value_of_another_type_leaves_the_others_as_they_are():
@@ -308,12 +335,13 @@ def test_one_value_of_another_type_leaves_the_others_as_they_are():
         assert drawn(column, (0, 100), step=10) == 30
     beyond = pd.Series([2**60 + 1] * 5)
     for bounds in ((0, 2**61), (-(2**60), 2**61)):
-        assert drawn(beyond, bounds) == drawn(beyond.astype(float), bounds) == 2**60
+        found = [drawn(each, bounds, step=1) for each in (beyond, beyond.astype(float))]
+        assert found == [2**60, 2**60]
 
 
 def drawn(column, bounds, **parameters):
     """The median at so much epsilon that it is exact."""
-    return private_quantiles(column, 0.5, epsilon=1e6, bounds=bounds, **parameters).values[0]
+    return private_quantiles(column, 0.5, epsilon=1e6, domain=bounds, **parameters).values[0]
 
 
 def test_values_beyond_the_bounds_count_as_the_nearest():
@@ -328,11 +356,14 @@ def test_steps():
     assert drawn([0.1234] * 9, (0, 1), step=0.01) == pytest.approx(0.12)
     assert drawn([17] * 9, (0, 100), step=5) == 15
     assert drawn([18] * 9, (0, 100), step=5) == 20
-    assert drawn([18.4] * 9, (0, 100)) == 18
-    assert drawn([18.4] * 9, (0.0, 100.0)) == pytest.approx(18.4, abs=1e-7)
+    whole = skdp.Numeric(0, 100, integer=True)
+    assert drawn([18.4] * 9, whole) == drawn([18.4] * 9, (0, 100), step=1) == 18
+    assert drawn([18.4] * 9, (0, 100)) == pytest.approx(18.4, abs=1e-7)
     assert drawn([-1e307] * 9, (-1e308, 1e308)) == pytest.approx(-1e307, rel=1e-6)
     assert drawn([0.25] * 9, None, step=0.125) == 0.25
-    assert isinstance(drawn([1], (0, 2)), np.int64) and isinstance(drawn([1], (0, 2.0)), float)
+    assert isinstance(drawn([1], (0, 2), step=1), np.int64) and isinstance(
+        drawn([1], (0, 2)), float
+    )
 
 
 @given(
@@ -374,7 +405,7 @@ def test_a_range_is_found():
         data = rng.integers(-scale, scale, 20_000)
         found = private_quantiles(data, [0.25, 0.75], epsilon=1.0, random_state=8)
         # A power of two that holds nearly all, and at most a few too large.
-        assert scale / 2 < found.bounds[1] < 64 * scale and found.bounds[0] == -found.bounds[1]
+        assert scale / 2 < found.range[1] < 64 * scale and found.range[0] == -found.range[1]
         assert rank_errors(data, [0.25, 0.75], found.values).max() < 400
         assert found.privacy_loss.parts == {"range": Fraction(1, 10), "quantiles": Fraction(9, 10)}
 
@@ -396,7 +427,8 @@ def test_few_values_of_each_person_count():
         values,
         0.5,
         epsilon=5.0,
-        bounds=(0, 10**4),
+        domain=(0, 10**4),
+        step=1,
         persons=who,
         max_rows_per_id=2,
         random_state=1,
@@ -405,12 +437,12 @@ def test_few_values_of_each_person_count():
     assert found.privacy_loss.max_rows_per_id == 2
     unknown = pd.Series([None] * len(who), dtype=object)
     assert private_quantiles(
-        values, 0.5, epsilon=1.0, bounds=(0, 9), persons=unknown, max_rows_per_id=1
+        values, 0.5, epsilon=1.0, domain=(0, 9), step=1, persons=unknown, max_rows_per_id=1
     )
 
 
 def test_persons_widen_the_noise():
-    usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 1.0, "bounds": (0, 10**6)}
+    usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 1.0, "domain": (0, 10**6), "step": 1}
     one = private_quantiles(**usual).rank_errors
     three = private_quantiles(**usual, persons=["a", "b"], max_rows_per_id=3).rank_errors
     assert three[0] == pytest.approx(3 * one[0], rel=1e-3)
@@ -432,20 +464,20 @@ def test_persons_widen_the_noise():
         ({"quantiles": np.nan}, ValueError, "must be finite"),
         ({"epsilon": 0}, ValueError, "epsilon must be positive"),
         ({"epsilon": 1e-15}, ValueError, "does not fit"),
-        ({"epsilon": 1e-15, "bounds": None}, ValueError, "does not fit"),
-        ({"bounds": (1, 1)}, ValueError, "low < high"),
-        ({"bounds": (0, np.inf)}, ValueError, "finite"),
-        ({"bounds": 5}, TypeError, "a pair"),
-        ({"bounds": ("a", "b")}, TypeError, "must be a number"),
-        ({"bounds": (0, 2**63)}, ValueError, "2\\*\\*62"),
-        ({"bounds": (-(2**62), 2**62)}, ValueError, "another step"),
-        ({"bounds": (0.0, 5e-324)}, ValueError, "too close"),
+        ({"epsilon": 1e-15, "domain": None}, ValueError, "does not fit"),
+        ({"domain": (1, 1)}, ValueError, "low < high"),
+        ({"domain": (0, np.inf)}, ValueError, "finite"),
+        ({"domain": 5}, skdp.DomainError, "a pair"),
+        ({"domain": ("a", "b")}, skdp.DomainError, "a pair"),
+        ({"domain": (0, 2**63)}, ValueError, "2\\*\\*62"),
+        ({"domain": (-(2**62), 2**62), "step": 1}, ValueError, "another step"),
+        ({"domain": (0, 5e-324), "step": None}, ValueError, "too close"),
         ({"step": 0}, ValueError, "step must be"),
         ({"step": 1000}, ValueError, "another step"),
         ({"step": "1"}, TypeError, "must be a number"),
         ({"method": "best"}, ValueError, "method must be"),
-        ({"method": "tree", "bounds": None}, ValueError, "needs bounds"),
-        ({"method": "tree", "bounds": (0, 10**6)}, ValueError, "needs bounds"),
+        ({"method": "tree", "domain": None}, ValueError, "needs a domain"),
+        ({"method": "tree", "domain": (0, 10**6)}, ValueError, "needs a domain"),
         ({"level": 1}, ValueError, "level must be"),
         ({"persons": [1, 2]}, ValueError, "belong together"),
         ({"max_rows_per_id": 2}, ValueError, "belong together"),
@@ -459,7 +491,7 @@ def test_persons_widen_the_noise():
 )
 def test_bad_parameters_cost_nothing(change, error, message):
     ledger = skdp.PrivacyLedger(1)
-    usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 0.5, "bounds": (0, 9)}
+    usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 0.5, "domain": (0, 9), "step": 1}
     with pytest.raises(error, match=message):
         private_quantiles(**{**usual, **change}, ledger=ledger)
     assert ledger.spent == 0
@@ -470,7 +502,7 @@ def test_the_ledger_is_charged_once():
     private_quantiles([1, 2], [0.1, 0.9], epsilon=0.75, ledger=ledger)
     assert ledger.spent == Fraction(3, 4)
     with pytest.raises(skdp.BudgetExceededError):
-        private_quantiles([1, 2], 0.5, epsilon=0.75, bounds=(0, 1), ledger=ledger)
+        private_quantiles([1, 2], 0.5, epsilon=0.75, domain=(0, 1), step=1, ledger=ledger)
     assert ledger.spent == Fraction(3, 4)
 
 
@@ -495,20 +527,26 @@ def test_no_value_raises_or_warns(bounds, epsilon):
         pd.Series([None, None], dtype="Float64"),
         [3] * 50,
     ):
-        found = private_quantiles(data, [0.25, 0.5, 0.75], epsilon=epsilon, bounds=bounds)
+        found = private_quantiles(data, [0.25, 0.5, 0.75], epsilon=epsilon, domain=bounds)
         assert np.isfinite(found.values.astype(float)).all()
         assert (found.values[1:] >= found.values[:-1]).all()
         assert np.isfinite(found.rank_errors).all()
 
 
 def test_missing_values_are_skipped():
-    usual = {"quantiles": [0.2, 0.7], "epsilon": 1.0, "bounds": (0, 99), "random_state": 3}
+    usual = {
+        "quantiles": [0.2, 0.7],
+        "epsilon": 1.0,
+        "domain": (0, 99),
+        "step": 1,
+        "random_state": 3,
+    }
     some = private_quantiles([5, np.nan, 70, None, "?", 12], **usual)
     assert some.values.tolist() == private_quantiles([5, 70, 12], **usual).values.tolist()
 
 
 def test_shares_are_given_in_any_order_and_returned_increasing():
-    found = private_quantiles(range(100), (0.9, 0.1), epsilon=5.0, bounds=(0, 99))
+    found = private_quantiles(range(100), (0.9, 0.1), epsilon=5.0, domain=(0, 99), step=1)
     assert found.quantiles.tolist() == [0.1, 0.9] and found.values[0] <= found.values[1]
     frame = found.to_frame()
     assert list(frame) == ["quantile", "value", "rank_error"] and len(frame) == 2

@@ -314,13 +314,13 @@ def test_bounds_of_decode_hold_unless_a_rule_would_break():
         structure=[at_most("a", "b")],
     )
     codes = np.zeros((1000, 3), dtype=int)
-    frame = domain.decode(codes, 0, bounds={"a": (2, None), "c": (1, np.full(1000, 3.0))})
+    frame = domain.decode(codes, 0, within={"a": (2, None), "c": (1, np.full(1000, 3.0))})
     assert (frame["a"] >= 2).all() and (frame["a"] <= frame["b"]).all()
     assert frame["c"].between(1, 3).all()
-    frame = domain.decode(codes, 0, bounds={"a": (4, None), "b": (None, 3)})
+    frame = domain.decode(codes, 0, within={"a": (4, None), "b": (None, 3)})
     assert (frame["a"] <= frame["b"]).all()
     with pytest.raises(ValueError, match="bounds are for numbers"):
-        Domain({"c": Categorical([1, 2])}).decode([[0]], bounds={"c": (0, 1)})
+        Domain({"c": Categorical([1, 2])}).decode([[0]], within={"c": (0, 1)})
 
 
 def test_chains_of_at_most():

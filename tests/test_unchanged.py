@@ -101,7 +101,7 @@ def large() -> dict:
         "TopK": skdp.DPTopKSelector(3, epsilon=1, domain=EIGHT, target="income"),
     }
     clouds = {
-        f"KMeans, {algorithm}": skdp.DPKMeans(4, epsilon=1, bounds=(-1, 1), algorithm=algorithm)
+        f"KMeans, {algorithm}": skdp.DPKMeans(4, epsilon=1, domain=(-1, 1), algorithm=algorithm)
         for algorithm in ("auto", "lloyd-improved", "hybrid", "extended-grid")
     }
     return {

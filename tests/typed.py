@@ -41,7 +41,7 @@ assert_type(view.privacy_loss_, PrivacyLoss)
 cube = assert_type(DataCube(epsilon=1.0, domain=domain, ledger=ledger).fit(people), DataCube)
 assert_type(cube.count({"sex": "Male"}), float)
 assert_type(cube.cuboid(["sex"]), pd.DataFrame)
-assert_type(DPKMeans(2, epsilon=1.0, bounds=(0, 1)).fit(people).cluster_centers_, np.ndarray)
+assert_type(DPKMeans(2, epsilon=1.0, domain=(0, 1)).fit(people).cluster_centers_, np.ndarray)
 
 model = PrivateClassifier(LogisticRegression(), MarginalSynthesizer(epsilon=1.0, domain=domain))
 assert_type(model.fit(people, people["sex"]), PrivateClassifier)

@@ -36,7 +36,7 @@ def ranges(data, job, clock):
     """A tree of counts over the bins."""
     bins = len(data["counts"])
     records = np.repeat(np.arange(bins), data["counts"])
-    histogram = RangeTreeHistogram(epsilon=job["epsilon"], bounds=(0, bins), bins=bins)
+    histogram = RangeTreeHistogram(epsilon=job["epsilon"], domain=(0, bins), bins=bins)
     with clock:
         histogram.fit(records)
         counts = histogram.to_frame()["count"].to_numpy()
@@ -66,8 +66,8 @@ def most_frequent(method):
 
 
 def kmeans(data, job, clock):
-    """k-means with public bounds."""
-    model = DPKMeans(int(data["k"]), epsilon=job["epsilon"], bounds=(-1, 1))
+    """k-means with a public range."""
+    model = DPKMeans(int(data["k"]), epsilon=job["epsilon"], domain=(-1, 1))
     X = data["X"].astype(float)
     with clock:
         model.fit(X)
@@ -135,7 +135,7 @@ def spent_by_kmeans(width):
     """Epsilon of all parts of one fit at epsilon 1."""
     X = np.random.default_rng(0).uniform(-1, 1, size=(1000, width))
     ledger = PrivacyLedger()
-    DPKMeans(3, epsilon=1.0, bounds=(-1, 1), ledger=ledger).fit(X)
+    DPKMeans(3, epsilon=1.0, domain=(-1, 1), ledger=ledger).fit(X)
     return float(ledger.spent)
 
 
@@ -155,8 +155,8 @@ def conduct(data, job, clock):
         cross_val_score(PrivateClassifier(GaussianNB(), release), X, y, cv=5, error_score="raise")
     except BudgetExceededError:
         pass
-    fitted = DPKMeans(3, epsilon=1.0, bounds=(-1, 1)).fit(X.to_numpy())
-    checks = check_estimator(DPKMeans(3, epsilon=1.0, bounds=(-1, 1)), on_fail=None)
+    fitted = DPKMeans(3, epsilon=1.0, domain=(-1, 1)).fit(X.to_numpy())
+    checks = check_estimator(DPKMeans(3, epsilon=1.0, domain=(-1, 1)), on_fail=None)
     return {
         "spent d 2": spent_by_kmeans(2),
         "spent d 10": spent_by_kmeans(10),

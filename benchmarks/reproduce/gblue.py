@@ -185,7 +185,7 @@ def figure_5(out_dir: Path, quick: bool) -> Finding:
         warnings.simplefilter("ignore", InsecureSeedWarning)
         ours = [
             RangeTreeHistogram(
-                epsilon=epsilon, bounds=(0, N_DAYS), bins=N_DAYS, random_state=seed
+                epsilon=epsilon, domain=(0, N_DAYS), bins=N_DAYS, random_state=seed
             ).fit(np.repeat(np.arange(N_DAYS), counts))
             for seed in range(runs)
         ]

@@ -261,12 +261,12 @@ def _frequent_items(k: int, bound: int, last: list[str], shown: Callable[[Any], 
 
 
 def _quantile_case(
-    last: int, quantiles: Any, bounds: Any, shown: Callable[[Any], Any]
+    last: int, quantiles: Any, domain: Any, shown: Callable[[Any], Any]
 ) -> AuditCase:
     """Case of the only records, on a line of few integers, so that outputs are frequent."""
 
     def mechanism(values: list[int]) -> Any:
-        return shown(private_quantiles(values, quantiles, epsilon=1.0, bounds=bounds))
+        return shown(private_quantiles(values, quantiles, epsilon=1.0, domain=domain, step=1))
 
     options = {"relation": "records"}
     return AuditCase(mechanism, [4, 4, 4], [4, 4, 4, last], 1.0, 50_000, options)

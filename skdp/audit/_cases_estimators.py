@@ -109,11 +109,11 @@ enter(
     {
         "RangeTreeHistogram": _histogram_case(),
         "PrivateStandardScaler": line_case(
-            PrivateStandardScaler(epsilon=1.0, bounds=(0, 4)),
+            PrivateStandardScaler(epsilon=1.0, domain=(0, 4)),
             lambda scaler: np.append(scaler.mean_, scaler.scale_),
         ),
         "PrivateQuantileClipper": line_case(
-            PrivateQuantileClipper(epsilon=1.0, bounds=(0, 4), quantiles=(0.25, 0.75)),
+            PrivateQuantileClipper(epsilon=1.0, domain=(0, 4), quantiles=(0.25, 0.75)),
             lambda clipper: np.append(clipper.lower_, clipper.upper_),
         ),
     }
@@ -297,7 +297,7 @@ def _k_means_case(
 ) -> AuditCase:
     # The record that is removed is alone in its cluster.
     rows = np.array([[-0.5]] * 4 + [[0.75]])
-    estimator = DPKMeans(n_clusters, epsilon=1.0, bounds=(-1, 1), algorithm=algorithm, **parameters)
+    estimator = DPKMeans(n_clusters, epsilon=1.0, domain=(-1, 1), algorithm=algorithm, **parameters)
     return last_gone(estimator, rows, features, n_trials=n_trials)
 
 

@@ -178,7 +178,7 @@ def privacy_html(estimator: Any) -> str:
     ours = [name for name in released if name not in _PUBLIC_FACTS]
     public = [
         name
-        for name in ("domain", "bounds", "target", "classes", "n_samples", "target_range")
+        for name in ("domain", "target", "classes", "n_samples", "target_range")
         if getattr(estimator, name, None) is not None
     ]
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._random import caller_level
 from .._validation import FloatArray, IntArray, free_name
-from ..domain import Attribute, Categorical, Domain, Identifier
+from ..domain import Attribute, Categorical, Domain, Identifier, Numeric
 from ..exceptions import DomainError
 from ..release.result import of_a_column, of_records
 from ..tables import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
@@ -27,78 +28,70 @@ def require_y(estimator: Any, y: Any, hint: str = "") -> None:
         )
 
 
-def named_bounds(bounds: Any, names: Sequence[str]) -> Any:
-    """Bounds given by column, as two lists in the order of the columns; others as they are.
+def feature_ranges(domain: Any, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends of the public range of each feature, for models of real numbers.
+
+    Parameters
+    ----------
+    domain : (low, high), Numeric, list of these, mapping of names to these, or Domain
+        One for all features, or one for each. A pair is always a range of real numbers.
+    names : sequence of str
+        Of the features.
 
     Raises
     ------
     DomainError
-        If the columns are not those of the rows, or a value is no pair.
+        If ranges are missing, are no ranges of numbers, or are those of other features.
     """
-    if not isinstance(bounds, Mapping):
-        return bounds
-    lacking = [name for name in names if name not in bounds]
-    unknown = [name for name in bounds if name not in set(names)]
+    if domain is None:
+        raise DomainError(
+            "domain is required: the public range of the features, for example domain=(0, 100), or "
+            "a range for each by name, {'age': (0, 80), 'height': (60, 200)}. Reading it from the "
+            "data would leak them."
+        )
+    parts: Any = dict.fromkeys(names, domain)
+    if isinstance(domain, list):
+        if len(domain) != len(names):
+            raise DomainError(
+                f"The list domain= has {len(domain)} ranges, but there are {len(names)} features. "
+                "Give a pair (low, high) for each, or a tuple (low, high) for all."
+            )
+        parts = dict(zip(names, domain, strict=True))
+    elif isinstance(domain, Domain | Mapping):
+        parts = dict(domain.items())
+    lacking = [name for name in names if name not in parts]
+    unknown = [name for name in parts if name not in set(names)]
     if lacking or unknown:
         raise DomainError(
-            "bounds by column must have one pair for each column of X: "
+            "domain must have one range for each column of X: "
             f"missing are {lacking!r}, not in X are {unknown!r}."
         )
-    pairs = [bounds[name] for name in names]
-    if any(np.shape(pair) != (2,) for pair in pairs):
-        raise DomainError(f"bounds by column must be pairs (low, high), got {bounds!r}.")
-    low, high = np.array(pairs, dtype=object).reshape(-1, 2).T
-    return low, high
+    low, high = np.array([range_of(parts[name], name) for name in names]).reshape(-1, 2).T
+    return low.copy(), high.copy()
 
 
-def feature_bounds(bounds: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper public bounds, one number for each feature.
-
-    Raises
-    ------
-    DomainError
-        If there are none, they are not a pair of finite numbers (or arrays) with low < high, or
-        they are two pairs for two features that can be read in both ways.
-    """
-    if bounds is None:
-        raise DomainError(
-            "bounds is required: the public range of the features, for example bounds=(0, 100), "
-            "or two arrays with one number for each feature. Reading it from the data would leak "
-            "them."
-        )
-    remedy = "Give them by column, as in bounds={'age': (0, 80), 'height': (60, 200)}."
-    if n_features == 2 and _is_ambiguous(bounds):
-        raise DomainError(
-            f"bounds={bounds!r} may be one pair for each of the two features, or both lows and "
-            f"both highs. {remedy}"
-        )
+def range_of(given: Any, name: str = "") -> tuple[Any, Any]:
+    """Both ends of a public range of real numbers, declared as a pair or as a `Numeric`."""
+    of = f" of {name!r}" if name else ""
+    if isinstance(given, Numeric):
+        if given.open or not given.summable or given.special:
+            raise DomainError(
+                f"The domain{of} must be a range of numbers, got {given!r}. Declare it with "
+                "lower and upper and without special values, and make these values missing in the "
+                "table; dates become numbers first, such as days since a public day."
+            )
+        return given.lower, given.upper
     try:
-        low, high = bounds
-        low, high = (np.asarray(end, dtype=np.float64) for end in (low, high))
-        low, high = (np.broadcast_to(end, (n_features,)).copy() for end in (low, high))
-    except (TypeError, ValueError):
+        low, high = given
+        ends = float(low), float(high)
+    except (TypeError, ValueError, OverflowError):
         raise DomainError(
-            "bounds must be a pair (low, high) of numbers, or of arrays with one number for each "
-            f"of the {n_features} features, got {bounds!r}. {remedy}"
+            f"The domain{of} must be a pair (low, high) of numbers, got {given!r}. Categories are "
+            "encoded as numbers with a public range first, or left out."
         ) from None
-    if not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
-        raise DomainError(
-            f"bounds must be finite with low < high for every feature, got {bounds!r}. {remedy}"
-        )
+    if not (all(map(math.isfinite, ends)) and ends[0] < ends[1]):
+        raise DomainError(f"The domain{of} must be finite with low < high, got {given!r}.")
     return low, high
-
-
-def _is_ambiguous(bounds: Any) -> bool:
-    """Whether two lists of two numbers may be lows and highs as well as two pairs."""
-    if not isinstance(bounds, list | tuple) or len(bounds) != 2:
-        return False
-    if not all(isinstance(each, list | tuple) and len(each) == 2 for each in bounds):
-        return False
-    try:
-        (a, b), (c, d) = bounds
-        return bool(a < b and c < d and a < c and b < d)
-    except (TypeError, ValueError):
-        return False
 
 
 def declare_label(
@@ -143,7 +136,7 @@ def full_domain(domain: Any, rows: Frame | LazyRows) -> Domain:
     if domain is None:
         raise DomainError(
             "domain is required: the public range or categories of every column, for example "
-            "Domain({'age': Numeric(0, 120), 'sex': Categorical(['F', 'M'])}), or one Numeric for "
+            "{'age': (0, 120), 'sex': ['F', 'M']}, or one pair (low, high) for "
             "all columns of an array. Reading it from the data would leak them. Give it by name, "
             "domain=...; the first argument is epsilon."
         )

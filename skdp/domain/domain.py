@@ -274,10 +274,12 @@ class Domain(Columns):
 
     Parameters
     ----------
-    attributes : mapping of str to Numeric, Categorical or Identifier, or iterable of such pairs
-        The columns in order; `Date` and `Datetime` are `Numeric`. They decide what is released,
-        and the columns, order and types of what a release draws by itself. A Domain gives its
-        columns and rules.
+    attributes : mapping of str to attributes, or iterable of (str, attribute)
+        The columns in order: each a `Numeric`, `Date`, `Datetime`, `Categorical` or `Identifier`,
+        or in short a pair (smallest, largest) or a list of all values. A pair of two whole numbers
+        is a range of whole numbers, one of two ISO dates a `Date`, any other one of real numbers.
+        They decide what is released, and the columns, order and types of what a release draws by
+        itself. A Domain gives its columns and rules.
     structure : sequence of Rule, default=()
         What is publicly known about how columns depend on each other: rules made by `derived`,
         `at_most` and `forbid`. Synthetic rows satisfy all of them. A record that breaks one is
@@ -312,7 +314,9 @@ class Domain(Columns):
 
     Examples
     --------
-    >>> domain = Domain({"age": Numeric(17, 90, integer=True), "sex": Categorical(["F", "M"])})
+    >>> domain = Domain({"age": (17, 90), "sex": ["F", "M"]})
+    >>> domain
+    Domain({'age': Numeric(17, 90, integer=True), 'sex': Categorical(['F', 'M'])})
     >>> domain.shape
     (74, 2)
     >>> domain.encode(pd.DataFrame({"sex": ["M", "?"], "age": [120, 20]})).tolist()
@@ -354,8 +358,8 @@ class Domain(Columns):
             pairs = list(attributes.items())
         elif isinstance(attributes, Attribute | str) or not isinstance(attributes, Iterable):
             raise DomainError(
-                "A Domain is declared by a mapping of column names to attributes, such as Numeric, "
-                f"Date or Categorical, got {attributes!r}. For arrays see Domain.for_array."
+                "A Domain is declared by a mapping of column names to pairs, lists or attributes, "
+                f"such as {{'age': (0, 120)}}, got {attributes!r}. For arrays see Domain.for_array."
             )
         else:
             pairs = list(attributes)
@@ -415,33 +419,33 @@ class Domain(Columns):
     @classmethod
     def for_array(
         cls,
-        attributes: Domain | Numeric | Categorical | Sequence[Numeric | Categorical],
+        attributes: Any,
         n_columns: int,
     ) -> Domain:
         """Domain of an array, whose columns are called x0, x1, ...
 
         Parameters
         ----------
-        attributes : Domain, attribute or sequence of attributes
-            One attribute stands for every column; a Domain is returned as it is.
+        attributes : Domain, dict, attribute, pair, or list of attributes, pairs and lists
+            One attribute or pair stands for every column; a Domain is returned as it is.
         n_columns : int
 
         Raises
         ------
         DomainError
-            If a sequence or a Domain has another length than ``n_columns``.
+            If a list or a Domain has another length than ``n_columns``.
         """
-        if isinstance(attributes, Attribute):
-            parts: list[Any] = [attributes] * n_columns
-        elif isinstance(attributes, Domain | Mapping):
-            domain = cls(attributes) if isinstance(attributes, Mapping) else attributes
-            parts = list(domain.attributes)
-        elif isinstance(attributes, Sequence) and not isinstance(attributes, str):
-            parts = list(attributes)
+        if isinstance(attributes, Domain | Mapping):
+            domain = attributes if isinstance(attributes, Domain) else cls(attributes)
+            parts: list[Any] = list(domain.attributes)
+        elif isinstance(attributes, Attribute | tuple):
+            parts = [attributes] * n_columns
+        elif isinstance(attributes, list):
+            parts = attributes
         else:
             raise DomainError(
-                "A domain must be a Domain, one Numeric or Categorical for all columns, or a list "
-                f"of them, got {attributes!r}."
+                "A domain must be a Domain, a dict, one attribute or pair (low, high) for all "
+                f"columns, or a list of these, got {attributes!r}."
             )
         if len(parts) != n_columns:
             raise DomainError(
@@ -631,7 +635,7 @@ class Domain(Columns):
         codes: ArrayLike,
         random_state: Any = None,
         *,
-        bounds: Mapping[str, tuple[Any, Any]] | None = None,
+        within: Mapping[str, tuple[Any, Any]] | None = None,
     ) -> pd.DataFrame:
         """Records for codes: values drawn uniformly within bins, categories as they are.
 
@@ -644,7 +648,7 @@ class Domain(Columns):
             Of the measured columns: every code in 0..size - 1 of its attribute.
         random_state : None, int or numpy.random.Generator
             Source of the draws, which are not noise and protect nothing.
-        bounds : mapping of str to (lower, upper), default=None
+        within : mapping of str to (lower, upper), default=None
             For measured numbers: closed ranges, on the number line, numbers or arrays with one for
             each row, that values must lie in where their cells reach into them.
 
@@ -676,13 +680,13 @@ class Domain(Columns):
                 "are declared empty. Draw them from a release that honours the structure, or "
                 "decode with domain.without_structure()."
             )
-        for name in bounds or ():
+        for name in within or ():
             if not isinstance(self[name], Numeric):
-                raise ValueError(f"bounds are for numbers, but column {name!r} is Categorical.")
+                raise ValueError(f"within= is for numbers, but column {name!r} is Categorical.")
         by_name = {name: rows[:, place].astype(np.int64) for place, name in enumerate(self.names)}
         rng = sampling_generator(random_state)
         return pd.DataFrame(
-            draw_columns(self._declared, self.structure, by_name, len(rows), rng, bounds or {})
+            draw_columns(self._declared, self.structure, by_name, len(rows), rng, within or {})
         )
 
     @classmethod

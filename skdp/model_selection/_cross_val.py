@@ -239,7 +239,7 @@ def private_cross_val_score(
     *,
     epsilon: float | Fraction,
     metric: str = "accuracy",
-    bounds: tuple[float, float] | None = None,
+    domain: Any = None,
     cv: int | PrivateKFold = 5,
     level: float = 0.95,
     interval: str = "population",
@@ -261,7 +261,7 @@ def private_cross_val_score(
     metric : str, default="accuracy"
         Score that is released, by a name of `private_score`. Names that begin with ``neg_``
         give the negated score.
-    bounds : (low, high), default=None
+    domain : (low, high) or Numeric, default=None
         Public range of the target; needed for metrics of numbers.
     cv : int or PrivateKFold, default=5
         Number of folds, drawn by `PrivateKFold`.
@@ -308,7 +308,7 @@ def private_cross_val_score(
     >>> float(score) > 0.9
     True
     """
-    asked = as_metric(metric, bounds, Covers.asked(level, interval))
+    asked = as_metric(metric, domain, Covers.asked(level, interval))
     asked.check_model(estimator)
     exact, jobs = as_epsilon(epsilon), as_jobs(n_jobs)
     folds = _secret_folds(cv)

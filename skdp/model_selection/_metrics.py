@@ -21,6 +21,7 @@ from .._random import NoiseSource, noise_source
 from .._validation import FloatArray, IntArray, as_epsilon, as_fraction
 from ..accounting import PrivacyLedger, PrivacyLoss, charge
 from ..algorithms.binned_scores import STEPS, Scale, on_grid, release_parts
+from ..base import range_of
 from ..mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
 from ..release import QueryResult
 from ..tables import as_column
@@ -36,7 +37,7 @@ from ._guard import Labels, equal, positions_of
 from ._intervals import Covers, Noisy, with_interval
 
 # Both ends of the public range of a target.
-Bounds: TypeAlias = tuple[Fraction, Fraction]
+Ends: TypeAlias = tuple[Fraction, Fraction]
 
 # Ranges of a target whose squares, and sums of many of them, are ordinary floats.
 _NARROWEST, _WIDEST = Fraction(1, 10**100), Fraction(10**100)
@@ -91,21 +92,15 @@ def charge_score(
     return loss, source
 
 
-def range_of(bounds: Any, name: str = "bounds") -> Bounds | None:
+def ends_of(domain: Any, name: str = "domain") -> Ends | None:
     """Both ends of a public range, exactly; None where none is given."""
-    if bounds is None:
+    if domain is None:
         return None
-    try:
-        low, high = bounds
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a pair (low, high), got {bounds!r}.") from None
-    low, high = as_fraction(low, name), as_fraction(high, name)
-    if low >= high:
-        raise ValueError(f"{name} must be (low, high) with low < high, got {bounds!r}.")
+    low, high = (as_fraction(end, name) for end in range_of(domain, name))
     if max(abs(low), abs(high)) > _WIDEST or not float(high) - float(low) >= _NARROWEST:
         raise ValueError(
             f"{name} must be numbers between -1e100 and 1e100 that differ by at least 1e-100 as "
-            f"floats, got {bounds!r}: squared errors are computed in floats. Rescale the numbers."
+            f"floats, got {domain!r}: squared errors are computed in floats. Rescale the numbers."
         )
     return low, high
 
@@ -134,7 +129,7 @@ def class_positions(classes: Any) -> dict[Any, int]:
 
 
 def as_metric(
-    name: Any, bounds: Any = None, covers: Covers = NOISE, score_range: Any = None
+    name: Any, domain: Any = None, covers: Covers = NOISE, score_range: Any = None
 ) -> Metric:
     """The metric of this name, with the public ranges that belong to it.
 
@@ -149,15 +144,15 @@ def as_metric(
         base = None
     if base is None:
         raise ValueError(f"The metric must be one of {sorted(_NAMES)}, got {name!r}.")
-    ends, scores = range_of(bounds), range_of(score_range, "score_range")
+    ends, scores = ends_of(domain), ends_of(score_range, "score_range")
     scale = PROBABILITIES if scores is None else Scale(float(scores[0]), float(scores[1]), False)
     metric = Metric(base, base != name and name.startswith("neg_"), ends, covers, scale)
-    if metric.needs_bounds != (ends is not None):
+    if metric.needs_range != (ends is not None):
         raise ValueError(
-            f"The metric {name!r} needs bounds=(low, high), the public range of "
+            f"The metric {name!r} needs domain=(low, high), the public range of "
             + ("the target." if metric.reads_labels else "the log-likelihood of a row.")
-            if metric.needs_bounds
-            else "bounds= belongs to metrics of numbers, such as 'mean_squared_error', not to "
+            if metric.needs_range
+            else "domain= belongs to metrics of numbers, such as 'mean_squared_error', not to "
             f"{name!r}."
         )
     if scores is not None and base not in ("roc_auc", "average_precision"):
@@ -177,7 +172,7 @@ class Metric:
         Without ``neg_``.
     negated : bool
         Whether the name began with ``neg_``.
-    bounds : (low, high), optional
+    limits : (low, high), optional
         Public range of the target, or of the log-likelihood of a row.
     covers : Covers
     scale : Scale
@@ -186,7 +181,7 @@ class Metric:
 
     name: str
     negated: bool
-    bounds: Bounds | None
+    limits: Ends | None
     covers: Covers
     scale: Scale
 
@@ -196,15 +191,15 @@ class Metric:
         return self.name in _LOSSES
 
     @property
-    def needs_bounds(self) -> bool:
+    def needs_range(self) -> bool:
         """Whether the metric is of numbers in a public range."""
         return self.name in _BOUNDED
 
     @property
     def ends(self) -> tuple[float, float]:
         """The public range as floats."""
-        assert self.bounds is not None
-        return float(self.bounds[0]), float(self.bounds[1])
+        assert self.limits is not None
+        return float(self.limits[0]), float(self.limits[1])
 
     @property
     def reads_labels(self) -> bool:
@@ -224,7 +219,7 @@ class Metric:
     @property
     def needs_classes(self) -> bool:
         """Whether the metric needs the list of labels."""
-        return not self.needs_bounds and self.name != "accuracy"
+        return not self.needs_range and self.name != "accuracy"
 
     @property
     def is_sum(self) -> bool:
@@ -253,7 +248,7 @@ class Metric:
         (truth, guess, positions), covers = scored, self.covers
         if self.name == "accuracy":
             return _release_accuracy(truth, guess, epsilon, source, covers)
-        if self.bounds is not None:
+        if self.limits is not None:
             low, high = self.ends
             if not self.reads_labels:
                 lost = _mean_loss(_below(guess, low, high), epsilon, source, covers)
@@ -300,7 +295,7 @@ class Metric:
         truth, guess, positions = scored
         if self.name == "accuracy":
             return equal(truth, guess).astype(np.int64), 1
-        if self.bounds is not None:
+        if self.limits is not None:
             low, high = self.ends
             if not self.reads_labels:
                 return -on_grid(_below(guess, low, high)), STEPS

@@ -35,7 +35,7 @@ def private_score(
     *,
     epsilon: float | Fraction,
     labels: Any = None,
-    bounds: tuple[float, float] | None = None,
+    domain: Any = None,
     score_range: tuple[float, float] | None = None,
     level: float = 0.95,
     interval: str = "population",
@@ -64,7 +64,7 @@ def private_score(
         The public list of labels; None stands for (0, 1). Of two, the second is the positive one;
         of more, "f1", "roc_auc" and "average_precision" are means over all labels, each against
         the others. "accuracy" needs none.
-    bounds : (low, high), default=None
+    domain : (low, high) or Numeric, default=None
         Public range of the target; needed for metrics of numbers, which are clipped to it. The
         noise grows with its width, so do not make it wider than needed. Both ends lie between
         -1e100 and 1e100.
@@ -100,7 +100,7 @@ def private_score(
     Notes
     -----
     What is released with noise, and its L1 sensitivity: by how much one record changes all released
-    numbers together (the width is that of ``bounds``).
+    numbers together (the width is that of ``domain``).
 
     =======================  =============  ==========  =================================  =======
     ``metric``               ``y``          Needs       Released                           Changes
@@ -115,9 +115,9 @@ def private_score(
     neg_log_loss             probabilities  ``labels``  sums of losses, as shares of the   1
                                                         largest, and of what is left
     neg_brier_score          probabilities  ``labels``  the same                           1
-    neg_mean_absolute_error  numbers        ``bounds``  the same of errors                 1
-    neg_mean_squared_error   numbers        ``bounds``  the same of squared errors         1
-    r2                       numbers        ``bounds``  sums as above of errors (3/4 of    1 and 1
+    neg_mean_absolute_error  numbers        ``domain``  the same of errors                 1
+    neg_mean_squared_error   numbers        ``domain``  the same of squared errors         1
+    r2                       numbers        ``domain``  sums as above of errors (3/4 of    1 and 1
                                                         epsilon) and of targets (1/4)
     =======================  =============  ==========  =================================  =======
 
@@ -134,7 +134,7 @@ def private_score(
     The number of rows is private too and costs nothing extra. A log loss is clipped at that of the
     probability 0.001, which is 6.9. The Brier score of more than two labels adds the squares up
     over the labels, as in scikit-learn, which gives up to 2. For "r2" a target that is missing lies
-    in the middle of the bounds. The sampling error of "r2" is that of normal errors and
+    in the middle of the range. The sampling error of "r2" is that of normal errors and
     targets. If noise alone could have made one of the classes, or the variance of the
     target, the interval is everything possible.
 
@@ -147,11 +147,11 @@ def private_score(
     0.88
     >>> truth, guess = [1.0] * 10_000, [3.0] * 10_000
     >>> name = "neg_mean_absolute_error"
-    >>> round(float(private_score(truth, guess, name, bounds=(0, 5), epsilon=1.0)), 1)
+    >>> round(float(private_score(truth, guess, name, domain=(0, 5), epsilon=1.0)), 1)
     -2.0
     """
     covers = Covers.asked(level, interval)
-    asked = as_metric(metric, bounds, covers, score_range)
+    asked = as_metric(metric, domain, covers, score_range)
     if not asked.reads_labels:
         raise ValueError(
             f"The metric {metric!r} scores rows and no predictions: it is for make_private_scorer "
@@ -213,11 +213,11 @@ class _PrivateScorer:
 
     metric: str
     epsilon: Any
-    bounds: Any
+    domain: Any
     ledger: PrivacyLedger | None
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        metric = as_metric(self.metric, self.bounds)
+        metric = as_metric(self.metric, self.domain)
         metric.check_model(estimator)
         check_model(estimator, X, metric.method)
         classes = getattr(estimator, "classes_", ())
@@ -239,7 +239,7 @@ def make_private_scorer(
     metric: str = "accuracy",
     *,
     epsilon: float | Fraction,
-    bounds: tuple[float, float] | None = None,
+    domain: Any = None,
     ledger: PrivacyLedger | None = None,
 ) -> _PrivateScorer:
     """Make a scorer whose every call releases one private number and is charged.
@@ -252,7 +252,7 @@ def make_private_scorer(
         "log_likelihood", which reads no ``y``, needs ``score_samples``.
     epsilon : number or Fraction
         Privacy budget of each call: k folds cost k times as much, and m candidates m times.
-    bounds : (low, high), default=None
+    domain : (low, high) or Numeric, default=None
         Public range of the target; needed for metrics of numbers.
     ledger : PrivacyLedger, default=None
         Privacy budget of the data set, charged by every call.
@@ -265,7 +265,7 @@ def make_private_scorer(
     Raises
     ------
     ValueError
-        If the metric is unknown, or its bounds are missing or not a range.
+        If the metric is unknown, or its domain is missing or not a range.
 
     Notes
     -----
@@ -273,7 +273,7 @@ def make_private_scorer(
     of ``predict``, because either would reveal something about a value. A row counts as wrong (in a
     mean of errors as the largest error, in an order of scores as the worst score) if predicting it
     raises an error, or gives NaN, a list, or an array of several values. An infinite number is
-    clipped to the bounds.
+    clipped to the range.
 
     A row that fails does not change the score of another row. Rows are predicted in tables of 1,024
     rows. The position of each row is drawn independently, and free positions hold copies; a table
@@ -290,9 +290,9 @@ def make_private_scorer(
     >>> make_private_scorer("accuracy", epsilon=0.1)
     make_private_scorer('accuracy', epsilon=0.1)
     """
-    as_metric(metric, bounds)
+    as_metric(metric, domain)
     as_epsilon(epsilon)
-    return _PrivateScorer(metric, epsilon, bounds, ledger)
+    return _PrivateScorer(metric, epsilon, domain, ledger)
 
 
 # --- curves and tables

@@ -61,7 +61,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         "average_precision", "f1" and "balanced_accuracy" every candidate's score is released at an
         equal part of ``epsilon``, so that many candidates cost accuracy. "log_likelihood" compares
         synthesizers, and whatever else has ``score_samples``; ``y`` may then be None.
-    bounds : (low, high), default=None
+    domain : (low, high) or Numeric, default=None
         Public range of the target; needed for metrics of numbers. With "log_likelihood" that of a
         row, in nats, such as (-40, 0): rows beyond are clipped, and the noise grows with its width.
     ledger : PrivacyLedger, default=None
@@ -127,7 +127,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         *,
         epsilon: float | Fraction = 0.1,
         metric: str = "accuracy",
-        bounds: tuple[float, float] | None = None,
+        domain: Any = None,
         ledger: PrivacyLedger | None = None,
         random_state: int | None = None,
         verbose: int = 0,
@@ -136,7 +136,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         self.param_grid = param_grid
         self.epsilon = epsilon
         self.metric = metric
-        self.bounds = bounds
+        self.domain = domain
         self.ledger = ledger
         self.random_state = random_state
         self.verbose = verbose
@@ -161,7 +161,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
         BudgetExceededError
             If the ledger cannot pay for all; no value has been read.
         """
-        metric = as_metric(self.metric, self.bounds)
+        metric = as_metric(self.metric, self.domain)
         if metric.reads_labels:
             require_y(self, y)
         choice = as_epsilon(self.epsilon)
@@ -290,7 +290,7 @@ class PrivateGridSearchCV(Published, HidesSeed, ShowsPrivacy, MetaEstimatorMixin
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:
         candidates, variants = self._candidates()
         steps = walk_all(variants, child(name, "estimator"), rows, shared=self._shares_a_release())
-        by_sum = as_metric(self.metric, self.bounds).is_sum
+        by_sum = as_metric(self.metric, self.domain).is_sum
         way = "one noisy maximum" if by_sum else "a noisy score of each"
         why = f"chooses among {len(candidates):,} candidates by {way}."
         return [*steps, own_step(self, name, rows, why)]

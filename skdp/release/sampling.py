@@ -409,7 +409,7 @@ def _decode(
     once: rows whose values cannot are drawn again.
     """
     bounds = condition.bounds(codes, generator)
-    frame = domain.decode(codes, generator, bounds=bounds)
+    frame = domain.decode(codes, generator, within=bounds)
     compared = [name for name in bounds if name in domain.structure.compared]
     for _ in range(_ROUNDS if compared else 0):
         wrong = _outside(domain, frame, bounds)
@@ -418,7 +418,7 @@ def _decode(
             return frame
         fresh = draw(len(rows))
         own = condition.bounds(fresh, generator)
-        again = domain.decode(fresh, generator, bounds=own)
+        again = domain.decode(fresh, generator, within=own)
         for name, (low, high) in own.items():
             bounds[name][0][rows], bounds[name][1][rows] = low, high
         frame = _replaced(domain, frame, rows, again)
@@ -509,7 +509,7 @@ def _draw_beside(
         codes = _given_codes(model, known.at(rows), weights, condition.query, generator)
         asked = condition.bounds(codes, generator)
         own = {name: (low[rows], high[rows]) for name, (low, high) in fixed.items()}
-        fresh = domain.decode(codes, generator, bounds=own | asked)
+        fresh = domain.decode(codes, generator, within=own | asked)
         outside = _outside(domain, fresh, asked)
         failed[rows] = outside
         return fresh, beside.astray(rows, fresh, codes) | outside
