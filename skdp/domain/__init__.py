@@ -8,12 +8,12 @@ Each record is treated by itself, because an exception that depends on a value w
 membership question for free. Only the schema (columns and declared types) is checked with errors.
 
 ===============  =================================================================================
-``attributes``   attribute: what :class:`Numeric` and :class:`Categorical` share, codes, labels
-                 and levels
+``attributes``   what :class:`Numeric` and :class:`Categorical` share, codes, labels and levels;
+                 `Identifier`, `Text`
 ``bins``         how a range is cut into bins, which numbers each holds, automatic fine bins
 ``categorical``  `Categorical`: a list of categories, also one that a type declares
 ``clock``        whole units since 1970, and moments as users write them
-``data``         domains as JSON holds them
+``data``         domains as JSON holds them, and attributes in short: pairs and lists
 ``dates``        `Date` and `Datetime`: ranges of days and of times
 ``doctor``       what a declaration misses in the records: not private
 ``domain``       `Domain`: columns and their declarations; records to codes and back
@@ -27,7 +27,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``report``       what a domain would do to the records of a frame; a domain as a table; what
                  differs
 ``rules``        rules between columns: declared, compiled, kept by drawn rows
-``schemas``      domains from code books and types, and skeletons of domains
+``schemas``      domains from code books and types, and code with blanks
 ``taxonomy``     `Taxonomy`: nested groups of categories
 ``values``       numbers, categories and flags as they are declared; gaps filled with values
 ===============  =================================================================================

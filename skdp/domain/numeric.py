@@ -89,9 +89,9 @@ class Numeric(Attribute):
         ``integer`` (32 with a ``scale``). With ``integer``, ``step`` or ``decimals`` there are at
         most as many bins as possible values.
     integer : bool, default=False
-        Values are integers: fractions are rounded down first, and each bin holds the integers
-        that the formula maps to it, about equally many, at least one. ``lower``, ``upper``,
-        ``edges`` and ``special`` must be integers. Sampled values are integers too. One code for
+        Values are integers: fractions go to the nearest first, halves up, and each bin holds the
+        integers that the formula maps to it, about equally many, at least one. ``lower``,
+        ``upper``, ``edges`` and ``special`` must be integers. Sampled values are integers too. One code for
         each integer is too many for wide ranges (and one-way tables are then inaccurate): give
         ``bins``.
     nullable : bool, default=False
@@ -564,7 +564,10 @@ class Numeric(Attribute):
 
     def expression(self, column: LazyColumn) -> Any:  # noqa: D102
         missing = self.n_values if self.nullable else -1
-        edges = None if self._edges is None else self._edges[1:-1].astype(np.float64).tolist()
+        edges = None
+        if self._edges is not None:
+            # A number is nearest to an integer from half below it on.
+            edges = (self._edges[1:-1].astype(np.float64) - 0.5 * self.integer).tolist()
         return column.binned(
             float(self.lower),
             float(self.upper),
@@ -583,7 +586,9 @@ class Numeric(Attribute):
         if some_missing:
             x[missing] = self.lower
         if self.integer:
-            np.floor(x, out=x)
+            # To the nearest, halves up; exactly, also where floats are a whole apart.
+            whole = np.floor(x)
+            x = whole + (x - whole >= 0.5)
         codes = self._bins.encode(x)
         for place, value in enumerate(self.special):
             codes[values == value] = self.bins + place

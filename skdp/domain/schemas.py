@@ -169,7 +169,8 @@ def _named(drafts: Sequence[Draft]) -> list[Draft]:
         raise DomainError("The schema has no columns, and a code book no rows below its header.")
     for name, *_ in drafts:
         if not isinstance(name, str) or not name.strip():
-            got = f"{name!r} of type {type(name).__name__}" if name != "" else "an empty name"
+            got = f"{name!r} of type {type(name).__name__}"
+            got = "an empty name" if isinstance(name, str) else got
             raise DomainError(f"Column names must be strings, got {got}. {remedy}")
         plain_text(name, "Column name")
     times = Counter(name for name, *_ in drafts)

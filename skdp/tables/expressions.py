@@ -658,7 +658,7 @@ class LazyColumn:
         lower, upper : float
         bins : int
         integer : bool
-            Whether only the integer part of a number counts.
+            Whether numbers go to the nearest integer first, halves up.
         missing : int
             Code where there is no number.
         edges : sequence of float, default=None
@@ -680,7 +680,6 @@ class LazyColumn:
         elif edges is None:
             code = self._evenly_binned(value, gone, lower, upper, bins, integer=integer)
         else:
-            # Edges of integers are integers, so the integer part has the same bin.
             if self._lookups is not None and len(edges) > 1:
                 value = self._lookups.prepare(value, self._prepared)
                 gone = value.is_null() | value.is_nan()
@@ -697,6 +696,7 @@ class LazyColumn:
         # Not with clip, which repeats the whole expression to test for null first.
         x = nw.max_horizontal(nw.min_horizontal(x, nw.lit(upper)), nw.lit(lower))
         if integer:
+            x = x + nw.lit(0.5)
             x = _floor(x) if lower < 0 else floor_positive(x, self.engine)
             x = x.cast(nw.Float64)
         one_each = integer and bins == upper - lower + 1

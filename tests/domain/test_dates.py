@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import functools
 import json
 
 import numpy as np
@@ -16,7 +15,6 @@ import skdp
 from skdp import Categorical, DataCube, Date, Datetime, Domain, Numeric, RangeTreeHistogram
 from skdp.domain.clock import Clock, moment, unit_start
 from skdp.exceptions import DomainError
-from skdp.release import Synopsis
 from skdp.release.query import parse
 from skdp.tables import as_frame, count_rows, read_rows
 
@@ -33,9 +31,13 @@ pytestmark = [
 ]
 
 UTC = dt.UTC
+
 DATE_UNITS = ("day", "week", "month", "quarter", "year")
+
 UNITS = ("microsecond", "millisecond", "second", "minute", "hour", *DATE_UNITS)
+
 EPOCH = dt.datetime(1970, 1, 1)
+
 
 # Leap days, ends of months and years, before 1970, out of every range.
 MOMENTS = [
@@ -110,9 +112,6 @@ def attributes(nullable=True):
 every = pytest.mark.parametrize("attribute", list(attributes()), ids=repr)
 
 
-# -- the number line
-
-
 @pytest.mark.parametrize("tz", [None, "UTC"])
 @pytest.mark.parametrize("unit", UNITS)
 def test_numbers_are_those_of_pythons_calendar(unit, tz):
@@ -149,18 +148,6 @@ def test_the_first_moment_of_a_unit_is_the_first(unit, number):
     start = unit_start(np.array([number]), unit)
     assert line.numbers(start)[0] == number
     assert line.numbers(start - 1)[0] == number - 1
-
-
-def test_weeks_begin_on_monday():
-    week = Date("2021-01-01", "2021-01-31", "week")
-    assert week.labels()[:2] == ["2020-12-28", "2021-01-04"]
-    assert encoded(week, pd.DataFrame({"t": pd.to_datetime(["2021-01-03", "2021-01-04"])})) == [
-        0,
-        1,
-    ]
-
-
-# -- reading
 
 
 @every
@@ -223,14 +210,6 @@ def test_periods_and_whole_years_of_numpy():
     assert encoded(month, pd.DataFrame({"t": objects})) == [13, 4]
     years = np.array([["2021"], ["-3000000"], ["9000000"], ["NaT"]], dtype="datetime64[Y]")
     assert Domain.for_array(month, 1).encode(years)[:, 0].tolist() == [12, 0, 23, -1]
-
-
-def test_masked_arrays():
-    days = np.ma.masked_array(
-        np.array(["2021-01-02", "2021-01-03"], "datetime64[D]"), [True, False]
-    )
-    january = Date("2021-01-01", "2021-01-31", nullable=True)
-    assert Domain.for_array(january, 1).encode(days[:, None])[:, 0].tolist() == [31, 2]
 
 
 NO_DATES = [
@@ -449,64 +428,14 @@ def test_forms_that_say_no_date_are_refused(form):
         Date("2020-11-01", "2020-11-30", format=form)
 
 
-def test_special_dates_are_kept_in_json():
-    domain = Domain({"t": Date("2020-11-01", "2020-11-30", special=["1900-01-01"])})
-    assert Domain.from_json(domain.to_json()) == domain
-
-
-def test_a_code_depends_on_its_own_value_only():
-    day = Date("2021-01-01", "2021-12-31", nullable=True)
-    values = [*NO_DATES, "2021-03-01", dt.date(2021, 3, 1), pd.Timestamp("2021-03-01"), 1, None]
-    together = encoded(day, pd.DataFrame({"t": pd.Series(values, dtype=object)}))
-    alone = [encoded(day, pd.DataFrame({"t": pd.Series([v], dtype=object)}))[0] for v in values]
-    assert together == alone
-
-
-# -- engines
-
 CONNECTION = duckdb.connect()
+
+
 ENGINES = {
     "polars": lambda table: pl.from_arrow(table).lazy(),
     "duckdb": lambda table: CONNECTION.from_arrow(table),
     "dask": lambda table: dd.from_pandas(table.to_pandas(), npartitions=2),
 }
-
-
-@functools.cache
-def spark_session():
-    sql = pytest.importorskip("pyspark.sql")
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    # Not the zone of the data: values without a zone must not be moved by it.
-    builder = builder.config("spark.sql.session.timeZone", "America/New_York")
-    return builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
-
-
-def spark_frame(table):
-    from pyspark.sql import functions
-
-    def made(field):
-        if pa.types.is_date(field.type):
-            return f"date_from_unix_date(CAST({field.name} AS int)) AS {field.name}"
-        if field.type.tz:
-            return f"timestamp_micros({field.name}) AS {field.name}"
-        start = "TIMESTAMP_NTZ'1970-01-01'"
-        return f"timestampadd(MICROSECOND, {field.name}, {start}) AS {field.name}"
-
-    numbers = [
-        column.cast("int32").to_pylist()
-        if pa.types.is_date32(column.type)
-        else column.cast("int64").to_pylist()
-        for column in table.columns
-    ]
-    schema = ", ".join(f"{name} bigint" for name in table.column_names)
-    frame = spark_session().createDataFrame(list(zip(*numbers, strict=True)), schema)
-    return frame.select(*(functions.expr(made(field)) for field in table.schema))
-
-
-MAKERS = [
-    *(pytest.param(make, id=name) for name, make in ENGINES.items()),
-    pytest.param(spark_frame, id="pyspark", marks=pytest.mark.slow),
-]
 
 
 def assert_same_counts(lazy, eager, *attributes):
@@ -531,10 +460,10 @@ def assert_all_counted_alike(make, values, many):
     assert_same_counts(make(table), table, *declared)
 
 
-@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("make", ENGINES.values(), ids=ENGINES)
 def test_engines_count_what_memory_counts(make):
-    # DuckDB and PySpark take long to plan so many expressions.
-    many = list(attributes())[:: 3 if make in (ENGINES["duckdb"], spark_frame) else 1]
+    # DuckDB takes long to plan so many expressions.
+    many = list(attributes())[:: 3 if make is ENGINES["duckdb"] else 1]
     assert_all_counted_alike(make, [*MOMENTS, None, *MOMENTS[:3]], many)
 
 
@@ -549,15 +478,6 @@ def test_engines_count_any_dates_as_memory_does(engine, values, unit, tz):
     special = ["1900-01-01"]
     one = Datetime("1980-01-01", "2000-01-01", unit, bins=5, tz=tz, special=special)
     assert_all_counted_alike(ENGINES[engine], values, [one])
-
-
-@pytest.mark.parametrize("unit", ["ns", "ms", "s"])
-def test_engines_with_other_resolutions(unit):
-    values = [value for value in MOMENTS if 1700 < value.year < 2200]
-    table = table_of(values, None, unit)
-    attribute = Datetime("1960-01-01", "2030-01-01", "second", bins=100)
-    for make in ENGINES.values():
-        assert_same_counts(make(table), table, attribute)
 
 
 def test_infinite_dates_of_duckdb_are_clipped():
@@ -590,9 +510,6 @@ def test_text_in_engines_is_refused_with_the_remedy(engine):
     with pytest.raises(DomainError, match="holds text, which engines read in different ways; con"):
         Domain({"t": day}).check_schema(read_rows(ENGINES[engine](table)))
     assert_same_counts(ENGINES["dask"](table), table, day)
-
-
-# -- what the schema refuses
 
 
 def test_zones_are_checked_by_the_type():
@@ -631,19 +548,6 @@ def forms_of(table):
     if not (pa.types.is_time(kind) or pa.types.is_date(kind)):
         frames += [table.to_pandas(), ENGINES["dask"](table)]
     return frames
-
-
-def test_a_schema_error_costs_nothing():
-    ledger = skdp.PrivacyLedger(1)
-    domain = Domain({"t": Date("2021-01-01", "2021-12-31"), "k": Numeric(0, 1)})
-    view = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain, ledger=ledger)
-    frame = pd.DataFrame({"t": pd.to_datetime(["2021-01-01T00:00Z"]), "k": [0.5]})
-    with pytest.raises(DomainError, match="without a time zone"):
-        view.fit(frame)
-    assert ledger.spent == 0
-
-
-# -- declarations
 
 
 @pytest.mark.parametrize(
@@ -706,12 +610,6 @@ def test_ends_may_be_written_in_many_ways():
     assert Datetime("2021-01-01", dt.datetime(2021, 1, 1), "hour").size == 1
 
 
-def test_default_number_of_bins():
-    assert Date("2020-01-01", "2020-12-31").bins == 366
-    assert Date("2020-01-01", "2021-12-31").bins == 128
-    assert Date("1900-01-01", "2020-12-31", "month").bins == 128
-
-
 @every
 def test_repr_and_json_read_back(attribute):
     names = {"Date": Date, "Datetime": Datetime}
@@ -721,23 +619,6 @@ def test_repr_and_json_read_back(attribute):
     (data,) = json.loads(domain.to_json())["attributes"]
     assert data["type"] == type(attribute).__name__.lower()
     assert isinstance(data["lower"], str)
-
-
-def test_equality():
-    day = Date("2021-01-01", "2021-12-31")
-    assert day == Date("2021-01-01", "2021-12-31", bins=365)
-    assert hash(day) == hash(Date("2021-01-01", "2021-12-31", bins=365))
-    others = [
-        Datetime("2021-01-01", "2021-12-31", "day"),
-        Date("2021-01-01", "2021-12-31", special=["1900-01-01"]),
-        Date("2021-01-01", "2021-12-31", nullable=True),
-        Numeric(day.lower, day.upper, integer=True),
-    ]
-    assert day not in others
-    assert Datetime("2021-01-01", "2021-12-31", "day", tz="UTC") != others[0]
-
-
-# -- decoding
 
 
 @every
@@ -762,28 +643,8 @@ def test_sampled_values_are_the_first_moments_of_units():
     assert (drawn.dt.floor("h") == drawn).all()
 
 
-def test_bounds_of_draws_are_respected():
-    day = Date("2021-01-01", "2021-12-31", bins=2)
-    rng = np.random.default_rng(0)
-    bound = day.number("2021-02-01", "t")
-    drawn = day.decode(np.zeros(50, dtype=int), rng, upper=bound)
-    assert (drawn <= pd.Timestamp("2021-02-01")).all()
-    assert drawn.nunique() > 10
-
-
-def test_special_dates_have_cells_of_their_own():
-    day = Date("2021-01-01", "2021-12-31", bins=4, special=["1900-01-01", "9999-12-31"])
-    values = ["1900-01-01", "1899-12-31", "9999-12-31", "2021-01-01"]
-    assert encoded(day, pa.table({"t": values})) == [4, 0, 5, 0]
-    assert day.labels()[3:] == ["2021-10-01 to 2021-12-31", "1900-01-01", "9999-12-31"]
-    drawn = day.decode([4, 5], np.random.default_rng(0))
-    assert drawn.dt.strftime("%Y-%m-%d").tolist() == ["1900-01-01", "9999-12-31"]
-    assert parse("t < '2000-01-01'", Domain({"t": day}))[0].tolist() == [0, 0, 0, 0, 1, 0]
-
-
-# -- queries
-
 YEAR = Domain({"t": Date("2021-01-01", "2021-12-31"), "k": Numeric(0, 1)})
+
 MONTHS = Domain({"t": Date("2021-01", "2021-12", "month", nullable=True)})
 
 
@@ -848,9 +709,6 @@ def test_queries_with_a_zone():
     assert parse({"t": pd.Timestamp("2021-03-28T11:00", tz="Asia/Tokyo")}, domain)[0][2] == 1
 
 
-# -- releases
-
-
 @pytest.fixture(scope="module")
 def release():
     rng = np.random.default_rng(3)
@@ -894,15 +752,6 @@ def test_dates_have_no_sum(release):
         ).fit(frame)
 
 
-def test_files_keep_dates(release, tmp_path):
-    _, synopsis = release
-    path = tmp_path / "view.zip"
-    synopsis.save(path)
-    again = Synopsis.load(path)
-    assert again.domain == synopsis.domain
-    assert again.count("t < '2020-07-01'") == synopsis.count("t < '2020-07-01'")
-
-
 def test_histograms_of_dates():
     rng = np.random.default_rng(0)
     days = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 365, 3000), unit="D")
@@ -917,14 +766,6 @@ def test_histograms_of_dates():
     table = tree.to_frame()
     assert table["lower"].iloc[0] == pd.Timestamp("2021-01-01")
     assert pd.isna(table["lower"].iloc[-1])
-
-
-def test_cubes_over_dates():
-    domain = Domain({"t": Date("2021-01", "2021-12", "month", nullable=True)})
-    frame = pd.DataFrame({"t": pd.to_datetime(["2021-03-05", "2021-03-06", None])})
-    cube = DataCube(epsilon=50.0, domain=domain, dimensions=["t"], random_state=0).fit(frame)
-    table = cube.to_frame() if hasattr(cube, "to_frame") else cube.cuboid(["t"])
-    assert pd.Timestamp("2021-03-01") in table["t"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -948,23 +789,6 @@ def test_axes_of_pictures_show_dates(attribute):
     assert any("20" in text or "Jan" in text for text in texts)
     assert ("missing" in texts) == attribute.nullable
     pyplot.close("all")
-
-
-def test_dates_are_no_labels_of_a_classifier():
-    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
-    domain = Domain({"x": Numeric(0, 1), "t": Date("2021-01-01", "2021-01-03")})
-    frame = pd.DataFrame({"x": [0.5], "t": pd.to_datetime(["2021-01-02"])})
-    view = skdp.MarginalSynthesizer(epsilon=1.0, domain=domain, target="t")
-    for make, inner in (
-        (skdp.PrivateClassifier, DecisionTreeClassifier()),
-        (skdp.PrivateRegressor, DecisionTreeRegressor()),
-    ):
-        with pytest.raises(DomainError, match="'t' is declared as a Date"):
-            make(inner, view).fit(frame[["x"]], frame["t"])
-
-
-# -- structure
 
 
 def test_rules_about_dates():

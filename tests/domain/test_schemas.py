@@ -1,10 +1,10 @@
-"""Domains from types and code books; no row is ever read."""
+"""Domains from types and code books, and skeletons of domains; no row is ever read."""
 
-from __future__ import annotations
-
+import datetime
+import enum
 import re
-from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -20,24 +20,17 @@ from skdp import (
     DomainError,
     Identifier,
     Numeric,
-    PrivacyLeakWarning,
     Taxonomy,
-    at_most,
-    derived,
+    domains,
     forbid,
 )
 from skdp.domain.data import editable
 from skdp.domain.schemas import HEADERS, as_range, as_values
 
-NIST = Path(__file__).resolve().parents[2] / "shared" / "data" / "nist"
-
 
 def declared(domain):
     """Attributes of all columns, identifiers too."""
     return {name: domain.declared(name) for name in domain.columns}
-
-
-# Listings of types
 
 
 def test_types_with_ranges_are_a_domain():
@@ -108,11 +101,6 @@ def test_unknown_types_are_named_with_the_known_ones():
     assert domain.names == ("a",)
 
 
-def test_free_text_is_refused_with_the_remedy():
-    with pytest.raises(DomainError, match="'notes': .*free text.*or leave it out with drop="):
-        Domain.from_schema({"notes": "free text", "a": "bool"})
-
-
 def test_overrides():
     types = {"id": "int64", "age": "int64", "zip": "int64", "x": "object", "w": "int64"}
     domain = Domain.from_schema(
@@ -136,7 +124,7 @@ def test_overrides():
         ({"types": ["a"]}, "types must be a dict"),
         ({"drop": 3}, "drop must be a list"),
         ({"drop": ["a"]}, "drop leaves no column"),
-        ({"ranges": {"a": (0, 1, 2)}}, "needs a pair"),
+        ({"ranges": {"a": (0, 1, 2)}}, "takes a pair"),
         ({"ranges": {"a": 3}}, "takes a pair"),
         ({"ranges": {"a": Numeric(0, 1)}}, "go into attributes="),
         ({"ranges": {"a": (1, 0)}}, "Column 'a': Numeric needs lower"),
@@ -147,37 +135,6 @@ def test_wrong_parameters_are_refused(options, message):
     with pytest.raises((DomainError, ValueError), match=message):
         Domain.from_schema({"a": "int64"}, **options)
 
-
-@pytest.mark.parametrize(
-    ("name", "kind", "said"),
-    [
-        ("NUMERIC(10, 2)", "number", {"decimals": 2}),
-        ("decimal(10,2)", "number", {"decimals": 2}),
-        ("Whole number", "integer", {}),
-        ("VARCHAR(20)", "category", {}),
-        ("Ordinal", "category", {"ordered": True}),
-        ("datetime64[ns, UTC]", "datetime", {"tz": "UTC"}),
-        ("timestamp[us, tz=Europe/Berlin]", "datetime", {"tz": "UTC"}),
-        ("TIMESTAMP WITH TIME ZONE", "datetime", {"tz": "UTC"}),
-        ("Datetime(time_unit='us', time_zone=None)", "datetime", {}),
-        (
-            "Datetime(time_unit='us', time_zone='America/New_York')",
-            "datetime",
-            {"tz": "UTC"},
-        ),
-        ("datetime64[ns]", "datetime", {}),
-        ("date32[day]", "date", {}),
-        ("Free text", "text", {}),
-        ("UUID", "identifier", {}),
-        ("list<item: int64>", "unknown", {}),
-        ("", "unknown", {}),
-    ],
-)
-def test_names_of_types(name, kind, said):
-    assert meaning(name) == (kind, said)
-
-
-# Code books
 
 BOOK = """\
 Variable,Type,Range,Values,Special,Missing,Decimals,Scale,Bins,Unit,Label
@@ -271,7 +228,6 @@ def test_values_of_code_books(tmp_path, kind, values, expected):
         ("name,type,range,values\na,int,0-9,3", "both values and a range"),
         ("name,type,missing\na,bool,perhaps", "missing must be yes or no"),
         ("name,type\na,int", "1 column needs"),
-        ("name,type\na,text", "free text"),
         ("name,type,values\na,date,2020-01-01", "or is a date"),
     ],
 )
@@ -357,9 +313,6 @@ def test_files_raise_nothing_but_domain_errors(tmp_path_factory, content):
             read(path)
 
 
-# Files
-
-
 def test_sources_that_cannot_be_read_say_what_can(tmp_path):
     with pytest.raises(DomainError, match="no columns"):
         Domain.from_schema({})
@@ -419,105 +372,6 @@ def test_json_that_a_person_edits_holds_every_kind_of_column():
     assert Domain.from_json(editable(inferred.to_json())) == inferred
 
 
-# What a person sees
-
-
-def test_differences_are_readable():
-    old = Domain(
-        {
-            "a": Numeric(0, 9, integer=True),
-            "b": Categorical(["x", "y"]),
-            "c": Categorical(["u", "v"]),
-            "gone": Numeric(0, 1),
-        }
-    )
-    new = Domain(
-        {
-            "b": Categorical(["y", "z"], nullable=True),
-            "a": Numeric(0, 19, integer=True),
-            "c": Numeric(0, 1),
-            "new": Categorical(["n"]),
-        }
-    )
-    found = old.diff(new)
-    assert found and found.added == ("new",) and found.removed == ("gone",) and found.reordered
-    text = repr(found)
-    for line in (
-        "+ new: Categorical, n",
-        "- gone: Numeric, 0 to 1",
-        "~ b: 1 more categories: 'z'; 1 fewer categories: 'x'; nullable: False -> True",
-        "~ c: Categorical, u, v -> Numeric, 0 to 1",
-        "~ order of the columns",
-    ):
-        assert line in text.splitlines()
-    assert "~ a: upper: 9 -> 19" in text
-    assert not old.diff(old) and repr(old.diff(old)) == "The domains are equal."
-    marked = Domain(dict(old.items()), inferred=True)
-    assert "inferred: False -> True" in repr(old.diff(marked))
-    with pytest.raises(DomainError, match="diff compares with a Domain"):
-        old.diff({})
-
-
-def test_report_names_what_changes_with_shares():
-    domain = Domain(
-        {
-            "a": Numeric(0, 9, integer=True),
-            "b": Numeric(0, 9, integer=True),
-            "c": Categorical(["x", "y"], nullable=True),
-        },
-        structure=[at_most("a", "b")],
-    )
-    frame = pd.DataFrame({"a": [1, 5, 3, 20], "b": [2, 3, 4, 30], "c": ["x", None, "z", "y"]})
-    with pytest.warns(PrivacyLeakWarning):
-        report = domain.check(frame)
-    text = repr(report)
-    assert "records skipped: 2 of 4 (50%)" in text
-    assert "all represented as they are: 0 of 3" in text
-    assert "rules that hold in all records: 0 of 1" in text
-    assert re.search(r"at_most\('a', 'b'\) +1 \(25%\)", text)
-    assert re.search(r"^a +1 \(25%\)", text, re.M) and "missing, kept" in text
-    assert report.shares.loc["a", "above"] == 0.25 and not report.clean
-    page = report._repr_html_()
-    assert "<td" in page and "1 (25%)" in page and "at_most(&#x27;a&#x27;" in page
-    with pytest.warns(PrivacyLeakWarning):
-        clean = domain.check(frame[:1])
-    assert clean.clean and "all represented as they are: 3 of 3" in repr(clean)
-    with pytest.warns(PrivacyLeakWarning):
-        assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
-
-
-def test_structure_is_shown_and_compared():
-    columns = {
-        "a": Numeric(0, 9, integer=True),
-        "b": Numeric(0, 9, integer=True),
-        "g": Categorical(["u", "v"]),
-        "s": Categorical(["u1", "v1"]),
-        "id": Identifier(),
-    }
-    rules = [at_most("a", "b"), derived("g", from_="s", map={"u1": "u", "v1": "v"}),
-             forbid("a > 3 and s == 'u1'")]  # fmt: skip
-    domain = Domain(columns, structure=rules)
-    table = domain.describe()
-    assert list(table.index) == list(columns)
-    assert table.loc["a", "structure"].startswith("at_most('a', 'b'); forbid(")
-    assert table.loc["s", "structure"].startswith("forbid(") and table.loc["b", "structure"] == ""
-    assert table["cells"].tolist() == [10, 10, 0, 2, 0]
-    assert "structure</th>" in domain._repr_html_()
-    assert "- rule at_most('a', 'b')" in repr(domain.diff(Domain(columns, structure=rules[1:])))
-    assert Domain.from_json(editable(domain.to_json())) == domain
-
-
-def test_notebook_shows_a_table():
-    page = Domain(
-        {"<b>": Categorical(["<i>", "M"], nullable=True), "n": Numeric(0, 9)}
-    )._repr_html_()
-    assert "&lt;b&gt;" in page and "<i>" not in page and "may be missing" in page
-    many = Domain({f"c{i}": Categorical([0, 1]) for i in range(2_000)})
-    assert many._repr_html_().count("<tr>") == 101
-    assert "and 1,900 more columns" in many._repr_html_()
-    assert "about 10^602 cells" in many._repr_html_()
-
-
 @pytest.mark.parametrize("n", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_many_categories_stay_short(n):
     values = [f"v{i}" for i in range(n)]
@@ -536,20 +390,7 @@ def test_thousands_of_columns(tmp_path):
     assert "'c1999': (..., ...)" in str(caught.value)
 
 
-def test_lists_of_numbers_are_categories_or_a_step(tmp_path):
-    types = {"term": "int64", "rate": "float64", "pay": "int64", "age": "int64"}
-    ranges = {"term": [36, 60], "rate": [0.5, 1.5], "pay": list(range(0, 1000, 10)), "age": (0, 99)}
-    domain = Domain.from_schema(types, ranges=ranges, nullable=False)
-    assert domain["term"] == Categorical([36, 60], ordered=True)
-    assert domain["rate"] == Categorical([0.5, 1.5], ordered=True)
-    assert domain["pay"] == Numeric(0, 990, "auto", integer=True, step=10)
-    assert domain["age"] == Numeric(0, 99, integer=True)
-    book = book_of(tmp_path, name=["term"], type=["integer"], values=["36; 60"])
-    assert Domain.from_schema(book)["term"].categories == (36, 60)
-
-
 def test_domains_that_everybody_knows():
-    from skdp import domains
 
     for name in domains.__all__:
         plain, gaps = getattr(domains, name)(), getattr(domains, name)(nullable=True)
@@ -563,3 +404,201 @@ def test_domains_that_everybody_knows():
     with pytest.raises(DomainError) as error:
         Domain.from_schema({"age": "str", "ages": "int64"})
     assert "domains." not in str(error.value)
+
+
+def lines(source):
+    return [line.strip() for line in Domain.skeleton(source).splitlines() if line[:5] == "    '"]
+
+
+def test_skeleton_of_pandas_types():
+    frame = pd.DataFrame(
+        {
+            "age": np.array([1], dtype="int8"),
+            "pay": [1.5],
+            "sex": pd.Categorical(["F"], categories=["F", "M"]),
+            "grade": pd.Categorical(["b"], categories=["a", "b"], ordered=True),
+            "ok": [True],
+            "gap": pd.array([1], dtype="Int64"),
+            "any": np.array([1], dtype=object),
+        }
+    )
+    assert lines(frame) == [
+        "'age': domains.age(),  # int8",
+        "'pay': Numeric(..., ..., nullable=True),  # float64",
+        "'sex': Categorical(['F', 'M'], nullable=True),  # category",
+        "'grade': Categorical(['a', 'b'], ordered=True, nullable=True),  # category",
+        "'ok': Categorical([False, True]),  # bool",
+        "'gap': Numeric(..., ..., integer=True, nullable=True),  # Int64",
+        "'any': ...,  # object: Numeric(..., ...), Categorical([...]), Date(..., ...) or "
+        "Identifier()",
+    ]
+
+
+def test_skeleton_of_dates():
+    frame = pd.DataFrame({"d": pd.to_datetime(["2020-01-01"])}, dtype="datetime64[ns]")
+    frame["z"] = frame["d"].dt.tz_localize("Europe/Berlin")
+    frame["m"] = frame["d"].dt.to_period("M")
+    found = lines(frame)
+    assert found[0].startswith("'d': Date(..., ..., nullable=True),  # datetime64[ns]; Datetime(")
+    assert found[1].startswith("'z': Datetime(..., ..., tz='UTC', nullable=True),")
+    assert found[2].startswith("'m': Date(..., ..., unit='month', nullable=True),")
+    assert "Date, Datetime, Domain" in Domain.skeleton(frame)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_skeleton_of_polars_types(lazy):
+    frame = pl.DataFrame(
+        {"a": [1], "b": ["x"], "d": [datetime.date(2020, 1, 1)], "l": [[1]]},
+        schema_overrides={"b": pl.Enum(["x", "y"])},
+    ).with_columns(t=pl.lit(datetime.datetime(2020, 1, 1), pl.Datetime("ms", "UTC")))
+    code = Domain.skeleton(frame.lazy() if lazy else frame)
+    assert "'a': Numeric(..., ..., integer=True, nullable=True),  # Int64" in code
+    assert "'b': Categorical(['x', 'y'], ordered=True, nullable=True),  # Enum" in code
+    assert "'d': Date(..., ..., nullable=True),  # Date" in code
+    assert "'t': Datetime(..., ..., tz='UTC', nullable=True)," in code
+    assert "# 'l': List(Int64) has no attribute" in code
+    assert Domain.skeleton(frame.schema) == code
+
+
+def test_skeleton_of_arrow_types():
+    schema = pa.schema(
+        [
+            pa.field("a", pa.uint8(), nullable=False),
+            pa.field("b", pa.dictionary(pa.int8(), pa.string())),
+            pa.field("c", pa.decimal128(10, 2)),
+            pa.field("d", pa.date32()),
+            pa.field("t", pa.timestamp("us", "UTC")),
+            pa.field("x", pa.binary()),
+        ]
+    )
+    code = Domain.skeleton(schema)
+    assert "'a': Numeric(..., ..., integer=True, nullable=True),  # uint8" in code
+    assert "'b': Categorical([...], nullable=True)," in code
+    assert "'c': Numeric(..., ..., decimals=2, nullable=True)," in code
+    assert "'d': Date(..., ..., nullable=True),  # date32[day]" in code
+    assert "'t': Datetime(..., ..., tz='UTC', nullable=True)," in code
+    assert "# 'x': binary has no attribute" in code
+    assert Domain.skeleton(schema.empty_table()) == code
+
+
+def test_skeleton_of_engines():
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.sql(
+        "select 1::BIGINT a, 'x' b, 1.5::DECIMAL(10, 2) c, 'u'::ENUM('u', 'v') e, "
+        "date '2020-01-01' d, timestamp '2020-01-01 00:00:00' t"
+    )
+    code = Domain.skeleton(relation)
+    assert "'a': Numeric(..., ..., integer=True, nullable=True)," in code
+    assert "'b': Categorical([...], nullable=True)," in code
+    assert "'c': Numeric(..., ..., decimals=2, nullable=True)," in code
+    assert "'e': Categorical(['u', 'v'], nullable=True)," in code
+    assert "'d': Date(..., ..., nullable=True)," in code
+    assert "'t': Datetime(..., ..., nullable=True)," in code
+
+
+def test_skeleton_of_spark_types():
+    types = pytest.importorskip("pyspark.sql.types")
+    schema = types.StructType(
+        [
+            types.StructField("a", types.LongType(), nullable=False),
+            types.StructField("c", types.DecimalType(10, 2)),
+            types.StructField("d", types.DateType()),
+            types.StructField("t", types.TimestampType()),
+            types.StructField("l", types.ArrayType(types.LongType())),
+        ]
+    )
+    code = Domain.skeleton(schema)
+    assert "'a': Numeric(..., ..., integer=True, nullable=True),  # bigint" in code
+    assert "'c': Numeric(..., ..., decimals=2, nullable=True)," in code
+    assert "'d': Date(..., ..., nullable=True)," in code
+    assert "'t': Datetime(..., ..., tz='UTC', nullable=True)," in code
+    assert "# 'l': array<bigint> has no attribute" in code
+
+
+@pytest.mark.filterwarnings(r"ignore::DeprecationWarning:dask\..*")
+@pytest.mark.filterwarnings(r"ignore::FutureWarning:dask\..*")
+def test_skeleton_of_dask_reads_no_unknown_categories():
+    dask = pytest.importorskip("dask.dataframe")
+    frame = dask.from_pandas(pd.DataFrame({"a": [1], "b": pd.Categorical(["x"])}), npartitions=1)
+    frame = frame.assign(c=frame["b"].cat.as_unknown())
+    code = Domain.skeleton(frame)
+    assert "'b': Categorical(['x'], nullable=True)," in code
+    assert "'c': Categorical([...], nullable=True)," in code
+
+
+def test_skeleton_of_arrays_and_mappings():
+    assert lines(np.zeros((3, 2))) == lines({"x0": "float64", "x1": "float64"})
+    assert lines({"a": float}) == ["'a': Numeric(..., ..., nullable=True),  # float"]
+    assert lines(np.dtype([("a", "i4"), ("b", "U3")]))[0].startswith("'a': Numeric(")
+
+    class Colour(enum.Enum):
+        RED = "red"
+
+    assert "Categorical(['red'], nullable=True)" in lines({"c": Colour})[0]
+
+
+def test_skeleton_shows_itself_and_runs_only_when_filled():
+    code = Domain.skeleton({"age": "int64", "sex": "category", "pay": "float64"})
+    assert repr(code) == str(code) and isinstance(code, str)
+    with pytest.raises(DomainError, match=r" is still `\.\.\.`, a placeholder"):
+        exec(code, {})
+    with pytest.raises(DomainError, match=r"lower is still `\.\.\.`, a placeholder"):
+        exec(Domain.skeleton({"d": "date"}), {})
+    with pytest.raises(DomainError, match=r"Category is still `\.\.\.`, a placeholder"):
+        exec(code.replace("Numeric(..., ...", "Numeric(0, 9"), {})
+    names: dict = {}
+    exec(code.replace("Numeric(..., ...", "Numeric(0, 9").replace("[...]", "['F', 'M']"), names)
+    assert names["domain"].names == ("age", "sex", "pay")
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "'a' are repeated.*makes them different"),
+        (pd.DataFrame([[1, 2]]), "must be strings, got 0 of type int"),
+        (pd.DataFrame([[1]], columns=[" "]), "empty name"),
+        (pd.DataFrame(), "no columns"),
+        (pa.table([[1], [2]], names=["a", "a"]), "'a' are repeated"),
+        (np.zeros(3), "two dimensions"),
+        (7, "does not list columns"),
+    ],
+)
+def test_skeleton_refuses_names_that_no_domain_can_have(frame, message):
+    with pytest.raises(DomainError, match=message):
+        Domain.skeleton(frame)
+
+
+def test_lists_are_all_values():
+    types = {"term": "int64", "rate": "float64", "age": "int64"}
+    ranges = {"term": [36, 60], "rate": [0.5, 1.5], "age": (0, 99)}
+    domain = Domain.from_schema(types, ranges=ranges, nullable=False)
+    assert domain["term"] == Categorical([36, 60], ordered=True)
+    assert domain["rate"] == Categorical([0.5, 1.5], ordered=True)
+    assert domain["age"] == Numeric(0, 99, integer=True)
+    with pytest.raises(DomainError, match="'c': .*Give all values as a list"):
+        Domain.from_schema({"c": "str"}, ranges={"c": ("F", "M")})
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("NUMERIC(10, 2)", "Numeric(..., ..., decimals=2"),
+        ("Whole number", "Numeric(..., ..., integer=True"),
+        ("VARCHAR(20)", "Categorical([...]"),
+        ("Ordinal", "Categorical([...], ordered=True"),
+        ("datetime64[ns, UTC]", "Datetime(..., ..., tz='UTC'"),
+        ("timestamp[us, tz=Europe/Berlin]", "Datetime(..., ..., tz='UTC'"),
+        ("TIMESTAMP WITH TIME ZONE", "Datetime(..., ..., tz='UTC'"),
+        ("Datetime(time_unit='us', time_zone=None)", "Datetime(..., ..., nullable"),
+        ("date32[day]", "Date(..., ..."),
+        ("Free text", "Categorical([...]"),
+        ("UUID", "Identifier()"),
+    ],
+)
+def test_names_of_types(name, expected):
+    assert f"'x': {expected}" in Domain.skeleton({"x": name})
+
+
+def test_names_without_a_meaning_have_no_attribute():
+    for name in ("list<item: int64>", "", "geopoint"):
+        assert "has no attribute" in Domain.skeleton({"x": name})

@@ -1,0 +1,184 @@
+import datetime as dt
+import enum
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from skdp.domain import Categorical, Domain, Taxonomy
+from skdp.exceptions import DomainError
+from skdp.tables import as_frame
+
+
+def codes_of(attribute, values, dtype=object):
+    """Codes of values in a column of their own."""
+    frame = as_frame(pd.DataFrame({"a": pd.Series(values, dtype=dtype)}))
+    return attribute.encode(frame.column("a")).tolist()
+
+
+def test_categories_are_equal_by_value():
+    attribute = Categorical([1, 2.5, "x"])
+    values = [1, 1.0, np.int64(1), np.float32(2.5), "x", True, Decimal("2.5"), "2.5", b"1"]
+    assert codes_of(attribute, values) == [0, 0, 0, 1, 2, 0, 1, 1, -1]
+    assert attribute.index_of(np.int8(1)) == 0
+    for value in ("2", [1], None, math.nan):
+        with pytest.raises(KeyError):
+            attribute.index_of(value)
+
+
+def test_unknown_and_missing():
+    values = ["a", "z", None, math.nan, pd.NaT, pd.NA, ["a"], {"a": 1}, object()]
+    plain = Categorical(["a", "b"])
+    assert codes_of(plain, values) == [0] + [-1] * 8
+    nullable = Categorical(["a", "b"], nullable=True)
+    assert codes_of(nullable, values) == [0, -1, 2, 2, 2, 2, -1, -1, -1]
+    other = Categorical(["a", "b"], other="b")
+    assert codes_of(other, values) == [0, 1, -1, -1, -1, -1, 1, 1, 1]
+    both = Categorical(["a", "b"], other="b", nullable=True)
+    assert codes_of(both, values) == [0, 1, 2, 2, 2, 2, 1, 1, 1]
+
+
+def test_categories_are_plain_python_values():
+    attribute = Categorical(np.array(["a", "b"]), other=np.str_("b"))
+    assert [type(value) for value in (*attribute.categories, attribute.other)] == [str] * 3
+    assert Categorical(pd.Index([1, 2])).categories == (1, 2)
+    assert [type(v) for v in Categorical([np.bool_(True), np.float32(0.5)]).categories] == [
+        bool,
+        float,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("categories", "message"),
+    [
+        ([], "at least one category"),
+        ("ab", "must be a list"),
+        (5, "must be a list"),
+        (["a", "b", "a"], "'a' occur more than once"),
+        ([True, 1], "equal in Python"),
+        ([1, 1.0], "more than once"),
+        (["a", None], "Category None has type NoneType.*nullable=True"),
+        (["a", math.nan], "not finite.*nullable=True"),
+        ([math.inf], "not finite"),
+        ([("a", "b")], "has type tuple"),
+        ([["a"]], "has type list"),
+        ([b"a"], "has type bytes"),
+        ([dt.date(2020, 1, 1)], "has type date"),
+        ([np.datetime64("2020-01-01", "ns")], "has type datetime64"),
+        (["\ud800"], "not valid Unicode"),
+    ],
+)
+def test_refused_categories(categories, message):
+    with pytest.raises(DomainError, match=message):
+        Categorical(categories)
+
+
+def test_refused_other_and_taxonomy():
+    with pytest.raises(DomainError, match="other='c' is not one of the categories"):
+        Categorical(["a", "b"], other="c")
+    with pytest.raises(DomainError, match="must be a Taxonomy, got dict"):
+        Categorical(["a", "b"], taxonomy={"a": "b"})
+    with pytest.raises(DomainError, match="'c' are leaves only; 'b' are categories only"):
+        Categorical(["a", "b"], taxonomy=Taxonomy.from_tree(["a", "c"]))
+
+
+def test_text_and_numbers_that_readers_of_files_take_for_each_other():
+    codes = ["00", "01", "2", "x"]
+    attribute = Categorical(codes)
+    # Text counts as it is; a number as the text that writes it.
+    assert codes_of(attribute, codes) == [0, 1, 2, 3]
+    assert codes_of(attribute, [0, 1.0, 2, True]) == [0, 1, 2, 1]
+    # One text makes text of all numbers, as they are written.
+    assert codes_of(attribute, ["1", "1.0", "0", "2.00", "true"]) == [1, 1, 0, 2, 1]
+    # No reader takes these for numbers.
+    assert codes_of(attribute, ["0_1", "\u0661"]) == [-1, -1]
+    assert codes_of(Categorical([1, 2]), ["01", "2.0", " 1", "x"]) == [0, 1, 0, -1]
+    # With a gap among them, integers have 53 bits.
+    large = Categorical([2**53 + 1, 7])
+    assert codes_of(large, [2**53 + 1, float(2**53), 2**53]) == [0, 0, 0]
+    flag = Categorical([True, False])
+    assert codes_of(flag, ["True", "FALSE", "true", "yes", "0"]) == [0, 1, 0, -1, 1]
+    # Conditions name categories as they are declared.
+    with pytest.raises(KeyError):
+        flag.index_of("True")
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        ["1", "1.0"],
+        ["01", "1"],
+        ["1.1", "1.10"],
+        [1, "1"],
+        ["x", 0.5, "a", "5e-1"],
+        [2**53, 2**53 + 1],
+        ["12e45678", "9e456781"],
+        ["True", "true"],
+        [True, "true"],
+        [False, "0"],
+    ],
+)
+def test_categories_that_mean_one_number_are_refused(categories):
+    with pytest.raises(DomainError) as caught:
+        Categorical(categories)
+    told = str(caught.value)
+    assert all(repr(each) in told for each in categories if each not in ("x", "a"))
+    assert "mean one number or truth value" in told and "write them with a letter" in told
+
+
+def test_categories_of_different_numbers_are_taken():
+    for each in (["1", "2", "x"], [True, False], [0, 1, 0.5], ["1_0", "10"], ["nan", "NaN"]):
+        assert Categorical(each).categories == tuple(each)
+
+
+class Sex(str, enum.Enum):  # noqa: UP042
+    FEMALE = "F"
+    MALE = "M"
+
+
+class Grade(enum.Enum):
+    LOW = 1
+    HIGH = 2
+    TOP = 2
+
+
+def test_categories_of_types():
+    assert Categorical(pd.CategoricalDtype(["a", "b"])) == Categorical(["a", "b"])
+    ordered = pd.CategoricalDtype(["low", "high"], ordered=True)
+    assert Categorical(ordered) == Categorical(["low", "high"], ordered=True)
+    assert Categorical(ordered, ordered=False) == Categorical(["low", "high"])
+    assert Categorical(pd.CategoricalDtype([3, 1])) == Categorical([3, 1])
+    assert Categorical(Sex) == Categorical(["F", "M"]) == Categorical(list(Sex))
+    assert Categorical(Grade) == Categorical([1, 2])
+
+
+def test_members_of_an_enum_are_read_as_their_values():
+    domain = Domain({"sex": Categorical(Sex), "grade": Categorical(Grade)})
+    sexes = pd.Series([Sex.MALE, "F", "x", None], dtype=object)
+    grades = pd.Series([Grade.TOP, 1, Grade.LOW, Grade.LOW], dtype=object)
+    codes = domain.encode(pd.DataFrame({"sex": sexes, "grade": grades}))
+    assert codes.tolist() == [[1, 1], [0, 0], [-1, 0], [-1, 0]]
+
+
+def test_an_enum_of_polars_is_ordered():
+    declared = Categorical(pl.Enum(["low", "high"]))
+    assert declared == Categorical(["low", "high"], ordered=True)
+    assert Categorical(pl.Enum(["b", "a"]), ordered=False) == Categorical(["b", "a"])
+    frame = pl.DataFrame({"a": pl.Series(["high", None, "low"], dtype=pl.Enum(["low", "high"]))})
+    assert Domain({"a": declared}).encode(frame).ravel().tolist() == [1, -1, 0]
+
+
+def test_types_that_do_not_list_their_categories_are_refused():
+    for dtype in (
+        pd.CategoricalDtype(),
+        pl.Categorical,
+        pl.Categorical(),
+        pl.Enum,
+        pa.dictionary(pa.int8(), pa.string()),
+    ):
+        with pytest.raises(DomainError, match="does not say which categories there are. List them"):
+            Categorical(dtype)

@@ -1,0 +1,139 @@
+"""What a domain does to records, what differs between domains, and domains as tables."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skdp import (
+    Categorical,
+    Date,
+    Domain,
+    DomainError,
+    Identifier,
+    Numeric,
+    PrivacyLeakWarning,
+    at_most,
+    derived,
+    forbid,
+)
+
+
+def test_check_counts_values_that_are_there_and_not_understood():
+    domain = Domain(
+        {
+            "day": Date("2024-01-01", "2024-12-31", nullable=True),
+            "pay": Numeric(0, 10, nullable=True),
+            "age": Numeric(0, 99, integer=True),
+        }
+    )
+    frame = pd.DataFrame(
+        {
+            "day": ["2024-03-01", "01/03/2024", None, "soon"],
+            "pay": pd.Series([" ", "?", np.nan, 2], dtype=object),
+            "age": pd.Series([30, 31, None, "old"], dtype=object),
+        }
+    )
+    with pytest.warns(PrivacyLeakWarning):
+        report = domain.check(frame)
+    assert report.columns["not_understood"].tolist() == [2, 1, 1]
+    assert report.columns["to_missing"].tolist() == [3, 3, 0]
+    assert report.columns["skipped"].tolist() == [0, 0, 2]
+    assert not report.clean and "not understood" in repr(report)
+    assert "represented as they are: 0 of 3" in repr(report)
+
+
+def test_differences_are_readable():
+    old = Domain(
+        {
+            "a": Numeric(0, 9, integer=True),
+            "b": Categorical(["x", "y"]),
+            "c": Categorical(["u", "v"]),
+            "gone": Numeric(0, 1),
+        }
+    )
+    new = Domain(
+        {
+            "b": Categorical(["y", "z"], nullable=True),
+            "a": Numeric(0, 19, integer=True),
+            "c": Numeric(0, 1),
+            "new": Categorical(["n"]),
+        }
+    )
+    found = old.diff(new)
+    assert found and found.added == ("new",) and found.removed == ("gone",) and found.reordered
+    text = repr(found)
+    for line in (
+        "+ new: Categorical, n",
+        "- gone: Numeric, 0 to 1",
+        "~ b: 1 more categories: 'z'; 1 fewer categories: 'x'; nullable: False -> True",
+        "~ c: Categorical, u, v -> Numeric, 0 to 1",
+        "~ order of the columns",
+    ):
+        assert line in text.splitlines()
+    assert "~ a: upper: 9 -> 19" in text
+    assert not old.diff(old) and repr(old.diff(old)) == "The domains are equal."
+    marked = Domain(dict(old.items()), inferred=True)
+    assert "inferred: False -> True" in repr(old.diff(marked))
+    with pytest.raises(DomainError, match="diff compares with a Domain"):
+        old.diff({})
+
+
+def test_report_names_what_changes_with_shares():
+    domain = Domain(
+        {
+            "a": Numeric(0, 9, integer=True),
+            "b": Numeric(0, 9, integer=True),
+            "c": Categorical(["x", "y"], nullable=True),
+        },
+        structure=[at_most("a", "b")],
+    )
+    frame = pd.DataFrame({"a": [1, 5, 3, 20], "b": [2, 3, 4, 30], "c": ["x", None, "z", "y"]})
+    with pytest.warns(PrivacyLeakWarning):
+        report = domain.check(frame)
+    text = repr(report)
+    assert "records skipped: 2 of 4 (50%)" in text
+    assert "all represented as they are: 0 of 3" in text
+    assert "rules that hold in all records: 0 of 1" in text
+    assert re.search(r"at_most\('a', 'b'\) +1 \(25%\)", text)
+    assert re.search(r"^a +1 \(25%\)", text, re.M) and "missing, kept" in text
+    assert report.shares.loc["a", "above"] == 0.25 and not report.clean
+    page = report._repr_html_()
+    assert "<td" in page and "1 (25%)" in page and "at_most(&#x27;a&#x27;" in page
+    with pytest.warns(PrivacyLeakWarning):
+        clean = domain.check(frame[:1])
+    assert clean.clean and "all represented as they are: 3 of 3" in repr(clean)
+    with pytest.warns(PrivacyLeakWarning):
+        assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
+
+
+def test_structure_is_shown_and_compared():
+    columns = {
+        "a": Numeric(0, 9, integer=True),
+        "b": Numeric(0, 9, integer=True),
+        "g": Categorical(["u", "v"]),
+        "s": Categorical(["u1", "v1"]),
+        "id": Identifier(),
+    }
+    rules = [at_most("a", "b"), derived("g", from_="s", map={"u1": "u", "v1": "v"}),
+             forbid("a > 3 and s == 'u1'")]  # fmt: skip
+    domain = Domain(columns, structure=rules)
+    table = domain.describe()
+    assert list(table.index) == list(columns)
+    assert table.loc["a", "structure"].startswith("at_most('a', 'b'); forbid(")
+    assert table.loc["s", "structure"].startswith("forbid(") and table.loc["b", "structure"] == ""
+    assert table["cells"].tolist() == [10, 10, 0, 2, 0]
+    assert "structure</th>" in domain._repr_html_()
+    assert "- rule at_most('a', 'b')" in repr(domain.diff(Domain(columns, structure=rules[1:])))
+
+
+def test_notebook_shows_a_table():
+    page = Domain(
+        {"<b>": Categorical(["<i>", "M"], nullable=True), "n": Numeric(0, 9)}
+    )._repr_html_()
+    assert "&lt;b&gt;" in page and "<i>" not in page and "may be missing" in page
+    many = Domain({f"c{i}": Categorical([0, 1]) for i in range(2_000)})
+    assert many._repr_html_().count("<tr>") == 101
+    assert "and 1,900 more columns" in many._repr_html_()
+    assert "about 10^602 cells" in many._repr_html_()
