@@ -91,9 +91,9 @@ class Numeric(Attribute):
     integer : bool, default=False
         Values are integers: fractions go to the nearest first, halves up, and each bin holds the
         integers that the formula maps to it, about equally many, at least one. ``lower``,
-        ``upper``, ``edges`` and ``special`` must be integers. Sampled values are integers too. One code for
-        each integer is too many for wide ranges (and one-way tables are then inaccurate): give
-        ``bins``.
+        ``upper``, ``edges`` and ``special`` must be integers. Sampled values are integers too.
+        One code for each integer is too many for wide ranges (and one-way tables are then
+        inaccurate): give ``bins``.
     nullable : bool, default=False
         Whether a missing value has a cell of its own, the last code. Otherwise records without
         this value are skipped.

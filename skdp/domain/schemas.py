@@ -397,8 +397,8 @@ def from_schema(source: Any, given: dict[str, Any], encoding: str) -> list[tuple
         drafts = drafts_of_types(source)
     names = [name for name, *_ in drafts]
     for key, value in given.items():
-        listed = value if isinstance(value, Mapping | list) else ()
-        if unknown := [name for name in listed if name not in names]:
+        named = value if isinstance(value, Mapping | list) else ()
+        if unknown := [name for name in named if name not in names]:
             what = f"{some(unknown)}, which the schema does not have; it has {some(names)}"
             raise DomainError(f"{key} names {what}.")
     pairs: list[tuple[str, Any]] = []
@@ -416,8 +416,8 @@ def from_schema(source: Any, given: dict[str, Any], encoding: str) -> list[tuple
                 data = _with_range(data, given["ranges"][name], note)
             nullable = given["nullable"]
             if nullable is not None and data["type"] != "identifier":
-                listed = isinstance(nullable, list)
-                data = {**data, "nullable": name in nullable if listed else nullable}
+                gap = name in nullable if isinstance(nullable, list) else nullable
+                data = {**data, "nullable": gap}
             if data["type"] == "numeric" and data.get("bins") is None and "edges" not in data:
                 asked = bins.get(name) if isinstance(bins, Mapping) else bins
                 data = {**data, "bins": single_or_auto(data) if asked is None else asked}

@@ -202,16 +202,6 @@ def test_resolutions_of_times_round_down(attribute, unit):
             assert Domain({"t": attribute}).encode(frame)[:, 0].tolist() == expected
 
 
-def test_periods_and_whole_years_of_numpy():
-    month = Date("2020-01", "2021-12", "month")
-    periods = pd.PeriodIndex(["2020Q3", "2021Q1"], freq="Q")
-    assert encoded(month, pd.DataFrame({"t": periods})) == [6, 12]
-    objects = pd.Series([pd.Period("2021-02"), np.datetime64("2020-05")], dtype=object)
-    assert encoded(month, pd.DataFrame({"t": objects})) == [13, 4]
-    years = np.array([["2021"], ["-3000000"], ["9000000"], ["NaT"]], dtype="datetime64[Y]")
-    assert Domain.for_array(month, 1).encode(years)[:, 0].tolist() == [12, 0, 23, -1]
-
-
 NO_DATES = [
     "2021-02-30",
     "2021-13-01",
@@ -264,12 +254,6 @@ def test_dates_that_do_not_compute_are_missing(days):
     day = Date("2021-01-01", "2021-12-31", nullable=True)
     series = pd.Series([dt.date(2021, 3, 1), Computes(days)], dtype=object)
     assert encoded(day, pd.DataFrame({"t": series})) == [59, 365]
-
-
-def test_dates_too_far_for_any_array_are_clipped():
-    day = Date("2021-01-01", "2021-12-31", nullable=True)
-    series = pd.Series([Computes(10**40), Computes(-(10**40))], dtype=object)
-    assert encoded(day, pd.DataFrame({"t": series})) == [364, 0]
 
 
 # Beyond what Python's dates reach: to read them as objects is an error that quotes them.
@@ -344,19 +328,6 @@ def test_any_text_is_read_or_missing(text):
         assert dt.date.fromisoformat(text[:10])
 
 
-@settings(max_examples=40)
-@given(st.datetimes(), st.sampled_from(["minutes", "seconds", "milliseconds", "microseconds"]))
-def test_text_is_read_as_python_writes_it(when, precision):
-    text = when.isoformat(timespec=precision)
-    cut = dt.datetime.fromisoformat(text)
-    for shown in (text, text.replace("T", " ")):
-        assert moment(shown, "second") == moment(cut, "second")
-    assert moment(text + "-03:30", "day") == (
-        moment(cut, "day")[0] + 12_600_000_000,
-        -12_600_000_000,
-    )
-
-
 def test_a_value_without_a_zone_is_in_utc_where_that_is_declared():
     hour = Datetime("2021-01-01", "2021-12-31", "hour", tz="UTC", nullable=True)
     texts = ["2021-01-01T00:00", "2021-01-01T01:00+01:00", "2021-01-01T00:00Z", "2021-01-01"]
@@ -400,26 +371,6 @@ def test_text_in_a_declared_form(form, texts):
     assert eval(repr(day)) == day
     assert day == Date("2020-11-01", "2020-11-30", format=form)
     assert (day == Date("2020-11-01", "2020-11-30")) == (form is None)
-
-
-def test_what_looks_like_the_declared_form_is_in_it():
-    day = Date("2020-01-01", "2020-12-31", format="%Y-%d-%m", nullable=True)
-    codes = encoded(day, pa.table({"t": ["2020-05-01", "2020-01-05", "2020-05-13"]}))
-    assert codes == [4, 121, day.size - 1]
-
-
-def test_numbers_are_their_digits():
-    day = Date("2020-11-01", "2020-11-30", nullable=True)
-    gap = day.size - 1
-    assert encoded(day, pd.DataFrame({"t": [20201107, 2020]})) == [6, gap]
-    assert encoded(day, pd.DataFrame({"t": [20201107.0, np.nan, 20201107.5, np.inf]})) == [
-        6,
-        gap,
-        gap,
-        gap,
-    ]
-    other = Date("2020-11-01", "2020-11-30", format="%d%m%Y")
-    assert encoded(other, pd.DataFrame({"t": [7112020, 17112020]})) == [6, 16]
 
 
 @pytest.mark.parametrize("form", ["%d", "%Y", "x", "%Y-%Y-%m-%d", "%m/%d/%q", "", 3, "%c"])
@@ -493,15 +444,6 @@ def test_infinite_dates_of_duckdb_are_clipped():
             2: 2,
             3: 1,
         }
-
-
-@pytest.mark.parametrize("unit", ["s", "ms"])
-def test_dates_of_duckdb_beyond_microseconds_are_clipped(unit):
-    ticks = [10**17, -(10**17), 1_577_836_800, None]
-    table = pa.table({"t": pa.array(ticks, pa.int64()).cast(pa.timestamp(unit))})
-    day = Date("2020-01-01", "2020-01-03", nullable=True)
-    connection = duckdb.connect()  # older versions close what nobody holds
-    assert_same_counts(connection.from_arrow(table), table, day)
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
@@ -766,29 +708,6 @@ def test_histograms_of_dates():
     table = tree.to_frame()
     assert table["lower"].iloc[0] == pd.Timestamp("2021-01-01")
     assert pd.isna(table["lower"].iloc[-1])
-
-
-@pytest.mark.parametrize(
-    "attribute",
-    [
-        Date("2020-01-01", "2021-12-31", nullable=True),
-        Datetime("2021-01-01", "2021-01-03", "hour", tz="UTC"),
-        Date("2020-01", "2021-12", "month", special=["1900-01"]),
-    ],
-    ids=repr,
-)
-def test_axes_of_pictures_show_dates(attribute):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    domain = Domain({"t": attribute, "k": Numeric(0, 1, bins=2)})
-    view = skdp.GridSynthesizer(epsilon=1.0, domain=domain, random_state=0)
-    column = attribute.decode(np.zeros(5, dtype=int), np.random.default_rng(0))
-    view.fit(pd.DataFrame({"t": column, "k": 0.5}))
-    ax = view.synopsis_.plot(["t"])
-    ax.figure.canvas.draw()
-    texts = [label.get_text() for label in (*ax.get_xticklabels(), *ax.get_yticklabels())]
-    assert any("20" in text or "Jan" in text for text in texts)
-    assert ("missing" in texts) == attribute.nullable
-    pyplot.close("all")
 
 
 def test_rules_about_dates():

@@ -173,14 +173,6 @@ def test_code_book(tmp_path):
     }
 
 
-@pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_code_book_with_other_separators(tmp_path, separator):
-    rows = [["Name", "Type", "Min", "Max"], ["age", "int", "0", "99"], ["pay", "float", "0", "1,5"]]
-    text = "\n".join(separator.join(row) for row in rows[:2])
-    domain = Domain.from_schema(write(tmp_path, text, "book.txt"))
-    assert domain == Domain({"age": Numeric(0, 99, integer=True)})
-
-
 def book_of(tmp_path, **columns):
     """A code book with these columns."""
     path = tmp_path / "book.csv"
@@ -234,14 +226,6 @@ def test_values_of_code_books(tmp_path, kind, values, expected):
 def test_code_books_that_are_refused(tmp_path, rows, message):
     with pytest.raises(DomainError, match=message):
         Domain.from_schema(write(tmp_path, rows))
-
-
-def test_all_cells_that_are_wrong_are_named_at_once(tmp_path):
-    rows = "name,type,range\n" + "".join(f"c{i},int,none {i}\n" for i in range(30))
-    with pytest.raises(DomainError) as caught:
-        Domain.from_schema(write(tmp_path, rows))
-    assert str(caught.value).count("is not understood") == 20
-    assert "(10 more)" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -313,36 +297,6 @@ def test_files_raise_nothing_but_domain_errors(tmp_path_factory, content):
             read(path)
 
 
-def test_sources_that_cannot_be_read_say_what_can(tmp_path):
-    with pytest.raises(DomainError, match="no columns"):
-        Domain.from_schema({})
-    for source in (3, None, ["secret"]):
-        with pytest.raises(DomainError, match="does not list columns and types") as caught:
-            Domain.from_schema(source)
-        assert "secret" not in str(caught.value)
-    for name in ("domain.json", "book.xlsx", '{"a": 1}'):
-        with pytest.raises(DomainError, match="Save a workbook as CSV; a domain in JSON is read w"):
-            Domain.from_schema(name)
-    with pytest.raises(FileNotFoundError):
-        Domain.from_schema(tmp_path / "gone.csv")
-    with pytest.raises(DomainError, match="no CSV file in utf-8-sig .encoding='latin-1'"):
-        (tmp_path / "latin.csv").write_bytes("name,values\na,é|b".encode("latin-1"))
-        Domain.from_schema(tmp_path / "latin.csv")
-    domain = Domain.from_schema(tmp_path / "latin.csv", encoding="latin-1")
-    assert domain["a"] == Categorical(["é", "b"])
-    (tmp_path / "wide.csv").write_text("name,values\na,é|b", "utf-16")
-    assert Domain.from_schema(tmp_path / "wide.csv") == domain
-
-
-@pytest.mark.parametrize("text", ["", "[", "3", '{"a": 1, "a": 2}', '{"a": NaN}', "\x00"])
-def test_json_that_is_no_domain_is_refused(text, tmp_path):
-    for source in (text, write(tmp_path, text, "d.json")):
-        with pytest.raises(DomainError):
-            Domain.from_json(source)
-    with pytest.raises(DomainError, match="'a' occurs twice"):
-        Domain.from_json('{"a": 1, "a": 2}')
-
-
 def test_json_that_a_person_edits_holds_every_kind_of_column():
     tree = Taxonomy.from_tree({"any": {"x": ["a", "b"], "y": ["c", "d"]}})
     domain = Domain(
@@ -370,24 +324,6 @@ def test_json_that_a_person_edits_holds_every_kind_of_column():
     assert wider["n"] == Numeric(0, 19, integer=True, nullable=True)
     inferred = Domain({"a": Categorical(["x", "y"], other="y")}, inferred=True)
     assert Domain.from_json(editable(inferred.to_json())) == inferred
-
-
-@pytest.mark.parametrize("n", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
-def test_many_categories_stay_short(n):
-    values = [f"v{i}" for i in range(n)]
-    domain = Domain({"a": Categorical(values)})
-    assert len(repr(domain)) < 500 and len(domain._repr_html_()) < 2_000
-    assert f"{n:,} fewer categories" in repr(domain.diff(Domain({"a": Categorical(["n", "m"])})))
-    assert Domain.from_schema(pl.Schema({"a": pl.Enum(values)}))["a"].n_values == n
-    assert Domain.from_schema({"a": pd.CategoricalDtype(values)}, nullable=False) == domain
-
-
-def test_thousands_of_columns(tmp_path):
-    text = "name,type,range\n" + "".join(f"c{i},int,0-9\n" for i in range(2_000))
-    assert len(Domain.from_schema(write(tmp_path, text))) == 2_000
-    with pytest.raises(DomainError, match="2000 columns need") as caught:
-        Domain.from_schema({f"c{i}": "int" for i in range(2_000)})
-    assert "'c1999': (..., ...)" in str(caught.value)
 
 
 def test_domains_that_everybody_knows():
@@ -432,17 +368,6 @@ def test_skeleton_of_pandas_types():
         "'any': ...,  # object: Numeric(..., ...), Categorical([...]), Date(..., ...) or "
         "Identifier()",
     ]
-
-
-def test_skeleton_of_dates():
-    frame = pd.DataFrame({"d": pd.to_datetime(["2020-01-01"])}, dtype="datetime64[ns]")
-    frame["z"] = frame["d"].dt.tz_localize("Europe/Berlin")
-    frame["m"] = frame["d"].dt.to_period("M")
-    found = lines(frame)
-    assert found[0].startswith("'d': Date(..., ..., nullable=True),  # datetime64[ns]; Datetime(")
-    assert found[1].startswith("'z': Datetime(..., ..., tz='UTC', nullable=True),")
-    assert found[2].startswith("'m': Date(..., ..., unit='month', nullable=True),")
-    assert "Date, Datetime, Domain" in Domain.skeleton(frame)
 
 
 @pytest.mark.parametrize("lazy", [False, True])
@@ -494,36 +419,6 @@ def test_skeleton_of_engines():
     assert "'e': Categorical(['u', 'v'], nullable=True)," in code
     assert "'d': Date(..., ..., nullable=True)," in code
     assert "'t': Datetime(..., ..., nullable=True)," in code
-
-
-def test_skeleton_of_spark_types():
-    types = pytest.importorskip("pyspark.sql.types")
-    schema = types.StructType(
-        [
-            types.StructField("a", types.LongType(), nullable=False),
-            types.StructField("c", types.DecimalType(10, 2)),
-            types.StructField("d", types.DateType()),
-            types.StructField("t", types.TimestampType()),
-            types.StructField("l", types.ArrayType(types.LongType())),
-        ]
-    )
-    code = Domain.skeleton(schema)
-    assert "'a': Numeric(..., ..., integer=True, nullable=True),  # bigint" in code
-    assert "'c': Numeric(..., ..., decimals=2, nullable=True)," in code
-    assert "'d': Date(..., ..., nullable=True)," in code
-    assert "'t': Datetime(..., ..., tz='UTC', nullable=True)," in code
-    assert "# 'l': array<bigint> has no attribute" in code
-
-
-@pytest.mark.filterwarnings(r"ignore::DeprecationWarning:dask\..*")
-@pytest.mark.filterwarnings(r"ignore::FutureWarning:dask\..*")
-def test_skeleton_of_dask_reads_no_unknown_categories():
-    dask = pytest.importorskip("dask.dataframe")
-    frame = dask.from_pandas(pd.DataFrame({"a": [1], "b": pd.Categorical(["x"])}), npartitions=1)
-    frame = frame.assign(c=frame["b"].cat.as_unknown())
-    code = Domain.skeleton(frame)
-    assert "'b': Categorical(['x'], nullable=True)," in code
-    assert "'c': Categorical([...], nullable=True)," in code
 
 
 def test_skeleton_of_arrays_and_mappings():
