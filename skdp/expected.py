@@ -83,7 +83,7 @@ def require_columns(domain: Any) -> Domain:
         return domain
     if isinstance(domain, Mapping):
         return Domain(domain)
-    if isinstance(domain, list | tuple) and domain:
+    if isinstance(domain, list) and domain:
         return Domain.for_array(domain, len(domain))
     raise DomainError(
         "A domain is needed that lists its columns, such as Domain({'age': Numeric(0, 120)}), or "

@@ -70,15 +70,11 @@ def only_attribute(domain: Domain) -> Any:
 
 def declared_attribute(declared: Any) -> Any:
     """The attribute, before there are rows to name it."""
-    if isinstance(declared, Domain):
-        return only_attribute(declared)
-    if isinstance(declared, Numeric | Categorical):
-        return declared
-    if isinstance(declared, list | tuple) and len(declared) == 1:
-        return declared[0]
-    raise TypeError(
-        f"domain must be a Domain of one column, a Numeric or a Categorical, got {declared!r}."
-    )
+    if isinstance(declared, Mapping):
+        declared = Domain(declared)
+    if not isinstance(declared, Domain):
+        declared = Domain.for_array(declared, 1)
+    return only_attribute(declared)
 
 
 # --- tree and budget

@@ -93,7 +93,8 @@ def spread(domain: skdp.Domain, n_rows: int, seed: int = 0) -> pd.DataFrame:
             kinds = list(attribute.categories)
             columns[name] = [kinds[int(v * len(kinds))] for v in noisy]
         else:
-            columns[name] = attribute.lower + noisy * (attribute.upper - attribute.lower)
+            values = attribute.lower + noisy * (attribute.upper - attribute.lower)
+            columns[name] = np.floor(values) if attribute.integer else values
     return pd.DataFrame(columns)
 
 

@@ -392,7 +392,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         DomainError, TypeError, ValueError
             If a parameter is invalid, or the cube is too large for planning or for memory.
         """
-        if isinstance(self.domain, list | tuple):
+        if isinstance(self.domain, list):
             domain = Domain.for_array(self.domain, len(self.domain))
         elif self.domain is None or isinstance(self.domain, Domain | Mapping):
             # Such a domain names its columns, so no rows are needed.
