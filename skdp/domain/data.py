@@ -22,13 +22,7 @@ from .values import as_flag, refuse_placeholder
 
 _FORMAT = "skdp.domain"
 
-# Version 2 has rules, and attributes that version 1 does not know; it is written only for them.
-_VERSIONS = (1, 2)
-
-_FIRST = {
-    "numeric": {"name", "type", "lower", "upper", "bins", "integer", "nullable"},
-    "categorical": {"name", "type", "categories", "ordered", "taxonomy", "other", "nullable"},
-}
+_VERSION = 1
 
 
 def domain_to_text(
@@ -45,13 +39,9 @@ def domain_to_text(
     inferred : bool
     """
     attributes = [{"name": name, **attribute._to_data()} for name, attribute in pairs]
-    new = bool(rules) or not all(
-        set(data) <= _FIRST.get(data["type"], set()) and data.get("bins") != "auto"
-        for data in attributes
-    )
     data = {
         "format": _FORMAT,
-        "version": _VERSIONS[new],
+        "version": _VERSION,
         "inferred": inferred,
         "attributes": attributes,
     }
@@ -90,10 +80,10 @@ def parts_from_text(
         ) from error
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise DomainError("This JSON is not a domain: it lacks the format 'skdp.domain'.")
-    if data.get("version") not in _VERSIONS:
+    if data.get("version") != _VERSION:
         raise DomainError(
-            f"This domain has version {data.get('version')!r}, but only versions up to "
-            f"{_VERSIONS[-1]} can be read. Use the skdp that wrote it, or a newer one."
+            f"This domain has version {data.get('version')!r}, but only version {_VERSION} can be "
+            "read. Use the skdp that wrote it, or a newer one."
         )
     try:
         pairs, wrong = [], []
@@ -211,7 +201,7 @@ def short(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def lined(attributes: Sequence[Mapping[str, Any]], rules: Sequence[Any], **more: Any) -> str:
     """A domain as JSON with a line for each column and rule."""
-    head = {"format": _FORMAT, "version": _VERSIONS[-1], **more}
+    head = {"format": _FORMAT, "version": _VERSION, **more}
     parts = [f"{_dumped(key)}: {_dumped(value)}" for key, value in head.items()]
     for key, items in (("attributes", attributes), ("structure", rules)):
         if items:

@@ -733,10 +733,7 @@ class Domain(Columns):
         return _examined(self, self._named(rows) if rows.n_unnamed else rows)
 
     def to_json(self) -> str:
-        """The domain as JSON text, which :meth:`from_json` reads.
-
-        The format has version 1 for plain numbers and categories, else version 2.
-        """
+        """The domain as JSON text, which :meth:`from_json` reads."""
         pairs = list(self._declared.items())
         return domain_to_text(pairs, self.structure.to_data(), self.inferred)
 

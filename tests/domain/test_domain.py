@@ -601,7 +601,7 @@ def changed(path, value):
         ("[]", "not a domain"),
         ("null", "not a domain"),
         ('{"format": "other"}', "lacks the format"),
-        (changed(["version"], 3), "version 3, but only versions up to 2"),
+        (changed(["version"], 3), "version 3, but only version 1"),
         (changed(["inferred"], "no"), "must be True or False"),
         (changed(["attributes"], {}), "no attributes"),
         (changed(["attributes"], None), "damaged"),
