@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skdp.domain import Categorical, Date, Domain, Numeric, Taxonomy
-from skdp.domain.report import report_of
+from skdp.domain.check import examined
 from skdp.domain.values import number_meant
 from skdp.exceptions import DomainError, PrivacyLeakWarning
 from skdp.tables import CountTable, as_frame
@@ -1013,7 +1013,7 @@ def test_check_agrees_with_encode(domain, data):
     values = data.draw(column)
     frame = pd.DataFrame({name: pd.Series(holding(values), dtype=object) for name in domain})
     codes = domain.encode(frame)
-    report = report_of(domain, as_frame(frame))
+    report = examined(domain, as_frame(frame))
     assert report.n_skipped == (codes < 0).any(axis=1).sum()
     assert report.columns["skipped"].tolist() == (codes < 0).sum(axis=0).tolist()
     missing = [

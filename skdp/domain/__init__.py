@@ -12,11 +12,12 @@ membership question for free. Only the schema (columns and declared types) is ch
                  and levels
 ``bins``         how a range of numbers is cut into bins, and which numbers each of them holds
 ``categorical``  `Categorical`: a list of categories, also one that a type declares
+``check``        what a declaration does to the records of a table, and what it misses: not
+                 private
 ``clock``        whole units since 1970, and moments as users write them
 ``contents``     contents of bins: which numbers a bin holds, how they are drawn, and their mean
 ``data``         domains as JSON holds them
 ``dates``        `Date` and `Datetime`: ranges of days and of times
-``doctor``       what a declaration misses in the records: not private
 ``domain``       `Domain`: columns and their declarations; records to codes and back
 ``domains``      domains that everybody knows: ages, months, countries
 ``numeric``      `Numeric`: a range, cut into bins
@@ -25,8 +26,6 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``reading``      how a domain gets at rows, without importing `skdp.tables`; `PublicTable`
 ``regions``      regions: the part of one attribute that a condition covers, as a weight for each
                  code
-``report``       what a domain would do to the records of a frame; a domain as a table; what
-                 differs
 ``rules``        rules between columns: declared, compiled, kept by drawn rows
 ``schemas``      domains from code books and types, and skeletons of domains
 ``taxonomy``     `Taxonomy`: nested groups of categories
@@ -37,11 +36,11 @@ membership question for free. Only the schema (columns and declared types) is ch
 from . import domains
 from .attributes import Attribute, Identifier, Level, Text
 from .categorical import Categorical
+from .check import DomainReport
 from .dates import Date, Datetime
 from .domain import Domain
 from .numeric import FEW_BINS, Numeric
 from .reading import PublicTable
-from .report import DomainReport
 from .rules.declared import (
     Rule,
     at_most,
