@@ -15,6 +15,7 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``check``        what a declaration does to the records of a table, and what it misses: not
                  private
 ``clock``        whole units since 1970, and moments as users write them
+``constraints``  rules between columns: declared, compiled, kept by drawn rows
 ``contents``     contents of bins: which numbers a bin holds, how they are drawn, and their mean
 ``data``         domains as JSON holds them
 ``dates``        `Date` and `Datetime`: ranges of days and of times
@@ -26,7 +27,6 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``reading``      how a domain gets at rows, without importing `skdp.tables`; `PublicTable`
 ``regions``      regions: the part of one attribute that a condition covers, as a weight for each
                  code
-``rules``        rules between columns: declared, compiled, kept by drawn rows
 ``schemas``      domains from code books and types, and skeletons of domains
 ``taxonomy``     `Taxonomy`: nested groups of categories
 ``values``       numbers, categories and flags as they are declared; gaps filled with values
@@ -37,18 +37,11 @@ from . import domains
 from .attributes import Attribute, Identifier, Level, Text
 from .categorical import Categorical
 from .check import DomainReport
+from .constraints import Rule, Structure, Zeros, at_most, derived, forbid, structure_from_data
 from .dates import Date, Datetime
 from .domain import Domain
 from .numeric import FEW_BINS, Numeric
 from .reading import PublicTable
-from .rules.declared import (
-    Rule,
-    at_most,
-    derived,
-    forbid,
-    structure_from_data,
-)
-from .rules.structure import Structure, Zeros
 from .taxonomy import Taxonomy
 
 __all__ = [

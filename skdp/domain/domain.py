@@ -7,7 +7,6 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,10 @@ from ..exceptions import DomainError, PrivacyLeakWarning
 from .attributes import Attribute, Identifier, Text
 from .categorical import Categorical
 from .check import DomainReport, examined
+from .constraints import Structure, draw_columns, structure_from_data
 from .data import domain_to_text, parts_from_text
 from .numeric import FEW_BINS, MOST_SINGLE, Numeric
 from .reading import Column, LazyRows, Rows, read
-from .rules.declared import structure_from_data
-from .rules.structure import Structure, draw_columns
 from .values import (
     MAX_INTEGER,
     Category,
