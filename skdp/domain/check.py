@@ -199,7 +199,7 @@ class _Values:
         words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)
         said = [word.casefold() for word in words]
         exact = self.numeric
-        if (exact and (not self.whole or (self.figures < 0).any())) or self.distinct <= CODES:
+        if (exact and (not self.whole or self.figures[0] < 0)) or self.distinct <= CODES:
             return False
         if not exact and not self.plain:
             # Texts such as names: those that occur once each identify, sentences do not.
@@ -222,10 +222,11 @@ class _Values:
         """Whether whole numbers are numbered through, or repeat more than by chance."""
         x = np.unique(self.figures)
         size, once = x[-1] - x[0] + 1, self.distinct == self.n
-        if 1500 <= x[0] <= x[-1] <= 2200:  # years
+        if 1500 <= x[0] <= x[-1] <= 2200 or size > 2**53:  # years, and sizes
             return False
-        order = np.diff(self.numbers[~self.absent])
-        if once and self.n >= 20 and ((order > 0).all() or size <= 1.1 * len(x)):
+        steps = np.diff(self.numbers[~self.absent])
+        rising = (steps > 0).all() and np.median(steps) <= 2
+        if once and self.n >= 20 and (rising or size <= 1.1 * len(x)):
             return True
         if self.distinct <= CATEGORIES or not self.few_each(ROWS):
             return False
@@ -241,10 +242,9 @@ class _Values:
 def _reads(value: Any, form: str | None, unit: str) -> bool:
     """Whether a form reads a value, and not just as ISO writes dates."""
     pattern = date_form(form, unit)
-    text = str(value).strip()
-    if pattern is not None and form in ("%d%m%Y", "%m%d%Y", "%Y%m"):
-        text = digits(value).zfill(8) if isinstance(value, int | float) else text
-        text = text[-6:] if form == "%Y%m" and text.startswith("00") else text
+    text = digits(value) if isinstance(value, int | float) else str(value).strip()
+    if form in ("%d%m%Y", "%m%d%Y"):
+        text = text.zfill(8)
     if pattern is not None and not pattern.fullmatch(text):
         return False
     found = moment(value, unit, form)
@@ -355,7 +355,7 @@ def _repeats(column: _Values, note: _Notes, proposed: bool) -> None:
         shares = {k: int(np.minimum(column.owners, k).sum()) for k in (1, 2, 5, 10) if k <= most}
         kept = ", ".join(f"{k}: {_share(n, column.n)}" for k, n in shares.items())
         note(
-            f"{column.n} rows of {column.distinct} persons, if it tells persons apart, at most "
+            f"{column.n} rows of {column.distinct} persons, if it identifies persons, at most "
             f"{most} of one. Then protect them: --privacy-id {note.name!r} --max-rows-per-id K, in "
             f"Python privacy_id= and max_rows_per_id= (share of the rows that K keeps: {kept})"
         )

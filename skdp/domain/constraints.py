@@ -10,7 +10,7 @@ counted with noise among the skipped ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -281,6 +281,11 @@ class Zeros(NamedTuple):
         return broken
 
 
+def _broken(zeros: Iterable[Zeros], rows: CodeArray) -> BoolArray:
+    none = np.zeros(len(rows), dtype=bool)
+    return np.logical_or.reduce([none, *(each.broken_by(rows) for each in zeros)])
+
+
 Tables = Mapping[tuple[int, ...], BoolArray]
 Possible = dict[int, BoolArray]
 
@@ -356,13 +361,15 @@ def outer(vectors: Sequence[np.ndarray]) -> Any:
 # --- rules compiled for a domain
 
 
-class Structure:
+# Codes of rows by measured column.
+Codes = Mapping[str, IntArray]
+
+
+class Structure(tuple[Rule, ...]):
     """Compiled rules of a domain, as ``domain.structure``; it is falsy if there are none.
 
     Attributes
     ----------
-    rules : tuple of Rule
-        As declared.
     derived : dict of str to Rule
         The rule of each column that is not measured because it follows from others: rules made by
         `derived`.
@@ -371,51 +378,40 @@ class Structure:
         single attributes first. A row breaks a rule exactly if it is in a forbidden cell of one.
     """
 
+    def __new__(cls, rules: Any = (), declared: Mapping[str, Any] | None = None) -> Structure:
+        """Rules, each once."""
+        return super().__new__(cls, dict.fromkeys(cls.read(rules)))
+
     def __init__(self, rules: Any = (), declared: Mapping[str, Any] | None = None) -> None:
-        self.rules: tuple[Rule, ...] = tuple(dict.fromkeys(self.read(rules)))
         self._declared = dict(declared or {})
-        self.derived = {each.column: each for each in self.rules if isinstance(each, Derived)}
+        self.derived = {each.column: each for each in self if isinstance(each, Derived)}
         self._codes: dict[str, tuple[str, IntArray]] = {}
         self._used: dict[Rule, tuple[str, ...]] = {}
         self._bounds: dict[str, tuple[str, ...]] = {}
         self._cuts: dict[Rule, list[Any]] = {}
         self.zeros: tuple[Zeros, ...] = ()
-        if self.rules:
+        if self:
             self._compile()
 
     @staticmethod
     def read(rules: Any) -> list[Rule]:
         """Rules that were given as ``structure=``; errors for anything else."""
-        given = rules.rules if isinstance(rules, Structure) else rules
-        listed = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
-        if not listed or not all(isinstance(rule, Rule) for rule in given):
+        found = list(rules) if isinstance(rules, Iterable) else [rules]
+        if isinstance(rules, Rule) or not all(isinstance(rule, Rule) for rule in found):
             raise DomainError(
                 "structure must be a list of rules such as [at_most('balance', 'amount')], got "
-                f"{given!r}. Rules in the form of JSON are read by `structure_from_data`."
+                f"{rules!r}. Rules in the form of JSON are read by `structure_from_data`."
             )
-        return list(given)
+        return found
 
-    def __bool__(self) -> bool:
-        return bool(self.rules)
-
-    def __iter__(self) -> Iterator[Rule]:
-        return iter(self.rules)
-
-    def __len__(self) -> int:
-        return len(self.rules)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Structure) and self.to_data() == other.to_data()
-
-    def __hash__(self) -> int:
-        return hash(self.rules)
-
-    def __repr__(self) -> str:
-        return f"Structure([{', '.join(map(repr, self.rules))}])"
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules as a plain tuple."""
+        return tuple(self)
 
     def to_data(self) -> list[dict[str, Any]]:
         """The rules as values that JSON can hold."""
-        return [rule.to_data() for rule in self.rules]
+        return [rule.to_data() for rule in self]
 
     # What conditions may name: see `regions.Schema`.
 
@@ -467,7 +463,7 @@ class Structure:
     def kept_by(self, columns: Iterable[str]) -> tuple[Rule, ...]:
         """Rules all of whose columns are among these."""
         chosen = set(columns)
-        return tuple(rule for rule in self.rules if chosen.issuperset(self._used[rule]))
+        return tuple(rule for rule in self if chosen.issuperset(self._used[rule]))
 
     def bounds_of(self) -> dict[str, tuple[str, ...]]:
         """Columns that each column must not exceed, chains included."""
@@ -481,19 +477,16 @@ class Structure:
 
     def breaks(self, codes: ArrayLike) -> BoolArray:
         """Whether each row is in a cell that is declared empty; not where a code is negative."""
-        rows = np.asarray(codes)
-        return np.logical_or.reduce(
-            [np.zeros(len(rows), dtype=bool), *(each.broken_by(rows) for each in self.zeros)]
-        )
+        return _broken(self.zeros, np.asarray(codes))
 
     def broken_by_rule(self, codes: ArrayLike) -> list[tuple[Rule, BoolArray]]:
         """Which rows break each rule that forbids cells: for reports to the data owner."""
-        part, found = Structure(), []
-        for rule in self.rules:
-            if not isinstance(rule, Derived):
-                part.zeros = tuple(Zeros(*each) for each in self._tables([rule]).items())
-                found.append((rule, part.breaks(codes)))
-        return found
+        rows = np.asarray(codes)
+        return [
+            (rule, _broken([Zeros(*each) for each in self._tables([rule]).items()], rows))
+            for rule in self
+            if not isinstance(rule, Derived)
+        ]
 
     def lawful_codes(self, wanted: CodeArray) -> CodeArray:
         """Rows that break no rule and have as many of the wanted codes as they easily can.
@@ -511,7 +504,7 @@ class Structure:
         return rows
 
     def _compile(self) -> None:
-        for rule in self.rules:
+        for rule in self:
             if isinstance(rule, Derived | AtMost):
                 other = rule.from_ if isinstance(rule, Derived) else rule.bound
                 self._used[rule] = (rule.column, other)
@@ -523,11 +516,11 @@ class Structure:
         for column in self.derived:
             self._derive(column, ())
         self._axes = {name: axis for axis, name in enumerate(self.measured)}
-        self._bounds = _closure(self.rules)
+        self._bounds = _closure(self)
         self._check_chains()
-        tables = self._tables(self.rules)
+        tables = self._tables(self)
         if allowed_row(tables) is None:
-            guilty = [rule for rule in self.rules if not isinstance(rule, Derived)]
+            guilty = [rule for rule in self if not isinstance(rule, Derived)]
             raise DomainError(
                 "These rules contradict each other, no row was found that satisfies them all: "
                 f"{some(guilty)}. Change or leave out one of them."
@@ -563,44 +556,30 @@ class Structure:
                 f"Derived columns form a circle: {circle}. One of them must be measured."
             )
         base = rule.from_
-        codes = self._map(rule, self._attribute(base, rule), self._attribute(column, rule))
+        codes = self._map(rule)
         if base in self.derived:
             base, inner = self._derive(base, (*seen, column))
             codes = codes[inner]
         self._codes[column] = base, codes
         return base, codes
 
-    def _map(self, rule: Derived, base: Any, target: Any) -> IntArray:
+    def _map(self, rule: Derived) -> IntArray:
         """Code of the derived column for each code of the column that it follows from."""
+        base, target = (self._attribute(name, rule) for name in (rule.from_, rule.column))
         codes = np.full(base.size, -1, dtype=np.int64)
-        if base.nullable and target.nullable:
-            codes[-1] = target.size - 1
         alone = np.zeros(base.size, dtype=bool)
         results: dict[Any, int] = {}
         for key, value in sorted(rule.map, key=lambda pair: isinstance(pair[0], tuple)):
             if value not in results:
-                results[value] = self._one_code(rule, rule.column, target, value)
-            if not isinstance(key, tuple):
-                code = self._one_code(rule, rule.from_, base, key)
-                codes[code], alone[code] = results[value], True
-                continue
-            low, high = key
-            last = high is None or base.number(high, rule.from_) == base.upper
-            try:
-                region = region_of_range(rule.from_, base, low, high, "" if last else ">")
-            except ValueError as error:
-                raise DomainError(f"{rule!r}: {error}") from None
-            weights = np.where(alone, 0.0, region.weights())
-            cut = (weights > 0) & (weights < 1 - _ROUNDING)
-            if cut.any():
-                label = base.labels()[int(np.flatnonzero(cut)[0])]
-                raise DomainError(
-                    f"{rule!r}: the interval {key!r} cuts the bin {label} of {rule.from_!r}. Let "
-                    "it begin and end where bins do, or declare the bins so (bins=, or edges=)."
-                )
-            if (codes[weights > 0] >= 0).any():
+                [results[value]] = self._codes_for(rule, rule.column, target, value)
+            own = self._codes_for(rule, rule.from_, base, key)
+            # A value with an entry of its own is in no interval.
+            own = own[~alone[own]]
+            if (codes[own] >= 0).any():
                 raise DomainError(f"{rule!r}: the interval {key!r} overlaps another one.")
-            codes[weights > 0] = results[value]
+            codes[own], alone[own] = results[value], not isinstance(key, tuple)
+        if base.nullable and target.nullable and codes[-1] < 0:
+            codes[-1] = target.size - 1
         if (codes < 0).any():
             gaps = [base.labels()[code] for code in np.flatnonzero(codes < 0)[:8].tolist()]
             raise DomainError(
@@ -609,26 +588,32 @@ class Structure:
             )
         return codes
 
-    def _one_code(self, rule: Rule, column: str, attribute: Any, value: Any) -> int:
-        """The code that stands for a value alone."""
+    def _codes_for(self, rule: Rule, column: str, attribute: Any, key: Any) -> IntArray:
+        """Codes that stand for a value, or for the values of an interval, and for nothing else."""
         try:
-            if value is not None and isinstance(attribute, Categorical):
-                return attribute.index_of(value)
-            weights = region_of_values(column, attribute, [value]).weights()
+            if isinstance(attribute, Categorical) and key is not None:
+                return np.array([attribute.index_of(key)])
+            if isinstance(key, tuple):
+                last = key[1] is None or attribute.number(key[1], column) == attribute.upper
+                region = region_of_range(column, attribute, *key, "" if last else ">")
+            else:
+                region = region_of_values(column, attribute, [key])
         except (KeyError, ValueError) as error:
             raise DomainError(
-                f"{rule!r}: {value!r} is not a declared value of {column!r}. {error}"
+                f"{rule!r}: {key!r} is not a declared value of {column!r}. {error}"
             ) from None
-        if weights.max() < 1:
+        weights = region.weights()
+        cut = np.flatnonzero((weights > 0) & (weights < 1 - _ROUNDING))
+        if len(cut):
             raise DomainError(
-                f"{rule!r}: {value!r} has no code of its own in {column!r}. Declare integers one "
-                "by one (integer=True), categories, or special=."
+                f"{rule!r}: {key!r} cuts the bin {attribute.labels()[int(cut[0])]} of {column!r}. "
+                "Let it begin and end where bins do, or declare the bins so (bins=, or edges=)."
             )
-        return int(weights.argmax())
+        return np.flatnonzero(weights)
 
     # --- cells that rules forbid
 
-    def _tables(self, rules: Sequence[Rule]) -> dict[tuple[int, ...], BoolArray]:
+    def _tables(self, rules: Iterable[Rule]) -> dict[tuple[int, ...], BoolArray]:
         """Allowed cells by each set of attributes that the rules connect."""
         tables: dict[tuple[int, ...], BoolArray] = {}
         found = [cells for rule in rules if isinstance(rule, Forbid) for cells in self._cells(rule)]
@@ -641,8 +626,8 @@ class Structure:
     def _cells(self, rule: Forbid) -> list[tuple[tuple[int, ...], BoolArray]]:
         """Cells that a condition does not cover as a whole, by its attributes.
 
-        Its conjunctions are disjoint. Where they cover whole bins, each is a table of its own; where
-        they cut bins, their shares of a cell add up.
+        Its conjunctions are disjoint. Where they cover whole bins, each is a table of its own;
+        where they cut bins, their shares of a cell add up.
         """
         try:
             parts = parts_of(rule.condition, self)
@@ -680,21 +665,28 @@ class Structure:
         allowed = ~(low[:, None] > high)
         return ((one, other), allowed) if one < other else ((other, one), allowed.T.copy())
 
-    def breaks_values(self, codes: Mapping[str, IntArray], numbers: Any) -> BoolArray:
+    def breaks_values(self, codes: Codes, numbers: Mapping[str, FloatArray]) -> BoolArray:
         """Rows whose numbers are in the part of a cell that a rule forbids."""
         broken = np.zeros(len(next(iter(codes.values()))), dtype=bool)
-        for parts in self._cuts.values():
-            for part in parts:
-                inside = np.ones(len(broken), dtype=bool)
-                for column, region in part.items():
-                    weights = self.lifted(column, region.weights())[codes[self.base_of(column)]]
-                    inside &= weights > 0
-                    if (inside & (weights < 1)).any():
-                        inside &= (weights >= 1 - _ROUNDING) | _holds(region, numbers[column])
-                broken |= inside
+        for column, above in self._bounds.items():
+            for bound in above:
+                # Where each code stands for one value, its ends are equal.
+                x, y = (
+                    numbers[name] if name in numbers else self.ends_of(name, codes)[0]
+                    for name in (column, bound)
+                )
+                broken |= x > y
+        for part in (part for parts in self._cuts.values() for part in parts):
+            inside = np.ones(len(broken), dtype=bool)
+            for column, region in part.items():
+                weights = self.lifted(column, region.weights())[codes[self.base_of(column)]]
+                inside &= weights > 0
+                if (inside & (weights < 1)).any():
+                    inside &= (weights >= 1 - _ROUNDING) | _holds(region, numbers[column])
+            broken |= inside
         return broken
 
-    def ends_of(self, column: str, codes: Mapping[str, IntArray]) -> tuple[FloatArray, FloatArray]:
+    def ends_of(self, column: str, codes: Codes) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest number of a column that the codes of each row leave."""
         low, high = self._ends(column)
         own = codes[self.base_of(column)]
@@ -787,7 +779,6 @@ def _line(attribute: Numeric | Categorical) -> tuple[Any, ...] | None:
 # --- rows for codes: values are drawn within the cells so that rules hold for the values too
 
 Bounds = Mapping[str, tuple[Any, Any]]
-Codes = Mapping[str, IntArray]
 
 
 def draw_columns(
@@ -819,24 +810,25 @@ def draw_columns(
         )
         for name, ends in bounds.items()
     }
-    numbers = _draw_numbers(structure, codes, rng, limits)
-    wrong = structure.breaks_values(codes, numbers)
-    for _ in range(_REDRAWS if wrong.any() else 0):
+    numeric = [name for name in codes if isinstance(declared[name], Numeric)]
+    numbers = {name: np.empty(n_rows) for name in numeric}
+    wrong = np.ones(n_rows, dtype=bool)
+    for _ in range(_REDRAWS):
         rows = np.flatnonzero(wrong)
         own = {name: each[rows] for name, each in codes.items()}
-        inside = {name: tuple(end[rows] for end in ends) for name, ends in limits.items()}
-        again = _draw_numbers(structure, own, rng, inside)
-        for name, each in again.items():
+        for name in numeric:
+            ends = [end[rows] for end in limits.get(name, ())]
+            numbers[name][rows] = declared[name].draw(own[name], rng, *ends)
+        here = {name: each[rows] for name, each in numbers.items()}
+        wrong[rows] = structure.breaks_values(own, here)
+        if not wrong.any():
+            break
+    else:
+        rows = np.flatnonzero(wrong)
+        own = {name: each[rows] for name, each in codes.items()}
+        here = {name: each[rows] for name, each in numbers.items()}
+        for name, each in _repaired(structure, own, here, rng).items():
             numbers[name][rows] = each
-        wrong[rows] = structure.breaks_values(own, again)
-    for name in numbers if wrong.any() else ():
-        # Nearly all of the cell is forbidden: the ends of the bins are tried.
-        for end in spans(declared[name]) if name not in structure.compared else ():
-            rows = np.flatnonzero(wrong)
-            own = {each: held[rows] for each, held in codes.items()}
-            moved = {each: x[rows] for each, x in numbers.items()} | {name: end[own[name]]}
-            wrong[rows] = structure.breaks_values(own, moved)
-            numbers[name][rows] = np.where(wrong[rows], numbers[name][rows], moved[name])
     drawn: dict[str, pd.Series] = {}
     for name, attribute in declared.items():
         if isinstance(attribute, Identifier):
@@ -852,13 +844,10 @@ def draw_columns(
     return drawn
 
 
-def _draw_numbers(
-    structure: Structure,
-    codes: Codes,
-    rng: np.random.Generator,
-    limits: Mapping[str, tuple[FloatArray, ...]],
+def _repaired(
+    structure: Structure, codes: Codes, numbers: dict[str, FloatArray], rng: np.random.Generator
 ) -> dict[str, FloatArray]:
-    """Numbers for codes, by column.
+    """Numbers that keep the rules where hardly any draw does; the limits are given up.
 
     Of columns that rules of `at_most` compare the larger ones come first. A column is drawn from
     what its cell allows, but not below the least value of any column that it bounds, and not above
@@ -866,38 +855,25 @@ def _draw_numbers(
     as a whole: no allowed row has a column whose least value exceeds the greatest value of one of
     its bounds.
     """
-    numbers: dict[str, FloatArray] = {}
     above, linked = structure.bounds_of(), structure.compared
-    for name, own in codes.items():
-        attribute = structure.find(name)
-        if isinstance(attribute, Numeric) and name not in linked:
-            numbers[name] = attribute.draw(own, rng, *limits.get(name, (None, None)))
-    cells = {name: structure.ends_of(name, codes) for name in linked}
-    inner: dict[str, tuple[FloatArray, ...]] = {}
-    for name, (low, high) in cells.items():
-        least, most = limits.get(name, (-np.inf, np.inf))
-        meet = np.maximum(low, least) <= np.minimum(high, most)
-        inner[name] = (
-            np.where(meet, np.maximum(low, least), low),
-            np.where(meet, np.minimum(high, most), high),
-        )
-    # Where limits from outside contradict a rule, the rule holds and the limits do not.
-    pairs = [(name, bound) for name, bounds in above.items() for bound in bounds]
-    astray = np.logical_or.reduce([inner[name][0] > inner[bound][1] for name, bound in pairs])
-    drawn: dict[str, FloatArray] = {}
+    ends = {name: structure.ends_of(name, codes) for name in {*linked, *numbers}}
     # A bound has fewer columns above it than what it bounds.
     for name in sorted(linked, key=lambda each: len(above.get(each, ()))):
-        attribute = structure.find(name)
-        low, high = (
-            np.where(astray, cell, end) for cell, end in zip(cells[name], inner[name], strict=True)
-        )
-        drawn[name] = low  # where each code stands for one value
-        if name in codes and isinstance(attribute, Numeric):
-            for other in (other for other, bound in pairs if bound == name):
-                low = np.fmax(low, np.where(astray, cells[other][0], inner[other][0]))
+        if name in numbers:
+            low, high = ends[name]
+            for other in (other for other, bounds in above.items() if name in bounds):
+                low = np.fmax(low, ends[other][0])
             for bound in above.get(name, ()):
-                high = np.fmin(high, drawn[bound])
-            drawn[name] = numbers[name] = attribute.draw(codes[name], rng, low, high)
+                high = np.fmin(high, numbers[bound] if bound in numbers else ends[bound][0])
+            attribute: Any = structure.find(name)
+            numbers[name] = attribute.draw(codes[name], rng, low, high)
+    # Of a cell of which nearly all is forbidden, the ends of its bins may be left.
+    for name in [name for name in numbers if name not in linked]:
+        for end in ends[name]:
+            wrong = structure.breaks_values(codes, numbers)
+            moved = {**numbers, name: np.where(wrong, end, numbers[name])}
+            better = wrong & ~structure.breaks_values(codes, moved)
+            numbers[name] = np.where(better, end, numbers[name])
     return numbers
 
 

@@ -599,7 +599,7 @@ BASE = {
         ([derived("c", "a", {(0, 5): "p", (5, None): "q"})], r"cuts the bin \[4, 6\)"),
         ([derived("c", "n", {(0, 5): "p", (5, None): "x"})], "not a declared value"),
         ([derived("a", "n", {(0, None): 1})], "single value 1 has no share"),
-        ([derived("w", "n", {(0, None): 1})], "no code of its own"),
+        ([derived("w", "n", {(0, None): 1})], "cuts the bin"),
         ([derived("c", "id", {1: "p"})], "Identifier"),
         (
             [derived("c", "t", {"u": "p", "v": "q", None: "p"}), derived("t", "c", {"p": "u"})],
