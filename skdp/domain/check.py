@@ -371,20 +371,17 @@ def _of_text(column: _Values, note: _Notes) -> None:
         )
     if column.commas >= NUMBERS * column.n:
         return
-    written = [(text, n, number_written(text)) for text, n in column.texts]
-    signs = sum(n for t, n, x in written if x == x and any(sign in t for sign in "$€£¥%,"))
+    read = [(text, n, number_written(text)) for text, n in column.texts]
+    signs = sum(n for text, n, x in read if x == x and {*text} & {*"$€£¥%,"})
     if signs:
         note(f"{_share(signs, column.n)} of the values are written with signs or groups")
-    unread = [(text, n) for text, n, x in written if x != x]
-    shaped = next((text for text, _ in unread if re.search(r"\d", text)), None)
-    if unread:
-        share = _share(sum(n for _, n in unread), column.n)
-        such = f"{share} of the values are no numbers, such as {unread[0][0]!r}"
-        if shaped is None or unread[0][0] != shaped:
-            note(f"{such}: missing", nullable=True)
-        if shaped is not None:
-            note(f"{such if shaped == unread[0][0] else f'{shaped!r} is'}: a form that is not read; "
-                 "write them as numbers")  # fmt: skip
+    for shaped in (False, True):
+        odd = [(t, n) for t, n, x in read if x != x and bool(re.search(r"\d", t)) == shaped]
+        such = f"{_share(sum(n for _, n in odd), column.n)} of the values are no numbers, such as"
+        if odd and shaped:
+            note(f"{such} {odd[0][0]!r}: a form that is not read; write them as numbers")
+        elif odd:
+            note(f"{such} {odd[0][0]!r}: missing", nullable=True)
 
 
 def _of_numbers(x: FloatArray, attribute: Any, note: _Notes) -> None:
@@ -707,18 +704,16 @@ def _data_of(attribute: Any) -> dict[str, Any]:
 
 def _second_header(columns: Sequence[_Values]) -> bool:
     """Whether the first record has text that occurs once where others have numbers or dates."""
-    if not all(each.absent[0] or each.counts[each.codes[0]] == 1 for each in columns):
-        return False
-    odd = [_odd_first(each) for each in columns if each.n > 2 and not each.absent[0]]
+    odd = []
+    for column in columns:
+        value = column.uniques[column.codes[0]]
+        if column.absent[0] or column.n <= 2:
+            continue
+        if column.counts[column.codes[0]] > 1 or str(value).strip().casefold() in _NO_NUMBER:
+            return False
+        form, unit, n, _ = column.form
+        if (~np.isnan(column.numbers[~column.absent][1:])).mean() >= KIND:
+            odd.append(bool(np.isnan(column.numbers[0])))
+        elif n >= KIND * (column.n - 1):
+            odd.append(moment(value, unit, form) is None)
     return True in odd and False not in odd
-
-
-def _odd_first(column: _Values) -> bool | None:
-    """Whether the first value is no number or date, and the others are; None: they are not."""
-    value = column.uniques[column.codes[0]]
-    if isinstance(value, str) and value.strip().casefold() in _NO_NUMBER:
-        return False
-    if (~np.isnan(column.numbers[~column.absent][1:])).mean() >= KIND:
-        return bool(np.isnan(column.numbers[0]))
-    form, unit, n, _ = column.form
-    return moment(value, unit, form) is None if n >= KIND * (column.n - 1) else None
