@@ -309,7 +309,7 @@ def _counted_days(column: _Values, name: str) -> bool:
     """Whether numbers are days since 1899-12-30, by name and size."""
     words = {word.casefold() for word in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)}
     x = column.figures
-    return bool(words & _DATES) and 5_000 < x[0] and x[-1] < 60_000 and np.ptp(x) < 45_000
+    return bool(words & _DATES and 5_000 < x[0] and x[-1] < 60_000 and np.ptp(x) < 45_000)
 
 
 # --- what there is to say of a column

@@ -594,8 +594,9 @@ class Structure(tuple[Rule, ...]):
             if isinstance(attribute, Categorical) and key is not None:
                 return np.array([attribute.index_of(key)])
             if isinstance(key, tuple):
-                last = key[1] is None or attribute.number(key[1], column) == attribute.upper
-                region = region_of_range(column, attribute, *key, "" if last else ">")
+                low, high = key
+                last = high is None or attribute.number(high, column) == attribute.upper
+                region = region_of_range(column, attribute, low, high, "" if last else ">")
             else:
                 region = region_of_values(column, attribute, [key])
         except (KeyError, ValueError) as error:
@@ -881,10 +882,9 @@ def _holds(region: Any, x: FloatArray) -> BoolArray:
     """Whether numbers of the cells that a region cuts are in it."""
     if isinstance(region, RegionUnion):
         return np.logical_or.reduce([_holds(part, x) for part in region.parts])
-    if isinstance(region, GridRegion):
-        x = region.attribute.contents.grid.at_least(np.nan_to_num(x))
-    found = (region.low <= x) & (x <= region.high)
-    if isinstance(region, GridRegion):
-        found &= ~np.isin(x, [*region.never])
-        found &= True if region.only is None else np.isin(x, [*region.only])
-    return found
+    if not isinstance(region, GridRegion):
+        return np.asarray((region.low <= x) & (x <= region.high))
+    contents: Any = region.attribute.contents
+    places = contents.grid.at_least(np.nan_to_num(x))
+    found = (region.low <= places) & (places <= region.high) & ~np.isin(places, [*region.never])
+    return np.asarray(found if region.only is None else found & np.isin(places, [*region.only]))

@@ -945,7 +945,7 @@ class Domain(Columns):
             rules = [rule for rule in self.structure if name in self.structure.columns_of(rule)]
             rows[name] = {
                 "declared": _cut(repr(attribute)),
-                "cells": attribute.size if name in self._positions else 0,
+                "cells": self[name].size if name in self._positions else 0,
                 "structure": _cut("; ".join(map(repr, rules))),
             }
         return pd.DataFrame.from_dict(rows, orient="index")
