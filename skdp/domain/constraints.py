@@ -41,7 +41,7 @@ _MAX_STEPS = 100_000
 # A share of a cell that rounding may leave: such a cell is forbidden as a whole.
 _ROUNDING = 1e-9
 # How often values are drawn again that a rule forbids in a part of their cell.
-_REDRAWS = 100
+_REDRAWS = 20
 
 
 class Rule:
