@@ -122,7 +122,7 @@ def generated_codes(domain: Domain, n: int, seed: int) -> CodeArray:
         noise = generator.standard_normal(n)
         score = np.sqrt(share) * (causes @ direction) + np.sqrt(1 - share) * noise
         codes[:, axis] = _cut(score, frequencies)
-    lawful: CodeArray = domain.structure.lawful_codes(codes, generator)
+    lawful: CodeArray = domain.structure.lawful_codes(codes)
     return lawful
 
 

@@ -58,7 +58,7 @@ RULED = skdp.Domain(
     structure=[
         skdp.forbid("z == 1"),
         skdp.forbid("x < 2 and s == 'b'"),
-        skdp.forbid({"x": (2, 4), "z": 0, "s": "a"}),
+        skdp.forbid("x >= 2 and x <= 4 and z == 0 and s == 'a'"),
     ],
 )
 KINDS = skdp.Categorical([f"c{i}" for i in range(24)])

@@ -584,7 +584,7 @@ RULED = Domain(
     structure=[
         skdp.forbid("a == 'p' and c == 'yes'"),
         skdp.forbid("b < 0.3 and d >= 3"),
-        skdp.forbid({"a": "q", "c": "no", "d": 0}),
+        skdp.forbid("a == 'q' and c == 'no' and d == 0"),
     ],
 )
 

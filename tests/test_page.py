@@ -375,7 +375,7 @@ def hard_release(epsilon=1.0):
         },
         structure=[
             derived("group", from_="age", map=young),
-            forbid({"sex": "M", "stars": 3}),
+            forbid("sex == 'M' and stars == 3"),
         ],
     )
     return skdp.MarginalSynthesizer(epsilon=epsilon, domain=domain).fit(frame).synopsis_

@@ -442,7 +442,7 @@ RULES = Domain(
         skdp.at_most("balance", "amount"),
         skdp.forbid("second != None and kind != 'joint'"),
         skdp.derived("grade", from_="sub", map={"A1": "A", "A2": "A", "B1": "B"}),
-        skdp.forbid({"amount": (0, 30), "kind": "joint", "sub": "B1"}),
+        skdp.forbid("amount >= 0 and amount <= 30 and kind == 'joint' and sub == 'B1'"),
     ],
 )
 

@@ -269,5 +269,5 @@ def describe(options: Namespace) -> int:
 def diff(options: Namespace) -> int:
     """List the differences of two domains."""
     difference = read_domain(options.first).diff(read_domain(options.second))
-    print(difference)
+    print("\n".join(difference) or "The domains are equal.")
     return 1 if difference else 0

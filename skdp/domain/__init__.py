@@ -12,10 +12,12 @@ membership question for free. Only the schema (columns and declared types) is ch
                  `Identifier`, `Text`
 ``bins``         how a range is cut into bins, which numbers each holds, automatic fine bins
 ``categorical``  `Categorical`: a list of categories, also one that a type declares
+``check``        what a declaration does to the records of a table, and what it misses: not
+                 private
 ``clock``        whole units since 1970, and moments as users write them
+``constraints``  rules between columns: declared, compiled, kept by drawn rows
 ``data``         domains as JSON holds them, and attributes in short: pairs and lists
 ``dates``        `Date` and `Datetime`: ranges of days and of times
-``doctor``       what a declaration misses in the records: not private
 ``domain``       `Domain`: columns and their declarations; records to codes and back
 ``domains``      domains that everybody knows: ages, months, countries
 ``numeric``      `Numeric`: a range, cut into bins
@@ -24,9 +26,6 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``reading``      how a domain gets at rows, without importing `skdp.tables`; `PublicTable`
 ``regions``      regions: the part of one attribute that a condition covers, as a weight for each
                  code
-``report``       what a domain would do to the records of a frame; a domain as a table; what
-                 differs
-``rules``        rules between columns: declared, compiled, kept by drawn rows
 ``schemas``      domains from code books and types, and code with blanks
 ``taxonomy``     `Taxonomy`: nested groups of categories
 ``values``       numbers, categories and flags as they are declared; gaps filled with values
@@ -36,19 +35,12 @@ membership question for free. Only the schema (columns and declared types) is ch
 from . import domains
 from .attributes import Attribute, Identifier, Level, Text
 from .categorical import Categorical
+from .check import DomainReport
+from .constraints import Rule, Structure, Zeros, at_most, derived, forbid, structure_from_data
 from .dates import Date, Datetime
 from .domain import Domain
 from .numeric import FEW_BINS, Numeric
 from .reading import PublicTable
-from .report import DomainReport
-from .rules.declared import (
-    Rule,
-    at_most,
-    derived,
-    forbid,
-    structure_from_data,
-)
-from .rules.structure import Structure, Zeros
 from .taxonomy import Taxonomy
 
 __all__ = [

@@ -7,7 +7,6 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,11 @@ from .._validation import CodeArray, FloatArray, check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attributes import Attribute, Identifier, Text
 from .categorical import Categorical
+from .check import DomainReport, examined
+from .constraints import Structure, draw_columns, structure_from_data
 from .data import domain_to_text, parts_from_text, short_form
 from .numeric import FEW_BINS, MOST_SINGLE, Numeric
 from .reading import Column, LazyRows, Rows, read
-from .report import DomainDifference, DomainReport, columns_table, difference, html_page, report_of
-from .rules.declared import structure_from_data
-from .rules.structure import Structure, draw_columns
 from .values import (
     MAX_INTEGER,
     Category,
@@ -916,52 +914,68 @@ class Domain(Columns):
         check_choice(style, "style", ("python", "json"))
         return skeleton(source, style)
 
-    def diff(self, other: Domain) -> DomainDifference:
-        """What differs in another domain; false if nothing does.
+    def diff(self, other: Domain) -> list[str]:
+        """Columns and rules that only one of two domains has, as text; empty for equal domains.
 
         Examples
         --------
         >>> from skdp import Categorical, Domain, Numeric
         >>> Domain({"age": Numeric(0, 99)}).diff(Domain({"age": Numeric(0, 120)}))
-        ~ age: upper: 99.0 -> 120.0
+        ["- age: Numeric(0, 99, bins='auto')", "+ age: Numeric(0, 120, bins='auto')"]
         """
         if not isinstance(other, Domain):
             raise DomainError(f"diff compares with a Domain, got {type(other).__name__}.")
-        return difference(self, other)
+        old, new = (
+            [*each._declared.items(), *(("rule", rule) for rule in each.structure)]
+            + [("inferred", each.inferred)]
+            for each in (self, other)
+        )
+        lines = [f"- {name}: {each!r}" for name, each in old if (name, each) not in {*new}]
+        lines += [f"+ {name}: {each!r}" for name, each in new if (name, each) not in {*old}]
+        return lines or ["~ order of the columns"] * (self != other)
 
     def describe(self) -> pd.DataFrame:
-        """One row for each column: its kind, values, cells, whether it may be missing, structure.
+        """One row for each column: its declaration, cells and rules, shortened.
+
+        ``cells`` is 0 for columns that are not measured.
 
         Examples
         --------
         >>> from skdp import Categorical, Domain, Numeric
-        >>> Domain({"sex": Categorical(["F", "M"])}).describe()[["kind", "values", "cells"]]
-                    kind values  cells
-        sex  Categorical   F, M      2
+        >>> Domain({"sex": Categorical(["F", "M"])}).describe()[["declared", "cells"]]
+                           declared  cells
+        sex  Categorical(['F', 'M'])      2
         """
-        return columns_table(self)
+        rows = {}
+        for name, attribute in self._declared.items():
+            rules = [rule for rule in self.structure if name in self.structure.columns_of(rule)]
+            rows[name] = {
+                "declared": _cut(repr(attribute)),
+                "cells": self[name].size if name in self._positions else 0,
+                "structure": _cut("; ".join(map(repr, rules))),
+            }
+        return pd.DataFrame.from_dict(rows, orient="index")
 
     def _repr_html_(self) -> str:
-        return html_page(self)
+        size = f"{self.size:,}" if self.size < 10**15 else f"about 10^{len(str(self.size)) - 1}"
+        marked = ", inferred from data: not private" * self.inferred
+        table = self.describe().to_html(max_rows=100)
+        return f"<p><b>Domain</b>: {len(self.columns):,} columns, {size} cells{marked}</p>{table}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 70 else text[:67] + "..."
 
 
 def _examined(domain: Domain | None, frame: Rows) -> DomainReport:
     """What `Domain.check` and `Domain.propose` say of the records of a frame."""
-    from .doctor import examined  # few programs ask for it
-
     warnings.warn(
         "Domain.check and Domain.propose count private values exactly: their answer is not private "
         "and must not leave the data owner.",
         PrivacyLeakWarning,
         stacklevel=3,
     )
-    found = examined(domain, frame)
-    return replace(
-        report_of(domain, frame),
-        findings=tuple(found.lines),
-        drafts=tuple(found.drafts),
-        structure=() if domain is None else domain.structure.rules,
-    )
+    return examined(domain, frame)
 
 
 def infer_attribute(column: Column, name: str, bins: int) -> Numeric | Categorical:

@@ -11,8 +11,8 @@ import pandas as pd
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Categorical, Domain, Identifier, Numeric
+from ..domain.constraints import spans
 from ..domain.reading import read
-from ..domain.rules.numberline import spans
 from ..domain.values import fill_series, some
 from .model import Model
 from .query import Bounds, Condition, Known, within_bounds

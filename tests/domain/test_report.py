@@ -45,37 +45,18 @@ def test_check_counts_values_that_are_there_and_not_understood():
 
 
 def test_differences_are_readable():
-    old = Domain(
-        {
-            "a": Numeric(0, 9, integer=True),
-            "b": Categorical(["x", "y"]),
-            "c": Categorical(["u", "v"]),
-            "gone": Numeric(0, 1),
-        }
-    )
-    new = Domain(
-        {
-            "b": Categorical(["y", "z"], nullable=True),
-            "a": Numeric(0, 19, integer=True),
-            "c": Numeric(0, 1),
-            "new": Categorical(["n"]),
-        }
-    )
-    found = old.diff(new)
-    assert found and found.added == ("new",) and found.removed == ("gone",) and found.reordered
-    text = repr(found)
-    for line in (
-        "+ new: Categorical, n",
-        "- gone: Numeric, 0 to 1",
-        "~ b: 1 more categories: 'z'; 1 fewer categories: 'x'; nullable: False -> True",
-        "~ c: Categorical, u, v -> Numeric, 0 to 1",
-        "~ order of the columns",
-    ):
-        assert line in text.splitlines()
-    assert "~ a: upper: 9 -> 19" in text
-    assert not old.diff(old) and repr(old.diff(old)) == "The domains are equal."
-    marked = Domain(dict(old.items()), inferred=True)
-    assert "inferred: False -> True" in repr(old.diff(marked))
+    whole = Numeric(0, 9, integer=True)
+    old = Domain({"a": whole, "b": Categorical(["x", "y"]), "gone": Numeric(0, 1)})
+    new = Domain({"b": Categorical(["x", "y"]), "a": Numeric(0, 19, integer=True)})
+    assert old.diff(new) == [
+        "- a: Numeric(0, 9, integer=True)",
+        "- gone: Numeric(0, 1, bins='auto')",
+        "+ a: Numeric(0, 19, integer=True)",
+    ]
+    assert not old.diff(old)
+    assert old.diff(old.select(["b", "a", "gone"])) == ["~ order of the columns"]
+    assert "- rule: at_most('a', 'gone')" in Domain(old, structure=[at_most("a", "gone")]).diff(old)
+    assert "+ inferred: True" in old.diff(Domain(dict(old.items()), inferred=True))
     with pytest.raises(DomainError, match="diff compares with a Domain"):
         old.diff({})
 
@@ -98,9 +79,9 @@ def test_report_names_what_changes_with_shares():
     assert "rules that hold in all records: 0 of 1" in text
     assert re.search(r"at_most\('a', 'b'\) +1 \(25%\)", text)
     assert re.search(r"^a +1 \(25%\)", text, re.M) and "missing, kept" in text
-    assert report.shares.loc["a", "above"] == 0.25 and not report.clean
+    assert not report.clean
     page = report._repr_html_()
-    assert "<td" in page and "1 (25%)" in page and "at_most(&#x27;a&#x27;" in page
+    assert "<td" in page and "1 (25%)" in page and "at_most('a'" in page
     with pytest.warns(PrivacyLeakWarning):
         clean = domain.check(frame[:1])
     assert clean.clean and "all represented as they are: 3 of 3" in repr(clean)
@@ -108,7 +89,7 @@ def test_report_names_what_changes_with_shares():
         assert "records skipped: 0 of 0 (0%)" in repr(domain.check(frame[:0]))
 
 
-def test_structure_is_shown_and_compared():
+def test_structure_is_shown():
     columns = {
         "a": Numeric(0, 9, integer=True),
         "b": Numeric(0, 9, integer=True),
@@ -122,18 +103,18 @@ def test_structure_is_shown_and_compared():
     table = domain.describe()
     assert list(table.index) == list(columns)
     assert table.loc["a", "structure"].startswith("at_most('a', 'b'); forbid(")
-    assert table.loc["s", "structure"].startswith("forbid(") and table.loc["b", "structure"] == ""
+    assert table.loc["s", "structure"].startswith("derived('g'")
+    assert table.loc["b", "structure"] == "at_most('a', 'b')"
     assert table["cells"].tolist() == [10, 10, 0, 2, 0]
     assert "structure</th>" in domain._repr_html_()
-    assert "- rule at_most('a', 'b')" in repr(domain.diff(Domain(columns, structure=rules[1:])))
+    assert Domain.from_json(editable(domain.to_json())) == domain
 
 
 def test_notebook_shows_a_table():
     page = Domain(
         {"<b>": Categorical(["<i>", "M"], nullable=True), "n": Numeric(0, 9)}
     )._repr_html_()
-    assert "&lt;b&gt;" in page and "<i>" not in page and "may be missing" in page
+    assert "&lt;b&gt;" in page and "<i>" not in page and "nullable=True" in page
     many = Domain({f"c{i}": Categorical([0, 1]) for i in range(2_000)})
-    assert many._repr_html_().count("<tr>") == 101
-    assert "and 1,900 more columns" in many._repr_html_()
+    assert len(many._repr_html_()) < 30_000 and "2,000 columns" in many._repr_html_()
     assert "about 10^602 cells" in many._repr_html_()

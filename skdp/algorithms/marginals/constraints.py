@@ -14,14 +14,11 @@ import numpy as np
 
 from ..._validation import BoolArray, FloatArray, IntArray
 from ...domain import Zeros
-from ...domain.rules.compiling import consistent
+from ...domain.constraints import allowed_row, outer, possible_codes
 from ...release import Ladder, MeasuredSums, PairTable, TreeDensity, TreeModel, ViewsModel
 from ...tables import Counts, CountTable
 
 __all__ = ["Rules", "first_row", "group_mask"]
-
-# Steps of the search for a row that no rule forbids, before it is given up.
-_STEPS_ONCE = 100_000
 
 Cell = tuple[int, ...]
 
@@ -56,17 +53,21 @@ class Rules(NamedTuple):
         tables: dict[Cell, BoolArray] = {}
         for axes, allowed in ((each.axes, each.allowed) for each in zeros):
             tables[axes] = tables[axes] & allowed if axes in tables else np.asarray(allowed)
-        known = consistent(tables)
-        if known is None:
+        possible = possible_codes(tables)
+        if possible is None or allowed_row(tables) is None:
             return None
-        masks = {axes: known[axes] for axes in tables if len(axes) > 1}
+        masks = {
+            axes: allowed & outer([possible[axis] for axis in axes])
+            for axes, allowed in tables.items()
+            if len(axes) > 1
+        }
         # A rule of more attributes is one of each two of them as well.
         for axes in [axes for axes in masks if len(axes) > 2]:
             for two in combinations(axes, 2):
                 others = tuple(place for place, axis in enumerate(axes) if axis not in two)
                 masks.setdefault((two[0], two[1]), np.asarray(masks[axes].any(axis=others)))
         codes = [
-            np.flatnonzero(known.get((axis,), np.ones(size))) for axis, size in enumerate(shape)
+            np.flatnonzero(possible.get(axis, np.ones(size))) for axis, size in enumerate(shape)
         ]
         kept = {axes: mask[np.ix_(*(codes[k] for k in axes))] for axes, mask in masks.items()}
         both = [(k[0], k[1]) for k, mask in kept.items() if len(k) == 2 and not mask.all()]
@@ -77,8 +78,7 @@ class Rules(NamedTuple):
             for axes, mask in kept.items()
             if len(axes) > 2 and not _implied(axes, mask, pairs)
         ]
-        rules = cls(tuple(shape), codes, _reduced(pairs), wide)
-        return rules if first_row(rules) is not None else None
+        return cls(tuple(shape), codes, _reduced(pairs), wide)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -207,7 +207,7 @@ class Rules(NamedTuple):
             (axis,): each for axis, each in enumerate(inside) if not each.all()
         }
         for each in zeros:
-            allowed = np.asarray(each.allowed) & _outer([inside[axis] for axis in each.axes])
+            allowed = np.asarray(each.allowed) & outer([inside[axis] for axis in each.axes])
             # A rule of more columns is one of each part of them as well.
             for order in range(2, len(each.axes) + 1):
                 for places in combinations(range(len(each.axes)), order):
@@ -232,14 +232,6 @@ class Rules(NamedTuple):
         return found
 
 
-def _outer(masks: Sequence[BoolArray]) -> BoolArray:
-    """Which combinations lie inside all masks, one for each axis."""
-    found = np.ones(tuple(map(len, masks)), dtype=bool)
-    for place, mask in enumerate(masks):
-        found &= mask.reshape([-1 if k == place else 1 for k in range(len(masks))])
-    return found
-
-
 def _of_next(groups: IntArray, codes: IntArray, size: int) -> IntArray:
     """Group of every code; an impossible one joins the group of the next possible one."""
     near = np.minimum(np.searchsorted(codes, np.arange(size)), len(codes) - 1)
@@ -261,63 +253,11 @@ def group_mask(allowed: BoolArray, groups: Sequence[IntArray | None]) -> tuple[B
     return counts > 0, bool(((counts == 0) | (counts == cells)).all())
 
 
-def first_row(rules: Rules) -> list[int] | None:
-    """Codes of one row that no rule forbids; None if there is none.
-
-    Depth first, with rules of attributes that have their codes already narrowing the others. A
-    search that is too long counts as a failure: rules that need one are refused with those that
-    contradict each other.
-    """
-    zeros = rules.zeros
-    joined = sorted({axis for each in zeros for axis in each.axes})
-    possible = [np.ones(size, dtype=bool) for size in rules.sizes]
-    row = [0] * len(rules.sizes)
-    steps = 0
-    stack = [(0, possible, -1)]
-    while stack and steps < _STEPS_ONCE:
-        steps += 1
-        depth, possible, tried = stack.pop()
-        if depth == len(joined):
-            return row
-        axis = joined[depth]
-        left = np.flatnonzero(possible[axis][tried + 1 :])
-        if not len(left):
-            continue
-        code = tried + 1 + int(left[0])
-        row[axis] = code
-        stack.append((depth, possible, code))
-        narrowed = _with_code(possible, zeros, axis, code, row, joined[: depth + 1])
-        if narrowed is not None:
-            stack.append((depth + 1, narrowed, -1))
-    return None
-
-
-def _with_code(
-    possible: list[BoolArray],
-    zeros: Sequence[Zeros],
-    axis: int,
-    code: int,
-    row: Sequence[int],
-    known: Sequence[int],
-) -> list[BoolArray] | None:
-    """Possible codes of the others after an attribute has got one; None if some have none."""
-    found = list(possible)
-    found[axis] = np.zeros(len(found[axis]), dtype=bool)
-    found[axis][code] = True
-    for each in zeros:
-        axes, allowed = each.axes, each.allowed
-        if axis not in axes:
-            continue
-        free = [k for k in axes if k not in known]
-        left = allowed[tuple(slice(None) if k in free else row[k] for k in axes)]
-        if not free and not left:
-            return None
-        for position, k in enumerate(free):
-            others = tuple(p for p in range(len(free)) if p != position)
-            found[k] = found[k] & left.any(axis=others)
-            if not found[k].any():
-                return None
-    return found
+def first_row(rules: Rules) -> list[int]:
+    """Codes of one row that no rule forbids."""
+    row = allowed_row(dict(rules.zeros))
+    assert row is not None  # `Rules.of` found one
+    return [row.get(axis, 0) for axis in range(len(rules.codes))]
 
 
 def _recoded(table: CountTable, new: Sequence[IntArray | None]) -> CountTable:

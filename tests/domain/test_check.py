@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from skdp import Categorical, Date, Domain, DomainError, Identifier, Numeric, PrivacyLeakWarning
-from skdp.domain.doctor import examined
+from skdp import (
+    Categorical,
+    Date,
+    Domain,
+    DomainError,
+    Identifier,
+    Numeric,
+    PrivacyLeakWarning,
+    at_most,
+    derived,
+    forbid,
+)
+from skdp.domain.check import examined
 from skdp.tables import as_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
@@ -39,7 +53,7 @@ YEAR = Date("2020-01-01", "2020-12-31")
         (np.where(WHOLE < 30, np.nan, REAL), Numeric(0, 100), "have no value", "nullable=True"),
         (np.where(WHOLE < 30, 0, REAL), Numeric(0, 100), "share one value, 0", "special=..."),
         (REAL / 30, Numeric(0, 100, 20), "one bin holds", "bins='auto'"),
-        (REAL / 30, Numeric(0, 100, 20), "lowest tenth", "scale='log'"),
+        (REAL / 30, Numeric(0, 100, 20), "small part of the range: scale=", "scale='log'"),
         ([f"${v:,.2f}" for v in REAL * 99], Numeric(0, 9999), "signs or groups", "decimals=2"),
         ([f"{v:.2f}".replace(".", ",") for v in REAL], Numeric(0, 100), "decimal comma", ""),
         (DAYS.dt.strftime("%m/%d/%Y"), YEAR, "%m/%d/%Y reads 100%", "format='%m/%d/%Y'"),
@@ -52,7 +66,7 @@ YEAR = Date("2020-01-01", "2020-12-31")
         (["Bern", "Ems"] * 9, Categorical(["Bern", "Basel"]), "'Ems': add them, or one for", ""),
         (np.where(REAL < 30, 2000000205, WHOLE), Numeric(0, 9), "one value, 2000000205 (", ""),
         (["ZÃ¼rich", "Bern"] * 9, Categorical(["Zürich", "Bern"]), "wrong encoding", ""),
-        (np.arange(N) // 2, Identifier(), "2000 rows of 1000 different ones", "Identifier()"),
+        (np.arange(N) // 2, Identifier(), "2000 rows of 1000 persons", "Identifier()"),
     ],
 )
 def test_findings_and_corrections(values, attribute, finding, code):
@@ -83,40 +97,6 @@ def test_kept_shares_of_a_person():
     assert "1: 25%, 2: 50%" in found and "at most 4" in found
 
 
-def rules_of(frame, domain):
-    return "; ".join(line for line in domain.check(frame).findings if line.startswith("rule?"))
-
-
-def test_rules_that_nearly_all_records_keep():
-    loan = RNG.random(N) * 1000
-    city = RNG.choice(["a", "b", "c"], N)
-    frame = pd.DataFrame(
-        {
-            "loan": loan,
-            "balance": loan * RNG.random(N),
-            "city": city,
-            "region": pd.Series(city).map({"a": "x", "b": "x", "c": "y"}),
-        }
-    )
-    domain = Domain(
-        {
-            "loan": Numeric(0, 1000),
-            "balance": Numeric(0, 1000),
-            "city": Categorical(["a", "b", "c"]),
-            "region": Categorical(["x", "y"]),
-        }
-    )
-    found = rules_of(frame, domain)
-    for rule in (
-        "at_most('balance', 'loan'): 100",
-        "derived('region', from_='city', map=...): 100",
-    ):
-        assert rule in found
-    assert "at_most('loan'" not in found and "derived('city'" not in found
-    shuffled = pd.DataFrame({name: RNG.permutation(frame[name]) for name in frame})
-    assert not rules_of(shuffled, domain)
-
-
 def test_a_proposal_for_a_table_of_which_nothing_is_declared():
     frame = pd.DataFrame(
         {
@@ -139,7 +119,7 @@ def test_a_proposal_for_a_table_of_which_nothing_is_declared():
         "grade": "categorical", "code": "categorical", "asked": "numeric",
         "note": "identifier", "nothing": ...,
     }  # fmt: skip
-    assert any("no numbers, such as 'N': missing" in line for line in found.lines)
+    assert any("no numbers, such as 'N': missing" in line for line in found.findings)
     assert drafts["asked"]["nullable"] is True
     assert drafts["amount"]["decimals"] == 2 and drafts["n"]["integer"] is True
     assert drafts["day"]["format"] == "%d.%m.%Y" and drafts["grade"]["categories"] is ...
@@ -202,7 +182,9 @@ DIAGNOSES = [f"A{min(int(v), 199)}" for v in RNG.exponential(12, N)]
 )
 def test_identifiers_are_found_by_values(values, kind):
     data, found = kind_of(values)
-    assert data["type"] == kind and ("different ones" in found) == (kind == "identifier")
+    assert data["type"] == kind
+    # The line on persons comes wherever whole numbers or texts repeat, whatever is proposed.
+    assert "persons" in found
 
 
 def test_what_a_column_is_by_its_values():
@@ -264,78 +246,103 @@ def test_a_second_line_of_names():
         assert not any("second" in line for line in Domain.propose(pd.DataFrame(rows)).findings)
 
 
-# Rules
-
-
-def test_declared_rules_stay_and_are_not_proposed_again():
-    from skdp import at_most, derived, forbid
-
-    low = pd.to_datetime("2020-01-01") + pd.to_timedelta(RNG.integers(0, 300, N), unit="D")
-    stay = RNG.integers(0, 20, N)
-    city = RNG.choice(list("abcdef"), N)
-    gap = np.where(city == "a", REAL, np.nan)
-    frame = pd.DataFrame(
-        {
-            "admitted": pd.Series(low).dt.strftime("%d.%m.%Y"),
-            "left": pd.Series(low + pd.to_timedelta(stay, unit="D")).dt.strftime("%Y-%m-%d"),
-            "city": city,
-            "region": pd.Series(city).map(dict(zip("abcdef", "xxyyzz", strict=True))),
-            "one": gap,
-            "two": 100 - gap,
-        }
-    )
-    attributes = {
-        "admitted": Date("2020-01-01", "2020-12-31", format="%d.%m.%Y"),
-        "left": Date("2020-01-01", "2020-12-31"),
-        "city": Categorical(list("abcdef")),
-        "region": Categorical(list("xyz")),
-        "one": Numeric(0, 100, 10, nullable=True),
-        "two": Numeric(0, 100, 10, nullable=True),
-    }
-    found = rules_of(frame, Domain(attributes))
-    for rule in (
-        "at_most('admitted', 'left')", "derived('region', from_='city', map=...)",
-    ):  # fmt: skip
-        assert rule in found
+def test_rules_are_never_proposed_and_declared_ones_stay():
+    frame = pd.DataFrame({"low": WHOLE, "high": WHOLE + 5, "city": RNG.choice(["a", "b"], N)})
+    frame["region"] = frame["city"].map({"a": "x", "b": "y"})
+    whole = Numeric(0, 110, integer=True)
+    columns = {"low": whole, "high": whole, "city": Categorical(["a", "b"])}
+    domain = Domain(columns | {"region": Categorical(["x", "y"])})
+    assert not any("at_most" in line or "derived" in line for line in domain.check(frame).findings)
     rules = [
-        at_most("admitted", "left"),
-        derived("region", "city", dict(zip("abcdef", "xxyyzz", strict=True))),
-        forbid("one != None and city != 'a'"),
-        forbid({"two": None, "city": ["a"]}),
+        at_most("low", "high"),
+        derived("region", "city", {"a": "x", "b": "y"}),
+        forbid("low > 100 and city == 'a'"),
     ]
-    domain = Domain(attributes, structure=rules)
+    domain = Domain(domain, structure=rules)
     report = domain.check(frame)
-    again = [line for line in report.findings if line.startswith("rule?")]
-    assert not any("at_most" in line for line in again)
-    assert not any("derived('region', from_='city'" in line for line in again)
     # Both forms of the declaration read back as they were.
-    for style in ("python", "json"):
-        text = report.declaration(style)
-        if style == "json":
-            assert Domain.from_json(text) == domain
-        else:
-            scope = {}
-            exec(text, scope)
-            assert scope["domain"] == domain
-
-
-def test_rules_that_hold_by_chance_are_not_proposed():
-    frame = pd.DataFrame(
-        {
-            # Nearly always below, and as often where the columns have nothing in common.
-            "short": RNG.exponential(20, N).round(),
-            "long": RNG.normal(200, 40, N).round(),
-            # Gaps that a rare value happens not to have.
-            "gap": np.where(RNG.random(N) < 0.3, np.nan, WHOLE),
-            "rare": np.where(np.arange(N) < 4, "rare", RNG.choice(["a", "b"], N)),
-        }
-    )
-    frame.loc[:3, "gap"] = np.nan
-    assert not [line for line in Domain.propose(frame).findings if line.startswith("rule?")]
+    assert Domain.from_json(report.declaration("json")) == domain
+    scope = {}
+    exec(report.declaration(), scope)
+    assert scope["domain"] == domain
 
 
 def test_an_identifier_that_is_not_declared_is_told():
     frame = pd.DataFrame({"number": np.arange(N) // 4 * 7 + 10_001, "x": WHOLE})
     found = Domain({"x": Numeric(0, 100, integer=True)}).check(frame).findings
-    assert len(found) == 1 and "number: 2000 rows of 500" in found[0]
+    assert len(found) == 1 and "number: 2000 rows of 500 persons" in found[0]
     assert "--privacy-id 'number'" in found[0]
+
+
+# Kinds
+
+
+COLUMNS = json.loads(Path(__file__).with_name("columns.json").read_text(encoding="utf-8"))
+
+
+def proposed_kind(name, values):
+    report = Domain.propose(pd.DataFrame({name: pd.Series(values, dtype=object)}))
+    kind = report.drafts[0][1]["type"]
+    return {"datetime": "date", None: "none"}.get(kind, kind), "; ".join(report.findings)
+
+
+def test_kinds_of_columns_of_public_files():
+    """At least 57 of 60 columns of public files, labelled before they were tried."""
+    wrong = [
+        each["name"]
+        for each in COLUMNS
+        if proposed_kind(each["name"], each["values"].split("\n"))[0] != each["kind"]
+    ]
+    assert len(COLUMNS) == 60 and len(wrong) <= 3, wrong
+
+
+def visits(ids):
+    return [str(n) for n in ids for _ in range(int(n) % 3 + 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        *(
+            ("age", [*(str(i % 90) for i in range(990)), *[word] * 10], "numeric")
+            for word in ("Unknown", "<0.5", "-", "NA", "n/d")
+        ),
+        ("age", [str(n) for n in RNG.integers(18, 95, 14)], "numeric"),
+        ("bmi", [f"{x:.1f}" for x in RNG.normal(25, 4, 40)], "numeric"),
+        ("drinks", ["None"] * 60 + [str(n) for n in RNG.integers(1, 40, 40)], "numeric"),
+        ("PatientId", visits(RNG.integers(1, 99_999, 200)), "identifier"),
+        ("id_paciente", visits(range(1, 200)), "identifier"),
+        ("MRN", visits(RNG.integers(1_000, 9_999_999, 150)), "identifier"),
+        ("nr", [str(n) for n in range(3, 203)], "identifier"),
+        ("Patientennummer", visits(RNG.integers(1, 5_000, 120)), "identifier"),
+        ("n_visits", [str(n) for n in RNG.poisson(30, 300)], "numeric"),
+        ("salary", [str(n) for n in RNG.integers(23_000, 99_000, 80)], "numeric"),
+        ("year", [str(n) for n in range(1950, 2020)], "numeric"),
+        ("station", [f"{n:03d}" for n in RNG.integers(1, 60, 400)], "categorical"),
+        ("account", [f"{n:08d}" for n in RNG.integers(1, 10**7, 300)], "identifier"),
+        ("seen", DAYS.dt.strftime("%Y-%d-%m"), "date"),
+        ("seen", DAYS.dt.strftime("%d%m%Y"), "date"),
+        ("seen", [int(day) for day in DAYS.dt.strftime("%d%m%Y")], "date"),
+        ("seen", DAYS.dt.strftime("%b-%y"), "date"),
+        ("admission_date", [str(n) for n in RNG.integers(43_000, 44_500, 400)], "date"),
+        ("complication", ["None"] * 60 + ["Mild"] * 25 + ["Severe"] * 15, "categorical"),
+        ("pressure", [f"{n}/80" for n in RNG.integers(100, 160, 200)], "categorical"),
+        ("note", [f"{i} words that a person wrote, and which no list can hold" for i in range(50)],
+         "none"),
+    ],
+)  # fmt: skip
+def test_kinds_of_messy_columns(name, values, kind):
+    found, lines = proposed_kind(name, values)
+    assert found == kind
+    if kind == "identifier" and len(set(values)) < len(values):
+        assert f"{len(values)} rows of {len(set(values))} persons" in lines
+
+
+@pytest.mark.parametrize("written", ["%Y-%m-%d 00:00:00", "%d/%m/%Y 00:00", ""])
+def test_midnight_is_no_time_of_day(written):
+    values = DAYS.dt.strftime(written).tolist() if written else DAYS
+    assert kind_of(values)[0]["type"] == "date"
+
+
+def test_none_is_an_answer_and_no_gap():
+    assert not kind_of(["None"] * 60 + ["Mild"] * 40)[1]

@@ -1,0 +1,890 @@
+"""Constraints: what is publicly known about how the columns of a table depend on each other.
+
+A rule says nothing about any record: it is declared, like a range or a category, and never read
+from data. `Domain(..., structure=[...])` checks rules and compiles them into columns that follow
+from others, which are never measured, and into cells that no record can be in, whose counts are
+exactly 0. Answers are about the records that satisfy the rules; the others are skipped, and
+counted with noise among the skipped ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from .._validation import BoolArray, CodeArray, FloatArray, IntArray
+from ..exceptions import DomainError
+from .attributes import Identifier
+from .categorical import Categorical
+from .dates import Date, Datetime
+from .numeric import Numeric
+from .query import parts_of
+from .regions import (
+    GridRegion,
+    RegionUnion,
+    attribute_of,
+    region_of_range,
+    region_of_values,
+)
+from .values import plain_category, plain_text, some
+
+# Cells of one table: 16 MB of booleans.
+MAX_CELLS = 2**24
+# Steps of the search for one row that all rules allow.
+_MAX_STEPS = 100_000
+# A share of a cell that rounding may leave: such a cell is forbidden as a whole.
+_ROUNDING = 1e-9
+# How often values are drawn again that a rule forbids in a part of their cell.
+_REDRAWS = 100
+
+
+class Rule:
+    """One rule of a structure; made by `derived`, `at_most` and `forbid`."""
+
+    kind: ClassVar[str]
+
+    def to_data(self) -> dict[str, Any]:
+        """The rule as values that JSON can hold; `skdp.domain.structure_from_data` reads them."""
+        return {"rule": self.kind, **vars(self)}
+
+
+@dataclass(frozen=True, repr=False)
+class Derived(Rule):
+    """``column`` is a function of another column: see `derived`."""
+
+    kind: ClassVar[str] = "derived"
+    column: str
+    from_: str
+    map: tuple[tuple[Any, Any], ...]
+
+    def to_data(self) -> dict[str, Any]:  # noqa: D102
+        pairs = [[list(key) if isinstance(key, tuple) else key, value] for key, value in self.map]
+        plain = all(isinstance(key, str) for key, _ in pairs)
+        data = {"rule": self.kind, "column": self.column, "from": self.from_}
+        return {**data, "map": dict(pairs) if plain else pairs}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{key!r}: {value!r}" for key, value in self.map[:4])
+        more = f", ... ({len(self.map) - 4} more)" if len(self.map) > 4 else ""
+        return f"derived({self.column!r}, from_={self.from_!r}, map={{{shown}{more}}})"
+
+
+@dataclass(frozen=True, repr=False)
+class AtMost(Rule):
+    """``column`` is at most ``bound``: see `at_most`."""
+
+    kind: ClassVar[str] = "at_most"
+    column: str
+    bound: str
+
+    def __repr__(self) -> str:
+        return f"at_most({self.column!r}, {self.bound!r})"
+
+
+@dataclass(frozen=True, repr=False)
+class Forbid(Rule):
+    """No record satisfies a condition: see `forbid`."""
+
+    kind: ClassVar[str] = "forbid"
+    condition: str
+
+    def __repr__(self) -> str:
+        return f"forbid({self.condition!r})"
+
+
+def derived(column: str, from_: str, map: Mapping[Any, Any]) -> Rule:
+    """Declare that a column is a function of another, such as the grade of a sub-grade.
+
+    The column is not measured: its share of the budget goes to the others. Synthetic rows get its
+    value from the other column, and queries on it are rewritten. So are hierarchies declared, such
+    as the state of each city.
+
+    Parameters
+    ----------
+    column : str
+        A `Categorical`, or a `Numeric` with one code for each integer.
+    from_ : str
+        The column that decides, measured or derived itself.
+    map : mapping
+        Value of ``column`` for each value of ``from_``. For a `Categorical` every category has an
+        entry. For a `Numeric` a key is a pair ``(low, high)``, which stands for low <= x < high
+        (None is an open end, and the declared upper end belongs to the last interval), or a single
+        number; intervals must begin and end at edges of bins. If ``from_`` is nullable, the key
+        None says what a missing value gives; without it, ``column`` is missing too.
+
+    Raises
+    ------
+    DomainError
+        If names or map have the wrong type; what depends on the domain is checked by `Domain`.
+
+    Examples
+    --------
+    >>> from skdp import Categorical, Domain
+    >>> Domain(
+    ...     {"sub_grade": Categorical(["A1", "A2", "B1"]), "grade": Categorical(["A", "B"])},
+    ...     structure=[derived("grade", "sub_grade", {"A1": "A", "A2": "A", "B1": "B"})],
+    ... ).names
+    ('sub_grade',)
+    """
+    column, from_ = _name(column), _name(from_)
+    if not isinstance(map, Mapping) or not map or column == from_:
+        raise DomainError(
+            f"derived({column!r}) needs the name of another column, and a map, a dict from its "
+            f"values to values of {column!r}, got {from_!r} and {map!r}."
+        )
+    if any(isinstance(key, tuple) and len(key) != 2 for key in map):
+        raise DomainError(f"An interval in the map of {column!r} must be a pair (low, high).")
+    pairs = tuple(
+        (
+            tuple(_plain(end) for end in key) if isinstance(key, tuple) else _plain(key),
+            _plain(value),
+        )
+        for key, value in map.items()
+    )
+    return Derived(column, from_, pairs)
+
+
+def at_most(column: str, bound: str) -> Rule:
+    """Declare that one column never exceeds another, such as a balance and its limit.
+
+    Parameters
+    ----------
+    column, bound : str
+        Columns on the same number line: two `Numeric`, two dates of one unit, or categories that
+        are numbers. A row in which one of them is missing satisfies the rule. Rules chain: with
+        ``at_most("a", "b")`` and ``at_most("b", "c")``, a is at most c, also where b is missing.
+
+    Examples
+    --------
+    >>> at_most("balance", "amount")
+    at_most('balance', 'amount')
+    """
+    if not isinstance(bound, str) or column == bound:
+        raise DomainError(
+            f"at_most({column!r}, {bound!r}) needs the name of another column as its bound. A "
+            "fixed bound is declared as the range of the column: Numeric(lower, upper)."
+        )
+    return AtMost(_name(column), _name(bound))
+
+
+def forbid(condition: str) -> Rule:
+    """Declare that no record satisfies a condition.
+
+    Parameters
+    ----------
+    condition : str
+        A query on one or more columns. ``None`` is a missing value. Cells that it covers as a
+        whole are forbidden; in a bin that it cuts, records are counted, and synthetic values are
+        drawn where it does not hold.
+
+    Examples
+    --------
+    >>> forbid("age < 15 and married == 'yes'")
+    forbid("age < 15 and married == 'yes'")
+
+    A column that has values only where a condition holds:
+
+    >>> forbid("type != 'joint' and joint_income != None")
+    forbid("type != 'joint' and joint_income != None")
+    """
+    if not isinstance(condition, str) or not condition.strip():
+        raise DomainError(
+            "A condition must be a query as text, such as \"age < 15 and married == 'yes'\", got "
+            f"{condition!r}."
+        )
+    return Forbid(plain_text(condition, "Condition"))
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise DomainError(f"A rule needs the name of a column, got {value!r}.")
+    return plain_text(value, "Column name")
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it; dates become ISO text."""
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return None if value is None else plain_category(value, "Value of a rule")
+
+
+_MAKERS: dict[str, Any] = {make.__name__: make for make in (at_most, derived, forbid)}
+
+
+def structure_from_data(data: Any) -> list[Rule]:
+    """Rules from what :meth:`Rule.to_data` gave, such as the content of a JSON file.
+
+    Parameters
+    ----------
+    data : list of dict
+        Each with the key ``rule``, the name of the function, and its arguments.
+
+    Raises
+    ------
+    DomainError
+        If an entry is no rule; the message says which.
+
+    Examples
+    --------
+    >>> structure_from_data([{"rule": "at_most", "column": "balance", "bound": "amount"}])
+    [at_most('balance', 'amount')]
+    """
+    if not isinstance(data, list):
+        raise DomainError(f"A structure is a list of rules, got {type(data).__name__}.")
+    rules = []
+    for number, item in enumerate(data, start=1):
+        try:
+            given = dict(item)
+            make = _MAKERS[given.pop("rule")]
+            if isinstance(given.get("map"), list):
+                pairs = [(tuple(k) if isinstance(k, list) else k, v) for k, v in given["map"]]
+                given["map"] = dict(pairs)
+                if len(given["map"]) < len(pairs):
+                    raise DomainError("a map has the same value twice.")
+            rules.append(make(**{"from_" if key == "from" else key: given[key] for key in given}))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DomainError(
+                f"Entry {number} of the structure is no rule: {item!r:.200}. A rule has the key "
+                f"'rule' with one of {', '.join(_MAKERS)}, and what this takes. {error}"
+            ) from None
+    return rules
+
+
+# --- cells that no record can be in
+
+
+class Zeros(NamedTuple):
+    """Cells of some attributes that no record can be in.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Positions of measured attributes, ascending.
+    allowed : ndarray of bool
+        One axis for each of them, of the size of the attribute; False where the cell is empty.
+    """
+
+    axes: tuple[int, ...]
+    allowed: BoolArray
+
+    def broken_by(self, rows: CodeArray) -> BoolArray:
+        """Rows of codes of all attributes in such a cell; not those with a negative code in it."""
+        columns = [rows[:, axis] for axis in self.axes]
+        unknown = np.logical_or.reduce([column < 0 for column in columns])
+        broken: BoolArray = ~self.allowed[tuple(columns)] & ~unknown
+        return broken
+
+
+def _broken(zeros: Iterable[Zeros], rows: CodeArray) -> BoolArray:
+    none = np.zeros(len(rows), dtype=bool)
+    return np.logical_or.reduce([none, *(each.broken_by(rows) for each in zeros)])
+
+
+Tables = Mapping[tuple[int, ...], BoolArray]
+Possible = dict[int, BoolArray]
+
+
+def possible_codes(
+    tables: Tables, known: Possible | None = None, changed: Iterable[int] = ()
+) -> Possible | None:
+    """Codes of each axis for which each table allows some cell; None if an axis has none.
+
+    ``known`` are codes that are possible already, of which those of some axes have ``changed``.
+    """
+    found = dict(known or {})
+    for axes, allowed in tables.items() if known is None else ():
+        for axis, size in zip(axes, allowed.shape, strict=True):
+            found.setdefault(axis, np.ones(size, dtype=bool))
+    todo = {*changed} if known is not None else {*found}
+    while todo:
+        met, todo = todo, set[int]()
+        for axes, allowed in tables.items():
+            if not met.intersection(axes):
+                continue
+            inside = allowed & outer([found[axis] for axis in axes])
+            for place, axis in enumerate(axes):
+                others = tuple(k for k in range(len(axes)) if k != place)
+                left = inside.any(axis=others)
+                if left.sum() < found[axis].sum():
+                    found[axis] = left
+                    todo.add(axis)
+                if not left.any():
+                    return None
+    return found
+
+
+def allowed_row(tables: Tables) -> dict[int, int] | None:
+    """Codes of one row that all tables allow, for the axes in them; None if none was found.
+
+    Depth first: a code that is taken narrows the others. Everything here is public.
+    """
+    start = possible_codes(tables)
+    if start is None:
+        return None
+    axes = sorted(start)
+    near = {axis: {k: each for k, each in tables.items() if axis in k} for axis in axes}
+    # Possible codes, how many axes have one code, and how many codes of the next were tried.
+    stack = [(start, 0, 0)]
+    for _ in range(_MAX_STEPS):
+        if not stack:
+            return None
+        possible, depth, tried = stack.pop()
+        if depth == len(axes):
+            return {axis: int(possible[axis].argmax()) for axis in axes}
+        codes = np.flatnonzero(possible[axes[depth]])
+        if tried == len(codes):
+            continue
+        stack.append((possible, depth, tried + 1))
+        one = np.zeros_like(possible[axes[depth]])
+        one[codes[tried]] = True
+        met = {axes[depth]: one}
+        narrowed = possible_codes(near[axes[depth]], possible | met, met)
+        if narrowed is not None:
+            stack.append((narrowed, depth + 1, 0))
+    return None
+
+
+def outer(vectors: Sequence[np.ndarray]) -> Any:
+    """Products of one element of each vector, one axis for each."""
+    found: Any = np.array(True)
+    for vector in vectors:
+        found = found[..., None] * vector
+    return found
+
+
+# --- rules compiled for a domain
+
+
+# Codes of rows by measured column.
+Codes = Mapping[str, IntArray]
+
+
+class Structure(tuple[Rule, ...]):
+    """Compiled rules of a domain, as ``domain.structure``; it is falsy if there are none.
+
+    Attributes
+    ----------
+    derived : dict of str to Rule
+        The rule of each column that is not measured because it follows from others: rules made by
+        `derived`.
+    zeros : tuple of Zeros
+        Cells that no record can be in: one entry for each set of attributes that rules connect,
+        single attributes first. A row breaks a rule exactly if it is in a forbidden cell of one.
+    """
+
+    def __new__(cls, rules: Any = (), declared: Mapping[str, Any] | None = None) -> Structure:
+        """Rules, each once."""
+        return super().__new__(cls, dict.fromkeys(cls.read(rules)))
+
+    def __init__(self, rules: Any = (), declared: Mapping[str, Any] | None = None) -> None:
+        self._declared = dict(declared or {})
+        self.derived = {each.column: each for each in self if isinstance(each, Derived)}
+        self._codes: dict[str, tuple[str, IntArray]] = {}
+        self._used: dict[Rule, tuple[str, ...]] = {}
+        self._bounds: dict[str, tuple[str, ...]] = {}
+        self._cuts: dict[Rule, list[Any]] = {}
+        self.zeros: tuple[Zeros, ...] = ()
+        if self:
+            self._compile()
+
+    @staticmethod
+    def read(rules: Any) -> list[Rule]:
+        """Rules that were given as ``structure=``; errors for anything else."""
+        found = list(rules) if isinstance(rules, Iterable) else [rules]
+        if isinstance(rules, Rule) or not all(isinstance(rule, Rule) for rule in found):
+            raise DomainError(
+                "structure must be a list of rules such as [at_most('balance', 'amount')], got "
+                f"{rules!r}. Rules in the form of JSON are read by `structure_from_data`."
+            )
+        return found
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules as a plain tuple."""
+        return tuple(self)
+
+    def to_data(self) -> list[dict[str, Any]]:
+        """The rules as values that JSON can hold."""
+        return [rule.to_data() for rule in self]
+
+    # What conditions may name: see `regions.Schema`.
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Columns that a condition may name: measured and derived."""
+        return tuple(name for name in self._declared if self.find(name) is not None)
+
+    def find(self, column: str) -> Numeric | Categorical | None:
+        """Attribute of a column that a condition may name."""
+        attribute = self._declared.get(column)
+        return None if isinstance(attribute, Identifier) else attribute
+
+    def why_not(self, column: str) -> str | None:
+        """Why a declared column cannot be asked for."""
+        if isinstance(self._declared.get(column), Identifier):
+            return f"Column {column!r} is an Identifier: it is not measured and has no statistics."
+        return None
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Declared columns that are measured, in order."""
+        return tuple(name for name in self.known if name not in self.derived)
+
+    def base_of(self, column: str) -> str:
+        """The measured column that decides a column; a measured column decides itself."""
+        return self._codes[column][0] if column in self._codes else column
+
+    def codes_of(self, column: str) -> IntArray:
+        """Code of a derived column for each code of its base; KeyError if it is measured."""
+        return self._codes[column][1]
+
+    def lifted(self, column: str, values: np.ndarray) -> np.ndarray:
+        """Values for the codes of a column as values for the codes of its base."""
+        return values[self.codes_of(column)] if column in self._codes else values
+
+    def weights_of_regions(self, regions: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Weights of regions by measured column; those on one base multiply."""
+        found: dict[str, np.ndarray] = {}
+        for column, region in regions.items():
+            base = self.base_of(column)
+            found[base] = found.get(base, 1.0) * self.lifted(column, region.weights())
+        return found
+
+    def columns_of(self, rule: Rule) -> tuple[str, ...]:
+        """The columns that a rule names; of `derived` the column itself first."""
+        return self._used[rule]
+
+    def kept_by(self, columns: Iterable[str]) -> tuple[Rule, ...]:
+        """Rules all of whose columns are among these."""
+        chosen = set(columns)
+        return tuple(rule for rule in self if chosen.issuperset(self._used[rule]))
+
+    def bounds_of(self) -> dict[str, tuple[str, ...]]:
+        """Columns that each column must not exceed, chains included."""
+        return self._bounds
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """Columns that rules of `at_most` compare."""
+        bounds = (bound for above in self._bounds.values() for bound in above)
+        return (*dict.fromkeys([*self._bounds, *bounds]),)
+
+    def breaks(self, codes: ArrayLike) -> BoolArray:
+        """Whether each row is in a cell that is declared empty; not where a code is negative."""
+        return _broken(self.zeros, np.asarray(codes))
+
+    def broken_by_rule(self, codes: ArrayLike) -> list[tuple[Rule, BoolArray]]:
+        """Which rows break each rule that forbids cells: for reports to the data owner."""
+        rows = np.asarray(codes)
+        return [
+            (rule, _broken([Zeros(*each) for each in self._tables([rule]).items()], rows))
+            for rule in self
+            if not isinstance(rule, Derived)
+        ]
+
+    def lawful_codes(self, wanted: CodeArray) -> CodeArray:
+        """Rows that break no rule and have as many of the wanted codes as they easily can.
+
+        They have no distribution in particular: they are examples of rows, such as those on which
+        a model is tried before anything is charged.
+        """
+        rows, first = np.array(wanted), allowed_row(dict(self.zeros)) or {}
+        # One column after the other keeps the wanted code where that breaks no rule.
+        rows[:, [*first]] = [*first.values()]
+        for axis in [*first, *first]:
+            own = rows[:, axis].copy()
+            rows[:, axis] = wanted[:, axis]
+            rows[:, axis] = np.where(self.breaks(rows), own, rows[:, axis])
+        return rows
+
+    def _compile(self) -> None:
+        for rule in self:
+            if isinstance(rule, Derived | AtMost):
+                other = rule.from_ if isinstance(rule, Derived) else rule.bound
+                self._used[rule] = (rule.column, other)
+            if isinstance(rule, Derived) and self.derived[rule.column] != rule:
+                raise DomainError(
+                    f"Column {rule.column!r} follows from two rules, {rule!r} and "
+                    f"{self.derived[rule.column]!r}. Leave out one of them."
+                )
+        for column in self.derived:
+            self._derive(column, ())
+        self._axes = {name: axis for axis, name in enumerate(self.measured)}
+        self._bounds = _closure(self)
+        self._check_chains()
+        tables = self._tables(self)
+        if allowed_row(tables) is None:
+            guilty = [rule for rule in self if not isinstance(rule, Derived)]
+            raise DomainError(
+                "These rules contradict each other, no row was found that satisfies them all: "
+                f"{some(guilty)}. Change or leave out one of them."
+            )
+        possible = possible_codes(tables)
+        assert possible is not None
+        found = [
+            Zeros((axis,), codes) for axis, codes in sorted(possible.items()) if not codes.all()
+        ]
+        # What no row can be in is forbidden in every table that has it.
+        for axes, allowed in sorted(tables.items(), key=lambda each: (len(each[0]), each[0])):
+            inside = outer([possible[axis] for axis in axes])
+            if len(axes) > 1 and (inside & ~allowed).any():
+                found.append(Zeros(axes, allowed & inside))
+        self.zeros = tuple(found)
+
+    def _attribute(self, name: str, rule: Rule) -> Any:
+        """Declaration of a column that a rule names."""
+        try:
+            return attribute_of(name, self)
+        except ValueError as error:
+            raise DomainError(f"{rule!r}: {error}") from None
+
+    # --- columns that follow from others
+
+    def _derive(self, column: str, seen: tuple[str, ...]) -> tuple[str, IntArray]:
+        if column in self._codes:
+            return self._codes[column]
+        rule = self.derived[column]
+        if column in seen:
+            circle = " from ".join(map(repr, [*seen[seen.index(column) :], column]))
+            raise DomainError(
+                f"Derived columns form a circle: {circle}. One of them must be measured."
+            )
+        base = rule.from_
+        codes = self._map(rule)
+        if base in self.derived:
+            base, inner = self._derive(base, (*seen, column))
+            codes = codes[inner]
+        self._codes[column] = base, codes
+        return base, codes
+
+    def _map(self, rule: Derived) -> IntArray:
+        """Code of the derived column for each code of the column that it follows from."""
+        base, target = (self._attribute(name, rule) for name in (rule.from_, rule.column))
+        codes = np.full(base.size, -1, dtype=np.int64)
+        alone = np.zeros(base.size, dtype=bool)
+        results: dict[Any, int] = {}
+        for key, value in sorted(rule.map, key=lambda pair: isinstance(pair[0], tuple)):
+            if value not in results:
+                [results[value]] = self._codes_for(rule, rule.column, target, value)
+            own = self._codes_for(rule, rule.from_, base, key)
+            # A value with an entry of its own is in no interval.
+            own = own[~alone[own]]
+            if (codes[own] >= 0).any():
+                raise DomainError(f"{rule!r}: the interval {key!r} overlaps another one.")
+            codes[own], alone[own] = results[value], not isinstance(key, tuple)
+        if base.nullable and target.nullable and codes[-1] < 0:
+            codes[-1] = target.size - 1
+        if (codes < 0).any():
+            gaps = [base.labels()[code] for code in np.flatnonzero(codes < 0)[:8].tolist()]
+            raise DomainError(
+                f"{rule!r} has gaps: the map has no entry for {', '.join(gaps)} of "
+                f"{rule.from_!r}. Add entries for all values (None is a missing one)."
+            )
+        return codes
+
+    def _codes_for(self, rule: Rule, column: str, attribute: Any, key: Any) -> IntArray:
+        """Codes that stand for a value, or for the values of an interval, and for nothing else."""
+        try:
+            if isinstance(attribute, Categorical) and key is not None:
+                return np.array([attribute.index_of(key)])
+            if isinstance(key, tuple):
+                low, high = key
+                last = high is None or attribute.number(high, column) == attribute.upper
+                region = region_of_range(column, attribute, low, high, "" if last else ">")
+            else:
+                region = region_of_values(column, attribute, [key])
+        except (KeyError, ValueError) as error:
+            raise DomainError(
+                f"{rule!r}: {key!r} is not a declared value of {column!r}. {error}"
+            ) from None
+        weights = region.weights()
+        cut = np.flatnonzero((weights > 0) & (weights < 1 - _ROUNDING))
+        if len(cut):
+            raise DomainError(
+                f"{rule!r}: {key!r} cuts the bin {attribute.labels()[int(cut[0])]} of {column!r}. "
+                "Let it begin and end where bins do, or declare the bins so (bins=, or edges=)."
+            )
+        return np.flatnonzero(weights)
+
+    # --- cells that rules forbid
+
+    def _tables(self, rules: Iterable[Rule]) -> dict[tuple[int, ...], BoolArray]:
+        """Allowed cells by each set of attributes that the rules connect."""
+        tables: dict[tuple[int, ...], BoolArray] = {}
+        found = [cells for rule in rules if isinstance(rule, Forbid) for cells in self._cells(rule)]
+        for column, above in _closure(rules).items():
+            found += [self._comparison(column, bound) for bound in above]
+        for axes, allowed in found:
+            tables[axes] = tables[axes] & allowed if axes in tables else allowed
+        return tables
+
+    def _cells(self, rule: Forbid) -> list[tuple[tuple[int, ...], BoolArray]]:
+        """Cells that a condition does not cover as a whole, by its attributes.
+
+        Its conjunctions are disjoint. Where they cover whole bins, each is a table of its own;
+        where they cut bins, their shares of a cell add up.
+        """
+        try:
+            parts = parts_of(rule.condition, self)
+        except ValueError as error:
+            raise DomainError(f"{rule!r}: {error}") from None
+        self._used[rule] = tuple(dict.fromkeys(column for part in parts for column in part))
+        weights = [self.weights_of_regions(part) for part in parts]
+        weights = [part for part in weights if all(each.any() for each in part.values())]
+        if not weights or not all(weights):
+            raise DomainError(
+                f"{rule!r}: the condition covers no cell of the domain, or all of them. Check its "
+                "values against the declared ranges, or leave the rule out."
+            )
+        cut = any(((w > 0) & (w < 1 - _ROUNDING)).any() for part in weights for w in part.values())
+        if cut:
+            self._cuts[rule] = parts
+        found = []
+        for group in [weights] if cut else [[part] for part in weights]:
+            names = sorted({name for part in group for name in part}, key=self._axes.__getitem__)
+            self._check_size(rule, names)
+            ones = {name: np.ones(self._declared[name].size) for name in names}
+            covered = sum(outer([{**ones, **part}[name] for name in names]) for part in group)
+            found.append((tuple(map(self._axes.__getitem__, names)), covered < 1 - _ROUNDING))
+        return found
+
+    def _comparison(self, column: str, bound: str) -> tuple[tuple[int, ...], BoolArray]:
+        """Cells in which a value of ``column`` can be at most one of ``bound``."""
+        low, high = self._ends(column)[0], self._ends(bound)[1]
+        names = [self.base_of(name) for name in (column, bound)]
+        one, other = (self._axes[name] for name in names)
+        # A missing value compares as nan, and satisfies every rule.
+        if one == other:
+            return (one,), ~(low > high)
+        self._check_size(AtMost(column, bound), names)
+        allowed = ~(low[:, None] > high)
+        return ((one, other), allowed) if one < other else ((other, one), allowed.T.copy())
+
+    def breaks_values(self, codes: Codes, numbers: Mapping[str, FloatArray]) -> BoolArray:
+        """Rows whose numbers are in the part of a cell that a rule forbids."""
+        broken = np.zeros(len(next(iter(codes.values()))), dtype=bool)
+        for column, above in self._bounds.items():
+            for bound in above:
+                # Where each code stands for one value, its ends are equal.
+                x, y = (
+                    numbers[name] if name in numbers else self.ends_of(name, codes)[0]
+                    for name in (column, bound)
+                )
+                broken |= x > y
+        for part in (part for parts in self._cuts.values() for part in parts):
+            inside = np.ones(len(broken), dtype=bool)
+            for column, region in part.items():
+                weights = self.lifted(column, region.weights())[codes[self.base_of(column)]]
+                inside &= weights > 0
+                if (inside & (weights < 1)).any():
+                    inside &= (weights >= 1 - _ROUNDING) | _holds(region, numbers[column])
+            broken |= inside
+        return broken
+
+    def ends_of(self, column: str, codes: Codes) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest number of a column that the codes of each row leave."""
+        low, high = self._ends(column)
+        own = codes[self.base_of(column)]
+        return low[own], high[own]
+
+    def _ends(self, column: str) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest value of a column for each code of its base."""
+        low, high = spans(self._declared[column])
+        return self.lifted(column, low), self.lifted(column, high)
+
+    def _check_size(self, rule: Rule, names: Sequence[str]) -> None:
+        sizes = [self._declared[name].size for name in names]
+        if math.prod(sizes) > MAX_CELLS:
+            raise DomainError(
+                f"{rule!r} connects {some(list(names))}, which have {math.prod(sizes):,} cells "
+                f"together, more than {MAX_CELLS:,}. Declare fewer bins or categories; "
+                f"{names[int(np.argmax(sizes))]!r} has {max(sizes):,}."
+            )
+
+    def _check_chains(self) -> None:
+        """Refuse comparisons of values without a common order, and chains between two grids.
+
+        Between 5.6 and 5.9 there is a number, but no integer: a column that has others below it and
+        above it must have their grid of values.
+        """
+        for column, above in self._bounds.items():
+            below = [other for other, others in self._bounds.items() if column in others]
+            kinds = [
+                _line(self._attribute(name, AtMost(column, above[0]))) for name in (column, *above)
+            ]
+            if None in kinds or len({kind[:3] for kind in kinds if kind}) > 1:
+                raise DomainError(
+                    f"at_most compares {column!r} with {some(above)}, and they hold text or are on "
+                    "different number lines. Declare them in the same way, dates with the same "
+                    "unit; use forbid() for combinations of categories."
+                )
+            if below and len({*kinds, *(_line(self._declared[name]) for name in below)}) > 1:
+                raise DomainError(
+                    f"Rules of at_most put {column!r} between {below[0]!r} and {above[0]!r}, but "
+                    "their values are not on one grid (integers, multiples of one step, or all "
+                    "numbers). Declare the columns of a chain alike, or leave out a rule."
+                )
+
+
+def _closure(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
+    """Bounds of each column, chains included."""
+    direct: dict[str, list[str]] = {}
+    for rule in rules:
+        if isinstance(rule, AtMost):
+            direct.setdefault(rule.column, []).append(rule.bound)
+    above: dict[str, tuple[str, ...]] = {}
+    for column in direct:
+        found, todo = dict[str, None](), list(direct[column])
+        while todo:
+            bound = todo.pop(0)
+            if bound not in found:
+                found[bound] = None
+                todo += direct.get(bound, [])
+        if column in found:
+            raise DomainError(
+                f"Rules of at_most form a circle through {column!r}: its columns would always be "
+                "equal. Measure one of them, and declare the others as derived."
+            )
+        above[column] = tuple(found)
+    return above
+
+
+def spans(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest number of each code; nan for the missing cell."""
+    if isinstance(attribute, Categorical):
+        values = np.full(attribute.size, np.nan)
+        values[: attribute.n_values] = [float(value) for value in attribute.categories]
+        return values, values
+    return attribute.span(np.arange(attribute.size))
+
+
+def _line(attribute: Numeric | Categorical) -> tuple[Any, ...] | None:
+    """What tells number lines apart, and then grids of values; None for text."""
+    if isinstance(attribute, Categorical):
+        words = any(isinstance(value, str | bool) for value in attribute.categories)
+        return None if words else ("number", None, None, attribute.categories)
+    grid = getattr(attribute.contents, "grid", None)
+    steps = grid and (grid.numerator, grid.offset % grid.numerator, grid.denominator)
+    special = [x for x in attribute.special if grid and grid.at_most(x) != grid.at_least(x)]
+    if isinstance(attribute, Date | Datetime):
+        return type(attribute).__name__, attribute.unit, attribute.tz, steps, *special
+    return "number", None, None, steps, *special
+
+
+# --- rows for codes: values are drawn within the cells so that rules hold for the values too
+
+Bounds = Mapping[str, tuple[Any, Any]]
+
+
+def draw_columns(
+    declared: Mapping[str, Any],
+    structure: Structure,
+    codes: Codes,
+    n_rows: int,
+    rng: np.random.Generator,
+    bounds: Bounds,
+) -> dict[str, pd.Series]:
+    """All columns of rows with these codes, in declared order.
+
+    Parameters
+    ----------
+    declared : mapping of str to attribute
+        All columns in order.
+    structure : Structure
+    codes : mapping of str to ndarray of int
+        Of the measured columns. They do not break the structure.
+    n_rows : int
+    rng : numpy.random.Generator
+    bounds : mapping of str to (lower, upper)
+        Closed ranges on the number line, for all rows or for each.
+    """
+    limits = {
+        name: tuple(
+            np.broadcast_to(np.asarray(free if end is None else end, dtype=np.float64), n_rows)
+            for end, free in zip(ends, (-np.inf, np.inf), strict=True)
+        )
+        for name, ends in bounds.items()
+    }
+    numeric = [name for name in codes if isinstance(declared[name], Numeric)]
+    numbers = {name: np.empty(n_rows) for name in numeric}
+    wrong = np.ones(n_rows, dtype=bool)
+    for _ in range(_REDRAWS):
+        rows = np.flatnonzero(wrong)
+        own = {name: each[rows] for name, each in codes.items()}
+        for name in numeric:
+            ends = [end[rows] for end in limits.get(name, ())]
+            numbers[name][rows] = declared[name].draw(own[name], rng, *ends)
+        here = {name: each[rows] for name, each in numbers.items()}
+        wrong[rows] = structure.breaks_values(own, here)
+        if not wrong.any():
+            break
+    else:
+        rows = np.flatnonzero(wrong)
+        own = {name: each[rows] for name, each in codes.items()}
+        here = {name: each[rows] for name, each in numbers.items()}
+        for name, each in _repaired(structure, own, here, rng).items():
+            numbers[name][rows] = each
+    drawn: dict[str, pd.Series] = {}
+    for name, attribute in declared.items():
+        if isinstance(attribute, Identifier):
+            drawn[name] = attribute.fresh(n_rows)
+        elif name in numbers:
+            drawn[name] = attribute._finish(numbers[name])
+        else:
+            own_codes = codes[structure.base_of(name)]
+            if name in structure.derived:
+                own_codes = structure.codes_of(name)[own_codes]
+            # Each code stands for one value: nothing is drawn.
+            drawn[name] = attribute.decode(own_codes, rng)
+    return drawn
+
+
+def _repaired(
+    structure: Structure, codes: Codes, numbers: dict[str, FloatArray], rng: np.random.Generator
+) -> dict[str, FloatArray]:
+    """Numbers that keep the rules where hardly any draw does; the limits are given up.
+
+    Of columns that rules of `at_most` compare the larger ones come first. A column is drawn from
+    what its cell allows, but not below the least value of any column that it bounds, and not above
+    the values drawn for its own bounds. There always is such a value, because chains are compared
+    as a whole: no allowed row has a column whose least value exceeds the greatest value of one of
+    its bounds.
+    """
+    above, linked = structure.bounds_of(), structure.compared
+    ends = {name: structure.ends_of(name, codes) for name in {*linked, *numbers}}
+    # A bound has fewer columns above it than what it bounds.
+    for name in sorted(linked, key=lambda each: len(above.get(each, ()))):
+        if name in numbers:
+            low, high = ends[name]
+            for other in (other for other, bounds in above.items() if name in bounds):
+                low = np.fmax(low, ends[other][0])
+            for bound in above.get(name, ()):
+                high = np.fmin(high, numbers[bound] if bound in numbers else ends[bound][0])
+            attribute: Any = structure.find(name)
+            numbers[name] = attribute.draw(codes[name], rng, low, high)
+    # Of a cell of which nearly all is forbidden, the ends of its bins may be left.
+    for name in [name for name in numbers if name not in linked]:
+        for end in ends[name]:
+            wrong = structure.breaks_values(codes, numbers)
+            moved = {**numbers, name: np.where(wrong, end, numbers[name])}
+            better = wrong & ~structure.breaks_values(codes, moved)
+            numbers[name] = np.where(better, end, numbers[name])
+    return numbers
+
+
+def _holds(region: Any, x: FloatArray) -> BoolArray:
+    """Whether numbers of the cells that a region cuts are in it."""
+    if isinstance(region, RegionUnion):
+        return np.logical_or.reduce([_holds(part, x) for part in region.parts])
+    if not isinstance(region, GridRegion):
+        return np.asarray((region.low <= x) & (x <= region.high))
+    contents: Any = region.attribute.contents
+    places = contents.grid.at_least(np.nan_to_num(x))
+    found = (region.low <= places) & (places <= region.high) & ~np.isin(places, [*region.never])
+    return np.asarray(found if region.only is None else found & np.isin(places, [*region.only]))
