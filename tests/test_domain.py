@@ -27,7 +27,7 @@ QUICK = settings(max_examples=100)
 def codes_of(attribute, values, dtype=object):
     """Codes of values in a column of their own."""
     frame = as_frame(pd.DataFrame({"a": pd.Series(values, dtype=dtype)}))
-    return attribute.encode(frame.column("a")).tolist()
+    return frame.column("a").codes(attribute.coding()).tolist()
 
 
 # --- strategies -----------------------------------------------------------------------------

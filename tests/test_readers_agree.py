@@ -26,7 +26,14 @@ from skdp._random import noise_source
 from skdp.app.csv import open_source
 from skdp.app.outputs import Progress
 from skdp.exceptions import DomainError
-from skdp.tables import TYPES_DECLARED, Contributions, as_frame, count_rows, read_rows
+from skdp.tables import (
+    TYPES_DECLARED,
+    Contributions,
+    as_frame,
+    count_rows,
+    identities,
+    read_rows,
+)
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -196,7 +203,7 @@ def persons_of(reader, fields, folder):
     else:
         rows = as_frame(read(reader, content))
         rows = rows.column(rows.names[0])
-    owners = rows.identities().tolist()
+    owners = identities(rows).tolist()
     return [-1 if owner < 0 else owners.index(owner) for owner in owners]
 
 
@@ -318,7 +325,7 @@ def test_persons_that_do_depend_on_another_record(kind, reader, tmp_path):
 
 def is_shared(table):
     """Whether two rows of a column of different values have one person."""
-    owners = as_frame(table).column("who").identities()
+    owners = identities(as_frame(table).column("who"))
     return len(set(owners[owners >= 0])) < (owners >= 0).sum()
 
 
@@ -345,12 +352,12 @@ def test_no_two_texts_are_one_person(name, tmp_path):
 def test_integers_of_18_digits_are_persons_of_their_own():
     integers = [10**18 + i for i in range(100)]
     for column in (integers, np.array(integers), pd.array(integers, dtype="Int64")):
-        owners = as_frame(pd.DataFrame({"who": column})).column("who").identities()
+        owners = identities(as_frame(pd.DataFrame({"who": column})).column("who"))
         assert len(set(owners)) == 100 and min(owners) == 0
     # One fraction among objects changes nobody; among floats nobody can be told from another.
     objects = as_frame(pd.DataFrame({"who": pd.Series([*integers, 1.5], dtype=object)}))
-    assert len(set(objects.column("who").identities())) == 101
-    floats = as_frame(pd.DataFrame({"who": np.array([*integers, 1.5])})).column("who").identities()
+    assert len(set(identities(objects.column("who")))) == 101
+    floats = identities(as_frame(pd.DataFrame({"who": np.array([*integers, 1.5])})).column("who"))
     assert floats.tolist() == [-1] * 100 + [0]
 
 

@@ -23,8 +23,9 @@ import pandas as pd
 
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..domain.values import number_written
-from ..tables import TYPES_DECLARED, UNFIT, ParquetFile, is_parquet_file, is_parquet_name
+from ..tables import TYPES_DECLARED, UNFIT
 from .outputs import Progress
+from .parquet import ParquetFile, is_parquet_file, is_parquet_name
 
 # --- records of a CSV file: one line is one record, and none can change how another is read
 

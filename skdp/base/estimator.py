@@ -491,7 +491,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         extra = [name for name in rows.names if name not in self.domain_.columns]
         if extra:
             raise ValueError(f"like has columns that the domain does not declare: {extra}.")
-        return Layout.like(like, rows, self.domain_)
+        return Layout(like, rows, self.domain_)
 
     def _drawn_names(self) -> tuple[str, ...]:
         """Names of the columns of drawn rows, in their order."""

@@ -327,14 +327,10 @@ class Clock:
     def moment(self, value: Any) -> int | None:
         """The moment of a value of a record; None if it is no date.
 
-        A value with a time zone stands for the clock where it was written, unless UTC is declared;
-        then a value without one is in UTC.
+        A value with a time zone is a moment in UTC, whether its column is text or a type of times.
         """
         found = moment(value, self.unit, self.form)
-        if found is None:
-            return None
-        micros, offset = found
-        return micros + (offset or 0) * (self.tz is None)
+        return None if found is None else found[0]
 
     def number(self, value: Any) -> tuple[int, bool] | None:
         """Number of the unit of a declared value, and whether the unit begins with it.

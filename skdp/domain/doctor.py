@@ -439,7 +439,7 @@ def _of_categories(column: _Values, attribute: Any, note: _Notes) -> None:
             f"na_values=[{shown!r}]) and nullable, or a category"
         )
     if known and attribute.other is None:
-        far = [(v, n) for v, n in column.commonest if attribute._code_of(v, True) is None]
+        far = [(v, n) for v, n in column.commonest if attribute.coding().code_of(v) < 0]
         n_far = sum(n for _, n in far) - n_near - gaps
         if n_far > 0:
             such = f"{_share(n_far, column.n)} of the values are not declared, such as"

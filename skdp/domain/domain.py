@@ -21,7 +21,7 @@ from .attributes import Attribute, Identifier, Text
 from .categorical import Categorical
 from .data import domain_to_text, parts_from_text
 from .numeric import FEW_BINS, MOST_SINGLE, Numeric
-from .reading import Column, LazyRows, Rows, read
+from .reading import Column, Rows, read
 from .report import DomainDifference, DomainReport, columns_table, difference, html_page, report_of
 from .rules.declared import structure_from_data
 from .rules.structure import Structure, draw_columns
@@ -590,7 +590,7 @@ class Domain(Columns):
         # Codes are written column by column here, and read column by column when they are counted.
         codes = np.empty((frame.n_rows, len(self)), dtype=np.int32, order="F")
         for position, (name, attribute) in enumerate(self.items()):
-            codes[:, position] = attribute.encode(frame.column(name))
+            codes[:, position] = frame.column(name).codes(attribute.coding())
         if frame.unfit is not None:
             # Privacy. A record of a file that could not be read is marked by its own line alone.
             codes[frame.unfit] = -1
@@ -605,21 +605,6 @@ class Domain(Columns):
                 breaks &= (codes >= 0).all(axis=1)
             codes[breaks] = broken
         return codes
-
-    def expressions(self, rows: LazyRows) -> list[Any]:
-        """Codes of all records of a lazy frame whose schema was checked, as expressions.
-
-        Parameters
-        ----------
-        rows : LazyRows
-            With the columns of the domain.
-
-        Returns
-        -------
-        list of expressions
-            One for each attribute: -1 where a value has no code.
-        """
-        return [attribute.expression(rows.column(name)) for name, attribute in self.items()]
 
     def decode(
         self,

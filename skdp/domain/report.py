@@ -419,7 +419,7 @@ def report_of(domain: Any, frame: Any) -> DomainReport:
         column = frame.column(name)
         rows[name] = attribute._diagnose(column)
         rows[name]["to_missing" if attribute.nullable else "skipped"] -= n_unfit
-        codes[:, place] = attribute.encode(column)
+        codes[:, place] = column.codes(attribute.coding())
     columns = pd.DataFrame.from_dict(rows, orient="index")
     structure = domain.structure
     codes[unfit] = -1
@@ -443,4 +443,4 @@ def _differs(domain: Any, frame: Any, name: str, codes: Any) -> Any:
     structure = domain.structure
     own = codes[:, domain.index(structure.base_of(name))]
     expected = np.where(own < 0, -1, structure.codes_of(name)[own])
-    return (domain.declared(name).encode(frame.column(name)) != expected) & (own >= 0)
+    return (frame.column(name).codes(domain.declared(name).coding()) != expected) & (own >= 0)

@@ -71,5 +71,3 @@ ALGORITHMS: dict[str, tuple[Callable[[Task], Clustering], dict[str, Fraction], b
 
 # Algorithms that release a grid, on which the number of clusters can be chosen.
 GRID_ALGORITHMS = ("auto", "uniform-grid", "m-estimator", "extended-grid", "hybrid")
-# Algorithms that read rows one by one, and so cannot run in an engine.
-ROW_ALGORITHMS = ("sample-aggregate", "genetic")
