@@ -9,7 +9,6 @@ everywhere; who declares such a text, as "" or "NA", names the gap. Anything els
 
 It is below the domain, which declares categories by their keys and refuses two with one key.
 
->>> from fractions import Fraction
 >>> for values in [
 ...     (1, 1.0, "1", "01", "1.0", " 1", "0x1", True, "true", "TRUE", complex(1), Decimal("1.00")),
 ...     (2**53, 2**53 + 1, "9007199254740993"),
@@ -50,13 +49,15 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ._foreign import reraise_interrupts
-from ._validation import IntArray
+from ._validation import BoolArray, IntArray
 
 Key: TypeAlias = float | str | tuple[()] | None
 
@@ -65,6 +66,24 @@ NO_KEY: tuple[()] = ()
 
 # Microseconds of a day.
 DAY = 86_400_000_000
+
+# Moments beyond this, 140,000 years away, are moved to it, so that arithmetic cannot overflow.
+FURTHEST = 2**62
+
+# Microseconds of the units of NumPy, whose names Polars and Arrow share.
+TICKS = {
+    "W": Fraction(7 * DAY),
+    "D": Fraction(DAY),
+    "h": Fraction(DAY, 24),
+    "m": Fraction(60_000_000),
+    "s": Fraction(1_000_000),
+    "ms": Fraction(1000),
+    "us": Fraction(1),
+    "ns": Fraction(1, 10**3),
+    "ps": Fraction(1, 10**6),
+    "fs": Fraction(1, 10**9),
+    "as": Fraction(1, 10**12),
+}
 
 # What Arrow and pandas take for a gap in a column of numbers, and Arrow for text beside other text.
 _GAPS = frozenset(
@@ -86,11 +105,15 @@ def key_of(value: Any) -> Key:
     Never raises; it depends on the value alone.
     """
     try:
-        return _key(value)
+        key = _key(value)
+        if key is None or type(key) in (float, str):
+            return key
     except BaseException as error:
         reraise_interrupts(error)
-        # Decimals refuse to compare a signalling NaN; other objects do as they like.
-        return None if isinstance(value, numbers.Number) else NO_KEY
+        # A signalling NaN refuses to become a float; other objects do as they like.
+        if issubclass(type(value), Decimal):
+            return None
+    return NO_KEY
 
 
 def _key(value: Any) -> Key:
@@ -118,6 +141,10 @@ def _key(value: Any) -> Key:
 
 def _double(value: Any) -> float:
     try:
+        if isinstance(value, np.longdouble):
+            # Without the warning that it lies beyond the doubles.
+            with np.errstate(all="ignore"):
+                return float(value)
         return float(value)
     except OverflowError:
         return math.copysign(math.inf, 1 if value > 0 else -1)
@@ -165,13 +192,32 @@ def moment_of(value: Any) -> int | None:
     if isinstance(value, pd.Timestamp):
         value = value.to_datetime64()
     if isinstance(value, np.datetime64):
-        return None if np.isnat(value) else int(value.astype("M8[us]").astype(np.int64))
+        return None if np.isnat(value) else int(micros_of(np.array([value]))[0][0])
     if isinstance(value, datetime):
         offset = value.utcoffset() or timedelta(0)
         return (value.replace(tzinfo=None) - offset - _EPOCH) // timedelta(microseconds=1)
     if isinstance(value, date):
         return (value.toordinal() - _EPOCH.toordinal()) * DAY
     return None
+
+
+def micros_of(values: NDArray[np.datetime64]) -> tuple[IntArray, BoolArray]:
+    """Moments of a datetime64 array of any unit, and which are missing; rounded down."""
+    missing = np.isnat(values)
+    unit, count = np.datetime_data(values.dtype)
+    ticks = np.where(missing, 0, values.astype(np.int64))
+    if unit in ("Y", "M"):
+        furthest = 10**6 // count
+        months = np.clip(ticks, -furthest, furthest) * (count * (12 if unit == "Y" else 1))
+        ticks = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+        unit, count = "D", 1
+    return rescaled(ticks, count * TICKS.get(unit, Fraction(1))), missing
+
+
+def rescaled(ticks: IntArray, length: Fraction) -> IntArray:
+    """Microseconds of ticks of a length in microseconds, rounded down."""
+    furthest = FURTHEST // length.numerator
+    return np.clip(ticks, -furthest, furthest) * length.numerator // length.denominator
 
 
 def moment_of_text(text: str) -> int | None:

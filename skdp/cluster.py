@@ -34,7 +34,7 @@ from .domain import Domain, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace_variance
 from .release import Boxes, BoxModel, KnownNoise, Synopsis
-from .tables import as_frame, code_rows, read_rows
+from .tables import code_rows, read_rows
 
 __all__ = ["DPKMeans"]
 

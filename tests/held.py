@@ -1,26 +1,23 @@
-"""Rows that an engine would hold, held in memory."""
+"""Rows of a table as if they were those of a lazy frame, and what is asked of them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from skdp.tables import CodedRows
+from skdp.tables import RowTables
 
 
-class HeldRows(CodedRows):
-    """The rows of a CountTable, as if they were in an engine; it notes what is asked for."""
+class HeldRows(RowTables):
+    """The rows of a CountTable, one for each record; it notes what is counted."""
 
-    def __init__(self, table):
-        self.shape = table.shape
+    def __init__(self, table, together=()):
+        super().__init__(np.repeat(table.codes, table.counts, axis=0), table.shape, together)
         self.asked = []
-        self._table = table
 
     def count(self, axes):
         self.asked.append([tuple(axes)])
-        part = self._table.project(axes)
-        return part.codes, part.counts
+        return super().count(axes)
 
-    def _fill(self, tallies):
-        self.asked.append([each.axes for each in tallies.marginals])
-        codes = dict(enumerate(np.asfortranarray(self._table.codes).T))
-        tallies.add(codes, self._table.n_rows, self._table.counts)
+    def tables(self, marginals):
+        self.asked.append([each.axes for each in marginals])
+        return super().tables(marginals)

@@ -319,7 +319,7 @@ def far_columns():
 @pytest.mark.parametrize("position", range(15))
 def test_dates_beyond_python_never_raise(position, capfd):
     zone, table = list(far_columns())[position]
-    owners = as_frame(table).column("t").identities().tolist()
+    owners = identities(as_frame(table).column("t")).tolist()
     values = FAR if len(owners) == len(FAR) else FAR[:2] + FAR[3:4]
     assert [owner < 0 for owner in owners] == [value is None for value in values]
     assert len(set(owners)) == len(set(values))

@@ -20,7 +20,7 @@ from skdp.algorithms.marginals.prior import fitted
 from skdp.domain import Zeros
 from skdp.exceptions import DomainError
 from skdp.release import ViewsModel
-from skdp.tables import CountTable, EngineTables, ProjectedCounts
+from skdp.tables import CountTable, ProjectedCounts
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
 
@@ -274,7 +274,7 @@ def test_fitting_reaches_margins_that_are_possible_and_meets_others_half_way():
 
 def test_projected_counts_give_the_same_release():
     table = table_of(SHAPE, ALL)
-    asked = ProjectedCounts(EngineTables(HeldRows(table)))
+    asked = ProjectedCounts(HeldRows(table))
     one, other = release(table, ALL, 2.0), release(asked, ALL, 2.0)
     assert (one.view([0, 1]) == other.view([0, 1])).all()
     assert (one.row_weights == other.row_weights).all()

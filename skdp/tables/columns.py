@@ -17,9 +17,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import attempt
-from .._keys import NO_KEY, Key, key_of, written_all
+from .._keys import NO_KEY, TICKS, Key, key_of, micros_of, rescaled, written_all
 from .._validation import BoolArray, CodeArray, FloatArray
-from ..domain.clock import TICKS, Clock, micros_of, rescaled
+from ..domain.clock import Clock
 from ..domain.reading import Coding
 from ..domain.values import is_missing, number_in
 
@@ -229,7 +229,8 @@ def _read_numpy(column: Column) -> Values:
 def _of_array(array: NDArray[Any], missing: BoolArray | None = None) -> Values:
     kind = array.dtype.kind
     if kind in "biuf":
-        return Values("numbers", array, missing)
+        wide = kind == "f" and array.dtype.itemsize > 8
+        return Values("numbers", array.astype(np.float64) if wide else array, missing)
     if kind == "M":
         micros, gaps = micros_of(array)
         return Values("moments", micros, gaps if missing is None else gaps | missing)

@@ -6,6 +6,7 @@ which imports none of them.
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import warnings
 from collections import Counter
@@ -579,24 +580,16 @@ def _polars_batches(frame: nw.LazyFrame, names: list[str]) -> Iterator[Any]:
 
 def _duckdb_batches(frame: nw.LazyFrame, names: list[str]) -> Iterator[Any]:
     native: Any = nw.to_native(frame.select(*names))
-    if "pyarrow" in sys.modules or _has_arrow():
+    if importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow as pa
+
         # The first name is that of DuckDB 1.5 and newer.
         read = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader
-        pa: Any = sys.modules["pyarrow"]
         for batch in read(BATCH_ROWS):
             yield pa.Table.from_batches([batch])
-        return
-    native.execute()
-    while rows := native.fetchmany(BATCH_ROWS):
-        yield _of_tuples(rows, names)
-
-
-def _has_arrow() -> bool:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    else:
+        # As Python objects, which hold every value, and all of them at once.
+        yield _of_tuples(native.fetchall(), names)
 
 
 def _dask_batches(frame: Any, names: list[str]) -> Iterator[Any]:

@@ -27,7 +27,7 @@ from .grid import grid, hybrid
 from .projection import MANY_AXES, projected
 from .task import Clustering, Task
 
-__all__ = ["ALGORITHMS", "GRID_ALGORITHMS", "ROW_ALGORITHMS", "algorithm_parts"]
+__all__ = ["ALGORITHMS", "GRID_ALGORITHMS", "algorithm_parts"]
 
 # Share of epsilon for the number of records, where it is not public.
 _RECORDS_SHARE = Fraction(1, 50)
