@@ -284,7 +284,7 @@ def _numeric(attribute: Declared) -> bool:
 
 
 def _reader(attribute: Declared, decimal: str, texts: bool) -> Callable[[str], object]:
-    """A function from a field to its value. Fields are text; the domain gives them their meaning."""
+    """A function from a field to its value, which the domain gives its meaning."""
     if isinstance(attribute, Categorical):
         known = attribute.coding().table
 

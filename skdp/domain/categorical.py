@@ -126,6 +126,12 @@ class Categorical(Attribute):
                 f"them with a letter, in the declaration and in the data: 'c{first}' and "
                 f"'c{second}'."
             )
+        gap = next((value for value in values if key_of(value) is None), None)
+        if gap is not None and nullable is True:
+            raise DomainError(
+                f"The category {gap!r} is how files write a gap, for which nullable=True declares "
+                "a cell too: leave out one of them."
+            )
         if other is not None:
             other = plain_category(other, "other")
             if other not in index:
@@ -277,15 +283,13 @@ class Categorical(Attribute):
         coding = replace(self.coding(), unknown=-2)
         kinds = column.codes(coding)
         unknown, missing = int((kinds == -2).sum()), int((kinds == coding.missing).sum())
-        named = None in self._keys
-        skipped = (0 if self.nullable or named else missing) + (
-            unknown if self.other is None else 0
-        )
+        unnamed = missing if coding.missing < 0 else 0
+        skipped = unnamed + (unknown if self.other is None else 0)
         return {
             "below": 0,
             "above": 0,
             "to_other": 0 if self.other is None else unknown,
-            "to_missing": missing if self.nullable and not named else 0,
+            "to_missing": missing if self.nullable else 0,
             "skipped": skipped,
             "not_understood": 0,
         }

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from .._keys import key_of
 from .._random import sampling_generator
 from .._validation import CodeArray, FloatArray, check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
@@ -31,7 +32,6 @@ from .values import (
     as_flag,
     as_int,
     is_missing,
-    number_meant,
     plain_category,
     plain_text,
     refuse_placeholder,
@@ -971,9 +971,11 @@ def infer_attribute(column: Column, name: str, bins: int) -> Numeric | Categoric
         categories = sorted(plain)  # type: ignore[type-var]
     firsts: dict[Any, Category] = {}
     for value in categories:
-        # Of several ways to write one number, the first stands for all.
-        number = number_meant(value)
-        firsts.setdefault(value if number is None else number, value)
+        # Of several ways to write one value, the first stands for all.
+        firsts.setdefault(key_of(value), value)
+    missing |= firsts.pop(None, None) is not None
+    if not firsts:
+        raise _nothing_to_infer(name)
     return Categorical(firsts.values(), nullable=missing)
 
 

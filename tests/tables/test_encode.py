@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import itertools
 import re
 import warnings
 
@@ -28,8 +26,10 @@ from skdp.tables import (
     code_rows,
     count_rows,
     encode,
-    frame as frames,
     read_rows,
+)
+from skdp.tables import (
+    frame as frames,
 )
 
 pl = pytest.importorskip("polars")
@@ -224,7 +224,9 @@ def test_projections_release_what_the_whole_table_does(name):
     with small(MOST_AT_ONCE=1):
         lazy = read_rows(polars_lazy(frame))
         domain = case.make().domain
-        assert isinstance(count_rows(lazy.select(domain.names), domain, together=()), ProjectedCounts)
+        assert isinstance(
+            count_rows(lazy.select(domain.names), domain, together=()), ProjectedCounts
+        )
         assert released(case.make(random_state=3).fit(polars_lazy(frame))) == expected
 
 
