@@ -225,8 +225,7 @@ def as_frame(data: Any) -> Frame:
     if data is None or isinstance(data, Mapping | str | bytes) or np.isscalar(data):
         raise TypeError(
             "Expected a pandas, Polars or PyArrow table or a 2-D array, got "
-            f"{type(data).__name__}. Rows of a CSV file are read by the command line, `python -m "
-            "skdp`, by pandas.read_csv, or by any other reader of tables; those of a Parquet "
+            f"{type(data).__name__}. Make it a frame first, for example with pandas.DataFrame; a "
             "file by pandas.read_parquet, or larger than memory by duckdb.read_parquet (`pip "
             "install 'skdp[duckdb]'`)."
         )
