@@ -18,7 +18,7 @@ from skdp.domain.clock import Clock, moment, unit_start
 from skdp.exceptions import DomainError
 from skdp.release import Synopsis
 from skdp.release.query import parse
-from skdp.tables import as_frame, count_rows, read_rows
+from skdp.tables import as_frame, count_rows, identities, read_rows
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")

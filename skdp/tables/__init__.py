@@ -21,7 +21,7 @@ from typing import Any
 from ..domain.reading import provide_reader
 from ..domain.values import is_missing
 from .columns import Column, object_array
-from .counts import CountTable, ProjectedCounts, RowTables
+from .counts import CountTable, ProjectedCounts
 from .encode import (
     MOST_AT_ONCE,
     Coded,
@@ -71,7 +71,6 @@ __all__ = [
     "Layout",
     "LazyRows",
     "ProjectedCounts",
-    "RowTables",
     "as_array",
     "as_column",
     "as_frame",

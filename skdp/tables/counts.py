@@ -7,9 +7,8 @@ number of the full domain, so that domains of 1e88 cells cost no more than their
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from .._validation import BoolArray, CodeArray, IntArray, batches, integer_sums, run_starts
 from .passes import (
     KEY_LIMIT,
-    Column,
     Groups,
-    Marginal,
     Tallies,
     check_axes,
     marginals_of,
     plan_blocks,
-    plan_pass,
     regroup,
     split,
     unpack,
@@ -34,11 +30,16 @@ from .passes import (
 # Below this many cells a key is counted by position instead of sorted.
 _DENSE_CELLS = 2**16
 
+# Cells of all tables that are remembered: 128 megabytes.
+_KEPT_CELLS = 2**24
+
+# Larger tables are counted by their distinct rows, where nobody needs all cells.
+_WHOLE_CELLS = 2**22
+
 # Distinct rows of parts that wait to be merged.
 _MERGED = 2**20
 
-# Cells of a block of several tables: about twice the rows within these limits, because their sums
-# over a block take time too.
+# Fewest and most cells of a block of several tables.
 _BLOCK_CELLS = (2**10, 2**16)
 
 
@@ -50,8 +51,81 @@ def parts_of(codes: CodeArray) -> Iterator[CodeArray]:
         yield part if fits.all() else part[fits]
 
 
+class _Projections:
+    """Dense tables of exact counts, of a few attributes each."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def _block_cells(self) -> int:
+        """Most cells of a block of several tables."""
+        return 2**18
+
+    def _fill(self, tallies: Tallies) -> None:
+        """Add all rows to tallies."""
+        raise NotImplementedError
+
+    def regrouped(
+        self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
+    ) -> IntArray:
+        """Exact counts of all cells of groups of codes, as `dense` gives those of codes.
+
+        Parameters
+        ----------
+        axes : sequence of distinct int
+        groups : sequence of (ndarray of int or None)
+            Group of each code, 0, 1, ... without gaps; None for the codes themselves.
+        """
+        return next(self.regrouped_many([(axes, groups)]))
+
+    def regrouped_many(self, sets: Sequence[tuple[Sequence[int], Groups]]) -> Iterator[IntArray]:
+        """Exact counts as `regrouped` gives them, of many sets of attributes together.
+
+        Rows are read in a few passes, each for as many sets as are held at once in bounded memory;
+        sets that share columns share work.
+
+        Parameters
+        ----------
+        sets : sequence of (sequence of distinct int, sequence of (ndarray of int or None))
+            Attributes and groups of each set. Use the same array for the same groups.
+
+        Yields
+        ------
+        ndarray of int64
+            Counts of each set, in the order of ``sets``.
+
+        Raises
+        ------
+        ValueError
+            If a set is not of distinct attributes, or has more than 2**27 cells.
+        """
+        for some in split(marginals_of(self.shape, sets)):
+            found: dict[int, IntArray] = {}
+            for blocks in split(plan_blocks(some, self._block_cells)):
+                tallies = Tallies(some, blocks)
+                self._fill(tallies)
+                found.update(tallies.tables())
+            yield from (found[number] for number in range(len(some)))
+
+    def dense(self, axes: Sequence[int] | None = None) -> IntArray:
+        """Exact counts of all cells, as an array with one axis per attribute.
+
+        Parameters
+        ----------
+        axes : sequence of distinct int, optional
+            Attributes to keep; all by default.
+
+        Raises
+        ------
+        ValueError
+            If the array would have more than 2**27 cells.
+        """
+        kept = range(len(self.shape)) if axes is None else axes
+        return self.regrouped(kept, [None] * len(kept))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CountTable:
+class CountTable(_Projections):
     """Distinct rows of codes in lexicographic order, with their exact counts.
 
     Use :meth:`from_codes` to build one from the codes of records; the constructor trusts that
@@ -223,81 +297,18 @@ class CountTable:
         shape = (*self.shape[:axis], size, *self.shape[axis + 1 :])
         return CountTable.from_codes(codes, shape, self.counts)
 
-    def where(self, axis: int, code: int) -> CountTable:
-        """The rows with one code of an attribute, which has no other code afterwards."""
-        inside = self.codes[:, axis] == code
-        codes = self.codes[inside]
-        codes[:, axis] = 0
-        shape = (*self.shape[:axis], 1, *self.shape[axis + 1 :])
-        return CountTable(codes, self.counts[inside], shape)
-
-    def regrouped(
-        self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
-    ) -> IntArray:
-        """Exact counts of all cells of groups of codes, as `dense` gives those of codes.
-
-        Parameters
-        ----------
-        axes : sequence of distinct int
-        groups : sequence of (ndarray of int or None)
-            Group of each code, 0, 1, ... without gaps; None for the codes themselves.
-        """
-        return next(self.regrouped_many([(axes, groups)]))
-
-    def regrouped_many(self, sets: Sequence[tuple[Sequence[int], Groups]]) -> Iterator[IntArray]:
-        """Exact counts as `regrouped` gives them, of many sets of attributes together.
-
-        Rows are read in a few passes, each for as many sets as are held at once in bounded memory;
-        sets that share columns share work.
-
-        Parameters
-        ----------
-        sets : sequence of (sequence of distinct int, sequence of (ndarray of int or None))
-            Attributes and groups of each set. Use the same array for the same groups.
-
-        Yields
-        ------
-        ndarray of int64
-            Counts of each set, in the order of ``sets``.
-
-        Raises
-        ------
-        ValueError
-            If a set is not of distinct attributes, or has more than 2**27 cells.
-        """
+    @property
+    def _block_cells(self) -> int:
+        # About twice the rows within limits, because sums over a block take time too.
         low, high = _BLOCK_CELLS
-        most = min(max(2 * self.n_rows, low), high)
-        for some in split(marginals_of(self.shape, sets)):
-            found: dict[int, IntArray] = {}
-            for blocks in split(plan_blocks(some, most)):
-                tallies = Tallies(some, blocks)
-                self._fill(tallies)
-                found.update(tallies.tables())
-            yield from (found[number] for number in range(len(some)))
+        return min(max(2 * self.n_rows, low), high)
 
     def _fill(self, tallies: Tallies) -> None:
-        """Add all rows to tallies."""
         weights = None if (self.counts == 1).all() else self.counts
         for part in batches(self.n_rows):
             codes = {axis: self.codes[part, axis] for axis in tallies.axes}
             counts = None if weights is None else weights[part]
             tallies.add(codes, len(self.counts[part]), counts)
-
-    def dense(self, axes: Sequence[int] | None = None) -> IntArray:
-        """Exact counts of all cells, as an array with one axis per attribute.
-
-        Parameters
-        ----------
-        axes : sequence of distinct int, optional
-            Attributes to keep; all by default.
-
-        Raises
-        ------
-        ValueError
-            If the array would have more than 2**27 cells.
-        """
-        kept = range(len(self.shape)) if axes is None else axes
-        return self.regrouped(kept, [None] * len(kept))
 
     def __repr__(self) -> str:
         # No counts and no number of rows: reprs end up in logs.
@@ -366,267 +377,103 @@ def _group(
     return codes, counts.astype(np.int64, copy=False)
 
 
-# --- rows that are too many to hold as a table: counts of a few attributes at a time
+class ProjectedCounts(_Projections):
+    """Counts of rows that are too many to hold as a table, for a few attributes at a time.
 
-# Cells of all tables that are remembered: 128 megabytes.
-_KEPT_CELLS = 2**24
-
-# Larger tables are counted by their distinct rows, where nobody needs all cells.
-_WHOLE_CELLS = 2**22
-
-
-class ProjectedCounts:
-    """Counts of rows that are too many to hold, requested for a few attributes at a time.
-
-    It has the interface of :class:`CountTable`, without the rows. Which tables are requested
-    depends on public facts and earlier releases, never on counts.
-
-    Parameters
-    ----------
-    tables : RowTables
-        Of all rows.
-    changed : mapping of int to Column, default=None
-        New codes of some attributes. Rows with a negative one do not count in tables of the
-        attribute.
-    conditions : collection of int, default=()
-        Those of them whose rows with a negative code count in no table.
-    """
-
-    def __init__(
-        self,
-        tables: RowTables,
-        changed: Mapping[int, Column] | None = None,
-        conditions: Collection[int] = (),
-    ) -> None:
-        self._tables = tables
-        self._changed = dict(changed or {})
-        self.shape = tuple(
-            self._changed[axis].size if axis in self._changed else size
-            for axis, size in enumerate(tables.shape)
-        )
-        self._conditions = {
-            axis: Column(axis, 1, np.where(self._changed[axis].groups() < 0, -1, 0))
-            for axis in conditions
-        }
-
-    @property
-    def n(self) -> int:
-        """Exact number of records: private."""
-        return int(self.dense(()))
-
-    def project(self, axes: Sequence[int]) -> CountTable:
-        """As :meth:`CountTable.project`."""
-        self._foresee(axes)
-        return next(self.project_many([axes]))
-
-    def project_many(self, sets: Sequence[Sequence[int]]) -> Iterator[CountTable]:
-        """As :meth:`CountTable.project_many`."""
-        kept = [tuple(check_axes(axes, len(self.shape))) for axes in sets]
-        small = [math.prod(self.shape[axis] for axis in axes) <= _WHOLE_CELLS for axes in kept]
-        whole = [(axes, [None] * len(axes)) for axes, fits in zip(kept, small, strict=True) if fits]
-        tables = self.regrouped_many(whole)
-        for axes, fits in zip(kept, small, strict=True):
-            yield CountTable.from_dense(next(tables)) if fits else self._distinct(axes)
-
-    def dense(self, axes: Sequence[int] | None = None) -> IntArray:
-        """As :meth:`CountTable.dense`."""
-        kept = list(range(len(self.shape)) if axes is None else axes)
-        return self.regrouped(kept, [None] * len(kept))
-
-    def regrouped(self, axes: Sequence[int], groups: Groups) -> IntArray:
-        """As :meth:`CountTable.regrouped`."""
-        self._foresee(axes)
-        return next(self.regrouped_many([(axes, groups)]))
-
-    def regrouped_many(self, sets: Sequence[tuple[Sequence[int], Groups]]) -> Iterator[IntArray]:
-        """As :meth:`CountTable.regrouped_many`."""
-        through: dict[Column, Column] = {}
-        asked, shapes = [], []
-        for each in marginals_of(self.shape, sets):
-            for column in each.columns:
-                if column not in through:
-                    through[column] = self._through(column)
-            others = [own for axis, own in self._conditions.items() if axis not in each.axes]
-            asked.append(Marginal((*(through[column] for column in each.columns), *others)))
-            shapes.append(each.shape)
-        for table, shape in zip(self._tables.ask(asked), shapes, strict=True):
-            yield table.reshape(shape)
-
-    def where(self, axis: int, code: int) -> ProjectedCounts:
-        """As :meth:`CountTable.where`."""
-        only = np.full(self.shape[axis], -1, dtype=np.int64)
-        only[code] = 0
-        return self.recode(axis, only)
-
-    def recode(self, axis: int, codes_of: NDArray[np.integer]) -> ProjectedCounts:
-        """As :meth:`CountTable.recode`."""
-        dropped = {axis} if codes_of.min() < 0 else set()
-        return self._after(axis, codes_of, {*self._conditions, *dropped})
-
-    def without(self, axis: int, codes_of: NDArray[np.integer]) -> ProjectedCounts:
-        """As `recode`, where no row has a code that is dropped.
-
-        Then tables of other attributes need not know of this one.
-        """
-        return self._after(axis, codes_of, self._conditions)
-
-    def _after(
-        self, axis: int, codes_of: NDArray[np.integer], conditions: Collection[int]
-    ) -> ProjectedCounts:
-        column = self._through(Column(axis, int(codes_of.max()) + 1, codes_of))
-        return ProjectedCounts(self._tables, {**self._changed, axis: column}, conditions)
-
-    def _through(self, column: Column) -> Column:
-        """A column of these rows as one of all rows."""
-        before = self._changed.get(column.axis)
-        if before is None:
-            return column
-        groups = before.groups()
-        if column.group is not None:
-            groups = np.where(groups < 0, -1, column.group[groups])
-        return Column(column.axis, column.size, groups)
-
-    def remember(self, sets: Sequence[Sequence[int]]) -> None:
-        """Announce sets of attributes: one pass counts the tables of all of them, if these fit."""
-        self._tables.remember((*{*axes, *self._conditions},) for axes in sets)
-
-    def _foresee(self, axes: Sequence[int]) -> None:
-        self._tables.foresee({*axes, *self._conditions})
-
-    def _distinct(self, axes: tuple[int, ...]) -> CountTable:
-        """A table of many cells by its distinct rows."""
-        whole = (*axes, *(axis for axis in self._conditions if axis not in axes))
-        codes, counts = self._tables.count(whole)
-        columns = [
-            self._changed[axis].groups()[column] if axis in self._changed else column
-            for axis, column in zip(whole, codes.T, strict=True)
-        ]
-        sizes = [self.shape[axis] for axis in whole]
-        table = CountTable.from_codes(np.stack(columns, axis=1), sizes, counts)
-        return table.project(range(len(axes)))
-
-
-Counts = CountTable | ProjectedCounts
-
-
-class RowTables:
-    """Tables of many coded rows: many from one pass, and those that fit are remembered.
-
-    What is counted and remembered follows from what is asked for and from the domain.
+    Which tables are asked for depends on public facts and earlier releases, never on counts.
 
     Parameters
     ----------
     codes : ndarray of int, shape (n, d)
-        Rows with a negative code do not count.
+        One row for each record, perhaps in a file. Rows with a negative code do not count.
     shape : sequence of int
-    together : sequence of int
-        Attributes that most tables contain.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Number of codes of each attribute.
+    recoded : mapping of int to ndarray of int, default=None
+        New codes of some attributes; rows with a negative one do not count.
     """
 
     def __init__(
-        self, codes: CodeArray, shape: Sequence[int], together: Sequence[int] = ()
+        self,
+        codes: CodeArray,
+        shape: Sequence[int],
+        recoded: Mapping[int, NDArray[np.integer]] | None = None,
     ) -> None:
-        self._codes = codes
-        self.shape = tuple(shape)
-        self._columns = [Column(axis, size) for axis, size in enumerate(shape)]
-        self._together = set(together)
-        self._known: dict[tuple[int, ...], IntArray] = {}
-        # Remembered tables by each of their attributes.
-        self._with: dict[int, list[tuple[int, ...]]] = {}
-
-    def count(self, axes: tuple[int, ...]) -> tuple[CodeArray, IntArray]:
-        """Distinct rows of some attributes, and how many rows each stands for."""
-        found = CountTable.merged(
-            (each[:, axes] for each in parts_of(self._codes)), [self.shape[axis] for axis in axes]
+        self._codes, self._shape = codes, tuple(shape)
+        self._recoded = dict(recoded or {})
+        self.shape = tuple(
+            int(self._recoded[axis].max()) + 1 if axis in self._recoded else size
+            for axis, size in enumerate(shape)
         )
-        return found.codes, found.counts
+        self._known: dict[tuple[int, ...], IntArray] = {}
 
-    def tables(self, marginals: Sequence[Marginal]) -> list[IntArray]:
-        """Counts of all cells of many tables, from one pass over the rows."""
-        tallies = Tallies(marginals, plan_pass(marginals))
+    @property
+    def n(self) -> int:
+        """Exact number of records: private."""
+        return sum(map(len, self._parts()))
+
+    def _parts(self) -> Iterator[CodeArray]:
         for part in parts_of(self._codes):
+            if self._recoded:
+                part = part.astype(np.int32)
+                for axis, codes_of in self._recoded.items():
+                    part[:, axis] = codes_of[part[:, axis]]
+                part = part[(part >= 0).all(axis=1)]
+            yield part
+
+    def _fill(self, tallies: Tallies) -> None:
+        for part in self._parts():
             tallies.add({axis: part[:, axis] for axis in tallies.axes}, len(part))
-        found = tallies.tables()
-        return [found[number] for number in range(len(marginals))]
 
-    def foresee(self, axes: set[int]) -> None:
-        """Before one small table is asked for: count all pairs, or all singles, if these fit.
+    def project(self, axes: Sequence[int]) -> CountTable:
+        """As :meth:`CountTable.project`."""
+        return next(self.project_many([axes]))
 
-        Parameters
-        ----------
-        axes : set of int
-        """
-        asked = len(axes - self._together)
-        if asked > 2 or self._holding(tuple(axes)) is not None:
-            return
-        others = [axis for axis in range(len(self.shape)) if axis not in self._together]
-        for width in range(2, max(asked, 1) - 1, -1):
-            chosen = itertools.combinations(others, min(width, len(others)))
-            sets = [tuple(sorted({*each, *self._together})) for each in chosen]
-            if self._fits(sets):
-                self._keep(sets)
-                return
+    def project_many(self, sets: Sequence[Sequence[int]]) -> Iterator[CountTable]:
+        """As :meth:`CountTable.project_many`."""
+        kept = [check_axes(axes, len(self.shape)) for axes in sets]
+        small = [math.prod(self.shape[axis] for axis in axes) <= _WHOLE_CELLS for axes in kept]
+        whole = [(axes, [None] * len(axes)) for axes, fits in zip(kept, small, strict=True) if fits]
+        tables = self.regrouped_many(whole)
+        for axes, fits in zip(kept, small, strict=True):
+            if fits:
+                yield CountTable.from_dense(next(tables))
+            else:
+                sizes = [self.shape[axis] for axis in axes]
+                yield CountTable.merged((part[:, axes] for part in self._parts()), sizes)
 
-    def ask(self, marginals: Sequence[Marginal]) -> Iterator[IntArray]:
-        """The tables, in their order.
-
-        Parameters
-        ----------
-        marginals : sequence of Marginal
-        """
-        self.remember(each.axes for each in marginals)
-        holding = [self._holding(each.axes) for each in marginals]
-        # From here on nothing is looked up, so that other requests may come in between.
-        known = [None if axes is None else (axes, self._known[axes]) for axes in holding]
-        rest = [each for each, found in zip(marginals, known, strict=True) if found is None]
-        counted = (table for some in split(rest) for table in self.tables(some))
-        for each, found in zip(marginals, known, strict=True):
-            yield next(counted) if found is None else _margin(*found, each)
-
-    def remember(self, sets: Iterable[Sequence[int]]) -> None:
-        """Count the tables of sets of attributes in one pass and hold them, if all fit."""
-        wanted = dict.fromkeys(tuple(sorted(axes)) for axes in sets)
-        unknown = [axes for axes in wanted if self._holding(axes) is None]
-        if unknown and self._fits(unknown):
-            self._keep(unknown)
+    def regrouped_many(self, sets: Sequence[tuple[Sequence[int], Groups]]) -> Iterator[IntArray]:
+        """As :meth:`CountTable.regrouped_many`; margins of remembered tables take no pass."""
+        holding = [self._holding(axes) for axes, _ in sets]
+        rest = [each for each, held in zip(sets, holding, strict=True) if held is None]
+        counted = super().regrouped_many(rest)
+        for each, held in zip(sets, holding, strict=True):
+            yield next(counted) if held is None else self._margin(held, *each)
 
     def _holding(self, axes: Sequence[int]) -> tuple[int, ...] | None:
         """The smallest remembered table on these attributes and perhaps others."""
-        if (whole := tuple(sorted(axes))) in self._known:
-            return whole
-        if axes:
-            near = min((self._with.get(axis, []) for axis in axes), key=len)
-        else:
-            near = list(self._known)
-        found = [held for held in near if set(held).issuperset(axes)]
+        found = [held for held in self._known if set(held).issuperset(axes)]
         return min(found, key=lambda held: self._known[held].size, default=None)
 
-    def _cells(self, sets: Sequence[tuple[int, ...]]) -> int:
-        return sum(math.prod(self.shape[axis] for axis in axes) for axes in sets)
+    def _margin(self, held: tuple[int, ...], axes: Sequence[int], groups: Groups) -> IntArray:
+        (marginal,) = marginals_of(self.shape, [(axes, groups)])
+        left = [axis for axis in held if axis in axes]
+        others = tuple(place for place, axis in enumerate(held) if axis not in axes)
+        table = np.asarray(self._known[held].sum(axis=others))
+        return regroup(table.transpose([left.index(axis) for axis in axes]), marginal.columns)
 
-    def _fits(self, sets: Sequence[tuple[int, ...]]) -> bool:
-        """Whether the tables over codes may be held."""
-        return self._cells(sets) <= _KEPT_CELLS
+    def recode(self, axis: int, codes_of: NDArray[np.integer]) -> ProjectedCounts:
+        """As :meth:`CountTable.recode`."""
+        before = self._recoded.get(axis, np.arange(self._shape[axis]))
+        after = np.where(before < 0, -1, codes_of[before])
+        return ProjectedCounts(self._codes, self._shape, {**self._recoded, axis: after})
 
-    def _keep(self, sets: Sequence[tuple[int, ...]]) -> None:
-        """Count tables over codes, in one pass, and remember them."""
-        if self._cells([*self._known, *sets]) > _KEPT_CELLS:
-            self._known, self._with = {}, {}
-        raw = [Marginal(tuple(self._columns[axis] for axis in axes)) for axes in sets]
-        for axes, table in zip(sets, self.tables(raw), strict=True):
-            self._known[axes] = table
-            for axis in axes:
-                self._with.setdefault(axis, []).append(axes)
+    def remember(self, sets: Sequence[Sequence[int]]) -> None:
+        """Announce sets of attributes: one pass counts the tables of all of them, if these fit."""
+        wanted = list(dict.fromkeys(tuple(sorted(each)) for each in sets))
+        if sum(math.prod(self.shape[axis] for axis in axes) for axes in wanted) <= _KEPT_CELLS:
+            whole: list[tuple[Sequence[int], Groups]] = [
+                (axes, [None] * len(axes)) for axes in wanted
+            ]
+            self._known = dict(zip(wanted, list(self.regrouped_many(whole)), strict=True))
 
-
-def _margin(axes: tuple[int, ...], table: IntArray, wanted: Marginal) -> IntArray:
-    """A margin of a table over codes, by the groups of its columns."""
-    others = tuple(place for place, axis in enumerate(axes) if axis not in wanted.axes)
-    left = [axis for axis in axes if axis in wanted.axes]
-    summed = np.asarray(table.sum(axis=others))
-    return regroup(summed.transpose([left.index(axis) for axis in wanted.axes]), wanted.columns)
+    def __repr__(self) -> str:
+        return f"ProjectedCounts(shape={self.shape})"

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._validation import CodeArray, IntArray
 from ..domain import Domain
-from .counts import CountTable, ProjectedCounts, RowTables, parts_of
+from .counts import CountTable, ProjectedCounts, parts_of
 from .frame import Frame, LazyRows
 from .passes import Tallies, marginals_of, plan_pass, split
 from .persons import Contributions, few_of_each, identities, some_of_each
@@ -137,8 +137,7 @@ class Coded:
         Parameters
         ----------
         together : sequence of int, default=None
-            For algorithms that need projections only: attributes that most of the projections
-            contain, or an empty list. Where the rows are lazy and the domain has more than 2**24
+            Not None: the algorithm needs projections only. Where the rows are lazy and the domain has more than 2**24
             cells, only the tables asked for are counted, so that memory is bounded whatever the
             rows are. The choice depends on the domain alone. None: the whole table is returned.
         """
@@ -146,7 +145,7 @@ class Coded:
         if not self._lazy:
             return CountTable.from_codes(self.codes, shape)
         if together is not None and self._domain.size > MOST_AT_ONCE:
-            return ProjectedCounts(RowTables(self.codes, shape, together))
+            return ProjectedCounts(self.codes, shape)
         return CountTable.merged(parts_of(self.codes), shape)
 
 
