@@ -625,7 +625,7 @@ def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
             private,
             lambda: skdp.PrivPfCClassifier(epsilon=1, domain=SMALL, target="income", max_grids=10),
         ],
-        [X[["age"]], X.assign(more=1), X.assign(age=pd.Timestamp("2020"))],
+        [X[["age"]], X.assign(more=1), X.assign(age=pd.Timedelta(1))],
     ),
 )
 def test_schema_errors_of_the_fits_cost_nothing(make, rows):
