@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Numeric
 from skdp.__main__ import main
-from skdp.app import csv
+from skdp.app import csv, parquet
 from skdp.app.outputs import Progress
-from skdp.app import parquet
 
 pytest.importorskip("pyarrow")
 

@@ -58,45 +58,6 @@ from .output import (
 )
 from .persons import Contributions, few_of_each, identities
 
-__all__ = [
-    "MOST_AT_ONCE",
-    "TYPES_DECLARED",
-    "UNFIT",
-    "Coded",
-    "Column",
-    "Contributions",
-    "CountTable",
-    "Counts",
-    "Frame",
-    "Layout",
-    "LazyRows",
-    "ProjectedCounts",
-    "as_array",
-    "as_column",
-    "as_frame",
-    "as_labels",
-    "as_numbers",
-    "as_texts",
-    "build_frame",
-    "code_rows",
-    "column_names",
-    "complete_table",
-    "count_rows",
-    "few_of_each",
-    "fill_table",
-    "identities",
-    "is_missing",
-    "labels_like",
-    "list_entries",
-    "object_array",
-    "read_rows",
-    "row_taker",
-    "select_columns",
-    "take_rows",
-    "weighted_rows",
-    "weighted_tables",
-]
-
 
 def _as_rows(data: Any) -> Any:
     """Columns of a table in memory; rows that were read before are returned as they are."""

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import attempt
-from .._keys import NO_KEY, TICKS, Key, key_of, micros_of, rescaled, written_all
+from .._keys import NO_KEY, TICKS, micros_of, rescaled, written_all
 from .._validation import BoolArray, CodeArray, FloatArray
 from ..domain.clock import Clock
 from ..domain.reading import Coding
@@ -125,12 +125,6 @@ class Column:
         out, in UTC.
         """
         return _factorized(self.read())
-
-    def keys(self) -> list[Key]:
-        """The key of each value."""
-        positions, uniques = self.factorize()
-        keys = [*map(key_of, uniques), None]
-        return [keys[position] for position in positions.tolist()]
 
     def objects(self) -> list[Any]:
         """Values as exact Python objects, None where one is missing."""

@@ -137,9 +137,10 @@ class Coded:
         Parameters
         ----------
         together : sequence of int, default=None
-            Not None: the algorithm needs projections only. Where the rows are lazy and the domain has more than 2**24
-            cells, only the tables asked for are counted, so that memory is bounded whatever the
-            rows are. The choice depends on the domain alone. None: the whole table is returned.
+            Not None: the algorithm needs projections only. Where the rows are lazy and the domain
+            has more than 2**24 cells, only the tables asked for are counted, so that memory is
+            bounded whatever the rows are. The choice depends on the domain alone. None: the whole
+            table is returned.
         """
         shape = self._domain.shape
         if not self._lazy:
