@@ -3,7 +3,7 @@
 Readers of files choose the type of a column by its values: one more record may make text of all
 numbers, floats of integers, or dates of text. So codes are looked up by a key that no such choice
 changes: the nearest double of the number that a value means; else a date or time of the day in one
-written form, in UTC where it has a zone; else its text. Truth values are the numbers 1 and 0,
+written form, in UTC where it has a zone; else its text. Booleans are the numbers 1 and 0,
 however they are written. What readers take for a gap in columns of numbers is missing (None)
 everywhere; who declares such a text, as "" or "NA", names the gap. Anything else has no key.
 

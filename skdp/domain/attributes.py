@@ -208,7 +208,7 @@ class Attribute:
         """Why a column of this type cannot hold the attribute, with the remedy.
 
         Privacy. Readers of files choose types by looking at the values, so one record decides
-        whether a column holds numbers, text, truth values, dates or times. It must not decide
+        whether a column holds numbers, text, booleans, dates or times. It must not decide
         whether there is an error: only types are refused that no reader chooses by itself.
         """
         if column.kind == "duration":

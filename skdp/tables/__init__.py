@@ -12,7 +12,7 @@ distinct coded rows. Nothing here is ever an attribute of an estimator.
 ``frame``        `Frame`: the columns of a table in memory; `LazyRows`: those of a lazy frame
 ``output``       tables that are given back, in the library of the user's table
 ``passes``       counts of many tables: which one pass counts, which together, and their sums
-``persons``      whose a row is, and which rows of a person are kept
+``persons``      the person that a row belongs to, and which rows of a person are kept
 ===============  =================================================================================
 """
 

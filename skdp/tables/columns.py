@@ -31,7 +31,7 @@ class Values(NamedTuple):
     ----------
     form : {"numbers", "texts", "moments", "objects"}
     array : ndarray
-        Numbers or truth values of any type; positions of texts in ``uniques``, -1 where missing;
+        Numbers or booleans of any type; positions of texts in ``uniques``, -1 where missing;
         microseconds since 1970, in UTC where there is a zone; or an array of Python objects.
     missing : ndarray of bool, or None
         Of numbers and moments: which are missing; None: none is, but for NaN.
@@ -146,7 +146,7 @@ class Column:
     def values(self) -> tuple[NDArray, BoolArray]:
         """Values as a NumPy array, and a mask of the missing ones.
 
-        Numbers and truth values without gaps keep their type, those with gaps are float64, all
+        Numbers and booleans without gaps keep their type, those with gaps are float64, all
         others hold Python objects.
         """
         values = self.read()
@@ -229,11 +229,16 @@ def _of_array(array: NDArray[Any], missing: BoolArray | None = None) -> Values:
         micros, gaps = micros_of(array)
         return Values("moments", micros, gaps if missing is None else gaps | missing)
     if kind in "UT":
-        return _texts(np.where(False if missing is None else missing, None, array.astype(object)))
+        texts = array.astype(object)
+        if missing is not None:
+            texts[missing] = None
+        return _texts(texts)
     if kind == "m":
         return _objects([NO_KEY] * len(array))
-    objects = array.astype(object, copy=False)
-    return Values("objects", objects if missing is None else np.where(missing, None, objects))
+    objects = array.astype(object, copy=missing is not None)
+    if missing is not None:
+        objects[missing] = None
+    return Values("objects", objects)
 
 
 def _objects(values: Sequence[Any]) -> Values:

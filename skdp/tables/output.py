@@ -124,7 +124,8 @@ def _table(columns: Mapping[str, Any], library: str, days: frozenset[str] = froz
         return _array(list(series.values()))
     made = [_series(column, library, name in days).alias(name) for name, column in series.items()]
     data = {each.name: each for each in made}
-    return nw.to_native(nw.from_dict(data, backend=library))
+    backend: Any = library
+    return nw.to_native(nw.from_dict(data, backend=backend))
 
 
 def _series(column: pd.Series, library: Any, day: bool = False) -> nw.Series:

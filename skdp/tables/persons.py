@@ -1,4 +1,4 @@
-"""Whose a row is, and which rows of a person are kept."""
+"""The person that a row belongs to, and which rows of a person are kept."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Contributions:
 
 
 def some_of_each(codes: CodeArray, owners: IntArray, bound: Contributions) -> CodeArray:
-    """The rows that are kept of each person, in their order; rows of nobody are not.
+    """The rows that are kept of each person, in their order, without rows that belong to no person.
 
     Privacy. Which rows of a person are kept is decided by that person's own rows and by coins that
     are drawn without looking at any row. So, whatever the coins, a person more with any number of
@@ -63,10 +63,12 @@ def few_of_each(owners: IntArray, coins: NDArray[Any], most: int) -> IntArray:
 
 
 # Types that may identify the person a row belongs to.
-_TELLING = (str, bytes, numbers.Real, Decimal, np.bool_, np.datetime64, datetime.date)
-_TELLING += (datetime.time, uuid.UUID)
+_TELLING = (
+    *(str, bytes, numbers.Real, Decimal, np.bool_, np.datetime64, uuid.UUID),
+    *(datetime.date, datetime.time),
+)
 
-# Text that some reader of files takes for a number or a truth value, if all of a column is such.
+# Text that some reader of files takes for a number or a boolean, if all of a column is such.
 _GUESSABLE = re.compile(
     r"\s*(?:[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]+|inf|infinity|nan)|true|false)\s*",
     re.ASCII | re.IGNORECASE,
@@ -78,7 +80,7 @@ def identities(column: Column, known: dict[Any, int] | None = None) -> NDArray[n
     """A number for each value, the same for equal values; -1 where it identifies no person.
 
     An integer and the text that writes it are the same. What a reader of files may have changed
-    identifies nobody: floats of 2**53 and more, infinities, truth values, text that writes one
+    identifies nobody: floats of 2**53 and more, infinities, booleans, text that writes one
     of these, and in columns of objects text that writes a number in another form than its
     shortest, such as "01". Nor do values that are neither text nor numbers nor dates, whose
     equality may be unreliable.
@@ -89,7 +91,7 @@ def identities(column: Column, known: dict[Any, int] | None = None) -> NDArray[n
     known : dict, default=None
         Persons of the batches before, with their numbers; those of this one are added.
     """
-    # Privacy. Whose a row is follows from its own value and the type of the column, so that in
+    # Privacy. The person of a row follows from its own value and the type of the column, so that in
     # tables of one schema no record changes it for another. No two values that were written
     # apart have one key: what a reader may have merged (12e45678 and 9e456781 are both
     # infinite) is nobody's, a public rule. Such rows do not count, and a person more adds at
@@ -159,7 +161,7 @@ def _person_of_text(text: str, typed: bool) -> Any:
         return text if typed else None
     try:
         number = float(text)
-    except ValueError:  # a truth value, or hexadecimal digits, which Arrow reads
+    except ValueError:  # a boolean, or hexadecimal digits, which Arrow reads
         return text if typed and "x" in text.lower() else None
     if not math.isfinite(number) or abs(number) >= MAX_INTEGER:
         return None
