@@ -230,8 +230,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
             not use; "independent" draws each row by itself, as a random sample; see
             :meth:`skdp.Synopsis.sample`.
         like : table without rows, default=None
-            Decides library, order and types, as far as its types can hold the values of the
-            domain. Take public types, not those of the records.
+            Decides library and order of the columns, but not their types.
 
         Returns
         -------

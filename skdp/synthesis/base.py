@@ -156,8 +156,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         names : mapping of str to value, default=None
             What ``@name`` in ``where`` stands for.
         like : table without rows, default=None
-            Decides library, order and types, as far as its types can hold the values of the
-            domain. Take public types, not those of the records.
+            Decides library and order of the columns, but not their types.
 
         Returns
         -------
