@@ -169,7 +169,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         )
         classes, class_of = label_classes(domain, target)
         names = _predictors(domain, target)
-        layout = Layout.of(X, rows, domain)
+        layout = Layout(X, rows, domain)
         parts = self._parts(self._record_epsilon())
         if not self._projects:
             self._warn_of_size(rows, domain)
@@ -230,8 +230,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
             not use; "independent" draws each row by itself, as a random sample; see
             :meth:`skdp.Synopsis.sample`.
         like : table without rows, default=None
-            Decides library, order and types, as far as its types can hold the values of the
-            domain. Take public types, not those of the records.
+            Decides library and order of the columns, but not their types.
 
         Returns
         -------
@@ -313,7 +312,7 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         columns = self._sample_columns(None, None, most=True)
         drawn = columns.pop(self.target_)
         labels = np.array(drawn.tolist(), dtype=self.classes_.dtype)
-        y_resampled = labels_like(drawn, labels, y, self.domain_, self.target_)
+        y_resampled = labels_like(drawn, labels, y)
         names = [name for name in self._given_names() if name != self.target_]
         return self._build_table({name: columns[name] for name in names}), y_resampled
 

@@ -18,7 +18,6 @@ from .algorithms.grid import as_theta
 from .algorithms.kmeans.algorithms import (
     ALGORITHMS,
     GRID_ALGORITHMS,
-    ROW_ALGORITHMS,
     algorithm_parts,
 )
 from .algorithms.kmeans.lloyd import nearest
@@ -35,7 +34,7 @@ from .domain import Domain, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace_variance
 from .release import Boxes, BoxModel, KnownNoise, Synopsis
-from .tables import CodedRows, as_frame, code_rows, read_rows
+from .tables import code_rows, read_rows
 
 __all__ = ["DPKMeans"]
 
@@ -240,12 +239,11 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 "because the noise hides records of weight 1: larger weights would need more noise "
                 "for all records."
             )
-        lazy = self.algorithm not in ROW_ALGORITHMS
-        rows = read_rows(X) if lazy else as_frame(X)
+        rows = read_rows(X)
         names = without_id(rows, self._privacy_id()).names
         low, high = self._limits(names)
         rows, domain = match_rows(
-            rows, None, _coded(names, low, high), None, lazy=lazy, privacy_id=self._privacy_id()
+            rows, None, _coded(names, low, high), None, lazy=True, privacy_id=self._privacy_id()
         )
         clusters, init = self._wanted(domain, low, high)
         parts = algorithm_parts(
@@ -484,10 +482,8 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
 
 def _points(rows, domain, contributions):
-    """Codes of the rows without a missing value, in memory or in their engine."""
+    """Codes of the rows without a missing value."""
     codes = code_rows(rows, domain, contributions)
-    if isinstance(codes, CodedRows):
-        return codes
     complete = (codes >= 0).all(axis=1)
     return codes if complete.all() else codes[complete]
 

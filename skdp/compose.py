@@ -220,7 +220,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         # Rows that do not fit the domain are refused as such, not because the trial fails. Rules
         # that the release cannot honour are left to its own fit, which names it.
         rows, domain = match_rows(X, y, release.domain, release.target, structure=True, of=release)
-        self._try_out(release, domain, Layout.of(X, rows, domain))
+        self._try_out(release, domain, Layout(X, rows, domain))
         release.fit(X, y)
         # Paid for, so it is kept whatever happens next.
         self._keep(release)

@@ -807,7 +807,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             privacy_id=self._privacy_id(),
             of=self,
         )
-        layout = Layout.of(as_table(X), rows, domain)
+        layout = Layout(as_table(X), rows, domain)
         plan, attribute = self._plan(), only_attribute(domain)
         kind = plan.partition_of(attribute)
         design = plan.design_of(attribute)

@@ -42,6 +42,7 @@ from .tables import (
     as_numbers,
     as_texts,
     few_of_each,
+    identities,
     object_array,
 )
 
@@ -573,7 +574,7 @@ def private_quantiles(
     # public parameters.
     positions = line.read(column)
     if people is not None and most is not None:
-        persons_of = people.identities().astype(np.int64)
+        persons_of = identities(people).astype(np.int64)
         positions = _few_of_each(positions, persons_of, most, source)
     positions = positions[positions >= line.first]
     if search is not None:

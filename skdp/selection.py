@@ -30,7 +30,15 @@ from .domain import Categorical, Numeric
 from .exceptions import DomainError
 from .mechanisms import discrete_laplace, discrete_laplace_variance, top_k
 from .mechanisms.selection import check_method
-from .tables import TYPES_DECLARED, as_column, as_frame, few_of_each, object_array
+from .tables import (
+    TYPES_DECLARED,
+    Column,
+    as_column,
+    as_frame,
+    few_of_each,
+    identities,
+    object_array,
+)
 
 __all__ = ["DPTopKSelector", "most_frequent_items"]
 
@@ -414,20 +422,19 @@ def most_frequent_items(
         max_rows_per_id=None if persons is None else bound,
         assumes="" if persons is None else TYPES_DECLARED,
     )
-    entries = _plain_list(baskets, "baskets")
-    names = None if persons is None else _plain_list(persons, "persons")
-    if names is not None and len(entries) != len(names):
+    entries = _entries(baskets, "baskets")
+    people = None if persons is None else _entries(persons, "persons")
+    if people is not None and len(entries) != len(people):
         raise ValueError(
             "baskets and persons have different numbers of entries: give one person for each item."
         )
     charge(ledger, "most_frequent_items", loss)
 
-    if names is None:
+    owners = None if people is None else identities(_column(people))
+    if owners is None and isinstance(entries, list):
         entries, owners = _flat(entries)
-    else:
-        owners = as_column(object_array(names), "persons").identities()
-    column = as_column(object_array(entries), "item")
-    counts = _bounded_counts(catalogue.encode(column), owners, n_items, bound, source)
+    codes = _column(entries).codes(catalogue.coding())
+    counts = _bounded_counts(codes, owners, n_items, bound, source)
     best, found = _noisy_best(counts, number, bound, loss.parts, method, source)
     table = pd.DataFrame({"item": [catalogue.categories[place] for place in best]})
     if found is not None:
@@ -465,8 +472,8 @@ def _noisy_best(
     return best[order], noisy[order]
 
 
-def _plain_list(values: Any, name: str) -> list[Any]:
-    """Entries of a column or a list, without looking into them."""
+def _entries(values: Any, name: str) -> Column | list[Any]:
+    """Entries of a column or a list, without looking into them; a column of a type of its own."""
     if (
         isinstance(values, str | bytes)
         or not isinstance(values, Iterable)
@@ -477,9 +484,17 @@ def _plain_list(values: Any, name: str) -> list[Any]:
             f"{name} must be a column or a list, got {type(values).__name__}. (baskets is a "
             "collection of collections of items, or with persons= a column of items.)"
         )
-    if isinstance(values, np.ndarray) or not (hasattr(values, "dtype") or hasattr(values, "type")):
+    typed = hasattr(values, "dtype") or hasattr(values, "type")
+    if not typed or (
+        isinstance(values, np.ndarray) and (values.ndim > 1 or values.dtype == object)
+    ):
         return list(values)
-    return as_column(values, name).objects()
+    column = as_column(values, name)
+    return column.objects() if column.kind in ("object", "other") else column
+
+
+def _column(entries: Column | list[Any]) -> Column:
+    return entries if isinstance(entries, Column) else as_column(object_array(entries), "item")
 
 
 def _flat(baskets: list[Any]) -> tuple[list[Any], IntArray]:
@@ -508,15 +523,20 @@ def _items(basket: Any) -> list[Any]:
 
 def _bounded_counts(
     codes: CodeArray,
-    owners: IntArray,
+    owners: IntArray | None,
     n_items: int,
     bound: int,
     source: NoiseSource,
 ) -> IntArray:
-    """How many persons have each item, at most ``bound`` items of a person being counted."""
+    """How many persons have each item, at most ``bound`` items of a person being counted.
+
+    Without ``owners``, every item is that of another person, who has no other.
+    """
+    if owners is None:
+        return np.bincount(codes[codes >= 0], minlength=n_items).astype(np.int64)
     known = (owners >= 0) & (codes >= 0) & (codes < n_items)
-    pairs = np.unique(owners[known] * n_items + codes[known])
-    owners, codes = np.divmod(pairs, n_items)
+    pairs = np.sort(owners[known] * n_items + codes[known])
+    owners, codes = np.divmod(pairs[np.diff(pairs, prepend=-1) > 0], n_items)
     # In random order within each person; the first ones count.
     coins = source.record_words(len(owners), codes, owners)
     counted = codes[few_of_each(owners, coins, bound)]

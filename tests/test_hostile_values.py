@@ -38,7 +38,7 @@ from skdp.model_selection import (
     private_score,
 )
 from skdp.model_selection._guard import TABLE, answers_of, draw_places
-from skdp.tables import as_column, as_labels, row_taker
+from skdp.tables import as_column, as_labels, identities, row_taker
 
 SECRET = "the secret of one record"
 
@@ -250,8 +250,8 @@ def test_containers_that_are_no_column_are_refused_before_the_charge(y):
 def test_whose_a_row_is_depends_on_no_other_row():
     # complex(1) equals 1, and tells nobody: whichever of the two came first was taken for both.
     for odd in (1 + 0j, *hostile()):
-        first = as_column(objects([odd, 1, 2, 1]), "who").identities()[1:]
-        last = as_column(objects([1, 2, 1, odd]), "who").identities()[:3]
+        first = identities(as_column(objects([odd, 1, 2, 1]), "who"))[1:]
+        last = identities(as_column(objects([1, 2, 1, odd]), "who"))[:3]
         assert (first[0] == first[2]) and first[0] >= 0 and first[1] >= 0 and first[0] != first[1]
         assert (last[0] == last[2]) and last[0] >= 0 and last[1] >= 0 and last[0] != last[1]
 
@@ -625,7 +625,7 @@ def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
             private,
             lambda: skdp.PrivPfCClassifier(epsilon=1, domain=SMALL, target="income", max_grids=10),
         ],
-        [X[["age"]], X.assign(more=1), X.assign(age=pd.Timestamp("2020"))],
+        [X[["age"]], X.assign(more=1), X.assign(age=pd.Timedelta(1))],
     ),
 )
 def test_schema_errors_of_the_fits_cost_nothing(make, rows):

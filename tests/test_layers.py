@@ -31,11 +31,10 @@ RELEASES = {layer["module"] for layer in LAYERS if layer.get("release")}
 
 # Libraries that one module alone may touch.
 ONLY_IN = {
-    # Rounds of k-means compute labels and clipped differences of rows in an engine by expressions.
-    "narwhals": {"skdp.tables", "skdp.algorithms.kmeans.lloyd"},
+    "narwhals": {"skdp.tables"},
     "polars": {"skdp.tables"},
-    "pyarrow": {"skdp.tables"},
-    "duckdb": {"skdp.tables"},
+    "pyarrow": {"skdp.tables", "skdp.app.parquet"},
+    "duckdb": {"skdp.tables", "skdp.app.parquet"},
     "dask": {"skdp.tables"},
     "pyspark": {"skdp.tables"},
     "sqlite3": {"skdp.accounting"},

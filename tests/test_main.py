@@ -210,7 +210,7 @@ def test_a_value_is_read_by_what_is_declared_alone(files):
             "n": Numeric(0, 9, nullable=True),
             "flag": Categorical([0, 1], other=0),
             "half": Categorical([0.5, 2.0]),
-            "text": Categorical(["1", "2.0", "x", "", "nan"]),
+            "text": Categorical(["1", "2.0", "x", ""]),
             "both": Categorical(["1", 2]),
         }
     )
@@ -218,11 +218,8 @@ def test_a_value_is_read_by_what_is_declared_alone(files):
     texts = [b"n,flag,half,text,both", *lines]
     frame = read(files, b"\n".join(texts), domain)
     assert frame["n"].tolist()[:2] == [1, 2.5] and frame["n"].isna().tolist()[2:] == [True] * 3
-    assert frame["flag"].tolist() == [1, 1, "x", None, "nan"]
-    assert frame["half"].tolist() == [0.5, 2.0, "x", None, 0.5]
-    assert frame["text"].tolist() == ["1", "1.0", "x", "", "nan"]
-    assert domain.encode(frame)[:, 3].tolist() == [0, 0, 2, 3, 4]
-    assert frame["both"].tolist() == ["1", 2, "x", None, 2]
+    codes = [[1, 0, 0, 0], [1, 1, 0, 1], [0, -1, 2, -1], [-1, -1, 3, -1], [-1, 0, 3, 1]]
+    assert domain.encode(frame)[:, 1:].tolist() == codes
     for place in range(len(lines)):
         alone = read(files, b"\n".join([texts[0], lines[place]]), domain)
         assert repr(alone.iloc[0].tolist()) == repr(frame.iloc[place].tolist())

@@ -86,8 +86,6 @@ def as_container(frame, kind):
 @pytest.mark.parametrize("kind", ["pandas", "polars", "duckdb", "dask"])
 @pytest.mark.parametrize("most", [None, 1, 3, 50])
 def test_cells_are_those_of_brute_force(kind, most):
-    if kind == "dask" and most is not None:
-        pytest.skip("refused in Dask")
     frame = messy()
     rows = read_rows(as_container(frame, kind))
     bound = None if most is None else Contributions("person", most, noise_source(1))
@@ -298,7 +296,7 @@ def test_a_broken_count_of_skipped_records_is_convicted(lie, monkeypatch):
     if lie == "every column":
         # A record in each column that does not fit.
         def cells(self):
-            codes = np.asarray(self._codes)
+            codes = np.asarray(self.codes)
             each = (codes < 0).sum(axis=0)
             return np.array([(codes >= 0).all(axis=1).sum(), *each, 0])
 

@@ -206,6 +206,13 @@ def _data_options(command: ArgumentParser) -> None:
         help="text that stands for no value in CSV, such as NA; may be given several times",
     )
     add(
+        "--skip-lines",
+        type=int,
+        default=0,
+        metavar="N",
+        help="lines above the one that names the columns, such as a title or sep=;",
+    )
+    add(
         "--multiline",
         action="store_true",
         help="fields in quotes hold line breaks: the guarantee then assumes that the file was "

@@ -8,6 +8,7 @@ import csv
 import gzip
 import lzma
 import os
+import re
 import warnings
 import zipfile
 import zlib
@@ -21,10 +22,12 @@ from typing import IO, Any, Protocol
 import numpy as np
 import pandas as pd
 
+from .._keys import key_of
 from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..domain.values import number_written
-from ..tables import TYPES_DECLARED, UNFIT, ParquetFile, is_parquet_file, is_parquet_name
+from ..tables import TYPES_DECLARED, UNFIT
 from .outputs import Progress
+from .parquet import ParquetFile, is_parquet_file, is_parquet_name
 
 # --- records of a CSV file: one line is one record, and none can change how another is read
 
@@ -49,7 +52,9 @@ class Form:
     multiline : bool, default=False
         Whether fields in quotes may hold line breaks.
     missing : tuple of str, default=()
-        Text that stands for no value, such as "NA".
+        Text that stands for no value, such as "unknown".
+    skip_lines : int, default=0
+        Lines above the one that names the columns: titles, or "sep=;".
 
     Raises
     ------
@@ -62,10 +67,13 @@ class Form:
     decimal: str = "."
     multiline: bool = False
     missing: tuple[str, ...] = ()
+    skip_lines: int = 0
 
     def __post_init__(self) -> None:
         if len(self.sep) != 1 or not self.sep.isascii() or self.sep in '"\r\n':
             raise ValueError(f"--sep must be one sign, such as ';' or a tab, got {self.sep!r}.")
+        if self.skip_lines < 0:
+            raise ValueError(f"--skip-lines must not be negative, got {self.skip_lines}.")
         if self.encoding is None:
             return
         try:
@@ -180,6 +188,17 @@ def _names_of(line: Line, path: str, form: Form) -> list[str]:
     return [name.strip() for name in names]
 
 
+def _refuse_sep_line(line: Line, path: str) -> None:
+    """Say what to do about the line by which spreadsheets name a separator."""
+    found = re.fullmatch(rb"(?:\xef\xbb\xbf)?\"?sep=(.)\"?", line or b"", re.IGNORECASE)
+    if found is not None:
+        sep = "tab" if found[1] == b"\t" else found[1].decode("ascii", "replace")
+        raise ValueError(
+            f"The first line of {path} only names the separator: give --sep '{sep}' and "
+            "--skip-lines 1."
+        )
+
+
 def read_records(
     records: Iterable[Sequence[str] | None],
     header: Sequence[str],
@@ -265,13 +284,25 @@ def _numeric(attribute: Declared) -> bool:
 
 
 def _reader(attribute: Declared, decimal: str, texts: bool) -> Callable[[str], object]:
-    """A function from a field to its value."""
+    """A function from a field to its value, which the domain gives its meaning."""
     if isinstance(attribute, Categorical):
-        return _category_reader(attribute, decimal)
+        known = attribute.coding().table
+
+        def category(field: str) -> object:
+            # Blanks at the ends are part of a category only where it is declared with them.
+            text = field if key_of(field) in known else field.strip()
+            if decimal == "." or key_of(text) in known:
+                return text
+            number = number_written(text, decimal)
+            return number if number in known else text
+
+        return category
     if not texts and (attribute is None or isinstance(attribute, Identifier)):
-        return _person
+        # Privacy. Bytes, which nothing takes for a number: "01" and "1", or "12e45678" and
+        # "9e456781", which are both infinite, are different persons, by the text of their records.
+        return lambda field: field.encode(errors="surrogatepass") if field else None
     if not _numeric(attribute) and not (texts and decimal == "," and attribute is None):
-        return lambda field: None if field == "" else field
+        return lambda field: field or None
 
     def number(field: str) -> object:
         found = number_written(field, decimal)
@@ -281,36 +312,6 @@ def _reader(attribute: Declared, decimal: str, texts: bool) -> Callable[[str], o
         return field if np.isnan(number_written(field)) else f"{field} (a decimal point)"
 
     return number
-
-
-def _person(field: str) -> bytes | None:
-    """The person that a field identifies, by the text as it is written.
-
-    Bytes, which nothing takes for a number: "01" and "1", or "12e45678" and "9e456781", which are
-    both infinite, are different persons.
-    """
-    # Privacy. The text of a record is its own, so that no other record decides whose it is.
-    return field.encode(errors="surrogatepass") if field else None
-
-
-def _category_reader(attribute: Categorical, decimal: str) -> Callable[[str], object]:
-    # Files hold text: a declared 1 is written "1", or "1.0" where pandas made it a float.
-    declared = {str(category): category for category in attribute.categories}
-    numbers = {category: category for category in attribute.categories if category != str(category)}
-    truth = {str(each).lower(): each for each in attribute.categories if isinstance(each, bool)}
-
-    def read(field: str) -> object:
-        # Blanks at the ends are part of a category only where it is declared with them.
-        text = field if field in declared else field.strip()
-        if text in declared:
-            return declared[text]
-        if numbers:
-            if text.lower() in truth:
-                return truth[text.lower()]
-            return numbers.get(number_written(text, decimal), text) if text else None
-        return text or None
-
-    return read
 
 
 # --- the source, by its name
@@ -381,7 +382,8 @@ def open_source(
             table.header,
             columns,
             f"The first line of {path}",
-            "It must name the columns as the domain does. Remove lines that stand above the names.",
+            "It must name the columns as the domain does. Leave out lines that stand above the "
+            "names with --skip-lines, such as a title or the first of two rows of names.",
         )
         columns += present(table.header, table.header if everything else [], columns)
         known = {name: domain.declared(name) for name in domain.columns}
@@ -439,9 +441,12 @@ def _opened(path: str, options: Any) -> Iterator[_TableSource]:
     with open(path, "rb") as plain, _unpacked(plain, path) as file:
         lines = lines_of(file, multiline=form.multiline)
         try:
+            for _ in range(form.skip_lines):
+                next(lines, b"")
             first = next(lines, b"")
         except (EOFError, zlib.error, lzma.LZMAError, OSError, zipfile.BadZipFile):
             raise ValueError(f"{path} is no compressed file, or it is damaged.") from None
+        _refuse_sep_line(first, path)
         header = _names_of(first, path, form)
         other = next((sign for sign in ";\t|" if sign in header[0]), None)
         if len(header) == 1 and other is not None and getattr(options, "sep", None) is None:
@@ -466,8 +471,9 @@ def form_of(options: Any) -> Form:
         found["sep"] = "\t"
     if found.get("decimal") == "," and "sep" not in found:
         raise ValueError("--decimal and --sep are the same sign: give --sep ';', or another.")
-    missing = tuple(getattr(options, "missing", None) or ())
-    return Form(**found, multiline=bool(getattr(options, "multiline", False)), missing=missing)
+    found |= {"missing": tuple(getattr(options, "missing", None) or ())}
+    found |= {name: getattr(options, name, None) or 0 for name in ("multiline", "skip_lines")}
+    return Form(**found)
 
 
 def _unpacked(file: IO[bytes], path: str) -> Any:

@@ -32,7 +32,7 @@ from ..synthesis import (
     PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
-from ..tables import check_library, is_parquet_name, write_parquet
+from .parquet import check_library, is_parquet_name, write_parquet
 
 # --- ``--workload``: what a release of marginals should serve: a word, sets of columns, or a file
 

@@ -471,7 +471,7 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         return build_frame(columns, like=layout or self._layout)
 
     def _layout_like(self, like: Any) -> Layout | None:
-        """The layout of a public table without rows; None if there is none.
+        """The layout of a table without rows; None if there is none.
 
         Raises
         ------
@@ -483,15 +483,14 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         rows = as_frame(like)
         if len(rows):
             raise ValueError(
-                "like must have no rows: it only says which types to return. Those of the records "
-                "may tell what is in one of them, so write public types down, for example "
-                "like=pandas.DataFrame({'age': pandas.Series(dtype='int8')})."
+                "like must have no rows: it only says which kind of table to return, and the order "
+                "of its columns, as in like=polars.DataFrame(schema=['age', 'sex'])."
             )
         rows = self.domain_.with_names(rows)
         extra = [name for name in rows.names if name not in self.domain_.columns]
         if extra:
             raise ValueError(f"like has columns that the domain does not declare: {extra}.")
-        return Layout.like(like, rows, self.domain_)
+        return Layout(like, rows, self.domain_)
 
     def _drawn_names(self) -> tuple[str, ...]:
         """Names of the columns of drawn rows, in their order."""

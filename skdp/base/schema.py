@@ -332,11 +332,6 @@ def _check_id(rows: Any, domain: Any, privacy_id: Any) -> None:
             f"Column {privacy_id!r} (type {rows.dtypes[privacy_id]}) cannot identify persons; "
             "convert it to text or to integers."
         )
-    if isinstance(rows, LazyRows) and rows.engine == "dask":
-        raise TypeError(
-            "Contributions cannot be bounded in Dask, where the rows of a person may lie in any "
-            "partition. Read the same files with Polars or DuckDB, or collect the frame first."
-        )
 
 
 # --- what scikit-learn's models have and private ones have not, each with what to do instead

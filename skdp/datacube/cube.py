@@ -37,7 +37,7 @@ from ..release.files import (
     write_archive,
 )
 from ..release.result import of_a_column
-from ..tables import LazyRows, count_rows
+from ..tables import count_rows
 from . import cube, tables
 from . import tables as statistics
 from .plan import (
@@ -455,12 +455,6 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         rows, domain = match_rows(
             X, None, self.domain, None, lazy=True, privacy_id=self._privacy_id(), of=self
         )
-        if self.value is not None and isinstance(rows, LazyRows) and not rows.in_batches:
-            raise TypeError(
-                f"Sums and means read rows batch by batch, and the installed {rows.engine} does "
-                "not give batches. Take a lazy frame of a recent Polars, or of DuckDB with pyarrow "
-                "installed, or collect the frame. Nothing was spent."
-            )
         plan = self._plan(domain)
         if plan._measure != "count":
             check_value(plan, domain[self.value])

@@ -11,17 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._validation import CodeArray, FloatArray, IntArray, run_starts
+from .._validation import FloatArray, IntArray, run_starts
 from ..exceptions import DomainError
-from .reading import Column, LazyColumn
+from .reading import Coding, Column
 from .taxonomy import Taxonomy
 from .values import plain_text, with_types
 
 MISSING_LABEL = "missing"
-
-# Kinds of columns among which readers of files choose by looking at the values: a column of numbers
-# with one text among them is text, and one without any value holds floats.
-GUESSED = ("numeric", "boolean", "string")
 
 # Groups of codes, and a text for each.
 Groups = tuple[IntArray, list[str]]
@@ -96,23 +92,11 @@ class Attribute:
         """Code of this attribute for each code of `fine`: array of shape (fine.size,)."""
         return np.arange(self.size)
 
-    def encode(self, column: Column) -> CodeArray:
-        """Code of each value; -1 where there is none. Never raises.
+    def coding(self) -> Coding:
+        """How values become codes, as a public description that tables of any library apply.
 
-        Parameters
-        ----------
-        column : Column
-            Of a table in memory.
-        """
-        raise NotImplementedError
-
-    def expression(self, column: LazyColumn) -> Any:
-        """Code of each value as an expression that an engine evaluates; -1 where there is none.
-
-        Parameters
-        ----------
-        column : LazyColumn
-            Of the rows of an engine.
+        A description rather than expressions of an engine: what it says of one value is the same
+        for every reader, and it is applied to columns in memory and to batches of lazy frames.
         """
         raise NotImplementedError
 
@@ -233,13 +217,21 @@ class Attribute:
         """Text for the codes from ``start`` up to ``stop``, exclusive."""
         raise NotImplementedError
 
-    def _refusal(self, column: Column | LazyColumn) -> str | None:
+    def _refusal(self, column: Column) -> str | None:
         """Why a column of this type cannot hold the attribute, with the remedy.
 
-        Where libraries choose types by looking at the values, one record decides whether a column
-        holds numbers or text, and must not decide whether there is an error.
+        Privacy. Readers of files choose types by looking at the values, so one record decides
+        whether a column holds numbers, text, booleans, dates or times. It must not decide
+        whether there is an error: only types are refused that no reader chooses by itself.
         """
-        raise NotImplementedError
+        if column.kind == "duration":
+            return "holds durations; convert them to numbers, such as minutes"
+        if column.kind == "other":
+            return (
+                "holds neither numbers, text nor dates; convert it to numbers, text or a type of "
+                "dates"
+            )
+        return None
 
     def _diagnose(self, column: Column) -> dict[str, int]:
         """Exact counts for ``Domain.check``: private."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._foreign import reraise_interrupts
-from .._validation import CodeArray, IntArray
+from .._keys import Key, key_of, positions_of, shared_key
+from .._validation import IntArray
 from ..exceptions import DomainError
-from .attributes import GUESSED, MISSING_LABEL, Attribute, Groups, halvings
-from .reading import Column, LazyColumn
+from .attributes import MISSING_LABEL, Attribute, Groups, halvings
+from .reading import Coding, Column
 from .taxonomy import Taxonomy
 from .values import (
     MAX_BINS,
@@ -23,7 +24,6 @@ from .values import (
     is_exact_float,
     is_missing,
     number_meant,
-    own_numbers,
     plain_category,
     some,
 )
@@ -39,10 +39,11 @@ _MOST_AGAINST_REST = 16
 class Categorical(Attribute):
     """A list of categories.
 
-    Values are compared as Python compares them: 1, 1.0 and ``numpy.int64(1)`` are the same
-    category. A reader of files may make text of numbers, or numbers of text, because of one other
-    record; so two categories must not mean one number or truth value, as "1" and "1.0", 1 and "1",
-    "01" and "1", True and "true", or 2**53 and 2**53 + 1 do.
+    Values are compared by their meaning: 1, 1.0, "1" and "01" are the same category, and so are
+    True and "true", or a date and the text that writes it. A reader of files may make text of
+    numbers, or numbers of text, because of one other record; so two categories must not mean the
+    same, as "1" and "1.0", "01" and "1", or 2**53 and 2**53 + 1 do. A gap is one value, however it
+    is written (missing, "", "NA" and such); a category "" or "NA" names it.
 
     Parameters
     ----------
@@ -114,6 +115,22 @@ class Categorical(Attribute):
                 f"Categories must differ, but {some(repeated)} occur more than once (values that "
                 "are equal in Python, such as True and 1, are the same category)."
             )
+        shared = shared_key(values)
+        if shared is not None:
+            first, second = shared
+            raise DomainError(
+                f"Categories {first!r} and {second!r} mean one number, date or gap. Readers of "
+                "files tell them apart only where some other record holds text, so one record "
+                "would decide the codes of all. Declare one of them; or, to keep them apart, write "
+                f"them with a letter, in the declaration and in the data: 'c{first}' and "
+                f"'c{second}'."
+            )
+        gap = next((value for value in values if key_of(value) is None), None)
+        if gap is not None and nullable is True:
+            raise DomainError(
+                f"The category {gap!r} is how files write a gap, for which nullable=True declares "
+                "a cell too: leave out one of them."
+            )
         if other is not None:
             other = plain_category(other, "other")
             if other not in index:
@@ -143,12 +160,12 @@ class Categorical(Attribute):
             other=other,
             nullable=as_flag(nullable, "nullable"),
             _index=index,
-            _numbers=own_numbers(values),
+            _keys=positions_of(values),
         )
 
     _index: dict[Category, int]
-    # Codes by the numbers that categories are or write.
-    _numbers: Mapping[float, int]
+    # Codes by the keys of the categories.
+    _keys: Mapping[Key, int]
 
     @property
     def n_values(self) -> int:
@@ -168,60 +185,18 @@ class Categorical(Attribute):
         KeyError
             If it is not declared.
         """
-        code = self._find(value)
+        code = None
+        if not is_missing(value):
+            code = self._keys.get(key_of(value))
         if code is None:
             raise KeyError(value)
         return code
 
-    def _find(self, value: Any) -> int | None:
-        try:
-            code = self._index.get(value)
-            if code is None and isinstance(value, enum.Enum):
-                code = self._index.get(value.value)
-            return code
-        except BaseException as error:
-            reraise_interrupts(error)
-            # Unhashable values equal no category.
-            return None
-
-    def _code_of(self, value: Any, mixes: bool) -> int | None:
-        """Code of a value of a column; a number may be written as text, and the other way round.
-
-        Where one record makes text of numbers, or floats, they are told apart no better than that.
-        """
-        code = self._find(value)
-        if code is None:
-            number = number_meant(value)
-            code = None if number is None else self._numbers.get(number)
-            if code is not None and not mixes:
-                alike = isinstance(value, str) == isinstance(self.categories[code], str)
-                return None if alike else code
-        return code
-
-    def _table(self, column: Column, uniques: Sequence[Any], unknown: int) -> CodeArray:
-        """Code of each distinct value of a column, and of a missing one at the end."""
+    def coding(self) -> Coding:  # noqa: D102
         missing = self.n_values if self.nullable else -1
-        table = np.full(len(uniques) + 1, missing, dtype=np.int32)
-        for position, value in enumerate(uniques):
-            code = self._code_of(value, column.mixes)
-            if code is not None:
-                table[position] = code
-            elif not is_missing(value):
-                table[position] = unknown
-        return table
-
-    @property
-    def _unknown(self) -> int:
-        """Code of a value that is not declared."""
-        return -1 if self.other is None else self._index[self.other]
-
-    def encode(self, column: Column) -> CodeArray:  # noqa: D102
-        codes, uniques = column.factorize()
-        return self._table(column, uniques, self._unknown)[codes]
-
-    def expression(self, column: LazyColumn) -> Any:  # noqa: D102
-        missing = self.n_values if self.nullable else -1
-        return column.looked_up(self._index, unknown=self._unknown, missing=missing)
+        unknown = -1 if self.other is None else self._index[self.other]
+        # A declared "" or "NA" names the gap.
+        return Coding(self._keys, unknown, self._keys.get(None, missing))
 
     def decode(self, codes: ArrayLike, rng: np.random.Generator) -> pd.Series:  # noqa: D102
         positions = np.asarray(codes, dtype=np.int64)
@@ -292,41 +267,12 @@ class Categorical(Attribute):
         first, last = self.categories[start], self.categories[stop - 1]
         return str(first) if stop - start == 1 else f"{first} .. {last}"
 
-    def _refusal(self, column: Column | LazyColumn) -> str | None:
-        kind = column.kind
-        if kind in ("object", "null") or (kind in GUESSED and column.guessed):
-            return None
-        has_text = any(isinstance(value, str) for value in self.categories)
-        has_numbers = not all(isinstance(value, str) for value in self.categories)
-        if kind in ("numeric", "boolean"):
-            if has_numbers:
-                return None
-            return (
-                "has only text categories but holds numbers; convert the column to text, or "
-                "declare numbers as categories"
-            )
-        if kind == "string":
-            if has_text:
-                return None
-            return (
-                "has no text category but holds text; convert the column to numbers, or declare "
-                "text as categories"
-            )
-        if kind == "decimal":
-            return (
-                "is declared Categorical but holds decimals, which engines compare in different "
-                "ways; cast it to text or to a float"
-            )
-        if kind in ("temporal", "zoned"):
-            return "is declared Categorical but holds dates or times; declare it Date or Datetime"
-        return "is declared Categorical but holds neither text nor numbers; convert it to text"
-
     def _diagnose(self, column: Column) -> dict[str, int]:
-        codes, uniques = column.factorize()
-        kinds = self._table(column, uniques, -2)[codes]
-        unknown = int((kinds == -2).sum())
-        missing = int((kinds == (self.n_values if self.nullable else -1)).sum())
-        skipped = (0 if self.nullable else missing) + (unknown if self.other is None else 0)
+        coding = replace(self.coding(), unknown=-2)
+        kinds = column.codes(coding)
+        unknown, missing = int((kinds == -2).sum()), int((kinds == coding.missing).sum())
+        unnamed = missing if coding.missing < 0 else 0
+        skipped = unnamed + (unknown if self.other is None else 0)
         return {
             "below": 0,
             "above": 0,

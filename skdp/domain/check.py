@@ -471,7 +471,7 @@ def _of_categories(column: _Values, attribute: Any, note: _Notes) -> None:
             f"na_values=[{shown!r}]) and nullable, or a category"
         )
     if known and attribute.other is None:
-        far = [(v, n) for v, n in column.commonest if attribute._code_of(v, True) is None]
+        far = [(v, n) for v, n in column.commonest if attribute.coding().code_of(v) < 0]
         n_far = sum(n for _, n in far) - n_near - gaps
         if n_far > 0:
             such = f"{_share(n_far, column.n)} of the values are not declared, such as"
@@ -652,7 +652,9 @@ def _broken_rules(domain: Any, frame: Any, codes: Any) -> pd.DataFrame:
         if name in frame.names:
             own = codes[:, domain.index(structure.base_of(name))]
             expected = np.where(own < 0, -1, structure.codes_of(name)[own])
-            differs = (domain.declared(name).encode(frame.column(name)) != expected) & (own >= 0)
+            differs = (frame.column(name).codes(domain.declared(name).coding()) != expected) & (
+                own >= 0
+            )
             rows[repr(rule)] = {"breaks": 0, "differs": int(differs.sum())}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["breaks", "differs"])
 

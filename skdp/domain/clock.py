@@ -10,7 +10,6 @@ import datetime
 import functools
 import re
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import reraise_interrupts
+from .._keys import DAY, FURTHEST, micros_of
 from .._validation import BoolArray, IntArray
 from ..exceptions import DomainError
 from .values import is_missing, number_meant
-
-DAY = 86_400_000_000
 
 # Units of fixed length, in microseconds.
 FIXED = {
@@ -39,24 +37,6 @@ FIXED = {
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 UNITS = (*FIXED, *MONTHS)
-
-# Moments beyond this, 140,000 years away, are moved to it, so that arithmetic cannot overflow.
-_FURTHEST = 2**62
-
-# Microseconds of the units of NumPy, whose names Polars and Arrow share.
-TICKS = {
-    "W": Fraction(7 * DAY),
-    "D": Fraction(DAY),
-    "h": Fraction(FIXED["hour"]),
-    "m": Fraction(FIXED["minute"]),
-    "s": Fraction(1_000_000),
-    "ms": Fraction(1000),
-    "us": Fraction(1),
-    "ns": Fraction(1, 10**3),
-    "ps": Fraction(1, 10**6),
-    "fs": Fraction(1, 10**9),
-    "as": Fraction(1, 10**12),
-}
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -100,25 +80,6 @@ _PARTS = {
     re.compile(r"(\d{4})-Q([1-4])", re.ASCII): ("quarter", 3),
     re.compile(r"(\d{4})", re.ASCII): ("year", 12),
 }
-
-
-def micros_of(values: NDArray[np.datetime64]) -> tuple[IntArray, BoolArray]:
-    """Moments of a datetime64 array of any unit, and which are missing; rounded down."""
-    missing = np.isnat(values)
-    unit, count = np.datetime_data(values.dtype)
-    ticks = np.where(missing, 0, values.astype(np.int64))
-    if unit in ("Y", "M"):
-        furthest = 10**6 // count
-        months = np.clip(ticks, -furthest, furthest) * (count * (12 if unit == "Y" else 1))
-        ticks = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
-        unit, count = "D", 1
-    return rescaled(ticks, count * TICKS.get(unit, Fraction(1))), missing
-
-
-def rescaled(ticks: IntArray, length: Fraction) -> IntArray:
-    """Microseconds of ticks of a length in microseconds, rounded down."""
-    furthest = _FURTHEST // length.numerator
-    return np.clip(ticks, -furthest, furthest) * length.numerator // length.denominator
 
 
 def unit_number(micros: Any, unit: str) -> Any:
@@ -196,7 +157,7 @@ def moment(value: Any, unit: str, form: str | None = None) -> tuple[int, int | N
         found = _moment_of(value, unit, form)
         if found is not None:
             # A subclass may compute anything: no integer, or one that no array holds.
-            micros = min(max(int(found[0]), -_FURTHEST), _FURTHEST)
+            micros = min(max(int(found[0]), -FURTHEST), FURTHEST)
             return micros, None if found[1] is None else int(found[1])
     except BaseException as error:
         reraise_interrupts(error)
@@ -327,14 +288,10 @@ class Clock:
     def moment(self, value: Any) -> int | None:
         """The moment of a value of a record; None if it is no date.
 
-        A value with a time zone stands for the clock where it was written, unless UTC is declared;
-        then a value without one is in UTC.
+        A value with a time zone is a moment in UTC, whether its column is text or a type of times.
         """
         found = moment(value, self.unit, self.form)
-        if found is None:
-            return None
-        micros, offset = found
-        return micros + (offset or 0) * (self.tz is None)
+        return None if found is None else found[0]
 
     def number(self, value: Any) -> tuple[int, bool] | None:
         """Number of the unit of a declared value, and whether the unit begins with it.

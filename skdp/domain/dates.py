@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from .._validation import FloatArray, is_word
 from ..exceptions import DomainError
-from .attributes import GUESSED, MISSING_LABEL
+from .attributes import MISSING_LABEL
 from .bins import MOST_BINS
 from .clock import DAY, FIXED, UNITS, Clock, date_form, unit_start
 from .numeric import AUTO, Numeric
-from .reading import Column, LazyColumn
+from .reading import Coding, Column
 from .values import MAX_BINS, MAX_INTEGER, as_int, refuse_placeholder, some
 
 # More units than this are divided into bins by default; a leap year has a bin for each day.
@@ -158,8 +158,8 @@ class _Temporal(Numeric):
         number, exact = found
         return number if exact else number + 0.5
 
-    def expression(self, column: LazyColumn) -> Any:  # noqa: D102
-        return super().expression(column.instants(self._clock))
+    def coding(self) -> Coding:  # noqa: D102
+        return Coding(place=self._place, clock=self._clock)
 
     def _finish(self, numbers: FloatArray) -> pd.Series:
         return pd.Series(self.shown(numbers))
@@ -217,28 +217,9 @@ class _Temporal(Numeric):
         twin._join_empty(self.edges[1:-1])
         return twin
 
-    def _refusal(self, column: Any) -> str | None:
-        kind = column.kind
-        if kind == "string" and not column.guessed:
-            return (
-                f"is declared {self._name} but holds text, which engines read in different ways; "
-                "convert it to a type of dates in the engine: str.to_datetime(strict=False) in "
-                "Polars, TRY_CAST(... AS TIMESTAMP) in DuckDB, try_to_timestamp in PySpark"
-            )
-        if kind in ("object", "null", "string"):
-            return None
-        if kind in GUESSED and column.guessed:
-            return None
-        if kind == "temporal":
-            if self.tz is None:
-                return None
-            return (
-                f"is declared with tz={self.tz!r} but holds times without a time zone; give them "
-                "one in the data, as in .dt.tz_localize('UTC'), or declare it without tz="
-            )
-        if kind == "zoned":
-            if self.tz is not None:
-                return None
+    def _refusal(self, column: Column) -> str | None:
+        # No reader of files finds another zone than UTC.
+        if column.kind == "zoned" and self.tz is None and "UTC" not in column.dtype:
             remedy = (
                 "declare Datetime(..., unit='day', tz='UTC'), or convert it to local dates first"
                 if self._kind == "date"
@@ -248,10 +229,7 @@ class _Temporal(Numeric):
             return (
                 f"is declared {self._name} without a time zone but holds times with one; {remedy}"
             )
-        return (
-            f"is declared {self._name} but holds neither dates nor text; convert it to a type of "
-            "dates, or declare it Numeric or Categorical"
-        )
+        return super()._refusal(column)
 
     def _numbers(self, column: Column) -> FloatArray:
         return column.instants(self._clock)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from .._keys import key_of
 from .._random import sampling_generator
 from .._validation import CodeArray, FloatArray, check_choice
 from ..exceptions import DomainError, PrivacyLeakWarning
@@ -22,14 +23,13 @@ from .check import DomainReport, examined
 from .constraints import Structure, draw_columns, structure_from_data
 from .data import domain_to_text, parts_from_text, short_form
 from .numeric import FEW_BINS, MOST_SINGLE, Numeric
-from .reading import Column, LazyRows, Rows, read
+from .reading import Column, Rows, read
 from .values import (
     MAX_INTEGER,
     Category,
     as_flag,
     as_int,
     is_missing,
-    number_meant,
     plain_category,
     plain_text,
     refuse_placeholder,
@@ -597,7 +597,7 @@ class Domain(Columns):
         # Codes are written column by column here, and read column by column when they are counted.
         codes = np.empty((frame.n_rows, len(self)), dtype=np.int32, order="F")
         for position, (name, attribute) in enumerate(self.items()):
-            codes[:, position] = attribute.encode(frame.column(name))
+            codes[:, position] = frame.column(name).codes(attribute.coding())
         if frame.unfit is not None:
             # Privacy. A record of a file that could not be read is marked by its own line alone.
             codes[frame.unfit] = -1
@@ -612,21 +612,6 @@ class Domain(Columns):
                 breaks &= (codes >= 0).all(axis=1)
             codes[breaks] = broken
         return codes
-
-    def expressions(self, rows: LazyRows) -> list[Any]:
-        """Codes of all records of a lazy frame whose schema was checked, as expressions.
-
-        Parameters
-        ----------
-        rows : LazyRows
-            With the columns of the domain.
-
-        Returns
-        -------
-        list of expressions
-            One for each attribute: -1 where a value has no code.
-        """
-        return [attribute.expression(rows.column(name)) for name, attribute in self.items()]
 
     def decode(
         self,
@@ -1006,9 +991,11 @@ def infer_attribute(column: Column, name: str, bins: int) -> Numeric | Categoric
         categories = sorted(plain)  # type: ignore[type-var]
     firsts: dict[Any, Category] = {}
     for value in categories:
-        # Of several ways to write one number, the first stands for all.
-        number = number_meant(value)
-        firsts.setdefault(value if number is None else number, value)
+        # Of several ways to write one value, the first stands for all.
+        firsts.setdefault(key_of(value), value)
+    missing |= firsts.pop(None, None) is not None
+    if not firsts:
+        raise _nothing_to_infer(name)
     return Categorical(firsts.values(), nullable=missing)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray, as_number, is_word
 from ..exceptions import DomainError
-from .attributes import GUESSED, MISSING_LABEL, Attribute, Groups, Level, halvings
+from .attributes import MISSING_LABEL, Attribute, Groups, Level, halvings
 from .bins import (
     MOST_BINS,
     EvenBins,
@@ -35,7 +35,7 @@ from .bins import (
     lattice_edges,
     scale_edges,
 )
-from .reading import Column, LazyColumn
+from .reading import Coding, Column
 from .taxonomy import Taxonomy
 from .values import MAX_BINS, MAX_INTEGER, as_flag, as_float, as_int, digits, some
 
@@ -555,28 +555,15 @@ class Numeric(Attribute):
         ties = np.concatenate([np.zeros(self.bins), self.special, [0.0] * self.nullable])
         return np.lexsort((ties, keys))
 
-    def encode(self, column: Column) -> CodeArray:  # noqa: D102
-        values = self._numbers(column)
-        codes = np.empty(len(values), dtype=np.int32)
-        for start in range(0, len(values), _BLOCK):
-            codes[start : start + _BLOCK] = self._encode(values[start : start + _BLOCK])
-        return codes
+    def coding(self) -> Coding:  # noqa: D102
+        return Coding(place=self._place)
 
-    def expression(self, column: LazyColumn) -> Any:  # noqa: D102
-        missing = self.n_values if self.nullable else -1
-        edges = None
-        if self._edges is not None:
-            # A number is nearest to an integer from half below it on.
-            edges = (self._edges[1:-1].astype(np.float64) - 0.5 * self.integer).tolist()
-        return column.binned(
-            float(self.lower),
-            float(self.upper),
-            self.bins,
-            integer=self.integer,
-            missing=missing,
-            edges=edges,
-            special=[float(value) for value in self.special],
-        )
+    def _place(self, numbers: FloatArray) -> CodeArray:
+        """Code of each number, NaN where missing."""
+        codes = np.empty(len(numbers), dtype=np.int32)
+        for start in range(0, len(numbers), _BLOCK):
+            codes[start : start + _BLOCK] = self._encode(numbers[start : start + _BLOCK])
+        return codes
 
     def _encode(self, values: FloatArray) -> CodeArray:
         # Clipping first changes no code and keeps infinities out of the arithmetic.
@@ -655,26 +642,6 @@ class Numeric(Attribute):
         values = pd.array(np.where(missing, 0, numbers).astype(np.int64), dtype="Int64")
         values[missing] = pd.NA
         return pd.Series(values)
-
-    def _refusal(self, column: Column | LazyColumn) -> str | None:
-        kind = column.kind
-        if kind in GUESSED and column.guessed:
-            return None
-        if kind in ("numeric", "boolean", "object", "null", "decimal"):
-            return None
-        if kind == "string":
-            return (
-                "is declared Numeric but holds text; convert it to numbers, or declare it "
-                "Categorical"
-            )
-        if kind in ("temporal", "zoned"):
-            return "is declared Numeric but holds dates or times; declare it Date or Datetime"
-        if kind == "duration":
-            return (
-                "is declared Numeric but holds durations or times of the day; convert it to a "
-                "number, such as minutes"
-            )
-        return "is declared Numeric but does not hold numbers; convert it to numbers"
 
     def number(self, value: Any, column: str) -> float | int:
         """A value of a query as a number; integers stay exact.

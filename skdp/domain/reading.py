@@ -7,25 +7,57 @@ So the package for rows imports this one, never the other way round, and registe
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray
+from .._keys import Key, key_of
+from .._validation import CodeArray, FloatArray
 from .clock import Clock
 
 
+@dataclass(frozen=True)
+class Coding:
+    """How the values of a column become codes: a public description that `skdp.tables` applies.
+
+    Privacy. The code of a value depends on its key and the declaration alone, never on another
+    value or on the type that a reader gave to the column.
+
+    Attributes
+    ----------
+    table : mapping of Key to int
+        Code of each declared category, by its key.
+    unknown, missing : int
+        Code of values that are not in the table, and of missing ones; -1: there is none.
+    place : callable, or None
+        Of numbers and dates: codes of float64 numbers, NaN where missing.
+    clock : Clock or None
+        Of dates: the line of numbers on which they are read.
+    """
+
+    table: Mapping[Key, int] = field(default_factory=dict)
+    unknown: int = -1
+    missing: int = -1
+    place: Callable[[FloatArray], CodeArray] | None = None
+    clock: Clock | None = None
+
+    def code_of(self, value: Any) -> int:
+        """Code of one value. Never raises."""
+        key = key_of(value)
+        return self.missing if key is None else self.table.get(key, self.unknown)
+
+
 class Column(Protocol):
-    """A column in memory."""
+    """A column: its type, which says what it may hold; in memory also its values."""
 
     kind: str
     dtype: str
-    # Whether the type may have been chosen by looking at values.
-    guessed: bool
-    # Whether one record with text makes text of the numbers of others, however they are written.
-    mixes: bool
+
+    def codes(self, coding: Coding) -> CodeArray:
+        """Code of each value, -1 where there is none. Never raises."""
 
     def numbers(self) -> FloatArray:
         """Values as float64, NaN where missing or not a number. Never raises."""
@@ -35,36 +67,6 @@ class Column(Protocol):
 
     def factorize(self) -> tuple[NDArray[np.intp], list[Any]]:
         """Values as positions in a list of distinct values; -1 where missing. Never raises."""
-
-
-class LazyColumn(Protocol):
-    """A column in an engine: codes are expressions that the engine evaluates."""
-
-    kind: str
-    dtype: str
-
-    @property
-    def guessed(self) -> bool:
-        """Whether the type may have been chosen by looking at values."""
-
-    def instants(self, clock: Clock) -> LazyColumn:
-        """The column of the whole units of a clock, of a column of dates."""
-
-    def binned(
-        self,
-        lower: float,
-        upper: float,
-        bins: int,
-        *,
-        integer: bool,
-        missing: int,
-        edges: Sequence[float] | None = None,
-        special: Sequence[float] = (),
-    ) -> Any:
-        """Bin of each number, and the codes of special ones."""
-
-    def looked_up(self, codes: Any, *, unknown: int, missing: int) -> Any:
-        """Code of each value in a table of them."""
 
 
 class Rows(Protocol):
@@ -82,13 +84,6 @@ class Rows(Protocol):
         """One column by name."""
 
 
-class LazyRows(Protocol):
-    """Columns of a table in an engine."""
-
-    def column(self, name: str) -> LazyColumn:
-        """One column by name."""
-
-
 _reader: Callable[[Any], Any] | None = None
 
 
@@ -103,7 +98,7 @@ def read(data: Any) -> Any:
     if _reader is None:
         # A script may have asked for names of domains and releases alone. The top level loads
         # the package for rows, which registers its reader, when it is asked for it.
-        _ = sys.modules[__name__.partition(".")[0]].rows
+        _ = sys.modules[__name__.partition(".")[0]].tables
     assert _reader is not None
     return _reader(data)
 

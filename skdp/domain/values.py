@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from .._foreign import reraise_interrupts
+from .._keys import key_of, number_of_text
 from .._validation import BoolArray
 from ..exceptions import DomainError
 
@@ -149,59 +150,20 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-_TRUTH = {"true": 1.0, "false": 0.0}
-
-
 def number_meant(value: Any) -> float | None:
-    """The number that a value is, or that its text writes as readers of files understand it.
-
-    Readers of files make text of a column of numbers with one text among them, and numbers of a
-    column of text that all look like numbers; with a gap among them, these have 53 bits.
-    """
-    try:
-        if isinstance(value, str):
-            if "_" in value or not value.isascii():
-                # Python reads these as numbers, and no reader of files does.
-                return None
-            truth = _TRUTH.get(value.strip().lower())
-            number = float(value) if truth is None else truth
-        elif isinstance(value, numbers.Real | np.bool_) and not isinstance(value, np.timedelta64):
-            number = float(value)
-        else:
-            return None
-        return None if math.isnan(number) else number
-    except Exception:
-        return None
+    """The number that a value is, or that its text writes as readers of files understand it."""
+    key = key_of(value)
+    return key if isinstance(key, float) else None
 
 
-def own_numbers(categories: Sequence[Category]) -> dict[float, int]:
-    """Positions of categories by the number or truth value that they are or write: one each.
-
-    Raises
-    ------
-    DomainError
-        If two of them mean the same.
-    """
-    # Privacy. A reader of files chooses the type of a column by its values: where all look like
-    # numbers, "1", "01" and "1.0" are one value, and 2**53 and 2**53 + 1 too where one has a gap
-    # or a fraction; where one record more holds text, they are several. So that record would
-    # decide the codes of all others. Of categories with different numbers this is not so.
-    places: dict[float, int] = {}
-    for place, value in enumerate(categories):
-        number = number_meant(value)
-        if number is None:
-            continue
-        if number in places:
-            first = categories[places[number]]
-            raise DomainError(
-                f"Categories {first!r} and {value!r} mean one number or truth value. "
-                "Readers of files tell them apart only where some other record holds text, so one "
-                "record would decide the codes of all. Declare one of them; or, to keep them "
-                f"apart, write them with a letter, in the declaration and in the data: 'c{first}' "
-                f"and 'c{value}'."
-            )
-        places[number] = place
-    return places
+def number_in(value: Any) -> float:
+    """The number that a value is or that its text writes, also as people write it; else NaN."""
+    if type(value) is float:
+        return value
+    key = key_of(value)
+    if isinstance(key, float):
+        return key
+    return number_written(value) if isinstance(key, str) and isinstance(value, str) else math.nan
 
 
 def by_number(values: Iterable[Any]) -> dict[float, int]:
@@ -239,15 +201,10 @@ def number_written(text: str, decimal: str = ".") -> float:
     decimal : {".", ","}, default="."
         With a decimal comma, a point stands between groups.
     """
-    truth = _TRUTH.get(text.strip().lower())
-    if truth is not None:
-        # As in a column that holds nothing else.
-        return truth
-    if decimal == ".":
-        try:
-            return float(text)
-        except ValueError:
-            pass
+    if decimal == "." or text.strip().lower() in ("true", "false"):
+        read = number_of_text(text)
+        if read is not None:
+            return read
     found = _WRITTEN[decimal].fullmatch(text.strip()) if len(text) < 64 else None
     if found is None or not (found["whole"] or found["part"]):
         return math.nan

@@ -581,7 +581,7 @@ class Known:
         absent: BoolArray = column.factorize()[0] < 0
         if isinstance(attribute, Numeric):
             # A value that is no number is missing.
-            codes = attribute.encode(column)
+            codes = column.codes(attribute.coding())
             absent = (codes < 0) | (codes == attribute.n_values)
         return absent
 

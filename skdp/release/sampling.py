@@ -105,7 +105,7 @@ def _given_number(known: Known, name: str) -> FloatArray:
     """A known column on the number line; nan where it has no value. Out of range is the nearest."""
     attribute, column = known.domain[name], known.frame.column(name)
     low, high = spans(attribute)
-    codes = attribute.encode(column)
+    codes = column.codes(attribute.coding())
     there = codes >= 0
     numbers = np.where(there, low[codes], np.nan)
     if isinstance(attribute, Categorical):

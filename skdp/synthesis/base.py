@@ -78,7 +78,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         found = dict.fromkeys(domain.open, (0.0, 1.0))
         # Any range: parts, types and refusals depend on none.
         declared, domain = domain, self._closed(domain, found)
-        layout = Layout.of(X, rows, domain)
+        layout = Layout(X, rows, domain)
 
         def divided(epsilon):
             ranges = epsilon * TUNING.share
@@ -97,7 +97,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         if found:
             found = self._found_ranges(rows, declared, loss, source)
             domain = self._closed(declared, found)
-            layout = Layout.of(X, rows, domain)
+            layout = Layout(X, rows, domain)
             coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
         synopsis = self._release(coded.counts(together), domain, rest.of_record, source)
         # The noise was drawn for the loss of one record; the whole loss is published.
@@ -156,8 +156,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         names : mapping of str to value, default=None
             What ``@name`` in ``where`` stands for.
         like : table without rows, default=None
-            Decides library, order and types, as far as its types can hold the values of the
-            domain. Take public types, not those of the records.
+            Decides library and order of the columns, but not their types.
 
         Returns
         -------
@@ -188,7 +187,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             n_samples, random_state, where=where, given=given, method=method
         )
         fresh = {name: drawn[name] for name in drawn.columns if name not in as_frame(given).named}
-        return complete_table(given, fresh, self._drawn_names(), like=self._layout)
+        return complete_table(given, fresh, self._drawn_names())
 
     def impute(self, X, *, columns=None, random_state=None) -> Any:
         """Fill missing values with draws from the synopsis, given the values that are there.
@@ -352,7 +351,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
                 "name it in target=, so that synthetic rows carry it."
             )
         X_resampled, drawn = self.fit(X, y)._labelled_rows(None, None, identifiers=True)
-        return X_resampled, labels_like(drawn, _label_array(drawn), y, self.domain_, self.target)
+        return X_resampled, labels_like(drawn, _label_array(drawn), y)
 
     def plot(self, columns=None, *, ax=None, blocks=False, norm=None) -> Any:
         """Draw the released counts over one or two columns.

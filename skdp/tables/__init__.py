@@ -1,22 +1,18 @@
-"""Rows: tables in memory and in engines, their columns, their codes, and exact counts of them.
+"""Tables of any library, their codes, and exact counts of them: everything private.
 
-From a table to counts a row passes each module once: :mod:`~skdp.tables.frame` or
-:mod:`~skdp.tables.lazy` reads the container, the domain codes each column, and
-:mod:`~skdp.tables.encode` keeps a few rows of each person and counts the distinct coded rows.
-Everything here is private; nothing here is ever an attribute of an estimator.
+From a table to counts a row passes each module once: :mod:`~skdp.tables.frame` finds its columns,
+:mod:`~skdp.tables.encode` turns them into codes, keeps a few rows of each person and counts the
+distinct coded rows. Nothing here is ever an attribute of an estimator.
 
 ===============  =================================================================================
-``coded``        rows of codes that stay in an engine, in batches or counted
-``columns``      one column of NumPy, pandas, Polars or PyArrow; dates and times as numbers
-``counts``       `CountTable`: distinct coded rows and their numbers
-``encode``       from rows to counts: code each record, keep a few rows of each person, count or
-                 add up
-``expressions``  codes, dates and quotients as expressions of an engine
-``frame``        frame: the columns of a table in memory, read from any container
-``lazy``         `LazyRows`: a table in an engine, its empty cells, persons and partitions
+``columns``      `Column`: the values of a column of any library, in four forms
+``counts``       `CountTable`: distinct coded rows and their numbers; `ProjectedCounts` where they
+                 are too many
+``encode``       `Coded`: from rows to counts
+``frame``        `Frame`: the columns of a table in memory; `LazyRows`: those of a lazy frame
+``output``       tables that are given back, in the library of the user's table
 ``passes``       counts of many tables: which one pass counts, which together, and their sums
-``tables``       makes, cuts, completes tables of the user's library; `Layout`: what one looks
-                 like
+``persons``      the person that a row belongs to, and which rows of a person are kept
 ===============  =================================================================================
 """
 
@@ -24,36 +20,30 @@ from typing import Any
 
 from ..domain.reading import provide_reader
 from ..domain.values import is_missing
-from .coded import CodedRows, LabelledSums
 from .columns import Column, object_array
-from .counts import CountTable
+from .counts import CountTable, ProjectedCounts
 from .encode import (
     MOST_AT_ONCE,
     Coded,
-    Contributions,
     Counts,
-    EngineTables,
-    ProjectedCounts,
     code_rows,
     count_rows,
-    few_of_each,
     weighted_rows,
     weighted_tables,
 )
-from .expressions import floor_positive, part_of, search_sorted
 from .frame import (
     TYPES_DECLARED,
     UNFIT,
     Frame,
+    LazyRows,
     as_array,
     as_column,
     as_frame,
     as_labels,
     list_entries,
+    read_rows,
 )
-from .lazy import LazyRows, read_rows
-from .passes import ParquetFile, check_library, is_parquet_file, is_parquet_name, write_parquet
-from .tables import (
+from .output import (
     Layout,
     as_numbers,
     as_texts,
@@ -66,55 +56,7 @@ from .tables import (
     select_columns,
     take_rows,
 )
-
-__all__ = [
-    "MOST_AT_ONCE",
-    "TYPES_DECLARED",
-    "UNFIT",
-    "Coded",
-    "CodedRows",
-    "Column",
-    "Contributions",
-    "CountTable",
-    "Counts",
-    "EngineTables",
-    "Frame",
-    "LabelledSums",
-    "Layout",
-    "LazyRows",
-    "ParquetFile",
-    "ProjectedCounts",
-    "as_array",
-    "as_column",
-    "as_frame",
-    "as_labels",
-    "as_numbers",
-    "as_texts",
-    "build_frame",
-    "check_library",
-    "code_rows",
-    "column_names",
-    "complete_table",
-    "fill_table",
-    "count_rows",
-    "few_of_each",
-    "floor_positive",
-    "is_missing",
-    "is_parquet_file",
-    "is_parquet_name",
-    "labels_like",
-    "list_entries",
-    "object_array",
-    "part_of",
-    "read_rows",
-    "row_taker",
-    "search_sorted",
-    "select_columns",
-    "take_rows",
-    "weighted_rows",
-    "weighted_tables",
-    "write_parquet",
-]
+from .persons import Contributions, few_of_each, identities
 
 
 def _as_rows(data: Any) -> Any:

@@ -7,25 +7,125 @@ number of the full domain, so that domains of 1e88 cells cost no more than their
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._validation import BoolArray, CodeArray, IntArray, batches, integer_sums, run_starts
-from .passes import KEY_LIMIT, Groups, Tallies, check_axes, marginals_of, plan_blocks, split, unpack
+from .passes import (
+    KEY_LIMIT,
+    Groups,
+    Tallies,
+    check_axes,
+    marginals_of,
+    plan_blocks,
+    regroup,
+    split,
+    unpack,
+)
 
 # Below this many cells a key is counted by position instead of sorted.
 _DENSE_CELLS = 2**16
 
-# Cells of a block of several tables: about twice the rows within these limits, because their sums
-# over a block take time too.
+# Cells of all tables that are remembered: 128 megabytes.
+_KEPT_CELLS = 2**24
+
+# Larger tables are counted by their distinct rows, where nobody needs all cells.
+_WHOLE_CELLS = 2**22
+
+# Distinct rows of parts that wait to be merged.
+_MERGED = 2**20
+
+# Fewest and most cells of a block of several tables.
 _BLOCK_CELLS = (2**10, 2**16)
 
 
+def parts_of(codes: CodeArray) -> Iterator[CodeArray]:
+    """Rows without a negative code, some at a time: they may lie in a file."""
+    for each in batches(len(codes)):
+        part = np.asarray(codes[each])
+        fits = (part >= 0).all(axis=1)
+        yield part if fits.all() else part[fits]
+
+
+class _Projections:
+    """Dense tables of exact counts, of a few attributes each."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def _block_cells(self) -> int:
+        """Most cells of a block of several tables."""
+        return 2**18
+
+    def _fill(self, tallies: Tallies) -> None:
+        """Add all rows to tallies."""
+        raise NotImplementedError
+
+    def regrouped(
+        self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
+    ) -> IntArray:
+        """Exact counts of all cells of groups of codes, as `dense` gives those of codes.
+
+        Parameters
+        ----------
+        axes : sequence of distinct int
+        groups : sequence of (ndarray of int or None)
+            Group of each code, 0, 1, ... without gaps; None for the codes themselves.
+        """
+        return next(self.regrouped_many([(axes, groups)]))
+
+    def regrouped_many(self, sets: Sequence[tuple[Sequence[int], Groups]]) -> Iterator[IntArray]:
+        """Exact counts as `regrouped` gives them, of many sets of attributes together.
+
+        Rows are read in a few passes, each for as many sets as are held at once in bounded memory;
+        sets that share columns share work.
+
+        Parameters
+        ----------
+        sets : sequence of (sequence of distinct int, sequence of (ndarray of int or None))
+            Attributes and groups of each set. Use the same array for the same groups.
+
+        Yields
+        ------
+        ndarray of int64
+            Counts of each set, in the order of ``sets``.
+
+        Raises
+        ------
+        ValueError
+            If a set is not of distinct attributes, or has more than 2**27 cells.
+        """
+        for some in split(marginals_of(self.shape, sets)):
+            found: dict[int, IntArray] = {}
+            for blocks in split(plan_blocks(some, self._block_cells)):
+                tallies = Tallies(some, blocks)
+                self._fill(tallies)
+                found.update(tallies.tables())
+            yield from (found[number] for number in range(len(some)))
+
+    def dense(self, axes: Sequence[int] | None = None) -> IntArray:
+        """Exact counts of all cells, as an array with one axis per attribute.
+
+        Parameters
+        ----------
+        axes : sequence of distinct int, optional
+            Attributes to keep; all by default.
+
+        Raises
+        ------
+        ValueError
+            If the array would have more than 2**27 cells.
+        """
+        kept = range(len(self.shape)) if axes is None else axes
+        return self.regrouped(kept, [None] * len(kept))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CountTable:
+class CountTable(_Projections):
     """Distinct rows of codes in lexicographic order, with their exact counts.
 
     Use :meth:`from_codes` to build one from the codes of records; the constructor trusts that
@@ -116,6 +216,25 @@ class CountTable:
         )
 
     @classmethod
+    def merged(cls, parts: Iterable[CodeArray], shape: Sequence[int]) -> CountTable:
+        """Count the distinct rows of many arrays of codes, in memory for the distinct rows alone.
+
+        Parameters
+        ----------
+        parts : iterable of ndarray of int, shape (n_i, d)
+            As `from_codes` takes them.
+        shape : sequence of int
+        """
+        held = cls.from_codes(np.zeros((0, len(shape)), dtype=np.int32), shape)
+        waiting: list[CountTable] = []
+        for part in parts:
+            waiting.append(cls.from_codes(part, shape))
+            # Merged when they are as many, so that each row is sorted a few times only.
+            if sum(each.n_rows for each in waiting) > max(held.n_rows, _MERGED):
+                held, waiting = _joined([held, *waiting]), []
+        return _joined([held, *waiting])
+
+    @classmethod
     def from_dense(cls, counts: IntArray) -> CountTable:
         """The occupied cells of an array with one axis for each attribute.
 
@@ -178,85 +297,28 @@ class CountTable:
         shape = (*self.shape[:axis], size, *self.shape[axis + 1 :])
         return CountTable.from_codes(codes, shape, self.counts)
 
-    def where(self, axis: int, code: int) -> CountTable:
-        """The rows with one code of an attribute, which has no other code afterwards."""
-        inside = self.codes[:, axis] == code
-        codes = self.codes[inside]
-        codes[:, axis] = 0
-        shape = (*self.shape[:axis], 1, *self.shape[axis + 1 :])
-        return CountTable(codes, self.counts[inside], shape)
-
-    def regrouped(
-        self, axes: Sequence[int], groups: Sequence[NDArray[np.integer] | None]
-    ) -> IntArray:
-        """Exact counts of all cells of groups of codes, as `dense` gives those of codes.
-
-        Parameters
-        ----------
-        axes : sequence of distinct int
-        groups : sequence of (ndarray of int or None)
-            Group of each code, 0, 1, ... without gaps; None for the codes themselves.
-        """
-        return next(self.regrouped_many([(axes, groups)]))
-
-    def regrouped_many(self, sets: Sequence[tuple[Sequence[int], Groups]]) -> Iterator[IntArray]:
-        """Exact counts as `regrouped` gives them, of many sets of attributes together.
-
-        Rows are read in a few passes, each for as many sets as are held at once in bounded memory;
-        sets that share columns share work.
-
-        Parameters
-        ----------
-        sets : sequence of (sequence of distinct int, sequence of (ndarray of int or None))
-            Attributes and groups of each set. Use the same array for the same groups.
-
-        Yields
-        ------
-        ndarray of int64
-            Counts of each set, in the order of ``sets``.
-
-        Raises
-        ------
-        ValueError
-            If a set is not of distinct attributes, or has more than 2**27 cells.
-        """
+    @property
+    def _block_cells(self) -> int:
+        # About twice the rows within limits, because sums over a block take time too.
         low, high = _BLOCK_CELLS
-        most = min(max(2 * self.n_rows, low), high)
-        for some in split(marginals_of(self.shape, sets)):
-            found: dict[int, IntArray] = {}
-            for blocks in split(plan_blocks(some, most)):
-                tallies = Tallies(some, blocks)
-                self._fill(tallies)
-                found.update(tallies.tables())
-            yield from (found[number] for number in range(len(some)))
+        return min(max(2 * self.n_rows, low), high)
 
     def _fill(self, tallies: Tallies) -> None:
-        """Add all rows to tallies."""
         weights = None if (self.counts == 1).all() else self.counts
         for part in batches(self.n_rows):
             codes = {axis: self.codes[part, axis] for axis in tallies.axes}
             counts = None if weights is None else weights[part]
             tallies.add(codes, len(self.counts[part]), counts)
 
-    def dense(self, axes: Sequence[int] | None = None) -> IntArray:
-        """Exact counts of all cells, as an array with one axis per attribute.
-
-        Parameters
-        ----------
-        axes : sequence of distinct int, optional
-            Attributes to keep; all by default.
-
-        Raises
-        ------
-        ValueError
-            If the array would have more than 2**27 cells.
-        """
-        kept = range(len(self.shape)) if axes is None else axes
-        return self.regrouped(kept, [None] * len(kept))
-
     def __repr__(self) -> str:
         # No counts and no number of rows: reprs end up in logs.
         return f"CountTable(shape={self.shape})"
+
+
+def _joined(tables: Sequence[CountTable]) -> CountTable:
+    codes = np.concatenate([each.codes for each in tables])
+    counts = np.concatenate([each.counts for each in tables])
+    return CountTable.from_codes(codes, tables[0].shape, counts)
 
 
 def _unique(key: IntArray, cells: int, weights: IntArray | None) -> tuple[IntArray, IntArray]:
@@ -313,3 +375,105 @@ def _group(
         for axis, column in left.items():
             codes[:, axis] = column[order]
     return codes, counts.astype(np.int64, copy=False)
+
+
+class ProjectedCounts(_Projections):
+    """Counts of rows that are too many to hold as a table, for a few attributes at a time.
+
+    Which tables are asked for depends on public facts and earlier releases, never on counts.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n, d)
+        One row for each record, perhaps in a file. Rows with a negative code do not count.
+    shape : sequence of int
+    recoded : mapping of int to ndarray of int, default=None
+        New codes of some attributes; rows with a negative one do not count.
+    """
+
+    def __init__(
+        self,
+        codes: CodeArray,
+        shape: Sequence[int],
+        recoded: Mapping[int, NDArray[np.integer]] | None = None,
+    ) -> None:
+        self._codes, self._shape = codes, tuple(shape)
+        self._recoded = dict(recoded or {})
+        self.shape = tuple(
+            int(self._recoded[axis].max()) + 1 if axis in self._recoded else size
+            for axis, size in enumerate(shape)
+        )
+        self._known: dict[tuple[int, ...], IntArray] = {}
+
+    @property
+    def n(self) -> int:
+        """Exact number of records: private."""
+        return sum(map(len, self._parts()))
+
+    def _parts(self) -> Iterator[CodeArray]:
+        for part in parts_of(self._codes):
+            if self._recoded:
+                part = part.astype(np.int32)
+                for axis, codes_of in self._recoded.items():
+                    part[:, axis] = codes_of[part[:, axis]]
+                part = part[(part >= 0).all(axis=1)]
+            yield part
+
+    def _fill(self, tallies: Tallies) -> None:
+        for part in self._parts():
+            tallies.add({axis: part[:, axis] for axis in tallies.axes}, len(part))
+
+    def project(self, axes: Sequence[int]) -> CountTable:
+        """As :meth:`CountTable.project`."""
+        return next(self.project_many([axes]))
+
+    def project_many(self, sets: Sequence[Sequence[int]]) -> Iterator[CountTable]:
+        """As :meth:`CountTable.project_many`."""
+        kept = [check_axes(axes, len(self.shape)) for axes in sets]
+        small = [math.prod(self.shape[axis] for axis in axes) <= _WHOLE_CELLS for axes in kept]
+        whole = [(axes, [None] * len(axes)) for axes, fits in zip(kept, small, strict=True) if fits]
+        tables = self.regrouped_many(whole)
+        for axes, fits in zip(kept, small, strict=True):
+            if fits:
+                yield CountTable.from_dense(next(tables))
+            else:
+                sizes = [self.shape[axis] for axis in axes]
+                yield CountTable.merged((part[:, axes] for part in self._parts()), sizes)
+
+    def regrouped_many(self, sets: Sequence[tuple[Sequence[int], Groups]]) -> Iterator[IntArray]:
+        """As :meth:`CountTable.regrouped_many`; margins of remembered tables take no pass."""
+        holding = [self._holding(axes) for axes, _ in sets]
+        rest = [each for each, held in zip(sets, holding, strict=True) if held is None]
+        counted = super().regrouped_many(rest)
+        for each, held in zip(sets, holding, strict=True):
+            yield next(counted) if held is None else self._margin(held, *each)
+
+    def _holding(self, axes: Sequence[int]) -> tuple[int, ...] | None:
+        """The smallest remembered table on these attributes and perhaps others."""
+        found = [held for held in self._known if set(held).issuperset(axes)]
+        return min(found, key=lambda held: self._known[held].size, default=None)
+
+    def _margin(self, held: tuple[int, ...], axes: Sequence[int], groups: Groups) -> IntArray:
+        (marginal,) = marginals_of(self.shape, [(axes, groups)])
+        left = [axis for axis in held if axis in axes]
+        others = tuple(place for place, axis in enumerate(held) if axis not in axes)
+        table = np.asarray(self._known[held].sum(axis=others))
+        return regroup(table.transpose([left.index(axis) for axis in axes]), marginal.columns)
+
+    def recode(self, axis: int, codes_of: NDArray[np.integer]) -> ProjectedCounts:
+        """As :meth:`CountTable.recode`."""
+        before = self._recoded.get(axis, np.arange(self._shape[axis]))
+        after = np.where(before < 0, -1, codes_of[before])
+        return ProjectedCounts(self._codes, self._shape, {**self._recoded, axis: after})
+
+    def remember(self, sets: Sequence[Sequence[int]]) -> None:
+        """Announce sets of attributes: one pass counts the tables of all of them, if these fit."""
+        wanted = list(dict.fromkeys(tuple(sorted(each)) for each in sets))
+        if sum(math.prod(self.shape[axis] for axis in axes) for axes in wanted) <= _KEPT_CELLS:
+            whole: list[tuple[Sequence[int], Groups]] = [
+                (axes, [None] * len(axes)) for axes in wanted
+            ]
+            self._known = dict(zip(wanted, list(self.regrouped_many(whole)), strict=True))
+
+    def __repr__(self) -> str:
+        return f"ProjectedCounts(shape={self.shape})"

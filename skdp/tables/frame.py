@@ -1,20 +1,16 @@
-"""`Frame`: the columns of a table in memory, and the types that hold a domain.
+"""`Frame` and `LazyRows`: the columns of a table of any library, in memory or lazy.
 
-Frame: the columns of a table in memory, read from any container.
-
-Libraries are recognised by narwhals, which imports none of them.
+Only names and types are looked at until a column is read. Libraries are recognised by narwhals,
+which imports none of them.
 """
 
 from __future__ import annotations
 
-import math
+import importlib.util
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -24,12 +20,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-from .._random import sampling_generator
-from .._validation import BoolArray, FloatArray
-from ..domain import Categorical, Date, Datetime, Identifier, Numeric
+from .._foreign import attempt
+from .._validation import BATCH_ROWS, BoolArray, FloatArray
 from ..domain.values import some
-from ..exceptions import DomainError
-from .columns import COLUMN_MAKERS, Column, numpy_column, numpy_kind, object_array
+from ..exceptions import DomainError, EngineError
+from .columns import Column, make_column, narwhals_kind, numpy_kind, object_array, type_name
 
 # Where a frame of pandas that was read from a file says, in its ``attrs``, which records fit no
 # domain: a byte for each. And the name of its index, which says which of them a row is.
@@ -40,7 +35,7 @@ TYPES_DECLARED = "the types of the columns were declared, not inferred from the 
 
 
 class Frame:
-    """Columns of equal length with optional names, read from any container.
+    """Columns of equal length with optional names, read from any container in memory.
 
     Parameters
     ----------
@@ -79,18 +74,17 @@ class Frame:
     @property
     def assumes(self) -> str:
         """What the guarantee assumes of where the rows come from."""
-        # Privacy. A reader that infers types merges persons, "01" and "1" as integers, or 18-digit
-        # integers as floats where one record has none: nobody can tell afterwards. So where persons
-        # are protected, neighbours are tables of one schema. Files of the command line, which have
-        # marks, are read as text.
+        # Privacy. Codes follow from keys, which survive inference. Persons do not: a reader that
+        # infers types merges "01" and "1" as integers, or 18-digit integers as floats where one
+        # record has none, and nobody can tell afterwards. So where persons are protected,
+        # neighbours are tables of one schema. Files of the command line, which have marks, are
+        # read as text.
         return "" if self.privacy_id is None or self.unfit is not None else TYPES_DECLARED
 
     @property
     def names(self) -> tuple[str, ...]:
         """Column names; columns of arrays are called x0, x1, ... by position."""
-        return tuple(
-            f"x{position}" if name is None else name for position, name in enumerate(self._names)
-        )
+        return tuple(f"x{k}" if name is None else name for k, name in enumerate(self._names))
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -117,41 +111,29 @@ class Frame:
         return np.column_stack([column.numbers() for column in self._columns])
 
     def column(self, name: str) -> Column:
-        """One column by name.
-
-        Raises
-        ------
-        KeyError
-            If there is none of that name.
-        """
+        """One column by name; KeyError if there is none."""
         try:
             return self._columns[self.names.index(name)]
         except ValueError:
             raise KeyError(name) from None
 
+    def _of(self, names: Sequence[str | None], columns: Sequence[Column]) -> Frame:
+        return Frame(names, columns, self.n_rows, self.library, self.unfit)
+
     def select(self, names: Sequence[str]) -> Frame:
         """The columns of these names, in this order."""
-        columns = [self.column(name) for name in names]
-        return Frame(tuple(names), columns, self.n_rows, self.library, self.unfit)
+        return self._of(tuple(names), [self.column(name) for name in names])
 
     def with_again(self, name: str, again: str) -> Frame:
         """The rows with a column once more, under another name."""
-        columns = (*self._columns, self.column(name))
-        return Frame((*self._names, again), columns, self.n_rows, self.library, self.unfit)
+        return self._of((*self._names, again), (*self._columns, self.column(name)))
 
     def with_names(self, names: Sequence[str]) -> Frame:
-        """Name the unnamed columns, in order of position.
-
-        Raises
-        ------
-        ValueError
-            If there are not as many names as unnamed columns.
-        """
+        """Name the unnamed columns, in order of position; ValueError for another number of them."""
         if len(names) != self.n_unnamed:
             raise ValueError(f"{self.n_unnamed} columns have no name, got {len(names)} names.")
         rest = iter(names)
-        full = [next(rest) if name is None else name for name in self._names]
-        return Frame(full, self._columns, self.n_rows, self.library, self.unfit)
+        return self._of([next(rest) if n is None else n for n in self._names], self._columns)
 
     def with_column(self, name: str, values: Any) -> Frame:
         """Append a column, such as the labels of a supervised fit.
@@ -179,25 +161,126 @@ class Frame:
                 "Found input variables with inconsistent numbers of samples: "
                 f"{name!r} has more or fewer rows than the others. How many is private."
             )
-        columns = (*self._columns, column)
-        return Frame((*self._names, name), columns, self.n_rows, self.library, self.unfit)
+        return self._of((*self._names, name), (*self._columns, column))
 
     def __repr__(self) -> str:
         return f"Frame({self.library}, columns={self.kinds})"
 
 
+# --- containers in memory
+
+
 def _library(frame: Any) -> str:
-    implementation = frame.implementation
-    if implementation.is_pandas():
-        return "pandas"
-    if implementation.is_polars():
-        return "polars"
-    if implementation.is_pyarrow():
-        return "pyarrow"
+    name: str = frame.implementation.name.lower()
+    if name in ("pandas", "polars", "pyarrow"):
+        return name
     raise TypeError(
-        f"Frames of {implementation.name.lower()} are not supported. Convert to pandas, Polars or "
-        "PyArrow first."
+        f"Frames of {name} are not supported. Convert to pandas, Polars or PyArrow first."
     )
+
+
+def as_frame(data: Any) -> Frame:
+    """Read a container of rows.
+
+    Parameters
+    ----------
+    data : pandas, Polars or PyArrow table, 2-D array, or list of rows
+        A pandas frame whose column names are all not strings counts as an array, as in
+        scikit-learn. A :class:`Frame` is returned as it is.
+
+    Raises
+    ------
+    TypeError
+        For lazy frames, sparse matrices, mappings and other containers, and for column names of
+        which only some are strings.
+    ValueError
+        For data that is not two-dimensional, has no columns, or is complex.
+    DomainError
+        For repeated column names.
+    """
+    if isinstance(data, Frame):
+        return data
+    if issparse(data):
+        raise TypeError(
+            "Sparse data was passed, but dense data is required: every cell, zero or not, takes "
+            "part in the release. Use `.toarray()` to convert it."
+        )
+    try:
+        frame = (
+            None if _is_dask(data) else nw.from_native(data, pass_through=True, allow_series=True)
+        )
+    except nw.exceptions.DuplicateError as error:
+        check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
+        raise DomainError(str(error)) from error
+    if frame is None and _is_dask(data) or isinstance(frame, nw.LazyFrame):
+        raise TypeError(
+            f"{type(data).__name__} is lazy, and only frames in memory are supported here, where "
+            "each row is read by itself. Collect it first (`.collect()`, `.compute()`, `.df()`, "
+            "`.toPandas()`, as the library has it)."
+        )
+    if isinstance(frame, nw.Series):
+        raise _not_two_dimensional(1)
+    if isinstance(frame, nw.DataFrame):
+        return _from_dataframe(frame)
+    if data is None or isinstance(data, Mapping | str | bytes) or np.isscalar(data):
+        raise TypeError(
+            "Expected a pandas, Polars or PyArrow table or a 2-D array, got "
+            f"{type(data).__name__}. Make it a frame first, for example with pandas.DataFrame; a "
+            "file by pandas.read_parquet, or larger than memory by duckdb.read_parquet (`pip "
+            "install 'skdp[duckdb]'`)."
+        )
+    array = as_array(data)
+    if array.dtype.names:
+        raise TypeError(
+            f"Structured arrays are not supported (fields {some(array.dtype.names)}). Make it a "
+            "frame with pandas.DataFrame(X)."
+        )
+    if array.ndim != 2:
+        numpy_kind(array.dtype, "the array")
+        raise _not_two_dimensional(array.ndim)
+    if array.shape[1] == 0:
+        raise _no_features(array.shape)
+    columns = [make_column(array[:, j], "numpy", "the array") for j in range(array.shape[1])]
+    return Frame([None] * len(columns), columns, len(array), "numpy")
+
+
+def _from_dataframe(frame: nw.DataFrame) -> Frame:
+    library = _library(frame)
+    native = nw.to_native(frame)
+    names = list(frame.columns)
+    if not names:
+        raise _no_features(frame.shape)
+    texts = [isinstance(name, str) for name in names]
+    if any(texts) and not all(texts):
+        types = sorted({type(name).__name__ for name in names})
+        raise TypeError(
+            "Column names are only supported if all of them are strings, but the frame has "
+            f"names of types {types}. Convert them with `df.columns = df.columns.astype(str)`."
+        )
+    # By position, which works for any column name.
+    take: Callable[[int], Any] = {
+        "pandas": lambda k: native.iloc[:, k],
+        "polars": lambda k: native.get_column(names[k]),
+        "pyarrow": lambda k: native.column(k),
+    }[library]
+    columns = [make_column(take(k), library, name) for k, name in enumerate(names)]
+    known = [str(name) if text else None for name, text in zip(names, texts, strict=True)]
+    marks = getattr(native, "attrs", {}).get(UNFIT)
+    unfit = None if marks is None else _unfit(native, marks)
+    return Frame(known, columns, len(frame), library, unfit)
+
+
+def _unfit(native: Any, marks: bytes) -> BoolArray:
+    """The marks of the rows of a frame, which may be some of those read, in any order."""
+    if native.index.name != UNFIT:
+        raise ValueError(
+            "Which records cannot be read is known by their index, and the frame has another one "
+            "than it was read with. Keep that index, or remove the frame's attrs."
+        )
+    unfit = np.frombuffer(marks, dtype=bool)
+    # An index is a value of its record, and values never raise: a row that was not read is unfit.
+    places = pd.RangeIndex(len(unfit)).get_indexer(native.index)
+    return np.append(unfit, True)[places]
 
 
 def as_column(values: Any, name: str) -> Column:
@@ -221,14 +304,11 @@ def as_column(values: Any, name: str) -> Column:
         raise TypeError(f"{name!r} is sparse, but dense data is required. Use `.toarray()`.")
     series = nw.from_native(values, pass_through=True, allow_series=True)
     if isinstance(series, nw.Series):
-        return COLUMN_MAKERS[_library(series)](nw.to_native(series), name)
+        return make_column(nw.to_native(series), _library(series), name)
     if isinstance(series, nw.DataFrame):
         frame = as_frame(values)
         if len(frame.names) != 1:
-            raise ValueError(
-                f"y should be a 1d array, got an array of shape {(len(frame), len(frame.names))} "
-                "instead."
-            )
+            raise _not_one_dimensional((len(frame), len(frame.names)))
         _warn_column_vector()
         return frame.column(frame.names[0])
     if values is None or isinstance(values, str | bytes | Mapping):
@@ -238,8 +318,12 @@ def as_column(values: Any, name: str) -> Column:
         _warn_column_vector()
         array = array.reshape(-1)
     if array.ndim != 1:
-        raise ValueError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
-    return numpy_column(array, name)
+        raise _not_one_dimensional(array.shape)
+    return make_column(array, "numpy", name)
+
+
+def _not_one_dimensional(shape: tuple[int, ...]) -> ValueError:
+    return ValueError(f"y should be a 1d array, got an array of shape {shape} instead.")
 
 
 def _warn_column_vector() -> None:
@@ -339,123 +423,6 @@ def _list_array(values: Sequence[Any]) -> NDArray[Any]:
     return array
 
 
-def as_frame(data: Any) -> Frame:
-    """Read a container of rows.
-
-    Parameters
-    ----------
-    data : pandas, Polars or PyArrow table, 2-D array, or list of rows
-        A pandas frame whose column names are all not strings counts as an array, as in
-        scikit-learn. A :class:`Frame` is returned as it is.
-
-    Raises
-    ------
-    TypeError
-        For lazy frames, sparse matrices, mappings and other containers, and for column names of
-        which only some are strings.
-    ValueError
-        For data that is not two-dimensional, has no columns, or is complex.
-    DomainError
-        For repeated column names.
-    """
-    if isinstance(data, Frame):
-        return data
-    if issparse(data):
-        raise TypeError(
-            "Sparse data was passed, but dense data is required: every cell, zero or not, takes "
-            "part in the release. Use `.toarray()` to convert it."
-        )
-    if is_dask(data):
-        raise _lazy_refused(data)
-    try:
-        frame = nw.from_native(data, pass_through=True, allow_series=True)
-    except nw.exceptions.DuplicateError as error:
-        check_unique(getattr(data, "column_names", getattr(data, "columns", ())))
-        raise DomainError(str(error)) from error
-    if isinstance(frame, nw.LazyFrame):
-        raise _lazy_refused(data)
-    if isinstance(frame, nw.Series):
-        raise _not_two_dimensional(1)
-    if isinstance(frame, nw.DataFrame):
-        return _from_dataframe(frame)
-    if data is None or isinstance(data, Mapping | str | bytes) or np.isscalar(data):
-        raise TypeError(
-            "Expected a pandas, Polars or PyArrow table or a 2-D array, got "
-            f"{type(data).__name__}. Make it a frame first, for example with pandas.DataFrame; a "
-            "file by pandas.read_parquet, or larger than memory by duckdb.read_parquet (`pip "
-            "install 'skdp[duckdb]'`)."
-        )
-    array = as_array(data)
-    if array.dtype.names:
-        raise TypeError(
-            f"Structured arrays are not supported (fields {some(array.dtype.names)}). Make it a "
-            "frame with pandas.DataFrame(X)."
-        )
-    if array.ndim != 2:
-        numpy_kind(array.dtype, "the array")
-        raise _not_two_dimensional(array.ndim)
-    if array.shape[1] == 0:
-        raise _no_features(array.shape)
-    columns = [numpy_column(array[:, j], "the array") for j in range(array.shape[1])]
-    return Frame([None] * len(columns), columns, len(array), "numpy")
-
-
-def is_dask(data: Any) -> bool:
-    """Whether this is a frame of Dask, which only some versions of narwhals know."""
-    dask = sys.modules.get("dask.dataframe")
-    return dask is not None and isinstance(data, dask.DataFrame)
-
-
-def _lazy_refused(data: Any) -> TypeError:
-    return TypeError(
-        f"{type(data).__name__} is lazy, and only frames in memory are supported here, where each "
-        "row is read by itself. Collect it first (`.collect()`, `.compute()`, `.df()`, "
-        "`.toPandas()`, as the library has it)."
-    )
-
-
-def _from_dataframe(frame: nw.DataFrame) -> Frame:
-    library = _library(frame)
-    native = nw.to_native(frame)
-    names = list(frame.columns)
-    if not names:
-        raise _no_features(frame.shape)
-    texts = [isinstance(name, str) for name in names]
-    if any(texts) and not all(texts):
-        types = sorted({type(name).__name__ for name in names})
-        raise TypeError(
-            "Column names are only supported if all of them are strings, but the frame has "
-            f"names of types {types}. Convert them with `df.columns = df.columns.astype(str)`."
-        )
-    if library == "pandas":
-        # By position, which works for any column name.
-        natives = [native.iloc[:, position] for position in range(len(names))]
-    elif library == "polars":
-        natives = [native.get_column(name) for name in names]
-    else:
-        natives = [native.column(position) for position in range(len(names))]
-    make = COLUMN_MAKERS[library]
-    columns = [make(series, name) for series, name in zip(natives, names, strict=True)]
-    known = [str(name) if text else None for name, text in zip(names, texts, strict=True)]
-    marks = getattr(native, "attrs", {}).get(UNFIT)
-    return Frame(
-        known, columns, len(frame), library, None if marks is None else _unfit(native, marks)
-    )
-
-
-def _unfit(native: Any, marks: bytes) -> BoolArray:
-    """The marks of the rows of a frame, which may be some of those read, in any order."""
-    if native.index.name != UNFIT:
-        raise ValueError(
-            "Which records cannot be read is known by their index, and the frame has another one "
-            "than it was read with. Keep that index, or remove the frame's attrs."
-        )
-    unfit = np.frombuffer(marks, dtype=bool)
-    # An index is a value of its record, and values never raise: a row that was not read is unfit.
-    places = pd.RangeIndex(len(unfit)).get_indexer(native.index)
-    return np.append(unfit, True)[places]
-
-
 def check_unique(names: Iterable[Any]) -> None:
     """Raise DomainError for names that occur more than once."""
     counts = Counter(str(name) for name in names)
@@ -483,435 +450,258 @@ def _no_features(shape: tuple[int, ...]) -> ValueError:
     )
 
 
-# ------------------------------------------------------------------------------------------------
-# Which type of column can hold the values that a domain draws: a public rule.
-#
-# It depends on the type of the input and on the domain alone, never on the values drawn, so that
-# every draw has the same types.
+# --- lazy frames, which are read batch by batch
+
+ENGINES = {"polars": "Polars", "duckdb": "DuckDB", "dask": "Dask", "pyspark": "PySpark"}
 
 
-# --- ColumnType: the type of a column in words that NumPy, pandas, Polars and PyArrow share
-#
-# It is read from a type alone, never from a value. It holds no object of a library, so that a
-# stored release loads where that library is absent.
+class LazyRows:
+    """The columns of a lazy frame: only its schema is known until its rows are read in batches.
 
-
-@dataclass(frozen=True)
-class ColumnType:
-    """The type of a column.
-
-    Attributes
-    ----------
-    kind : str
-        "integer", "float", "decimal", "boolean", "text", "category", "date", "datetime", "period",
-        "object", or "own": the type that the domain decodes to.
-    bits : int
-        Size of integers, floats and decimals; of a dictionary of Arrow, the size of its indices;
-        of text in NumPy, its number of characters.
-    signed : bool
-        For integers, and for the indices of a dictionary.
-    flavour : str
-        Which of several types of the library that hold the same values.
-    precision, scale : int
-        Digits of a decimal, and digits after its point.
-    unit, zone : str
-        Resolution and time zone of a datetime; the unit of a period is its frequency.
-    ordered : bool
-        Of a category.
-    values : ColumnType or None
-        Type of the categories of a category, where the library has one.
-    """
-
-    kind: str
-    bits: int = 0
-    signed: bool = True
-    flavour: str = ""
-    precision: int = 0
-    scale: int = 0
-    unit: str = ""
-    zone: str = ""
-    ordered: bool = False
-    values: ColumnType | None = None
-
-    def but(self, **changes: Any) -> ColumnType:
-        """The same type with some fields changed."""
-        return replace(self, **changes)
-
-
-OWN = ColumnType("own")
-
-
-def type_of(data: Any, library: str) -> ColumnType:
-    """Type of an array or a series.
+    It offers what `Frame` offers before a charge.
 
     Parameters
     ----------
-    data : array, Series or ChunkedArray
-    library : {"numpy", "pandas", "polars", "pyarrow"}
+    frame : narwhals LazyFrame, or Dask DataFrame
+    columns : mapping of str to Column
+        Kinds and types.
+    engine : {"polars", "duckdb", "dask", "pyspark"}
+    source : mapping of str to str, default=None
+        Name in the frame of each column; None: the same.
     """
-    if library == "pyarrow":
-        return _of_arrow(data.type)
-    return {"numpy": _of_numpy, "pandas": _of_pandas, "polars": _of_polars}[library](data.dtype)
 
+    n_unnamed = 0
+    # Privacy. An engine does not tell where it has its types from: a scan of a CSV file without
+    # declared types takes them from the records. Codes do not depend on it, but an engine may have
+    # lost what a record holds before it gives it, so the loss says what is assumed.
+    assumes = TYPES_DECLARED
+    # Column that identifies the person a row belongs to, where contributions are bounded.
+    privacy_id: str | None = None
 
-def _of_numpy(dtype: np.dtype) -> ColumnType:
-    kind = dtype.kind
-    if kind in "iu":
-        return ColumnType("integer", 8 * dtype.itemsize, kind == "i", dtype.byteorder)
-    if kind == "f":
-        # Long doubles hold no more of a drawn number than float64 does.
-        return ColumnType("float", min(8 * dtype.itemsize, 64), flavour=dtype.byteorder)
-    if kind == "M":
-        return ColumnType("datetime", unit=np.datetime_data(dtype)[0])
-    named = {"b": ColumnType("boolean"), "O": ColumnType("object")}
-    named["U"] = ColumnType("text", dtype.itemsize // 4, flavour="U")
-    named["T"] = ColumnType("text", flavour="T")
-    return named.get(kind, OWN)
+    def __init__(
+        self,
+        frame: Any,
+        columns: Mapping[str, Column],
+        engine: str,
+        source: Mapping[str, str] | None = None,
+    ) -> None:
+        self._frame = frame
+        self._columns = dict(columns)
+        self._source = dict(source or {name: name for name in columns})
+        self.engine = engine
 
+    @property
+    def library(self) -> str:
+        """What :func:`skdp.tables.build_frame` builds for ``like=`` these rows."""
+        return "polars" if self.engine == "polars" else "pandas"
 
-def _of_pandas(dtype: Any) -> ColumnType:
-    if isinstance(dtype, np.dtype):
-        found = _of_numpy(dtype)
-        return found if found.kind == "text" else found.but(flavour="numpy")
-    if isinstance(dtype, pd.ArrowDtype):
-        found = _of_arrow(dtype.pyarrow_dtype)
-        return found if found is OWN else found.but(flavour=f"arrow:{found.flavour}")
-    if isinstance(dtype, pd.CategoricalDtype):
-        values = _of_pandas(dtype.categories.dtype)
-        return ColumnType("category", ordered=bool(dtype.ordered), values=values)
-    if isinstance(dtype, pd.StringDtype):
-        # pandas before 2.3 has one kind of missing value only.
-        missing = "NA" if getattr(dtype, "na_value", pd.NA) is pd.NA else "nan"
-        return ColumnType("text", flavour=f"{dtype.storage}:{missing}")
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        return ColumnType("datetime", flavour="numpy", unit=dtype.unit, zone=str(dtype.tz))
-    if isinstance(dtype, pd.PeriodDtype):
-        # As it is written within a type: "M", where the frequency itself may be called "ME".
-        return ColumnType("period", unit=str(dtype).partition("[")[2].rstrip("]"))
-    if pd.api.types.is_bool_dtype(dtype):
-        return ColumnType("boolean", flavour="masked")
-    inner = getattr(dtype, "numpy_dtype", None)
-    if isinstance(inner, np.dtype) and inner.kind in "iuf":
-        return _of_numpy(inner).but(flavour="masked")
-    return OWN
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names."""
+        return tuple(self._columns)
 
+    named = names
 
-_SIZED = {
-    **{f"Int{bits}": ColumnType("integer", bits) for bits in (8, 16, 32, 64, 128)},
-    **{f"UInt{bits}": ColumnType("integer", bits, False) for bits in (8, 16, 32, 64, 128)},
-    **{f"Float{bits}": ColumnType("float", bits) for bits in (16, 32, 64)},
-    "Boolean": ColumnType("boolean"),
-    "String": ColumnType("text"),
-    "Date": ColumnType("date"),
-    "Object": ColumnType("object"),
-    "Categorical": ColumnType("category", flavour="Categorical"),
-    "Enum": ColumnType("category", flavour="Enum", ordered=True),
-}
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each column."""
+        return {name: column.kind for name, column in self._columns.items()}
 
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """Name of each column's type, for messages."""
+        return {name: column.dtype for name, column in self._columns.items()}
 
-def _of_polars(dtype: Any) -> ColumnType:
-    """Type of a Polars column."""
-    name = type(dtype).__name__
-    if name == "Decimal":
-        # Older versions allow a decimal without a precision, which has the largest.
-        digits = 38 if dtype.precision is None else dtype.precision
-        return ColumnType("decimal", 128, precision=digits, scale=dtype.scale)
-    if name == "Datetime":
-        return ColumnType("datetime", unit=dtype.time_unit, zone=dtype.time_zone or "")
-    return _SIZED.get(name, OWN)
+    def column(self, name: str) -> Column:
+        """Type of one column by name; KeyError if there is none."""
+        return self._columns[name]
 
+    def select(self, names: Sequence[str]) -> LazyRows:
+        """The columns of these names, in this order."""
+        columns = {name: self.column(name) for name in names}
+        source = {name: self._source[name] for name in names}
+        return LazyRows(self._frame, columns, self.engine, source)
 
-def _of_arrow(dtype: Any) -> ColumnType:
-    """Type of an Arrow column."""
-    text = str(dtype)
-    if text.startswith("dictionary"):
-        index = dtype.index_type
-        return ColumnType(
-            "category",
-            index.bit_width,
-            str(index).startswith("int"),
-            ordered=bool(dtype.ordered),
-            values=_of_arrow(dtype.value_type),
+    def with_again(self, name: str, again: str) -> LazyRows:
+        """The rows with a column once more, under another name."""
+        columns = {**self._columns, again: self.column(name)}
+        source = {**self._source, again: self._source[name]}
+        return LazyRows(self._frame, columns, self.engine, source)
+
+    def with_column(self, name: str, values: Any) -> LazyRows:
+        """Refuse a separate column: its rows cannot be matched to those of an engine."""
+        raise TypeError(
+            f"The rows are a lazy frame of {ENGINES[self.engine]}, whose rows have no order that "
+            f"{name!r}, given separately, could be matched to. Add it to the frame as a column, "
+            "declare it in the domain and name it in target=."
         )
-    if text.startswith("decimal"):
-        digits = {"precision": dtype.precision, "scale": dtype.scale}
-        return ColumnType("decimal", dtype.bit_width, **digits)
-    if text.startswith("timestamp"):
-        return ColumnType("datetime", unit=dtype.unit, zone=dtype.tz or "")
-    if text in ("string", "large_string", "string_view"):
-        return ColumnType("text", flavour=text)
-    if text.startswith("date"):
-        return ColumnType("date", flavour=text.partition("[")[0])
-    # "halffloat", "float" and "double" in Arrow's own words.
-    floats = {"halffloat": 16, "float": 32, "double": 64}
-    if text in floats:
-        return ColumnType("float", floats[text])
-    if text == "bool":
-        return ColumnType("boolean")
-    if text.startswith(("int", "uint")) and hasattr(dtype, "bit_width"):
-        return ColumnType("integer", dtype.bit_width, text.startswith("int"))
-    return OWN
+
+    def each_batch(self, use: Callable[[Frame], None]) -> None:
+        """Call ``use`` on all rows, some at a time, in no order.
+
+        Raises
+        ------
+        EngineError
+            If the engine fails; the text does not depend on values.
+        """
+        wanted = list(dict.fromkeys(self._source.values()))
+
+        def run() -> bool:
+            for native in _BATCHES[self.engine](self._frame, wanted):
+                batch = as_frame(native)
+                columns = [batch.column(self._source[name]) for name in self._columns]
+                use(Frame(self.names, columns, len(batch), batch.library))
+            return True
+
+        # An engine can fail, for lack of memory or because the frame's own plan fails. Whether and
+        # how it does may depend on values.
+        if not attempt(run, False):
+            raise EngineError(
+                f"{ENGINES[self.engine]} failed to give the rows. Its message is withheld, because "
+                "it may quote values of the data: run the plan of the frame by itself to read it. "
+                "What was charged for this fit stays spent, and nothing was released. If memory or "
+                "space for temporary files was short, declare fewer columns or bins."
+            )
+
+    def __repr__(self) -> str:
+        return f"LazyRows({self.engine}, columns={self.kinds})"
 
 
-# --- what a column holds
-
-# Integers that are exact in floats of this many bits.
-_EXACT = {16: 2**11, 32: 2**24, 64: 2**53}
-
-# First and last whole day that nanoseconds in 64 bits hold.
-_FIRST_DAY, _LAST_DAY = np.datetime64("1677-09-22"), np.datetime64("2262-04-10")
-
-# Most digits of a decimal, by its bits.
-_DIGITS = {32: 9, 64: 18, 128: 38, 256: 76}
+def _polars_batches(frame: nw.LazyFrame, names: list[str]) -> Iterator[Any]:
+    native: Any = nw.to_native(frame.select(*names))
+    if hasattr(native, "collect_batches"):
+        yield from native.collect_batches(
+            chunk_size=BATCH_ROWS, maintain_order=False, engine="streaming"
+        )
+    else:
+        yield native.collect()
 
 
-@dataclass(frozen=True)
-class Held:
-    """What is publicly known of the values that an attribute decodes to.
+def _duckdb_batches(frame: nw.LazyFrame, names: list[str]) -> Iterator[Any]:
+    native: Any = nw.to_native(frame.select(*names))
+    if importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow as pa
 
-    Attributes
-    ----------
-    kind : {"number", "boolean", "text", "mixed", "day", "time"}
-        "day" for dates without a time of day.
-    low, high : int, float or datetime64
-        Range of numbers; of dates and times as ``numpy.datetime64``, in UTC where they have a zone.
-    whole : bool
-        Whether all numbers are integers.
-    gaps : bool
-        Whether a value may be missing.
-    categories : tuple
-        The declared categories; empty if there are none.
-    ordered : bool
-        Whether the order of the categories is declared to be meaningful.
-    grid : bool
-        Whether `step` or `decimals` is declared.
-    attribute : Attribute or None
-        The declaration itself, of numbers, which must keep their bins if they are rounded, and of
-        dates.
-    """
-
-    kind: str
-    low: Any = 0
-    high: Any = 0
-    whole: bool = False
-    gaps: bool = False
-    categories: tuple[Any, ...] = ()
-    ordered: bool = False
-    grid: bool = False
-    attribute: Any = None
-
-    @classmethod
-    def by(cls, attribute: Any) -> Held:
-        """What an attribute of a domain decodes to."""
-        if isinstance(attribute, Identifier):
-            # Fresh ones count up from 1, or are text.
-            plain = attribute.format is None
-            return cls("number" if plain else "text", 1, 2**31 - 1, plain)
-        if isinstance(attribute, Date | Datetime):
-            return cls._of_dates(attribute)
-        if isinstance(attribute, Categorical):
-            return cls._of_categories(attribute)
-        return cls._of_numbers(attribute)
-
-    @classmethod
-    def _of_dates(cls, attribute: Date | Datetime) -> Held:
-        ends = attribute.shown([attribute.lower, attribute.upper, *attribute.special])
-        if ends.tz is not None:
-            ends = ends.tz_convert("UTC").tz_localize(None)
-        kind = "day" if isinstance(attribute, Date) else "time"
-        low, high = ends.min().to_datetime64(), ends.max().to_datetime64()
-        return cls(kind, low, high, gaps=attribute.nullable, attribute=attribute)
-
-    @classmethod
-    def _of_categories(cls, attribute: Categorical) -> Held:
-        categories: tuple[Any, ...] = attribute.categories
-        same: Any = {"categories": categories, "ordered": attribute.ordered}
-        if all(isinstance(value, str) for value in categories):
-            return cls("text", gaps=attribute.nullable, **same)
-        # The type of decoded values is the same for any codes, so for none.
-        dtype = attribute.decode(np.zeros(0, dtype=np.int64), sampling_generator(0)).dtype
-        if not pd.api.types.is_numeric_dtype(dtype):
-            return cls("mixed", gaps=attribute.nullable, **same)
-        kind = "boolean" if pd.api.types.is_bool_dtype(dtype) else "number"
-        whole = kind == "boolean" or pd.api.types.is_integer_dtype(dtype)
-        return cls(kind, min(categories), max(categories), whole, attribute.nullable, **same)
-
-    @classmethod
-    def _of_numbers(cls, attribute: Numeric) -> Held:
-        ends = [attribute.lower, attribute.upper, *attribute.special]
-        grid = attribute.step is not None or attribute.decimals is not None
-        whole = attribute.integer or _on_whole_grid(attribute)
-        low, high = min(ends), max(ends)
-        return cls("number", low, high, whole, attribute.nullable, grid=grid, attribute=attribute)
+        # The first name is that of DuckDB 1.5 and newer.
+        read = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader
+        for batch in read(BATCH_ROWS):
+            yield pa.Table.from_batches([batch])
+    else:
+        # As Python objects, which hold every value, and all of them at once.
+        yield _of_tuples(native.fetchall(), names)
 
 
-def _on_whole_grid(attribute: Numeric) -> bool:
-    """Whether ``step`` or ``decimals`` allow integers only."""
-    parts = list(attribute.special)
-    if attribute.step is not None:
-        parts += [attribute.step, attribute.lower]
-    elif attribute.decimals is None or attribute.decimals > 0:
-        return False
-    return all(float(part).is_integer() for part in parts)
+def _dask_batches(frame: Any, names: list[str]) -> Iterator[Any]:
+    for part in range(frame.npartitions):
+        yield frame[names].get_partition(part).compute()
 
 
-def held_type(wanted: ColumnType, held: Held, library: str) -> ColumnType:
-    """The wanted type, or the next wider one that can hold the values of the domain.
+def _pyspark_batches(frame: nw.LazyFrame, names: list[str]) -> Iterator[Any]:
+    native: Any = nw.to_native(frame)
+    made = []
+    for name in names:
+        quoted = "`" + name.replace("`", "``") + "`"
+        if native.schema[name].dataType.typeName() == "timestamp":
+            # In UTC, whatever the zones of the session and of this machine are.
+            quoted = f"timestampadd(MICROSECOND, unix_micros({quoted}), TIMESTAMP_NTZ'1970-01-01')"
+        made.append(f"{quoted} AS `{name.replace('`', '``')}`")
+    held: list[Any] = []
+    for row in native.selectExpr(*made).toLocalIterator():
+        held.append(tuple(row))
+        if len(held) == BATCH_ROWS:
+            yield _of_tuples(held, names)
+            held = []
+    yield _of_tuples(held, names)
+
+
+def _of_tuples(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> pd.DataFrame:
+    """Rows of Python objects, each of which is read by itself."""
+    columns = {
+        name: pd.Series(object_array([row[place] for row in rows]), dtype=object)
+        for place, name in enumerate(names)
+    }
+    return pd.DataFrame(columns, columns=list(names))
+
+
+_BATCHES: dict[str, Callable[[Any, list[str]], Iterator[Any]]] = {
+    "polars": _polars_batches,
+    "duckdb": _duckdb_batches,
+    "dask": _dask_batches,
+    "pyspark": _pyspark_batches,
+}
+
+
+def _is_dask(data: Any) -> bool:
+    """Whether this is a frame of Dask, which only some versions of narwhals know."""
+    dask = sys.modules.get("dask.dataframe")
+    return dask is not None and isinstance(data, dask.DataFrame)
+
+
+def read_rows(data: Any) -> Frame | LazyRows:
+    """Read a container of rows, lazy frames of the supported engines included.
 
     Parameters
     ----------
-    wanted : ColumnType
-        That of the input.
-    held : Held
-    library : {"numpy", "pandas", "polars", "pyarrow"}
-        Of the output.
+    data : as for :func:`skdp.tables.as_frame`, or a lazy frame
+        Of Polars, DuckDB, Dask or PySpark. Only its schema is read.
+
+    Raises
+    ------
+    TypeError, ValueError, DomainError
+        As :func:`skdp.tables.as_frame`; also for lazy frames of other libraries, and for a plan
+        whose columns cannot be determined.
     """
-    rule = _RULES.get(wanted.kind)
-    return OWN if rule is None else rule(wanted, held, library)
+    if isinstance(data, LazyRows):
+        return data
+    if _is_dask(data):
+        # An empty frame of pandas that has the types.
+        rows = as_frame(data._meta)
+        if rows.n_unnamed:
+            raise TypeError(
+                "Column names must be strings. Convert them with `df.columns = "
+                "df.columns.astype(str)`."
+            )
+        return LazyRows(data, {name: rows.column(name) for name in rows.names}, "dask")
+    frame = nw.from_native(data, pass_through=True, allow_series=True)
+    # Frames in memory, and types that narwhals does not know, are left to the other reader.
+    return _lazy_rows(frame) if isinstance(frame, nw.LazyFrame) else as_frame(data)
 
 
-def own_type(held: Held, library: str) -> ColumnType:
-    """The type of the domain itself.
-
-    It is that to which values are decoded, but that dates are dates in every library.
-    """
-    if held.kind not in ("day", "time") or library == "pandas":
-        return OWN
-    zone = (held.attribute.tz or "") if held.kind == "time" else ""
-    if library == "numpy":
-        return OWN if zone else ColumnType("datetime", unit="us")
-    if held.kind == "day":
-        return ColumnType("date", flavour="date32" if library == "pyarrow" else "")
-    return ColumnType("datetime", unit="us", zone=zone)
-
-
-def _integer(wanted: ColumnType, held: Held, library: str) -> ColumnType:
-    if held.kind not in ("number", "boolean"):
-        return OWN
-    if not held.whole:
-        return _float(_plain_float(wanted), held, library)
-    for bits in (8, 16, 32, 64, 128):
-        signed = wanted.signed or held.low < 0
-        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
-        if bits >= wanted.bits and low <= held.low and held.high <= high:
-            if bits > max(64, wanted.bits):
-                break
-            return _with_gaps(wanted.but(bits=bits, signed=signed), held, library)
-    return _float(_plain_float(wanted), held, library)
+def _lazy_rows(frame: nw.LazyFrame) -> LazyRows:
+    name = frame.implementation.name.lower()
+    engine = "pyspark" if name == "pyspark_connect" else name
+    if engine not in ENGINES:
+        raise TypeError(
+            f"Lazy frames of {name} are not supported. Use Polars, DuckDB, Dask or PySpark (`pip "
+            "install 'skdp[duckdb]'`, `'skdp[dask]'`, `'skdp[spark]'`), or collect the frame first."
+        )
+    # Without the engine's error as context: a plan may hold values.
+    schema = attempt(frame.collect_schema, None)
+    if schema is None:
+        raise DomainError(
+            f"{ENGINES[engine]} cannot tell the columns of this lazy frame: its plan fails before "
+            "any row is read, for example because a file or a column does not exist. Try "
+            "`.collect_schema()` on it. Nothing was read or spent."
+        )
+    if not schema:
+        raise ValueError("Found a lazy frame with 0 feature(s), while a minimum of 1 is required.")
+    if engine != "polars":
+        # Where the engine allows the same name twice.
+        check_unique(nw.to_native(frame).columns)
+    columns = {}
+    for name, dtype in schema.items():
+        kind = _unknown_kind(frame, name, engine) if dtype == nw.Unknown else narwhals_kind(dtype)
+        columns[name] = Column(None, "", kind, type_name(dtype))
+    return LazyRows(frame, columns, engine)
 
 
-def _plain_float(wanted: ColumnType) -> ColumnType:
-    return ColumnType("float", 64, flavour=wanted.flavour)
-
-
-def _with_gaps(found: ColumnType, held: Held, library: str) -> ColumnType:
-    """Integers and truth values, in a type that has missing values where they are needed."""
-    if held.gaps and library == "numpy":
-        return ColumnType("float", 64, flavour=found.flavour)
-    if held.gaps and found.flavour == "numpy":
-        return found.but(flavour="masked")
-    return found
-
-
-def _float(wanted: ColumnType, held: Held, library: str) -> ColumnType:
-    if held.kind not in ("number", "boolean"):
-        return OWN
-    largest = max(abs(held.low), abs(held.high))
-    for bits in (16, 32, 64):
-        if bits < wanted.bits:
-            continue
-        dtype = np.dtype(f"f{bits // 8}").type
-        exact = held.whole and not held.categories
-        most = _EXACT[bits] if exact else float(np.finfo(dtype).max)
-        # A category stands for itself: it is not rounded.
-        if largest <= most and all(float(dtype(value)) == value for value in held.categories):
-            return wanted.but(bits=bits)
-    return OWN
-
-
-def _decimal(wanted: ColumnType, held: Held, library: str) -> ColumnType:
-    if held.kind not in ("number", "boolean"):
-        return OWN
-    if any(scaled(value, wanted.scale).denominator != 1 for value in held.categories):
-        return OWN
-    low = math.ceil(scaled(held.low, wanted.scale))
-    high = math.floor(scaled(held.high, wanted.scale))
-    if low > high:
-        return OWN
-    digits = max(len(str(abs(low))), len(str(abs(high))), wanted.precision)
-    fitting = [bits for bits in sorted(_DIGITS) if bits >= wanted.bits and _DIGITS[bits] >= digits]
-    if not fitting or (library == "polars" and digits > 38):
-        return OWN
-    return wanted.but(bits=fitting[0], precision=digits)
-
-
-def scaled(value: Any, scale: int) -> Fraction:
-    """A declared number, as it is written, in units of the last digit of a decimal."""
-    written = value if isinstance(value, int) else Decimal(repr(float(value)))
-    return Fraction(written) * Fraction(10) ** scale
-
-
-def _boolean(wanted: ColumnType, held: Held, library: str) -> ColumnType:
-    if held.whole and held.low >= 0 and held.high <= 1:
-        return _with_gaps(wanted, held, library)
-    return OWN
-
-
-def _text(wanted: ColumnType, held: Held, library: str) -> ColumnType:
-    if held.kind == "mixed":
-        return OWN
-    if library == "numpy" and held.gaps:
-        return ColumnType("object")
-    # As wide as the declared texts. NumPy makes the input's type as wide as its longest text, which
-    # may be that of one record.
-    longest = max((len(str(value)) for value in held.categories), default=32)
-    return wanted.but(bits=longest) if wanted.flavour == "U" else wanted
-
-
-def _category(wanted: ColumnType, held: Held, library: str) -> ColumnType:
-    if not held.categories:
-        # A range of numbers has no list of categories: the type of the values.
-        return OWN if wanted.values is None else held_type(wanted.values, held, library)
-    if library == "polars":
-        # Polars has categories of text only.
-        return wanted if held.kind == "text" else OWN
-    # A missing cell is no category.
-    listed = replace(held, gaps=False)
-    values = OWN if wanted.values is None else held_type(wanted.values, listed, library)
-    bits = wanted.bits
-    if bits:
-        # A dictionary of Arrow, whose indices must reach the last category.
-        while 2 ** (bits - wanted.signed) < len(held.categories):
-            bits *= 2
-    return wanted.but(values=values, bits=bits)
-
-
-def _date(wanted: ColumnType, held: Held, library: str) -> ColumnType:
-    if held.kind == "day":
-        return wanted
-    if held.kind != "time":
-        return OWN
-    flavour = "arrow:" if wanted.flavour.startswith("arrow:") else ""
-    return ColumnType("datetime", flavour=flavour, unit="us")
-
-
-def _datetime(wanted: ColumnType, held: Held, library: str) -> ColumnType:
-    if held.kind not in ("day", "time"):
-        return OWN
-    # 64 bits of nanoseconds reach from 1677 to 2262.
-    narrow = held.low.astype("M8[D]") < _FIRST_DAY or held.high.astype("M8[D]") > _LAST_DAY
-    return wanted.but(unit="us") if narrow and wanted.unit == "ns" else wanted
-
-
-_RULES = {
-    "integer": _integer,
-    "float": _float,
-    "decimal": _decimal,
-    "boolean": _boolean,
-    "text": _text,
-    "category": _category,
-    "date": _date,
-    "datetime": _datetime,
-    "period": _datetime,
-    "object": lambda wanted, held, library: wanted,
-}
+def _unknown_kind(frame: nw.LazyFrame, name: str, engine: str) -> str:
+    """Kind of a column whose type narwhals does not know."""
+    native: Any = nw.to_native(frame)
+    if engine == "polars":
+        found = str(native.collect_schema()[name])
+    elif engine == "duckdb":
+        found = str(native.types[native.columns.index(name)])
+    else:
+        found = native.schema[name].dataType.typeName()
+    return "null" if found.strip('"').lower() in ("null", "void") else "other"

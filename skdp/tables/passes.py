@@ -1,266 +1,27 @@
-"""Many tables counted together in few passes over the rows; Parquet files.
+"""Many tables counted together in few passes over rows of codes.
 
-Parquet files: their columns, and their rows in DuckDB or in memory.
-
-DuckDB and PyArrow are optional. What they say about a file they cannot read is not passed on,
-because it may quote bytes of it.
+A pass counts as many of the tables that are asked for as fit into a bounded number of cells. Within
+a pass, tables that share attributes are the margins of a block, the joint table of a few more
+attributes: all pairs of four columns take one key and one count per row instead of six. What is
+counted together follows from public sizes alone.
 """
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import functools
-import importlib.util
 import itertools
 import math
-import os
-import re
-import shutil
-import tempfile
-import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .._validation import CodeArray, IntArray, batches
-from .frame import check_unique
-
-_MAGIC = b"PAR1"
-_SUFFIXES = {".parquet", ".pq"}
-# Files of at most this many bytes are loaded if PyArrow is installed: rows in memory are counted
-# faster than by an engine, which reads a wide table once for every few columns. The release is the
-# same.
-_LOADED = 1 << 28
-_UNREADABLE = "{} is not a Parquet file, or it is damaged."
-
-
-class ParquetFile:
-    """The columns of a Parquet file; no value is read until its rows are asked for.
-
-    DuckDB counts files of more than 256 MiB where they are, and all files if PyArrow is missing.
-
-    Parameters
-    ----------
-    path : str or path-like
-
-    Attributes
-    ----------
-    names : list of str
-        Names of the columns of the top level.
-
-    Raises
-    ------
-    ValueError
-        If it is not a Parquet file, is damaged, names a column twice, or neither DuckDB nor PyArrow
-        is installed.
-    OSError
-        If it cannot be opened.
-    """
-
-    names: list[str]
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = os.fspath(path)
-        with open(path, "rb"):
-            pass  # raises what files raise, with the name of the file
-        if not is_parquet_file(path):
-            raise ValueError(_UNREADABLE.format(self._path))
-        check_library()
-        self._relation: Any = None
-        if _has("duckdb"):
-            self._relation, self.names = self._opened(self._scan)
-        self._empty: Any = None
-        if _has("pyarrow"):
-            scanned = self.names if self._relation is not None else None
-            self._empty, self.names = self._opened(self._read_schema)
-            if scanned != self.names:
-                # DuckDB renames columns whose names differ in case only.
-                self._relation = None
-        check_unique(self.names)
-
-    def empty(self, columns: Sequence[str]) -> Any:
-        """A table of these columns without rows: names and types."""
-        if self._lazy(columns):
-            return self._relation.select(_listed(columns)).limit(0)
-        return self._empty.select(list(columns))
-
-    def schema(self, columns: Sequence[str]) -> Any:
-        """A table of these columns without rows, in memory."""
-        if self._empty is None:
-            return self.empty(columns).df()
-        return self._empty.select(list(columns))
-
-    def rows(self, columns: Sequence[str]) -> Any:
-        """These columns: lazy in DuckDB, or in memory."""
-        if self._lazy(columns):
-            return self._relation.select(_listed(columns))
-        return self.table(columns)
-
-    def table(self, columns: Sequence[str]) -> Any:
-        """These columns in memory: a table of PyArrow if it is installed, of pandas otherwise."""
-        if self._empty is None:
-            return self._relation.select(_listed(columns)).df()
-        from pyarrow import parquet
-
-        return parquet.read_table(self._path, columns=list(columns), partitioning=None)
-
-    def _lazy(self, columns: Sequence[str]) -> bool:
-        """Whether DuckDB counts these columns where they are."""
-        if self._relation is None or self._empty is None:
-            return self._relation is not None
-        if os.path.getsize(self._path) <= _LOADED:
-            return False
-        # A column that was written without any value has no type; DuckDB calls it an integer.
-        return all(str(self._empty.schema.field(name).type) != "null" for name in columns)
-
-    def _opened(self, read: Callable[[], tuple[Any, list[str]]]) -> tuple[Any, list[str]]:
-        """What a library reads of the columns; damaged files raise almost anything."""
-        found = None
-        with contextlib.suppress(Exception):
-            found = read()
-        # Raised here, without the library's error as its context.
-        if found is None:
-            raise ValueError(_UNREADABLE.format(self._path))
-        return found
-
-    def _scan(self) -> tuple[Any, list[str]]:
-        import duckdb
-
-        # What does not fit into memory is written to a folder that only this user can read, and
-        # that is gone when the process ends.
-        spill = tempfile.mkdtemp(prefix="skdp-")
-        weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
-        # A connection of its own; * ? [ in the name of a file are not patterns.
-        self._connection = duckdb.connect(config={"temp_directory": spill})
-        name = re.sub(r"([*?\[])", r"[\1]", self._path)
-        relation = self._connection.read_parquet(name, hive_partitioning=False)
-        return relation, list(relation.columns)
-
-    def _read_schema(self) -> tuple[Any, list[str]]:
-        from pyarrow import parquet
-
-        empty = parquet.read_schema(self._path).remove_metadata().empty_table()
-        return empty, list(empty.column_names)
-
-
-def is_parquet_name(path: str | os.PathLike[str]) -> bool:
-    """Whether the name of a file ends in .parquet or .pq."""
-    return Path(path).suffix.lower() in _SUFFIXES
-
-
-def is_parquet_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins and ends like a Parquet file."""
-    with open(path, "rb") as file:
-        if file.read(4) != _MAGIC:
-            return False
-        # A table has 12 more bytes at least.
-        if file.seek(0, os.SEEK_END) < 12:
-            return False
-        file.seek(-4, os.SEEK_END)
-        return file.read(4) == _MAGIC
-
-
-def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a table to a Parquet file.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Objects of mixed types become text.
-    path : str or path-like
-        An existing file is replaced.
-
-    Raises
-    ------
-    ValueError
-        If neither DuckDB nor PyArrow is installed.
-    """
-    check_library()
-    plain = frame.copy(deep=False)
-    for name, column in frame.items():
-        if column.dtype == object or isinstance(column.dtype, pd.IntervalDtype):
-            plain[name] = _plain(column)
-    if _has("pyarrow"):
-        plain.to_parquet(path, index=False, engine="pyarrow")
-        return
-    import duckdb
-
-    with (
-        tempfile.TemporaryDirectory(prefix="skdp-") as spill,
-        duckdb.connect(config={"temp_directory": spill}) as connection,
-    ):
-        connection.from_df(plain).write_parquet(os.fspath(path))
-
-
-def _plain(column: pd.Series) -> pd.Series:
-    """A column of objects as one of a type that files have."""
-    present = [value for value in column if not pd.isna(value)]
-    if all(isinstance(value, str) for value in present):
-        return column
-    better = column.infer_objects()
-    if better.dtype != object and not isinstance(better.dtype, pd.IntervalDtype):
-        return better
-    texts = [None if pd.isna(value) else str(value) for value in column]
-    return pd.Series(texts, index=column.index, dtype=object)
-
-
-def check_library() -> None:
-    """Raise ValueError if no library for Parquet is installed."""
-    if not (_has("duckdb") or _has("pyarrow")):
-        raise ValueError(
-            "Parquet files need DuckDB or PyArrow: `pip install 'skdp[duckdb]'` (larger than "
-            "memory) or `pip install 'skdp[parquet]'`. CSV files need neither."
-        )
-
-
-def _has(library: str) -> bool:
-    return importlib.util.find_spec(library) is not None
-
-
-def _listed(columns: Sequence[str]) -> str:
-    """Names of columns in SQL."""
-    return ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-
-
-# ------------------------------------------------------------------------------------------------
-# Which tables one pass over the rows counts, and which of them one key of a row can answer.
-#
-# Many tables of a few attributes are asked for together. A pass counts as many of them as fit into
-#   a
-# bounded number of cells. Within a pass, tables that share attributes are the margins of a block,
-# the joint table of a few more attributes: all pairs of four columns take one key and one count per
-# row instead of six. What is counted together follows from public sizes alone.
-
-
-# --- rows of codes as integers: mixed-radix numbers, the first column most significant
 
 # Keys are int64; a group of columns is packed into one key while its cells stay below this.
 KEY_LIMIT = 2**62
-
-
-def pack(columns: Sequence[Any], sizes: Sequence[int], start: Any) -> Any:
-    """Number of each row, as arrays or as expressions of an engine.
-
-    Parameters
-    ----------
-    columns : sequence of arrays or expressions
-        Codes, one entry for each size.
-    sizes : sequence of int
-        Number of codes of each column.
-    start : array of int64, or expression
-        Zeros, as many as there are rows.
-    """
-    key = copy.copy(start)
-    for column, size in zip(columns, sizes, strict=True):
-        key *= size
-        key += column
-    return key
 
 
 def unpack(key: IntArray, axes: Sequence[int], sizes: Sequence[int], codes: CodeArray) -> IntArray:
@@ -275,41 +36,6 @@ def unpack(key: IntArray, axes: Sequence[int], sizes: Sequence[int], codes: Code
             rest = whole
         left[part] = rest
     return left
-
-
-class Packing:
-    """Rows of codes as one or a few int64 numbers each.
-
-    Attributes
-    ----------
-    stages : list of list of int
-        Positions of the attributes that share a number.
-    """
-
-    def __init__(self, sizes: Sequence[int]) -> None:
-        self._sizes = list(sizes)
-        self.stages: list[list[int]] = [[]]
-        cells = 1
-        for place, size in enumerate(sizes):
-            if cells * size > KEY_LIMIT:
-                self.stages.append([])
-                cells = 1
-            self.stages[-1].append(place)
-            cells *= size
-
-    def keys(self, columns: Sequence[Any], start: Any) -> list[Any]:
-        """Pack columns of codes, arrays or expressions, beginning with a zero."""
-        return [
-            pack([columns[p] for p in stage], [self._sizes[p] for p in stage], start)
-            for stage in self.stages
-        ]
-
-    def codes(self, keys: Sequence[IntArray]) -> CodeArray:
-        """The rows of codes of packed numbers."""
-        codes = np.empty((len(keys[0]), len(self._sizes)), dtype=np.int32, order="F")
-        for stage, key in zip(self.stages, keys, strict=True):
-            unpack(key, stage, self._sizes, codes)
-        return codes
 
 
 # --- one pass over the rows
@@ -411,20 +137,6 @@ def marginals_of(
         found.append(Marginal(tuple(columns)))
         check_cells(found[-1].shape)
     return found
-
-
-def first_unfit(codes: CodeArray) -> IntArray:
-    """Cell of each row: 0 if it is kept, 1 + the first attribute without a code, or that of rules.
-
-    Rows that break a rule have codes below -1, and come after the last attribute.
-    """
-    n, d = codes.shape
-    cells = np.zeros(n, dtype=np.int64)
-    for axis in range(d - 1, -1, -1):
-        cells[codes[:, axis] < 0] = axis + 1
-    if d:
-        cells[codes[:, 0] < -1] = d + 1
-    return cells
 
 
 def check_axes(axes: Sequence[int], n_attributes: int) -> list[int]:
@@ -638,11 +350,6 @@ class Tallies:
         self._lookups = {column: _lookup(column) for column in columns}
         self.axes = sorted({column.axis for column in columns})
 
-    @property
-    def empty(self) -> Callable[[], Tallies]:
-        """Makes tallies of the same cells without rows, also after a journey to a worker."""
-        return functools.partial(Tallies, self.marginals, self._blocks)
-
     def add(self, codes: Codes, n_rows: int, weights: IntArray | None = None) -> None:
         """Count a batch of rows.
 
@@ -661,20 +368,6 @@ class Tallies:
             start, stop = self._starts[place : place + 2]
             parts = [keys[id(part)] for part in block.parts]
             np.add.at(self.cells[start:stop], _joined(parts, n_rows), step)
-
-    def keys(self, codes: Sequence[Any], zero: Any) -> list[Any]:
-        """Where each row is counted among :attr:`cells`, one number for each block.
-
-        Parameters
-        ----------
-        codes : sequence of expressions
-            Codes of all attributes. Columns must not have groups.
-        zero : expression
-        """
-        return [
-            pack([codes[column.axis] for column in block.columns], block.shape, zero) + start
-            for block, start in zip(self._blocks, self._starts, strict=False)
-        ]
 
     def tables(self) -> dict[int, IntArray]:
         """The tables that the blocks have, by their numbers."""

@@ -28,7 +28,7 @@ from skdp import (
 from skdp.domain import structure_from_data
 from skdp.domain.constraints import allowed_row, possible_codes
 from skdp.release import parse
-from skdp.tables import count_rows, expressions, read_rows
+from skdp.tables import count_rows, read_rows
 
 GRADES = {"A1": "A", "A2": "A", "B1": "B"}
 
@@ -512,9 +512,8 @@ def test_other_releases_take_derived_columns_and_refuse_empty_cells():
         GridSynthesizer(domain=ruled_, epsilon=1).fit(full)
 
 
-@pytest.mark.parametrize("joined", [False, True])
 @pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
-def test_engines_skip_the_same_rows(engine, joined, monkeypatch):
+def test_engines_skip_the_same_rows(engine):
     rules = [
         at_most("a", "b"),
         forbid("d != None and c != 'x'"),
@@ -522,8 +521,6 @@ def test_engines_skip_the_same_rows(engine, joined, monkeypatch):
         forbid("a >= 2.5 and a < 5 and b >= 5 and d in [1, 5, 7] and c in ['x', 'z']"),
         derived("e", "c", {"x": 0, "y": 1, "z": 1, None: 1}),
     ]
-    if joined:
-        monkeypatch.setitem(expressions._MOST_CONDITIONS, engine, 4)
     for seed in range(3):
         rng = np.random.default_rng(seed)
         frame = pd.DataFrame(

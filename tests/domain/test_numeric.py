@@ -49,7 +49,7 @@ one_kind = st.sampled_from(KINDS)
 
 def codes_of(attribute, values):
     frame = pd.DataFrame({"x": np.asarray(values, dtype=float)})
-    return attribute.encode(as_frame(frame).column("x"))
+    return as_frame(frame).column("x").codes(attribute.coding())
 
 
 @st.composite

@@ -18,6 +18,7 @@ from skdp import (
     derived,
     forbid,
 )
+from skdp.domain.data import editable
 
 
 def test_check_counts_values_that_are_there_and_not_understood():

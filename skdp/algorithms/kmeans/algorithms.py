@@ -27,7 +27,7 @@ from .grid import grid, hybrid
 from .projection import MANY_AXES, projected
 from .task import Clustering, Task
 
-__all__ = ["ALGORITHMS", "GRID_ALGORITHMS", "ROW_ALGORITHMS", "algorithm_parts"]
+__all__ = ["ALGORITHMS", "GRID_ALGORITHMS", "algorithm_parts"]
 
 # Share of epsilon for the number of records, where it is not public.
 _RECORDS_SHARE = Fraction(1, 50)
@@ -71,5 +71,3 @@ ALGORITHMS: dict[str, tuple[Callable[[Task], Clustering], dict[str, Fraction], b
 
 # Algorithms that release a grid, on which the number of clusters can be chosen.
 GRID_ALGORITHMS = ("auto", "uniform-grid", "m-estimator", "extended-grid", "hybrid")
-# Algorithms that read rows one by one, and so cannot run in an engine.
-ROW_ALGORITHMS = ("sample-aggregate", "genetic")

@@ -47,7 +47,7 @@ def genetic(task: Task, rounds: int | None = None) -> Clustering:
     (k,) = task.clusters
     d = task.n_axes
     bits = max(0, (max(task.shape) - 1).bit_length() - _GENETIC_BITS)
-    points = task.rows >> bits
+    points = task.points >> bits
     top = np.maximum(np.array(task.shape, dtype=np.int64) - 1 >> bits, 0)
     if rounds is None:
         rounds = genetic_rounds(float(task.parts["rounds"]), task.measure_total())
@@ -138,7 +138,7 @@ def _private_range(task: Task, axis: int, epsilon: Fraction) -> tuple[int, int]:
     """
     size = task.shape[axis]
     edges = np.unique(np.arange(_CANDIDATES + 1) * size // _CANDIDATES)
-    values = np.sort(task.rows[:, axis])
+    values = np.sort(task.points[:, axis])
     below = np.searchsorted(values, edges, side="left")
     above = len(values) - below
     ends = [
@@ -163,7 +163,7 @@ def sample_aggregate(task: Task) -> Clustering:
     d = task.n_axes
     n_blocks = task.n_blocks or round(task.measure_total() ** 0.4)
     ranges = [_private_range(task, axis, task.parts["range"] / d) for axis in range(d)]
-    found = block_centroids(task.rows, task.shape, k, n_blocks, task.source, task.generator)
+    found = block_centroids(task.points, task.shape, k, n_blocks, task.source, task.generator)
     epsilon = task.parts["centroids"] / (k * d)
     centroids = np.empty((k, d))
     for axis, (low, high) in enumerate(ranges):

@@ -25,7 +25,6 @@ import numpy as np
 from ..._random import NoiseSource
 from ..._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace
-from ...tables import CodedRows
 from .auto import averaged_counts, grid_sketch
 from .lloyd import BLOCK, best_kmeans, clipped, nearest, noisy_sums, swapped
 from .task import Clustering, Task, cluster_masses, cluster_released
@@ -79,8 +78,7 @@ def projected(task: Task) -> Clustering:
     """Clusters of a random projection, with means in all columns."""
     n = task.measure_total()
     left = task.parts["clustering"]
-    points, d = task.points, len(task.shape)
-    rows = points.rows() if isinstance(points, CodedRows) else points
+    rows, d = task.points, len(task.shape)
     validity = None
     if task.init is None:
         task.progress("clusters of a projection")

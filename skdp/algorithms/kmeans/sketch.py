@@ -24,10 +24,8 @@ from ..._validation import (
     running_sums,
 )
 from ...mechanisms import discrete_laplace, discrete_laplace_variance, noisy_max
-from ...tables import CodedRows, part_of
 from ..boxes import renumbered
 from ..grid import even_edges, least_parts
-from .lloyd import Points
 
 __all__ = [
     "Binned",
@@ -115,18 +113,9 @@ def full_grid_edges(shape: Sequence[int], n_cells: float) -> list[IntArray]:
     return edges
 
 
-def count_cells(points: Points, edges: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+def count_cells(points: CodeArray, edges: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     """Numbers of the occupied cells of a grid, ascending, and their exact counts."""
     sides = [len(edge) - 1 for edge in edges]
-    if isinstance(points, CodedRows):
-        # Parts of equal width, up to the rounding that `cells` shares, need no search.
-        even = [even_edges(int(edge[-1]), side) for edge, side in zip(edges, sides, strict=True)]
-        return points.cells(
-            [
-                side if np.array_equal(edge, same) else edge
-                for edge, side, same in zip(edges, sides, even, strict=True)
-            ]
-        )
     key = np.zeros(len(points), dtype=np.int64)
     for axis, (edge, side) in enumerate(zip(edges, sides, strict=True)):
         if side > 1:
@@ -140,7 +129,7 @@ def count_cells(points: Points, edges: Sequence[IntArray]) -> tuple[IntArray, In
 
 
 def measure_cells(
-    points: Points,
+    points: CodeArray,
     edges: Sequence[IntArray],
     epsilon: Fraction,
     threshold: int | None,
@@ -154,7 +143,7 @@ def measure_cells(
 
     Parameters
     ----------
-    points : ndarray of int32, shape (n, d), or CodedRows
+    points : ndarray of int, shape (n, d)
     edges : list of ndarray of int64
         First codes of the parts of each axis, and the end.
     epsilon : Fraction
@@ -332,7 +321,7 @@ TUNING = Tuning()
 
 
 def find_ranges(
-    points: Points, shape: Sequence[int], n: float, budget: Fraction, source: NoiseSource
+    points: CodeArray, shape: Sequence[int], n: float, budget: Fraction, source: NoiseSource
 ) -> tuple[IntArray, Fraction]:
     """Codes that nearly all records are between, (d, 2), and what was spent.
 
@@ -343,7 +332,7 @@ def find_ranges(
 
     Parameters
     ----------
-    points : ndarray of int32, shape (n, d), or CodedRows
+    points : ndarray of int, shape (n, d)
         Private.
     shape : sequence of int
     n : float
@@ -383,7 +372,7 @@ def find_ranges(
 
 
 def _counts(
-    points: Points, shape: Sequence[int], axis: int, ends: IntArray, parts: int
+    points: CodeArray, shape: Sequence[int], axis: int, ends: IntArray, parts: int
 ) -> IntArray:
     """Exact number of records in each part of an axis between two codes: private."""
     low, high = ends.tolist()
@@ -462,18 +451,12 @@ class Binned:
     edges: list[IntArray]
 
     @classmethod
-    def of(cls, points: Points, edges: list[IntArray]) -> Binned:
-        """Points in memory; in an engine, distinct rows of bins and their counts."""
-        if isinstance(points, CodedRows):
-            return cls(*points.parts(edges), edges)
+    def of(cls, points: CodeArray, edges: list[IntArray]) -> Binned:
+        """The bins of points."""
         bins = np.empty(points.shape, dtype=np.int32, order="F")
         for axis, edge in enumerate(edges):
-            if np.array_equal(edge, even_edges(int(edge[-1]), len(edge) - 1)):
-                column = points[:, axis].astype(np.int64)
-                bins[:, axis] = part_of(column, int(edge[-1]), len(edge) - 1)
-            else:
-                bin_of_code = np.repeat(np.arange(len(edge) - 1, dtype=np.int32), np.diff(edge))
-                bins[:, axis] = bin_of_code[points[:, axis]]
+            bin_of_code = np.repeat(np.arange(len(edge) - 1, dtype=np.int32), np.diff(edge))
+            bins[:, axis] = bin_of_code[points[:, axis]]
         return cls(bins, None, edges)
 
     def tally(self, labels: NDArray, rows: IntArray | None, size: int) -> IntArray:

@@ -12,9 +12,7 @@ from ..._random import NoiseSource
 from ..._validation import CodeArray, FloatArray, IntArray
 from ...mechanisms import discrete_laplace
 from .lloyd import (
-    Points,
     best_kmeans,
-    count_points,
     kmeans_plus_plus,
     nearest,
     ray_turi,
@@ -35,8 +33,8 @@ class Task:
 
     Attributes
     ----------
-    points : ndarray of int32, shape (n, d), or CodedRows
-        Codes below ``shape``: private. Points in an engine only answer with counts and sums.
+    points : ndarray of int, shape (n, d)
+        Codes below ``shape``: private. They may lie in a file.
     shape : tuple of int
     clusters : tuple of int
         Numbers of clusters to choose from, ascending.
@@ -62,7 +60,7 @@ class Task:
         Is told, as text, which step begins, in numbers that are public or released.
     """
 
-    points: Points
+    points: CodeArray
     shape: tuple[int, ...]
     clusters: tuple[int, ...]
     parts: Mapping[str, Fraction]
@@ -89,16 +87,7 @@ class Task:
         if self.n_records is not None:
             return max(1, self.n_records)
         epsilon = self.parts["records"]
-        return max(
-            1, int(discrete_laplace(count_points(self.points), epsilon, random_state=self.source))
-        )
-
-    @property
-    def rows(self) -> CodeArray:
-        """The points, for algorithms that need them in memory."""
-        if not isinstance(self.points, np.ndarray):
-            raise TypeError("This algorithm reads its points one by one, not in an engine.")
-        return self.points
+        return max(1, int(discrete_laplace(len(self.points), epsilon, random_state=self.source)))
 
     def starts(self, k: int) -> FloatArray:
         """Starts that do not look at any data, (n_init, k, d)."""

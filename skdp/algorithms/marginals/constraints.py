@@ -117,7 +117,7 @@ class Rules(NamedTuple):
             return _recoded(table, new)
         for axis, codes_of in enumerate(new):
             if codes_of is not None:
-                table = table.without(axis, codes_of)
+                table = table.recode(axis, codes_of)
         return table
 
     def orders(self, orders: Sequence[IntArray | None]) -> list[IntArray | None]:

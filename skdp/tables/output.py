@@ -1,0 +1,469 @@
+"""Tables that are given back: drawn rows, completed and cut tables, and plain cells.
+
+Drawn values are columns of pandas in the types that the domain declares; other libraries get them
+with narwhals. Types never depend on the values drawn or on the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from .._foreign import attempt
+from ..domain import Date, Domain
+from ..domain.values import fill_series, is_missing
+from .columns import Column, object_array
+from .frame import Frame, LazyRows, as_array, as_column, as_frame
+
+
+class Layout:
+    """Container of drawn rows, and order of their columns.
+
+    Parameters
+    ----------
+    X : container
+        As given to ``fit``: of pandas the names of its index and of its columns are kept.
+    rows : Frame or LazyRows
+        What was read of it, with the names of the domain. Columns that the domain does not have
+        are left out. Columns of the domain that the rows lack stand where the domain declares
+        them.
+    domain : Domain
+
+    Attributes
+    ----------
+    library : {"numpy", "pandas", "polars", "pyarrow"}
+    names : tuple of str
+        Columns in the order of the output.
+    given : tuple of str
+        Those that the rows had.
+
+    Examples
+    --------
+    >>> from skdp import Domain, Numeric
+    >>> from skdp.tables import as_frame
+    >>> domain = Domain({"a": Numeric(0, 9, integer=True), "b": Numeric(0, 1)})
+    >>> given = pd.DataFrame({"b": np.zeros(3, "f4"), "a": np.zeros(3, "i1")})
+    >>> rows = domain.decode([[1, 1]], 0)
+    >>> Layout(given, as_frame(given), domain).build(rows).dtypes.to_dict()
+    {'b': dtype('float64'), 'a': dtype('int64')}
+    """
+
+    def __init__(self, X: Any, rows: Frame | LazyRows, domain: Domain) -> None:
+        self.library = rows.library
+        names = [name for name in rows.names if name in domain.columns]
+        self.given = tuple(names)
+        for place, name in enumerate(domain.columns):
+            if name not in names:
+                names.insert(place, name)
+        self.names = tuple(names)
+        # Whole days: other libraries than pandas have a type for them.
+        self._days = frozenset(n for n in names if isinstance(domain.declared(n), Date))
+        self._index = self._columns = None
+        if isinstance(X, pd.DataFrame):
+            self._index = _index_name(X)
+            self._columns = X.columns.name if X.columns.nlevels == 1 else None
+
+    def build(self, columns: Mapping[str, Any]) -> Any:
+        """A table of drawn columns.
+
+        Parameters
+        ----------
+        columns : mapping of str to Series
+            As the domain decodes them. Columns that the layout does not know come last.
+        """
+        known = [name for name in self.names if name in columns]
+        order = [*known, *(name for name in columns if name not in self.names)]
+        table = _table({name: columns[name] for name in order}, self.library, self._days)
+        if self.library == "pandas":
+            table.index.name, table.columns.name = self._index, self._columns
+        return table
+
+    def __repr__(self) -> str:
+        return f"Layout({self.library}, {list(self.names)})"
+
+
+def _index_name(data: pd.DataFrame | pd.Series) -> Any:
+    """Name of the index; None for an index of several levels, which is not kept."""
+    return data.index.name if data.index.nlevels == 1 else None
+
+
+def build_frame(columns: Mapping[str, Any], like: Any) -> Any:
+    """Build a table of the same library as ``like``.
+
+    Parameters
+    ----------
+    columns : mapping of str to 1-D array or pandas Series
+        Missing values are None, NaN or pandas.NA; in Polars and PyArrow they become null.
+    like : Layout, Frame, container, or name of a library
+        A layout decides library and order, anything else the library only.
+
+    Returns
+    -------
+    table : pandas, Polars or PyArrow table, or 2-D array
+        For NumPy, int64 where all columns are integers without gaps, bool where all are boolean,
+        float64 where all are numbers, objects otherwise (None where missing). Columns that mix
+        text and numbers become text in Polars and PyArrow, which have no such type.
+    """
+    if isinstance(like, Layout):
+        return like.build(columns)
+    return _table(columns, like if isinstance(like, str) else as_frame(like).library)
+
+
+def _table(columns: Mapping[str, Any], library: str, days: frozenset[str] = frozenset()) -> Any:
+    # Rows are matched by position, whatever index a Series has.
+    series = {n: pd.Series(values).reset_index(drop=True) for n, values in columns.items()}
+    if library == "pandas":
+        return pd.DataFrame(series)
+    if library == "numpy":
+        return _array(list(series.values()))
+    made = [_series(column, library, name in days).alias(name) for name, column in series.items()]
+    data = {each.name: each for each in made}
+    backend: Any = library
+    return nw.to_native(nw.from_dict(data, backend=backend))
+
+
+def _series(column: pd.Series, library: Any, day: bool = False) -> nw.Series:
+    """A column of another library than pandas, as narwhals has it."""
+    dtype = column.dtype
+    missing = column.isna()
+    kind: Any = nw.String
+    values: Any = [None if is_missing(v) else str(v) for v in column.astype(object)]
+    if pd.api.types.is_datetime64_any_dtype(dtype):
+        zone = getattr(dtype, "tz", None)
+        kind = nw.Date if day else nw.Datetime("us", None if zone is None else str(zone))
+        plain = column.dt.tz_convert("UTC").dt.tz_localize(None) if zone is not None else column
+        micros = plain.to_numpy().astype("M8[us]").astype(np.int64)
+        found = nw.new_series("", np.where(missing, 0, micros), nw.Int64, backend=library)
+        values = found.cast(nw.Datetime("us"))
+        values = values.dt.replace_time_zone("UTC") if zone is not None else values
+        if missing.any():
+            gaps = nw.new_series("", (~missing).to_numpy(), nw.Boolean, backend=library)
+            empty = nw.new_series("", [None] * len(column), nw.Int64, backend=library)
+            values = values.zip_with(gaps, empty.cast(values.dtype))
+        return values.cast(kind) if day else values
+    for test, number in (
+        (pd.api.types.is_bool_dtype, nw.Boolean),
+        (pd.api.types.is_integer_dtype, nw.Int64),
+        (pd.api.types.is_float_dtype, nw.Float64),
+    ):
+        if test(dtype):
+            kind = number
+            values = _plain_objects(column).tolist() if missing.any() else column.to_numpy()
+            break
+    return nw.new_series("", values, kind, backend=library)
+
+
+def _array(series: Sequence[pd.Series]) -> NDArray[Any]:
+    """Columns as a 2-D array of one type, which does not depend on values but on gaps."""
+    tests = pd.api.types
+    dtype: Any = object
+    gaps = any(column.isna().any() for column in series)
+    if all(tests.is_bool_dtype(column.dtype) for column in series) and not gaps:
+        dtype = bool
+    elif all(tests.is_numeric_dtype(column.dtype) for column in series):
+        whole = all(tests.is_integer_dtype(column.dtype) for column in series)
+        dtype = np.int64 if whole and not gaps else np.float64
+    elif all(tests.is_datetime64_dtype(column.dtype) for column in series):
+        dtype = "M8[us]"
+    array = np.empty((len(series[0]) if series else 0, len(series)), dtype=dtype)
+    for place, column in enumerate(series):
+        if dtype is object:
+            array[:, place] = _plain_objects(column)
+        elif dtype is np.float64:
+            array[:, place] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            array[:, place] = column.to_numpy(dtype=dtype)
+    return array
+
+
+def _plain_objects(column: pd.Series) -> NDArray[Any]:
+    """Python objects, None where missing."""
+    array = column.astype(object).to_numpy(copy=True)
+    array[column.isna().to_numpy()] = None
+    return array
+
+
+def labels_like(drawn: pd.Series, labels: NDArray[Any], y: Any) -> Any:
+    """Drawn labels as a Series of the library of ``y`` if that is one, with the domain's type.
+
+    Parameters
+    ----------
+    drawn : Series
+        As the domain decodes them.
+    labels : ndarray
+        The same as an array, which comes back where ``y`` is an array or a list.
+    y : array, Series or list
+        As given to ``fit``. Neither its values nor its type are read.
+    """
+    if not isinstance(nw.from_native(y, pass_through=True, allow_series=True), nw.Series):
+        return labels
+    library = as_column(y, "y").library
+    series = pd.Series(drawn).reset_index(drop=True)
+    if library == "pandas":
+        series.name, series.index.name = y.name, _index_name(y)
+        return series
+    made = nw.to_native(_series(series, library))
+    return made.alias(y.name) if library == "polars" else made
+
+
+def complete_table(given: Any, columns: Mapping[str, pd.Series], order: Sequence[str]) -> Any:
+    """A table of the library of ``given`` with more columns.
+
+    Parameters
+    ----------
+    given : table
+        Its columns are taken as they are, if they have names.
+    columns : mapping of str to Series
+        New columns, one value for each row of ``given``.
+    order : sequence of str
+        All columns of the result.
+    """
+    rows = as_frame(given)
+    if rows.library == "numpy":
+        own = {name: pd.Series(rows.column(name).objects()) for name in order if name in rows.names}
+        kept = {name: values.infer_objects() for name, values in own.items()}
+        return build_frame({name: columns.get(name, kept.get(name)) for name in order}, "numpy")
+    fresh = build_frame(columns, rows.library)
+    if rows.library == "pandas":
+        return pd.concat([given, fresh.set_axis(given.index)], axis=1)[list(order)]
+    table = nw.from_native(given, eager_only=True)
+    drawn = nw.from_native(fresh, eager_only=True)
+    table = table.with_columns(*(drawn[name] for name in columns))
+    return nw.to_native(table.select(*order))
+
+
+def fill_table(
+    given: Any,
+    drawn: Mapping[str, pd.Series],
+    gaps: Mapping[str, NDArray[np.bool_]],
+    domain: Domain,
+) -> Any:
+    """A table with drawn values in its gaps, and otherwise as it is.
+
+    Parameters
+    ----------
+    given : table or 2-D array
+    drawn : mapping of str to Series
+        A value for each row of the columns with gaps.
+    gaps : mapping of str to ndarray of bool
+        Which rows lack a value.
+    domain : Domain
+    """
+    rows = as_frame(given)
+    if rows.library == "numpy" and not rows.named:
+        array = np.array(as_array(given))
+        places = {name: place for place, name in enumerate(domain.names_for(rows.n_unnamed) or ())}
+        for name, gap in gaps.items():
+            array[gap, places[name]] = _plain_objects(drawn[name][gap])
+        return array
+    if not gaps:
+        return given
+    if rows.library == "pandas":
+        table = given.copy()
+        for name, gap in gaps.items():
+            table[name] = fill_series(given[name], drawn[name].set_axis(given.index), gap)
+        return table
+    table = nw.from_native(given, eager_only=True)
+    columns = [_filled(table[name], drawn[name], gap) for name, gap in gaps.items()]
+    return nw.to_native(table.with_columns(*columns))
+
+
+def _filled(own: Any, drawn: pd.Series, gap: NDArray[np.bool_]) -> Any:
+    """A column of Polars or PyArrow with other values where it has gaps."""
+    library = nw.get_native_namespace(own).__name__
+    mask = nw.new_series("", ~gap, nw.Boolean, backend=own.implementation)
+    found = attempt(
+        lambda: own.zip_with(mask, _series(drawn, library).cast(own.dtype)).alias(own.name), None
+    )
+    if found is not None:
+        return found
+    # Of two types: one value by one.
+    values = [
+        new if missing else old
+        for missing, old, new in zip(
+            gap.tolist(), own.to_list(), _plain_objects(drawn).tolist(), strict=True
+        )
+    ]
+    return nw.new_series(own.name, values, backend=own.implementation)
+
+
+# --- cutting
+
+
+def select_columns(data: Any, names: Sequence[str]) -> Any:
+    """Columns of a table by name, as a table of the same library; arrays come back as they are.
+
+    Parameters
+    ----------
+    data : table, or anything else
+        A pandas frame whose column names are not strings counts as an array.
+    names : sequence of str
+    """
+    frame = nw.from_native(data, pass_through=True, eager_only=True)
+    if not isinstance(frame, nw.DataFrame) or as_frame(data).n_unnamed:
+        return data
+    return nw.to_native(frame.select(*names))
+
+
+def take_rows(data: Any, positions: NDArray[np.integer]) -> Any:
+    """Rows of a table or array by position, as a table of the same library.
+
+    Parameters
+    ----------
+    data : table or array-like
+    positions : ndarray of int
+        May repeat rows.
+    """
+    frame = nw.from_native(data, pass_through=True, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        return nw.to_native(frame[positions.tolist()])
+    return as_array(data)[positions]
+
+
+def column_names(data: Any) -> list[str] | None:
+    """Names of the columns of a table; None for arrays and whatever else has none."""
+    frame = nw.from_native(data, pass_through=True, eager_only=True)
+    if not isinstance(frame, nw.DataFrame) or not all(isinstance(n, str) for n in frame.columns):
+        return None
+    return list(frame.columns)
+
+
+def row_taker(data: Any) -> tuple[int, Callable[[NDArray[np.integer]], Any]]:
+    """How many rows a container has, and a function that takes some of them by position.
+
+    Parameters
+    ----------
+    data : table, Series, array, sparse matrix or list
+
+    Returns
+    -------
+    n_rows : int
+    take : callable (positions) -> container
+        Of the same library, for lists an array of objects. A pandas index is reset.
+
+    Raises
+    ------
+    TypeError
+        If rows cannot be taken by position.
+    """
+    if isinstance(data, pd.DataFrame):
+        data = _with_real_columns(data)
+    native = nw.from_native(data, pass_through=True, eager_only=True, allow_series=True)
+    if isinstance(native, nw.DataFrame | nw.Series):
+
+        def take(positions: NDArray[np.integer]) -> Any:
+            taken = nw.to_native(native[positions.tolist()])
+            return taken.reset_index(drop=True) if hasattr(taken, "reset_index") else taken
+
+        return len(native), take
+    rows: Any = data.tocsr() if issparse(data) else as_array(data)
+    if rows.ndim < 1:
+        raise TypeError(f"Rows of a {type(data).__name__} cannot be taken by position.")
+    return rows.shape[0], lambda positions: rows[positions]
+
+
+def _with_real_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, with columns of objects for complex ones, in which real numbers are floats again.
+
+    One complex number makes pandas turn all others into complex ones, with which a model of others
+    may fail for every row.
+    """
+    places = [k for k, dtype in enumerate(frame.dtypes) if getattr(dtype, "kind", "") == "c"]
+    if not places:
+        return frame
+    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    for place in places:
+        own = [each.real if each.imag == 0 else each for each in columns[place].tolist()]
+        columns[place] = pd.Series(own, index=frame.index, name=frame.columns[place], dtype=object)
+    return pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
+
+
+# --- plain columns: every cell of a table as a float64 number, or as a text, whatever the table is
+
+
+def as_numbers(X: Any) -> Any:
+    """All cells as float64, each read by itself: NaN where there is no number.
+
+    Foreign steps in front of a private one are known to be silent on such columns only: on
+    columns of objects, nullable columns and those of Arrow, a single value can make them raise. So
+    start with ``FunctionTransformer(as_numbers)``; `skdp.inspection.assert_private` asks for it.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_rows, n_columns)
+        Text is read as Python's ``float`` reads it.
+
+    Returns
+    -------
+    ndarray of float64, or pandas DataFrame where columns have names
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no dense table. No value is looked at.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_numbers(pd.DataFrame({"age": [31, "40", "n/a"]}))["age"].tolist()
+    [31.0, 40.0, nan]
+    """
+    return _plain(X, Column.numbers)
+
+
+def as_texts(X: Any) -> Any:
+    """All cells as Python text, each read by itself: empty where there is no text.
+
+    Encoders of scikit-learn with declared categories of text are known to be silent on such columns
+    only: a single list in a cell makes them raise. See `as_numbers`.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_rows, n_columns)
+        Numbers are not text.
+
+    Returns
+    -------
+    ndarray of objects, or pandas DataFrame where columns have names
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no dense table. No value is looked at.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_texts(pd.DataFrame({"sex": ["f", None, ["m"], 3]}))["sex"].tolist()
+    ['f', '', '', '']
+    """
+    return _plain(X, _texts)
+
+
+def _plain(X: Any, read: Callable[[Column], NDArray[Any]]) -> Any:
+    # Privacy. These run before anything is charged, so no exception, type or shape may depend on a
+    # cell: the types of the result are the same whatever came in, and every cell depends on itself.
+    rows = as_frame(X)
+    columns = {name: read(rows.column(name)) for name in rows.names}
+    if rows.n_unnamed:
+        return np.column_stack(list(columns.values()))
+    # With its type, because pandas would infer one from the values.
+    return pd.DataFrame(
+        {key: pd.Series(cells, dtype=cells.dtype) for key, cells in columns.items()}
+    )
+
+
+def _texts(column: Column) -> NDArray[Any]:
+    values = column.read()
+    if values.form == "texts":
+        return object_array([*values.uniques, ""])[values.array]
+    objects = values.array if values.form == "objects" else [None] * len(column)
+    # The method of str itself: what a subclass does when it is read would depend on a value.
+    texts = [str.__str__(value) if issubclass(type(value), str) else "" for value in objects]
+    return object_array(texts)
