@@ -9,15 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import BoolArray
+from .._validation import BoolArray, FloatArray
 from .categorical import Categorical
 from .contents import Points, Spread
 from .numeric import Numeric
 from .regions import (
+    POINT,
     GridRegion,
     RealRegion,
     Region,
@@ -827,8 +828,6 @@ class _QueryText:
 
 # --- conditions: a dict or a text becomes the region of each column that it constrains
 
-Query = Any
-
 
 @dataclass(frozen=True)
 class NamedQuery:
@@ -841,7 +840,7 @@ class NamedQuery:
         return repr(self.text)
 
 
-def with_names(query: Query, names: Mapping[str, Any] | None) -> Query:
+def with_names(query: Any, names: Mapping[str, Any] | None) -> Any:
     """A query, or each of a list of queries, with values for ``@name``.
 
     Raises
@@ -858,7 +857,7 @@ def with_names(query: Query, names: Mapping[str, Any] | None) -> Query:
     return NamedQuery(query, names) if isinstance(query, str) else query
 
 
-def parts_of(query: Query, schema: Schema) -> list[dict[str, Region]]:
+def parts_of(query: Any, schema: Schema) -> list[dict[str, Region]]:
     """Disjoint conjunctions whose union a query asks for: the region of each column in them.
 
     Parameters
@@ -889,26 +888,6 @@ def parts_of(query: Query, schema: Schema) -> list[dict[str, Region]]:
     )
 
 
-def regions_of(query: Query, schema: Schema) -> dict[str, Region]:
-    """The region of each column that a query constrains, where it is one conjunction.
-
-    Raises
-    ------
-    ValueError
-        As `parts_of`, or if the query is a union over several columns.
-    TypeError
-        As `parts_of`.
-    """
-    parts = parts_of(query, schema)
-    if len(parts) > 1:
-        raise ValueError(
-            f"The query {query!r} joins conditions on several columns by 'or'. Here a query must "
-            "be a conjunction: conditions joined by 'and', with 'or' and 'not' only between "
-            "conditions on one column."
-        )
-    return parts[0]
-
-
 def _from_dict(query: Mapping[str, Any], schema: Schema) -> dict[str, Region]:
     regions: dict[str, Region] = {}
     for column, value in query.items():
@@ -929,3 +908,172 @@ def _from_dict(query: Mapping[str, Any], schema: Schema) -> dict[str, Region]:
         else:
             regions[column] = region_of_values(column, attribute, [value])
     return regions
+
+
+# ------------------------------------------------------------------------------------------------
+# Queries as weights: what a release is asked.
+#
+# The answer to a conjunction of one condition per attribute on a box of the domain is a product
+# over the attributes. A weight is the share of a code's cell that the condition covers: 1 or 0 for a
+# category, a fraction for a bin that a range cuts. Any other query is a union of disjoint
+# conjunctions, and its answer is the sum of theirs. Statistics ask for weights of any sign.
+
+Weights = Mapping[int, FloatArray]
+
+
+class Query(NamedTuple):
+    """What a text or a dict means: a sum of products of weights.
+
+    Attributes
+    ----------
+    products : tuple of mapping of int to ndarray of float64
+        At least one. Position of an attribute -> a weight for each of its codes; attributes that
+        are not there have the weight 1.
+    """
+
+    products: tuple[Weights, ...]
+
+    def times(self, axis: int, vector: FloatArray) -> Query:
+        """The query with the weights of an attribute multiplied by others."""
+        return Query(
+            tuple(
+                {**each, axis: each[axis] * vector if axis in each else vector}
+                for each in self.products
+            )
+        )
+
+    def plus(self, other: Query) -> Query:
+        """The query whose answer is the sum of the answers to this and another one."""
+        return Query(self.products + other.products)
+
+    @property
+    def cuts(self) -> bool:
+        """Whether a code is covered in part."""
+        return any(
+            bool(((vector > 0) & (vector < 1)).any())
+            for weights in self.products
+            for vector in weights.values()
+        )
+
+    @property
+    def at_points(self) -> bool:
+        """Whether it asks for single numbers of a continuous column."""
+        return any(
+            bool(((vector > 0) & (vector <= POINT)).any())
+            for weights in self.products
+            for vector in weights.values()
+        )
+
+    @property
+    def with_whole_bins(self) -> Query:
+        """The query with the bins of single numbers in place of these."""
+        return Query(
+            tuple(
+                {
+                    axis: np.where((vector > 0) & (vector <= POINT), 1.0, vector)
+                    for axis, vector in weights.items()
+                }
+                for weights in self.products
+            )
+        )
+
+
+def parse(query: Any, domain: Any) -> Query:
+    """Weights of a query.
+
+    Parameters
+    ----------
+    query : dict, str or None
+        None and the empty dict ask for all records. In a dict the value for a column is
+
+        - a tuple ``(a, b)``: the closed range from a to b. ``None`` or an infinity leaves an end
+          open. On a continuous `Numeric` a partly covered bin counts in proportion (on the
+          ``scale`` of its bins); on ``integer=True`` the range means the integers from a to b, and
+          a partly covered bin counts by its share of integers; on an ordered `Categorical` the
+          categories from a to b. A range never contains the missing cell.
+        - a list, set or array: any of these values (``None`` in it is the missing cell).
+        - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
+          all categories in it. A special value of a `Numeric` is its cell; with ``step`` or
+          ``decimals`` a single number is its share of the bin. On a continuous `Numeric` it has
+          next to no share of its bin: the answer is about 0, and its interval reaches to all that
+          the bin may hold.
+        - None: the missing cell, if the attribute is nullable.
+
+        A string is written as for ``DataFrame.query``: ``=``, ``==``, ``!=``, ``<``, ``<=``,
+        ``>``, ``>=``, ``in``, ``not in``, chains such as ``30 <= age < 40``, ``between 30 and 40``
+        (both ends included), ``is null`` and ``is not null``, joined by ``and``, ``or``, ``not``
+        or ``&``, ``|``, ``~``, with parentheses, backticks around column names that are not
+        identifiers, ``None`` for the missing cell. ``not`` binds first, then ``and``, then ``or``.
+        On a continuous column ``<`` and ``<=`` are the same but for special values. Conditions
+        that contradict each other give weight zero everywhere. As in pandas, ``!=``, ``not in``
+        and ``not`` keep missing values and the comparisons drop them. At most 1,000 conditions,
+        50 parentheses or negations inside each other, 1,000,000 characters, and 1,000 conjunctions.
+    domain : Domain
+        The public schema.
+
+    Returns
+    -------
+    Query
+        Its products are disjoint conjunctions, with weights in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        Unknown column, unknown category, reversed range, a comparison that the attribute does not
+        support, or a string that cannot be read; the message says where and what to do.
+    TypeError
+        If the query is neither a dict nor a string.
+
+    Examples
+    --------
+    >>> from skdp import Categorical, Domain, Numeric
+    >>> domain = Domain({"pay": Numeric(0, 80, bins=4), "sex": Categorical(["F", "M"])})
+    >>> for weights in parse("pay < 30 or sex == 'F'", domain).products:
+    ...     print(weights)
+    {0: array([0. , 0.5, 1. , 1. ]), 1: array([1., 0.])}
+    {0: array([1. , 0.5, 0. , 0. ])}
+    """
+    return Query(tuple(weights_of(regions, domain) for regions in parts_of(query, domain)))
+
+
+def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:
+    """Weights of a conjunction, by attribute."""
+    weights = domain.structure.weights_of_regions(regions)
+    found = {domain.index(name): vector for name, vector in weights.items()}
+    return found if len(found) < 2 else dict(sorted(found.items()))
+
+
+def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
+    """Weights of many queries; texts and conditions of dicts that repeat are read once."""
+    known: dict[Any, Any] = {}
+
+    def read(key: Any, query: Any) -> Query:
+        if key not in known:
+            known[key] = parse(query, domain)
+        found: Query = known[key]
+        return found
+
+    found = []
+    for query in queries:
+        if isinstance(query, str):
+            found.append(read(query, query))
+        elif type(query) is dict and len(query) and all(map(_is_plain, query.values())):
+            product: dict[int, FloatArray] = {}
+            for column, value in query.items():
+                # 1, 1.0 and True are equal, but not the same condition.
+                kinds = tuple(map(type, value)) if type(value) is tuple else type(value)
+                [weights] = read((column, value, kinds), {column: value}).products
+                for axis, vector in weights.items():
+                    product[axis] = product[axis] * vector if axis in product else vector
+            found.append(Query((product if len(product) < 2 else dict(sorted(product.items())),)))
+        else:
+            found.append(parse(query, domain))
+    return found
+
+
+_PLAIN = frozenset([int, float, str, bool, type(None)])
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a condition in a dict is a number, a text, or a range of these."""
+    return type(value) in _PLAIN or (type(value) is tuple and _PLAIN.issuperset(map(type, value)))

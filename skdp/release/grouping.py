@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +12,10 @@ import pandas as pd
 
 from .._validation import FloatArray, IntArray, free_name
 from ..domain import Categorical, Domain
-from ..domain.query import parts_of
-from ..domain.regions import Region, attribute_of, region_of_range
+from ..domain.query import Query, Weights, parts_of, weights_of
+from ..domain.regions import Region, attribute_of, everything, region_of_range
 from ..domain.values import some
-from .estimates import answer_all
-from .model import Model, Weights
-from .query import moments, parse, weights_of
+from .model import Release
 from .result import group_labels
 
 # --- bands of a column: intervals that make groups, as ``pandas.cut`` makes them from edges
@@ -118,6 +115,7 @@ def _intervals(column: str, edges: Any, right: bool) -> pd.IntervalIndex:
 
 
 _MAX_GROUPS = 100_000
+_AT_ONCE = 2048  # groups whose weights are held at once
 
 
 class Groups:
@@ -149,7 +147,7 @@ class Groups:
         if not self.names or len(set(self.names)) < len(self.names):
             raise ValueError(f"by must name one or more different columns, got {names!r}.")
         for name in self.names:
-            parse({name: []}, domain)  # explains an unknown name
+            attribute_of(name, domain)  # explains an unknown name
         others = [name for name in self.bands if name not in self.names]
         if others:
             raise ValueError(f"bands names {some(others)}, but groups are by {some(self.names)}.")
@@ -215,8 +213,8 @@ class Groups:
         return table.transpose([order.index(name) for name in self.names]).ravel()
 
 
-def grouped_sums(
-    model: Model, groups: Groups, query: Any, column: str | None = None
+def grouped(
+    release: Release, groups: Groups, query: Any, column: str | None = None
 ) -> tuple[FloatArray, FloatArray | None]:
     """Counts of all groups among the records of a query, and sums of a column.
 
@@ -235,27 +233,34 @@ def grouped_sums(
         )
     counts, sums = [], []
     for parts in groups.banded(query):
-        present, of_sums = _asked(parts, groups.domain, column)
-        counts.append(_answers(model, groups, present))
-        sums.append(_answers(model, groups, of_sums))
+        if column is None:
+            counts.append(_answers(release, groups, [weights_of(x, groups.domain) for x in parts]))
+            continue
+        found = [_moments(part, groups.domain, column) for part in parts]
+        counts.append(_answers(release, groups, [present for present, _ in found]))
+        sums.append(_answers(release, groups, [of_sum for _, of_sum in found]))
     ordered = groups.in_order(np.concatenate(counts))
     return ordered, None if column is None else groups.in_order(np.concatenate(sums))
 
 
-def _asked(
-    parts: Sequence[Mapping[str, Region]], domain: Domain, column: str | None
-) -> tuple[list[Weights], list[Weights]]:
-    """Weights whose answers add up to a count, and to the sum of a column."""
-    if column is None:
-        return [weights_of(part, domain) for part in parts], []
-    found = [moments(part, domain, column) for part in parts]
-    return [present for present, _ in found], [of_sum for _, of_sum in found]
+def _moments(regions: Mapping[str, Region], domain: Domain, column: str) -> tuple[Weights, Weights]:
+    """Weights of a conjunction's records with a value in a column, and those of its sum."""
+    attribute = attribute_of(column, domain)
+    region = (regions.get(column) or everything(column, attribute)).without_missing()
+    share, moment = region.weights(), region.moment()
+    mean = np.divide(moment, share, out=np.zeros(len(share)), where=share > 0)
+    present = weights_of({**regions, column: region}, domain)
+    axis = domain.index(domain.structure.base_of(column))
+    return present, {**present, axis: present[axis] * domain.structure.lifted(column, mean)}
 
 
-def _answers(model: Model, groups: Groups, asked: Sequence[Weights]) -> FloatArray:
+def _answers(release: Release, groups: Groups, asked: Sequence[Weights]) -> FloatArray:
     """Sums of the answers of all groups."""
-    answers = [answer_all(model, groups.within(weights)) for weights in asked]
-    return functools.reduce(np.add, answers) if answers else np.zeros(0)
+    within = zip(*(groups.within(weights) for weights in asked), strict=True)
+    found = []
+    while some := list(itertools.islice(within, _AT_ONCE)):
+        found.append(release.answer(list(map(Query, some))))
+    return np.concatenate(found)
 
 
 def group_table(groups: Groups, results: Mapping[str, Any]) -> pd.DataFrame:
@@ -273,16 +278,16 @@ def group_table(groups: Groups, results: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def view_of(model: Model, groups: Groups) -> FloatArray:
+def view_of(release: Release, groups: Groups) -> FloatArray:
     """Expected counts for every combination of the codes of one or two columns.
 
     Parameters
     ----------
-    model : Model
+    release : Release
     groups : Groups
     """
     axes = list(dict.fromkeys(groups.axes))
-    table = model.view(axes)
+    table = release.view(axes)
     if len(axes) == len(groups.axes) and table.shape == tuple(groups.sizes):
         whole = [np.array_equal(codes, np.arange(len(codes))) for codes in groups.codes]
         if all(whole):
