@@ -914,8 +914,8 @@ def _from_dict(query: Mapping[str, Any], schema: Schema) -> dict[str, Region]:
 # Queries as weights: what a release is asked.
 #
 # The answer to a conjunction of one condition per attribute on a box of the domain is a product
-# over the attributes. A weight is the share of a code's cell that the condition covers: 1 or 0 for a
-# category, a fraction for a bin that a range cuts. Any other query is a union of disjoint
+# over the attributes. A weight is the share of a code's cell that the condition covers: 1 or 0 for
+# a category, a fraction for a bin that a range cuts. Any other query is a union of disjoint
 # conjunctions, and its answer is the sum of theirs. Statistics ask for weights of any sign.
 
 Weights = Mapping[int, FloatArray]

@@ -565,8 +565,13 @@ class ViewsModel(TreeModel):
         return np.array([sum(self._variance_of(each.products)) for each in queries])
 
     def covariance(self, queries: Sequence[Query]) -> FloatArray:
-        """Covariance of the errors of a few answers."""
-        return covariance_from(self.variance, queries)
+        """Covariance of the errors of a few answers; estimated parts count as independent."""
+
+        def noise(several: Sequence[Query]) -> FloatArray:
+            return np.array([self._variance_of(each.products)[0] for each in several])
+
+        estimated = [self._variance_of(each.products)[1] for each in queries]
+        return covariance_from(noise, queries) + np.diag(estimated)
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off: normal, with their own variance."""

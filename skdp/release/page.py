@@ -363,7 +363,8 @@ def _bars(counted: ColumnCounts) -> list[list[Any]]:
     weights = np.zeros((len(bars), attribute.size))
     for row, codes in enumerate(bars):
         weights[row, codes] = 1.0
-    found = zip(names, bars, weights @ counted.counts, counted.margins(weights), strict=True)
+    counts = np.maximum(weights @ counted.counts, 0.0)
+    found = zip(names, bars, counts, counted.margins(weights), strict=True)
     return [[name, _run(codes), count, margin] for name, codes, count, margin in found]
 
 

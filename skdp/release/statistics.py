@@ -271,22 +271,6 @@ def simulated(
     return std, np.sqrt(np.maximum(both**2 - std**2, 0.0)), low, high
 
 
-def covariances(release: Release, questions: Sequence[Sequence[Query]]) -> FloatArray:
-    """The covariance of the answers to each of some lists of queries, (n, k, k)."""
-    if len(questions) == 1:
-        return release.covariance(questions[0])[None]
-    k = len(questions[0])
-    first, second = np.tril_indices(k, -1)
-    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
-    asked = [[*some, *(some[i].plus(some[j]) for i, j in pairs)] for some in questions]
-    found = release.variance(list(itertools.chain.from_iterable(asked))).reshape(len(asked), -1)
-    covariance = np.zeros((len(asked), k, k))
-    covariance[:, range(k), range(k)] = found[:, :k]
-    covariance[:, first, second] = (found[:, k:] - found[:, first] - found[:, second]) / 2.0
-    covariance[:, second, first] = covariance[:, first, second]
-    return covariance
-
-
 # --- the numbers of columns among the records of a conjunction, as weights of codes
 
 
@@ -334,8 +318,9 @@ class Numbers(NamedTuple):
     def power(self, exponent: int, centre: float, scale: float) -> FloatArray:
         """Mean of a power of (number - centre) / scale for each code."""
         m, v = (self.mean - centre) / scale, self.variance / scale**2
-        several = (m, m**2 + v, m**3 + 3 * m * v, m**4 + 6 * m**2 * v + 1.8 * v**2)
-        return several[exponent - 1]
+        if exponent < 3:
+            return m if exponent == 1 else m**2 + v
+        return m**3 + 3 * m * v if exponent == 3 else m**4 + 6 * m**2 * v + 1.8 * v**2
 
 
 def reach_of(column: str, domain: Domain) -> tuple[float, float]:
@@ -479,45 +464,41 @@ def means(
     release: Release,
     cases: Sequence[Case],
     confidence: Confidence,
-    value: FloatArray,
+    total: FloatArray,
     count: FloatArray,
 ) -> Estimates:
-    """Intervals of means of a column over the records of each case.
-
-    Parameters
-    ----------
-    release : Release
-    cases : sequence of Case
-    confidence : Confidence
-    value, count : ndarray of float64
-        Means, NaN where there is none, and the numbers of records.
-    """
-    low, high = np.array([ends_of(case) for case in cases]).reshape(-1, 2).T
+    """Means of a column over the records of each case, from sums and numbers of records."""
+    value = quotients(total, count, cases[0][0].numbers[0].span)
+    low, high = np.array([ends_of(case) for case in cases]).T
     centre = np.where(np.isnan(value), (low + high) / 2, np.clip(value, low, high))
-    scale = np.maximum(high - low, np.finfo(float).tiny)
+    scale = np.where(high > low, high - low, 1.0)
     places = list(zip(cases, centre.tolist(), scale.tolist(), strict=True))
     present = _present(cases)
-    asked = [
-        [one, moment(case, [1], [c], [s])]
-        for one, (case, c, s) in zip(present, places, strict=True)
-    ]
-    off = np.where(np.isnan(value), 0.0, (value - centre) / scale * count)
+    centred = [moment(case, [1], [middle], [width]) for case, middle, width in places]
+    off = (total - centre * count) / scale
     values = np.stack([count, off], axis=1)
-    covariance = covariances(release, asked)
+    covariance = np.stack([release.covariance(each) for each in zip(present, centred, strict=True)])
     bins = _bins_std(release, cases) / scale
     covariance[:, 1, 1] += bins**2
     sampling = None
     if confidence.population:
-        second = release.answer([moment(case, [2], [c], [s]) for case, c, s in places])
-        sampling = _sampling(release, confidence, values, [(count, off), (off, second)])
+        squares = [moment(case, [2], [middle], [width]) for case, middle, width in places]
+        second = [[count, off], [off, release.answer(squares)]]
+        sampling = _sampling(release, confidence, values, second)
 
     def mean(drawn: FloatArray) -> FloatArray:
         found = centre[:, None] + scale[:, None] * _ratio(drawn[1], drawn[0])
         return np.clip(found, low[:, None], high[:, None])
 
-    std, of_sampling, lower, upper = simulated(values, covariance, sampling, mean, confidence)
+    found = simulated(values, covariance, sampling, mean, confidence)
     text = _said(release, confidence, any(query.cuts for query in present))
-    return Estimates(value, std, of_sampling, lower, upper, text + _BINS * bool(bins.any()))
+    return Estimates(value, *found, text + _BINS * bool(bins.any()))
+
+
+def quotients(total: FloatArray, count: FloatArray, span: tuple[float, float]) -> FloatArray:
+    """Means, clipped to the range of the column; nan where the count is not positive."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.clip(np.where(count > 0, total / count, np.nan), *span)
 
 
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
@@ -553,7 +534,7 @@ def proportion(
     def of(drawn: FloatArray) -> FloatArray:
         return np.clip(_ratio(drawn[1], drawn[0]), 0.0, 1.0)
 
-    found = simulated(values, covariances(release, [asked]), sampling, of, confidence)
+    found = simulated(values, release.covariance(asked)[None], sampling, of, confidence)
     text = _said(release, confidence, any(query.cuts for query in asked))
     return Estimates(np.array([share]), *found, text).results()[0]
 
@@ -640,8 +621,7 @@ def spread(
         sampling = _sampling(
             release, confidence, values, second.reshape(len(exponents), -1)[..., None]
         )
-    covariance = covariances(release, [queries])
-    found = simulated(values, covariance, sampling, of, confidence)
+    found = simulated(values, release.covariance(queries)[None], sampling, of, confidence)
     if math.isnan(value):
         found = (*found[:2], *(np.full(1, end) for end in bounds[statistic]))
     text = _said(release, confidence, plain[0].cuts) + _EVEN
@@ -711,19 +691,11 @@ def mean_of(
 ) -> Any:
     """Means of a column, as users see them."""
     cases, total, count = sums_and_counts(release, domain, column, queries)
-    value = quotients(domain, column, total, count)
     attribute = domain[column]
-    if confidence is None:
-        return attribute.shown(value)
-    found = means(release, cases, confidence, value, count)
+    if confidence is None or not cases:
+        return attribute.shown(quotients(total, count, reach_of(column, domain)))
+    found = means(release, cases, confidence, total, count)
     return found.results(None if attribute.summable else attribute.shown)
-
-
-def quotients(domain: Domain, column: str, sums: FloatArray, count: FloatArray) -> FloatArray:
-    """Means, clipped to the range of the column; nan where the count is not positive."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.where(count > 0, sums / count, np.nan)
-    return np.clip(found, *reach_of(column, domain))
 
 
 def spread_of(
@@ -942,7 +914,7 @@ def group_intervals(
     count: FloatArray,
     confidence: Confidence,
 ) -> Estimates:
-    """Intervals of the counts, or means of a column, of all groups, in the order of groups."""
+    """Intervals of counts, or of means of a column from its sums, in the order of groups."""
     # Groups are asked for by bands first.
     places = groups.in_order(np.arange(groups.number, dtype=np.float64)).astype(np.int64)
     asked = np.argsort(places)

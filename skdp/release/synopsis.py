@@ -46,6 +46,7 @@ from .statistics import (
     mean_of,
     proportion,
     quotients,
+    reach_of,
     spread_of,
     sum_of,
     summable_columns,
@@ -700,11 +701,11 @@ class Synopsis:
             attribute = self.domain[column]
             if attribute.summable:
                 results["sum"] = sums
-            means = quotients(self.domain, column, sums, counts)
+            means = quotients(sums, counts, reach_of(column, self.domain))
             results["mean"] = attribute.shown(means)
         if confidence is None:
             return group_table(groups, results)
-        values = counts if column is None else means
+        values = counts if sums is None else sums
         found = group_intervals(self.model, groups, query, column, values, counts, confidence)
         shown = None if column is None else attribute.shown
         table = group_table(groups, results | found.columns(shown))

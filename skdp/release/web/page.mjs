@@ -647,10 +647,30 @@ export class Model {
     return this.sumsOfRows(kept, (axis) => [this.shape[axis], null], masses);
   }
 
-  // Standard deviation of a sum of answers, and what the interval is for.
-  error(parts, level) {
-    const [noise, estimated] = this.varianceOf(parts);
+  variance(query) {
+    const [noise, estimated] = this.varianceOf(query);
+    return noise + estimated;
+  }
+
+  // Standard deviation of a count, and what its interval is for.
+  reach(query, level) {
+    const [noise, estimated] = this.varianceOf(query);
     return { std: Math.sqrt(noise + estimated), text: this.guarantee(noise, estimated, level) };
+  }
+
+  // Covariance of a few answers: of the noise by variances of answers and of sums of two of them.
+  covariance(queries) {
+    const own = queries.map((query) => this.varianceOf(query));
+    const found = queries.map(() => zeros(queries.length));
+    own.forEach(([variance], i) => {
+      found[i][i] = variance;
+      for (let j = 0; j < i; j += 1) {
+        const [both] = this.varianceOf([...queries[i], ...queries[j]]);
+        found[i][j] = found[j][i] = (both - variance - own[j][0]) / 2;
+      }
+    });
+    const root = roots(found);
+    return root.map((row, i) => root.map((other, j) => dot(row, other) + (i === j ? own[i][1] : 0)));
   }
 
   guarantee(noise, estimated, level) {
@@ -1002,12 +1022,8 @@ function joined(first, second) {
 // ---------------------------------------------------------------- questions
 
 const BINS = " Numbers may lie anywhere in their bins.";
-const NOTHING =
-  " The noise in the number of records is as large as the number itself: the release says nothing " +
-  "beyond what was declared.";
 const NO_VALUE = " It may be any value that was declared: there are too few records for this noise.";
-const PLACES = 4;
-const REFINED = 3;
+const PLACES = 40;
 const ROUNDING = 1e-9;
 // Cells of a cross table, or groups: more would not be read, and take seconds.
 export const MOST_CELLS = 2500;
@@ -1123,46 +1139,56 @@ export class Release {
 
   counted(weights, level) {
     const value = this.model.answer(weights);
-    const { std, text } = this.model.error([weights], level);
-    const reach = this.reach(level) * std;
-    return { value, std, lower: Math.max(value - reach, 0), upper: Math.max(value + reach, 0), text };
+    const { std, text } = this.model.reach([weights], level);
+    const quantile = this.reach(level);
+    const reach = quantile * std;
+    const found = { value, std, lower: Math.max(value - reach, 0), upper: value + reach, text };
+    // All of it below zero: the end of the law of what is possible.
+    const tail = -Math.log1p(-level / 100) / quantile ** 2;
+    if (found.upper <= 0) found.upper = value < 0 ? (tail * reach ** 2) / -value : 0;
+    return found;
   }
 
-  ratio(value, count, parts, bottom, bounds, level, reach = 0) {
-    const quantile = this.reach(level);
-    const error = this.model.error(parts, level);
-    const sure = count - quantile * this.model.error(bottom, level).std;
-    const known = sure > 0 && Number.isFinite(value);
-    const away = known ? (quantile * error.std) / sure + reach : 0;
-    return {
-      value,
-      std: Math.min(known ? error.std / count : Infinity, (bounds[1] - bounds[0]) / 2),
-      lower: known ? clip(value - away, ...bounds) : bounds[0],
-      upper: known ? clip(value + away, ...bounds) : bounds[1],
-      text: error.text,
-      known,
-    };
+  // Ends of the interval of a function of answers, over simulated releases: see `simulated`.
+  simulated(values, covariance, statistic, level) {
+    const draws = normalDraws(values.length);
+    const root = roots(covariance);
+    const factor = this.reach(level) / this.reach(95);
+    const found = zeros(DRAWS);
+    const drawn = zeros(values.length);
+    for (let d = 0; d < DRAWS; d += 1) {
+      for (let i = 0; i < values.length; i += 1) {
+        let noise = 0;
+        for (let j = 0; j <= i; j += 1) noise += root[i][j] * draws[j][d];
+        drawn[i] = values[i] + factor * noise;
+      }
+      found[d] = statistic(drawn);
+    }
+    found.sort();
+    const tail = 0.025 * (DRAWS - 1);
+    const first = Math.floor(tail);
+    const part = tail % 1;
+    const last = DRAWS - 1 - first;
+    const lower = found[first] + part * (found[first + 1] - found[first]);
+    const upper = found[last] - part * (found[last] - found[last - 1]);
+    return { std: (upper - lower) / (2 * this.reach(level)), lower, upper, text: this.said(level) };
+  }
+
+  said(level) {
+    return (
+      `The interval is made to contain the true answer with a probability of ${level}%, by simulation ` +
+      `from a covariance that covers ${this.data.covers}.`
+    );
   }
 
   share(question) {
     const bottom = this.weights(this.conditions(question, (each) => each.among));
     const top = this.weights(this.conditions(question));
-    const count = this.model.answer(bottom);
-    const both = this.model.answer(top);
-    const share = count > 0 ? clip(both / count, 0, 1) : NaN;
-    const at = Number.isNaN(share) ? 0 : share;
-    const differing = [...top.keys()].filter((each) => !bottom.has(each) || !same(top.get(each), bottom.get(each)));
-    // Scaled in the one column where they differ, they are one product of weights.
-    const axis = differing.length === 1 ? differing[0] : [...bottom.keys(), 0][0];
-    const parts = [top, this.scaled(bottom, axis, -at)];
-    const found = this.ratio(share, count, parts, [bottom], [0, 1], question.level);
-    found.text += found.known ? "" : NOTHING;
-    return found;
-  }
-
-  scaled(weights, axis, factor) {
-    const vector = weights.get(axis) || ones(this.model.shape[axis]);
-    return sorted(new Map(weights).set(axis, vector.map((each) => each * factor)));
+    const values = [this.model.answer(bottom), this.model.answer(top)];
+    const covariance = this.model.covariance([[bottom], [top]]);
+    const of = ([count, both]) => clip(ratio(both, count), 0, 1);
+    const value = values[0] > 0 ? clip(values[1] / values[0], 0, 1) : NaN;
+    return { value, ...this.simulated(values, covariance, of, question.level) };
   }
 
   // What is known of the numbers of a column under conditions: by the codes of its axis.
@@ -1178,40 +1204,33 @@ export class Release {
   }
 
   meanOf(weights, numbers, level) {
-    const times = (vector) => {
-      const found = new Map(weights);
-      found.set(numbers.axis, this.times(weights.get(numbers.axis), vector));
-      return found;
-    };
+    const { axis, mean, reach, range } = numbers;
+    const held = weights.get(axis);
+    const times = (vector) => new Map(weights).set(axis, this.times(held, vector));
     const count = this.model.answer(weights);
-    const value = count > 0 ? clip(this.model.answer(times(numbers.mean)) / count, ...numbers.range) : NaN;
-    const middle = Number.isNaN(value) ? 0 : value;
-    const centred = new Map(weights);
-    const held = weights.get(numbers.axis);
-    centred.set(numbers.axis, held.map((each, i) => each * (numbers.mean[i] - middle)));
-    let reach = 0;
-    if (numbers.reach.some((each) => each !== 0) && count > 0) {
-      reach = Math.max(this.model.answer(times(numbers.reach)), 0) / count;
-    }
-    const [least, most] = numbers.range;
-    const any = held.some((each) => each > 0);
-    let low = any ? Infinity : least;
-    let high = any ? -Infinity : most;
-    numbers.mean.forEach((each, i) => {
-      if (held[i] > 0) {
-        low = Math.min(low, each - numbers.reach[i]);
-        high = Math.max(high, each + numbers.reach[i]);
-      }
+    const total = this.model.answer(times(mean));
+    const value = count > 0 ? clip(total / count, ...range) : NaN;
+    let [low, high] = held.some((each) => each > 0) ? [Infinity, -Infinity] : range;
+    mean.forEach((each, i) => {
+      if (held[i] > 0) [low, high] = [Math.min(low, each - reach[i]), Math.max(high, each + reach[i])];
     });
-    return { ...this.ratio(value, count, [centred], [weights], [Math.max(low, least), Math.min(high, most)], level, reach), reach };
+    [low, high] = [Math.max(low, range[0]), Math.min(high, range[1])];
+    const centre = Number.isNaN(value) ? (low + high) / 2 : clip(value, low, high);
+    const scale = high > low ? high - low : 1;
+    const centred = new Map(weights).set(axis, held.map((each, i) => each * ((mean[i] - centre) / scale)));
+    const covariance = this.model.covariance([[weights], [centred]]);
+    const anywhere = reach.some((each) => each !== 0) ? Math.max(this.model.answer(times(reach)), 0) : 0;
+    covariance[1][1] += (anywhere / Math.sqrt(3) / scale) ** 2;
+    const of = (drawn) => clip(centre + scale * ratio(drawn[1], drawn[0]), low, high);
+    const off = (total - centre * count) / scale;
+    return { value, anywhere, ...this.simulated([count, off], covariance, of, level) };
   }
 
   mean(question) {
     const conditions = this.conditions(question);
     const weights = this.withValue(conditions, question.column);
-    const numbers = this.numbers(question.column, conditions);
-    const found = this.meanOf(weights, numbers, question.level);
-    found.text += (found.known ? "" : NOTHING) + (found.reach ? BINS : "");
+    const found = this.meanOf(weights, this.numbers(question.column, conditions), question.level);
+    found.text += found.anywhere ? BINS : "";
     return found;
   }
 
@@ -1255,8 +1274,7 @@ export class Release {
     };
     visit(0, base);
     let text = cells.length ? cells[0].text : "";
-    if (mean && cells.some((each) => !each.known)) text += NOTHING;
-    if (mean && cells.some((each) => each.reach)) text += BINS;
+    if (mean && cells.some((each) => each.anywhere)) text += BINS;
     return { cells, groups, text };
   }
 
@@ -1302,8 +1320,8 @@ export class Release {
       return running - share * all;
     });
     const present = this.withValue(conditions, place);
-    const [ends, text] = this.balanceEnds(column, place, present, share, balance, rising, question.level);
-    let whole = text;
+    const ends = this.balanceEnds(column, place, present, share, balance, rising, question.level);
+    let whole = this.said(question.level);
     const [first, last] = ends.map((at) => order[at]);
     if (order.length > 1 && first === order[0] && last === order[order.length - 1]) whole += NO_VALUE;
     if (column.kind === "category") {
@@ -1332,38 +1350,65 @@ export class Release {
     order.forEach((code, i) => {
       rank[code] = i;
     });
-    const quantile = this.reach(level);
-    const known = new Map();
-    let text = "";
-    let reach = zeros(n);
-    for (let round = 0; round < REFINED; round += 1) {
-      const fresh = [...places].filter((at) => !known.has(at)).sort((a, b) => a - b);
-      if (!fresh.length) break;
-      fresh.forEach((at, i) => {
-        const own = zeros(column.size);
-        for (let code = 0; code < n; code += 1) own[code] = (rank[code] <= at ? 1 : 0) - share;
-        const lifted = this.lifted(place, own);
-        const weights = new Map(present);
-        weights.set(column.axis, present.get(column.axis).map((each, code) => each * lifted[code]));
-        const error = this.model.error([weights], level);
-        if (i === 0) text = error.text;
-        known.set(at, quantile * error.std);
-      });
-      const at = [...known.keys()].sort((a, b) => a - b);
-      reach = zeros(n);
-      let left = 0;
-      for (let k = 0; k < n; k += 1) {
-        while (left + 1 < at.length && at[left + 1] <= k) left += 1;
-        let right = left;
-        if (at[left] < k && left + 1 < at.length) right = left + 1;
-        reach[k] = Math.max(known.get(at[left]), known.get(at[right]));
-      }
-      const [first, last] = held(balance, reach);
-      for (const k of [first - 1, first, last, last + 1]) places.add(clip(k, 0, n - 1));
+    const at = [...places].sort((a, b) => a - b);
+    const known = at.map((k) => {
+      const own = zeros(column.size);
+      for (let code = 0; code < n; code += 1) own[code] = (rank[code] <= k ? 1 : 0) - share;
+      const lifted = this.lifted(place, own);
+      const vector = present.get(column.axis).map((each, code) => each * lifted[code]);
+      return this.model.variance([new Map(present).set(column.axis, vector)]);
+    });
+    const reach = zeros(n);
+    let left = 0;
+    for (let k = 0; k < n; k += 1) {
+      while (left + 1 < at.length && at[left + 1] <= k) left += 1;
+      const right = at[left] < k && left + 1 < at.length ? left + 1 : left;
+      reach[k] = this.reach(level) * Math.sqrt(Math.max(known[left], known[right]));
     }
-    return [held(balance, reach), text];
+    return held(balance, reach);
   }
 }
+
+// ---------------------------------------------------------------- simulation
+
+const DRAWS = 1000;
+const PRIMES = [2, 3];
+
+// Evenly spread normal numbers, by Box and Muller, each with its negative; at most two rows.
+function normalDraws(n) {
+  const half = DRAWS / 2;
+  const found = [zeros(DRAWS), zeros(DRAWS)];
+  for (let i = 0; i < half; i += 1) {
+    const [u, v] = PRIMES.map((prime) => ((i + 0.5) * Math.sqrt(prime)) % 1);
+    const length = Math.sqrt(-2 * Math.log(u));
+    [Math.cos, Math.sin].forEach((of, row) => {
+      found[row][i] = length * of(2 * Math.PI * v);
+      found[row][half + i] = -found[row][i];
+    });
+  }
+  return found.slice(0, n);
+}
+
+// The lower triangular root of a covariance: see `roots`.
+function roots(covariance) {
+  const n = covariance.length;
+  const left = covariance.map((row) => Float64Array.from(row));
+  const found = covariance.map(() => zeros(n));
+  for (let i = 0; i < n; i += 1) {
+    const pivot = left[i][i];
+    if (pivot > 1e-12 * covariance[i][i]) {
+      for (let j = i; j < n; j += 1) {
+        const most = Math.sqrt(Math.max(left[j][j], 0));
+        found[j][i] = clip(left[j][i] / Math.sqrt(pivot), -most, most);
+      }
+      for (let j = i; j < n; j += 1) for (let k = i; k < n; k += 1) left[j][k] -= found[j][i] * found[k][i];
+    }
+  }
+  return found;
+}
+
+// A quotient; without records it is as large as its sign allows.
+const ratio = (top, bottom) => top / Math.max(bottom, 1e-9);
 
 function held(balance, reach) {
   const possible = (k) => balance[k] + reach[k] >= 0 && (k === 0 || balance[k - 1] - reach[k - 1] <= 0);
@@ -1685,11 +1730,14 @@ const alone = (text) => (TURNS.test(text) ? `\u2068${text}\u2069` : text);
 
 export const short = (text, most = 60) => alone(text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
+// What is printed of an answer lies in its interval.
+const inside = ({ value, lower, upper }) => (Number.isFinite(value) ? clip(value, lower, upper) : value);
+
 // Texts of an answer: of its value and its ends, in the words of the column.
 export function shown(release, question, cell) {
   const column = release.columns[question.column];
   const { kind } = question;
-  const each = (text) => [cell.value, cell.lower, cell.upper].map(text);
+  const each = (text) => [inside(cell), cell.lower, cell.upper].map(text);
   if (kind === "quantile" && column.kind === "category") {
     return each((code) => (code === null ? "unknown" : column.labels[code]));
   }
