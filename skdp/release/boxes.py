@@ -219,7 +219,8 @@ class BoxModel:
 
     def _square(self, query: Query, mean: FloatArray) -> FloatArray:
         """Mean of squared weights in each box; of shares of cells, any part of these may be met."""
-        return mean if _are_shares(query.products) else self._product(query, query)
+        shares = _are_shares(query.products) and float(mean.max()) <= 1.0 + _WHOLE
+        return mean if shares else self._product(query, query)
 
     def _product(self, one: Query, two: Query) -> FloatArray:
         """Mean of the product of the weights of two queries in each box."""

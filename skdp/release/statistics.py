@@ -39,21 +39,34 @@ from .result import QueryResult
 
 # --- draws: normal numbers that every language finds alike
 
-_DRAWS = 1000
-_PRIMES = (2, 3, 5, 7, 11, 13)
+_DRAWS = 2000
+_PRIMES = (2, 3, 5, 7, 11)
 
 
 @functools.cache
 def normal_draws(n: int) -> FloatArray:
-    """Evenly spread normal numbers, (n, 1000): by Box and Muller, each with its negative."""
-    found = []
+    """Evenly spread normal numbers, (n, 2000): by Box and Muller, each with its negative.
+
+    Each row is scaled so that its own 95% interval is that of the normal law.
+    """
     step = np.arange(_DRAWS // 2) + 0.5
-    for place in range(0, n, 2):
-        u, v = (step * math.sqrt(prime) % 1.0 for prime in _PRIMES[place : place + 2])
+    uniform = [step / len(step), *(step * math.sqrt(prime) % 1.0 for prime in _PRIMES)]
+    found = []
+    for u, v in zip(uniform[::2], uniform[1::2], strict=True):
         length = np.sqrt(-2.0 * np.log(u))
         found += [length * np.cos(2.0 * math.pi * v), length * np.sin(2.0 * math.pi * v)]
-    half = np.stack(found[:n])
-    return np.concatenate([half, -half], axis=1)
+    draws = np.concatenate([np.stack(found), -np.stack(found)], axis=1)
+    scaled: FloatArray = draws * (float(ndtri(0.975)) / _ends(draws)[1])[:, None]
+    return scaled[:n]
+
+
+def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What leaves a fortieth of each row below and above."""
+    tail = 0.025 * (values.shape[1] - 1)
+    first, part = int(tail), tail % 1.0
+    kept = [first, first + 1, -2 - first, -1 - first]
+    a, b, c, d = np.partition(values, kept, axis=1)[:, kept].T
+    return a + part * (b - a), d - part * (d - c)
 
 
 # --- what an interval is meant to cover
@@ -176,6 +189,7 @@ class Estimates(NamedTuple):
 IN_PROPORTION = " Bins covered in part are taken as covered in proportion."
 _BINS = " Numbers may lie anywhere in their bins."
 _EVEN = " Inside bins, numbers are taken as spread evenly and independently of other columns."
+_CONSTANT = " A column whose numbers may all be equal has no correlation: it may be anything."
 _NOTHING = " It may be any value that was declared: there are too few records for this noise."
 
 
@@ -255,12 +269,7 @@ def simulated(
 
     def ends(each: FloatArray) -> tuple[FloatArray, FloatArray]:
         drawn = values[:, :, None] + factor * (roots(each) @ draws)
-        found = np.sort(function(np.moveaxis(drawn, 1, 0)), axis=1)
-        tail = 0.025 * (_DRAWS - 1)
-        first, part = int(tail), tail % 1.0
-        low = found[:, first] + part * (found[:, first + 1] - found[:, first])
-        high = found[:, -1 - first] - part * (found[:, -1 - first] - found[:, -2 - first])
-        return low, high
+        return _ends(function(np.moveaxis(drawn, 1, 0)))
 
     low, high = ends(covariance)
     std = (high - low) / (2.0 * confidence.quantile)
@@ -407,10 +416,13 @@ def _bins_of(case: Case) -> Query:
 
 
 def _bins_std(release: Release, cases: Sequence[Case]) -> FloatArray:
-    """Standard deviation of sums of numbers that lie anywhere in their bins, alike in all bins."""
+    """Standard deviation of sums of numbers that lie anywhere in their bins, alike in all bins.
+
+    Half of how far they may be off: by itself it makes 95% intervals as wide as that.
+    """
     if not any(of.reach.any() for each in cases[0] for of in each.numbers) if cases else True:
         return np.zeros(len(cases))
-    return np.maximum(release.answer([_bins_of(case) for case in cases]), 0.0) / math.sqrt(3.0)
+    return np.maximum(release.answer([_bins_of(case) for case in cases]), 0.0) / 2.0
 
 
 # --- statistics
@@ -488,11 +500,17 @@ def means(
 
     def mean(drawn: FloatArray) -> FloatArray:
         found = centre[:, None] + scale[:, None] * _ratio(drawn[1], drawn[0])
-        return np.clip(found, low[:, None], high[:, None])
+        return _possible(found, drawn[0] > 0, low[:, None], high[:, None])
 
     found = simulated(values, covariance, sampling, mean, confidence)
     text = _said(release, confidence, any(query.cuts for query in present))
-    return Estimates(value, *found, text + _BINS * bool(bins.any()))
+    text += _BINS * bool(bins.any()) + _nothing(found, low, high)
+    return Estimates(value, *found, text)
+
+
+def _nothing(found: Sequence[FloatArray], low: Any, high: Any) -> str:
+    """What is said where an interval is all that is possible."""
+    return _NOTHING * bool(((found[2] <= low) & (found[3] >= high) & (low < high)).any())
 
 
 def quotients(total: FloatArray, count: FloatArray, span: tuple[float, float]) -> FloatArray:
@@ -502,8 +520,14 @@ def quotients(total: FloatArray, count: FloatArray, span: tuple[float, float]) -
 
 
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    """A quotient; without records it is as large as its sign allows."""
+    """A quotient, of some number where there are no records."""
     return top / np.maximum(bottom, 1e-9)
+
+
+def _possible(found: FloatArray, known: BoolArray, low: Any, high: Any) -> FloatArray:
+    """Statistics within their bounds; where nothing is known, each of the bounds in turn."""
+    either = np.where(np.arange(found.shape[1]) % 2 == 0, low, high)
+    return np.where(known, np.clip(found, low, high), either)
 
 
 def _sampling(
@@ -532,10 +556,11 @@ def proportion(
         sampling = _sampling(release, confidence, values, [[[count], [top]], [[top], [top]]])
 
     def of(drawn: FloatArray) -> FloatArray:
-        return np.clip(_ratio(drawn[1], drawn[0]), 0.0, 1.0)
+        return _possible(_ratio(drawn[1], drawn[0]), drawn[0] > 0, 0.0, 1.0)
 
     found = simulated(values, release.covariance(asked)[None], sampling, of, confidence)
     text = _said(release, confidence, any(query.cuts for query in asked))
+    text += _nothing(found, np.zeros(1), np.ones(1))
     return Estimates(np.array([share]), *found, text).results()[0]
 
 
@@ -596,6 +621,7 @@ def spread(
             np.maximum(_ratio(drawn[1 + n_columns + place], drawn[0]) - mean**2, 0.0)
             for place, mean in enumerate(means)
         ]
+        known = drawn[0] > 0
         if statistic == "std":
             found = np.sqrt(squares[0]) * scales[0]
         else:
@@ -603,8 +629,9 @@ def spread(
             if statistic == "covariance":
                 found = found * scales[0] * scales[1]
             else:
-                found = found / np.maximum(np.sqrt(squares[0] * squares[1]), 1e-12)
-        return np.clip(found, *bounds[statistic])
+                known = known & (np.minimum(*squares) > 0)
+                found = found / np.where(known, np.sqrt(squares[0] * squares[1]), 1.0)
+        return _possible(found, known, *bounds[statistic])
 
     value = float(of(values.T[:, :, None])[0, 0]) if count > 0 else math.nan
     if statistic == "correlation" and not min(values[0, 3:5]) > 0:
@@ -622,9 +649,9 @@ def spread(
             release, confidence, values, second.reshape(len(exponents), -1)[..., None]
         )
     found = simulated(values, release.covariance(queries)[None], sampling, of, confidence)
-    if math.isnan(value):
-        found = (*found[:2], *(np.full(1, end) for end in bounds[statistic]))
     text = _said(release, confidence, plain[0].cuts) + _EVEN
+    if statistic == "correlation" and math.isnan(value):
+        text += _CONSTANT
     return Estimates(np.array([value]), *found, text).results()[0]
 
 

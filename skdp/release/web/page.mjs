@@ -1150,8 +1150,8 @@ export class Release {
   }
 
   // Ends of the interval of a function of answers, over simulated releases: see `simulated`.
-  simulated(values, covariance, statistic, level) {
-    const draws = normalDraws(values.length);
+  simulated(values, covariance, statistic, level, [least, most]) {
+    const draws = this.model.cached("draws", () => normalDraws(this.reach(95)));
     const root = roots(covariance);
     const factor = this.reach(level) / this.reach(95);
     const found = zeros(DRAWS);
@@ -1162,16 +1162,12 @@ export class Release {
         for (let j = 0; j <= i; j += 1) noise += root[i][j] * draws[j][d];
         drawn[i] = values[i] + factor * noise;
       }
-      found[d] = statistic(drawn);
+      // Where there are no records nothing is known: each of the bounds in turn.
+      found[d] = drawn[0] > 0 ? clip(statistic(drawn), least, most) : [least, most][d % 2];
     }
-    found.sort();
-    const tail = 0.025 * (DRAWS - 1);
-    const first = Math.floor(tail);
-    const part = tail % 1;
-    const last = DRAWS - 1 - first;
-    const lower = found[first] + part * (found[first + 1] - found[first]);
-    const upper = found[last] - part * (found[last] - found[last - 1]);
-    return { std: (upper - lower) / (2 * this.reach(level)), lower, upper, text: this.said(level) };
+    const [lower, upper] = endsOf(found);
+    const std = (upper - lower) / (2 * this.reach(level));
+    return { std, lower, upper, text: this.said(level), nothing: lower <= least && upper >= most && least < most };
   }
 
   said(level) {
@@ -1186,9 +1182,11 @@ export class Release {
     const top = this.weights(this.conditions(question));
     const values = [this.model.answer(bottom), this.model.answer(top)];
     const covariance = this.model.covariance([[bottom], [top]]);
-    const of = ([count, both]) => clip(ratio(both, count), 0, 1);
+    const of = ([count, both]) => both / Math.max(count, 1e-9);
     const value = values[0] > 0 ? clip(values[1] / values[0], 0, 1) : NaN;
-    return { value, ...this.simulated(values, covariance, of, question.level) };
+    const found = this.simulated(values, covariance, of, question.level, [0, 1]);
+    found.text += found.nothing ? NO_VALUE : "";
+    return { value, ...found };
   }
 
   // What is known of the numbers of a column under conditions: by the codes of its axis.
@@ -1220,17 +1218,17 @@ export class Release {
     const centred = new Map(weights).set(axis, held.map((each, i) => each * ((mean[i] - centre) / scale)));
     const covariance = this.model.covariance([[weights], [centred]]);
     const anywhere = reach.some((each) => each !== 0) ? Math.max(this.model.answer(times(reach)), 0) : 0;
-    covariance[1][1] += (anywhere / Math.sqrt(3) / scale) ** 2;
-    const of = (drawn) => clip(centre + scale * ratio(drawn[1], drawn[0]), low, high);
+    covariance[1][1] += (anywhere / 2 / scale) ** 2;
+    const of = (drawn) => centre + scale * (drawn[1] / Math.max(drawn[0], 1e-9));
     const off = (total - centre * count) / scale;
-    return { value, anywhere, ...this.simulated([count, off], covariance, of, level) };
+    return { value, anywhere, ...this.simulated([count, off], covariance, of, level, [low, high]) };
   }
 
   mean(question) {
     const conditions = this.conditions(question);
     const weights = this.withValue(conditions, question.column);
     const found = this.meanOf(weights, this.numbers(question.column, conditions), question.level);
-    found.text += found.anywhere ? BINS : "";
+    found.text += (found.anywhere ? BINS : "") + (found.nothing ? NO_VALUE : "");
     return found;
   }
 
@@ -1275,6 +1273,7 @@ export class Release {
     visit(0, base);
     let text = cells.length ? cells[0].text : "";
     if (mean && cells.some((each) => each.anywhere)) text += BINS;
+    if (mean && cells.some((each) => each.nothing)) text += NO_VALUE;
     return { cells, groups, text };
   }
 
@@ -1371,22 +1370,33 @@ export class Release {
 
 // ---------------------------------------------------------------- simulation
 
-const DRAWS = 1000;
-const PRIMES = [2, 3];
+const DRAWS = 2000;
 
-// Evenly spread normal numbers, by Box and Muller, each with its negative; at most two rows.
-function normalDraws(n) {
+// What leaves a fortieth of some numbers below and above.
+function endsOf(numbers) {
+  const sorted = numbers.slice().sort();
+  const tail = 0.025 * (DRAWS - 1);
+  const [first, part] = [Math.floor(tail), tail % 1];
+  const last = DRAWS - 1 - first;
+  return [
+    sorted[first] + part * (sorted[first + 1] - sorted[first]),
+    sorted[last] - part * (sorted[last] - sorted[last - 1]),
+  ];
+}
+
+// Evenly spread normal numbers, by Box and Muller, each with its negative: see `normal_draws`.
+function normalDraws(quantile) {
   const half = DRAWS / 2;
   const found = [zeros(DRAWS), zeros(DRAWS)];
   for (let i = 0; i < half; i += 1) {
-    const [u, v] = PRIMES.map((prime) => ((i + 0.5) * Math.sqrt(prime)) % 1);
-    const length = Math.sqrt(-2 * Math.log(u));
+    const turn = 2 * Math.PI * (((i + 0.5) * Math.sqrt(2)) % 1);
+    const length = Math.sqrt(-2 * Math.log((i + 0.5) / half));
     [Math.cos, Math.sin].forEach((of, row) => {
-      found[row][i] = length * of(2 * Math.PI * v);
+      found[row][i] = length * of(turn);
       found[row][half + i] = -found[row][i];
     });
   }
-  return found.slice(0, n);
+  return found.map((row) => row.map((each) => each * (quantile / endsOf(row)[1])));
 }
 
 // The lower triangular root of a covariance: see `roots`.
@@ -1406,9 +1416,6 @@ function roots(covariance) {
   }
   return found;
 }
-
-// A quotient; without records it is as large as its sign allows.
-const ratio = (top, bottom) => top / Math.max(bottom, 1e-9);
 
 function held(balance, reach) {
   const possible = (k) => balance[k] + reach[k] >= 0 && (k === 0 || balance[k - 1] - reach[k - 1] <= 0);
