@@ -33,6 +33,11 @@ settings.register_profile("search", max_examples=1000, **CLOCKS)
 settings.load_profile("repeat")
 
 
+# Modules of tests that hold no tests.
+collect_ignore += [
+    str(path) for path in Path("tests").rglob("*.py") if not path.name.startswith("test_")
+]
+
 # Tests, or functions of tests, that `make test` leaves to `make test-long`; see `tests/long.py`.
 LONG = {*(Path(__file__).parent / "tests" / "long.txt").read_text().splitlines()}
 
@@ -45,8 +50,15 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(items):
     """Tests of the list are marked "long"."""
     for item in items:
-        if not LONG.isdisjoint((item.nodeid, item.nodeid.partition("[")[0])):
+        if not LONG.isdisjoint((named := name_of(item), named.partition("[")[0])):
             item.add_marker("long")
+
+
+def name_of(node):
+    """The id of a test or module, in whichever folder of `tests` its file lies."""
+    file, colons, test = node.nodeid.partition("::")
+    folder, _, name = file.rpartition("/")
+    return f"tests/{name}{colons}{test}" if folder.startswith("tests/") else node.nodeid
 
 
 @pytest.hookimpl(wrapper=True)
@@ -56,7 +68,7 @@ def pytest_runtest_protocol(item):
     result = yield
     if file := item.config.getoption("--times"):
         with open(file, "a") as times:
-            times.write(f"{sum(os.times()[:4]) - before:.2f} {item.nodeid}\n")
+            times.write(f"{sum(os.times()[:4]) - before:.2f} {name_of(item)}\n")
     return result
 
 
@@ -89,7 +101,7 @@ def seeded(name):
 @pytest.fixture(autouse=True)
 def repeated_entropy(request):
     """Entropy that repeats with the name of the test."""
-    with entropy_of(request.node.nodeid, request.config):
+    with entropy_of(name_of(request.node), request.config):
         yield
 
 
@@ -98,5 +110,5 @@ def pytest_fixture_setup(fixturedef, request):
     """Fixtures that tests share do not depend on the test that asks first."""
     if fixturedef.scope == "function":
         return (yield)
-    with entropy_of(f"{request.node.nodeid} {fixturedef.argname}", request.config):
+    with entropy_of(f"{name_of(request.node)} {fixturedef.argname}", request.config):
         return (yield)

@@ -3,8 +3,9 @@
     python -m pytest --times build/times        # any number of workers, each appends to the file
     python tests/long.py build/times
 
-Where half of the tests of a function are long, the function is listed instead of them. Guards of
-privacy that go over every estimator in one test may take longer: `make test` is to run them.
+Names leave out folders below `tests`. Where half of the tests of a function are long, the function
+is listed instead of them. Guards of privacy that go over every estimator in one test may take
+longer: `make test` is to run them.
 """
 
 from __future__ import annotations

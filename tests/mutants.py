@@ -401,17 +401,25 @@ def run_tests(folder: Path, *arguments: str) -> bool:
     return done.returncode in (0, 5)
 
 
+def file_of(name: str) -> str:
+    """Where a module of tests lies: by its name, after its folder where several have the name."""
+    found = [path for path in ROOT.glob("tests/**/test_*.py") if path.match(f"{name}.py")]
+    if len(found) != 1:
+        raise LookupError(f"{name} is the name of {len(found)} modules of tests.")
+    return found[0].relative_to(ROOT).as_posix()
+
+
 def killed_by(mutant: Mutant, folder: Path, near: bool = False) -> str | None:
     """The first ring that notices a mutant, or None; ``near`` tries the first two rings only."""
     path = folder / mutant.file
     original = path.read_text(encoding="utf-8")
     path.write_text(mutated(original, mutant), encoding="utf-8")
-    nearest = [f"tests/{name}.py" for name in NEAREST[mutant.file]]
+    nearest = [file_of(name) for name in NEAREST[mutant.file]]
     rings = {
-        "replay": ["tests/test_replay.py", "-k", certified(REPLAYS[mutant.file])],
-        "hostile pairs": ["tests/test_proofs.py"],
+        "replay": [file_of("test_replay"), "-k", certified(REPLAYS[mutant.file])],
+        "hostile pairs": [file_of("test_proofs")],
         "nearest tests": nearest,
-        "common checks": ["tests/test_common.py"],
+        "common checks": [file_of("test_common")],
         "the rest": ["-n", "2", "tests", *(f"--ignore={name}" for name in nearest)],
     }
     if near:
@@ -428,8 +436,8 @@ def killer_of(written: Written) -> str:
     """The test that must notice a mutant that was written by hand, as pytest names it."""
     file, _, test = written.killer.partition("::")
     if test:
-        return f"tests/{file}.py::{test}"
-    return f"tests/test_replay.py::test_every_branch_is_certified[{written.killer}]"
+        return f"{file_of(file)}::{test}"
+    return f"{file_of('test_replay')}::test_every_branch_is_certified[{written.killer}]"
 
 
 def rewritten(written: Written, source: str) -> str:
@@ -497,7 +505,7 @@ def main() -> int:
         if options.hand:
             return min(hand(folder, mutants), 1)
         words = certified(" or ".join(sorted({REPLAYS[mutant.file] for mutant in mutants})))
-        if not run_tests(folder, "tests/test_replay.py", "-n", "2", "-k", words):
+        if not run_tests(folder, file_of("test_replay"), "-n", "2", "-k", words):
             sys.exit("The replays fail without any mutant.")
         for number, mutant in enumerate(mutants, 1):
             begin = time.perf_counter()

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -1702,3 +1703,29 @@ CONTAINED = [
     # Models for frames.
     and not branch.name.endswith("of models that draw")
 ]
+
+
+def parameters(branches, slow=()):
+    for branch in branches:
+        marks = [
+            pytest.mark.skipif(not _have(name), reason=f"{name} is not installed")
+            for name in branch.needs
+        ]
+        marks += [pytest.mark.slow] if branch.name in slow else []
+        yield pytest.param(branch, id=branch.name, marks=marks)
+
+
+def _have(name):
+    import importlib.util
+
+    return importlib.util.find_spec(name) is not None
+
+
+# Branches that cost seconds and whose steps are in other branches too.
+SLOW = {
+    "MarginalSynthesizer, four columns",
+    "MarginalSynthesizer, duckdb",
+    "PrivateGridSearchCV, mean squared error",
+    "PrivateGridSearchCV, a release each",
+    "PrivateClassifier",
+}

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from replays import BRANCHES, Branch
+from replays import BRANCHES, SLOW, Branch, parameters
 from sklearn.base import BaseEstimator
-from test_replay import SLOW, parameters
 
 from skdp.audit import replay
 from skdp.audit._replay import replay_any

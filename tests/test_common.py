@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import functools
 import inspect
-import io
 import itertools
 import pickle
 import re
 import struct
 import warnings
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from estimators import CASES, DOMAIN, people, released_arrays, ways
+from fitted import (
+    ROWS,
+    SECRET_AGE,
+    SECRET_TEXT,
+    SECRETS,
+    SEED,
+    assert_paid,
+    case_of,
+    fingerprint,
+    fit,
+    seeded_fit,
+    shown,
+)
 from loops import narrowed, over
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
@@ -40,13 +47,6 @@ from skdp.audit._released import first_difference, released
 from skdp.base import PrivateEstimator
 from skdp.tables import Column, Frame
 
-ROWS = people(300)
-SEED = 1234567891
-# An age that no bin edge, count or other number of the release equals by chance, and a text.
-SECRET_AGE, SECRET_TEXT = 43.210987654321, "secret agent"
-SECRETS = ROWS.assign(
-    age=[SECRET_AGE, *ROWS["age"][1:]], work=[ROWS["work"][0], SECRET_TEXT, *ROWS["work"][2:]]
-)
 # Private attributes that hold public facts only.
 # Columns and containers of the rows; how a histogram was divided, and simulations of its errors.
 PUBLIC_INTERNALS = {"_columns", "_layout", "_model"}
@@ -58,64 +58,6 @@ LONG = {"DataCube, optimized", "DataCube, l1", "DataCube, linf"}
 # Ways to tables of pairs that are zero wherever noise left nothing of a single column. The noise
 # of their cells is looked at before, in test_marginals.
 ZEROED = {"MarginalSynthesizer", "MarginalSynthesizer, wide columns"}
-
-
-def case_of(estimator):
-    return next(case for case in CASES if case.estimator is type(estimator))
-
-
-@pytest.fixture(params=CASES, ids=lambda case: case.name)
-def case(request):
-    return request.param
-
-
-def fit(estimator, rows=ROWS):
-    rows = case_of(estimator).rows(rows)
-    target = estimator.get_params().get("target")
-    if target:
-        return estimator.fit(rows.drop(columns=target), rows[target])
-    return estimator.fit(rows)
-
-
-@dataclass(frozen=True)
-class Once:
-    """A fit, the parameters before it, and what it printed and warned of."""
-
-    estimator: Any
-    ledger: skdp.PrivacyLedger
-    params: dict[str, Any]
-    printed: str
-    warned: list[type]
-
-
-@functools.cache
-def seeded_fit(name):
-    """One fit of a case, with a seed and a ledger, for the tests that leave it as it is."""
-    (case,) = [case for case in CASES if case.name == name]
-    ledger = skdp.PrivacyLedger(name="clinic")
-    estimator = case.make(random_state=SEED, ledger=ledger)
-    params, out = dict(estimator.get_params()), io.StringIO()
-    with (
-        warnings.catch_warnings(record=True) as caught,
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(out),
-    ):
-        warnings.simplefilter("always")
-        fit(estimator, SECRETS)
-    assert_paid(estimator, ledger, 1)
-    return Once(estimator, ledger, params, out.getvalue(), [one.category for one in caught])
-
-
-def assert_paid(estimator, ledger, epsilon):
-    """The ledger was charged with all of epsilon, and the parts sum to it exactly."""
-    exact = epsilon if isinstance(epsilon, Fraction) else Fraction(str(float(epsilon)))
-    assert sum(estimator.privacy_loss_.parts.values()) == exact == estimator.privacy_loss_.epsilon
-    assert ledger.spent == exact
-
-
-def fingerprint(estimator):
-    """A hash of everything that a fit has released."""
-    return joblib.hash({k: v for k, v in vars(estimator).items() if k.endswith("_")})
 
 
 def fitted_attributes(estimator):
@@ -251,13 +193,6 @@ def test_copies_in_memory_keep_the_ledger(case):
         spent += 1
         assert once.ledger.spent == spent
     assert fingerprint(once.estimator) == released
-
-
-def shown(estimator):
-    with sklearn.config_context(print_changed_only=False):
-        texts = [repr(estimator), str(estimator)]
-    bundle = estimator._repr_mimebundle_()
-    return "\n".join([*texts, repr(estimator), bundle["text/plain"], bundle["text/html"]])
 
 
 @over("case", CASES)

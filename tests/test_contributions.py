@@ -44,7 +44,7 @@ def in_duckdb(frame):
 
 def in_spark(frame):
     pytest.importorskip("pyspark")
-    from test_engines import spark_frame
+    from spark import spark_frame
 
     return read_rows(spark_frame(frame))
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from test_datacube import ROWS, make
+from cubes import ROWS, make
 
 from skdp import Categorical, DataCube, Domain
 from skdp.algorithms import cuboids

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from test_datacube import DOMAIN, ROWS, make, people, true_table
+from cubes import DOMAIN, ROWS, make, people, true_table
 
 import skdp
 from skdp import Categorical, DataCube, Domain, Numeric

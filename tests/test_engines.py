@@ -18,6 +18,7 @@ import pytest
 from estimators import CASES
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from spark import arrow, pa, spark_frame, spark_session
 
 import skdp
 from skdp import Categorical, Domain, Numeric
@@ -37,7 +38,6 @@ from skdp.tables import (
 from skdp.tables import coded as coded_module
 
 pl = pytest.importorskip("polars")
-pa = pytest.importorskip("pyarrow")
 duckdb = pytest.importorskip("duckdb")
 dd = pytest.importorskip("dask.dataframe")
 
@@ -66,31 +66,9 @@ def dask_frame(frame):
     return dd.from_pandas(frame, npartitions=min(3, max(1, len(frame))))
 
 
-def arrow(frame):
-    if isinstance(frame, pa.Table):
-        return frame
-    return pa.Table.from_pandas(frame, preserve_index=False)
-
-
 # Relations live as long as their connection.
 CONNECTION = duckdb.connect()
 ENGINES = {"polars": polars_lazy, "duckdb": duckdb_relation, "dask": dask_frame}
-
-
-@functools.cache
-def spark_session():
-    sql = pytest.importorskip("pyspark.sql")
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    return builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
-
-
-def spark_frame(frame):
-    table = arrow(frame)
-    rows = list(zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True))
-    names = {"double": "double", "int64": "bigint", "string": "string", "large_string": "string"}
-    types = {**names, "bool": "boolean", "float": "float", "int32": "int"}
-    schema = ", ".join(f"`{field.name}` {types[str(field.type)]}" for field in table.schema)
-    return spark_session().createDataFrame(rows, schema)
 
 
 engines = pytest.mark.parametrize("engine", list(ENGINES))

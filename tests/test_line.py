@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from test_selection import fit, law_of_permute_and_flip
+from exact_laws import fit, law_of_permute_and_flip
 
 from skdp._random import NoiseSource, noise_source
 from skdp._validation import as_epsilon, dyadic_floor

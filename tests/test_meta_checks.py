@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 import sklearn
 from estimators import CASES, CLASSES_ARE_DECLARED, EMPTY_IS_LEGAL
+from fitted import fingerprint, seeded_fit, shown
 from joblib import Parallel, delayed
 from loops import over
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -25,7 +26,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_common import fingerprint, seeded_fit, shown
 
 import skdp
 from skdp.accounting import LedgerError

@@ -7,9 +7,9 @@ import sys
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 from estimators import DOMAIN, other_processes, people
+from searched import SQUARE, N, X, Y, model
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -32,20 +32,6 @@ from skdp.model_selection import (
     private_cross_val_score,
     private_score,
 )
-
-N = 2_000
-rng = np.random.default_rng(0)
-X = pd.DataFrame({"a": rng.uniform(0, 1, N), "b": rng.uniform(0, 1, N)})
-Y = pd.Series(np.where(X["a"] > 0.5, "high", "low"), name="label")
-SQUARE = skdp.Domain({"a": skdp.Numeric(0, 1, bins=8), "b": skdp.Numeric(0, 1, bins=2)})
-
-
-def model(epsilon=1.0, estimator=None, ledger=None, random_state=None):
-    release = skdp.HDPViewSynthesizer(
-        epsilon=epsilon, domain=SQUARE, ledger=ledger, random_state=random_state
-    )
-    tree = DecisionTreeClassifier(max_depth=3) if estimator is None else estimator
-    return skdp.PrivateClassifier(tree, release, classes=["high", "low"])
 
 
 def compared(search, X, y):

@@ -19,6 +19,7 @@ from mutants import (
     ROOT,
     all_mutants,
     certified,
+    file_of,
     killer_of,
     mutated,
     rewritten,
@@ -49,7 +50,7 @@ def test_every_file_names_its_tests():
     files = {mutant.file for mutant in MUTANTS}
     assert files == set(NEAREST) == set(REPLAYS)
     for names in NEAREST.values():
-        assert all((ROOT / "tests" / f"{name}.py").is_file() for name in names)
+        assert all((ROOT / file_of(name)).is_file() for name in names)
     for words in REPLAYS.values():
         assert all(any(name in each.name for each in BRANCHES) for name in words.split(" or "))
         Expression.compile(certified(words))
@@ -95,7 +96,7 @@ def test_mutants_written_by_hand_fit_the_code_and_name_what_kills_them(written):
     # What touches privacy is noticed by a replay, by the checks of all estimators, or by the tests
     # of the ledger or of persons: not by a figure that has changed.
     if written.private:
-        assert file in {f"tests/test_{name}.py" for name in GUARDS}
+        assert Path(file).stem in {f"test_{name}" for name in GUARDS}
 
 
 # Files whose tests are replays, or checks of all estimators, of the ledger or of persons.

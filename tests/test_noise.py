@@ -4,6 +4,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from exact_laws import ScriptedSource
 from scipy import stats
 
 from skdp._random import NoiseSource, noise_source, seeded_bits
@@ -67,21 +68,6 @@ def _coin(share, whole, source):
         rounds[active] += 1
         k += 1
     return rounds % 2 == 1
-
-
-class ScriptedSource(NoiseSource):
-    """Hands out the given words, and counts those asked for."""
-
-    def __init__(self, words):
-        super().__init__()
-        self.script = [int(word) for word in words]
-        self.taken = 0
-
-    def _take(self, count):
-        self.taken += count
-        words, self.script = self.script[:count], self.script[count:]
-        assert len(words) == count, "the script has run out"
-        return np.array(words, dtype=np.uint64)
 
 
 def exact_exp(exponent, bits=400):

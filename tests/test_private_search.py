@@ -8,11 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
+from searched import X, Y, model
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.frozen import FrozenEstimator
-from test_model_selection import X, Y, model
 
 import skdp
 from skdp.model_selection import (

@@ -6,9 +6,9 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from exact_laws import fit, law_of_permute_and_flip
 from hypothesis import given
 from hypothesis import strategies as st
-from test_selection import fit, law_of_permute_and_flip
 
 import skdp
 from skdp import private_quantiles

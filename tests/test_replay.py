@@ -22,7 +22,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import CASES
-from replays import BRANCHES, CONTAINED, LINE, PARTS, PLANE, Branch, pairs_of, spread
+from replays import (
+    BRANCHES,
+    CONTAINED,
+    LINE,
+    PARTS,
+    PLANE,
+    SLOW,
+    Branch,
+    pairs_of,
+    parameters,
+    spread,
+)
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
@@ -119,32 +130,6 @@ def assert_parts(result):
         if all(name in result.declared for name in names) and names:
             declared = sum(result.declared[name] for name in names)
             assert loss <= declared * (1 + 1e-9) + 1e-9, (part, str(result))
-
-
-def parameters(branches, slow=()):
-    for branch in branches:
-        marks = [
-            pytest.mark.skipif(not _have(name), reason=f"{name} is not installed")
-            for name in branch.needs
-        ]
-        marks += [pytest.mark.slow] if branch.name in slow else []
-        yield pytest.param(branch, id=branch.name, marks=marks)
-
-
-def _have(name):
-    import importlib.util
-
-    return importlib.util.find_spec(name) is not None
-
-
-# Branches that cost seconds and whose steps are in other branches too.
-SLOW = {
-    "MarginalSynthesizer, four columns",
-    "MarginalSynthesizer, duckdb",
-    "PrivateGridSearchCV, mean squared error",
-    "PrivateGridSearchCV, a release each",
-    "PrivateClassifier",
-}
 
 
 @pytest.mark.parametrize("branch", list(parameters(BRANCHES, SLOW)))

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from exact_laws import fit, law_of_permute_and_flip
 from scipy import stats
 
 from skdp._random import NoiseSource, noise_source
@@ -69,20 +70,6 @@ def law_of_top_two(scores, r):
         tail = series(r, top, product(factors), 2)
         law[i, j] = total + (1 - r) * r ** (late - scores[i] - scores[j]) * tail
     return law
-
-
-def law_of_permute_and_flip(scores, r):
-    pass_ = [r ** (max(scores) - q) for q in scores]
-    law = []
-    for i in range(len(scores)):
-        passed = [1]  # law of the number of others that pass
-        for j, p in enumerate(pass_):
-            if j != i:
-                passed = [
-                    (1 - p) * a + p * b for a, b in zip([*passed, 0], [0, *passed], strict=True)
-                ]
-        law.append(pass_[i] * sum(Fraction(1, m + 1) * a for m, a in enumerate(passed)))
-    return dict(enumerate(law))
 
 
 def law_of_exponential(scores, r):
@@ -199,22 +186,6 @@ def frequencies(mechanism, scores, epsilon, score_range, size, seed):
         winner = mechanism(scores, epsilon, score_range, random_state=source)
         seen[winner] = seen.get(winner, 0) + 1
     return seen
-
-
-def fit(seen, law):
-    outcomes = sorted(law)
-    assert set(seen) <= set(outcomes)
-    size = sum(seen.values())
-    expected = np.array([float(law[o]) for o in outcomes]) * size
-    counts = np.array([seen.get(o, 0) for o in outcomes])
-    keep = expected > 20
-    counts = np.append(counts[keep], counts[~keep].sum())
-    expected = np.append(expected[keep], expected[~keep].sum())
-    if expected[-1] < 20:
-        counts[-2] += counts[-1]
-        expected[-2] += expected[-1]
-        counts, expected = counts[:-1], expected[:-1]
-    return stats.chisquare(counts, expected * size / expected.sum()).pvalue
 
 
 # Chosen so that 6,000 selections tell scales that are off by a fifth: the chi-square statistic of a

@@ -8,8 +8,8 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from exact_laws import ScriptedSource
 from scipy import stats
-from test_noise import ScriptedSource
 
 from skdp._random import noise_source
 from skdp.audit import replay

@@ -1,0 +1,31 @@
+"""Frames of PySpark for tests."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+
+def arrow(frame):
+    if isinstance(frame, pa.Table):
+        return frame
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+@functools.cache
+def spark_session():
+    sql = pytest.importorskip("pyspark.sql")
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    return builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
+
+
+def spark_frame(frame):
+    table = arrow(frame)
+    rows = list(zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True))
+    names = {"double": "double", "int64": "bigint", "string": "string", "large_string": "string"}
+    types = {**names, "bool": "boolean", "float": "float", "int32": "int"}
+    schema = ", ".join(f"`{field.name}` {types[str(field.type)]}" for field in table.schema)
+    return spark_session().createDataFrame(rows, schema)
