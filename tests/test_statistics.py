@@ -32,7 +32,6 @@ from skdp.release import (
 from skdp.release.model import roots
 from skdp.release.statistics import normal_draws
 
-
 DOMAIN = Domain(
     {
         "n": Numeric(0, 9, integer=True),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import tempfile
 import warnings
 import zipfile
@@ -236,12 +237,11 @@ def answers(fitted, rows):
 
 def _interval(synopsis, query):
     """The interval of a count, before it is cut off at what is possible."""
-    weights = skdp.release.parse(query, synopsis.domain)
-    error = synopsis.model.error(weights, 0.95)
+    queries = [skdp.release.parse(query, synopsis.domain)]
+    [below], [above], text = synopsis.model.reach(queries, 0.95)
+    [variance] = synopsis.model.variance(queries)
     value = synopsis.count(query)
-    return skdp.QueryResult(
-        value, error.std, value - error.below, value + error.above, error.guarantee
-    )
+    return skdp.QueryResult(value, math.sqrt(variance), value - below, value + above, text)
 
 
 def seeded(estimator):

@@ -36,19 +36,15 @@ from .regions import (
 #
 # A release answers a conjunction of one condition per column. Any other condition on rows is the
 # union of disjoint conjunctions, so that its answer is the sum of theirs: never negative where
-#   theirs
-# are not, and together with the answer to its negation the number of all records.
+# theirs are not, and together with the answer to its negation the number of all records.
 #
-# The conditions on one column divide its values into classes that no condition separates. The
-# decomposition takes one column after the other: classes after which the same remains to be asked
-#   are
-# taken together.
+# The conditions on one column divide its values into classes that no condition separates. A part is
+# a set of classes for each of some columns; parts are intersected, and taken from each other.
 
 
-# Largest number of columns that are joined, of conjunctions, and of steps on the way to them.
+# Largest number of columns that are joined, and of conjunctions also on the way to them.
 _MAX_COLUMNS = 200
 _MAX_PARTS = 1000
-_MAX_STEPS = 500_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,17 +124,14 @@ def _atoms(node: Node) -> list[Atom] | None:
     return found
 
 
-# A condition in terms of classes: True, False, ("is", column, classes as bits), or ("and" or "or",
-# set of such conditions).
-_Form = Any
+# A conjunction in terms of classes: for some columns, by number, the classes of values as bits.
+_Part = dict[int, int]
 
 
 class _Decomposition:
-    """One condition on its way to disjoint conjunctions."""
+    """One condition as disjoint conjunctions."""
 
     def __init__(self, node: Node) -> None:
-        self.steps = 0
-        self.known: dict[_Form, list[dict[int, int]]] = {}
         atoms: dict[str, list[Atom]] = {}
         self._collect(node, atoms)
         self.columns = list(atoms)
@@ -163,93 +156,76 @@ class _Decomposition:
             self._collect(member, atoms)
 
     def parts(self) -> list[dict[str, Region]]:
-        """The conjunctions."""
-        found = self._parts(self._form(self.node, positive=True))
-        # What nothing satisfies is a conjunction too: no value of the first column.
-        return [self._regions(part) for part in found or [{0: 0}]]
+        """The conjunctions; what nothing satisfies is one too: no value of the first column."""
+        return [
+            {
+                self.columns[column]: self.classes[column].union(bits)
+                for column, bits in sorted(part.items())
+            }
+            for part in self._of(self.node) or [{0: 0}]
+        ]
 
-    def _regions(self, part: dict[int, int]) -> dict[str, Region]:
-        return {
-            self.columns[column]: self.classes[column].union(bits)
-            for column, bits in sorted(part.items())
-        }
-
-    def _form(self, node: Node, *, positive: bool) -> _Form:
+    def _of(self, node: Node) -> list[_Part]:
+        """Disjoint parts that satisfy a condition."""
         if isinstance(node, Atom):
             column, bits = self.bits[id(node)]
-            return self._is(column, bits if positive else self.classes[column].all & ~bits)
+            return self._within({}, column, bits)
+        members = [self._of(member) for member in node.members]
         if node.how == "not":
-            return self._form(node.members[0], positive=not positive)
-        how = node.how if positive else {"and": "or", "or": "and"}[node.how]
-        return self._join(how, [self._form(member, positive=positive) for member in node.members])
+            return self._merged(self._less([{}], members[0]))
+        found = members[0]
+        for more in members[1:]:
+            if node.how == "or":
+                found = found + self._less(more, found)
+            else:
+                found = [part for one in found for two in more for part in self._both(one, two)]
+            if len(found) > _MAX_PARTS:
+                raise self._too_much()
+        return self._merged(found)
 
-    def _is(self, column: int, bits: int) -> _Form:
-        return ("is", column, bits) if 0 < bits < self.classes[column].all else bits > 0
+    def _merged(self, parts: list[_Part]) -> list[_Part]:
+        """The same with parts as one that differ in one column only."""
+        for column in sorted({column for part in parts for column in part}):
+            alike: dict[tuple[tuple[int, int], ...], int] = {}
+            for part in parts:
+                rest = tuple(sorted(item for item in part.items() if item[0] != column))
+                alike[rest] = alike.get(rest, 0) | part.get(column, self.classes[column].all)
+            parts = [
+                each
+                for rest, bits in alike.items()
+                for each in self._within(dict(rest), column, bits)
+            ]
+        return parts
 
-    def _join(self, how: str, members: Sequence[_Form]) -> _Form:
-        """Members joined, those on one column as one."""
-        decided = how == "or"
-        columns: dict[int, int] = {}
-        others: set[_Form] = set()
-        for member in members:
-            if isinstance(member, bool):
-                if member is decided:
-                    return decided
-                continue
-            inner = member[1] if member[0] == how else [member]
-            for one in inner:
-                if one[0] != "is":
-                    others.add(one)
-                elif one[1] not in columns:
-                    columns[one[1]] = one[2]
-                elif how == "or":
-                    columns[one[1]] |= one[2]
-                else:
-                    columns[one[1]] &= one[2]
-        for column, bits in columns.items():
-            one = self._is(column, bits)
-            if one is decided:
-                return decided
-            if not isinstance(one, bool):
-                others.add(one)
-        if not others:
-            return not decided
-        return others.pop() if len(others) == 1 else (how, frozenset(others))
+    def _within(self, part: _Part, column: int, bits: int) -> list[_Part]:
+        """The part of a part with some classes of a column, if there is any."""
+        kept = part.get(column, self.classes[column].all) & bits
+        if not kept:
+            return []
+        return [{**part, column: kept} if kept != self.classes[column].all else part]
 
-    def _parts(self, form: _Form) -> list[dict[int, int]]:
-        """Disjoint conjunctions, each as classes by column."""
-        if isinstance(form, bool):
-            return [{}] if form else []
-        if form not in self.known:
-            column = self._first(form)
-            rest: dict[_Form, int] = {}
-            for place in range(self.classes[column].number):
-                left = self._given(form, column, place)
-                rest[left] = rest.get(left, 0) | (1 << place)
-            found = []
-            for left, bits in rest.items():
-                own = {} if bits == self.classes[column].all else {column: bits}
-                found += [{**own, **part} for part in self._parts(left)]
-                if len(found) > _MAX_PARTS:
-                    raise self._too_much()
-            self.known[form] = found
-        return self.known[form]
+    def _both(self, one: _Part, two: _Part) -> list[_Part]:
+        found = [one]
+        for column, bits in two.items():
+            found = [part for each in found for part in self._within(each, column, bits)]
+        return found
 
-    def _first(self, form: _Form) -> int:
-        if form[0] == "is":
-            return int(form[1])
-        return min(self._first(member) for member in form[1])
+    def _less(self, parts: list[_Part], others: list[_Part]) -> list[_Part]:
+        """What of some parts lies in none of others."""
+        for other in others:
+            parts = [piece for part in parts for piece in self._without(part, other)]
+            if len(parts) > _MAX_PARTS:
+                raise self._too_much()
+        return parts
 
-    def _given(self, form: _Form, column: int, place: int) -> _Form:
-        """What remains of a condition for rows of one class of a column."""
-        self.steps += 1
-        if self.steps > _MAX_STEPS:
-            raise self._too_much()
-        if isinstance(form, bool):
-            return form
-        if form[0] == "is":
-            return bool(form[2] >> place & 1) if form[1] == column else form
-        return self._join(form[0], [self._given(member, column, place) for member in form[1]])
+    def _without(self, part: _Part, other: _Part) -> list[_Part]:
+        if not self._both(part, other):
+            return [part]
+        found = []
+        for column, bits in other.items():
+            found += self._within(part, column, self.classes[column].all & ~bits)
+            [part] = self._within(part, column, bits)
+        return found
 
     def _too_much(self) -> ValueError:
         return ValueError(
