@@ -517,7 +517,7 @@ class HistogramModel:
     def _reach(self, queries: Sequence[Query], level: float) -> Reach:
         each = [self._reach_of(self._codes(query), level) for query in queries]
         below, above = np.array([ends for ends, _ in each]).reshape(-1, 2).T
-        return Reach(below, above, each[0][1])
+        return Reach(np.sqrt(self.variance(queries)), below, above, each[0][1])
 
     def _reach_of(self, weights: FloatArray, level: float) -> tuple[tuple[float, float], str]:
         mean = self.tree.leaf_weights(weights)

@@ -16,10 +16,8 @@ def asked(products):
 
 def reach_of(model, weights, level):
     """Standard deviation of an answer, how far it may be off below and above, and what that is."""
-    queries = asked([weights])
-    found = model.reach(queries, level)
-    [std] = np.sqrt(model.variance(queries))
-    return std, found.below[0], found.above[0], found.guarantee
+    found = model.reach(asked([weights]), level)
+    return found.std[0], found.below[0], found.above[0], found.guarantee
 
 
 def random_forest(rng, shape, *, grouped=(), zeros=False, joined=0.8):

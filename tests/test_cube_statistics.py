@@ -91,7 +91,7 @@ def test_intervals_cover(params):
             query = Query(tuple(parts))
             [value] = model.answer([query])
             if place not in halves:
-                halves[place] = model.reach([query], 0.9).above[0]
+                halves[place] = model._reach([query], 0.9).above[0]
             half = halves[place]
             covered[place] += abs(value) <= half, abs(value) <= 0.8 * half
     sigma = np.sqrt(0.9 * 0.1 / runs)

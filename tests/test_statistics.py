@@ -568,7 +568,7 @@ def test_bounds_on_uneven_boxes_hold_for_weights_of_any_sign():
             continue
         counts = [int(held[:3].sum()), int(held[3:].sum())]
         model = BoxModel(boxes, counts, (5,), BoundedSpread(50.0, bound))
-        [below], [above], _ = model.reach(asked(weights), 0.9)
+        _, [below], [above], _ = model.reach(asked(weights), 0.9)
         [value] = model.answer(asked(weights))
         assert value - below - 1e-9 <= weights @ held <= value + above + 1e-9
 

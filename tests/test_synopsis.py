@@ -28,6 +28,7 @@ from skdp.release import (
     LeafErrorBound,
     Query,
     QueryResult,
+    Reach,
     Synopsis,
     intervals,
     parse,
@@ -570,7 +571,7 @@ def test_intervals_with_bounds_cover_adversarial_records(inside, records):
         for row in noisy:
             model.counts = row
             [value] = model.answer(asked)
-            [below], [above], _ = model.reach(asked, level)
+            _, [below], [above], _ = model.reach(asked, level)
             covered += value - below <= true <= value + above
             widths.append(below + above)
     assert len(quantiles) == 2
@@ -714,7 +715,13 @@ def test_to_frame_says_what_the_boxes_are():
 
 def test_reprs_say_what_matters(small):
     text = repr(small)
-    for part in ("4 columns", "random cuts", "epsilon=1", "boxes 40", f"{small.total:,.6g}"):
+    for part in (
+        "4 columns",
+        "random cuts",
+        "epsilon=1",
+        "40 groups of records",
+        f"{small.total:,.6g}",
+    ):
         assert part in text
     assert small.epsilon == 1 and not small.seeded
     seeded = Synopsis(
@@ -989,33 +996,50 @@ def test_well_packed_nonsense_raises_value_error_or_loads(small, tmp_path, data)
 
 
 class Flat:
-    """The smallest model: one number, spread over the whole domain."""
+    """All cells alike: the least that a kind of release has to have."""
 
-    kind = "flat"
+    kind, independent = "flat", False
+    about, covers = "one number", "nothing but Poisson errors"
 
     def __init__(self, total, shape):
-        self.total = total
-        self.shape = shape
+        self.total, self.shape = total, shape
 
     def answer(self, queries):
-        return np.array(
-            [
-                self.total * math.prod(vector.mean() for vector in weights.values())
-                for weights in queries
-            ]
+        return (
+            np.array(
+                [
+                    sum(math.prod(w.mean() for w in part.values()) for part in query.products)
+                    for query in queries
+                ]
+            )
+            * self.total
         )
 
-    def sample_codes(self, n_samples, generator):
+    def variance(self, queries):
+        return np.abs(self.answer(queries))
+
+    def covariance(self, queries):
+        return np.diag(self.variance(queries))
+
+    def reach(self, queries, level):
+        std = np.sqrt(self.variance(queries))
+        return Reach(std, 2 * std, 2 * std, "about 95%")
+
+    def view(self, axes):
+        shape = [self.shape[axis] for axis in axes]
+        return np.full(shape, self.total / math.prod(shape))
+
+    def sample_codes(self, n_samples, generator, weights=None):
         return generator.integers(0, self.shape, (n_samples, len(self.shape)), dtype=np.int32)
 
     round_codes = sample_codes
 
     def to_arrays(self):
-        return {}, {"total": np.array([self.total])}
+        return {"total": self.total}, {}
 
     @classmethod
     def from_arrays(cls, shape, facts, arrays):
-        return cls(float(arrays["total"][0]), shape)
+        return cls(float(facts["total"]), shape)
 
 
 def test_another_model_serves_behind_the_same_interface(monkeypatch, tmp_path):
@@ -1023,7 +1047,16 @@ def test_another_model_serves_behind_the_same_interface(monkeypatch, tmp_path):
     assert synopsis.count({"sex": "Male", "size": "S"}) == pytest.approx(100)
     assert synopsis.mean("age") == pytest.approx(24.5)
     assert len(synopsis.sample()) == 600
-    assert "boxes" not in repr(synopsis)
+    assert "holds one number" in repr(synopsis)
+    assert synopsis.count("age < 22", return_interval=True).guarantee == "about 95%"
+    for asked in (
+        lambda **how: synopsis.mean("age", **how),
+        lambda **how: synopsis.proportion("sex == 'Male'", **how),
+        lambda **how: synopsis.quantile("age", **how),
+        lambda **how: synopsis.std("pay", **how),
+    ):
+        found = asked(return_interval=True)
+        assert found.lower <= asked() <= found.upper and "Poisson errors" in found.guarantee
     synopsis.save(tmp_path / "flat")
     with pytest.raises(ValueError, match="'flat' is unknown"):
         Synopsis.load(tmp_path / "flat")

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import math
 import tempfile
 import warnings
 import zipfile
@@ -238,10 +237,9 @@ def answers(fitted, rows):
 def _interval(synopsis, query):
     """The interval of a count, before it is cut off at what is possible."""
     queries = [skdp.release.parse(query, synopsis.domain)]
-    [below], [above], text = synopsis.model.reach(queries, 0.95)
-    [variance] = synopsis.model.variance(queries)
+    [std], [below], [above], text = synopsis.model.reach(queries, 0.95)
     value = synopsis.count(query)
-    return skdp.QueryResult(value, math.sqrt(variance), value - below, value + above, text)
+    return skdp.QueryResult(value, std, value - below, value + above, text)
 
 
 def seeded(estimator):

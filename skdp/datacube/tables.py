@@ -321,12 +321,12 @@ class CubeModel:
 
     def _reach(self, queries, level) -> Reach:
         plan, half, exact = self._plan, np.empty(len(queries)), True
+        std = np.sqrt(self.variance(queries))
         for place, query in enumerate(queries):
             many = sum(one.cells(plan._masks) for one in self._functionals(query)) > _MAX_TERMS
             if plan.consistency is not None and (many or plan.consistency != "l2"):
                 # Many terms, or terms whose law is not known.
-                std, exact = math.sqrt(float(self.variance([query])[0])), False
-                half[place] = float(ndtri(0.5 + level / 2)) * std
+                half[place], exact = float(ndtri(0.5 + level / 2)) * std[place], False
                 continue
             terms, unit = self._terms(query), plan._unit
             # The law is that of whole numbers.
@@ -335,7 +335,7 @@ class CubeModel:
             )
         sure, law = ("at least", "the exact law of") if exact else ("about", "a Gaussian law for")
         text = f"{sure} {100 * level:g}% for a query fixed before looking at the release, by {law}"
-        return Reach(half, half, f"{text} the noise.")
+        return Reach(std, half, half, f"{text} the noise.")
 
     def _functionals(self, query) -> list[Any]:
         """A weighted sum of cells for each table that was measured together."""

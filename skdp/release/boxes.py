@@ -252,8 +252,10 @@ class BoxModel:
             f"the noise ({law})"
         )
         if any(cut for _, cut in found):
-            return Reach(below, above, text + self.intervals.covers)
-        return Reach(below, above, f"{text}, the only error: the query cuts through no box.")
+            text += self.intervals.covers
+        else:
+            text += ", the only error: the query cuts through no box."
+        return Reach(np.sqrt(self.variance(queries)), below, above, text)
 
     def _cut(self, parts: Sequence[Weights], seen: dict[Any, Any]) -> Cut:
         """How a union of disjoint conjunctions cuts the boxes; ``seen`` is for many of them.

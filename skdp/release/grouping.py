@@ -12,8 +12,8 @@ import pandas as pd
 
 from .._validation import FloatArray, IntArray, free_name
 from ..domain import Categorical, Domain
-from ..domain.query import Query, Weights, parts_of, weights_of
-from ..domain.regions import Region, attribute_of, everything, region_of_range
+from ..domain.query import Weights, parts_of
+from ..domain.regions import Region, attribute_of, region_of_range
 from ..domain.values import some
 from .model import Release
 from .result import group_labels
@@ -114,10 +114,6 @@ def _intervals(column: str, edges: Any, right: bool) -> pd.IntervalIndex:
     )
 
 
-_MAX_GROUPS = 100_000
-_AT_ONCE = 2048  # groups whose weights are held at once
-
-
 class Groups:
     """All combinations of the codes of some columns, or of bands of them.
 
@@ -211,56 +207,6 @@ class Groups:
         shape = dict(zip(self.names, self.shape, strict=True))
         table = values.reshape([shape[name] for name in order])
         return table.transpose([order.index(name) for name in self.names]).ravel()
-
-
-def grouped(
-    release: Release, groups: Groups, query: Any, column: str | None = None
-) -> tuple[FloatArray, FloatArray | None]:
-    """Counts of all groups among the records of a query, and sums of a column.
-
-    With a column, only records that have a value in it count.
-
-    Raises
-    ------
-    ValueError
-        If there are too many groups.
-    """
-    if groups.number > _MAX_GROUPS:
-        raise ValueError(
-            f"Grouping by {' and '.join(groups.names)} makes {groups.number:,} groups, more than "
-            f"{_MAX_GROUPS:,}. Group by fewer columns or by bands, or count the groups that "
-            "matter by queries."
-        )
-    counts, sums = [], []
-    for parts in groups.banded(query):
-        if column is None:
-            counts.append(_answers(release, groups, [weights_of(x, groups.domain) for x in parts]))
-            continue
-        found = [_moments(part, groups.domain, column) for part in parts]
-        counts.append(_answers(release, groups, [present for present, _ in found]))
-        sums.append(_answers(release, groups, [of_sum for _, of_sum in found]))
-    ordered = groups.in_order(np.concatenate(counts))
-    return ordered, None if column is None else groups.in_order(np.concatenate(sums))
-
-
-def _moments(regions: Mapping[str, Region], domain: Domain, column: str) -> tuple[Weights, Weights]:
-    """Weights of a conjunction's records with a value in a column, and those of its sum."""
-    attribute = attribute_of(column, domain)
-    region = (regions.get(column) or everything(column, attribute)).without_missing()
-    share, moment = region.weights(), region.moment()
-    mean = np.divide(moment, share, out=np.zeros(len(share)), where=share > 0)
-    present = weights_of({**regions, column: region}, domain)
-    axis = domain.index(domain.structure.base_of(column))
-    return present, {**present, axis: present[axis] * domain.structure.lifted(column, mean)}
-
-
-def _answers(release: Release, groups: Groups, asked: Sequence[Weights]) -> FloatArray:
-    """Sums of the answers of all groups."""
-    within = zip(*(groups.within(weights) for weights in asked), strict=True)
-    found = []
-    while some := list(itertools.islice(within, _AT_ONCE)):
-        found.append(release.answer(list(map(Query, some))))
-    return np.concatenate(found)
 
 
 def group_table(groups: Groups, results: Mapping[str, Any]) -> pd.DataFrame:

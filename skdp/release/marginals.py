@@ -576,10 +576,11 @@ class ViewsModel(TreeModel):
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off: normal, with their own variance."""
         known = np.array([self._variance_of(each.products) for each in queries]).reshape(-1, 2)
-        reach = float(ndtri(0.5 + level / 2)) * np.sqrt(known.sum(axis=1))
+        std = np.sqrt(known.sum(axis=1))
+        reach = float(ndtri(0.5 + level / 2)) * std
         cut = " Bins covered in part are taken as covered in proportion."
         text = self._guarantee(*known[0].tolist(), level)
-        return Reach(reach, reach, text + cut * any(each.cuts for each in queries))
+        return Reach(std, reach, reach, text + cut * any(each.cuts for each in queries))
 
     def _guarantee(self, noise: float, estimated: float, level: float) -> str:
         whole = noise + estimated

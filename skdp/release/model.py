@@ -28,8 +28,9 @@ __all__ = [
 
 
 class Reach(NamedTuple):
-    """How far the truth may lie below and above answers, and what that covers."""
+    """Standard deviations of answers, how far the truth may lie from them, and what that covers."""
 
+    std: FloatArray
     below: FloatArray
     above: FloatArray
     guarantee: str
@@ -211,7 +212,7 @@ def with_cut_bins(
     below[cut] = value - answer(least) + reach(least, level).below
     above[cut] = answer(most) - value + reach(most, level).above
     text = found.guarantee + " Bins covered in part may hold their records anywhere."
-    return Reach(below, above, text)
+    return Reach(found.std, below, above, text)
 
 
 def _are_cut_shares(query: Query) -> bool:

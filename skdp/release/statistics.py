@@ -32,7 +32,7 @@ from ..domain.query import Query, Weights, parse_all, parts_of, weights_of
 from ..domain.regions import Region, RegionUnion, attribute_of, everything
 from ..domain.values import some
 from ..hierarchy import without_negatives
-from .grouping import Groups, grouped, view_of
+from .grouping import Groups, view_of
 from .model import Release, roots
 from .ranks import categories_below, values_below
 from .result import QueryResult
@@ -239,8 +239,9 @@ def linear(
         over, under = bounds[0] - value, value - bounds[1]
         upper = np.where(over >= above, bounds[0] + np.nan_to_num(tail * above**2 / over), upper)
         lower = np.where(under >= below, bounds[1] - np.nan_to_num(tail * below**2 / under), lower)
-    std = np.hypot(np.sqrt(release.variance(queries)), more)
-    return Estimates(value, std, left, lower, upper, found.guarantee + confidence.text)
+    return Estimates(
+        value, np.hypot(found.std, more), left, lower, upper, found.guarantee + confidence.text
+    )
 
 
 def simulated(
@@ -929,7 +930,35 @@ def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
 
 # --- groups of records
 
+_MAX_GROUPS = 100_000
 _AT_ONCE = 2048  # groups whose weights are held at once
+
+
+def grouped(
+    release: Release, groups: Groups, query: Any, column: str | None = None
+) -> tuple[FloatArray, FloatArray | None]:
+    """Counts of all groups among the records of a query, and sums of a column.
+
+    With a column, only records that have a value in it count.
+
+    Raises
+    ------
+    ValueError
+        If there are too many groups.
+    """
+    if groups.number > _MAX_GROUPS:
+        raise ValueError(
+            f"Grouping by {' and '.join(groups.names)} makes {groups.number:,} groups, more than "
+            f"{_MAX_GROUPS:,}. Group by fewer columns or by bands, or count the groups that "
+            "matter by queries."
+        )
+    counts, sums = [], []
+    for few in _cases(groups, query, column):
+        counts.append(release.answer(_present(few)))
+        if column is not None:
+            sums.append(release.answer([moment(case, [1]) for case in few]))
+    ordered = groups.in_order(np.concatenate(counts))
+    return ordered, groups.in_order(np.concatenate(sums)) if sums else None
 
 
 def group_intervals(
@@ -945,12 +974,9 @@ def group_intervals(
     # Groups are asked for by bands first.
     places = groups.in_order(np.arange(groups.number, dtype=np.float64)).astype(np.int64)
     asked = np.argsort(places)
-    values, count = values[asked], count[asked]
-    found = []
-    cases = _cases(groups, query, column)
-    for start in range(0, len(values), _AT_ONCE):
-        few = list(itertools.islice(cases, _AT_ONCE))
-        part = slice(start, start + _AT_ONCE)
+    values, count, found, start = values[asked], count[asked], [], 0
+    for few in _cases(groups, query, column):
+        part = slice(start, start := start + len(few))
         if column is None:
             found.append(counts(release, _present(few), confidence, values[part]))
         else:
@@ -960,10 +986,16 @@ def group_intervals(
     return Estimates._make([*map(np.concatenate, arrays), text]).at(places)
 
 
-def _cases(groups: Groups, query: Any, column: str | None) -> Iterator[list[Selected]]:
-    """The records of each group: by bands, then by codes."""
+def _cases(groups: Groups, query: Any, column: str | None) -> Iterator[list[Case]]:
+    """The records of each group, by bands, then by codes; some groups at a time."""
     columns = () if column is None else (column,)
-    for parts in groups.banded(query):
-        each = [Selected.of(part, groups.domain, columns) for part in parts]
-        for weights in zip(*(groups.within(one.weights) for one in each), strict=True):
-            yield [one._replace(weights=own) for one, own in zip(each, weights, strict=True)]
+
+    def cases() -> Iterator[Case]:
+        for parts in groups.banded(query):
+            each = [Selected.of(part, groups.domain, columns) for part in parts]
+            for weights in zip(*(groups.within(one.weights) for one in each), strict=True):
+                yield [one._replace(weights=own) for one, own in zip(each, weights, strict=True)]
+
+    every = cases()
+    while few := list(itertools.islice(every, _AT_ONCE)):
+        yield few

@@ -27,7 +27,7 @@ from ..mechanisms import discrete_laplace_variance
 from .boxes import BoxModel
 from .description import describe
 from .files import MOST_JSON, loss_from_data, loss_to_data, read_archive, write_archive
-from .grouping import Groups, group_table, grouped, read_bands, view_of
+from .grouping import Groups, group_table, read_bands, view_of
 from .marginals import ViewsModel
 from .model import Release
 from .network import NetworkModel
@@ -43,6 +43,7 @@ from .statistics import (
     correlation_matrix,
     count_of,
     group_intervals,
+    grouped,
     mean_of,
     proportion,
     quotients,
