@@ -166,7 +166,7 @@ def forbid(condition: Any) -> Rule:
     Parameters
     ----------
     condition : str or dict
-        A query on one or more columns, as for `skdp.release.parse_parts`. On a `Numeric` its ends
+        A query on one or more columns, as for `skdp.release.parse`. On a `Numeric` its ends
         must be edges of bins, so that whole cells are forbidden. ``None`` is a missing value.
 
     Examples
