@@ -36,11 +36,11 @@ Everything here is post-processing. The package can reach neither rows nor exact
 
 from ..domain.query import Query, parse
 from .boxes import BoxModel
-from .coefficients import Coefficients, EffectLaw, Ladder, basis_of
+from .coefficients import Coefficients, EffectLaw, Ladder, MeasuredSums, basis_of
 from .columns import ColumnEstimate
 from .combined import CombinedRelease, combine
 from .intervals import AnySpread, BoundedSpread, Boxes, Intervals, KnownNoise, LeafErrorBound
-from .marginals import MeasuredSums, ViewsModel
+from .marginals import ViewsModel
 from .model import Reach, Release
 from .network import Conditional, NetworkDensity, NetworkModel
 from .result import QueryResult

@@ -19,13 +19,13 @@ from scipy.special import ndtri
 
 from .._validation import BoolArray, FloatArray, IntArray
 from ..domain.query import Query
-from .coefficients import Coefficients, EffectLaw, Ladder, Look, along
+from .coefficients import Coefficients, EffectLaw, Ladder, Look, MeasuredSums, along
 from .columns import ColumnEstimate
 from .model import Reach, Weights, added, by_attributes, covariance_from
 from .rounding import product_of_weights
 from .trees import TreeModel
 
-__all__ = ["MeasuredSums", "Tuning", "ViewsModel"]
+__all__ = ["Tuning", "ViewsModel"]
 
 Axes = tuple[int, ...]
 
@@ -70,44 +70,6 @@ _MOST_CUT = 2
 _WHOLE = 1e-9
 # Sets of columns by which it is judged how far rows are off.
 _MOST_SETS = 200
-# Values in measured sums are rounded by up to a part in a million of their range.
-_AFFINE = 1e-5
-
-
-class MeasuredSums(NamedTuple):
-    """Noisy sums of a number for each code of another column.
-
-    Attributes
-    ----------
-    values : ndarray of float64, shape (n_codes,)
-        Of each code of the number, less their middle; 0 for codes without a value.
-    has_value, missing : ndarray of bool, shape (n_codes,)
-        Codes with a value, and those without one that records can have.
-    sums, n_missing : ndarray of float64, shape (n_groups,)
-        Of the values, and the number of records without one.
-    variances : tuple of float
-        Of a sum, and of a number of records without a value: 0 if all have one.
-    """
-
-    values: FloatArray
-    has_value: BoolArray
-    missing: BoolArray
-    sums: FloatArray
-    n_missing: FloatArray
-    variances: tuple[float, float]
-
-    def told(self, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Weights of codes, (n_codes, n), as those of records with a value, of it, and of others.
-
-        Returns
-        -------
-        ndarray of float64, shape (3, n), and for each whether these are the weights.
-        """
-        basis = np.stack([self.has_value, self.values, self.missing], axis=1).astype(np.float64)
-        scale = np.maximum(np.abs(basis).max(axis=0), 1e-300)
-        found = np.linalg.lstsq(basis / scale, weights, rcond=None)[0] / scale[:, None]
-        away = np.abs(basis @ found - weights).max(axis=0)
-        return found, away <= _AFFINE * np.abs(weights).max(axis=0)
 
 
 class Trust(NamedTuple):
@@ -555,32 +517,30 @@ class ViewsModel(TreeModel):
     @property
     def covers(self) -> str:
         """What variances cover, in words."""
-        return (
-            "the noise, and an estimate of what was not measured"
-            f"{f', with a prior: {self.prior}' if self.prior else ''}"
-        )
+        prior = f", with a prior: {self.prior}" if self.prior else ""
+        return f"the noise, and an estimate of what was not measured{prior}"
 
     def variance(self, queries: Sequence[Query]) -> FloatArray:
         """Variance of each answer: of the noise, and of what was not measured."""
-        return np.array([sum(self._variance_of(each.products)) for each in queries])
+        return self._variances(queries).sum(axis=1)
 
     def covariance(self, queries: Sequence[Query]) -> FloatArray:
         """Covariance of the errors of a few answers; estimated parts count as independent."""
+        noise = covariance_from(lambda several: self._variances(several)[:, 0], queries)
+        return noise + np.diag(self._variances(queries)[:, 1])
 
-        def noise(several: Sequence[Query]) -> FloatArray:
-            return np.array([self._variance_of(each.products)[0] for each in several])
-
-        estimated = [self._variance_of(each.products)[1] for each in queries]
-        return covariance_from(noise, queries) + np.diag(estimated)
+    def _variances(self, queries: Sequence[Query]) -> FloatArray:
+        found = [self._variance_of(each.products) for each in queries]
+        return np.array(found, dtype=np.float64).reshape(-1, 2)
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """How far answers may be off: normal, with their own variance."""
-        known = np.array([self._variance_of(each.products) for each in queries]).reshape(-1, 2)
+        known = self._variances(queries)
         std = np.sqrt(known.sum(axis=1))
-        reach = float(ndtri(0.5 + level / 2)) * std
+        half = float(ndtri(0.5 + level / 2)) * std
         cut = " Bins covered in part are taken as covered in proportion."
         text = self._guarantee(*known[0].tolist(), level)
-        return Reach(std, reach, reach, text + cut * any(each.cuts for each in queries))
+        return Reach(std, half, half, text + cut * any(each.cuts for each in queries))
 
     def _guarantee(self, noise: float, estimated: float, level: float) -> str:
         whole = noise + estimated

@@ -659,6 +659,7 @@ def spread(
 # --- statistics of queries as a synopsis gives them: numbers, or results with intervals
 
 _MANY = 100  # queries, above which the law of a sum of noise is not found for each by itself
+_AT_ONCE = 1024  # queries or groups that are simulated together
 
 
 def count_of(
@@ -678,7 +679,7 @@ def _in_parts(
     of: Callable[[slice], Estimates], n: int, shown: Callable[[FloatArray], Any] | None
 ) -> list[QueryResult]:
     """Results of many queries together, of few each by itself."""
-    step = 1 if n <= _MANY else n
+    step = 1 if n <= _MANY else _AT_ONCE
     parts = (of(slice(start, start + step)) for start in range(0, n, step))
     return [result for part in parts for result in part.results(shown)]
 
@@ -722,8 +723,11 @@ def mean_of(
     attribute = domain[column]
     if confidence is None or not cases:
         return attribute.shown(quotients(total, count, reach_of(column, domain)))
-    found = means(release, cases, confidence, total, count)
-    return found.results(None if attribute.summable else attribute.shown)
+    return _in_parts(
+        lambda part: means(release, cases[part], confidence, total[part], count[part]),
+        len(cases),
+        None if attribute.summable else attribute.shown,
+    )
 
 
 def spread_of(
@@ -931,7 +935,6 @@ def spans_of(attribute: Numeric | Categorical) -> tuple[FloatArray, FloatArray]:
 # --- groups of records
 
 _MAX_GROUPS = 100_000
-_AT_ONCE = 2048  # groups whose weights are held at once
 
 
 def grouped(

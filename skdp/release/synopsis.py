@@ -389,8 +389,8 @@ class Synopsis:
         Returns
         -------
         float or QueryResult, or a list of these
-            Numbers count as spread evenly inside their bins; nan where the number of records is not
-            positive. The interval allows any spread inside bins about their means.
+            Numbers count as spread evenly inside their bins, also for the interval; nan where the
+            number of records is not positive.
 
         Raises
         ------

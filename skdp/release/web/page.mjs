@@ -227,6 +227,7 @@ class Column {
 
 const TUNING = { cut: 0.5, dependence: 0.25, surprise: 1, third: 0.05, heap: 0.3 };
 const TRUST = ["added", "noise", "lacking"];
+const PROMISE = "The interval is made to contain the true answer with a probability of ";
 const MOST_CUT = 2;
 const WHOLE = 1e-9;
 const AFFINE = 1e-5;
@@ -647,36 +648,18 @@ export class Model {
     return this.sumsOfRows(kept, (axis) => [this.shape[axis], null], masses);
   }
 
-  variance(query) {
-    const [noise, estimated] = this.varianceOf(query);
-    return noise + estimated;
-  }
-
-  // Standard deviation of a count, and what its interval is for.
-  reach(query, level) {
-    const [noise, estimated] = this.varianceOf(query);
-    return { std: Math.sqrt(noise + estimated), text: this.guarantee(noise, estimated, level) };
-  }
-
-  // Covariance of a few answers: of the noise by variances of answers and of sums of two of them.
-  covariance(queries) {
-    const own = queries.map((query) => this.varianceOf(query));
-    const found = queries.map(() => zeros(queries.length));
-    own.forEach(([variance], i) => {
-      found[i][i] = variance;
-      for (let j = 0; j < i; j += 1) {
-        const [both] = this.varianceOf([...queries[i], ...queries[j]]);
-        found[i][j] = found[j][i] = (both - variance - own[j][0]) / 2;
-      }
-    });
-    const root = roots(found);
-    return root.map((row, i) => root.map((other, j) => dot(row, other) + (i === j ? own[i][1] : 0)));
+  // Variances and covariance of two answers: see `ViewsModel.covariance`.
+  covariance(first, second) {
+    const [[a, p], [c, q]] = [first, second].map((each) => this.varianceOf([each]));
+    const most = Math.sqrt(a * c);
+    const [both] = this.varianceOf([second, first]);
+    return [a + p, clip((both - a - c) / 2, -most, most), c + q];
   }
 
   guarantee(noise, estimated, level) {
     const whole = noise + estimated;
     const share = whole > 0 ? Math.round((100 * noise) / whole) : 100;
-    const text = `The interval is made to contain the true answer with a probability of ${level}%. `;
+    const text = `${PROMISE}${level}%. `;
     if (share >= 99) return `${text}Its width is that of the noise, whose law is known.`;
     return (
       `${text}${share}% of its variance is noise, whose law is known; the rest is for what was not ` +
@@ -1139,9 +1122,11 @@ export class Release {
 
   counted(weights, level) {
     const value = this.model.answer(weights);
-    const { std, text } = this.model.reach([weights], level);
+    const [noise, estimated] = this.model.varianceOf([weights]);
+    const std = Math.sqrt(noise + estimated);
     const quantile = this.reach(level);
     const reach = quantile * std;
+    const text = this.model.guarantee(noise, estimated, level);
     const found = { value, std, lower: Math.max(value - reach, 0), upper: value + reach, text };
     // All of it below zero: the end of the law of what is possible.
     const tail = -Math.log1p(-level / 100) / quantile ** 2;
@@ -1149,40 +1134,34 @@ export class Release {
     return found;
   }
 
-  // Ends of the interval of a function of answers, over simulated releases: see `simulated`.
-  simulated(values, covariance, statistic, level, [least, most]) {
-    const draws = this.model.cached("draws", () => normalDraws(this.reach(95)));
-    const root = roots(covariance);
+  // Ends of the interval of a function of two answers, over simulated releases: see `simulated`.
+  simulated([count, value], [a, b, c], statistic, level, [least, most]) {
+    const [one, other] = this.model.cached("draws", () => normalDraws(this.reach(95)));
     const factor = this.reach(level) / this.reach(95);
-    const found = zeros(DRAWS);
-    const drawn = zeros(values.length);
-    for (let d = 0; d < DRAWS; d += 1) {
-      for (let i = 0; i < values.length; i += 1) {
-        let noise = 0;
-        for (let j = 0; j <= i; j += 1) noise += root[i][j] * draws[j][d];
-        drawn[i] = values[i] + factor * noise;
-      }
+    const [first, whole] = [Math.sqrt(a), Math.sqrt(c)];
+    const shared = a > 0 ? clip(b / first, -whole, whole) : 0;
+    const rest = c - shared ** 2 > 1e-12 * c ? Math.sqrt(c - shared ** 2) : 0;
+    const found = one.map((z, d) => {
+      const records = count + factor * first * z;
       // Where there are no records nothing is known: each of the bounds in turn.
-      found[d] = drawn[0] > 0 ? clip(statistic(drawn), least, most) : [least, most][d % 2];
-    }
+      if (!(records > 0)) return [least, most][d % 2];
+      return clip(statistic(records, value + factor * (shared * z + rest * other[d])), least, most);
+    });
     const [lower, upper] = endsOf(found);
     const std = (upper - lower) / (2 * this.reach(level));
     return { std, lower, upper, text: this.said(level), nothing: lower <= least && upper >= most && least < most };
   }
 
   said(level) {
-    return (
-      `The interval is made to contain the true answer with a probability of ${level}%, by simulation ` +
-      `from a covariance that covers ${this.data.covers}.`
-    );
+    return `${PROMISE}${level}%, by simulation from a covariance that covers ${this.data.covers}.`;
   }
 
   share(question) {
     const bottom = this.weights(this.conditions(question, (each) => each.among));
     const top = this.weights(this.conditions(question));
     const values = [this.model.answer(bottom), this.model.answer(top)];
-    const covariance = this.model.covariance([[bottom], [top]]);
-    const of = ([count, both]) => both / Math.max(count, 1e-9);
+    const covariance = this.model.covariance(bottom, top);
+    const of = (count, both) => both / Math.max(count, 1e-9);
     const value = values[0] > 0 ? clip(values[1] / values[0], 0, 1) : NaN;
     const found = this.simulated(values, covariance, of, question.level, [0, 1]);
     found.text += found.nothing ? NO_VALUE : "";
@@ -1216,10 +1195,10 @@ export class Release {
     const centre = Number.isNaN(value) ? (low + high) / 2 : clip(value, low, high);
     const scale = high > low ? high - low : 1;
     const centred = new Map(weights).set(axis, held.map((each, i) => each * ((mean[i] - centre) / scale)));
-    const covariance = this.model.covariance([[weights], [centred]]);
+    const covariance = this.model.covariance(weights, centred);
     const anywhere = reach.some((each) => each !== 0) ? Math.max(this.model.answer(times(reach)), 0) : 0;
-    covariance[1][1] += (anywhere / 2 / scale) ** 2;
-    const of = (drawn) => centre + scale * (drawn[1] / Math.max(drawn[0], 1e-9));
+    covariance[2] += (anywhere / 2 / scale) ** 2;
+    const of = (records, sum) => centre + scale * (sum / Math.max(records, 1e-9));
     const off = (total - centre * count) / scale;
     return { value, anywhere, ...this.simulated([count, off], covariance, of, level, [low, high]) };
   }
@@ -1298,9 +1277,9 @@ export class Release {
   }
 
   quantile(question) {
-    const place = question.column;
+    const { column: place, q: share, level } = question;
     const column = this.columns[place];
-    const share = question.q;
+    const { order } = column.quantile;
     const conditions = this.conditions(question);
     const base = this.weights(conditions);
     const countOf = (_, code) => {
@@ -1309,63 +1288,52 @@ export class Release {
     };
     let counts = conditions.size ? Float64Array.from({ length: column.values }, countOf) : this.countsOf(place);
     counts = counts.subarray(0, column.values);
-    const { order } = column.quantile;
     const rising = withoutNegatives(counts, order);
     const value = rising.some((each) => each !== 0) ? valueBelow(column, rising, share) : NaN;
     const all = sumOf(counts);
-    let running = 0;
-    const balance = Float64Array.from(order, (code) => {
-      running += counts[code];
-      return running - share * all;
-    });
-    const present = this.withValue(conditions, place);
-    const ends = this.balanceEnds(column, place, present, share, balance, rising, question.level);
-    let whole = this.said(question.level);
+    const balance = cumulated(order, counts).map((each) => each - share * all);
+    const variances = this.variancesBelow(column, place, this.withValue(conditions, place), share, rising);
+    const ends = held(balance, variances.map((each) => this.reach(level) * Math.sqrt(each)));
     const [first, last] = ends.map((at) => order[at]);
-    if (order.length > 1 && first === order[0] && last === order[order.length - 1]) whole += NO_VALUE;
+    let text = this.said(level);
+    if (order.length > 1 && first === order[0] && last === order[order.length - 1]) text += NO_VALUE;
     if (column.kind === "category") {
-      return { value: Number.isNaN(value) ? null : value, std: NaN, lower: first, upper: last, text: whole };
+      return { value: Number.isNaN(value) ? null : value, std: NaN, lower: first, upper: last, text };
     }
-    let [low, high] = [column.quantile.low[first], column.quantile.high[last]];
-    if (!Number.isNaN(value)) [low, high] = [Math.min(low, value), Math.max(high, value)];
-    if (column.quantile.wide) whole += BINS;
-    return { value, std: (high - low) / (2 * this.reach(question.level)), lower: low, upper: high, text: whole };
+    let [lower, upper] = [column.quantile.low[first], column.quantile.high[last]];
+    if (!Number.isNaN(value)) [lower, upper] = [Math.min(lower, value), Math.max(upper, value)];
+    if (column.quantile.wide) text += BINS;
+    return { value, std: (upper - lower) / (2 * this.reach(level)), lower, upper, text };
   }
 
-  balanceEnds(column, place, present, share, balance, rising, level) {
+  // Variance of the balance after each code: see `Ranked._variances`.
+  variancesBelow(column, place, present, share, rising) {
     const { order } = column.quantile;
     const n = order.length;
-    let running = 0;
-    const below = Float64Array.from(order, (code) => {
-      running += rising[code];
-      return running;
-    });
-    const all = below[n - 1];
-    const places = new Set();
-    for (const part of [...Array(PLACES).keys()].map((i) => i / (PLACES - 1)).concat(share)) {
-      places.add(Math.min(firstAtLeast(below, part * all * (1 - ROUNDING)), n - 1));
-    }
-    const rank = new Int32Array(n);
-    order.forEach((code, i) => {
-      rank[code] = i;
-    });
-    const at = [...places].sort((a, b) => a - b);
+    const below = cumulated(order, rising);
+    const wanted = [...Array(PLACES).keys()].map((i) => i / (PLACES - 1)).concat(share);
+    const places = wanted.map((part) => Math.min(firstAtLeast(below, part * below[n - 1] * (1 - ROUNDING)), n - 1));
+    const at = [...new Set(places)].sort((a, b) => a - b);
     const known = at.map((k) => {
-      const own = zeros(column.size);
-      for (let code = 0; code < n; code += 1) own[code] = (rank[code] <= k ? 1 : 0) - share;
+      const own = zeros(column.size).fill(-share, 0, n);
+      for (const code of order.slice(0, k + 1)) own[code] = 1 - share;
       const lifted = this.lifted(place, own);
       const vector = present.get(column.axis).map((each, code) => each * lifted[code]);
-      return this.model.variance([new Map(present).set(column.axis, vector)]);
+      return sumOf(this.model.varianceOf([new Map(present).set(column.axis, vector)]));
     });
-    const reach = zeros(n);
     let left = 0;
-    for (let k = 0; k < n; k += 1) {
+    return zeros(n).map((_, k) => {
       while (left + 1 < at.length && at[left + 1] <= k) left += 1;
       const right = at[left] < k && left + 1 < at.length ? left + 1 : left;
-      reach[k] = this.reach(level) * Math.sqrt(Math.max(known[left], known[right]));
-    }
-    return held(balance, reach);
+      return Math.max(known[left], known[right]);
+    });
   }
+}
+
+// Running sums of values in an order.
+function cumulated(order, values) {
+  let sum = 0;
+  return Float64Array.from(order, (code) => (sum += values[code]));
 }
 
 // ---------------------------------------------------------------- simulation
@@ -1375,46 +1343,23 @@ const DRAWS = 2000;
 // What leaves a fortieth of some numbers below and above.
 function endsOf(numbers) {
   const sorted = numbers.slice().sort();
-  const tail = 0.025 * (DRAWS - 1);
-  const [first, part] = [Math.floor(tail), tail % 1];
-  const last = DRAWS - 1 - first;
-  return [
-    sorted[first] + part * (sorted[first + 1] - sorted[first]),
-    sorted[last] - part * (sorted[last] - sorted[last - 1]),
-  ];
+  const at = (place, k = Math.floor(place)) => sorted[k] + (place - k) * (sorted[k + 1] - sorted[k]);
+  return [0.025, 0.975].map((share) => at(share * (DRAWS - 1)));
 }
 
 // Evenly spread normal numbers, by Box and Muller, each with its negative: see `normal_draws`.
 function normalDraws(quantile) {
   const half = DRAWS / 2;
-  const found = [zeros(DRAWS), zeros(DRAWS)];
-  for (let i = 0; i < half; i += 1) {
-    const turn = 2 * Math.PI * (((i + 0.5) * Math.sqrt(2)) % 1);
-    const length = Math.sqrt(-2 * Math.log((i + 0.5) / half));
-    [Math.cos, Math.sin].forEach((of, row) => {
-      found[row][i] = length * of(turn);
-      found[row][half + i] = -found[row][i];
-    });
-  }
-  return found.map((row) => row.map((each) => each * (quantile / endsOf(row)[1])));
-}
-
-// The lower triangular root of a covariance: see `roots`.
-function roots(covariance) {
-  const n = covariance.length;
-  const left = covariance.map((row) => Float64Array.from(row));
-  const found = covariance.map(() => zeros(n));
-  for (let i = 0; i < n; i += 1) {
-    const pivot = left[i][i];
-    if (pivot > 1e-12 * covariance[i][i]) {
-      for (let j = i; j < n; j += 1) {
-        const most = Math.sqrt(Math.max(left[j][j], 0));
-        found[j][i] = clip(left[j][i] / Math.sqrt(pivot), -most, most);
-      }
-      for (let j = i; j < n; j += 1) for (let k = i; k < n; k += 1) left[j][k] -= found[j][i] * found[k][i];
+  return [Math.cos, Math.sin].map((of) => {
+    const row = zeros(DRAWS);
+    for (let i = 0; i < half; i += 1) {
+      const length = Math.sqrt(-2 * Math.log((i + 0.5) / half));
+      row[i] = length * of(2 * Math.PI * (((i + 0.5) * Math.sqrt(2)) % 1));
+      row[half + i] = -row[i];
     }
-  }
-  return found;
+    const factor = quantile / endsOf(row)[1];
+    return row.map((each) => each * factor);
+  });
 }
 
 function held(balance, reach) {
