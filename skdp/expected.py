@@ -21,8 +21,9 @@ from sklearn.base import clone
 from ._random import sampling_generator
 from ._validation import CodeArray, FloatArray, as_epsilon, as_integer, as_level, as_number
 from .domain import Domain
+from .domain.query import Query
 from .exceptions import DomainError, InsecureSeedWarning
-from .release.model import Model
+from .release.model import Release
 from .tables import as_frame, take_rows
 
 # --- public tables on which a release is tried out: given rows, or rows generated from a domain
@@ -165,7 +166,7 @@ _KINDS = {"one-column range": 1, "two-column range": 2, "three-column range": 3}
 
 
 def errors_of_answers(
-    model: Model, codes: CodeArray, domain: Domain, seed: int
+    model: Release, codes: CodeArray, domain: Domain, seed: int
 ) -> Mapping[str, float]:
     """Root mean square errors of a release on random questions of each kind.
 
@@ -174,7 +175,7 @@ def errors_of_answers(
 
     Parameters
     ----------
-    model : Model
+    model : Release
         Fitted to ``codes``.
     codes : ndarray of int, shape (n_rows, n_columns)
     domain : Domain
@@ -197,7 +198,7 @@ def errors_of_answers(
 
 
 def _errors(
-    model: Model,
+    model: Release,
     codes: CodeArray,
     domain: Domain,
     used: list[int],
@@ -223,7 +224,7 @@ def _errors(
             for axis, wanted in query.items():
                 agree *= wanted[codes[:, axis]]
             exact.append(agree.sum())
-        parts.append(np.asarray(model.answer(queries)) - exact)
+        parts.append(np.asarray(model.answer([Query((each,)) for each in queries])) - exact)
     return np.concatenate(parts)
 
 

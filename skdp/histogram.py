@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,10 +20,12 @@ from ._validation import FloatArray, as_level, as_sample_size, check_choice, che
 from .algorithms import dawa
 from .base import PrivateEstimator, match_rows, range_of, warn_of_emptiness
 from .domain import Categorical, Date, Datetime, Domain, Numeric, Taxonomy
+from .domain.query import Query
 from .exceptions import DomainError
 from .expected import ExpectsErrors
 from .hierarchy import Blue, Tree
-from .release import Error, Synopsis
+from .release import Reach, Synopsis
+from .release.model import covariance_from, with_cut_bins
 from .release.result import plot_axis
 from .release.rounding import shuffled_line
 from .release.sampling import METHODS
@@ -411,6 +413,8 @@ class HistogramModel:
         How released counts divided the bins.
     """
 
+    independent: ClassVar[bool] = True
+
     domain: Domain
     codes: np.ndarray
     blue: Blue
@@ -476,23 +480,46 @@ class HistogramModel:
         """Estimated number of records."""
         return self.value(np.ones(len(self.tree.leaves)))
 
-    def answer(self, queries: Sequence[Any]) -> FloatArray:
+    @property
+    def covers(self) -> str:
+        """What variances cover."""
+        if self.kind is None:
+            return "the noise"
+        return "the noise, and where records lie in the groups of bins that were measured"
+
+    def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Weighted sum of bins, one float for each query."""
-        found = [self.value(self._weights_of_leaves(self._codes([each]))) for each in queries]
+        found = [self.value(self.tree.leaf_weights(self._codes(each))) for each in queries]
         return np.array(found, dtype=np.float64)
 
-    def error(self, weights: Any, level: float) -> Error:
-        """Error of one answer."""
-        return self.error_of_parts([weights], level)
+    def variance(self, queries: Sequence[Query]) -> FloatArray:
+        """Variance of each answer."""
+        found = np.empty(len(queries))
+        for place, query in enumerate(queries):
+            weights = self._codes(query)
+            mean = self.tree.leaf_weights(weights)
+            varying = np.maximum(self.tree.leaf_weights(weights**2) - mean**2, 0.0)
+            found[place] = self.std(mean, varying) ** 2
+        return found
 
-    def error_of_parts(self, parts: Sequence[Any], level: float) -> Error:
-        """Error of a sum of answers, whose weights may have any sign."""
-        weights = self._codes(parts)[self.codes]
+    def covariance(self, queries: Sequence[Query]) -> FloatArray:
+        """Covariance of the errors of a few answers."""
+        return covariance_from(self.variance, queries)
+
+    def reach(self, queries: Sequence[Query], level: float) -> Reach:
+        """How far answers may be off, by the exact law of the noise."""
+        return with_cut_bins(self.answer, self._reach, queries, level)
+
+    def _reach(self, queries: Sequence[Query], level: float) -> Reach:
+        each = [self._reach_of(self._codes(query), level) for query in queries]
+        below, above = np.array([ends for ends, _ in each]).reshape(-1, 2).T
+        return Reach(np.sqrt(self.variance(queries)), below, above, each[0][1])
+
+    def _reach_of(self, weights: FloatArray, level: float) -> tuple[tuple[float, float], str]:
         mean = self.tree.leaf_weights(weights)
-        varying = np.maximum(self.tree.leaf_weights(weights**2) - mean**2, 0.0)
-        value, std = self.value(mean), self.std(mean, varying)
-        if math.isinf(std):
-            return Error(std, math.inf, math.inf, _UNDETERMINED)
+        value = self.value(mean)
+        if math.isinf(self.unbiased_std(mean)):
+            return (math.inf, math.inf), _UNDETERMINED
         least, most, guarantee = mean, mean, _LAW.format(100 * level)
         if len(mean) < len(weights):
             starts = self.tree.lower[self.tree.leaves]
@@ -505,22 +532,19 @@ class HistogramModel:
             guarantee += "; widened to hold the value"
         if self.projected:
             guarantee += "; the standard error is that of the value, by simulation"
-        return Error(std, value - low, high - value, guarantee + ".")
+        return (value - low, high - value), guarantee + "."
 
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Estimated counts of all codes."""
         return self.by_code(self.bin_counts())
 
-    def _codes(self, parts: Sequence[Any]) -> FloatArray:
-        """Weights of the codes in a sum of answers."""
+    def _codes(self, query: Query) -> FloatArray:
+        """Weight of each position in a sum of answers."""
         ones = np.ones(self.domain.shape[0])
-        return np.sum([part.get(0, ones) for part in parts], axis=0)
+        weights: FloatArray = np.sum([part.get(0, ones) for part in query.products], axis=0)
+        return weights[self.codes]
 
     # -- counts of bins and of weighted leaves
-
-    def _weights_of_leaves(self, code_weights: np.ndarray) -> np.ndarray:
-        """Mean weight of the codes of each leaf."""
-        return self.tree.leaf_weights(code_weights[self.codes])
 
     def _node_weights(self, leaf_weights: np.ndarray) -> np.ndarray:
         """Weight of each noisy count in the unbiased answer."""
@@ -586,11 +610,11 @@ class HistogramModel:
     def bars(self, edges: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Estimates of consecutive groups of codes, and the ends of their intervals."""
         codes = np.arange(len(self.codes))
-        groups = [{0: ((a <= codes) & (codes < b)).astype(float)} for a, b in pairwise(edges)]
-        counts = self.answer(groups)
-        errors = [self.error(group, level) for group in groups]
-        below, above = np.array([(each.below, each.above) for each in errors]).T
-        return counts, counts - below, counts + above
+        groups = [
+            Query(({0: ((a <= codes) & (codes < b)).astype(float)},)) for a, b in pairwise(edges)
+        ]
+        counts, found = self.answer(groups), self.reach(groups, level)
+        return counts, counts - found.below, counts + found.above
 
     def table(self) -> pd.DataFrame:
         """As `RangeTreeHistogram.to_frame`."""

@@ -6,7 +6,18 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from skdp.release import Intervals, PairTable, TreeDensity, TreeModel, couple
+from skdp.release import Intervals, PairTable, Query, TreeDensity, TreeModel, couple
+
+
+def asked(products):
+    """Queries of one product of weights each."""
+    return [Query((each,)) for each in products]
+
+
+def reach_of(model, weights, level):
+    """Standard deviation of an answer, how far it may be off below and above, and what that is."""
+    found = model.reach(asked([weights]), level)
+    return found.std[0], found.below[0], found.above[0], found.guarantee
 
 
 def random_forest(rng, shape, *, grouped=(), zeros=False, joined=0.8):

@@ -12,7 +12,7 @@ import skdp
 from skdp import Categorical, Date, Domain, Numeric, Synopsis
 from skdp.domain.query import parts_of
 from skdp.mechanisms import discrete_laplace
-from skdp.release import AnySpread, Boxes, BoxModel, KnownNoise, parse, parse_parts
+from skdp.release import AnySpread, Boxes, BoxModel, KnownNoise, parse
 
 DOMAIN = Domain(
     {
@@ -75,7 +75,7 @@ def test_any_expression_counts_the_rows_that_pandas_finds(text):
     assert RELEASE.count(text) == pytest.approx(COUNTS[found].sum())
     # The conjunctions are disjoint.
     covered = np.zeros(DOMAIN.shape)
-    for weights in parse_parts(text, DOMAIN):
+    for weights in parse(text, DOMAIN).products:
         part = np.ones(DOMAIN.shape)
         for axis, vector in weights.items():
             part *= vector.reshape([-1 if a == axis else 1 for a in range(4)])
@@ -95,6 +95,12 @@ def test_answers_are_consistent(first, second):
     both, any_of = count(f"({first}) and ({second})"), count(f"({first}) or ({second})")
     assert both + any_of == pytest.approx(count(first) + count(second))
     assert -1e-9 <= both <= any_of + 1e-9
+
+
+def one(text, domain):
+    """Weights of what is one conjunction."""
+    [weights] = parse(text, domain).products
+    return weights
 
 
 def mask(text):
@@ -162,7 +168,7 @@ def test_ranges_that_share_a_bin_count_it_once(ranges):
     text = " or ".join(f"x between {min(r) / 4} and {max(r) / 4}" for r in ranges)
     fine = (np.arange(4000) + 0.5) / 400
     inside = np.any([(min(r) / 4 <= fine) & (fine <= max(r) / 4) for r in ranges], axis=0)
-    [weights] = parse(text, domain).values()
+    [weights] = one(text, domain).values()
     np.testing.assert_allclose(weights, inside.reshape(4, -1).mean(axis=1), atol=2e-3)
 
 
@@ -173,18 +179,18 @@ def test_special_values_steps_and_long_lists():
             "cents": Numeric(0, 1, decimals=2, bins=5),
         }
     )
-    assert parse("pay < 20 or pay >= 95", domain)[0].tolist() == [
+    assert one("pay < 20 or pay >= 95", domain)[0].tolist() == [
         *[1, 1, 0, 0, 0, 0, 0, 0, 0, 0.5],
         *[1, 1, 0],
     ]
-    assert parse("not pay < 20", domain)[0].tolist() == [0, 0, *[1] * 8, 0, 1, 1]
+    assert parse("not pay < 20", domain).products[0][0].tolist() == [0, 0, *[1] * 8, 0, 1, 1]
     for text in (
         "cents in [0.05, 0.1] or cents > 0.9",
         "not (cents not in [0.05, 0.1] and cents <= 0.9)",
     ):
-        np.testing.assert_allclose(parse(text, domain)[1], [0.1, 0, 0, 0, 10 / 21], atol=1e-12)
+        np.testing.assert_allclose(one(text, domain)[1], [0.1, 0, 0, 0, 10 / 21], atol=1e-12)
     many = " or ".join(f"cents == {k / 100}" for k in range(0, 100, 2))
-    np.testing.assert_allclose(parse(many, domain)[1].sum(), 2 * (10 / 20) * 2.5, rtol=0.05)
+    np.testing.assert_allclose(one(many, domain)[1].sum(), 2 * (10 / 20) * 2.5, rtol=0.05)
 
 
 def test_too_many_conjunctions_are_refused():

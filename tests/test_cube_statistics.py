@@ -13,6 +13,7 @@ from skdp import Categorical, DataCube, Domain, Numeric
 from skdp.datacube import cube as cube_module
 from skdp.datacube.tables import CubeModel
 from skdp.exceptions import InsecureSeedWarning
+from skdp.release import Query
 
 HOLES = people(600, 3)
 HOLES.loc[::7, "pay"] = np.nan
@@ -87,9 +88,10 @@ def test_intervals_cover(params):
         tables = {plan._names(mask): t for mask, t in plan._published_tables(noisy).items()}
         model = CubeModel(plan, tables)
         for place, parts in enumerate(queries):
-            value = model.answer(parts).sum()
+            query = Query(tuple(parts))
+            [value] = model.answer([query])
             if place not in halves:
-                halves[place] = model.error_of_parts(parts, 0.9).above
+                halves[place] = model._reach([query], 0.9).above[0]
             half = halves[place]
             covered[place] += abs(value) <= half, abs(value) <= 0.8 * half
     sigma = np.sqrt(0.9 * 0.1 / runs)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from densities import asked, reach_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -515,12 +516,13 @@ def test_fused_counts_are_covered(strategy):
         squares.append(errors[-1][1] ** 2 / model.noise_variances().sum())
         if seed % 3:
             continue
-        bar = model.error({}, 0.9)
-        assert bar.std**2 == pytest.approx(model.noise_variances().sum())
-        missed.append(not -bar.above <= errors[-1][0] <= bar.below)
+        std, below, above, _ = reach_of(model, {}, 0.9)
+        assert std**2 == pytest.approx(model.noise_variances().sum())
+        missed.append(not -above <= errors[-1][0] <= below)
         # All records are inside a query that cuts boxes: covered too.
-        error, bar = model.answer([cutting])[0] - cells.sum(), model.error(cutting, 0.9)
-        missed_cutting.append(not -bar.above <= error <= bar.below)
+        error = model.answer(asked([cutting]))[0] - cells.sum()
+        _, below, above, _ = reach_of(model, cutting, 0.9)
+        missed_cutting.append(not -above <= error <= below)
     assert abs(np.mean(squares) - 1) < 0.36
     for wrong in (0.7, 1.4):
         assert abs(np.mean(squares) / wrong**2 - 1) > 0.36
@@ -539,11 +541,12 @@ def test_uneven_boxes_are_covered_whatever_is_in_them():
     for seed in range(n):
         counts = discrete_laplace(records, 0.2, random_state=seed)
         model = BoxModel(Boxes(lower, upper), counts, (16,), AnySpread(0.2))
-        bar, value = model.error(inside, 0.95), model.answer([inside])[0]
-        widths.append(bar.below + bar.above)
-        missed_above += value + bar.above < 450
-        missed_below += value - bar.below > 300
-        assert "any spread" in bar.guarantee
+        _, below, above, guarantee = reach_of(model, inside, 0.95)
+        [value] = model.answer(asked([inside]))
+        widths.append(below + above)
+        missed_above += value + above < 450
+        missed_below += value - below > 300
+        assert "any spread" in guarantee
     # Each side misses 2.5%: below 2.5% + 4 standard errors, and not never.
     assert 0 < missed_above <= 0.025 * n + 4 * math.sqrt(0.025 * n)
     assert 0 < missed_below <= 0.025 * n + 4 * math.sqrt(0.025 * n)
@@ -556,7 +559,7 @@ def test_intervals_without_a_cut_box_are_those_of_the_noise():
     whole = {0: (np.arange(8) < 4).astype(float)}
     plain = BoxModel(boxes, [10, 20], (8,), KnownNoise(1))
     uneven = BoxModel(boxes, [10, 20], (8,), AnySpread(1))
-    assert plain.error(whole, 0.9) == uneven.error(whole, 0.9)
+    assert reach_of(plain, whole, 0.9) == reach_of(uneven, whole, 0.9)
 
 
 @settings(max_examples=40)
@@ -576,7 +579,7 @@ def test_answers_from_projections_equal_those_box_by_box(cells, seed):
             shape = [-1 if i == axis else 1 for i in range(cells.ndim)]
             table = table * weights.reshape(shape)
         expected.append(table.sum())
-    np.testing.assert_allclose(model.answer(queries), expected, atol=1e-8)
+    np.testing.assert_allclose(model.answer(asked(queries)), expected, atol=1e-8)
 
 
 # --- estimators
@@ -781,8 +784,8 @@ def test_measured_counts_are_checked():
             BoxModel(boxes, [10.5, 20], (8,), AnySpread(1, wrong))
     model = BoxModel(boxes, [10.5, 20], (8,), AnySpread(1, [5000, 21]))
     # An unlucky measurement far from the answer: the interval reaches both.
-    bar = model.error({}, 0.9)
-    assert bar.below == 0 and bar.above > 4990
+    _, below, above, _ = reach_of(model, {}, 0.9)
+    assert below == 0 and above > 4990
 
 
 # --- groups

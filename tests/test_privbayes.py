@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from densities import asked
 from replays import spread
 from scipy.optimize import linprog
 
@@ -423,23 +424,23 @@ def test_answers_exact_and_from_rows(cells, monkeypatch):
         for axis, weights in query.items():
             table = table * weights.reshape([-1 if axis == k else 1 for k in range(len(SHAPE))])
         expected.append(1000 * table.sum())
-    answers = model.answer(queries)
+    answers = model.answer(asked(queries))
     # Rows give shares with a standard deviation of at most 0.0012 of the records.
     tolerance = 1e-9 if cells > 10**6 else 6.0
     np.testing.assert_allclose(answers, expected, atol=tolerance)
     np.testing.assert_allclose(model.view((2, 0)), 1000 * margin(whole, (2, 0)), atol=tolerance)
-    assert (model.answer(queries) == answers).all()
+    assert (model.answer(asked(queries)) == answers).all()
 
 
 def test_many_queries_in_parts(monkeypatch):
     model = NetworkModel(random_network(1), 10.0)
     rng = np.random.default_rng(0)
     queries = [{axis: rng.random(SHAPE[axis]) for axis in (5, 0, 2)} for _ in range(50)]
-    together = model.answer(queries)
+    together = model.answer(asked(queries))
     monkeypatch.setattr("skdp.release.network._CHUNK", 20)
-    np.testing.assert_allclose(model.answer(queries), together)
+    np.testing.assert_allclose(model.answer(asked(queries)), together)
     monkeypatch.setattr("skdp.release.network._SHARED_CELLS", 1)
-    np.testing.assert_allclose(model.answer(queries), together)
+    np.testing.assert_allclose(model.answer(asked(queries)), together)
 
 
 def distance(codes, law):
@@ -629,7 +630,7 @@ def test_parents_at_coarser_levels(release):
 
 def test_facts_of_a_release(release):
     edges = len(release.synopsis_.model.pairs)
-    assert f"edges {edges}" in repr(release.synopsis_)
+    assert f"{edges} links" in repr(release.synopsis_)
     assert dict(release.privacy_loss_.parts) == {
         "skipped": Fraction(2, 25),
         "total": Fraction(99, 625),
@@ -861,7 +862,7 @@ def test_the_kernel_without_levels():
     table = CountTable.from_codes(np.zeros((50, 3), dtype=int), (2, 3, 2))
     parts = privbayes_parts(Fraction(100), table.shape, 0.3)
     model = privbayes(table, parts, random_state=0)
-    assert model.answer([{0: np.array([1.0, 0]), 2: np.array([1.0, 0])}])[0] > 45
+    assert model.answer(asked([{0: np.array([1.0, 0]), 2: np.array([1.0, 0])}]))[0] > 45
 
 
 def test_rounded_rows_have_the_expected_counts():

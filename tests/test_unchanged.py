@@ -236,12 +236,10 @@ def answers(fitted, rows):
 
 def _interval(synopsis, query):
     """The interval of a count, before it is cut off at what is possible."""
-    weights = skdp.release.parse(query, synopsis.domain)
-    error = synopsis.model.error(weights, 0.95)
+    queries = [skdp.release.parse(query, synopsis.domain)]
+    [std], [below], [above], text = synopsis.model.reach(queries, 0.95)
     value = synopsis.count(query)
-    return skdp.QueryResult(
-        value, error.std, value - error.below, value + error.above, error.guarantee
-    )
+    return skdp.QueryResult(value, std, value - below, value + above, text)
 
 
 def seeded(estimator):

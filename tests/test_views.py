@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from densities import asked
 from scipy.special import ndtr
 
 from skdp import (
@@ -370,8 +371,8 @@ def test_errors_have_the_variance_that_is_said():
             Asked(orders),
             random_state=seed,
         )
-        noise = [model.variance_of([question])[0] for question in questions]
-        scores.append((model.answer(questions) - truth) / np.sqrt(noise))
+        noise = [model._variance_of([question])[0] for question in questions]
+        scores.append((model.answer(asked(questions)) - truth) / np.sqrt(noise))
     for each in np.transpose(scores):
         told = float((each**2).sum())
         assert chi2.ppf(5e-5, 40) < told < chi2.ppf(1 - 5e-5, 40)
@@ -417,7 +418,7 @@ def test_views_are_what_questions_answer(view):
     for first, second in ((3, 1), (20, 0), (39, 6)):
         one, other = np.zeros(40), np.zeros(7)
         one[first] = other[second] = 1
-        assert table[first, second] == pytest.approx(model.answer([{0: one, 3: other}])[0])
+        assert table[first, second] == pytest.approx(model.answer(asked([{0: one, 3: other}]))[0])
     np.testing.assert_allclose(model.view([3, 0]), table.T)
     assert model.view([2]).sum() == pytest.approx(model.total, rel=0.01)
 
@@ -546,8 +547,8 @@ def test_sums_by_group_are_the_exact_ones_at_a_large_epsilon():
         assert np.abs(found.n_missing - (groups.size() - present)).max() < 12 * noise[1]
     again = pickle.loads(pickle.dumps(model))
     question = [{0: np.arange(domain.shape[0]) ** 1.0, 1: np.array([1.0, 0, 1])}]
-    np.testing.assert_array_equal(again.answer(question), model.answer(question))
-    assert again.variance_of(question) == model.variance_of(question)
+    np.testing.assert_array_equal(again.answer(asked(question)), model.answer(asked(question)))
+    assert again.variance(asked(question)) == model.variance(asked(question))
 
 
 def test_one_record_moves_sums_by_no_more_than_their_sensitivity(monkeypatch):
@@ -689,13 +690,14 @@ def test_answers_to_several_questions_are_those_to_each(weak):
     looks = {key: each for key, each in model.coefficients.looks.items() if len(key) < 3}
     before, model.coefficients.looks = model.coefficients.looks, looks
     try:
-        alone = [float(model.answer([each])[0]) for each in queries]
-        np.testing.assert_allclose(model.answer(queries), alone, rtol=1e-9)
+        alone = [float(model.answer(asked([each]))[0]) for each in queries]
+        np.testing.assert_allclose(model.answer(asked(queries)), alone, rtol=1e-9)
         # Values under a condition are answered as the number of records is: means agree with both.
         told = {axis: tails[0].astype(float) for axis in range(3)}
         for lowest in (-30.0, -1.0, 0.5, 1000.0):
             values = {**told, 0: told[0] * (codes + lowest)}
-            summed, first, count = model.answer([values, {**told, 0: told[0] * (codes + 5)}, told])
+            more = {**told, 0: told[0] * (codes + 5)}
+            summed, first, count = model.answer(asked([values, more, told]))
             assert summed == pytest.approx(first + (lowest - 5) * count, rel=1e-9)
     finally:
         model.coefficients.looks = before
@@ -732,12 +734,12 @@ def test_bars_of_pairs_that_were_not_measured_follow_the_released_distance():
     pair = next(each for each in itertools.combinations(range(8), 2) if each not in known)
     half = np.arange(8) < 4
     question = {axis: half.astype(float) for axis in pair}
-    _, found = model.variance_of([question])
+    _, found = model._variance_of([question])
     again = pickle.loads(pickle.dumps(model))
-    assert again.variance_of([question])[1] == found
+    assert again._variance_of([question])[1] == found
     again.misfit = 1.0
     again._caches.clear()
-    assert 0 < found < 0.3 * again.variance_of([question])[1]
+    assert 0 < found < 0.3 * again._variance_of([question])[1]
 
 
 def test_answers_follow_rows_where_coarse_tables_say_no_more_than_their_noise():

@@ -33,7 +33,7 @@ from skdp.algorithms.hdpview import hdpview, hdpview_parameters, hdpview_parts, 
 from skdp.algorithms.privtree import privtree, privtree_parts
 from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import choose_buckets, discrete_laplace
-from skdp.release import Boxes, BoxModel
+from skdp.release import Boxes, BoxModel, Query
 from skdp.tables import CountTable
 
 __all__ = ["FIGURES"]
@@ -214,7 +214,8 @@ def bayes_of(table: CountTable, epsilon: Fraction, seed: int) -> Any:
 def rmse(model: Any, asked: tuple[Queries, Any]) -> float:
     """Root mean square error of a release over a workload."""
     queries, truth = asked
-    return float(np.sqrt(np.mean((model.answer(queries) - truth) ** 2)))
+    answers = model.answer([Query((each,)) for each in queries])
+    return float(np.sqrt(np.mean((answers - truth) ** 2)))
 
 
 def view_errors(model: Any, table: CountTable, kinds: Sequence[str]) -> dict[str, float]:

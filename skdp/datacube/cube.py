@@ -26,7 +26,7 @@ from ..exceptions import DomainError
 from ..expected import ExpectsErrors
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..mechanisms.laplace import BoundedGrid
-from ..release import Synopsis, parse
+from ..release import Synopsis
 from ..release.files import (
     MOST_JSON,
     TupleKeys,
@@ -660,7 +660,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             If a name or the query is invalid, or the cuboid is not published.
         """
         check_is_fitted(self)
-        weights = parse(query, self.domain_)
+        weights = tables.weights_of_one(query, self.domain_)
         if dimensions is None:
             dimensions = [
                 name for axis, name in enumerate(self.domain_.names) if axis not in weights
@@ -723,7 +723,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             If a name or level does not exist or the cuboid is not published.
         """
         check_is_fitted(self)
-        weights = parse(query, self.domain_)
+        weights = tables.weights_of_one(query, self.domain_)
         levels = dict(into) if isinstance(into, Mapping) else {}
         further = tuple(levels) if levels else as_names(into)
         fixed = tuple(self.domain_.names[axis] for axis in sorted(weights))
@@ -758,7 +758,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             If a name or the query is invalid, or the cuboid is not published.
         """
         check_is_fitted(self)
-        weights = {} if query is None else parse(query, self.domain_)
+        weights = tables.weights_of_one(query, self.domain_)
         return tables.cross_table(
             self.plan_, self.tables_, as_names(index), as_names(columns), weights, values
         )

@@ -21,12 +21,11 @@ from .. import hierarchy
 from .._validation import FloatArray, as_integer, check_choice, free_name
 from ..algorithms import cuboids
 from ..domain import Categorical, Date, Datetime, Domain, Numeric
-from ..domain.query import with_names
+from ..domain.query import parse, parse_all, with_names
 from ..exceptions import DomainError
 from ..mechanisms.laplace import BoundedGrid
-from ..release import Error
-from ..release.estimates import Confidence, answer_sums, errors_of, linear, listed, telling_cuts
-from ..release.query import parse_parts
+from ..release.model import Reach, added, covariance_from, with_cut_bins
+from ..release.statistics import Confidence, linear
 from ..tables import code_rows, weighted_tables
 from .plan import check_names, titles
 
@@ -155,6 +154,24 @@ def exact_sums(rows, plan, value, attribute, contributions):
     return {mask: np.stack(pair) for mask, pair in zip(plan._masks, pairs, strict=True)}
 
 
+def weights_of_one(query, domain):
+    """Weights of a query that is one conjunction.
+
+    Raises
+    ------
+    ValueError
+        If it is a union over several columns.
+    """
+    [weights, *others] = parse(query, domain).products
+    if others:
+        raise ValueError(
+            f"The query {query!r} joins conditions on several columns by 'or'. Here a query must "
+            "be a conjunction: conditions joined by 'and', with 'or' and 'not' only between "
+            "conditions on one column."
+        )
+    return weights
+
+
 def check_counted(plan):
     """Raise ValueError for a cube that has no counts."""
     if plan._measure == "sum":
@@ -190,23 +207,20 @@ def is_summed(plan, value, column):
 
 def plain_sums(model, plan, query, names=None, **how):
     """Sums of a cube of sums, where only the signs of their terms are known."""
-    queries, single = listed(with_names(query, names))
+    query = with_names(query, names)
+    single = not isinstance(query, list | tuple)
     confidence = Confidence.asked(**{"return_interval": False, **how})
     if confidence is not None and confidence.population:
         raise ValueError(
             "A cube of sums does not know how much values vary, so it has no intervals for a "
             "population. Fit one with measure='mean'."
         )
-    cases = [parse_parts(each, plan.domain) for each in queries]
-    found = answer_sums(model, cases)
+    asked = parse_all([query] if single else query, plan.domain)
+    found = model.answer(asked)
     if confidence is None:
         return found.tolist()[0] if single else found
     bounds = -np.inf if plan._grid.lower < 0 else 0.0, np.inf if plan._grid.upper > 0 else 0.0
-    results = []
-    for parts, value in zip(cases, found.reshape(-1, 1), strict=True):
-        errors = errors_of(model, [parts], confidence)
-        told = linear(value, errors, np.zeros(1), bounds, confidence, model.total)
-        results += telling_cuts(told, parts).results()
+    results = linear(model, asked, found, np.zeros(len(asked)), confidence, bounds).results()
     return results[0] if single else results
 
 
@@ -240,6 +254,8 @@ class CubeModel:
         Published cuboids, as ``DataCube.tables_``.
     """
 
+    independent = True
+
     def __init__(self, plan, tables) -> None:
         self._plan = plan
         self._tables = tables
@@ -259,10 +275,18 @@ class CubeModel:
             table = table[0]
         return np.transpose(table, np.argsort(np.argsort(axes)))
 
+    @property
+    def covers(self) -> str:
+        """What variances cover."""
+        return "the noise"
+
     def answer(self, queries) -> np.ndarray:
         """Weighted sum of cells, one float for each query."""
+        return added(queries, self._answer)
+
+    def _answer(self, products) -> np.ndarray:
         found = []
-        for weights in queries:
+        for weights in products:
             table = self._tables[self._plan._names(self._mask(weights))]
             ends = weights.get(self._d)
             if self._plan._measure == "mean":
@@ -275,43 +299,59 @@ class CubeModel:
             found.append(float(table))
         return np.array(found)
 
-    def error(self, weights, level) -> Any:
-        """Error of one answer."""
-        return self.error_of_parts([weights], level)
-
-    def error_of_parts(self, parts, level) -> Any:
-        """Error of a sum of answers, by the law of the noise."""
+    def variance(self, queries) -> np.ndarray:
+        """Variance of the noise in each answer."""
         plan = self._plan
-        masks = [self._mask(part) for part in parts]
+        if plan.consistency is None:
+            return np.array([self._terms(each).total for each in queries])
+        return np.array(
+            [
+                sum(one.variance(plan._interactions) for one in self._functionals(each))
+                for each in queries
+            ]
+        )
+
+    def covariance(self, queries) -> np.ndarray:
+        """Covariance of the noise in a few answers."""
+        return covariance_from(self.variance, queries)
+
+    def reach(self, queries, level) -> Reach:
+        """How far answers may be off, by the law of the noise."""
+        return with_cut_bins(self.answer, self._reach, queries, level)
+
+    def _reach(self, queries, level) -> Reach:
+        plan, half, exact = self._plan, np.empty(len(queries)), True
+        std = np.sqrt(self.variance(queries))
+        for place, query in enumerate(queries):
+            many = sum(one.cells(plan._masks) for one in self._functionals(query)) > _MAX_TERMS
+            if plan.consistency is not None and (many or plan.consistency != "l2"):
+                # Many terms, or terms whose law is not known.
+                half[place], exact = float(ndtri(0.5 + level / 2)) * std[place], False
+                continue
+            terms, unit = self._terms(query), plan._unit
+            # The law is that of whole numbers.
+            half[place] = hierarchy.noise_quantile(
+                terms.weight * unit, terms.variance / unit**2, level, terms.times
+            )
+        sure, law = ("at least", "the exact law of") if exact else ("about", "a Gaussian law for")
+        text = f"{sure} {100 * level:g}% for a query fixed before looking at the release, by {law}"
+        return Reach(std, half, half, f"{text} the noise.")
+
+    def _functionals(self, query) -> list[Any]:
+        """A weighted sum of cells for each table that was measured together."""
+        parts = query.products
         own = [{axis: each for axis, each in part.items() if axis < self._d} for part in parts]
         ends = [self._ends(part) for part in parts]
-        each = [
-            cuboids.Functional(plan._lattice, own, [end[place] for end in ends])
+        return [
+            cuboids.Functional(self._plan._lattice, own, [end[place] for end in ends])
             for place in range(len(ends[0]))
         ]
-        many = sum(one.cells(plan._masks) for one in each) > _MAX_TERMS
-        if plan.consistency is not None and (many or plan.consistency != "l2"):
-            return self._gaussian(each, level)
-        terms = cuboids.Terms(
-            *map(np.concatenate, zip(*(plan._terms(one, masks) for one in each), strict=True))
-        )
-        # The law is that of whole numbers.
-        unit = plan._unit
-        half = hierarchy.noise_quantile(
-            terms.weight * unit, terms.variance / unit**2, level, terms.times
-        )
-        return self._told(math.sqrt(terms.total), half, level, "at least", "the exact law of")
 
-    def _gaussian(self, each, level):
-        """Error of many terms, or of terms whose law is not known."""
-        variance = sum(one.variance(self._plan._interactions) for one in each)
-        half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance)
-        return self._told(math.sqrt(variance), half, level, "about", "a Gaussian law for")
-
-    @staticmethod
-    def _told(std, half, level, sure, law):
-        text = f"{sure} {100 * level:g}% for a query fixed before looking at the release, by {law}"
-        return Error(std, half, half, f"{text} the noise.")
+    def _terms(self, query) -> Any:
+        """Independent noises in an answer."""
+        masks = [self._mask(part) for part in query.products]
+        each = (self._plan._terms(one, masks) for one in self._functionals(query))
+        return cuboids.Terms(*map(np.concatenate, zip(*each, strict=True)))
 
     def _mask(self, weights):
         """The cuboid that answers; ValueError if it is not published."""

@@ -9,15 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._validation import BoolArray
+from .._validation import BoolArray, FloatArray
 from .bins import Points, Spread
 from .categorical import Categorical
 from .numeric import Numeric
 from .regions import (
+    POINT,
     GridRegion,
     RealRegion,
     Region,
@@ -35,19 +36,15 @@ from .regions import (
 #
 # A release answers a conjunction of one condition per column. Any other condition on rows is the
 # union of disjoint conjunctions, so that its answer is the sum of theirs: never negative where
-#   theirs
-# are not, and together with the answer to its negation the number of all records.
+# theirs are not, and together with the answer to its negation the number of all records.
 #
-# The conditions on one column divide its values into classes that no condition separates. The
-# decomposition takes one column after the other: classes after which the same remains to be asked
-#   are
-# taken together.
+# The conditions on one column divide its values into classes that no condition separates. A part is
+# a set of classes for each of some columns; parts are intersected, and taken from each other.
 
 
-# Largest number of columns that are joined, of conjunctions, and of steps on the way to them.
+# Largest number of columns that are joined, and of conjunctions also on the way to them.
 _MAX_COLUMNS = 200
 _MAX_PARTS = 1000
-_MAX_STEPS = 500_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,17 +124,14 @@ def _atoms(node: Node) -> list[Atom] | None:
     return found
 
 
-# A condition in terms of classes: True, False, ("is", column, classes as bits), or ("and" or "or",
-# set of such conditions).
-_Form = Any
+# A conjunction in terms of classes: for some columns, by number, the classes of values as bits.
+_Part = dict[int, int]
 
 
 class _Decomposition:
-    """One condition on its way to disjoint conjunctions."""
+    """One condition as disjoint conjunctions."""
 
     def __init__(self, node: Node) -> None:
-        self.steps = 0
-        self.known: dict[_Form, list[dict[int, int]]] = {}
         atoms: dict[str, list[Atom]] = {}
         self._collect(node, atoms)
         self.columns = list(atoms)
@@ -162,93 +156,76 @@ class _Decomposition:
             self._collect(member, atoms)
 
     def parts(self) -> list[dict[str, Region]]:
-        """The conjunctions."""
-        found = self._parts(self._form(self.node, positive=True))
-        # What nothing satisfies is a conjunction too: no value of the first column.
-        return [self._regions(part) for part in found or [{0: 0}]]
+        """The conjunctions; what nothing satisfies is one too: no value of the first column."""
+        return [
+            {
+                self.columns[column]: self.classes[column].union(bits)
+                for column, bits in sorted(part.items())
+            }
+            for part in self._of(self.node) or [{0: 0}]
+        ]
 
-    def _regions(self, part: dict[int, int]) -> dict[str, Region]:
-        return {
-            self.columns[column]: self.classes[column].union(bits)
-            for column, bits in sorted(part.items())
-        }
-
-    def _form(self, node: Node, *, positive: bool) -> _Form:
+    def _of(self, node: Node) -> list[_Part]:
+        """Disjoint parts that satisfy a condition."""
         if isinstance(node, Atom):
             column, bits = self.bits[id(node)]
-            return self._is(column, bits if positive else self.classes[column].all & ~bits)
+            return self._within({}, column, bits)
+        members = [self._of(member) for member in node.members]
         if node.how == "not":
-            return self._form(node.members[0], positive=not positive)
-        how = node.how if positive else {"and": "or", "or": "and"}[node.how]
-        return self._join(how, [self._form(member, positive=positive) for member in node.members])
+            return self._merged(self._less([{}], members[0]))
+        found = members[0]
+        for more in members[1:]:
+            if node.how == "or":
+                found = found + self._less(more, found)
+            else:
+                found = [part for one in found for two in more for part in self._both(one, two)]
+            if len(found) > _MAX_PARTS:
+                raise self._too_much()
+        return self._merged(found)
 
-    def _is(self, column: int, bits: int) -> _Form:
-        return ("is", column, bits) if 0 < bits < self.classes[column].all else bits > 0
+    def _merged(self, parts: list[_Part]) -> list[_Part]:
+        """The same with parts as one that differ in one column only."""
+        for column in sorted({column for part in parts for column in part}):
+            alike: dict[tuple[tuple[int, int], ...], int] = {}
+            for part in parts:
+                rest = tuple(sorted(item for item in part.items() if item[0] != column))
+                alike[rest] = alike.get(rest, 0) | part.get(column, self.classes[column].all)
+            parts = [
+                each
+                for rest, bits in alike.items()
+                for each in self._within(dict(rest), column, bits)
+            ]
+        return parts
 
-    def _join(self, how: str, members: Sequence[_Form]) -> _Form:
-        """Members joined, those on one column as one."""
-        decided = how == "or"
-        columns: dict[int, int] = {}
-        others: set[_Form] = set()
-        for member in members:
-            if isinstance(member, bool):
-                if member is decided:
-                    return decided
-                continue
-            inner = member[1] if member[0] == how else [member]
-            for one in inner:
-                if one[0] != "is":
-                    others.add(one)
-                elif one[1] not in columns:
-                    columns[one[1]] = one[2]
-                elif how == "or":
-                    columns[one[1]] |= one[2]
-                else:
-                    columns[one[1]] &= one[2]
-        for column, bits in columns.items():
-            one = self._is(column, bits)
-            if one is decided:
-                return decided
-            if not isinstance(one, bool):
-                others.add(one)
-        if not others:
-            return not decided
-        return others.pop() if len(others) == 1 else (how, frozenset(others))
+    def _within(self, part: _Part, column: int, bits: int) -> list[_Part]:
+        """The part of a part with some classes of a column, if there is any."""
+        kept = part.get(column, self.classes[column].all) & bits
+        if not kept:
+            return []
+        return [{**part, column: kept} if kept != self.classes[column].all else part]
 
-    def _parts(self, form: _Form) -> list[dict[int, int]]:
-        """Disjoint conjunctions, each as classes by column."""
-        if isinstance(form, bool):
-            return [{}] if form else []
-        if form not in self.known:
-            column = self._first(form)
-            rest: dict[_Form, int] = {}
-            for place in range(self.classes[column].number):
-                left = self._given(form, column, place)
-                rest[left] = rest.get(left, 0) | (1 << place)
-            found = []
-            for left, bits in rest.items():
-                own = {} if bits == self.classes[column].all else {column: bits}
-                found += [{**own, **part} for part in self._parts(left)]
-                if len(found) > _MAX_PARTS:
-                    raise self._too_much()
-            self.known[form] = found
-        return self.known[form]
+    def _both(self, one: _Part, two: _Part) -> list[_Part]:
+        found = [one]
+        for column, bits in two.items():
+            found = [part for each in found for part in self._within(each, column, bits)]
+        return found
 
-    def _first(self, form: _Form) -> int:
-        if form[0] == "is":
-            return int(form[1])
-        return min(self._first(member) for member in form[1])
+    def _less(self, parts: list[_Part], others: list[_Part]) -> list[_Part]:
+        """What of some parts lies in none of others."""
+        for other in others:
+            parts = [piece for part in parts for piece in self._without(part, other)]
+            if len(parts) > _MAX_PARTS:
+                raise self._too_much()
+        return parts
 
-    def _given(self, form: _Form, column: int, place: int) -> _Form:
-        """What remains of a condition for rows of one class of a column."""
-        self.steps += 1
-        if self.steps > _MAX_STEPS:
-            raise self._too_much()
-        if isinstance(form, bool):
-            return form
-        if form[0] == "is":
-            return bool(form[2] >> place & 1) if form[1] == column else form
-        return self._join(form[0], [self._given(member, column, place) for member in form[1]])
+    def _without(self, part: _Part, other: _Part) -> list[_Part]:
+        if not self._both(part, other):
+            return [part]
+        found = []
+        for column, bits in other.items():
+            found += self._within(part, column, self.classes[column].all & ~bits)
+            [part] = self._within(part, column, bits)
+        return found
 
     def _too_much(self) -> ValueError:
         return ValueError(
@@ -827,8 +804,6 @@ class _QueryText:
 
 # --- conditions: a dict or a text becomes the region of each column that it constrains
 
-Query = Any
-
 
 @dataclass(frozen=True)
 class NamedQuery:
@@ -841,7 +816,7 @@ class NamedQuery:
         return repr(self.text)
 
 
-def with_names(query: Query, names: Mapping[str, Any] | None) -> Query:
+def with_names(query: Any, names: Mapping[str, Any] | None) -> Any:
     """A query, or each of a list of queries, with values for ``@name``.
 
     Raises
@@ -858,7 +833,7 @@ def with_names(query: Query, names: Mapping[str, Any] | None) -> Query:
     return NamedQuery(query, names) if isinstance(query, str) else query
 
 
-def parts_of(query: Query, schema: Schema) -> list[dict[str, Region]]:
+def parts_of(query: Any, schema: Schema) -> list[dict[str, Region]]:
     """Disjoint conjunctions whose union a query asks for: the region of each column in them.
 
     Parameters
@@ -889,26 +864,6 @@ def parts_of(query: Query, schema: Schema) -> list[dict[str, Region]]:
     )
 
 
-def regions_of(query: Query, schema: Schema) -> dict[str, Region]:
-    """The region of each column that a query constrains, where it is one conjunction.
-
-    Raises
-    ------
-    ValueError
-        As `parts_of`, or if the query is a union over several columns.
-    TypeError
-        As `parts_of`.
-    """
-    parts = parts_of(query, schema)
-    if len(parts) > 1:
-        raise ValueError(
-            f"The query {query!r} joins conditions on several columns by 'or'. Here a query must "
-            "be a conjunction: conditions joined by 'and', with 'or' and 'not' only between "
-            "conditions on one column."
-        )
-    return parts[0]
-
-
 def _from_dict(query: Mapping[str, Any], schema: Schema) -> dict[str, Region]:
     regions: dict[str, Region] = {}
     for column, value in query.items():
@@ -929,3 +884,172 @@ def _from_dict(query: Mapping[str, Any], schema: Schema) -> dict[str, Region]:
         else:
             regions[column] = region_of_values(column, attribute, [value])
     return regions
+
+
+# ------------------------------------------------------------------------------------------------
+# Queries as weights: what a release is asked.
+#
+# The answer to a conjunction of one condition per attribute on a box of the domain is a product
+# over the attributes. A weight is the share of a code's cell that the condition covers: 1 or 0 for
+# a category, a fraction for a bin that a range cuts. Any other query is a union of disjoint
+# conjunctions, and its answer is the sum of theirs. Statistics ask for weights of any sign.
+
+Weights = Mapping[int, FloatArray]
+
+
+class Query(NamedTuple):
+    """What a text or a dict means: a sum of products of weights.
+
+    Attributes
+    ----------
+    products : tuple of mapping of int to ndarray of float64
+        At least one. Position of an attribute -> a weight for each of its codes; attributes that
+        are not there have the weight 1.
+    """
+
+    products: tuple[Weights, ...]
+
+    def times(self, axis: int, vector: FloatArray) -> Query:
+        """The query with the weights of an attribute multiplied by others."""
+        return Query(
+            tuple(
+                {**each, axis: each[axis] * vector if axis in each else vector}
+                for each in self.products
+            )
+        )
+
+    def plus(self, other: Query) -> Query:
+        """The query whose answer is the sum of the answers to this and another one."""
+        return Query(self.products + other.products)
+
+    @property
+    def cuts(self) -> bool:
+        """Whether a code is covered in part."""
+        return any(
+            bool(((vector > 0) & (vector < 1)).any())
+            for weights in self.products
+            for vector in weights.values()
+        )
+
+    @property
+    def at_points(self) -> bool:
+        """Whether it asks for single numbers of a continuous column."""
+        return any(
+            bool(((vector > 0) & (vector <= POINT)).any())
+            for weights in self.products
+            for vector in weights.values()
+        )
+
+    @property
+    def with_whole_bins(self) -> Query:
+        """The query with the bins of single numbers in place of these."""
+        return Query(
+            tuple(
+                {
+                    axis: np.where((vector > 0) & (vector <= POINT), 1.0, vector)
+                    for axis, vector in weights.items()
+                }
+                for weights in self.products
+            )
+        )
+
+
+def parse(query: Any, domain: Any) -> Query:
+    """Weights of a query.
+
+    Parameters
+    ----------
+    query : dict, str or None
+        None and the empty dict ask for all records. In a dict the value for a column is
+
+        - a tuple ``(a, b)``: the closed range from a to b. ``None`` or an infinity leaves an end
+          open. On a continuous `Numeric` a partly covered bin counts in proportion (on the
+          ``scale`` of its bins); on ``integer=True`` the range means the integers from a to b, and
+          a partly covered bin counts by its share of integers; on an ordered `Categorical` the
+          categories from a to b. A range never contains the missing cell.
+        - a list, set or array: any of these values (``None`` in it is the missing cell).
+        - a scalar: this value; in a `Categorical` with a taxonomy the name of a group stands for
+          all categories in it. A special value of a `Numeric` is its cell; with ``step`` or
+          ``decimals`` a single number is its share of the bin. On a continuous `Numeric` it has
+          next to no share of its bin: the answer is about 0, and its interval reaches to all that
+          the bin may hold.
+        - None: the missing cell, if the attribute is nullable.
+
+        A string is written as for ``DataFrame.query``: ``=``, ``==``, ``!=``, ``<``, ``<=``,
+        ``>``, ``>=``, ``in``, ``not in``, chains such as ``30 <= age < 40``, ``between 30 and 40``
+        (both ends included), ``is null`` and ``is not null``, joined by ``and``, ``or``, ``not``
+        or ``&``, ``|``, ``~``, with parentheses, backticks around column names that are not
+        identifiers, ``None`` for the missing cell. ``not`` binds first, then ``and``, then ``or``.
+        On a continuous column ``<`` and ``<=`` are the same but for special values. Conditions
+        that contradict each other give weight zero everywhere. As in pandas, ``!=``, ``not in``
+        and ``not`` keep missing values and the comparisons drop them. At most 1,000 conditions,
+        50 parentheses or negations inside each other, 1,000,000 characters, and 1,000 conjunctions.
+    domain : Domain
+        The public schema.
+
+    Returns
+    -------
+    Query
+        Its products are disjoint conjunctions, with weights in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        Unknown column, unknown category, reversed range, a comparison that the attribute does not
+        support, or a string that cannot be read; the message says where and what to do.
+    TypeError
+        If the query is neither a dict nor a string.
+
+    Examples
+    --------
+    >>> from skdp import Categorical, Domain, Numeric
+    >>> domain = Domain({"pay": Numeric(0, 80, bins=4), "sex": Categorical(["F", "M"])})
+    >>> for weights in parse("pay < 30 or sex == 'F'", domain).products:
+    ...     print(weights)
+    {0: array([0. , 0.5, 1. , 1. ]), 1: array([1., 0.])}
+    {0: array([1. , 0.5, 0. , 0. ])}
+    """
+    return Query(tuple(weights_of(regions, domain) for regions in parts_of(query, domain)))
+
+
+def weights_of(regions: Mapping[str, Region], domain: Any) -> dict[int, FloatArray]:
+    """Weights of a conjunction, by attribute."""
+    weights = domain.structure.weights_of_regions(regions)
+    found = {domain.index(name): vector for name, vector in weights.items()}
+    return found if len(found) < 2 else dict(sorted(found.items()))
+
+
+def parse_all(queries: Sequence[Any], domain: Any) -> list[Query]:
+    """Weights of many queries; texts and conditions of dicts that repeat are read once."""
+    known: dict[Any, Any] = {}
+
+    def read(key: Any, query: Any) -> Query:
+        if key not in known:
+            known[key] = parse(query, domain)
+        found: Query = known[key]
+        return found
+
+    found = []
+    for query in queries:
+        if isinstance(query, str):
+            found.append(read(query, query))
+        elif type(query) is dict and len(query) and all(map(_is_plain, query.values())):
+            product: dict[int, FloatArray] = {}
+            for column, value in query.items():
+                # 1, 1.0 and True are equal, but not the same condition.
+                kinds = tuple(map(type, value)) if type(value) is tuple else type(value)
+                [weights] = read((column, value, kinds), {column: value}).products
+                for axis, vector in weights.items():
+                    product[axis] = product[axis] * vector if axis in product else vector
+            found.append(Query((product if len(product) < 2 else dict(sorted(product.items())),)))
+        else:
+            found.append(parse(query, domain))
+    return found
+
+
+_PLAIN = frozenset([int, float, str, bool, type(None)])
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a condition in a dict is a number, a text, or a range of these."""
+    return type(value) in _PLAIN or (type(value) is tuple and _PLAIN.issuperset(map(type, value)))

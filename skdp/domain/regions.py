@@ -15,6 +15,9 @@ from .categorical import Categorical
 from .numeric import Numeric
 from .values import digits
 
+# Share of a bin that a single number of a continuous column has: next to nothing, but asked for.
+POINT = 1e-12
+
 
 @dataclass(frozen=True)
 class _Numbers:
@@ -75,7 +78,11 @@ class RealRegion(_Numbers):
     def _covered(self) -> tuple[np.ndarray, np.ndarray]:
         held = self.attribute.contents
         assert isinstance(held, Spread)
-        return held.covered(self.low, self.high)
+        share, moment = held.covered(self.low, self.high)
+        if self.low == self.high and self.attribute.lower <= self.low <= self.attribute.upper:
+            bin_of = min(int(held.positions(np.array([self.low]))[0]), self.attribute.bins - 1)
+            share[bin_of], moment[bin_of] = POINT, POINT * self.low
+        return share, moment
 
 
 @dataclass(frozen=True)
@@ -345,24 +352,20 @@ def region_of_values(
     others = [value for value in asked if value not in own]
     held = attribute.contents
     if isinstance(held, Spread):
-        if others:
-            raise _no_share(column, attribute, others[0])
-        chosen = frozenset[int]()
-    else:
-        chosen = frozenset(_place(column, attribute, held.grid, value) for value in others)
+        # What is not one of some numbers is nearly everything.
+        if negate:
+            return _all_but(attribute, frozenset(), special, missing=not missing)
+        if not others:
+            return _none_but(attribute, frozenset(), special, missing=missing)
+        ends = [float(value) for value in dict.fromkeys(others)]
+        none = frozenset[int]()
+        found = [RealRegion(attribute, ends[0], ends[0], missing, special)]
+        found += [RealRegion(attribute, end, end, False, none) for end in ends[1:]]
+        return found[0] if len(found) == 1 else RegionUnion(attribute, tuple(found))
+    chosen = frozenset(_place(column, attribute, held.grid, value) for value in others)
     if negate:
         return _all_but(attribute, chosen, special, missing=not missing)
     return _none_but(attribute, chosen, special, missing=missing)
-
-
-def _no_share(column: str, attribute: Numeric, value: float) -> ValueError:
-    known = ", ".join(map(digits, attribute.special))
-    return ValueError(
-        f"Column {column!r} is continuous: the single value {value!r} has no share of "
-        "a bin. Ask for a range, (low, high)"
-        + (f", or for a special value, {known}." if known else ".")
-        + " A value that many records hold is counted by itself where it is declared in special=."
-    )
 
 
 def _place(column: str, attribute: Numeric, grid: Grid, value: float) -> int:

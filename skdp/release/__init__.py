@@ -8,27 +8,24 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ``columns``       ColumnEstimate: the counts of one column from everything measured, and their
                   exact covariance
 ``combined``      `combine`: several releases of one table answer together
+``conditions``    what drawn rows must satisfy, and columns that a user gives
 ``description``   `Synopsis.describe`: statistics of every column with margins of error
-``estimates``     the numbers of columns among the records of a conjunction, as weights of codes
 ``files``         a zip archive of JSON and plain arrays
 ``grouping``      groups by measured and derived columns or intervals of them, and views of them
 ``intervals``     boxes: a partition of the domain
 ``marginals``     ViewsModel: linear answers from coefficients with known variances, and rows that
                   agree with them
-``model``         models of what was released: what answers and rows follow from
+``model``         `Release`: what every release answers, and what its kinds share
 ``network``       NetworkModel: a released Bayesian network as a model of the records
 ``page``          `Synopsis.page`: the page that answers questions; plain documents
 ``pictures``      what a plot of a release shows
-``query``         queries: a dict or a string becomes weights of codes, one vector for each
-                  constrained attribute
-``ranks``         quantiles of a column with intervals, by inverting those of the numbers of
-                  records below
+``ranks``         values up to which shares of the counts of a column lie
 ``result``        an answer with its error bar
 ``rounding``      whole counts near expected ones: sums of a line or a table are off by less than
                   one
 ``sampling``      synthetic rows: all, those under a condition, those given some columns
 ``skipped``       `SkippedRecords`: noisy counts of the records kept and skipped
-``statistics``    intervals of counts, sums, moments and quantiles
+``statistics``    every statistic with its interval, from answers and covariances alone
 ``synopsis``      `Synopsis`: queries, synthetic rows, files
 ``tree_density``  records of a tree density given some of their values, or a condition: exact,
                   without rejection
@@ -37,15 +34,15 @@ Everything here is post-processing. The package can reach neither rows nor exact
 ================  ================================================================================
 """
 
+from ..domain.query import Query, parse
 from .boxes import BoxModel
-from .coefficients import Coefficients, EffectLaw, Ladder, basis_of
+from .coefficients import Coefficients, EffectLaw, Ladder, MeasuredSums, basis_of
 from .columns import ColumnEstimate
 from .combined import CombinedRelease, combine
-from .intervals import AnySpread, BoundedSpread, Boxes, Error, Intervals, KnownNoise, LeafErrorBound
-from .marginals import MeasuredSums, ViewsModel
-from .model import Model
+from .intervals import AnySpread, BoundedSpread, Boxes, Intervals, KnownNoise, LeafErrorBound
+from .marginals import ViewsModel
+from .model import Reach, Release
 from .network import Conditional, NetworkDensity, NetworkModel
-from .query import first_moment, parse, parse_parts
 from .result import QueryResult
 from .rounding import round_line
 from .skipped import SKIPPED, SkippedRecords
@@ -63,18 +60,19 @@ __all__ = [
     "ColumnEstimate",
     "CombinedRelease",
     "Conditional",
-    "Error",
     "Intervals",
     "KnownNoise",
     "Ladder",
     "LeafErrorBound",
     "MeasuredSums",
-    "Model",
     "NetworkDensity",
     "NetworkModel",
     "PairTable",
     "SKIPPED",
+    "Query",
     "QueryResult",
+    "Reach",
+    "Release",
     "SkippedRecords",
     "Synopsis",
     "TreeDensity",
@@ -83,11 +81,9 @@ __all__ = [
     "basis_of",
     "combine",
     "couple",
-    "first_moment",
     "group_sums",
     "inverse",
     "inverse_rows",
     "parse",
-    "parse_parts",
     "round_line",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -12,18 +13,17 @@ import pandas as pd
 
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, free_name, running_sums
 from ..domain import Domain
+from ..domain.query import Query
 from .intervals import (
     Boxes,
     Cut,
-    Error,
-    Errors,
     Intervals,
     KnownNoise,
     checked_counts,
     intervals_from_arrays,
     range_extreme,
 )
-from .model import Weights, by_attributes, warn_of_zero
+from .model import Reach, Weights, added, by_attributes, roots, warn_of_zero, with_cut_bins
 from .result import range_label
 from .rounding import codes_under, count_records, draw_in_ranges, places
 from .tree_density import inverse
@@ -57,6 +57,7 @@ class BoxModel:
     """
 
     kind: ClassVar[str] = "boxes"
+    independent: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -115,17 +116,30 @@ class BoxModel:
             share = factor if share is None else np.multiply(share, factor, out=share)
         return np.ones((len(self.boxes), len(queries))) if share is None else share
 
-    def answer(self, queries: Sequence[Weights]) -> np.ndarray:
+    @property
+    def about(self) -> str:
+        """What was released, in words."""
+        return f"noisy counts of {len(self.boxes):,} groups of records"
+
+    @property
+    def covers(self) -> str:
+        """What variances cover, in words."""
+        return "the noise" + self.intervals.covers.rstrip(".")
+
+    def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Sum of the expected counts under the weights, one float for each query."""
+        return added(queries, self._answer)
+
+    def _answer(self, products: Sequence[Weights]) -> FloatArray:
         counts = self.counts.astype(np.float64)
-        answers = np.empty(len(queries))
-        for axes, members in by_attributes(queries).items():
+        answers = np.empty(len(products))
+        for axes, members in by_attributes(products).items():
             table = self._projected(axes, counts)
             rows = len(self.boxes) if table is None else max(len(table), 1)
             step = max(1, _CHUNK // max([rows, *(self.shape[axis] for axis in axes)]))
             for first in range(0, len(members), step):
                 part = members[first : first + step]
-                batch = [queries[i] for i in part]
+                batch = [products[i] for i in part]
                 if table is None:
                     answers[part] = counts @ self._covered(batch, axes)
                 else:
@@ -159,64 +173,98 @@ class BoxModel:
                 left = np.einsum("sq,qsr->qr", covered, left)
         return left.reshape(-1)
 
-    def error(self, weights: Weights, level: float) -> Error:
-        """Interval that covers the noise, and uneven boxes as far as `intervals` does."""
-        return self.error_of_parts([weights], level)
+    def variance(self, queries: Sequence[Query]) -> FloatArray:
+        """Variance of each answer: of the noise, and of the uneven spread inside cut boxes."""
+        noise, found = self.noise_variances(), np.empty(len(queries))
+        step = max(1, _CHUNK // len(self.boxes))
+        scatter = self.intervals.scatter(self.counts) ** 2
+        for first in range(0, len(queries), step):
+            part = slice(first, first + step)
+            mean = self._means(queries[part])
+            found[part] = noise @ mean**2
+            if scatter.any():
+                few = zip(queries[part], mean.T, strict=True)
+                squares = np.stack([self._square(each, own) for each, own in few], axis=1)
+                found[part] += scatter @ np.maximum(squares - mean**2, 0.0)
+        return found
 
-    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
-        """Interval as from `error`, for a query that is a union of disjoint conjunctions."""
-        cut = self._cut(parts)
-        std = math.sqrt(float(cut.mean**2 @ self.noise_variances()))
-        below, above, law = self.intervals.reach(cut, 1.0 - level)
+    def covariance(self, queries: Sequence[Query]) -> FloatArray:
+        """Covariance of the errors of a few answers, as `variance`."""
+        mean = self._means(queries)
+        found: FloatArray = (mean.T * self.noise_variances()) @ mean
+        scatter = self.intervals.scatter(self.counts) ** 2
+        if not scatter.any():
+            return found
+        for one, two in itertools.combinations_with_replacement(range(len(queries)), 2):
+            if one == two:
+                second = self._square(queries[one], mean[:, one])
+            else:
+                second = self._product(queries[one], queries[two])
+            more = float(scatter @ (second - mean[:, one] * mean[:, two]))
+            found[one, two] += more
+            found[two, one] = found[one, two]
+        root = roots(found)
+        return root @ root.T
+
+    def _means(self, queries: Sequence[Query]) -> FloatArray:
+        """Mean weight of the cells of each box, (n_boxes, n_queries)."""
+
+        def of(products: Sequence[Weights]) -> FloatArray:
+            found = np.empty((len(products), len(self.boxes)))
+            for axes, members in by_attributes(products).items():
+                found[members] = self._covered([products[i] for i in members], axes).T
+            return found
+
+        return added(queries, of).T
+
+    def _square(self, query: Query, mean: FloatArray) -> FloatArray:
+        """Mean of squared weights in each box; of shares of cells, any part of these may be met."""
+        shares = _are_shares(query.products) and float(mean.max()) <= 1.0 + _WHOLE
+        return mean if shares else self._product(query, query)
+
+    def _product(self, one: Query, two: Query) -> FloatArray:
+        """Mean of the product of the weights of two queries in each box."""
+        products = []
+        for first, second in itertools.product(one.products, two.products):
+            both = {**first, **second}
+            products.append({axis: _shared(axis, first, second) for axis in both})
+        return self._means([Query(tuple(products))])[:, 0]
+
+    def reach(self, queries: Sequence[Query], level: float) -> Reach:
+        """How far counts may be off: the noise, and uneven boxes as far as `intervals` covers them.
+
+        One answer has the exact law of its noise. The sum of the noise of several is taken as
+        Gaussian, which is quicker.
+        """
+        return with_cut_bins(self.answer, self._reach, queries, level)
+
+    def _reach(self, queries: Sequence[Query], level: float) -> Reach:
+        exact = len(queries) == 1
+        intervals = self.intervals if exact else self.intervals.with_gaussian_noise(len(self.boxes))
+        seen: dict[Any, Any] = {}
+        cuts = (self._cut(query.products, seen) for query in queries)
+        found = [(intervals.reach(cut, 1.0 - level), (cut.high > cut.low).any()) for cut in cuts]
+        below, above = np.array([each[:2] for each, _ in found]).reshape(-1, 2).T
+        law = found[0][0][2] if exact else "its sum taken as Gaussian"
         text = (
             f"For a query fixed before looking at the release, with probability "
-            f"{self.intervals.sure} {100 * level:g}%: the interval covers the noise ({law})"
+            f"{self.intervals.sure if exact else 'about'} {100 * level:g}%: the interval covers "
+            f"the noise ({law})"
         )
-        if (cut.high > cut.low).any():
+        if any(cut for _, cut in found):
             text += self.intervals.covers
         else:
             text += ", the only error: the query cuts through no box."
-        return Error(std, below, above, text)
+        return Reach(np.sqrt(self.variance(queries)), below, above, text)
 
-    def column_errors(self, axis: int, weights: np.ndarray, level: float) -> tuple[np.ndarray, str]:
-        """Half widths of intervals of weighted counts of one attribute; see `Model`.
-
-        As those of `error`, but with the sum of the noise taken as Gaussian, which is quicker.
-        """
-        intervals = self.intervals.with_gaussian_noise(len(self.boxes))
-        cuts = [self._cut([{axis: row}]) for row in weights]
-        half = np.array([max(intervals.reach(cut, 1.0 - level)[:2]) for cut in cuts])
-        return half, self._quick_guarantee(intervals, level)
-
-    def errors_of(self, questions: Sequence[Sequence[Weights]], level: float) -> Errors:
-        """Errors of many sums of answers; see `Model`. The noise is taken as in `column_errors`."""
-        intervals = self.intervals.with_gaussian_noise(len(self.boxes))
-        variances = self.noise_variances()
-        found = np.zeros((len(questions), 3))
-        seen: dict[Any, Any] = {}
-        for place, parts in enumerate(questions):
-            if len(seen) > _SEEN:
-                seen.clear()
-            cut = self._cut(parts, seen)
-            found[place, 0] = math.sqrt(float(cut.mean**2 @ variances))
-            found[place, 1:] = intervals.reach(cut, 1.0 - level)[:2]
-        std, below, above = found.T
-        return Errors(std, below, above, self._quick_guarantee(intervals, level))
-
-    def _quick_guarantee(self, intervals: Intervals, level: float) -> str:
-        return (
-            f"For a count fixed before looking at the release, with probability about "
-            f"{100 * level:g}%: the interval covers the noise (its sum taken as Gaussian)"
-            f"{intervals.covers}"
-        )
-
-    def _cut(self, parts: Sequence[Weights], seen: dict[Any, Any] | None = None) -> Cut:
+    def _cut(self, parts: Sequence[Weights], seen: dict[Any, Any]) -> Cut:
         """How a union of disjoint conjunctions cuts the boxes; ``seen`` is for many of them.
 
         The sums of the least and of the largest weights bound the weights of the union. A box
         whose mean is 0 or 1 has no other weights than this, where weights are shares.
         """
-        seen = {} if seen is None else seen
+        if len(seen) > _SEEN:
+            seen.clear()
         mean, low, high = (np.zeros(len(self.boxes)) for _ in range(3))
         for weights in parts:
             share, least, most = (np.ones(len(self.boxes)) for _ in range(3))
@@ -424,6 +472,13 @@ class BoxModel:
 def _are_shares(parts: Sequence[Weights]) -> bool:
     """Whether all weights lie in [0, 1], as those of queries do."""
     return all(_is_share(vector) for weights in parts for vector in weights.values())
+
+
+def _shared(axis: int, first: Weights, second: Weights) -> FloatArray:
+    """Product of the weights of an attribute in two products of weights."""
+    if axis not in first or axis not in second:
+        return second[axis] if axis in second else first[axis]
+    return first[axis] * second[axis]
 
 
 def _is_share(vector: np.ndarray) -> bool:

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray, IntArray
+from .._validation import BoolArray, FloatArray, IntArray
 
-__all__ = ["Coefficients", "EffectLaw", "Ladder", "Look", "along", "basis_of"]
+__all__ = ["Coefficients", "EffectLaw", "Ladder", "Look", "MeasuredSums", "along", "basis_of"]
 
 Axes = tuple[int, ...]
 
@@ -328,3 +328,43 @@ class EffectLaw(NamedTuple):
         logs = -0.5 * (numbers[..., None] * np.log(whole) + energies[..., None] / whole)
         found: FloatArray = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return found
+
+
+# Values in measured sums are rounded by up to a part in a million of their range.
+_AFFINE = 1e-5
+
+
+class MeasuredSums(NamedTuple):
+    """Noisy sums of a number for each code of another column.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_codes,)
+        Of each code of the number, less their middle; 0 for codes without a value.
+    has_value, missing : ndarray of bool, shape (n_codes,)
+        Codes with a value, and those without one that records can have.
+    sums, n_missing : ndarray of float64, shape (n_groups,)
+        Of the values, and the number of records without one.
+    variances : tuple of float
+        Of a sum, and of a number of records without a value: 0 if all have one.
+    """
+
+    values: FloatArray
+    has_value: BoolArray
+    missing: BoolArray
+    sums: FloatArray
+    n_missing: FloatArray
+    variances: tuple[float, float]
+
+    def told(self, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Weights of codes, (n_codes, n), as those of records with a value, of it, and of others.
+
+        Returns
+        -------
+        ndarray of float64, shape (3, n), and for each whether these are the weights.
+        """
+        basis = np.stack([self.has_value, self.values, self.missing], axis=1).astype(np.float64)
+        scale = np.maximum(np.abs(basis).max(axis=0), 1e-300)
+        found = np.linalg.lstsq(basis / scale, weights, rcond=None)[0] / scale[:, None]
+        away = np.abs(basis @ found - weights).max(axis=0)
+        return found, away <= _AFFINE * np.abs(weights).max(axis=0)

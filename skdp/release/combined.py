@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import as_level
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Domain
-from .boxes import BoxModel
-from .estimates import Confidence, listed
 from .result import QueryResult
+from .statistics import Confidence
 
 # Privacy. Nothing is measured here: the combination is a function of what was released, and costs
 # nothing. All releases together cost the sum of their epsilons, because each was made from the same
@@ -140,7 +139,8 @@ class CombinedRelease:
         interval is between theirs. Each weight is the inverse of the squared half width of the
         interval.
         """
-        queries, single = listed(query)
+        single = not isinstance(query, list | tuple)
+        queries = [query] if single else list(query)
         results = [self._combined(each, as_level(level)) for each in queries]
         if not return_interval:
             values = np.array([result.value for result in results])
@@ -226,13 +226,13 @@ def _domain_of(release: Any) -> Domain | None:
 
 
 def _noise(release: Any, answer: QueryResult) -> float:
-    """Standard deviation of what is independent of the other releases: the noise, where known.
+    """Standard deviation of an error that is independent of the other releases; zero if none is.
 
-    Zero for models with calibrated error bars: what their bars cover is the error of a model, which
-    two models of the same table may share.
+    What marginals and networks cover is also the error of a model, which two models of the same
+    table may share.
     """
     model = getattr(_inside(release), "model", None)
-    known = model is None or isinstance(model, BoxModel)
+    known = model is None or model.independent
     return float(answer.std) if known and math.isfinite(answer.std) else 0.0
 
 

@@ -9,12 +9,11 @@ import pandas as pd
 
 from .._validation import FloatArray
 from ..domain import Categorical, Domain, Numeric
-from .estimates import Confidence, Estimates, means_of, selected, sums_and_counts
+from ..domain.query import Query
 from .grouping import Groups, view_of
-from .model import Model
-from .ranks import quantiles
+from .model import Release
 from .result import QueryResult, rounded_to
-from .statistics import mean_results, standard_deviation
+from .statistics import Confidence, Ranked, mean_of, selected, spread
 
 _QUANTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
 _STATISTICS = ["count", "unique", "top", "freq", "mean", "std", *_QUANTILES, "lower", "upper"]
@@ -25,7 +24,7 @@ class ColumnCounts:
 
     Parameters
     ----------
-    model : Model
+    release : Release
     domain : Domain
     name : str
         A measured or derived column.
@@ -40,16 +39,11 @@ class ColumnCounts:
         What the margins cover, or why there are none.
     """
 
-    def __init__(self, model: Model, domain: Domain, name: str, level: float) -> None:
-        self.model, self.domain, self.name, self.level = model, domain, name, level
+    def __init__(self, release: Release, domain: Domain, name: str, level: float) -> None:
+        self.release, self.domain, self.name, self.level = release, domain, name, level
         self.attribute: Any = domain[name]
-        self.counts = np.asarray(view_of(model, Groups([name], domain)), dtype=np.float64)
+        self.counts = np.asarray(view_of(release, Groups([name], domain)), dtype=np.float64)
         self.guarantee = ""
-
-    @property
-    def has_margins(self) -> bool:
-        """Whether the release has intervals."""
-        return not np.isnan(self.margins(np.ones((1, self.attribute.size)))).any()
 
     @property
     def known(self) -> FloatArray:
@@ -63,36 +57,32 @@ class ColumnCounts:
         """
         structure = self.domain.structure
         axis = self.domain.index(structure.base_of(self.name))
-        lifted = np.stack([structure.lifted(self.name, row) for row in weights])
+        asked = [Query(({axis: structure.lifted(self.name, row)},)) for row in weights]
         try:
-            half, self.guarantee = self._errors(axis, lifted)
+            found = self.release.reach(asked, self.level)
         except ValueError as error:
             self.guarantee = str(error)
             return np.full(len(weights), np.nan)
-        return half
+        self.guarantee = found.guarantee
+        return np.maximum(found.below, found.above)
 
-    def margin_of(self, code: int) -> float:
-        """Half width of the interval of the count of one code."""
+    def margin_of(self, codes: Any) -> float:
+        """Half width of the interval of the count of some codes."""
         weights = np.zeros((1, self.attribute.size))
-        weights[0, code] = 1.0
+        weights[0, codes] = 1.0
         return float(self.margins(weights)[0])
 
-    def _errors(self, axis: int, weights: FloatArray) -> tuple[FloatArray, str]:
-        if hasattr(self.model, "column_errors"):
-            return self.model.column_errors(axis, weights, self.level)
-        # Models that answer few counts at once: cubes and range trees.
-        each = [self.model.error({axis: row}, self.level) for row in weights]
-        return np.array([max(one.below, one.above) for one in each]), each[0].guarantee
 
-
-def describe(model: Model, domain: Domain, level: float, numbers: bool = False) -> pd.DataFrame:
+def describe(release: Release, domain: Domain, level: float, numbers: bool = False) -> pd.DataFrame:
     """Statistics of all columns; see `Synopsis.describe`."""
     found: dict[str, dict[str, Any]] = {}
     guarantee = ""
     for name in domain.known:
-        counted = ColumnCounts(model, domain, name, level)
+        counted = ColumnCounts(release, domain, name, level)
+        margin = counted.margin_of(slice(counted.attribute.n_values))
         of = _of_categories if isinstance(counted.attribute, Categorical) else _of_numbers
-        found[name] = _counted(counted) | of(counted)
+        row = {"count": counted.known.sum(), "count_margin": margin}
+        found[name] = row | of(counted, not np.isnan(margin))
         guarantee = guarantee or counted.guarantee
     has = any(not np.isnan(each["count_margin"]) for each in found.values())
     kept = [each for each in _STATISTICS if any(each in row for row in found.values())]
@@ -126,66 +116,43 @@ def told(value: Any, margin: Any = None) -> str:
 
 
 _FOLLOWS = (
-    " Margins of means and quantiles cover any spread of the records inside bins, those of "
-    "standard deviations any spread about the means of the bins."
+    " Margins of means and quantiles cover numbers anywhere in their bins; those of means and "
+    "standard deviations are simulated."
 )
 
 
-def _counted(counted: ColumnCounts) -> dict[str, Any]:
-    weights = np.zeros((1, counted.attribute.size))
-    weights[:, : counted.attribute.n_values] = 1.0
-    return {"count": counted.known.sum(), "count_margin": counted.margins(weights)[0]}
-
-
-def _of_categories(counted: ColumnCounts) -> dict[str, Any]:
+def _of_categories(counted: ColumnCounts, _: bool) -> dict[str, Any]:
     top = int(np.argmax(counted.known))
-    margin = counted.margin_of(top)
     return {
         "unique": counted.attribute.n_values,
         "top": counted.attribute.categories[top],
         "freq": counted.known[top],
-        "freq_margin": margin,
+        "freq_margin": counted.margin_of(top),
     }
 
 
-def _of_numbers(counted: ColumnCounts) -> dict[str, Any]:
+def _of_numbers(counted: ColumnCounts, has_margins: bool) -> dict[str, Any]:
     """Mean, standard deviation and quantiles."""
     attribute: Numeric = counted.attribute
-    shown = _shown(attribute)
+    release, domain, name = counted.release, counted.domain, counted.name
+
+    def shown(number: float) -> Any:
+        return number if attribute.summable else attribute.shown(np.array([number]))[0]
+
     result: dict[str, Any] = {"lower": shown(attribute.lower), "upper": shown(attribute.upper)}
     if counted.known.sum() <= 0:
         return result
-    confidence = Confidence(counted.level, quick=True) if counted.has_margins else None
-    model, domain, name = counted.model, counted.domain, counted.name
-    ranked = quantiles(model, domain, name, None, list(_QUANTILES.values()), confidence)
-    for row, found in zip(_QUANTILES, ranked, strict=True):
-        result |= _with_margin(row, found)
-    result |= _with_margin("mean", _mean(counted, confidence))
+    confidence = Confidence(counted.level) if has_margins else None
+    ranked = Ranked(release, domain, name, None)
+    found = {row: ranked.found(share, confidence) for row, share in _QUANTILES.items()}
+    [found["mean"]] = mean_of(release, domain, name, [None], confidence)
     if attribute.summable:
-        case = selected(None, domain, [name])
-        std = standard_deviation(model, domain, case, confidence)
-        result |= _with_margin("std", std.results()[0] if isinstance(std, Estimates) else std)
+        found["std"] = spread("std", release, selected(None, domain, [name]), confidence)
+    for row, each in found.items():
+        if isinstance(each, QueryResult):
+            # How far the further end of the interval is.
+            result[row] = each.value
+            result[f"{row}_margin"] = max(each.upper - each.value, each.value - each.lower)
+        else:
+            result |= {row: each, f"{row}_margin": np.nan}
     return result
-
-
-def _mean(counted: ColumnCounts, confidence: Confidence | None) -> Any:
-    model, domain, name = counted.model, counted.domain, counted.name
-    if confidence is not None:
-        return mean_results(model, domain, name, [None], confidence)[0]
-    means = means_of(domain, name, *sums_and_counts(model, domain, name, [None]))
-    return _shown(counted.attribute)(means[0])
-
-
-def _with_margin(row: str, found: Any) -> dict[str, Any]:
-    """A statistic and its margin: how far the further end of the interval is."""
-    if not isinstance(found, QueryResult):
-        return {row: found, f"{row}_margin": np.nan}
-    margin = max(found.upper - found.value, found.value - found.lower)
-    return {row: found.value, f"{row}_margin": margin}
-
-
-def _shown(attribute: Numeric) -> Any:
-    """From a number of an attribute to what stands in a table."""
-    if attribute.summable:
-        return float
-    return lambda number: attribute.shown(np.array([number]))[0]

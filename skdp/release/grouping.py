@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +12,10 @@ import pandas as pd
 
 from .._validation import FloatArray, IntArray, free_name
 from ..domain import Categorical, Domain
-from ..domain.query import parts_of
+from ..domain.query import Weights, parts_of
 from ..domain.regions import Region, attribute_of, region_of_range
 from ..domain.values import some
-from .estimates import answer_all
-from .model import Model, Weights
-from .query import moments, parse, weights_of
+from .model import Release
 from .result import group_labels
 
 # --- bands of a column: intervals that make groups, as ``pandas.cut`` makes them from edges
@@ -117,9 +114,6 @@ def _intervals(column: str, edges: Any, right: bool) -> pd.IntervalIndex:
     )
 
 
-_MAX_GROUPS = 100_000
-
-
 class Groups:
     """All combinations of the codes of some columns, or of bands of them.
 
@@ -149,7 +143,7 @@ class Groups:
         if not self.names or len(set(self.names)) < len(self.names):
             raise ValueError(f"by must name one or more different columns, got {names!r}.")
         for name in self.names:
-            parse({name: []}, domain)  # explains an unknown name
+            attribute_of(name, domain)  # explains an unknown name
         others = [name for name in self.bands if name not in self.names]
         if others:
             raise ValueError(f"bands names {some(others)}, but groups are by {some(self.names)}.")
@@ -215,49 +209,6 @@ class Groups:
         return table.transpose([order.index(name) for name in self.names]).ravel()
 
 
-def grouped_sums(
-    model: Model, groups: Groups, query: Any, column: str | None = None
-) -> tuple[FloatArray, FloatArray | None]:
-    """Counts of all groups among the records of a query, and sums of a column.
-
-    With a column, only records that have a value in it count.
-
-    Raises
-    ------
-    ValueError
-        If there are too many groups.
-    """
-    if groups.number > _MAX_GROUPS:
-        raise ValueError(
-            f"Grouping by {' and '.join(groups.names)} makes {groups.number:,} groups, more than "
-            f"{_MAX_GROUPS:,}. Group by fewer columns or by bands, or count the groups that "
-            "matter by queries."
-        )
-    counts, sums = [], []
-    for parts in groups.banded(query):
-        present, of_sums = _asked(parts, groups.domain, column)
-        counts.append(_answers(model, groups, present))
-        sums.append(_answers(model, groups, of_sums))
-    ordered = groups.in_order(np.concatenate(counts))
-    return ordered, None if column is None else groups.in_order(np.concatenate(sums))
-
-
-def _asked(
-    parts: Sequence[Mapping[str, Region]], domain: Domain, column: str | None
-) -> tuple[list[Weights], list[Weights]]:
-    """Weights whose answers add up to a count, and to the sum of a column."""
-    if column is None:
-        return [weights_of(part, domain) for part in parts], []
-    found = [moments(part, domain, column) for part in parts]
-    return [present for present, _ in found], [of_sum for _, of_sum in found]
-
-
-def _answers(model: Model, groups: Groups, asked: Sequence[Weights]) -> FloatArray:
-    """Sums of the answers of all groups."""
-    answers = [answer_all(model, groups.within(weights)) for weights in asked]
-    return functools.reduce(np.add, answers) if answers else np.zeros(0)
-
-
 def group_table(groups: Groups, results: Mapping[str, Any]) -> pd.DataFrame:
     """One row for each group: its label in each column, and results in the order of groups."""
     places = np.indices(groups.shape).reshape(len(groups.names), -1)
@@ -273,16 +224,16 @@ def group_table(groups: Groups, results: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def view_of(model: Model, groups: Groups) -> FloatArray:
+def view_of(release: Release, groups: Groups) -> FloatArray:
     """Expected counts for every combination of the codes of one or two columns.
 
     Parameters
     ----------
-    model : Model
+    release : Release
     groups : Groups
     """
     axes = list(dict.fromkeys(groups.axes))
-    table = model.view(axes)
+    table = release.view(axes)
     if len(axes) == len(groups.axes) and table.shape == tuple(groups.sizes):
         whole = [np.array_equal(codes, np.arange(len(codes))) for codes in groups.codes]
         if all(whole):

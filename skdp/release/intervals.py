@@ -24,8 +24,6 @@ __all__ = [
     "BoundedSpread",
     "Boxes",
     "Cut",
-    "Error",
-    "Errors",
     "Intervals",
     "KnownNoise",
     "LeafErrorBound",
@@ -259,28 +257,6 @@ def _simulated_quantile(
     return float(np.partition(total, rank - 1)[rank - 1])
 
 
-class Error(NamedTuple):
-    """Error of one answer: its standard deviation, reach of the interval, and its meaning."""
-
-    std: float
-    below: float
-    above: float
-    guarantee: str
-
-
-class Errors(NamedTuple):
-    """Errors of many answers, as `Error`: an array of each."""
-
-    std: FloatArray
-    below: FloatArray
-    above: FloatArray
-    guarantee: str
-
-    def part(self, places: slice) -> Errors:
-        """Some of the errors."""
-        return Errors(self.std[places], self.below[places], self.above[places], self.guarantee)
-
-
 class Cut(NamedTuple):
     """How a query cuts the boxes.
 
@@ -426,6 +402,14 @@ class Intervals:
         """Reach of an interval below and above the answer, and how the noise was bounded."""
         return self._noise_only(cut, alpha)
 
+    def scatter(self, counts: np.ndarray) -> FloatArray:
+        """By how many records of each box its cells may differ, where a variance covers that.
+
+        The number of records of a box that meet a query then has, beside the noise, the variance
+        of so many records that all lie in one cell, anywhere in the box.
+        """
+        return np.zeros(len(counts))
+
     def _noise_only(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
         width, law = self.noise.quantile(cut.mean, cut.mean, alpha / 2)
         return width, width, law
@@ -549,6 +533,10 @@ class BoundedSpread(Intervals):
                 f"leaf_errors bounds {len(self.leaf_errors.depth)} boxes, but there are {n_boxes}."
             )
 
+    def scatter(self, counts: np.ndarray) -> FloatArray:  # noqa: D102
+        bounds = self.leaf_errors.bounds(0.05) / 2
+        return np.minimum(np.maximum(counts, 0.0), bounds)
+
     def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
         """Reach of an interval below and above the answer, and how the noise was bounded."""
         inside = cut.high > cut.low
@@ -607,6 +595,9 @@ class AnySpread(Intervals):
         super().check(n_boxes)
         if self.measured is not None:
             self.measured = checked_counts(self.measured, n_boxes)
+
+    def scatter(self, counts: np.ndarray) -> FloatArray:  # noqa: D102
+        return np.maximum(counts, 0.0).astype(np.float64)
 
     def reach(self, cut: Cut, alpha: float) -> tuple[float, float, str]:
         """Reach of an interval below and above the answer, and how the noise was bounded."""

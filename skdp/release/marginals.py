@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from .._validation import BoolArray, FloatArray, IntArray
-from .coefficients import Coefficients, EffectLaw, Ladder, Look, along
+from ..domain.query import Query
+from .coefficients import Coefficients, EffectLaw, Ladder, Look, MeasuredSums, along
 from .columns import ColumnEstimate
-from .intervals import Error
-from .model import Weights, by_attributes
+from .model import Reach, Weights, added, by_attributes, covariance_from
 from .rounding import product_of_weights
 from .trees import TreeModel
 
-__all__ = ["MeasuredSums", "Tuning", "ViewsModel"]
+__all__ = ["Tuning", "ViewsModel"]
 
 Axes = tuple[int, ...]
 
@@ -70,44 +70,6 @@ _MOST_CUT = 2
 _WHOLE = 1e-9
 # Sets of columns by which it is judged how far rows are off.
 _MOST_SETS = 200
-# Values in measured sums are rounded by up to a part in a million of their range.
-_AFFINE = 1e-5
-
-
-class MeasuredSums(NamedTuple):
-    """Noisy sums of a number for each code of another column.
-
-    Attributes
-    ----------
-    values : ndarray of float64, shape (n_codes,)
-        Of each code of the number, less their middle; 0 for codes without a value.
-    has_value, missing : ndarray of bool, shape (n_codes,)
-        Codes with a value, and those without one that records can have.
-    sums, n_missing : ndarray of float64, shape (n_groups,)
-        Of the values, and the number of records without one.
-    variances : tuple of float
-        Of a sum, and of a number of records without a value: 0 if all have one.
-    """
-
-    values: FloatArray
-    has_value: BoolArray
-    missing: BoolArray
-    sums: FloatArray
-    n_missing: FloatArray
-    variances: tuple[float, float]
-
-    def told(self, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Weights of codes, (n_codes, n), as those of records with a value, of it, and of others.
-
-        Returns
-        -------
-        ndarray of float64, shape (3, n), and for each whether these are the weights.
-        """
-        basis = np.stack([self.has_value, self.values, self.missing], axis=1).astype(np.float64)
-        scale = np.maximum(np.abs(basis).max(axis=0), 1e-300)
-        found = np.linalg.lstsq(basis / scale, weights, rcond=None)[0] / scale[:, None]
-        away = np.abs(basis @ found - weights).max(axis=0)
-        return found, away <= _AFFINE * np.abs(weights).max(axis=0)
 
 
 class Trust(NamedTuple):
@@ -160,8 +122,7 @@ class ViewsModel(TreeModel):
     """
 
     kind: ClassVar[str] = "views"
-    # Variances have a part for bins that a question covers in part.
-    knows_cuts: ClassVar[bool] = True
+    independent: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -428,8 +389,16 @@ class ViewsModel(TreeModel):
 
     # ---------------------------------------------------------------- answers
 
-    def answer(self, queries: Sequence[Weights]) -> FloatArray:
+    @property
+    def about(self) -> str:
+        """What was released, in words."""
+        return f"noisy counts of each column and of {len(self.pairs):,} pairs of columns"
+
+    def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
+        return added(queries, self._answer)
+
+    def _answer(self, queries: Sequence[Weights]) -> FloatArray:
         parts = [self._part(query) for query in queries]
         answers = np.zeros(len(queries))
         for axes, members in by_attributes([part.weights for part in parts]).items():
@@ -545,16 +514,33 @@ class ViewsModel(TreeModel):
 
     # ---------------------------------------------------------------- errors
 
-    def error(self, weights: Weights, level: float) -> Error:
-        """Error of one answer: its own variance."""
-        return self.error_of_parts([weights], level)
+    @property
+    def covers(self) -> str:
+        """What variances cover, in words."""
+        prior = f", with a prior: {self.prior}" if self.prior else ""
+        return f"the noise, and an estimate of what was not measured{prior}"
 
-    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
-        """Error of a sum of answers."""
-        noise, estimated = self.variance_of(parts)
-        std = math.sqrt(noise + estimated)
-        reach = float(ndtri(0.5 + level / 2)) * std
-        return Error(std, reach, reach, self._guarantee(noise, estimated, level))
+    def variance(self, queries: Sequence[Query]) -> FloatArray:
+        """Variance of each answer: of the noise, and of what was not measured."""
+        return self._variances(queries).sum(axis=1)
+
+    def covariance(self, queries: Sequence[Query]) -> FloatArray:
+        """Covariance of the errors of a few answers; estimated parts count as independent."""
+        noise = covariance_from(lambda several: self._variances(several)[:, 0], queries)
+        return noise + np.diag(self._variances(queries)[:, 1])
+
+    def _variances(self, queries: Sequence[Query]) -> FloatArray:
+        found = [self._variance_of(each.products) for each in queries]
+        return np.array(found, dtype=np.float64).reshape(-1, 2)
+
+    def reach(self, queries: Sequence[Query], level: float) -> Reach:
+        """How far answers may be off: normal, with their own variance."""
+        known = self._variances(queries)
+        std = np.sqrt(known.sum(axis=1))
+        half = float(ndtri(0.5 + level / 2)) * std
+        cut = " Bins covered in part are taken as covered in proportion."
+        text = self._guarantee(*known[0].tolist(), level)
+        return Reach(std, half, half, text + cut * any(each.cuts for each in queries))
 
     def _guarantee(self, noise: float, estimated: float, level: float) -> str:
         whole = noise + estimated
@@ -570,7 +556,7 @@ class ViewsModel(TreeModel):
             "measured, and is estimated" + (f", with a prior: {self.prior}." if self.prior else ".")
         )
 
-    def variance_of(self, questions: Sequence[Weights]) -> tuple[float, float]:
+    def _variance_of(self, questions: Sequence[Weights]) -> tuple[float, float]:
         """Variance of a sum of answers: of the noise, and of what was not measured."""
         parts = [part for part in map(self._part, questions) if part.factor]
         parts = _merged(parts)
@@ -807,22 +793,6 @@ class ViewsModel(TreeModel):
             return 1.0
         return float(np.median([self.strength(pair) for pair in measured]))
 
-    def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
-        """Half widths of intervals of weighted counts of one attribute, and what they cover."""
-        hidden = 0.0
-        if axis not in self.columns:
-            only = self._only(axis)
-            deviation = abs(weights[:, only]) * math.sqrt(self.total_variance)
-        elif self.cells is not None:
-            deviation = np.sqrt([self.variance_of([{axis: each}])[0] for each in weights])
-        else:
-            known, lacking = self.columns[axis].parts_of_variance(weights.T)
-            variance = known + lacking
-            hidden = float(lacking.sum() / max(float(variance.sum()), 1e-300))
-            deviation = np.sqrt(variance)
-        text = self._guarantee(1.0 - hidden, hidden, level)
-        return float(ndtri(0.5 + level / 2)) * deviation, text
-
     def view(self, axes: Sequence[int]) -> FloatArray:
         """Counts for every combination of the codes of one or two attributes, without bias."""
         if len(axes) == 1:
@@ -923,6 +893,19 @@ class ViewsModel(TreeModel):
                 [mask.ravel().astype(np.int8) for mask in self.possible.values()]
             )
         return facts, arrays
+
+    def to_page(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What the script of a page answers from."""
+        facts, arrays = self.to_arrays()
+        kept = ("columns", "looks", "possible", "cells", "sums", "prior", "misfit")
+        for name in ("rows", "marginals", "tables", "groups"):
+            arrays.pop(name, None)
+        arrays |= {f"rows{axis}": codes for axis, codes in enumerate(self.rows.T)}
+        # Cut and given to the sets in the order of the looks.
+        trusts = [self.trust(axes) for axes in self.coefficients.looks if len(axes) > 1]
+        for name in Trust._fields:
+            arrays[f"trust_{name}"] = _chained([getattr(each, name).ravel() for each in trusts])
+        return {name: facts.get(name) for name in kept}, arrays
 
     @classmethod
     def from_arrays(

@@ -1,30 +1,119 @@
-"""Models of what was released: what answers and rows follow from."""
+"""What every release answers: the protocol, and what its kinds share."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
 from .._random import caller_level
+from .._validation import CodeArray, FloatArray
 from ..domain import Domain
-from .intervals import Error
+from ..domain.query import Query, Weights
 
 __all__ = [
-    "Model",
+    "Reach",
+    "Release",
     "Weights",
+    "added",
     "by_attributes",
+    "covariance_from",
+    "roots",
     "warn_of_zero",
+    "with_cut_bins",
 ]
 
-# ------------------------------------------------------------------------------------------------
-# Model: the interface of released models that a synopsis uses.
+
+class Reach(NamedTuple):
+    """Standard deviations of answers, how far the truth may lie from them, and what that covers."""
+
+    std: FloatArray
+    below: FloatArray
+    above: FloatArray
+    guarantee: str
 
 
-Weights = Mapping[int, np.ndarray]
+class Release(Protocol):
+    """What was released over a domain: answers with their errors, and rows.
+
+    ``answer`` is linear in each vector of weights; weights outside [0, 1] give weighted sums. All
+    errors come from ``variance`` and ``covariance``, intervals of counts and sums from ``reach``.
+    These three raise ValueError, with the reason, where nothing is known of the errors.
+    """
+
+    kind: ClassVar[str]
+    # Whether errors of two releases of one table are independent, as those of noise are.
+    independent: ClassVar[bool]
+    shape: tuple[int, ...]
+
+    @property
+    def total(self) -> float:
+        """Estimated number of records."""
+
+    @property
+    def about(self) -> str:
+        """What was released, in words."""
+
+    @property
+    def covers(self) -> str:
+        """What variances cover, in words; ValueError, with the reason, if nothing is known."""
+
+    def answer(self, queries: Sequence[Query]) -> FloatArray:
+        """Sum of the expected counts under the weights, one for each query."""
+
+    def variance(self, queries: Sequence[Query]) -> FloatArray:
+        """Variance of each of many answers: of the noise, and of what was not measured."""
+
+    def covariance(self, queries: Sequence[Query]) -> FloatArray:
+        """Covariance of the errors of a few answers, positive semidefinite."""
+
+    def reach(self, queries: Sequence[Query], level: float) -> Reach:
+        """How far answers may be off, by their own law where it is known."""
+
+    def view(self, axes: Sequence[int]) -> FloatArray:
+        """Answers for every combination of the codes of one or two attributes."""
+
+    def sample_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Draw records, (n_samples, n_attributes) int32 codes.
+
+        With weights in [0, 1] a record is drawn in proportion to its probability times its weight;
+        each vector has a positive weight. Where all of these are zero, the draw follows what the
+        release has nearest, and warns; no code of weight zero is drawn.
+        """
+
+    def round_codes(
+        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Records as `sample_codes`, but not independent: counts are the expected ones, rounded.
+
+        In random order. Where the weights have probability zero, as `sample_codes`.
+        """
+
+    def sample_given(
+        self, known: CodeArray, generator: np.random.Generator, weights: Weights | None = None
+    ) -> CodeArray:
+        """Fill rows of codes, (n_rows, n_attributes), where they are -1.
+
+        Each row is drawn by itself, given its known codes, and given the weights of the unknown
+        ones. Weights of a known code are not looked at.
+        """
+
+    def to_frame(self, domain: Domain) -> pd.DataFrame:
+        """Everything released, as a readable table."""
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file keeps: JSON values, and numeric arrays."""
+
+    @classmethod
+    def from_arrays(
+        cls, shape: tuple[int, ...], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> Release:
+        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
 
 
 def warn_of_zero(how: str) -> None:
@@ -36,93 +125,104 @@ def warn_of_zero(how: str) -> None:
     )
 
 
-def by_attributes(queries: Sequence[Weights]) -> dict[tuple[int, ...], list[int]]:
-    """Positions of the queries that constrain the same attributes, by these attributes."""
+# --- sums of products
+
+
+def by_attributes(products: Sequence[Weights]) -> dict[tuple[int, ...], list[int]]:
+    """Positions of the products that constrain the same attributes, by these attributes."""
     groups: dict[tuple[int, ...], list[int]] = {}
-    for position, weights in enumerate(queries):
+    for position, weights in enumerate(products):
         groups.setdefault(tuple(sorted(weights)), []).append(position)
     return groups
 
 
-class Model(Protocol):
-    """The interface of a released model over a domain that a `Synopsis` uses.
+def added(
+    queries: Sequence[Query], of_products: Callable[[Sequence[Weights]], FloatArray]
+) -> FloatArray:
+    """What is known of products of weights, added up over those of each query (first axis)."""
+    products = [each for query in queries for each in query.products]
+    found = of_products(products)
+    if len(products) == len(queries):
+        return found
+    lengths = np.array([len(query.products) for query in queries], dtype=np.int64)
+    return np.add.reduceat(found, np.cumsum(lengths) - lengths)
 
-    ``answer`` is linear in the values of each weight vector, where these are not 0: weights outside
-    [0, 1] give weighted sums.
+
+# --- covariances
+
+# A pivot of less than this share of its variance is what rounding left of zero.
+_NO_PIVOT = 1e-12
+
+
+def roots(covariance: FloatArray) -> FloatArray:
+    """Lower triangular roots of covariances, (..., k, k).
+
+    Of a matrix that is not quite positive semidefinite, the root of one that is: no variance of
+    what is left is allowed below zero, so that all variances stay as they are.
     """
+    left, found = covariance.copy(), np.zeros_like(covariance)
+    least = _NO_PIVOT * np.diagonal(covariance, axis1=-2, axis2=-1)
+    for place in range(covariance.shape[-1]):
+        pivot = left[..., place, place]
+        known = pivot > least[..., place]
+        scale = np.where(known, np.sqrt(np.where(known, pivot, 1.0)), np.inf)
+        most = np.sqrt(np.maximum(np.diagonal(left, axis1=-2, axis2=-1), 0.0))
+        column = np.clip(left[..., place] / scale[..., None], -most, most)
+        column[..., :place] = 0.0
+        found[..., place] = column
+        left -= column[..., :, None] * column[..., None, :]
+    return found
 
-    kind: ClassVar[str]
 
-    @property
-    def total(self) -> float:
-        """Estimated number of records."""
-        ...
+def covariance_from(
+    variance: Callable[[Sequence[Query]], FloatArray], queries: Sequence[Query]
+) -> FloatArray:
+    """The covariance of answers from the variances of answers and of sums of two of them."""
+    n = len(queries)
+    first, second = np.tril_indices(n, -1)
+    sums = [queries[i].plus(queries[j]) for i, j in zip(first, second, strict=True)]
+    found = variance([*queries, *sums])
+    own = found[:n]
+    covariance: FloatArray = np.diag(own)
+    covariance[first, second] = (found[n:] - own[first] - own[second]) / 2.0
+    covariance[second, first] = covariance[first, second]
+    root = roots(covariance)
+    return root @ root.T
 
-    def answer(self, queries: Sequence[Weights]) -> np.ndarray:
-        """Sum of the expected counts under the weights, one float for each query."""
-        ...
 
-    def error(self, weights: Weights, level: float) -> Error:
-        """Error of one answer at a confidence level."""
-        ...
+def with_cut_bins(
+    answer: Callable[[Sequence[Query]], FloatArray],
+    reach: Callable[[Sequence[Query], float], Reach],
+    queries: Sequence[Query],
+    level: float,
+) -> Reach:
+    """Reach that covers all that bins covered in part may hold.
 
-    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
-        """Error of a sum of answers: to disjoint conjunctions, or under any real weights."""
-        ...
+    The true count is at least that without such bins, and at most that with all of them. So the
+    interval goes from the lower end of the one to the upper end of the other.
+    """
+    found = reach(queries, level)
+    cut = [place for place, query in enumerate(queries) if _are_cut_shares(query)]
+    if not cut:
+        return found
+    chosen = [queries[place] for place in cut]
+    least, most = ([_each(query, to) for query in chosen] for to in (np.floor, np.ceil))
+    value = answer(chosen)
+    below, above = found.below.copy(), found.above.copy()
+    below[cut] = value - answer(least) + reach(least, level).below
+    above[cut] = answer(most) - value + reach(most, level).above
+    text = found.guarantee + " Bins covered in part may hold their records anywhere."
+    return Reach(found.std, below, above, text)
 
-    def column_errors(self, axis: int, weights: np.ndarray, level: float) -> tuple[np.ndarray, str]:
-        """Half widths of the intervals of many counts of one attribute, and what they cover.
 
-        ``weights`` has a row of real weights for each count. ValueError where there are no
-        intervals. It may be left out: then each count is asked for by itself.
-        """
-        ...
+def _are_cut_shares(query: Query) -> bool:
+    """Whether a query is a count that covers a bin in part."""
+    vectors = [vector for weights in query.products for vector in weights.values()]
+    shares = all(bool(((vector >= 0) & (vector <= 1)).all()) for vector in vectors)
+    return shares and query.cuts
 
-    def sample_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> np.ndarray:
-        """Draw records, (n_samples, n_attributes) int32 codes.
 
-        With weights in [0, 1], as from `parse`, a record is drawn in proportion to its probability
-        times its weight; each vector has a positive weight. Where all of these are zero, the
-        draw follows what the model has nearest, and warns; no code of weight zero is drawn.
-        """
-        ...
-
-    def round_codes(
-        self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None
-    ) -> np.ndarray:
-        """Records as `sample_codes`, but not independent: counts are the expected ones, rounded.
-
-        In random order. Where the weights have probability zero, as `sample_codes`.
-        """
-        ...
-
-    def sample_given(
-        self, known: np.ndarray, generator: np.random.Generator, weights: Weights | None = None
-    ) -> np.ndarray:
-        """Fill rows of codes, (n_rows, n_attributes), where they are -1.
-
-        Each row is drawn by itself, given its known codes, and given the weights of the unknown
-        ones. Weights of a known code are not looked at.
-        """
-        ...
-
-    def view(self, axes: Sequence[int]) -> np.ndarray:
-        """Expected counts for every combination of the codes of these attributes."""
-        ...
-
-    def to_frame(self, domain: Domain) -> pd.DataFrame:
-        """Everything released, as a readable table."""
-        ...
-
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """What a file keeps: JSON values, and numeric arrays."""
-        ...
-
-    @classmethod
-    def from_arrays(
-        cls, shape: tuple[int, ...], facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> Model:
-        """The inverse of `to_arrays`; ValueError for anything that does not fit together."""
-        ...
+def _each(query: Query, to: Callable[[FloatArray], FloatArray]) -> Query:
+    return Query(
+        tuple({axis: to(vector) for axis, vector in part.items()} for part in query.products)
+    )

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from .._random import sampling_generator
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain import Domain
-from .intervals import Error
-from .model import Weights, by_attributes, warn_of_zero
+from ..domain.query import Query
+from .model import Reach, Weights, added, by_attributes, warn_of_zero
 from .rounding import (
     deal,
     patterns,
@@ -327,6 +327,7 @@ class NetworkModel:
 
     # The name in files.
     kind: ClassVar[str] = "network"
+    independent: ClassVar[bool] = False
 
     def __init__(self, density: NetworkDensity, total: float) -> None:
         self.density = density
@@ -348,8 +349,16 @@ class NetworkModel:
         nodes = self.density.nodes.values()
         return [(parent, node.axis) for node in nodes for parent in node.parents]
 
-    def answer(self, queries: Sequence[Weights]) -> FloatArray:
+    @property
+    def about(self) -> str:
+        """What was released, in words."""
+        return f"noisy tables of a network with {len(self.pairs):,} links between columns"
+
+    def answer(self, queries: Sequence[Query]) -> FloatArray:
         """Expected counts under the weights, one for each query."""
+        return added(queries, self._answer)
+
+    def _answer(self, queries: Sequence[Weights]) -> FloatArray:
         shares = np.empty(len(queries))
         for axes, members in by_attributes(queries).items():
             if math.prod(self.shape[axis] for axis in axes) <= _SHARED_CELLS:
@@ -373,7 +382,8 @@ class NetworkModel:
             self._rows = self.density.sample(_ROWS, sampling_generator(0))
         return self._rows
 
-    def error(self, weights: Weights, level: float) -> Error:
+    @property
+    def covers(self) -> str:
         """Refuse: nothing in the release says how far the network is from the records."""
         raise ValueError(
             "A Bayesian network has no error bars: the noise of its tables is known, but not how "
@@ -381,14 +391,17 @@ class NetworkModel:
             "release with MarginalSynthesizer, which publishes error bars."
         )
 
-    def error_of_parts(self, parts: Sequence[Weights], level: float) -> Error:
-        """Refuse, as `error`."""
-        return self.error({}, level)
+    def variance(self, queries: Sequence[Query]) -> FloatArray:
+        """Refuse, as `covers`."""
+        return np.full(len(queries), math.nan if self.covers else 0.0)
 
-    def column_errors(self, axis: int, weights: FloatArray, level: float) -> tuple[FloatArray, str]:
-        """Refuse, as `error`."""
-        self.error({}, level)
-        raise AssertionError("error refuses")
+    def covariance(self, queries: Sequence[Query]) -> FloatArray:
+        """Refuse, as `covers`."""
+        return np.diag(self.variance(queries))
+
+    def reach(self, queries: Sequence[Query], level: float) -> Reach:
+        """Refuse, as `covers`."""
+        return Reach(*[self.variance(queries)] * 3, "")
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None

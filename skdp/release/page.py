@@ -28,16 +28,12 @@ from ..accounting import PrivacyLoss
 from ..domain import Categorical, Date, Datetime, Numeric
 from ..domain.bins import EvenBins, Points, Spread
 from ..domain.values import some
-from .boxes import BoxModel
 from .description import ColumnCounts, told
-from .estimates import Confidence, selected
-from .marginals import Trust, ViewsModel
-from .network import NetworkModel
 from .pictures import plot_correlation_parts
 from .ranks import position_of
 from .result import range_label
 from .skipped import SkippedRecords
-from .statistics import summable_columns
+from .statistics import Confidence, selected, spans_of, summable_columns
 
 # --- documents
 
@@ -140,7 +136,8 @@ class Page:
             "levels": [[100 * each, Confidence(each).quantile] for each in _LEVELS],
             "columns": columns,
             "correlations": _correlations(synopsis, level),
-            "model": _model(model, packed) if isinstance(model, ViewsModel) else None,
+            "covers": _covers(model),
+            "model": _model(model, packed),
         }
         data["arrays"] = packed.arrays()
         text = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False).replace(
@@ -204,25 +201,22 @@ class _Packed:
         return {"manifest": self._names, "bytes": text}
 
 
-def _model(model: ViewsModel, packed: _Packed) -> dict[str, Any]:
-    """What answers are computed from: the file's facts and arrays, without the tables of rows."""
-    facts, arrays = model.to_arrays()
-    kept = ("columns", "looks", "possible", "cells", "sums", "prior", "misfit")
-    rows = arrays.pop("rows")
-    for axis in range(rows.shape[1]):
-        packed.add(f"rows{axis}", rows[:, axis])
-    for name in ("marginals", "tables", "groups"):
-        arrays.pop(name, None)
+def _model(model: Any, packed: _Packed) -> dict[str, Any] | None:
+    """What answers are computed from; None where the script cannot compute them."""
+    if not hasattr(model, "to_page"):
+        return None
+    facts, arrays = model.to_page()
     for name, array in arrays.items():
         packed.add(name, array)
-    found = {name: facts.get(name) for name in kept}
-    looks = model.coefficients.looks
-    # Cut and given to the sets in the order of the looks.
-    trusts = [model.trust(axes) for axes in looks if len(axes) > 1]
-    for name in Trust._fields:
-        parts = [getattr(each, name).ravel() for each in trusts]
-        packed.add(f"trust_{name}", np.concatenate([np.zeros(0), *parts]))
-    return {"shape": list(model.shape), "facts": found}
+    return {"shape": list(model.shape), "facts": facts}
+
+
+def _covers(model: Any) -> str:
+    """What the errors of answers cover; nothing where they are not known."""
+    try:
+        return str(model.covers)
+    except ValueError:
+        return ""
 
 
 def _finite(value: Any) -> Any:
@@ -290,7 +284,7 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
     """Bins of a column of numbers or dates: their ends, and what they hold."""
     held, codes = attribute.contents, np.arange(attribute.bins)
     low, high = (np.asarray(each, dtype=np.float64) for each in held.span(codes))
-    spans = [np.append(each, np.array(attribute.special, dtype=np.float64)) for each in (low, high)]
+    spans = spans_of(attribute)
     found: dict[str, Any] = {
         "kind": "number",
         "bins": attribute.bins,
@@ -360,7 +354,8 @@ def _bars(counted: ColumnCounts) -> list[list[Any]]:
     weights = np.zeros((len(bars), attribute.size))
     for row, codes in enumerate(bars):
         weights[row, codes] = 1.0
-    found = zip(names, bars, weights @ counted.counts, counted.margins(weights), strict=True)
+    counts = np.maximum(weights @ counted.counts, 0.0)
+    found = zip(names, bars, counts, counted.margins(weights), strict=True)
     return [[name, _run(codes), count, margin] for name, codes, count, margin in found]
 
 
@@ -464,7 +459,7 @@ def _released(synopsis: Any) -> list[str]:
     return [
         element("h2", "What was released"),
         *warning,
-        element("p", f"It holds {html.escape(_held(synopsis.model))}."),
+        element("p", f"It holds {html.escape(synopsis.model.about)}."),
         *_skipped(synopsis.skipped),
     ]
 
@@ -483,16 +478,6 @@ def _skipped(skipped: SkippedRecords | None) -> list[str]:
         element("p", text),
         element("details", element("summary", "Counts of skipped records"), skipped.table()),
     ]
-
-
-def _held(model: Any) -> str:
-    if isinstance(model, BoxModel):
-        return f"noisy counts of {len(model.boxes):,} groups of records"
-    if isinstance(model, NetworkModel):
-        return f"noisy tables of a network with {len(model.pairs):,} links between columns"
-    if isinstance(model, ViewsModel):
-        return f"noisy counts of each column and of {len(model.pairs):,} pairs of columns"
-    return "a model of the records"
 
 
 def _protected(loss: PrivacyLoss | None) -> list[str]:
@@ -559,7 +544,7 @@ def _limits(synopsis: Any, counted: list[ColumnCounts], described: Any) -> list[
     else:
         points.append(f"How far answers are off. {html.escape(described.attrs['guarantee'])}")
     n, joined = len(domain.names), len(set(getattr(model, "pairs", ())))
-    if isinstance(model, ViewsModel | NetworkModel) and n > 1:
+    if joined and n > 1:
         points.append(
             f"Combinations that were not measured. {joined:,} of {n * (n - 1) // 2:,} pairs of "
             "columns were measured together; what is said about other pairs, and about three or "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .boxes import BoxModel
 from .result import plot_axis
 
 
@@ -26,7 +25,7 @@ def plot_parts(synopsis: Any, columns: Sequence[str] | str | None, blocks: bool)
     table = synopsis.view(columns)
     rectangles = None
     if blocks:
-        if not isinstance(model, BoxModel) or len(columns) != 2:
+        if not hasattr(model, "rectangles") or len(columns) != 2:
             raise ValueError(
                 "blocks=True outlines boxes over two columns; this release or view has none."
             )

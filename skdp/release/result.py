@@ -115,13 +115,16 @@ class QueryResult:
     Attributes
     ----------
     value : float
-        The answer; never clamped, so a count may be negative. NaN for a statistic of no records.
+        The answer; never clamped, so a count may be negative, though what is printed of it lies in
+        the interval. NaN for a statistic of no records.
         Of dates a Timestamp, of an ordered categorical a category; so are the ends.
     std : float
-        Standard deviation of the noise in it; an upper bound where several measurements were
-        combined. Of dates a Timedelta; NaN where nothing is known of it.
+        Standard deviation of the error of the answer: the noise, and what else the release covers;
+        of functions of several answers that of a normal law with the same interval. Of dates a
+        Timedelta; NaN where nothing is known of it.
     lower, upper : float
-        Ends of the interval; never beyond what is possible, such as a count below zero.
+        Ends of the interval; never beyond what is possible, such as a count below zero. They are
+        equal only where the answer is certain.
     guarantee : str
         What the interval covers, in words.
     sampling_std : float, default=0.0
@@ -153,9 +156,12 @@ class QueryResult:
 
     def _shown(self) -> tuple[str, str, str]:
         """The three numbers, in digits that the error does not make meaningless."""
-        numbers = self.value, self.lower, self.upper
+        numbers = [self.value, self.lower, self.upper]
         if not all(isinstance(each, float | int | np.number) for each in numbers):
             return str(self.value), str(self.lower), str(self.upper)
+        # What is printed lies in its interval; the value itself stays linear.
+        if self.lower <= self.upper:
+            numbers[0] = min(max(self.value, self.lower), self.upper)
         reach = max(self.upper - self.value, self.value - self.lower)
         if math.isnan(reach):
             reach = self.upper - self.lower

@@ -12,10 +12,11 @@ import pandas as pd
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray, as_sample_size, check_choice
 from ..domain import Categorical, Domain, Identifier, Numeric
 from ..domain.constraints import spans
+from ..domain.query import Query
 from ..domain.reading import read
 from ..domain.values import fill_series, some
-from .model import Model
-from .query import Bounds, Condition, Known, within_bounds
+from .conditions import Bounds, Condition, Known, within_bounds
+from .model import Release
 from .rounding import round_line
 
 # --- numbers drawn beside known ones: rules of `at_most` hold for the values, not only for codes
@@ -294,7 +295,7 @@ _GIVEN_ROUNDS = 10
 
 
 def draw_codes(
-    model: Model,
+    model: Release,
     domain: Domain,
     n_samples: Any,
     generator: np.random.Generator,
@@ -305,7 +306,7 @@ def draw_codes(
 
     Parameters
     ----------
-    model : Model
+    model : Release
     domain : Domain
     n_samples : int or None
         None: as many as the release estimates under the condition.
@@ -322,7 +323,7 @@ def draw_codes(
     lawful = _lawful_parts(domain, condition)
     answers = np.zeros(0)
     if n_samples is None or len(lawful) > 1:
-        answers = model.answer([condition.parts[place].weights for place in lawful])
+        answers = model.answer([Query((condition.parts[place].weights,)) for place in lawful])
     number = as_sample_size(n_samples, float(answers.sum()), len(domain))
     drawn = []
     for each, rows in zip(
@@ -367,14 +368,14 @@ def _divided(
     return round_line(shares, number, generator).tolist()
 
 
-def _drawing(model: Model, method: Any) -> Callable[..., CodeArray]:
+def _drawing(model: Release, method: Any) -> Callable[..., CodeArray]:
     """How a model draws rows."""
     check_choice(method, "method", METHODS)
     return model.sample_codes if method == "independent" else model.round_codes
 
 
 def draw_frame(
-    model: Model,
+    model: Release,
     domain: Domain,
     n_samples: Any,
     generator: np.random.Generator,
@@ -458,7 +459,7 @@ def _replaced(domain: Domain, frame: pd.DataFrame, rows: Any, fresh: pd.DataFram
 
 
 def _complete(
-    model: Model,
+    model: Release,
     domain: Domain,
     n_samples: Any,
     generator: np.random.Generator,
@@ -495,7 +496,7 @@ def _complete(
 
 
 def _draw_beside(
-    model: Model,
+    model: Release,
     known: Known,
     weights: Mapping[int, FloatArray],
     condition: Condition,
@@ -547,7 +548,7 @@ def _draw_beside(
 
 
 def _given_codes(
-    model: Model,
+    model: Release,
     known: Known,
     weights: Mapping[int, FloatArray],
     query: Any,
@@ -566,7 +567,7 @@ def _given_codes(
 
 
 def fill_frame(
-    model: Model,
+    model: Release,
     domain: Domain,
     frame: Any,
     columns: Sequence[str] | str | None,
@@ -581,7 +582,7 @@ def fill_frame(
 
 
 def fill_columns(
-    model: Model,
+    model: Release,
     domain: Domain,
     frame: Any,
     columns: Sequence[str] | str | None,
@@ -592,7 +593,10 @@ def fill_columns(
 
 
 def _fill(
-    model: Model, known: Known, columns: Sequence[str] | str | None, generator: np.random.Generator
+    model: Release,
+    known: Known,
+    columns: Sequence[str] | str | None,
+    generator: np.random.Generator,
 ) -> tuple[dict[str, pd.Series], dict[str, BoolArray]]:
     domain = known.domain
     names = [name for name in known.names if domain.find(name) is not None]

@@ -22,33 +22,34 @@ from .._random import sampling_generator
 from .._validation import FloatArray, as_level, check_flag, write_text
 from ..accounting import PrivacyLoss
 from ..domain import Domain
-from ..domain.query import with_names
+from ..domain.query import Query, with_names
 from ..mechanisms import discrete_laplace_variance
 from .boxes import BoxModel
 from .description import describe
-from .estimates import Confidence, answer_queries, listed, means_of, sums_and_counts
 from .files import MOST_JSON, loss_from_data, loss_to_data, read_archive, write_archive
-from .grouping import Groups, group_table, grouped_sums, read_bands, view_of
+from .grouping import Groups, group_table, read_bands, view_of
 from .marginals import ViewsModel
-from .model import Model
+from .model import Release
 from .network import NetworkModel
 from .page import Page
 from .pictures import plot_correlation_parts, plot_parts
-from .ranks import as_shares, quantiles
+from .ranks import as_shares
 from .result import of_a_column, of_records
 from .sampling import draw_codes, draw_frame, fill_frame
 from .skipped import SkippedRecords
 from .statistics import (
-    column_statistic,
-    correlation,
+    Confidence,
+    Ranked,
     correlation_matrix,
-    count_results,
-    covariance,
+    count_of,
     group_intervals,
-    mean_results,
+    grouped,
+    mean_of,
     proportion,
-    standard_deviation,
-    sum_results,
+    quotients,
+    reach_of,
+    spread_of,
+    sum_of,
     summable_columns,
 )
 
@@ -61,7 +62,20 @@ _FORMAT = "skdp synopsis"
 _VERSION = 1
 
 
-_MODELS: dict[str, type[Model]] = {each.kind: each for each in (BoxModel, NetworkModel, ViewsModel)}
+_KINDS = (BoxModel, NetworkModel, ViewsModel)
+_MODELS: dict[str, type[Release]] = {each.kind: each for each in _KINDS}
+
+
+def _listed(query: Any) -> tuple[list[Any], bool]:
+    """The queries as a list, and whether there was only one without a list."""
+    return (list(query), False) if isinstance(query, list | tuple) else ([query], True)
+
+
+def _one_of(found: Any, single: bool) -> Any:
+    """The one of a list of one answer, else the list."""
+    if not single:
+        return found
+    return found.tolist()[0] if hasattr(found, "tolist") else found[0]
 
 
 class Synopsis:
@@ -71,7 +85,7 @@ class Synopsis:
     ----------
     domain : Domain
         The public schema.
-    model : Model
+    model : Release
         The released numbers: a `BoxModel`, `NetworkModel` or `ViewsModel`.
     privacy_loss : PrivacyLoss, default=None
         What the release cost, with its parts, and whether a seed drew its noise.
@@ -83,7 +97,7 @@ class Synopsis:
     Attributes
     ----------
     domain : Domain
-    model : Model
+    model : Release
     privacy_loss : PrivacyLoss or None
     mechanism : str
     skipped : SkippedRecords or None
@@ -119,7 +133,7 @@ class Synopsis:
     def __init__(
         self,
         domain: Domain,
-        model: Model,
+        model: Release,
         *,
         privacy_loss: PrivacyLoss | None = None,
         mechanism: str = "",
@@ -140,22 +154,18 @@ class Synopsis:
     def total_std(self) -> float:
         """Standard deviation of the noise in ``total``, in records.
 
-        For marginals it is that of the separate count of all records, before it is combined with
-        the views.
-
         Raises
         ------
         ValueError
-            If the release does not record how its total was measured.
+            If the release does not say how its noise is distributed.
         """
-        if isinstance(self.model, BoxModel):
-            return math.sqrt(float(self.model.noise_variances().sum()))
-        if self.privacy_loss is None or "total" not in self.privacy_loss.parts:
-            raise ValueError("The noise of the total is not known: it was not recorded.")
-        if isinstance(self.model, ViewsModel):
-            return math.sqrt(self.model.total_variance)
-        budget = self.privacy_loss.of_record.parts["total"]
-        return math.sqrt(discrete_laplace_variance(budget))
+        try:
+            return math.sqrt(float(self.model.variance([Query(({},))])[0]))
+        except ValueError:
+            loss = self.privacy_loss
+            if loss is None or "total" not in loss.parts:
+                raise
+            return math.sqrt(discrete_laplace_variance(loss.of_record.parts["total"]))
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -179,12 +189,7 @@ class Synopsis:
         if self.domain.inferred:
             facts["domain"] = "inferred from the data: not private"
         facts["columns"] = ", ".join(map(str, self.domain.names))
-        if isinstance(self.model, BoxModel):
-            facts["boxes"] = f"{len(self.model.boxes):,}"
-        if isinstance(self.model, ViewsModel):
-            facts["pairs"] = f"{len(self.model.pairs):,}"
-        if isinstance(self.model, NetworkModel):
-            facts["edges"] = f"{len(self.model.pairs):,}"
+        facts["holds"] = self.model.about
         facts["estimated records"] = f"{self.total:,.6g}"
         if self.skipped is not None:
             facts["records"] = str(self.skipped)
@@ -219,7 +224,7 @@ class Synopsis:
         Parameters
         ----------
         query : dict, str, None, or a list of these, default=None
-            See :func:`skdp.release.parse`; texts may have ``or`` and ``not`` anywhere. None asks
+            See :func:`skdp.release.parse`. None asks
             for all records.
         return_interval : bool, default=False
             Whether to return a `QueryResult` with the standard deviation of the noise and an
@@ -258,13 +263,9 @@ class Synopsis:
         cut; in lists of more than 100 queries the sum of the noise of boxes is taken as Gaussian,
         which takes about a millisecond.
         """
-        queries, single = listed(with_names(query, names))
+        queries, single = _listed(with_names(query, names))
         confidence = Confidence.asked(return_interval, level, interval, population_size)
-        if confidence is None:
-            answers = answer_queries(self.model, self.domain, queries)
-            return float(answers[0]) if single else answers
-        results = count_results(self.model, self.domain, queries, confidence)
-        return results[0] if single else results
+        return _one_of(count_of(self.model, self.domain, queries, confidence), single)
 
     @of_a_column
     def sum(
@@ -300,18 +301,14 @@ class Synopsis:
         ValueError
             If the column has no numbers, a query cannot be understood, or as in `count`.
         """
-        queries, single = listed(with_names(query, names))
+        queries, single = _listed(with_names(query, names))
         if column in self.domain and not self.domain[column].summable:
             raise ValueError(
                 f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
                 "the records of a range."
             )
         confidence = Confidence.asked(return_interval, level, interval, population_size)
-        if confidence is None:
-            sums, _ = sums_and_counts(self.model, self.domain, column, queries)
-            return float(sums[0]) if single else sums
-        results = sum_results(self.model, self.domain, column, queries, confidence)
-        return results[0] if single else results
+        return _one_of(sum_of(self.model, self.domain, column, queries, confidence), single)
 
     @of_a_column
     def mean(
@@ -363,15 +360,9 @@ class Synopsis:
                 population_size=population_size,
                 names=names,
             )
-        queries, single = listed(with_names(query, names))
+        queries, single = _listed(with_names(query, names))
         confidence = Confidence.asked(return_interval, level, interval, population_size)
-        if confidence is not None:
-            results = mean_results(self.model, self.domain, column, queries, confidence)
-            return results[0] if single else results
-        sums, counts = sums_and_counts(self.model, self.domain, column, queries)
-        means = means_of(self.domain, column, sums, counts)
-        shown = self.domain[column].shown(means)
-        return shown.tolist()[0] if single else shown
+        return _one_of(mean_of(self.model, self.domain, column, queries, confidence), single)
 
     @of_a_column
     def std(
@@ -398,8 +389,8 @@ class Synopsis:
         Returns
         -------
         float or QueryResult, or a list of these
-            Numbers count as spread evenly inside their bins; nan where the number of records is not
-            positive. The interval allows any spread inside bins about their means.
+            Numbers count as spread evenly inside their bins, also for the interval; nan where the
+            number of records is not positive.
 
         Raises
         ------
@@ -407,7 +398,7 @@ class Synopsis:
             As in `sum`.
         """
         return self._of_columns(
-            standard_deviation,
+            "std",
             [column],
             query,
             names,
@@ -448,7 +439,7 @@ class Synopsis:
             As in `sum`, or if the columns are equal.
         """
         return self._of_columns(
-            covariance,
+            "covariance",
             [first, second],
             query,
             names,
@@ -494,7 +485,7 @@ class Synopsis:
         """
         confidence = Confidence.asked(return_interval, level, interval, population_size)
         if isinstance(first, str) and second is not None:
-            return self._of_columns(correlation, [first, second], query, names, confidence)
+            return self._of_columns("correlation", [first, second], query, names, confidence)
         if isinstance(first, str) or second is not None:
             raise ValueError(
                 f"first and second must be two columns, got {first!r} and {second!r}. For a matrix "
@@ -507,14 +498,14 @@ class Synopsis:
 
     def _of_columns(
         self,
-        statistic: Any,
+        statistic: str,
         columns: Sequence[str],
         query: Any,
         names: Mapping[str, Any] | None,
         confidence: Confidence | None,
     ) -> Any:
-        queries, single = listed(with_names(query, names))
-        found = column_statistic(statistic, self.model, self.domain, columns, queries, confidence)
+        queries, single = _listed(with_names(query, names))
+        found = spread_of(statistic, self.model, self.domain, columns, queries, confidence)
         return found[0] if single else found
 
     def quantile(
@@ -555,7 +546,8 @@ class Synopsis:
         shares, single = as_shares(q)
         confidence = Confidence.asked(return_interval, level, interval, population_size)
         query = with_names(query, names)
-        found = quantiles(self.model, self.domain, column, query, shares, confidence)
+        ranked = Ranked(self.model, self.domain, column, query)
+        found = [ranked.found(share, confidence) for share in shares]
         return found[0] if single else found
 
     @of_a_column
@@ -626,14 +618,8 @@ class Synopsis:
             As in `count`.
         """
         confidence = Confidence.asked(return_interval, level, interval, population_size)
-        found = proportion(
-            self.model,
-            self.domain,
-            with_names(query, names),
-            with_names(among, names),
-            confidence,
-        )
-        return found if isinstance(found, float) else found.results()[0]
+        query, among = with_names(query, names), with_names(among, names)
+        return proportion(self.model, self.domain, query, among, confidence)
 
     def aggregate(
         self,
@@ -710,20 +696,19 @@ class Synopsis:
         groups = Groups(by, self.domain, read_bands(bands, self.domain, right))
         confidence = Confidence.asked(return_interval, level, interval, population_size)
         query = with_names(query, names)
-        counts, sums = grouped_sums(self.model, groups, query, column)
+        counts, sums = grouped(self.model, groups, query, column)
         results: dict[str, Any] = {"count": counts}
         if column is not None and sums is not None:
             attribute = self.domain[column]
             if attribute.summable:
                 results["sum"] = sums
-            means = means_of(self.domain, column, sums, counts)
+            means = quotients(sums, counts, reach_of(column, self.domain))
             results["mean"] = attribute.shown(means)
         if confidence is None:
             return group_table(groups, results)
-        of = "count" if column is None else "mean"
-        values = means if of == "mean" else results[of]
-        found = group_intervals(self.model, groups, query, column, of, values, counts, confidence)
-        shown = attribute.shown if of == "mean" else None
+        values = counts if sums is None else sums
+        found = group_intervals(self.model, groups, query, column, values, counts, confidence)
+        shown = None if column is None else attribute.shown
         table = group_table(groups, results | found.columns(shown))
         table.attrs = {"level": confidence.level, "guarantee": found.guarantee}
         return table
@@ -775,7 +760,7 @@ class Synopsis:
         groups = Groups([index, columns], self.domain, read_bands(bands, self.domain, right))
         confidence = Confidence.asked(return_interval, level, interval, population_size)
         query = with_names(query, names)
-        counts, _ = grouped_sums(self.model, groups, query)
+        counts, _ = grouped(self.model, groups, query)
         rows, across = (
             pd.Index(labels, name=name)
             for name, labels in zip(groups.names, groups.labels(), strict=True)
@@ -786,9 +771,7 @@ class Synopsis:
 
         if confidence is None:
             return table(counts)
-        found = group_intervals(
-            self.model, groups, query, None, "count", counts, counts, confidence
-        )
+        found = group_intervals(self.model, groups, query, None, counts, counts, confidence)
         held = {"count": counts} | found.columns()
         result = pd.concat({title: table(values) for title, values in held.items()}, axis=1)
         result.attrs = {"level": confidence.level, "guarantee": found.guarantee}

@@ -15,7 +15,7 @@ from ..algorithms.dpcube import MOST_CELLS
 from ..algorithms.grid import grid_boxes, measure_grid
 from ..algorithms.ranges import TUNING, find_range
 from ..base import AnswersStatistics, PrivateEstimator, match_rows, take_features
-from ..domain.query import with_names
+from ..domain.query import Query, with_names
 from ..exceptions import DomainError, PrivacyLeakWarning
 from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, generated_table
 from ..release import AnySpread, Boxes, BoxModel, Synopsis
@@ -244,7 +244,8 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             part = slice(start, start + _ROWS_AT_ONCE)
             some = np.where(known[part, None], codes[part], 0).tolist()
             asked = [
-                {j: _one_at(code, domain.shape[j]) for j, code in enumerate(row)} for row in some
+                Query(({j: _one_at(code, domain.shape[j]) for j, code in enumerate(row)},))
+                for row in some
             ]
             counts[part] = self.synopsis_.model.answer(asked)
         shares = np.maximum(np.where(known, counts / total, 0.0), 1e-300).tolist()

@@ -431,7 +431,7 @@ def test_derived_from_numbers():
     frame = domain.decode([[17], [18], [64], [65], [99], [100]])
     assert frame["band"].to_list()[:5] == ["child", "adult", "adult", "old", "old"]
     assert frame["band"].isna().to_list()[5] and frame["vote"].to_list()[::5] == [False, False]
-    assert parse("vote == True and age < 20", domain)[0].sum() == 2
+    assert parse("vote == True and age < 20", domain).products[0][0].sum() == 2
 
 
 # -- queries and releases

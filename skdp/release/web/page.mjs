@@ -227,6 +227,7 @@ class Column {
 
 const TUNING = { cut: 0.5, dependence: 0.25, surprise: 1, third: 0.05, heap: 0.3 };
 const TRUST = ["added", "noise", "lacking"];
+const PROMISE = "The interval is made to contain the true answer with a probability of ";
 const MOST_CUT = 2;
 const WHOLE = 1e-9;
 const AFFINE = 1e-5;
@@ -647,16 +648,18 @@ export class Model {
     return this.sumsOfRows(kept, (axis) => [this.shape[axis], null], masses);
   }
 
-  // Standard deviation of a sum of answers, and what the interval is for.
-  error(parts, level) {
-    const [noise, estimated] = this.varianceOf(parts);
-    return { std: Math.sqrt(noise + estimated), text: this.guarantee(noise, estimated, level) };
+  // Variances and covariance of two answers: see `ViewsModel.covariance`.
+  covariance(first, second) {
+    const [[a, p], [c, q]] = [first, second].map((each) => this.varianceOf([each]));
+    const most = Math.sqrt(a * c);
+    const [both] = this.varianceOf([second, first]);
+    return [a + p, clip((both - a - c) / 2, -most, most), c + q];
   }
 
   guarantee(noise, estimated, level) {
     const whole = noise + estimated;
     const share = whole > 0 ? Math.round((100 * noise) / whole) : 100;
-    const text = `The interval is made to contain the true answer with a probability of ${level}%. `;
+    const text = `${PROMISE}${level}%. `;
     if (share >= 99) return `${text}Its width is that of the noise, whose law is known.`;
     return (
       `${text}${share}% of its variance is noise, whose law is known; the rest is for what was not ` +
@@ -1002,12 +1005,8 @@ function joined(first, second) {
 // ---------------------------------------------------------------- questions
 
 const BINS = " Numbers may lie anywhere in their bins.";
-const NOTHING =
-  " The noise in the number of records is as large as the number itself: the release says nothing " +
-  "beyond what was declared.";
 const NO_VALUE = " It may be any value that was declared: there are too few records for this noise.";
-const PLACES = 4;
-const REFINED = 3;
+const PLACES = 40;
 const ROUNDING = 1e-9;
 // Cells of a cross table, or groups: more would not be read, and take seconds.
 export const MOST_CELLS = 2500;
@@ -1123,46 +1122,50 @@ export class Release {
 
   counted(weights, level) {
     const value = this.model.answer(weights);
-    const { std, text } = this.model.error([weights], level);
-    const reach = this.reach(level) * std;
-    return { value, std, lower: Math.max(value - reach, 0), upper: Math.max(value + reach, 0), text };
+    const [noise, estimated] = this.model.varianceOf([weights]);
+    const std = Math.sqrt(noise + estimated);
+    const quantile = this.reach(level);
+    const reach = quantile * std;
+    const text = this.model.guarantee(noise, estimated, level);
+    const found = { value, std, lower: Math.max(value - reach, 0), upper: value + reach, text };
+    // All of it below zero: the end of the law of what is possible.
+    const tail = -Math.log1p(-level / 100) / quantile ** 2;
+    if (found.upper <= 0) found.upper = value < 0 ? (tail * reach ** 2) / -value : 0;
+    return found;
   }
 
-  ratio(value, count, parts, bottom, bounds, level, reach = 0) {
-    const quantile = this.reach(level);
-    const error = this.model.error(parts, level);
-    const sure = count - quantile * this.model.error(bottom, level).std;
-    const known = sure > 0 && Number.isFinite(value);
-    const away = known ? (quantile * error.std) / sure + reach : 0;
-    return {
-      value,
-      std: Math.min(known ? error.std / count : Infinity, (bounds[1] - bounds[0]) / 2),
-      lower: known ? clip(value - away, ...bounds) : bounds[0],
-      upper: known ? clip(value + away, ...bounds) : bounds[1],
-      text: error.text,
-      known,
-    };
+  // Ends of the interval of a function of two answers, over simulated releases: see `simulated`.
+  simulated([count, value], [a, b, c], statistic, level, [least, most]) {
+    const [one, other] = this.model.cached("draws", () => normalDraws(this.reach(95)));
+    const factor = this.reach(level) / this.reach(95);
+    const [first, whole] = [Math.sqrt(a), Math.sqrt(c)];
+    const shared = a > 0 ? clip(b / first, -whole, whole) : 0;
+    const rest = c - shared ** 2 > 1e-12 * c ? Math.sqrt(c - shared ** 2) : 0;
+    const found = one.map((z, d) => {
+      const records = count + factor * first * z;
+      // Where there are no records nothing is known: each of the bounds in turn.
+      if (!(records > 0)) return [least, most][d % 2];
+      return clip(statistic(records, value + factor * (shared * z + rest * other[d])), least, most);
+    });
+    const [lower, upper] = endsOf(found);
+    const std = (upper - lower) / (2 * this.reach(level));
+    return { std, lower, upper, text: this.said(level), nothing: lower <= least && upper >= most && least < most };
+  }
+
+  said(level) {
+    return `${PROMISE}${level}%, by simulation from a covariance that covers ${this.data.covers}.`;
   }
 
   share(question) {
     const bottom = this.weights(this.conditions(question, (each) => each.among));
     const top = this.weights(this.conditions(question));
-    const count = this.model.answer(bottom);
-    const both = this.model.answer(top);
-    const share = count > 0 ? clip(both / count, 0, 1) : NaN;
-    const at = Number.isNaN(share) ? 0 : share;
-    const differing = [...top.keys()].filter((each) => !bottom.has(each) || !same(top.get(each), bottom.get(each)));
-    // Scaled in the one column where they differ, they are one product of weights.
-    const axis = differing.length === 1 ? differing[0] : [...bottom.keys(), 0][0];
-    const parts = [top, this.scaled(bottom, axis, -at)];
-    const found = this.ratio(share, count, parts, [bottom], [0, 1], question.level);
-    found.text += found.known ? "" : NOTHING;
-    return found;
-  }
-
-  scaled(weights, axis, factor) {
-    const vector = weights.get(axis) || ones(this.model.shape[axis]);
-    return sorted(new Map(weights).set(axis, vector.map((each) => each * factor)));
+    const values = [this.model.answer(bottom), this.model.answer(top)];
+    const covariance = this.model.covariance(bottom, top);
+    const of = (count, both) => both / Math.max(count, 1e-9);
+    const value = values[0] > 0 ? clip(values[1] / values[0], 0, 1) : NaN;
+    const found = this.simulated(values, covariance, of, question.level, [0, 1]);
+    found.text += found.nothing ? NO_VALUE : "";
+    return { value, ...found };
   }
 
   // What is known of the numbers of a column under conditions: by the codes of its axis.
@@ -1178,40 +1181,33 @@ export class Release {
   }
 
   meanOf(weights, numbers, level) {
-    const times = (vector) => {
-      const found = new Map(weights);
-      found.set(numbers.axis, this.times(weights.get(numbers.axis), vector));
-      return found;
-    };
+    const { axis, mean, reach, range } = numbers;
+    const held = weights.get(axis);
+    const times = (vector) => new Map(weights).set(axis, this.times(held, vector));
     const count = this.model.answer(weights);
-    const value = count > 0 ? clip(this.model.answer(times(numbers.mean)) / count, ...numbers.range) : NaN;
-    const middle = Number.isNaN(value) ? 0 : value;
-    const centred = new Map(weights);
-    const held = weights.get(numbers.axis);
-    centred.set(numbers.axis, held.map((each, i) => each * (numbers.mean[i] - middle)));
-    let reach = 0;
-    if (numbers.reach.some((each) => each !== 0) && count > 0) {
-      reach = Math.max(this.model.answer(times(numbers.reach)), 0) / count;
-    }
-    const [least, most] = numbers.range;
-    const any = held.some((each) => each > 0);
-    let low = any ? Infinity : least;
-    let high = any ? -Infinity : most;
-    numbers.mean.forEach((each, i) => {
-      if (held[i] > 0) {
-        low = Math.min(low, each - numbers.reach[i]);
-        high = Math.max(high, each + numbers.reach[i]);
-      }
+    const total = this.model.answer(times(mean));
+    const value = count > 0 ? clip(total / count, ...range) : NaN;
+    let [low, high] = held.some((each) => each > 0) ? [Infinity, -Infinity] : range;
+    mean.forEach((each, i) => {
+      if (held[i] > 0) [low, high] = [Math.min(low, each - reach[i]), Math.max(high, each + reach[i])];
     });
-    return { ...this.ratio(value, count, [centred], [weights], [Math.max(low, least), Math.min(high, most)], level, reach), reach };
+    [low, high] = [Math.max(low, range[0]), Math.min(high, range[1])];
+    const centre = Number.isNaN(value) ? (low + high) / 2 : clip(value, low, high);
+    const scale = high > low ? high - low : 1;
+    const centred = new Map(weights).set(axis, held.map((each, i) => each * ((mean[i] - centre) / scale)));
+    const covariance = this.model.covariance(weights, centred);
+    const anywhere = reach.some((each) => each !== 0) ? Math.max(this.model.answer(times(reach)), 0) : 0;
+    covariance[2] += (anywhere / 2 / scale) ** 2;
+    const of = (records, sum) => centre + scale * (sum / Math.max(records, 1e-9));
+    const off = (total - centre * count) / scale;
+    return { value, anywhere, ...this.simulated([count, off], covariance, of, level, [low, high]) };
   }
 
   mean(question) {
     const conditions = this.conditions(question);
     const weights = this.withValue(conditions, question.column);
-    const numbers = this.numbers(question.column, conditions);
-    const found = this.meanOf(weights, numbers, question.level);
-    found.text += (found.known ? "" : NOTHING) + (found.reach ? BINS : "");
+    const found = this.meanOf(weights, this.numbers(question.column, conditions), question.level);
+    found.text += (found.anywhere ? BINS : "") + (found.nothing ? NO_VALUE : "");
     return found;
   }
 
@@ -1255,8 +1251,8 @@ export class Release {
     };
     visit(0, base);
     let text = cells.length ? cells[0].text : "";
-    if (mean && cells.some((each) => !each.known)) text += NOTHING;
-    if (mean && cells.some((each) => each.reach)) text += BINS;
+    if (mean && cells.some((each) => each.anywhere)) text += BINS;
+    if (mean && cells.some((each) => each.nothing)) text += NO_VALUE;
     return { cells, groups, text };
   }
 
@@ -1281,9 +1277,9 @@ export class Release {
   }
 
   quantile(question) {
-    const place = question.column;
+    const { column: place, q: share, level } = question;
     const column = this.columns[place];
-    const share = question.q;
+    const { order } = column.quantile;
     const conditions = this.conditions(question);
     const base = this.weights(conditions);
     const countOf = (_, code) => {
@@ -1292,77 +1288,78 @@ export class Release {
     };
     let counts = conditions.size ? Float64Array.from({ length: column.values }, countOf) : this.countsOf(place);
     counts = counts.subarray(0, column.values);
-    const { order } = column.quantile;
     const rising = withoutNegatives(counts, order);
     const value = rising.some((each) => each !== 0) ? valueBelow(column, rising, share) : NaN;
     const all = sumOf(counts);
-    let running = 0;
-    const balance = Float64Array.from(order, (code) => {
-      running += counts[code];
-      return running - share * all;
-    });
-    const present = this.withValue(conditions, place);
-    const [ends, text] = this.balanceEnds(column, place, present, share, balance, rising, question.level);
-    let whole = text;
+    const balance = cumulated(order, counts).map((each) => each - share * all);
+    const variances = this.variancesBelow(column, place, this.withValue(conditions, place), share, rising);
+    const ends = held(balance, variances.map((each) => this.reach(level) * Math.sqrt(each)));
     const [first, last] = ends.map((at) => order[at]);
-    if (order.length > 1 && first === order[0] && last === order[order.length - 1]) whole += NO_VALUE;
+    let text = this.said(level);
+    if (order.length > 1 && first === order[0] && last === order[order.length - 1]) text += NO_VALUE;
     if (column.kind === "category") {
-      return { value: Number.isNaN(value) ? null : value, std: NaN, lower: first, upper: last, text: whole };
+      return { value: Number.isNaN(value) ? null : value, std: NaN, lower: first, upper: last, text };
     }
-    let [low, high] = [column.quantile.low[first], column.quantile.high[last]];
-    if (!Number.isNaN(value)) [low, high] = [Math.min(low, value), Math.max(high, value)];
-    if (column.quantile.wide) whole += BINS;
-    return { value, std: (high - low) / (2 * this.reach(question.level)), lower: low, upper: high, text: whole };
+    let [lower, upper] = [column.quantile.low[first], column.quantile.high[last]];
+    if (!Number.isNaN(value)) [lower, upper] = [Math.min(lower, value), Math.max(upper, value)];
+    if (column.quantile.wide) text += BINS;
+    return { value, std: (upper - lower) / (2 * this.reach(level)), lower, upper, text };
   }
 
-  balanceEnds(column, place, present, share, balance, rising, level) {
+  // Variance of the balance after each code: see `Ranked._variances`.
+  variancesBelow(column, place, present, share, rising) {
     const { order } = column.quantile;
     const n = order.length;
-    let running = 0;
-    const below = Float64Array.from(order, (code) => {
-      running += rising[code];
-      return running;
+    const below = cumulated(order, rising);
+    const wanted = [...Array(PLACES).keys()].map((i) => i / (PLACES - 1)).concat(share);
+    const places = wanted.map((part) => Math.min(firstAtLeast(below, part * below[n - 1] * (1 - ROUNDING)), n - 1));
+    const at = [...new Set(places)].sort((a, b) => a - b);
+    const known = at.map((k) => {
+      const own = zeros(column.size).fill(-share, 0, n);
+      for (const code of order.slice(0, k + 1)) own[code] = 1 - share;
+      const lifted = this.lifted(place, own);
+      const vector = present.get(column.axis).map((each, code) => each * lifted[code]);
+      return sumOf(this.model.varianceOf([new Map(present).set(column.axis, vector)]));
     });
-    const all = below[n - 1];
-    const places = new Set();
-    for (const part of [...Array(PLACES).keys()].map((i) => i / (PLACES - 1)).concat(share)) {
-      places.add(Math.min(firstAtLeast(below, part * all * (1 - ROUNDING)), n - 1));
-    }
-    const rank = new Int32Array(n);
-    order.forEach((code, i) => {
-      rank[code] = i;
+    let left = 0;
+    return zeros(n).map((_, k) => {
+      while (left + 1 < at.length && at[left + 1] <= k) left += 1;
+      const right = at[left] < k && left + 1 < at.length ? left + 1 : left;
+      return Math.max(known[left], known[right]);
     });
-    const quantile = this.reach(level);
-    const known = new Map();
-    let text = "";
-    let reach = zeros(n);
-    for (let round = 0; round < REFINED; round += 1) {
-      const fresh = [...places].filter((at) => !known.has(at)).sort((a, b) => a - b);
-      if (!fresh.length) break;
-      fresh.forEach((at, i) => {
-        const own = zeros(column.size);
-        for (let code = 0; code < n; code += 1) own[code] = (rank[code] <= at ? 1 : 0) - share;
-        const lifted = this.lifted(place, own);
-        const weights = new Map(present);
-        weights.set(column.axis, present.get(column.axis).map((each, code) => each * lifted[code]));
-        const error = this.model.error([weights], level);
-        if (i === 0) text = error.text;
-        known.set(at, quantile * error.std);
-      });
-      const at = [...known.keys()].sort((a, b) => a - b);
-      reach = zeros(n);
-      let left = 0;
-      for (let k = 0; k < n; k += 1) {
-        while (left + 1 < at.length && at[left + 1] <= k) left += 1;
-        let right = left;
-        if (at[left] < k && left + 1 < at.length) right = left + 1;
-        reach[k] = Math.max(known.get(at[left]), known.get(at[right]));
-      }
-      const [first, last] = held(balance, reach);
-      for (const k of [first - 1, first, last, last + 1]) places.add(clip(k, 0, n - 1));
-    }
-    return [held(balance, reach), text];
   }
+}
+
+// Running sums of values in an order.
+function cumulated(order, values) {
+  let sum = 0;
+  return Float64Array.from(order, (code) => (sum += values[code]));
+}
+
+// ---------------------------------------------------------------- simulation
+
+const DRAWS = 2000;
+
+// What leaves a fortieth of some numbers below and above.
+function endsOf(numbers) {
+  const sorted = numbers.slice().sort();
+  const at = (place, k = Math.floor(place)) => sorted[k] + (place - k) * (sorted[k + 1] - sorted[k]);
+  return [0.025, 0.975].map((share) => at(share * (DRAWS - 1)));
+}
+
+// Evenly spread normal numbers, by Box and Muller, each with its negative: see `normal_draws`.
+function normalDraws(quantile) {
+  const half = DRAWS / 2;
+  return [Math.cos, Math.sin].map((of) => {
+    const row = zeros(DRAWS);
+    for (let i = 0; i < half; i += 1) {
+      const length = Math.sqrt(-2 * Math.log((i + 0.5) / half));
+      row[i] = length * of(2 * Math.PI * (((i + 0.5) * Math.sqrt(2)) % 1));
+      row[half + i] = -row[i];
+    }
+    const factor = quantile / endsOf(row)[1];
+    return row.map((each) => each * factor);
+  });
 }
 
 function held(balance, reach) {
@@ -1685,11 +1682,14 @@ const alone = (text) => (TURNS.test(text) ? `\u2068${text}\u2069` : text);
 
 export const short = (text, most = 60) => alone(text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
+// What is printed of an answer lies in its interval.
+const inside = ({ value, lower, upper }) => (Number.isFinite(value) ? clip(value, lower, upper) : value);
+
 // Texts of an answer: of its value and its ends, in the words of the column.
 export function shown(release, question, cell) {
   const column = release.columns[question.column];
   const { kind } = question;
-  const each = (text) => [cell.value, cell.lower, cell.upper].map(text);
+  const each = (text) => [inside(cell), cell.lower, cell.upper].map(text);
   if (kind === "quantile" && column.kind === "category") {
     return each((code) => (code === null ? "unknown" : column.labels[code]));
   }
