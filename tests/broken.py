@@ -289,65 +289,6 @@ def checked_sum(rng, check):
     return mechanism
 
 
-def scaled_by(rng, factor, grid=False):
-    """A noisy size times a number, or rounded to its multiples; None: the exact size."""
-
-    def mechanism(records, n):
-        number = len(records) if factor is None else factor
-        noise = two_sided(rng, LARGE, n)
-        if grid:
-            return np.rint((len(records) + noise) / number) * number
-        return noise * number
-
-    return mechanism
-
-
-def float_mean(rng, exact):
-    """A noisy sum in floating point over the exact number of records, or over a public guess."""
-
-    def mechanism(records, n):
-        total = np.sum(records) + rng.laplace(0, LARGE, n)
-        return total / len(records) if exact else on_grid(total) / 4
-
-    return mechanism
-
-
-def float_laplace(rng, scale):
-    """The textbook's mechanism in doubles: rounding lets each value reach doubles of its own."""
-    return lambda value, n: value + rng.laplace(0, scale, n)
-
-
-def coarse_laplace(rng, bits=24):
-    """The same from a uniform number of few bits, so that outputs recur."""
-
-    def mechanism(value, n):
-        u = rng.integers(1, 2**bits, n, endpoint=True) / 2.0**bits
-        return value + rng.choice([-1234.5, 1234.5], n) * np.log(u)
-
-    return mechanism
-
-
-def integer_laplace(rng, scale):
-    """Noise in whole steps of a public grid, for values on that grid."""
-    return lambda value, n: value + two_sided(rng, scale / GRID, n) * GRID
-
-
-def carried_parity(rng, step):
-    """A count with noise in multiples of ``step``."""
-    return lambda records, n: len(records) + two_sided(rng, LARGE, n) * step
-
-
-def carried_low_bit(rng, exact):
-    """A noisy double whose last bit is the parity of the exact count, or of a coin."""
-
-    def mechanism(records, n):
-        noisy = np.rint(rng.laplace(0, LARGE, n) / GRID) * GRID + rng.random(n) * GRID
-        bit = len(records) % 2 if exact else rng.integers(0, 2, n)
-        return ((noisy.view(np.int64) & ~1) | bit).view(np.float64)
-
-    return mechanism
-
-
 @dataclass(frozen=True)
 class Variant:
     """A broken mechanism, the pair of inputs that betrays it, and its repaired twin."""
@@ -462,7 +403,6 @@ BROKEN = {
         [-1.0] * 40 + [0.49],
         lambda rng: k_means_round(rng, False),
         ratio=np.exp(1.49),
-        options={"batch_size": 50_000},
     ),
     "skipped empty cluster": Variant(
         lambda rng: centroids_of(rng, True),
@@ -484,78 +424,6 @@ BROKEN = {
         [5.0, 7.0, 99.0],
         lambda rng: checked_sum(rng, False),
         n_trials=20_000,
-        ratio=np.inf,
-    ),
-    "exact N divides, noise of scale 1e6": Variant(
-        lambda rng: mean_over_exact_size(rng, LARGE),
-        np.ones(5),
-        np.ones(4),
-        lambda rng: mean_over_noisy_size(rng, LARGE),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "exact N divides, floating-point noise of scale 1e6": Variant(
-        lambda rng: float_mean(rng, True),
-        np.ones(5),
-        np.ones(4),
-        lambda rng: float_mean(rng, False),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "exact N multiplies, noise of scale 1e6": Variant(
-        lambda rng: scaled_by(rng, None),
-        np.ones(1001),
-        np.ones(1000),
-        lambda rng: scaled_by(rng, 1000),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "grid of exact N, noise of scale 1e6": Variant(
-        lambda rng: scaled_by(rng, None, grid=True),
-        np.ones(37),
-        np.ones(36),
-        lambda rng: scaled_by(rng, 36, grid=True),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "parity of exact N, noise of scale 1e6": Variant(
-        lambda rng: carried_parity(rng, 2),
-        np.ones(5),
-        np.ones(4),
-        lambda rng: carried_parity(rng, 1),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "parity of exact N in the last bit of a double": Variant(
-        lambda rng: carried_low_bit(rng, True),
-        np.ones(5),
-        np.ones(4),
-        lambda rng: carried_low_bit(rng, False),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "floating-point Laplace": Variant(
-        lambda rng: float_laplace(rng, 1.0),
-        0,
-        1,
-        lambda rng: integer_laplace(rng, 1.0),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "floating-point Laplace, scale 1e6": Variant(
-        lambda rng: float_laplace(rng, LARGE),
-        5,
-        6,
-        lambda rng: integer_laplace(rng, LARGE),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "floating-point Laplace from 24 random bits": Variant(
-        coarse_laplace,
-        0.5,
-        0.25,
-        lambda rng: integer_laplace(rng, 1234.5),
-        n_trials=200_000,
         ratio=np.inf,
     ),
 }
