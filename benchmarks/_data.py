@@ -2,20 +2,17 @@
 
 ``benchmarks/data.toml`` lists the files with their sources and licences. If one is missing, the
 function that needs it ends the program with a message. Tests that need the data call `available`
-and are skipped instead. In a folder of generated stand-ins (``python -m benchmarks.data
---stand-ins FOLDER``) the first file that is read says so, and results are marked.
+and are skipped instead.
 """
 
 from __future__ import annotations
 
 import datetime
-import functools
 import json
 import os
 import platform
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +23,6 @@ from numpy.typing import NDArray
 
 __all__ = [
     "HDPVIEW_TABLES",
-    "MARK",
     "ROOT",
     "Histogram",
     "RangeTable",
@@ -40,30 +36,16 @@ __all__ = [
     "kmeans_set",
     "nltcs",
     "stamp",
-    "stand_ins",
     "write_json",
 ]
 
 ROOT = Path(os.environ.get("SKDP_DATA") or Path(__file__).resolve().parents[1] / "data")
-
-# The file that marks a folder of generated stand-ins.
-MARK = "STAND-INS.txt"
 HDPVIEW_TABLES = ("small", "numerical", "adult", "mdsalary", "twitter")
 
 
 def available() -> bool:
-    """Whether the data are present, not only stand-ins."""
-    return ROOT.is_dir() and not stand_ins()
-
-
-def stand_ins() -> bool:
-    """Whether the folder has generated stand-ins."""
-    return (ROOT / MARK).exists()
-
-
-@functools.cache
-def _warn_of_stand_ins() -> None:
-    print(f"Generated stand-ins in {ROOT}: the figures below mean nothing.", file=sys.stderr)
+    """Whether the data are present."""
+    return ROOT.is_dir()
 
 
 def data_path(*parts: str) -> Path:
@@ -78,11 +60,8 @@ def data_path(*parts: str) -> Path:
     if not path.exists():
         raise SystemExit(
             f"This benchmark needs the data file {'/'.join(parts)}, which is not in {ROOT}. "
-            "benchmarks/data.toml says where it comes from; SKDP_DATA names the folder. To try "
-            "the script: python -m benchmarks.data --stand-ins FOLDER writes small generated files."
+            "benchmarks/data.toml says where it comes from; SKDP_DATA names the folder."
         )
-    if stand_ins():
-        _warn_of_stand_ins()
     return path
 
 
@@ -207,6 +186,4 @@ def write_json(path: Path | None, benchmark: str, results: Any) -> None:
         "machine": platform.machine(),
         "results": results,
     }
-    if stand_ins():
-        document = {"data": "generated stand-ins", **document}
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -1,13 +1,11 @@
 """Which data files are there, and whether they are the ones that were measured.
 
 Run as ``python -m benchmarks.data``. The exit code is 1 if a file differs from its checksum; a file
-that is missing is listed with its source and its licence. ``--stand-ins FOLDER`` writes small
-generated files in their formats, with which every script can be tried (`benchmarks.standins`).
+that is missing is listed with its source and its licence.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import sys
 import tomllib
@@ -15,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import _data
-from benchmarks.standins import write
 
 __all__ = ["listed", "state"]
 
@@ -41,9 +38,6 @@ def report() -> int:
     files = listed()
     found = {name: state(name, facts["sha256"], _data.ROOT) for name, facts in files.items()}
     print(f"Data in {_data.ROOT}")
-    if _data.stand_ins():
-        print("These are generated stand-ins: scripts run, but their figures mean nothing.")
-        return 0
     for name, facts in files.items():
         print(f"{found[name]:10} {name}")
         if found[name] != "present":
@@ -57,30 +51,10 @@ def report() -> int:
         print(
             f"{counts['missing']} of {len(files)} files are missing. None is part of the project, "
             "and none is fetched: prepare them from their sources as the content says, and name "
-            "the folder in SKDP_DATA. A script that needs a file says which one. To try the "
-            "scripts now:\n"
-            "    python -m benchmarks.data --stand-ins stand-ins\n"
-            "    SKDP_DATA=stand-ins python -m benchmarks.kmeans --quick"
+            "the folder in SKDP_DATA. A script that needs a file says which one."
         )
     return int(counts["different"] > 0)
 
 
-def main() -> int:
-    """Command line; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "--stand-ins", type=Path, metavar="FOLDER", help="write generated files into this folder"
-    )
-    options = parser.parse_args()
-    if options.stand_ins is None:
-        return report()
-    try:
-        names = write(options.stand_ins)
-    except FileExistsError as reason:
-        parser.error(str(reason))
-    print(f"{len(names)} generated files in {options.stand_ins}. Name the folder in SKDP_DATA.")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report())

@@ -35,7 +35,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from benchmarks import _fidelity_tables, _unseen_tables
-from benchmarks.additive import Task
+from benchmarks.linear import Task
 from benchmarks.peers import _environments
 from benchmarks.peers._calling import ask
 from skdp import (
