@@ -118,7 +118,9 @@ _MECHANISMS = {
         partial(_quantiles, 0.5, None), [4, 4, 4], [4, 4, 4, 999], 1.0, 50_000, _RECORDS
     ),
     **{
-        f"private_score, {metric}": last_gone(partial(_score, metric, options), _GUESSED, 5_000, 1.0)
+        f"private_score, {metric}": last_gone(
+            partial(_score, metric, options), _GUESSED, 5_000, 1.0
+        )
         for metric, options in [
             ("roc_auc", {"score_range": (-1, 2)}),
             ("f1", {}),

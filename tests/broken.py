@@ -2,8 +2,8 @@
 
 All of them are simulations with NumPy's generator: fast, vectorised over trials, and not private
 in a stricter sense either. Numbers that they release are rounded to a public grid (`on_grid`),
-which hides what floating-point noise would tell; the mechanisms at the end leave that out, or are
-broken in how a number is written. ``make(rng)`` gives ``mechanism(data, n) -> n outputs``.
+which hides what floating-point noise would tell. ``make(rng)`` gives ``mechanism(data, n) -> n
+outputs``.
 
 The sparse vector algorithms are numbered as in D. Su, Differentially Private Data Publishing for
 Data Analysis (Purdue, 2016), chapter 5; epsilon and the sensitivity are 1, the threshold is 0.
@@ -22,7 +22,6 @@ import numpy as np
 
 BELOW, ABOVE, SILENT = 0, 1, -1
 GRID = 2.0**-12
-LARGE = 1e6  # a scale at which every interval and every value is as likely on both sides
 
 
 def on_grid(values):
@@ -158,21 +157,21 @@ def exponential_mechanism(rng):
     return mechanism
 
 
-def mean_over_exact_size(rng, scale=1.0):
+def mean_over_exact_size(rng):
     """A noisy sum divided by the exact number of records: the quotients lie on a lattice."""
 
     def mechanism(records, n):
-        return (np.sum(records) + two_sided(rng, scale, n)) / len(records)
+        return (np.sum(records) + two_sided(rng, 1.0, n)) / len(records)
 
     return mechanism
 
 
-def mean_over_noisy_size(rng, scale=1.0):
+def mean_over_noisy_size(rng):
     """Half of epsilon each for the sum and the size."""
 
     def mechanism(records, n):
         size = np.maximum(len(records) + two_sided(rng, 2.0, n), 1)
-        return (np.sum(records) + two_sided(rng, 2 * scale, n)) / size
+        return (np.sum(records) + two_sided(rng, 2.0, n)) / size
 
     return mechanism
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from odd_values import CONTAINERS, ODD_VALUES, odd_pair
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -28,7 +29,6 @@ from skdp._random import noise_source
 from skdp._validation import as_epsilon
 from skdp.algorithms.additive import pairs as calibration
 from skdp.algorithms.additive.model import UNIT, Logit, Records
-from skdp.audit._neighbours import CONTAINERS, ODD_VALUES, odd_pair
 from skdp.model_selection import (
     PrivateGridSearchCV,
     private_confusion_matrix,
