@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from loops import over
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
 
@@ -148,7 +149,7 @@ def name_of(case):
     return "-".join(str(part).replace(" ", "")[:60] for part in case)
 
 
-@pytest.mark.parametrize(("library", "dtype", "attribute"), KEPT, ids=map(name_of, KEPT))
+@over("library, dtype, attribute", KEPT)
 def test_types_are_kept(library, dtype, attribute):
     expected = dtype_of(table(library, dtype, attribute))
     if dtype == "category":
@@ -165,7 +166,7 @@ NULLABLE = [
 ]
 
 
-@pytest.mark.parametrize(("library", "dtype", "attribute"), NULLABLE, ids=map(name_of, NULLABLE))
+@over("library, dtype, attribute", NULLABLE)
 def test_types_are_kept_with_gaps(library, dtype, attribute):
     expected = dtype_of(table(library, dtype, attribute))
     if dtype == "category":
@@ -216,7 +217,7 @@ WIDER = [
 ]
 
 
-@pytest.mark.parametrize(("library", "given", "attribute", "expected"), WIDER)
+@over("library, given, attribute, expected", WIDER)
 def test_types_that_cannot_hold_the_domain_are_widened(library, given, attribute, expected):
     if str(given).lower() == "null":
         X = pa.table({"a": pa.nulls(2)})
@@ -258,10 +259,8 @@ DATED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("column", "attribute"), DATED, ids=lambda part: str(getattr(part, "dtype", part))[:40]
-)
-@pytest.mark.parametrize("gaps", [False, True])
+@over("column, attribute", DATED)
+@over("gaps", [False, True])
 def test_types_of_dates_are_kept(column, attribute, gaps):
     tables = {pd.Series: pd.DataFrame, pl.Series: pl.DataFrame}
     X = tables.get(type(column), pa.table)({"a": column})
@@ -289,7 +288,7 @@ def test_dates_that_a_type_cannot_hold():
     assert dtype_of(drawn(X, Domain({"a": HOUR}))) == pl.Datetime("us")
 
 
-@pytest.mark.parametrize("unit", ["D", "s", "ns"])
+@over("unit", ["D", "s", "ns"])
 def test_arrays_of_dates(unit):
     X = np.zeros((1, 2), dtype=f"M8[{unit}]")
     assert drawn(X, Domain({"a": DAY, "b": MONTH})).dtype == X.dtype
@@ -364,7 +363,7 @@ def test_rounding_leaves_neither_the_range_nor_the_bin():
         assert found.min() >= 0.1 and found.max() <= 0.7
 
 
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "i8", "f4", "f8", ">i4", ">f4", "O"])
+@over("dtype", ["i1", "u1", "i4", "i8", "f4", "f8", ">i4", ">f4", "O"])
 def test_arrays_keep_their_type(dtype):
     X = np.zeros((3, 2), dtype=dtype)
     for n_rows in (0, 30):
@@ -372,8 +371,8 @@ def test_arrays_keep_their_type(dtype):
         assert out.dtype == np.dtype(dtype) and out.shape == (n_rows, 2)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "attributes", "expected"),
+@over(
+    "dtype, attributes, expected",
     [
         ("i1", (WHOLE, WIDE), "i2"),
         ("i1", (WHOLE, nullable(WHOLE)), "f8"),
@@ -594,7 +593,7 @@ def test_other_containers():
     assert release.sample(9, like=given[:0].to_arrow()).schema == given.to_arrow().schema
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "dask.dataframe"])
+@over("engine", ["duckdb", "dask.dataframe"])
 def test_engines_give_pandas(engine):
     module = pytest.importorskip(engine)
     frame = people().reset_index(drop=True).drop(columns="sex")
@@ -622,7 +621,7 @@ def test_training_sets_and_labels():
     assert y_new.index.name == "person"
 
 
-@pytest.mark.parametrize(
+@over(
     "labels",
     [
         pd.Series([0, 1], dtype="int8", name="who"),
@@ -633,7 +632,6 @@ def test_training_sets_and_labels():
         np.array([0, 1], dtype=object),
         pl.Series("who", [0, 1], dtype=pl.UInt8),
     ],
-    ids=lambda labels: f"{type(labels).__module__.split('.')[0]}-{labels.dtype}",
 )
 def test_labels_are_like_those_that_were_given(labels):
     drawn = pd.Series([1, 0, 1])
@@ -812,7 +810,7 @@ def released(X, attribute):
     return release.sample(30, random_state=0), release.make_training_set(9, random_state=0)[0]
 
 
-@pytest.mark.parametrize(("attribute", "columns"), SAME.values(), ids=SAME)
+@over("attribute, columns", SAME.values())
 def test_the_type_of_the_records_leaves_no_trace(attribute, columns):
     found = []
     for column in columns:
@@ -823,7 +821,7 @@ def test_the_type_of_the_records_leaves_no_trace(attribute, columns):
         pd.testing.assert_frame_equal(found[0][0], each[0], check_exact=True)
 
 
-@pytest.mark.parametrize("attribute", [WHOLE, WHOLE_NULLABLE, FLAG, REAL, TEXT, DAY, HOUR, ZONED])
+@over("attribute", [WHOLE, WHOLE_NULLABLE, FLAG, REAL, TEXT, DAY, HOUR, ZONED])
 def test_the_type_of_the_records_leaves_no_trace_in_other_libraries(attribute):
     cells = {"b": np.linspace(0, 1, 8)}
     columns = {
@@ -847,8 +845,8 @@ def test_the_type_of_the_records_leaves_no_trace_in_other_libraries(attribute):
                 assert found[0][0].equals(each[0]) and found[0][0].schema == each[0].schema
 
 
-@pytest.mark.parametrize("odd", ["", "0.5", "9223372036854775808", "none", "1e400", "-"])
-@pytest.mark.parametrize("column", ["age", "member", "zip", "born", "city"])
+@over("odd", ["", "0.5", "9223372036854775808", "none", "1e400", "-"])
+@over("column", ["age", "member", "zip", "born", "city"])
 def test_one_odd_value_of_a_file_costs_one_record(odd, column):
     # pandas takes numbers for text, floats for integers and so on by all values of a column.
     domain = Domain(
@@ -878,7 +876,7 @@ def test_one_odd_value_of_a_file_costs_one_record(odd, column):
     assert types(here) == types(there)
 
 
-@pytest.mark.parametrize("classes", [[0, 1], [False, True], ["0", "1"]], ids=str)
+@over("classes", [[0, 1], [False, True], ["0", "1"]])
 def test_declared_classes_decide_the_type_of_predictions(classes):
     domain = Domain({"x": Numeric(0, 1, bins=2)})
     X = np.array([[0.2], [0.8]] * 20)
