@@ -90,14 +90,14 @@ def certify(branch: Branch, everything: bool = False):
         # Together the pairs see all epsilons and all ways to make up outputs.
         epsilon = branch.epsilons[place % len(branch.epsilons)]
         # All of the latter where every count is 0 on one side.
-        runs = 2 * len(MODES) if pair == "nobody" and branch.runs > 1 else branch.runs
+        runs = len(MODES) if pair == "nobody" and branch.runs > 1 else branch.runs
         if branch.runs == 2 and (pair != "nobody" or branch.needs) and not everything:
             # An engine only counts: the ways to make up outputs are tried in memory.
             runs = 1
         # Both directions, in one run by turns from pair to pair.
         first = place if runs == 1 else 0
         turns = [
-            (epsilon, MODES[(place + turn // 2) % len(MODES)], (first + turn) % 2 == 1)
+            (epsilon, MODES[(place + turn) % len(MODES)], (first + turn) % 2 == 1)
             for turn in range(runs)
         ]
         if everything:
