@@ -518,19 +518,9 @@ class AuditResult(Result):
         return self.epsilon_lower_bound <= self.epsilon
 
     def _row(self) -> dict[str, Any]:
-        return {
-            "epsilon": self.epsilon,
-            "epsilon_lower_bound": self.epsilon_lower_bound,
-            "confidence": self.confidence,
-            "verdict": self.verdict,
-            "n_trials": self.n_trials,
-            "reachable": self.reachable,
-            "event": str(self.event),
-            "direction": self.event.direction,
-            "in_event_dataset": self.counts[0],
-            "in_event_neighbour": self.counts[1],
-            "seconds": round(self.seconds, 2),
-        }
+        here, there = self.counts
+        words = {"event": str(self.event), "direction": self.event.direction}
+        return {**vars(self), **words, "counts": f"{here} / {there}", "verdict": self.verdict}
 
     def __str__(self) -> str:
         return (
