@@ -4,7 +4,8 @@ Two tables. *Broken* mechanisms (``tests/broken.py``) must get a lower bound abo
 1 at 99.9% confidence, and their repaired versions must not. Beside the bound is the log ratio of
 one event, where it is known from integration (the auditor may find an event with a larger ratio).
 *Power*: the bound on correct mechanisms as a share of their epsilon, with a million trials on each
-side; half of the trials choose the event. All draws are seeded, except for skdp's own noise. Times are CPU times of this process.
+side; half of the trials choose the event. All draws are seeded, except for skdp's own noise. Times
+are CPU times of this process.
 
 Each repaired version is convicted by chance with probability at most 0.001, any of them with at
 most 0.017. With the seeds used here none is.
