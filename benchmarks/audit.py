@@ -1,15 +1,14 @@
 """Targets of the auditor: what it convicts, what it does not, and how tight its bounds are.
 
-Three tables. *Broken* mechanisms (``tests/broken.py``) must get a lower bound above their claim of
+Two tables. *Broken* mechanisms (``tests/broken.py``) must get a lower bound above their claim of
 1 at 99.9% confidence, and their repaired versions must not. Beside the bound is the log ratio of
 one event, where it is known from integration (the auditor may find an event with a larger ratio).
 *Power*: the bound on correct mechanisms as a share of their epsilon, with a million trials on each
-side (ten million in one row); half of the trials choose the event. *Search*: which score gap the
-neighbour search finds for the exponential mechanism. All draws are seeded, except for skdp's own
-noise. Times are CPU times of this process.
+side; half of the trials choose the event. All draws are seeded, except for skdp's own noise. Times
+are CPU times of this process.
 
 Each repaired version is convicted by chance with probability at most 0.001, any of them with at
-most 0.026. With the seeds used here none is.
+most 0.017. With the seeds used here none is.
 
 Run as ``python -m benchmarks.audit --out audit.json``; ``--quick`` takes a tenth of the trials.
 """
@@ -27,7 +26,7 @@ import numpy as np
 
 from benchmarks import _data
 from skdp import mechanisms
-from skdp.audit import audit, score_pairs
+from skdp.audit import audit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -37,10 +36,9 @@ from broken import BROKEN, algorithm_17, exponential_mechanism, laplace
 POWER = {
     "Laplace": 0.95,
     "discrete Laplace of skdp": 0.95,
-    "exponential mechanism, pair searched for": 0.85,
+    "exponential mechanism": 0.85,
     "Algorithm 17, c=1": 0.8,
     "Algorithm 17, c=2": 0.6,
-    "Algorithm 17, c=2, ten times the trials": 0.8,
 }
 
 
@@ -52,7 +50,6 @@ def measured(mechanism: Any, *data: Any, n_trials: int, **options: Any) -> dict[
         "bound": result.epsilon_lower_bound,
         "trials": n_trials,
         "event": str(result.event),
-        "pair": [np.asarray(side).tolist() for side in (result.dataset, result.neighbour)],
         "cpu": time.process_time() - begin,
     }
 
@@ -93,42 +90,22 @@ def power(scale: float) -> dict[str, dict[str, Any]]:
     runs = {
         "Laplace": (laplace(rng, 1.0), 0, 1),
         "discrete Laplace of skdp": (discrete, 0, 1),
-        "exponential mechanism, pair searched for": (exponential_mechanism(rng),),
+        "exponential mechanism": (exponential_mechanism(rng), [4, 0], [5, 0]),
         "Algorithm 17, c=1": (algorithm_17(rng, 1), [0] * 8 + [1], [1] * 8 + [0]),
         "Algorithm 17, c=2": (algorithm_17(rng, 2), [-1] * 8 + [2] * 2, [0] * 8 + [1] * 2),
-        "Algorithm 17, c=2, ten times the trials": (
-            algorithm_17(rng, 2),
-            [0] * 10 + [2] * 2,
-            [1] * 10 + [1] * 2,
-        ),
     }
     rows = {}
     for name, arguments in runs.items():
-        options = {"search": score_pairs(2)} if "searched" in name else {}
-        n_trials = 10 * n if "ten times" in name else n
-        rows[name] = measured(*arguments, n_trials=n_trials, **options)
+        rows[name] = measured(*arguments, n_trials=n)
         print(
-            f"{name:<40} {n_trials:>10,} {rows[name]['bound']:>7.3f} {rows[name]['cpu']:>6.1f}",
+            f"{name:<40} {n:>10,} {rows[name]['bound']:>7.3f} {rows[name]['cpu']:>6.1f}",
             flush=True,
         )
     return rows
 
 
-def search(scale: float, runs: int) -> list[int]:
-    """Score gaps of the neighbours (their larger side) that the search finds, run by run."""
-    rng = np.random.default_rng(1)
-    found = []
-    for _ in range(runs):
-        row = measured(
-            exponential_mechanism(rng), n_trials=round(1_000_000 * scale), search=score_pairs(2)
-        )
-        found.append(max(row["pair"][1]) - min(row["pair"][1]))
-    print(f"score gaps found in {runs} searches: {found}", flush=True)
-    return found
-
-
 def bars(
-    convicted: list[dict[str, Any]], reached: dict[str, dict[str, Any]], gaps: list[int]
+    convicted: list[dict[str, Any]], reached: dict[str, dict[str, Any]]
 ) -> list[tuple[str, bool]]:
     """Every target, and whether the results meet it."""
     promised = [
@@ -144,9 +121,6 @@ def bars(
         for name, share in POWER.items()
         for bound_ok in [share <= reached[name]["bound"] <= 1]
     ]
-    pair = reached["exponential mechanism, pair searched for"]["pair"][1]
-    gaps = [*gaps, max(pair) - min(pair)]
-    promised.append((f"the search finds a gap of 3 to 6: {gaps}", all(3 <= g <= 6 for g in gaps)))
     return promised
 
 
@@ -162,14 +136,13 @@ def main() -> None:
     convicted = broken(scale)
     print(f"\n{'power':<40} {'trials':>10} {'bound':>7} {'CPU s':>6}")
     reached = power(scale)
-    gaps = search(scale, 2 if arguments.quick else 6)
-    promised = bars(convicted, reached, gaps)
+    promised = bars(convicted, reached)
     for promise, kept in promised:
         print(f"{'yes' if kept else 'NO':<4} {promise}")
     _data.write_json(
         arguments.out,
         "audit",
-        {"broken": convicted, "power": reached, "gaps": gaps, "bars": promised},
+        {"broken": convicted, "power": reached, "bars": promised},
     )
 
 

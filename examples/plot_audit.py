@@ -87,8 +87,4 @@ for result in results:
 # confidence. The grey bars show the largest bound that this number of trials can give. The last two
 # mechanisms have no finite epsilon: with more trials, their bounds grow without limit.
 plot_audits(results)
-
-# %%
-# One conviction in detail. The shaded band is what the claim allows for the more likely side.
-results[3].plot()
 plt.show()

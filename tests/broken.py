@@ -2,8 +2,8 @@
 
 All of them are simulations with NumPy's generator: fast, vectorised over trials, and not private
 in a stricter sense either. Numbers that they release are rounded to a public grid (`on_grid`),
-which hides what floating-point noise would tell; the mechanisms at the end leave that out, or are
-broken in how a number is written. ``make(rng)`` gives ``mechanism(data, n) -> n outputs``.
+which hides what floating-point noise would tell. ``make(rng)`` gives ``mechanism(data, n) -> n
+outputs``.
 
 The sparse vector algorithms are numbered as in D. Su, Differentially Private Data Publishing for
 Data Analysis (Purdue, 2016), chapter 5; epsilon and the sensitivity are 1, the threshold is 0.
@@ -22,7 +22,6 @@ import numpy as np
 
 BELOW, ABOVE, SILENT = 0, 1, -1
 GRID = 2.0**-12
-LARGE = 1e6  # a scale at which every interval and every value is as likely on both sides
 
 
 def on_grid(values):
@@ -158,21 +157,21 @@ def exponential_mechanism(rng):
     return mechanism
 
 
-def mean_over_exact_size(rng, scale=1.0):
+def mean_over_exact_size(rng):
     """A noisy sum divided by the exact number of records: the quotients lie on a lattice."""
 
     def mechanism(records, n):
-        return (np.sum(records) + two_sided(rng, scale, n)) / len(records)
+        return (np.sum(records) + two_sided(rng, 1.0, n)) / len(records)
 
     return mechanism
 
 
-def mean_over_noisy_size(rng, scale=1.0):
+def mean_over_noisy_size(rng):
     """Half of epsilon each for the sum and the size."""
 
     def mechanism(records, n):
         size = np.maximum(len(records) + two_sided(rng, 2.0, n), 1)
-        return (np.sum(records) + two_sided(rng, 2 * scale, n)) / size
+        return (np.sum(records) + two_sided(rng, 2.0, n)) / size
 
     return mechanism
 
@@ -285,65 +284,6 @@ def checked_sum(rng, check):
         if check and (records > 10).any():
             raise ValueError("records must lie in [0, 10]")
         return on_grid(np.clip(records, 0, 10).sum() + rng.laplace(0, 10, n))
-
-    return mechanism
-
-
-def scaled_by(rng, factor, grid=False):
-    """A noisy size times a number, or rounded to its multiples; None: the exact size."""
-
-    def mechanism(records, n):
-        number = len(records) if factor is None else factor
-        noise = two_sided(rng, LARGE, n)
-        if grid:
-            return np.rint((len(records) + noise) / number) * number
-        return noise * number
-
-    return mechanism
-
-
-def float_mean(rng, exact):
-    """A noisy sum in floating point over the exact number of records, or over a public guess."""
-
-    def mechanism(records, n):
-        total = np.sum(records) + rng.laplace(0, LARGE, n)
-        return total / len(records) if exact else on_grid(total) / 4
-
-    return mechanism
-
-
-def float_laplace(rng, scale):
-    """The textbook's mechanism in doubles: rounding lets each value reach doubles of its own."""
-    return lambda value, n: value + rng.laplace(0, scale, n)
-
-
-def coarse_laplace(rng, bits=24):
-    """The same from a uniform number of few bits, so that outputs recur."""
-
-    def mechanism(value, n):
-        u = rng.integers(1, 2**bits, n, endpoint=True) / 2.0**bits
-        return value + rng.choice([-1234.5, 1234.5], n) * np.log(u)
-
-    return mechanism
-
-
-def integer_laplace(rng, scale):
-    """Noise in whole steps of a public grid, for values on that grid."""
-    return lambda value, n: value + two_sided(rng, scale / GRID, n) * GRID
-
-
-def carried_parity(rng, step):
-    """A count with noise in multiples of ``step``."""
-    return lambda records, n: len(records) + two_sided(rng, LARGE, n) * step
-
-
-def carried_low_bit(rng, exact):
-    """A noisy double whose last bit is the parity of the exact count, or of a coin."""
-
-    def mechanism(records, n):
-        noisy = np.rint(rng.laplace(0, LARGE, n) / GRID) * GRID + rng.random(n) * GRID
-        bit = len(records) % 2 if exact else rng.integers(0, 2, n)
-        return ((noisy.view(np.int64) & ~1) | bit).view(np.float64)
 
     return mechanism
 
@@ -462,7 +402,6 @@ BROKEN = {
         [-1.0] * 40 + [0.49],
         lambda rng: k_means_round(rng, False),
         ratio=np.exp(1.49),
-        options={"batch_size": 50_000},
     ),
     "skipped empty cluster": Variant(
         lambda rng: centroids_of(rng, True),
@@ -484,78 +423,6 @@ BROKEN = {
         [5.0, 7.0, 99.0],
         lambda rng: checked_sum(rng, False),
         n_trials=20_000,
-        ratio=np.inf,
-    ),
-    "exact N divides, noise of scale 1e6": Variant(
-        lambda rng: mean_over_exact_size(rng, LARGE),
-        np.ones(5),
-        np.ones(4),
-        lambda rng: mean_over_noisy_size(rng, LARGE),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "exact N divides, floating-point noise of scale 1e6": Variant(
-        lambda rng: float_mean(rng, True),
-        np.ones(5),
-        np.ones(4),
-        lambda rng: float_mean(rng, False),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "exact N multiplies, noise of scale 1e6": Variant(
-        lambda rng: scaled_by(rng, None),
-        np.ones(1001),
-        np.ones(1000),
-        lambda rng: scaled_by(rng, 1000),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "grid of exact N, noise of scale 1e6": Variant(
-        lambda rng: scaled_by(rng, None, grid=True),
-        np.ones(37),
-        np.ones(36),
-        lambda rng: scaled_by(rng, 36, grid=True),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "parity of exact N, noise of scale 1e6": Variant(
-        lambda rng: carried_parity(rng, 2),
-        np.ones(5),
-        np.ones(4),
-        lambda rng: carried_parity(rng, 1),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "parity of exact N in the last bit of a double": Variant(
-        lambda rng: carried_low_bit(rng, True),
-        np.ones(5),
-        np.ones(4),
-        lambda rng: carried_low_bit(rng, False),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "floating-point Laplace": Variant(
-        lambda rng: float_laplace(rng, 1.0),
-        0,
-        1,
-        lambda rng: integer_laplace(rng, 1.0),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "floating-point Laplace, scale 1e6": Variant(
-        lambda rng: float_laplace(rng, LARGE),
-        5,
-        6,
-        lambda rng: integer_laplace(rng, LARGE),
-        n_trials=100_000,
-        ratio=np.inf,
-    ),
-    "floating-point Laplace from 24 random bits": Variant(
-        coarse_laplace,
-        0.5,
-        0.25,
-        lambda rng: integer_laplace(rng, 1234.5),
-        n_trials=200_000,
         ratio=np.inf,
     ),
 }

@@ -34,6 +34,7 @@ GUARDS = {
             "values_never_raise",
         ],
         "test_hostile_values": ["labels_are_read_entry_by_entry", "no_object_raises_in_a_fit"],
+        "test_replay": ["every_branch_is_certified"],
         "test_meta_checks": ["what_comes_out_of_a_pickle_does_not_fit_for_free"],
     }.items()
     for name in names

@@ -31,7 +31,6 @@ from __future__ import annotations
 import argparse
 import ast
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -377,19 +376,19 @@ def _replaced(source: str, target: ast.expr, new: str) -> str:
     return (raw[:begin] + new.encode() + raw[end:]).decode() + HELPERS
 
 
-def certified(names: str) -> str:
-    """The replays of some branches as pytest's ``-k`` has it: words only, joined by and and or."""
-    branches = (" and ".join(re.findall(r"\w+", name)) for name in names.split(" or "))
-    return f"certified and ({' or '.join(f'({each})' for each in branches)})"
-
-
-def run_tests(folder: Path, *arguments: str) -> bool:
-    """Whether pytest passes in a copy of the checkout."""
+def run_tests(folder: Path, *arguments: str, branches: str = "") -> bool:
+    """Whether pytest passes in a copy of the checkout; of replays only some branches may run."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
         + list(arguments),
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(folder),
+            "MPLBACKEND": "agg",
+            "OMP_NUM_THREADS": "1",
+            "SKDP_BRANCHES": branches,
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -409,6 +408,10 @@ def file_of(name: str) -> str:
     return found[0].relative_to(ROOT).as_posix()
 
 
+# The replays, of the branches that an environment variable names.
+CERTIFIED = f"{file_of('test_replay')}::test_every_branch_is_certified"
+
+
 def killed_by(mutant: Mutant, folder: Path, near: bool = False) -> str | None:
     """The first ring that notices a mutant, or None; ``near`` tries the first two rings only."""
     path = folder / mutant.file
@@ -416,7 +419,7 @@ def killed_by(mutant: Mutant, folder: Path, near: bool = False) -> str | None:
     path.write_text(mutated(original, mutant), encoding="utf-8")
     nearest = [file_of(name) for name in NEAREST[mutant.file]]
     rings = {
-        "replay": [file_of("test_replay"), "-k", certified(REPLAYS[mutant.file])],
+        "replay": [CERTIFIED],
         "hostile pairs": [file_of("test_proofs")],
         "nearest tests": nearest,
         "common checks": [file_of("test_common")],
@@ -426,7 +429,14 @@ def killed_by(mutant: Mutant, folder: Path, near: bool = False) -> str | None:
         del rings["common checks"], rings["the rest"]
     try:
         return next(
-            (ring for ring, choice in rings.items() if not run_tests(folder, *choice)), None
+            (
+                ring
+                for ring, choice in rings.items()
+                if not run_tests(
+                    folder, *choice, branches=REPLAYS[mutant.file] if ring == "replay" else ""
+                )
+            ),
+            None,
         )
     finally:
         path.write_text(original, encoding="utf-8")
@@ -437,7 +447,7 @@ def killer_of(written: Written) -> str:
     file, _, test = written.killer.partition("::")
     if test:
         return f"{file_of(file)}::{test}"
-    return f"{file_of('test_replay')}::test_every_branch_is_certified[{written.killer}]"
+    return CERTIFIED
 
 
 def rewritten(written: Written, source: str) -> str:
@@ -464,7 +474,8 @@ def hand(folder: Path, chosen: list[Written]) -> int:
         original = path.read_text(encoding="utf-8")
         path.write_text(rewritten(written, original), encoding="utf-8")
         try:
-            alive = run_tests(folder, killer_of(written))
+            branches = "" if "::" in written.killer else f"={written.killer}"
+            alive = run_tests(folder, killer_of(written), branches=branches)
         finally:
             path.write_text(original, encoding="utf-8")
         survived += alive
@@ -504,8 +515,8 @@ def main() -> int:
         shutil.copytree(ROOT, folder, ignore=ignore)
         if options.hand:
             return min(hand(folder, mutants), 1)
-        words = certified(" or ".join(sorted({REPLAYS[mutant.file] for mutant in mutants})))
-        if not run_tests(folder, file_of("test_replay"), "-n", "2", "-k", words):
+        words = " or ".join(sorted({REPLAYS[mutant.file] for mutant in mutants}))
+        if not run_tests(folder, CERTIFIED, "-n", "2", branches=words):
             sys.exit("The replays fail without any mutant.")
         for number, mutant in enumerate(mutants, 1):
             begin = time.perf_counter()

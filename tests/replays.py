@@ -1,13 +1,16 @@
 """Every estimator and every branch of its parameters, with pairs of data sets that are hard on it.
 
-`test_replay.py` replays all of them. A new estimator, or a parameter that changes what is measured,
-is added here (test_replay.py fails until every estimator is).
+`audit/test_replay.py` replays all of them. A new estimator, or a parameter that changes what is
+measured, is added here (test_replay.py fails until every estimator is).
 """
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
+import os
 import random
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from odd_values import CONTAINERS, ODD_VALUES, odd_pair
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -28,7 +32,6 @@ from skdp._random import noise_source
 from skdp._validation import as_epsilon
 from skdp.algorithms.additive import pairs as calibration
 from skdp.algorithms.additive.model import UNIT, Logit, Records
-from skdp.audit._neighbours import CONTAINERS, ODD_VALUES, odd_pair
 from skdp.model_selection import (
     PrivateGridSearchCV,
     private_confusion_matrix,
@@ -1709,22 +1712,48 @@ CONTAINED = [
 ]
 
 
-def parameters(branches, slow=()):
+# Words of the branches to run: `tests/mutants.py` chooses those that reach a file.
+CHOSEN = os.environ.get("SKDP_BRANCHES", "")
+
+
+def chosen(name: str, words: str = CHOSEN) -> bool:
+    """Whether a name is the one after "=", or holds all words of an alternative before an "or"."""
+    return (
+        name == words[1:]
+        if words.startswith("=")
+        else any(
+            all(word in name for word in re.findall(r"\w+", each)) for each in words.split(" or ")
+        )
+    )
+
+
+def families() -> Iterator[Any]:
+    """Branches of one estimator, a few at a time, of those whose libraries are installed."""
+    found: dict[str, list[Branch]] = {}
+    for branch in BRANCHES:
+        if chosen(branch.name) and all(map(_have, branch.needs)):
+            found.setdefault(branch.name.partition(",")[0], []).append(branch)
+    for name, branches in found.items():
+        for start in range(0, len(branches), _FAMILY):
+            number = f" {start // _FAMILY + 1}" if len(branches) > _FAMILY else ""
+            yield pytest.param(branches[start : start + _FAMILY], id=name + number)
+
+
+def each_of(check: Callable[[Branch], Any], branches: list[Branch]) -> None:
+    """Check branches in turn; an error says which."""
     for branch in branches:
-        marks = [
-            pytest.mark.skipif(not _have(name), reason=f"{name} is not installed")
-            for name in branch.needs
-        ]
-        marks += [pytest.mark.slow] if branch.name in slow else []
-        yield pytest.param(branch, id=branch.name, marks=marks)
+        try:
+            check(branch)
+        except Exception as error:
+            error.add_note(f"The branch is {branch.name!r}.")
+            raise
 
 
 def _have(name):
-    import importlib.util
-
     return importlib.util.find_spec(name) is not None
 
 
+_FAMILY = 5
 # Branches that cost seconds and whose steps are in other branches too.
 SLOW = {
     "MarginalSynthesizer, four columns",

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from odd_values import ODD_VALUES, Unruly
 from pipelines import applied, clip, encode, numbers, texts
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
-from skdp.audit._neighbours import ODD_VALUES, Unruly
 from skdp.preprocessing import as_numbers
 from skdp.tables import object_array
 

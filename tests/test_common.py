@@ -99,7 +99,7 @@ def test_what_is_to_be_audited_is_found():
 def test_every_mechanism_and_estimator_has_an_audit(name):
     assert name in {entry.split(",")[0] for entry in AUDITS}, (
         f"{name} draws noise and nothing tries to convict it: add an entry to "
-        "skdp/audit/_cases_estimators.py (CONTRIBUTING.md shows one)."
+        "skdp/audit/_cases.py (CONTRIBUTING.md shows one)."
     )
 
 

@@ -17,6 +17,7 @@ import pytest
 import scipy.sparse
 from estimators import CASES, DOMAIN, people
 from loops import narrowed, over
+from odd_values import ODD_VALUES
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -28,7 +29,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import skdp
 from skdp.audit import replay
-from skdp.audit._neighbours import ODD_VALUES
 from skdp.model_selection import (
     PrivateGridSearchCV,
     PrivateKFold,

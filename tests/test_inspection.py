@@ -18,6 +18,7 @@ import sklearn.preprocessing
 from estimators import DOMAIN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from loops import over
 from pipelines import (
     INFERRED,
     PRIVATE_SCORE,
@@ -251,7 +252,7 @@ PRIVATE = {
 }
 
 
-@pytest.mark.parametrize("name", PRIVATE)
+@over("name", PRIVATE)
 def test_what_passes(name):
     estimator, epsilon = PRIVATE[name]
     report = privacy_report(estimator)
@@ -640,7 +641,7 @@ NOT_PRIVATE = {
 }
 
 
-@pytest.mark.parametrize("name", NOT_PRIVATE)
+@over("name", NOT_PRIVATE)
 def test_what_does_not_pass(name):
     report = privacy_report(NOT_PRIVATE[name])
     assert not report.private and report.reasons, report
@@ -672,9 +673,7 @@ def test_every_reason_has_a_step():
     assert "will refuse" in refused.reasons[0]
 
 
-@pytest.mark.parametrize(
-    "prior", [X, released.synopsis_.domain, release(random_state=0), skdp.PublicTable]
-)
+@over("prior", [X, released.synopsis_.domain, release(random_state=0), skdp.PublicTable])
 def test_rows_to_start_from_are_public_or_released(prior):
     one = skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN, prior=prior)
     assert "starts from rows" in privacy_report(one).reasons[0]
@@ -685,7 +684,7 @@ def test_rows_to_start_from_are_public_or_released(prior):
 # --- what passes is silent, and treats each row by itself
 
 
-@pytest.mark.parametrize("place, name", list(enumerate(SILENT_STEPS)))
+@over("place, name", list(enumerate(SILENT_STEPS)))
 def test_what_passes_is_silent_on_odd_values(place, name):
     step, types = SILENT_STEPS[name], list(tables())[place % 5 :: 5]
     if "ColumnTransformer" in name:
@@ -698,7 +697,7 @@ def test_what_passes_is_silent_on_odd_values(place, name):
     assert {k: str(v) for k, v in with_odd.items()} == {k: str(v) for k, v in without.items()}
 
 
-@pytest.mark.parametrize(
+@over(
     "step, types",
     [
         (applied(np.nan_to_num), "pandas Int64"),
@@ -716,7 +715,7 @@ def test_what_is_not_silent_on_columns_as_they_came_does_not_pass(step, types):
     assert not privacy_report(front(step)).private
 
 
-@pytest.mark.parametrize("name", SILENT_STEPS)
+@over("name", SILENT_STEPS)
 def test_what_passes_treats_each_row_by_itself(name):
     step, rng = SILENT_STEPS[name], random.Random(0)
     # In blocks of vector units a place decides which instruction computes a number.
@@ -729,7 +728,7 @@ def test_what_passes_treats_each_row_by_itself(name):
             assert alone.tolist().__repr__() == together[part].tolist().__repr__()
 
 
-@pytest.mark.parametrize(
+@over(
     "step, n_columns",
     [
         # Matrices so large that their product is computed in blocks.
@@ -738,7 +737,6 @@ def test_what_passes_treats_each_row_by_itself(name):
         (skdp.PrivateStandardScaler(epsilon=50, domain=(-1, 1)), 9),
         (skdp.PrivateQuantileClipper(epsilon=50, domain=(-1, 1)), 9),
     ],
-    ids=lambda value: type(value).__name__,
 )
 def test_private_steps_hand_on_each_row_by_itself(step, n_columns):
     rows = np.random.default_rng(0).uniform(-1, 1, (3_000, n_columns))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import DOMAIN, people, released_arrays, ways
+from loops import over
 
 from skdp.release import parse
 
@@ -16,8 +17,8 @@ ROWS = people(300)
 # From 745 on the float of exp(-epsilon) is zero, from 700 on nearly so; estimators divide epsilon.
 MUCH = [700, 745, 1500, 1e4, 1e6]
 LITTLE = [1e-4, 1e-6]
-# The others are in the slow ring.
-OFTEN = {745, 1e-6}
+# Tests among which the runs are dealt.
+_PARTS = 8
 # Unmeasured nodes of a histogram have no finite variance, coinciding centroids no validity.
 MAY_BE_INFINITE = {"blue_.noise_variances", "blue_._subtree", "blue_._known", "validity_"}
 
@@ -26,17 +27,15 @@ MAY_BE_INFINITE = {"blue_.noise_variances", "blue_._subtree", "blue_._known", "v
 MAY_BE_UNKNOWN = {"coef_std_", "intercept_std_", "std_"}
 
 
-def fits(epsilons):
-    for case, changes, name in ways():
-        for epsilon in epsilons:
-            # Planning takes seconds and depends on epsilon hardly at all.
-            slow = changes.get("strategy") == "optimized" or changes.get("consistency") in {
-                "l1",
-                "linf",
-            }
-            many = epsilon not in (epsilons[-1], *OFTEN)
-            marks = [pytest.mark.slow] if many or (slow and epsilon != epsilons[-1]) else []
-            yield pytest.param(case, changes, epsilon, id=f"{name}, {epsilon:g}", marks=marks)
+def runs(everything=False):
+    """Every way through every estimator, with hardly any epsilon and with much of it, by turns."""
+    for turn, (case, changes, _) in enumerate(ways()):
+        # Planning takes seconds and depends on epsilon hardly at all.
+        planned = changes.get("strategy") == "optimized"
+        planned |= changes.get("consistency") in {"l1", "linf"}
+        few = [] if planned else [LITTLE[-1]]
+        for epsilon in LITTLE + MUCH if everything else [*few, MUCH[turn % len(MUCH)]]:
+            yield case, changes, epsilon
 
 
 def fit(case, changes, epsilon, rows=ROWS):
@@ -48,8 +47,7 @@ def fit(case, changes, epsilon, rows=ROWS):
         return case.fit(case.make(**changes, epsilon=epsilon), rows)
 
 
-@pytest.mark.parametrize(("case", "changes", "epsilon"), list(fits(LITTLE + MUCH)))
-def test_every_release_is_finite_and_nothing_warns(case, changes, epsilon):
+def assert_finite(case, changes, epsilon):
     estimator = fit(case, changes, epsilon)
     for path, array in released_arrays(estimator).items():
         if path in MAY_BE_UNKNOWN and np.isnan(array).all():
@@ -57,6 +55,16 @@ def test_every_release_is_finite_and_nothing_warns(case, changes, epsilon):
         assert not np.isnan(array).any(), path
         path = path.split("[")[0]
         assert path in MAY_BE_INFINITE or np.isfinite(array).all(), path
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_every_release_is_finite_and_nothing_warns(part):
+    over("case, changes, epsilon", list(runs())[part::_PARTS])(assert_finite)()
+
+
+@pytest.mark.slow
+def test_every_release_is_finite_and_nothing_warns_at_every_epsilon():
+    over("case, changes, epsilon", runs(everything=True))(assert_finite)()
 
 
 # --- without noise
@@ -76,12 +84,12 @@ def exact_view(table, axes):
 
 def noiseless(*names):
     """Every way through the estimators of these names, at much epsilon."""
-    return [
-        pytest.param(case, changes, epsilon, id=f"{label}, {epsilon:g}")
-        for case, changes, label in ways()
-        for epsilon in (1500, 1e6)
+    found = [
+        (case, changes)
+        for case, changes, _ in ways()
         if case.name in names and changes.get("strategy") != "optimized"
     ]
+    return [(*each, (1500, 1e6)[turn % 2]) for turn, each in enumerate(found)]
 
 
 # Their boxes may hold several cells whatever epsilon is: what they know exactly is the total.
@@ -89,8 +97,8 @@ COARSE = ({"rule": 3}, {"rule": "uniform"}, {"strategy": "hierarchical"})
 SYNTHESIZERS = ("GridSynthesizer", "KDTreeSynthesizer", "MarginalSynthesizer")
 
 
-@pytest.mark.parametrize(
-    ("case", "changes", "epsilon"),
+@over(
+    "case, changes, epsilon",
     noiseless(*SYNTHESIZERS, "HDPViewSynthesizer", "PrivTreeSynthesizer"),
 )
 def test_without_noise_views_are_exact_and_intervals_hold_the_truth(case, changes, epsilon):
@@ -116,7 +124,7 @@ def test_without_noise_views_are_exact_and_intervals_hold_the_truth(case, change
         assert answer.lower - 1e-6 <= truth <= answer.upper + 1e-6
 
 
-@pytest.mark.parametrize(("case", "changes", "epsilon"), noiseless("RangeTreeHistogram"))
+@over("case, changes, epsilon", noiseless("RangeTreeHistogram"))
 def test_without_noise_histograms_are_exact(case, changes, epsilon):
     release = fit(case, changes, epsilon)
     exact = exact_table(release.domain_)[release.codes_]
@@ -129,7 +137,7 @@ def test_without_noise_histograms_are_exact(case, changes, epsilon):
     assert answer.upper - answer.lower < 1e-3
 
 
-@pytest.mark.parametrize(("case", "changes", "epsilon"), noiseless("DataCube"))
+@over("case, changes, epsilon", noiseless("DataCube"))
 def test_without_noise_cubes_are_exact(case, changes, epsilon):
     cube = fit(case, changes, epsilon)
     exact = exact_table(DOMAIN)
@@ -152,8 +160,8 @@ def test_without_noise_cubes_are_exact(case, changes, epsilon):
         np.testing.assert_allclose(table, exact_view(exact, axes), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("case", "changes", "epsilon"),
+@over(
+    "case, changes, epsilon",
     noiseless(
         "PrivPfCTransformer",
         "PrivPfCClassifier",
@@ -170,7 +178,7 @@ def test_without_noise_grids_for_classification_are_exact(case, changes, epsilon
     np.testing.assert_allclose(release.histogram_, release.noisy_counts_, atol=1e-6)
 
 
-@pytest.mark.parametrize(("case", "changes", "epsilon"), noiseless("DPKMeans"))
+@over("case, changes, epsilon", noiseless("DPKMeans"))
 def test_without_noise_clusters_hold_all_records(case, changes, epsilon):
     release = fit(case, changes, epsilon)
     assert ((release.cluster_centers_ >= 17) & (release.cluster_centers_ <= 90)).all()
@@ -180,8 +188,8 @@ def test_without_noise_clusters_hold_all_records(case, changes, epsilon):
         assert release.synopsis_.count() == pytest.approx(len(ROWS), rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("case", "changes", "epsilon"),
+@over(
+    "case, changes, epsilon",
     noiseless("DPTopKSelector", "PrivateStandardScaler", "PrivateQuantileClipper"),
 )
 def test_without_noise_the_rest_is_exact(case, changes, epsilon):

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from loops import over
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 
@@ -44,7 +45,7 @@ def certified(make, data, neighbour, epsilon=None, modes=("exact", "noisy", "wid
 # --- a part kept exact
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 3.0, 10.0])
+@over("epsilon", [1.0, 3.0, 10.0])
 def test_an_empty_cell_of_all_columns_is_as_noisy_as_others(epsilon):
     # The only record of a cell, in a table of few cells for the number of records, so that all
     # columns are measured together.
@@ -117,7 +118,7 @@ def test_mutual_information_moves_up_and_down_by_half_its_range():
     assert certified(network, data, data[:-1], modes=("noisy",), n=4) > 0.7 + 0.17
 
 
-@pytest.mark.parametrize("quality", ["max", "gini", "clipped", "information"])
+@over("quality", ["max", "gini", "clipped", "information"])
 def test_a_split_moves_up_and_another_down_by_half_the_range(quality):
     # By one column the record joins others of its class, by the other one those of another class.
     domain = skdp.Domain({"a": BIT, "b": BIT, "s": YES_NO})
@@ -177,7 +178,7 @@ def constant(epsilon):
 X, Y = pd.DataFrame({"x": [0.5] * 30}), pd.Series(["yes", "no"] * 15)
 
 
-@pytest.mark.parametrize("k", [2, 4])
+@over("k", [2, 4])
 def test_secret_folds_charge_what_a_record_can_cost(k):
     ledger = skdp.PrivacyLedger(50)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from loops import over
 
 from skdp._random import noise_source
 
@@ -45,7 +46,7 @@ def span(first, last, chapter=None):
     return [f"{chapter}.{n}" if chapter else str(n) for n in range(first, last + 1)]
 
 
-@pytest.mark.parametrize(
+@over(
     "work, kind, expected",
     [
         ("dpcube", "figure", span(3, 16)),
@@ -83,7 +84,7 @@ def test_names_are_those_of_their_works():
         assert callable(draw)
 
 
-@pytest.mark.parametrize(
+@over(
     "held, verdict",
     [
         ([True, True], "agrees"),
@@ -333,7 +334,7 @@ def test_every_method_of_the_figures_runs():
 background = pytest.importorskip("benchmarks.reproduce.background")
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@over("epsilon", [0.1, 1.0, 4.0])
 def test_randomised_response_has_the_law_of_its_epsilon(epsilon):
     k, n = 5, 200_000
     truth = background.truth_share(epsilon, k)
@@ -435,7 +436,7 @@ def two_clouds(n=500, size=3):
     return rng.normal(size=(n, size)) + 0.5 * labels[:, None], labels
 
 
-@pytest.mark.parametrize("name", ["logistic", "huber"])
+@over("name", ["logistic", "huber"])
 def test_constants_of_the_losses(name):
     loss = erm.LOSSES[name]
     margins = np.linspace(-5, 5, 100_001)
@@ -485,7 +486,7 @@ def test_the_norm_of_the_noise_is_gamma_and_its_direction_uniform():
     assert abs(directions.mean(axis=0)).max() < 4 * (1 / 4 / 4_000) ** 0.5
 
 
-@pytest.mark.parametrize("name", ["logistic", "huber"])
+@over("name", ["logistic", "huber"])
 def test_one_record_changes_the_density_of_a_model_by_at_most_epsilon(name):
     """Of the noise that makes a vector the minimum, times the determinant of the curvature."""
     loss, epsilon = erm.LOSSES[name], 0.3

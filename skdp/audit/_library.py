@@ -9,16 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from sklearn.base import BaseEstimator
 
 from .._validation import replacing
-
-# Imported because it registers its cases in AUDITS.
-from . import _cases_estimators  # noqa: F401
-from ._audit import AuditResult, Result, audit
 from ._cases import AUDITS, AuditCase
-from ._neighbours import CONTAINERS, ODD_VALUES, odd_pair
-from ._replay import ReplayResult, replay
+from ._lower_bound import AuditResult, audit
+from ._replay import ReplayResult, Result, replay
 
 
 def run_case(
@@ -28,7 +23,6 @@ def run_case(
     *,
     quick: bool = False,
     n_jobs: int = 1,
-    verbose: int = 0,
 ) -> AuditResult:
     """Run one case; the parameters are those of `run_library` and `audit`."""
     return audit(
@@ -39,7 +33,6 @@ def run_case(
         case.quick_trials if quick else case.n_trials,
         confidence=confidence,
         n_jobs=n_jobs,
-        verbose=verbose,
         name=name,
         **case.options,
     )
@@ -88,7 +81,7 @@ def run_library(
         if verbose:
             print(f"[{i + 1}/{len(chosen)}] {name}", file=sys.stderr)
         case = AUDITS[name]()
-        result = run_case(case, name, confidence, quick=quick, n_jobs=n_jobs, verbose=verbose)
+        result = run_case(case, name, confidence, quick=quick, n_jobs=n_jobs)
         if verbose:
             print(
                 f"  {result.verdict}: epsilon >= {result.epsilon_lower_bound:.4g}, "
@@ -110,9 +103,6 @@ def replay_library(
     verbose: int = 1,
 ) -> list[ReplayResult]:
     """Replay every mechanism and estimator of the library on its pair, and write a report.
-
-    Estimators are also replayed on lists, object arrays and columns of pandas in which one record
-    has a value of another type than the others; the report has the run that cost most.
 
     Parameters
     ----------
@@ -153,31 +143,13 @@ def replay_library(
             epsilon=case.epsilon,
             name=name,
         )
-        found = [result]
-        if isinstance(case.mechanism, BaseEstimator):
-            found.append(_worst_with_odd_values(name, case, i, n))
-        for result in found:
-            if verbose:
-                head, *reasons = str(result).split("\n")[: 1 + len(result.reasons)]
-                print(f"[{i + 1}/{len(cases)}] {head}", *reasons, sep="\n", file=sys.stderr)
-        results += found
+        if verbose:
+            head, *reasons = str(result).split("\n")[: 1 + len(result.reasons)]
+            print(f"[{i + 1}/{len(cases)}] {head}", *reasons, sep="\n", file=sys.stderr)
+        results.append(result)
     if out is not None:
         _write(Path(out) / "replay.csv", results, verbose)
     return results
-
-
-def _worst_with_odd_values(name: str, case: AuditCase, turn: int, n: int) -> ReplayResult:
-    """The replay that cost most of `n` with odd values, which take turns from case to case."""
-    unit = getattr(case.mechanism, "privacy_id", None)
-    names = [box for box in CONTAINERS if unit is None or box.startswith("columns")]
-    values = list(ODD_VALUES)
-    results = []
-    for k in range(n):
-        box, value = names[k % len(names)], values[(turn * n + k) % len(values)]
-        pair = odd_pair(case.neighbour, box, value, turn + k // len(names), unit=unit)
-        title = f"{name}, {value} in {box}"
-        results.append(replay(case.mechanism, *pair, n=1, epsilon=case.epsilon, name=title))
-    return max(results, key=lambda each: (not each.passed or each.n_errors > 0, each.loss))
 
 
 def _once(mechanism: Callable[[Any, int], Any], data: Any) -> Any:

@@ -63,15 +63,14 @@ def released(result: Any) -> dict[str, Any]:
         for name, value in vars(kind).items()
         if isinstance(value, _HELD) and not name.startswith("__")
     }
-    holders: dict[str, Any] = {"estimator": result}
-    holders["synopsis_"] = getattr(result, "synopsis_", None)
-    for name, holder in holders.items():
-        if hasattr(holder, "save"):
-            with tempfile.TemporaryDirectory() as folder:
-                holder.save(Path(folder) / "release")
-                seen[f"file of {name}"] = (Path(folder) / "release").read_bytes()
-        if hasattr(holder, "sample"):
-            seen[f"sample of {name}"] = holder.sample(_SAMPLE, random_state=0)
+    # An estimator saves and samples its synopsis, if it has one.
+    holders = (result, getattr(result, "synopsis_", None))
+    if (saves := next((each for each in holders if hasattr(each, "save")), None)) is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            saves.save(Path(folder) / "release")
+            seen["file"] = (Path(folder) / "release").read_bytes()
+    if (draws := next((each for each in holders if hasattr(each, "sample")), None)) is not None:
+        seen["sample"] = draws.sample(_SAMPLE, random_state=0)
     return seen
 
 

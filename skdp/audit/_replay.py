@@ -9,6 +9,7 @@ the change of its exact values. Nothing is estimated from samples.
 from __future__ import annotations
 
 import contextlib
+import html
 import inspect
 import io
 import logging
@@ -16,21 +17,71 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from .._pipelines import ledgers
 from .._random import Tape, recording
 from .._validation import as_epsilon
 from ..exceptions import ReplayError
-from ._audit import Result, labelled, name_of
 from ._released import first_difference, independent, raised, released
 from ._tapes import OUTPUTS, Alignment, Diverged, Follower, Recorder
 
 # Rounding in sums of logarithms; a true excess is far larger.
 _TOLERANCE = 1e-9
+
+# --- the common base of audit and replay results
+
+
+class Result:
+    """The verdict on a claimed privacy loss, as text, as a table, and for notebooks."""
+
+    # Verdict when the claim stands.
+    _good: ClassVar[str]
+    name: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether the claim stands."""
+        raise NotImplementedError
+
+    @property
+    def verdict(self) -> str:
+        """``"convicted"``, or ``"not refuted"`` (audits) and ``"certified"`` (replays)."""
+        return self._good if self.passed else "convicted"
+
+    def _row(self) -> dict[str, Any]:
+        """Columns of `to_frame`."""
+        raise NotImplementedError
+
+    def to_frame(self) -> pd.DataFrame:
+        """The result as a DataFrame of one row, with the name as index."""
+        return pd.DataFrame(self._row(), index=pd.Index([self.name], name="mechanism"))
+
+    def _repr_html_(self) -> str:
+        head, *rest = str(self).split("\n")
+        body = "<br>".join(html.escape(line.strip()) for line in rest)
+        return f"<p><b>{html.escape(head)}</b><br>{body}</p>"
+
+
+def name_of(mechanism: Any) -> str:
+    """Class of an estimator, or name of a function."""
+    if hasattr(mechanism, "fit"):
+        return type(mechanism).__name__
+    return str(getattr(mechanism, "__name__", "mechanism"))
+
+
+def labelled(ax: Any, results: Sequence[Result], quantity: str) -> Any:
+    """Name the bars, one below the other, and count the convictions."""
+    ax.set_yticks(np.arange(len(results)), [result.name for result in results])
+    ax.set_ylim(len(results) - 0.4, -0.6)
+    ax.set_xlabel(quantity)
+    convicted = sum(not result.passed for result in results)
+    ax.set_title(f"{convicted} of {len(results)} convicted", fontsize="medium")
+    return ax
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,43 +18,35 @@ import pytest
 from audited import CASES
 from broken import (
     BROKEN,
-    LARGE,
     aggregation_error,
     algorithm_17,
     algorithm_18,
     algorithm_23,
     bisections_law,
-    exponential_mechanism,
     first_above,
     geometric_law,
     on_grid,
     sparse_vector_law,
     sparse_vector_probability,
-    two_sided,
 )
 from exact_laws import enumerate_law, exact_epsilon
+from loops import over
 from scipy import stats
 from sklearn.base import BaseEstimator
 
 import skdp
-from skdp import HDPViewSynthesizer, MarginalSynthesizer, Numeric, PrivacyLedger, mechanisms
+from skdp import PrivacyLedger, mechanisms
 from skdp.audit import (
     AuditCase,
-    _trials,
-    answer_pairs,
     assert_epsilon,
     audit,
-    audited,
-    find_neighbours,
     plot_audits,
     reachable_epsilon,
-    record_pairs,
+    replay,
     run_library,
-    score_pairs,
-    synopsis_features,
 )
-from skdp.audit._events import BOUNDS, clopper_pearson, log_ratio_bound
 from skdp.audit._library import run_case
+from skdp.audit._lower_bound import clopper_pearson, log_ratio_bound
 from skdp.exceptions import InsecureSeedWarning
 
 SURE = 1 - 1e-5
@@ -82,42 +73,28 @@ def test_clopper_pearson_limits():
         assert (low, high) == pytest.approx((reference.low, reference.high), abs=1e-12)
 
 
-@pytest.mark.parametrize("method", BOUNDS)
-@pytest.mark.parametrize(("p", "n"), [(0.6, 400), (0.05, 2_000), (0.002, 20_000)])
-def test_bounds_hold_and_are_not_slack(method, p, n):
+@over("p, n", [(0.6, 400), (0.05, 2_000), (0.002, 20_000)])
+def test_bounds_hold_and_are_not_slack(p, n):
     # 500 experiments at alpha .05. A valid bound is above the truth in at most .05 of them;
     # 5 standard deviations of the count make false alarms of this test rarer than 1e-6.
     rng = np.random.default_rng(5)
     truth, runs = 1.0, 500
     counts = np.stack([rng.binomial(n, p, runs), rng.binomial(n, p / np.exp(truth), runs)], axis=1)
-    bounds = np.array([log_ratio_bound(*pair, n, 0.05, method) for pair in counts.tolist()])
+    bounds = np.array([log_ratio_bound(*pair, n, 0.05) for pair in counts.tolist()])
     assert np.mean(bounds > truth) < 0.05 + 5 * np.sqrt(0.05 / runs)
     # This would reject bounds that are too large by .5.
     assert np.mean(bounds + 0.5 > truth) > 0.05 + 5 * np.sqrt(0.05 / runs)
     # A bound that claimed 20% less privacy loss than it could would be caught: at 3e5 trials
     # it comes close to the truth.
     many = 300_000
-    close = log_ratio_bound(round(many * 0.5), round(many * 0.5 / np.e), many, 0.001, method)
-    assert 0.97 < close < 1
+    assert 0.97 < log_ratio_bound(round(many * 0.5), round(many * 0.5 / np.e), many, 0.001) < 1
 
 
-def test_conditional_bound_inverts_fishers_law():
-    more, less, n, alpha = 14, 3, 60, 0.01
-    bound = log_ratio_bound(more, less, n, alpha, "conditional")
-    _, upper = clopper_pearson(less, n, alpha / 10)
-    # Back from the ratio to the odds ratio psi: ratio = psi / (1 + q (psi - 1)).
-    ratio = np.exp(bound)
-    psi = ratio * (1 - upper) / (1 - ratio * upper)
-    tail = stats.nchypergeom_fisher(2 * n, n, more + less, psi).sf(more - 1)
-    assert tail == pytest.approx(0.9 * alpha, rel=1e-5)
-
-
-@pytest.mark.parametrize("method", BOUNDS)
-def test_bounds_at_the_edges(method):
-    assert log_ratio_bound(0, 0, 100, 0.001, method) < 0
-    assert log_ratio_bound(100, 100, 100, 0.001, method) < 0
-    assert log_ratio_bound(3, 50, 100, 0.001, method) < 0
-    assert 1 < log_ratio_bound(100, 0, 100, 0.001, method) < np.log(100)
+def test_bounds_at_the_edges():
+    assert log_ratio_bound(0, 0, 100, 0.001) < 0
+    assert log_ratio_bound(100, 100, 100, 0.001) < 0
+    assert log_ratio_bound(3, 50, 100, 0.001) < 0
+    assert 1 < log_ratio_bound(100, 0, 100, 0.001) < np.log(100)
 
 
 def test_reachable_epsilon():
@@ -144,7 +121,7 @@ E_VECTORS = [
 ]
 
 
-@pytest.mark.parametrize(("m", "k", "here", "there", "rho", "nu", "p", "q"), E_VECTORS)
+@over("m, k, here, there, rho, nu, p, q", E_VECTORS)
 def test_sparse_vector_probabilities(m, k, here, there, rho, nu, p, q):
     pattern = [False] * m + [True] * k
     assert sparse_vector_probability(pattern, here, rho, nu) == pytest.approx(p, rel=1e-4)
@@ -305,15 +282,6 @@ QUICK = {
     "skipped empty cluster": 5_000,
     "one cut more than paid for": 1_000_000,
     "exception that depends on a value": 2_000,
-    "exact N divides, noise of scale 1e6": 10_000,
-    "exact N divides, floating-point noise of scale 1e6": 10_000,
-    "exact N multiplies, noise of scale 1e6": 10_000,
-    "grid of exact N, noise of scale 1e6": 10_000,
-    "parity of exact N, noise of scale 1e6": 10_000,
-    "parity of exact N in the last bit of a double": 10_000,
-    "floating-point Laplace": 10_000,
-    "floating-point Laplace, scale 1e6": 10_000,
-    "floating-point Laplace from 24 random bits": 100_000,
 }
 
 
@@ -332,7 +300,7 @@ def run_variant(name, repaired, n_trials, seed=11):
     )
 
 
-@pytest.mark.parametrize("name", QUICK)
+@over("name", QUICK)
 def test_broken_is_convicted_and_repaired_is_not(name):
     convicted = run_variant(name, False, QUICK[name])
     assert convicted.epsilon_lower_bound > 1 and not convicted.passed
@@ -344,7 +312,7 @@ def test_broken_is_convicted_and_repaired_is_not(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BROKEN)
+@over("name", BROKEN)
 def test_broken_is_convicted_at_full_size(name):
     assert run_variant(name, False, BROKEN[name].n_trials).epsilon_lower_bound > 1
     assert run_variant(name, True, BROKEN[name].n_trials).passed
@@ -364,7 +332,7 @@ CORRECT = {
 }
 
 
-@pytest.mark.parametrize("name", CORRECT)
+@over("name", CORRECT)
 def test_correct_sparse_vector_is_acquitted(name):
     mechanism = CORRECT[name](np.random.default_rng(2))
     assert_epsilon(mechanism, [0] * 4 + [2] * 2, [1] * 4 + [1] * 2, 1.0, 40_000, vectorised=True)
@@ -381,7 +349,7 @@ def test_first_above_is_acquitted_with_one_sided_noise():
 # How much of the truth is found
 
 
-@pytest.mark.parametrize("scale", [0.5, 1.0])
+@over("scale", [0.5, 1.0])
 def test_laplace_is_reached(scale):
     result = audit(noisy(1, scale), 0, 1, 1 / scale, 1_000_000, vectorised=True)
     assert 0.95 / scale < result.epsilon_lower_bound < 1 / scale
@@ -401,9 +369,9 @@ def test_geometric_is_reached():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("cutoff", "first", "low", "high", "n_trials", "share"),
-    [(1, 8, 0, 1, 10**6, 0.8), (2, 8, -1, 2, 10**6, 0.6), (2, 10, 0, 2, 10**7, 0.8)],
+@over(
+    "cutoff, first, low, high, n_trials, share",
+    [(1, 8, 0, 1, 10**6, 0.8), (2, 8, -1, 2, 10**6, 0.6)],
 )
 def test_sparse_vector_is_reached(cutoff, first, low, high, n_trials, share):
     result = audit(
@@ -415,18 +383,6 @@ def test_sparse_vector_is_reached(cutoff, first, low, high, n_trials, share):
         vectorised=True,
     )
     assert share < result.epsilon_lower_bound <= 1
-
-
-def test_search_finds_the_gap_of_the_exponential_mechanism():
-    result = audit(
-        exponential_mechanism(np.random.default_rng(0)),
-        epsilon=1.0,
-        n_trials=1_000_000,
-        vectorised=True,
-        search=score_pairs(2),
-    )
-    assert 3 <= max(result.dataset) - min(result.dataset) <= 6
-    assert 0.85 < result.epsilon_lower_bound <= 1
 
 
 @pytest.mark.slow
@@ -442,80 +398,13 @@ def test_exponential_of_the_library_is_reached():
     assert 0.85 < result.epsilon_lower_bound <= 1
 
 
-# Searching
-
-
-def test_pairs_are_neighbours():
-    for here, there in [*score_pairs(3, 2), *answer_pairs(2)]:
-        change = np.subtract(there, here)
-        assert 0 < np.abs(change).max() <= 2
-    assert all(np.ptp([*np.subtract(there, here), 0]) <= 2 for here, there in score_pairs(3, 2))
-
-
-def test_search_among_records():
-    # The sum of clipped records: the largest one tells most.
-    rng = np.random.default_rng(0)
-
-    def mechanism(records, n):
-        return on_grid(np.clip(records, 0, 10).sum() + rng.laplace(0, 10, n))
-
-    found = find_neighbours(
-        mechanism, np.array([1.0, 2.0, 10.0, 3.0]), vectorised=True, n_trials=20_000
-    )
-    np.testing.assert_array_equal(found.neighbour, [1.0, 2.0, 3.0])
-    result = audit(mechanism, np.array([1.0, 10.0]), None, 1.0, 20_000, vectorised=True)
-    assert 0.7 < result.epsilon_lower_bound <= 1
-    assert result.relation == "one record removed"
-
-
-def test_search_in_given_pairs_and_answers():
-    found = find_neighbours(
-        noisy(), search=[(0, 0.1), (0, 1), (5, 5.5)], vectorised=True, n_trials=20_000
-    )
-    assert (found.dataset, found.neighbour) == (0, 1)
-    broken = BROKEN["Algorithm 22, t=3"].make(np.random.default_rng(0))
-    pairs = [
-        ([below] * 3 + [above] * 3, [below + 1] * 3 + [above - 1] * 3)
-        for below, above in itertools.product((-1, 0), repeat=2)
-    ]
-    result = audit(broken, epsilon=1.0, n_trials=20_000, vectorised=True, search=pairs)
-    assert not result.passed
-
-
-def test_search_refuses():
-    with pytest.raises(TypeError, match="search="):
-        audit(noisy(), epsilon=1.0, vectorised=True)
-    with pytest.raises(ValueError, match="not both"):
-        audit(noisy(), 0, 1, 1.0, search="scores", vectorised=True)
-    with pytest.raises(ValueError, match="search must be"):
-        audit(noisy(), epsilon=1.0, vectorised=True, search="everywhere")
-    with pytest.raises(TypeError, match="records"):
-        find_neighbours(noisy(), search="records")
-    with pytest.raises(ValueError, match="vary"):
-        find_neighbours(lambda v, n: np.zeros(n), search="scores", vectorised=True)
-
-
-def test_record_pairs_of_all_containers():
-    frame = pd.DataFrame({"a": [1, 2, 2], "b": ["x", None, None]})
-    pairs = list(record_pairs(frame))
-    assert [len(there) for _, there in pairs] == [2, 2]
-    assert pairs[0][1]["a"].tolist() == [2, 2]
-    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
-    for data in (polars.from_pandas(frame), pyarrow.Table.from_pandas(frame)):
-        assert [len(there) for _, there in record_pairs(data)] == [2, 2]
-    X, y = np.array([[1.0], [2.0]]), np.array([0, 1])
-    (_, first), (_, second) = record_pairs((X, y))
-    assert first[0].tolist() == [[2.0]] and second[1].tolist() == [0]
-    assert len(list(record_pairs(list(range(100))))) == 50
-
-
 # What counts as neighbours
 
 PEOPLE = pd.DataFrame({"age": [30, 41, 41], "sex": ["F", "M", None]})
 
 
-@pytest.mark.parametrize(
-    ("dataset", "neighbour"),
+@over(
+    "dataset, neighbour",
     [
         ([1, 2, 3, 4], [1, 2]),
         ([1, 2, 3], [4, 5]),
@@ -541,8 +430,8 @@ def test_other_than_one_record_is_refused(dataset, neighbour):
         audit(noisy_count(), dataset, neighbour, 1.0, 2_000)
 
 
-@pytest.mark.parametrize(
-    ("dataset", "neighbour", "related"),
+@over(
+    "dataset, neighbour, related",
     [
         (PEOPLE, PEOPLE.iloc[[0, 2]], "one record removed"),
         (PEOPLE.iloc[[2, 0]], PEOPLE, "one record added"),
@@ -581,11 +470,8 @@ def test_relation_can_be_given():
 
 
 def test_too_few_trials_are_refused():
-    with pytest.raises(ValueError, match="too small") as caught:
+    with pytest.raises(ValueError, match="too small"):
         audit(noisy(), 0, 1, 1.0, n_trials=20, vectorised=True)
-    # It says what is needed: that many pass, and a few less do not.
-    needed = int(str(caught.value).split("At least ")[1].split(" ")[0].replace(",", ""))
-    assert reachable_epsilon(needed) > 1 >= reachable_epsilon(needed * 8 // 9 - 2)
     with pytest.raises(ValueError, match="claim is epsilon=12"):
         audit(noisy(), 0, 1, 12, n_trials=1_000_000, vectorised=True)
     for n_trials in (0, -5, 2.5, True):
@@ -593,7 +479,7 @@ def test_too_few_trials_are_refused():
             audit(noisy(), 0, 1, 1.0, n_trials=n_trials, vectorised=True)
 
 
-@pytest.mark.parametrize("confidence", [0, 0.3, 1, 1.5])
+@over("confidence", [0, 0.3, 1, 1.5])
 def test_confidence_is_checked(confidence):
     with pytest.raises(ValueError, match="confidence"):
         audit(noisy(), 0, 1, 1.0, confidence=confidence, vectorised=True)
@@ -644,7 +530,7 @@ def test_seeded_mechanisms_are_refused():
     def skdp_seed(value):
         return int(mechanisms.discrete_laplace(np.array([value]), 1.0, random_state=0)[0])
 
-    with pytest.raises(ValueError, match="seeded"):
+    with pytest.raises(ValueError, match="or a seed"):
         audit(draws_from_seed, 0, 1, 1.0, 2_000)
     with pytest.raises(ValueError, match="seed"):
         audit(repeats_batches, 0, 1, 1.0, 2_000, vectorised=True)
@@ -667,7 +553,7 @@ def test_a_generator_copied_into_processes_is_refused():
     def mechanism(value):
         return value + rng.laplace()
 
-    with pytest.raises(ValueError, match="Two processes"):
+    with pytest.raises(ValueError, match="exactly the same"):
         audit(mechanism, 0, 1, 1.0, 4_000, n_jobs=2)
 
 
@@ -700,16 +586,7 @@ def test_an_exception_that_depends_on_a_value_is_convicted():
         assert_epsilon(mechanism, [5.0, 7.0], [5.0, 7.0, 99.0], 1.0, 1_000)
 
 
-def test_vectorised_mechanisms_must_not_raise_now_and_then():
-    rng = np.random.default_rng(0)
-
-    def mechanism(value, n):
-        if n > 100:
-            raise ArithmeticError
-        return value + rng.laplace(size=n)
-
-    with pytest.raises(ValueError, match="raised in one batch"):
-        audit(mechanism, 0, 1, 1.0, 2_000, vectorised=True)
+def test_vectorised_mechanisms_return_one_output_for_each_trial():
     for wrong in (lambda v, n: 3.0, lambda v, n: np.zeros(n - 1), lambda v, n: {}):
         with pytest.raises(ValueError, match="one for each trial"):
             audit(wrong, 0, 1, 1.0, 2_000, vectorised=True)
@@ -725,16 +602,11 @@ class Opaque:
 
 
 def test_outputs_without_values_are_refused():
-    rng = np.random.default_rng(0)
-    for output in (Opaque(), pd.DataFrame({"a": [1]}), BaseEstimator()):
+    for output in (Opaque(), BaseEstimator()):
         with pytest.raises(TypeError, match="features="):
             audit(lambda v, output=output: output, 0, 1, 1.0, 2_000)
-    with pytest.warns(UserWarning, match="features"):
-        audit(lambda v: f"total {v + rng.laplace()}", 0, 1, 1.0, 2_000)
     with pytest.raises(TypeError, match="function of the data or an estimator"):
         audit(3, 0, 1, 1.0)
-    with pytest.raises(TypeError, match="features="):
-        audit(Scale(), TWO, THREE)
     with pytest.raises(ValueError, match="vectorised"):
         audit(Scale(), TWO, THREE, features=count_of, vectorised=True)
 
@@ -758,24 +630,25 @@ def shapes_of_output(value, rng):
         "mixed": ("above", number) if coin else "below",
         "dict": {"x": number, "n": 1},
         "set": {"a", "b"} if coin else {"a"},
+        "frame": pd.DataFrame({"x": [number]}),
         "strings": np.array(["u", "v"] if coin else ["u", "w"]),
         "nan": math.nan if coin else 1.0,
         "infinite": math.inf if coin else 1.0,
     }
 
 
-@pytest.mark.parametrize("kind", shapes_of_output(0, np.random.default_rng(0)))
+@over("kind", shapes_of_output(0, np.random.default_rng(0)))
 def test_outputs_of_all_kinds(kind):
     rng = np.random.default_rng(1)
-    result = audit(lambda v: shapes_of_output(v, rng)[kind], 0, 1, 1.0, 2_000)
+    result = audit(lambda v: shapes_of_output(v, rng)[kind], 0, 1, 1.0, 600)
     assert not result.passed
     # The same on both sides tells nothing.
-    quiet = audit(lambda v: shapes_of_output(0, rng)[kind], 0, 1, 1.0, 2_000)
+    quiet = audit(lambda v: shapes_of_output(0, rng)[kind], 0, 1, 1.0, 600)
     assert quiet.passed and quiet.epsilon_lower_bound < 0.5
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
+@over(
     "outputs",
     {
         "huge": lambda rng, n: rng.normal(size=n) * 1e300,
@@ -792,7 +665,6 @@ def test_outputs_of_all_kinds(kind):
         "single precision": lambda rng, n: rng.normal(size=n).astype(np.float32),
         "many scales": lambda rng, n: np.exp(rng.normal(size=n) * 150),
     }.items(),
-    ids=lambda item: item[0],
 )
 def test_numbers_of_all_sizes_and_precisions(outputs):
     # Seeded; the outputs say nothing of the data, whose size is none of their divisors.
@@ -804,54 +676,15 @@ def test_numbers_of_all_sizes_and_precisions(outputs):
     assert result.passed
 
 
-def test_what_divides_is_found_without_a_hint():
-    # 997 and 998 are no sizes of the data: they are learned. A tenth of the outputs is no multiple.
-    rng = np.random.default_rng(9)
-
-    def mechanism(value, n):
-        noisy = two_sided(rng, LARGE, n) * (997 + value)
-        return np.where(rng.random(n) < 0.1, noisy + rng.integers(0, 997, n), noisy)
-
-    result = audit(mechanism, 0, 1, 1.0, 10_000, vectorised=True)
-    assert result.epsilon_lower_bound > 3 and "multiple of 99" in str(result.event)
-
-
-def test_bits_of_floats_are_left_out_on_demand():
-    rng = np.random.default_rng(10)
-    options = {"n_trials": 10_000, "vectorised": True}
-
-    def float_laplace(value, n):
-        return value + rng.laplace(0, 1, n)
-
-    assert not audit(float_laplace, 0, 1, 1.0, **options).passed
-    assert audit(float_laplace, 0, 1, 1.0, representation=False, **options).passed
-    # Divisibility is not left out.
-    parity = BROKEN["parity of exact N, noise of scale 1e6"]
-    mechanism = parity.make(rng)
-    data = parity.dataset, parity.neighbour
-    assert not audit(mechanism, *data, 1.0, representation=False, **options).passed
-
-
-def test_vectors_are_told_apart_by_more_than_their_marginals():
+def test_numbers_are_told_apart_together():
+    # Each of four numbers tells a quarter of what all of them tell.
     rng = np.random.default_rng(3)
 
-    def correlated(value, n):
-        # Each number is a fair sign on both sides; their product is not.
-        x = rng.choice([-1.0, 1.0], (n, 3))
-        flip = rng.random(n) < 0.9
-        x[:, 2] = np.where(flip, x[:, 0] * x[:, 1] * (1 if value else -1), x[:, 2])
-        return x + 0.001 * rng.normal(size=(n, 3))
+    def vector(value, n):
+        return on_grid(rng.laplace(scale=2, size=(n, 4)) + value)
 
-    assert audit(correlated, 0, 1, 1.0, 20_000, vectorised=True).epsilon_lower_bound > 2
-    long = audit(
-        lambda v, n: on_grid(rng.laplace(size=(n, 100)) + v * (np.arange(100) == 97)),
-        0,
-        1,
-        0.5,
-        20_000,
-        vectorised=True,
-    )
-    assert "97" in str(long.event) or long.epsilon_lower_bound > 0.6
+    result = audit(vector, 0, 1, 1.0, 100_000, vectorised=True)
+    assert 1 < result.epsilon_lower_bound <= 2 and "output[3]" in str(result.event)
 
 
 def test_numbers_that_most_outputs_lack():
@@ -863,7 +696,7 @@ def test_numbers_that_most_outputs_lack():
     assert 0.4 < audit(mechanism, 0, 1, 2.0, 2_000, relation=None).epsilon_lower_bound <= 2
 
 
-def test_features_and_events_of_the_user():
+def test_features_of_the_user():
     rng = np.random.default_rng(0)
 
     def mechanism(value, n):
@@ -871,23 +704,6 @@ def test_features_and_events_of_the_user():
 
     result = audit(mechanism, 0, 1, 1.0, 20_000, vectorised=True, features=lambda out: out["rows"])
     assert not result.passed
-
-    def at_least_one(outputs):
-        return outputs >= 1
-
-    given = audit(noisy(2, 0.5), 0, 1, 1.0, 20_000, vectorised=True, events=at_least_one)
-    assert any("at_least_one" in name for name, _ in given.candidates)
-    single = audit(
-        lambda v: "ab"[int(rng.random() < 0.1 + 0.8 * v)],
-        0,
-        1,
-        1.0,
-        2_000,
-        events=[lambda output: output == "a"],
-    )
-    assert not single.passed
-    with pytest.raises(ValueError, match="truth value"):
-        audit(noisy(), 0, 1, 1.0, 2_000, vectorised=True, events=lambda out: True)
 
 
 def test_estimators_and_processes():
@@ -909,16 +725,6 @@ def test_estimators_and_processes():
         assert_epsilon(Scale(2.0), X, Xn, 1.0, 4_000, features=count_of)
 
 
-def test_progress(capsys, monkeypatch):
-    clock = itertools.count(step=0.7)
-    monkeypatch.setattr(_trials, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    audit(noisy(), 0, 1, 1.0, 400, vectorised=True, batch_size=20, verbose=1)
-    shown = capsys.readouterr().err
-    assert "of 200 trials on the dataset, about" in shown and "on the neighbour" in shown
-    audit(noisy(), 0, 1, 1.0, 2_000, vectorised=True, batch_size=20)
-    assert not capsys.readouterr().err
-
-
 # The result
 
 
@@ -926,9 +732,6 @@ def test_result_tells_what_was_found():
     result = audit(noisy(1, 0.5), 0, 1, 1.0, 20_000, vectorised=True, name="half the noise")
     assert not result.passed and result.verdict == "convicted"
     assert result.confidence == 0.999 and result.n_trials == 20_000
-    table = result.table
-    assert list(table.index) == ["dataset", "neighbour"]
-    assert (table["lower"] < table["frequency"]).all() and (table["trials"] == 10_000).all()
     row = result.to_frame()
     assert row.loc["half the noise", "epsilon_lower_bound"] == result.epsilon_lower_bound
     for text in (str(result), repr(result), result._repr_html_()):
@@ -940,12 +743,10 @@ def test_plots():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     good = audit(noisy(1), 0, 1, 1.0, 2_000, vectorised=True, name="good")
     bad = audit(noisy(1, 0.1), 0, 1, 1.0, 2_000, vectorised=True, name="bad")
-    figure, axes = pyplot.subplots(1, 2)
-    assert good.plot(ax=axes[0]) is axes[0]
-    assert "epsilon" in axes[0].get_title()
-    plot_audits([good, bad], ax=axes[1])
-    assert [tick.get_text() for tick in axes[1].get_yticklabels()] == ["good", "bad"]
-    assert "1 of 2 convicted" in axes[1].get_title()
+    figure, axes = pyplot.subplots()
+    assert plot_audits([good, bad], ax=axes) is axes
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["good", "bad"]
+    assert "1 of 2 convicted" in axes.get_title()
     figure.draw_without_rendering()
     pyplot.close(figure)
 
@@ -953,7 +754,7 @@ def test_plots():
 # The library
 
 
-@pytest.mark.parametrize("name", CASES)
+@over("name", CASES)
 def test_entries_are_sound(name):
     case = CASES[name]()
     assert isinstance(case, AuditCase)
@@ -966,34 +767,18 @@ def test_entries_are_sound(name):
     assert name.split(",")[0] in public
 
 
-def test_entries_are_unique():
-    with pytest.raises(ValueError, match="already"):
-        audited("discrete_laplace")(lambda: None)
-
-
 def test_report(tmp_path, capsys):
     results = run_library(tmp_path / "report", names=["discrete_laplace", "geometric"], quick=True)
     assert [r.name for r in results][-1] == "geometric"
     assert all(result.passed for result in results)
     # Not for want of trying.
-    assert all(result.epsilon_lower_bound > 0.6 for result in results)
+    assert all(result.epsilon_lower_bound > 0.5 for result in results)
     table = pd.read_csv(tmp_path / "report" / "audit.csv", index_col=0)
     assert list(table.index) == [r.name for r in results]
     assert "geometric" in capsys.readouterr().err
     pytest.importorskip("matplotlib")
     with pytest.raises(ValueError, match="no audit of 'nothing'"):
         run_library(None, names="nothing")
-
-
-def test_synopsis_features():
-    rows = np.array([[0.5], [1.5]])
-    fitted = HDPViewSynthesizer(epsilon=1.0, domain=Numeric(0, 2, bins=2)).fit(rows)
-    blocks, counts = synopsis_features(fitted)
-    assert blocks.startswith("[[0]") and counts.shape == (2,)
-    # Of a model without blocks, all that a file would hold.
-    fitted = MarginalSynthesizer(epsilon=1.0, domain=Numeric(0, 2, bins=2)).fit(rows)
-    facts, arrays = synopsis_features(fitted)
-    assert facts["total"] == fitted.count(None) and arrays["marginals"].shape == (2,)
 
 
 @pytest.mark.slow
@@ -1010,10 +795,22 @@ def test_seed_warning_is_what_the_auditor_looks_for():
         skdp._random.noise_source(0)
 
 
-@pytest.mark.parametrize(("share", "refused"), [(0.02, False), (0.5, True)])
-def test_runs_that_agree_by_chance_are_no_copies(share, refused):
-    # With an outcome that comes once in fifty trials, two runs of 32 agree in a quarter of cases.
-    values = (np.arange(64) < 64 * share).astype(float)
-    run = _trials.flatten(values, _trials.Vocabulary())
-    assert _trials._repeats(run, run) == refused
-    assert not _trials._repeats(run, _trials.flatten(1 - values, _trials.Vocabulary()))
+# What no event shows
+
+
+@over(
+    "release",
+    {
+        "divides": lambda records: discrete(records) / len(records),
+        "multiplies": lambda records: discrete(records) * len(records),
+        "rounds": lambda records: round(discrete(records) / len(records)) * len(records),
+        "leaves its parity": lambda records: 2 * discrete(records) + len(records),
+        "sets the last bit": lambda records: np.nextafter(discrete(records), len(records) % 2),
+    }.items(),
+)
+def test_an_exact_size_below_wide_noise_is_convicted_by_a_replay(release):
+    assert replay(release[1], np.ones(5), np.ones(4), epsilon=1.0).differs is not None
+
+
+def discrete(records):
+    return int(mechanisms.discrete_laplace(len(records), 1.0, sensitivity=10**6))
