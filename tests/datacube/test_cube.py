@@ -13,6 +13,7 @@ import pytest
 from cubes import DIMENSIONS, DOMAIN, ROWS, make, true_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loops import over
 
 import skdp
 from skdp import Categorical, DataCube, Domain, Numeric
@@ -22,11 +23,11 @@ from skdp.algorithms.cuboids import optimize
 from skdp.datacube import cube as cube_module
 from skdp.datacube import plan as plan_module
 from skdp.datacube.plan import search
-from skdp.exceptions import InsecureSeedWarning
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
 from skdp.tables import weighted_tables
 
 AGE_LABELS = ["[20, 30)", "[30, 40)", "[40, 50)", "[50, 60)"]
+NO_WEIGHT = {names: 0 for order in range(4) for names in itertools.combinations(DIMENSIONS, order)}
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +48,10 @@ class NoNoise(NoiseSource):
         return np.full(count, 2**63 + 2**40, dtype=np.uint64)
 
 
-@pytest.fixture
-def calls(monkeypatch):
+# --- exactness ------------------------------------------------------------------------------------
+
+
+def recorded(monkeypatch):
     """Replaces the mechanism by one without noise, and records its calls."""
     made = []
 
@@ -60,12 +63,10 @@ def calls(monkeypatch):
     return made
 
 
-# --- exactness ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("strategy", ["all", "base", "bmax", "optimized"])
-@pytest.mark.parametrize("consistency", ["l2", "l1", "linf", None])
-def test_without_noise_every_cuboid_is_exact(calls, strategy, consistency):
+@over("strategy", ["all", "base", "bmax", "optimized"])
+@over("consistency", ["l2", "l1", "linf", None])
+def test_without_noise_every_cuboid_is_exact(monkeypatch, strategy, consistency):
+    calls = recorded(monkeypatch)
     cube = make(strategy=strategy, consistency=consistency).fit(ROWS)
     assert len(cube.tables_) == 8
     for dimensions, table in cube.tables_.items():
@@ -80,7 +81,8 @@ def test_without_noise_every_cuboid_is_exact(calls, strategy, consistency):
     assert sum(epsilon for _, epsilon, _, _ in calls) == 1
 
 
-def test_a_record_changes_one_cell_of_each_source_by_at_most_the_sensitivity(calls):
+def test_a_record_changes_one_cell_of_each_source_by_at_most_the_sensitivity(monkeypatch):
+    calls = recorded(monkeypatch)
     for measure, value in (("count", None), ("sum", "pay")):
         for row in range(0, 60, 7):
             calls.clear()
@@ -95,18 +97,8 @@ def test_a_record_changes_one_cell_of_each_source_by_at_most_the_sensitivity(cal
                 assert change.sum() <= asked[1]
 
 
-def test_noise_is_drawn_in_the_cells_of_the_sources():
-    source = NoNoise()
-    cube = make(strategy={("age", "sex"): 3, "region": 1}, random_state=source).fit(ROWS)
-    assert source.n_words >= 8 + 5
-    np.testing.assert_array_equal(cube.sources_["age", "sex"], true_table(ROWS, ["age", "sex"]))
-    assert cube.plan_.sources == {
-        ("age", "sex"): Fraction(3, 4),
-        ("region",): Fraction(1, 4),
-    }
-
-
-def test_sums_are_exact_within_the_grid(calls):
+def test_sums_are_exact_within_the_grid(monkeypatch):
+    calls = recorded(monkeypatch)
     cube = make(measure="sum", value="pay", resolution=0.01).fit(ROWS)
     clipped = ROWS.assign(pay=ROWS["pay"].clip(0, 100))
     expected = clipped.groupby("sex")["pay"].sum()
@@ -114,16 +106,11 @@ def test_sums_are_exact_within_the_grid(calls):
     assert calls[0][2] == 10_000
     assert cube.cuboid()["sum"][0] == pytest.approx(clipped["pay"].sum(), abs=1e-6)
     assert "sum" in cube.to_frame()
-
-
-def test_values_of_a_sum_are_treated_one_by_one(calls):
+    # Values are treated one by one.
     domain = Domain({"g": Categorical(["a", "b"]), "v": Numeric(-5, 10, integer=True)})
-    rows = pd.DataFrame(
-        {
-            "g": ["a", "a", "b", "b", "b", "?"],
-            "v": [np.nan, 3.7, -np.inf, np.inf, -0.5, 9],
-        }
-    )
+    numbers = [np.nan, 3.7, -np.inf, np.inf, -0.5, 9]
+    rows = pd.DataFrame({"g": ["a", "a", "b", "b", "b", "?"], "v": numbers})
+    calls.clear()
     cube = DataCube(domain=domain, measure="sum", value="v", resolution=1).fit(rows)
     assert cube.cuboid("g")["sum"].to_list() == pytest.approx([3, -5 + 10 - 1])
     assert calls[0][2] == 10
@@ -188,7 +175,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("params", CASES, ids=str)
+@over("params", CASES)
 def test_standard_errors_are_those_measured(params):
     # 5 standard errors for 12 statistics: a false alarm has probability 1e-5 per case.
     found = ratios(1, 150, **params)
@@ -203,7 +190,7 @@ def test_wrong_scales_would_be_noticed():
         assert low < mean < high and abs(mean - 1) > 3 * error
 
 
-@pytest.mark.parametrize("consistency", ["l1", "linf"])
+@over("consistency", ["l1", "linf"])
 def test_simulated_standard_errors_are_near_those_measured(consistency, monkeypatch):
     monkeypatch.setattr(plan_module, "_MAX_SIMULATIONS", 60)
     # 30 runs against 60 simulated ones: the pooled ratio is off by 20%, one time in three.
@@ -424,13 +411,6 @@ def test_the_optimised_search_is_not_repeated(monkeypatch):
     search.cache_clear()
 
 
-def test_progress_is_shown_when_asked(capsys):
-    search.cache_clear()
-    make(strategy="optimized", verbose=1).plan()
-    shown = capsys.readouterr()
-    assert "planning" in shown.err and "100% done" in shown.err and not shown.out
-
-
 def test_variances_of_the_plan_are_those_of_the_noise():
     plan = make(strategy={("age", "sex"): Fraction(1, 4), "region": Fraction(3, 4)}).plan()
     table = plan.to_frame().set_index("cuboid")
@@ -482,7 +462,7 @@ def test_plot(exact):
 # --- files ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@over(
     "params",
     [
         {},
@@ -493,7 +473,6 @@ def test_plot(exact):
         {"measure": "mean", "value": "pay", "max_order": 2},
         {"random_state": 12345678},
     ],
-    ids=str,
 )
 def test_save_and_load(params, tmp_path):
     cube = make(**params).fit(ROWS)
@@ -530,8 +509,8 @@ def rewritten(path, change):
             archive.writestr(name, content)
 
 
-@pytest.mark.parametrize(
-    ("change", "match"),
+@over(
+    "change, match",
     [
         (lambda m, e: m.update(format="skdp synopsis"), "not written by skdp as a cube"),
         (lambda m, e: m.update(version=2), "use a newer skdp"),
@@ -580,17 +559,13 @@ def test_what_to_leave_out_is_said():
     many = Domain({f"c{i}": Categorical(list("ab")) for i in range(40)})
     with pytest.raises(ValueError, match="leave out 28 dimensions, such as 'c0'"):
         DataCube(domain=many).plan()
-
-
-def test_thirty_dimensions_with_a_limit():
-    domain = Domain({f"c{i}": Categorical(list("abcde")) for i in range(30)})
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame({name: rng.choice(list("abcde"), 50) for name in domain.names})
+    some = many.select(many.names[:30])
+    rows = pd.DataFrame(np.full((50, 30), "a"), columns=some.names)
     with pytest.raises(ValueError, match=r"1,073,741,824 cuboids .* max_order=2"):
-        DataCube(domain=domain).plan()
-    cube = DataCube(domain=domain, max_order=2, strategy="all").fit(rows)
+        DataCube(domain=some).plan()
+    cube = DataCube(domain=some, max_order=2, strategy="all").fit(rows)
     assert len(cube.tables_) == 1 + 30 + 435
-    assert cube.cuboid(["c3", "c29"]).shape == (25, 4)
+    assert cube.cuboid(["c3", "c29"]).shape == (4, 4)
     assert list(cube.privacy_loss_.parts) == [
         "cuboids of 0 dimensions",
         "cuboids of 1 dimension",
@@ -598,13 +573,13 @@ def test_thirty_dimensions_with_a_limit():
     ]
 
 
-@pytest.mark.parametrize(
-    ("params", "error", "match"),
+@over(
+    "params, error, match",
     [
         ({"strategy": "best"}, ValueError, "strategy must be 'auto'.* got 'best'"),
-        ({"objective": "min"}, ValueError, "objective must be 'max' or 'mean'"),
-        ({"consistency": "l3"}, ValueError, "consistency must be 'l2'"),
-        ({"measure": "median"}, ValueError, "measure must be 'count', 'sum' or 'mean'"),
+        ({"objective": "min"}, ValueError, "objective must be"),
+        ({"consistency": "l3"}, ValueError, "consistency must be"),
+        ({"measure": "median"}, ValueError, "measure must be"),
         ({"measure": "mean"}, skdp.DomainError, "needs value="),
         ({"measure": "mean", "value": "region"}, skdp.DomainError, "declared Categorical"),
         ({"measure": "mean", "value": "pay", "resolution": 1e-9}, ValueError, "finer than"),
@@ -623,8 +598,7 @@ def test_thirty_dimensions_with_a_limit():
         ({"weights": {("age",): "x"}, "objective": "mean"}, TypeError, "must be a number"),
         ({"weights": {("x",): 1}, "objective": "mean"}, ValueError, "no dimension 'x'"),
         ({"weights": [1], "objective": "mean"}, TypeError, "must be a mapping"),
-        ({"measure": "sum"}, skdp.DomainError, "needs value="),
-        ({"measure": "sum", "value": "sex"}, skdp.DomainError, "declared Categorical"),
+        ({"weights": NO_WEIGHT, "objective": "mean"}, ValueError, "All weights are zero"),
         ({"value": "pay"}, ValueError, "belong to measure='sum'"),
         ({"measure": "sum", "value": "pay", "resolution": -1}, ValueError, "resolution"),
         ({"strategy": {"age": 0}}, ValueError, "no cuboid a share"),
@@ -633,24 +607,14 @@ def test_thirty_dimensions_with_a_limit():
         ({"strategy": {("age", "sex"): 1, ("sex", "age"): 1}}, ValueError, "twice"),
         ({"epsilon": 1e-17}, ValueError, "does not fit into 64-bit"),
     ],
-    ids=str,
 )
 def test_bad_parameters_cost_nothing(params, error, match):
     ledger = skdp.PrivacyLedger()
     cube = make(ledger=ledger, **params)
-    with pytest.raises(error, match=match):
-        cube.plan()
-    with pytest.raises(error, match=match):
-        cube.fit(ROWS)
+    for call in (cube.plan, lambda: cube.fit(ROWS)):
+        with pytest.raises(error, match=match):
+            call()
     assert ledger.spent == 0
-
-
-def test_all_weights_zero():
-    weights = dict.fromkeys(make().plan().to_frame()["cuboid"].index, 0)
-    every = {names: 0 for order in range(4) for names in itertools.combinations(DIMENSIONS, order)}
-    assert len(weights) == len(every) == 8
-    with pytest.raises(ValueError, match="All weights are zero"):
-        make(objective="mean", weights=every).plan()
 
 
 def test_a_plan_for_another_domain_is_refused():
@@ -671,8 +635,8 @@ def test_plan_needs_to_know_the_columns():
     assert len(every.plan().to_frame()) == 5
 
 
-@pytest.mark.parametrize(
-    ("ask", "match"),
+@over(
+    "ask, match",
     [
         (lambda cube: cube.cuboid(["age", "size"]), "no dimension 'size'"),
         (lambda cube: cube.cuboid(["age", "age"]), "named twice"),
@@ -712,21 +676,6 @@ def test_a_dimension_with_one_value():
         assert np.isfinite(cube.slice({"one": "x"}, "sex")["std_error"]).all()
 
 
-def test_empty_table():
-    cube = make().fit(ROWS.iloc[:0])
-    assert abs(cube.cuboid()["count"][0]) < 200
-    assert any(table.any() for table in cube.sources_.values())
-
-
-def test_seed():
-    with pytest.warns(InsecureSeedWarning):
-        one = make(random_state=3).fit(ROWS)
-    with pytest.warns(InsecureSeedWarning):
-        two = make(random_state=3).fit(ROWS)
-    pd.testing.assert_frame_equal(one.to_frame(), two.to_frame())
-    assert one.privacy_loss_.seeded
-
-
 def test_names_that_look_like_lists_of_names():
     domain = Domain({name: Categorical(["x", "y"]) for name in ("a", "b", "a, b")})
     cube = DataCube(domain=domain, strategy="all").fit(
@@ -734,21 +683,3 @@ def test_names_that_look_like_lists_of_names():
     )
     assert len(cube.privacy_loss_.parts) == 8
     assert cube.to_frame()["cuboid"].nunique() == 8
-
-
-# --- the figures of the slides --------------------------------------------------------------------
-
-
-def test_figures_are_drawn_with_their_numbers(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
-    reproduce = pytest.importorskip("benchmarks.reproduce.cubes")
-    monkeypatch.setattr(optimize, "EVALUATIONS", 300)
-    monkeypatch.setattr(optimize, "MIN_EVALUATIONS", 300)
-    monkeypatch.setattr(reproduce, "SIZES", (5, 4, 3))
-    finding = reproduce.FIGURES["cubes_cuboids"](tmp_path, True)
-    assert "falls from 120 in the total to 2 in the base" in finding.found
-    assert (tmp_path / "cubes_cuboids.png").stat().st_size > 10_000
-    table = pd.read_csv(tmp_path / "cubes_cuboids.csv")
-    assert set(table["method"]) == set(reproduce.METHODS)
-    every = table[(table["method"] == "All")]
-    assert (every["largest_variance"] == 2 * 64).all()
