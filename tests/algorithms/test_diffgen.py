@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from gridded import ATTRIBUTES, Recorder, informative, records, table_of
+from grids import ATTRIBUTES, Recorder, informative, records, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over

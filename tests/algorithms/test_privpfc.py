@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from gridded import ATTRIBUTES, Recorder, informative, records, table_of
+from grids import ATTRIBUTES, Recorder, informative, records, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over

@@ -1,20 +1,14 @@
-"""Private decision trees and forests: qualities, kernels, estimators."""
-
 from __future__ import annotations
 
 import itertools
-import warnings
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
+from loops import over
 
-import skdp
-from skdp._models import group_values
 from skdp._random import noise_source
 from skdp.algorithms import trees
-from skdp.algorithms import trees as forests_module
 from skdp.algorithms.additive import Records
 from skdp.algorithms.trees import (
     Growth,
@@ -29,15 +23,8 @@ from skdp.algorithms.trees import (
     shrunk_shares,
     tree_parts,
 )
-from skdp.exceptions import InsecureSeedWarning
-from skdp.tree import ReleasedTree, condition
 
 HUGE = Fraction(10**6)
-
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    warnings.simplefilter("ignore", InsecureSeedWarning)
 
 
 def records_of(groups, labels, n_groups):
@@ -69,8 +56,8 @@ QUALITIES = {
 }
 
 
-@pytest.mark.parametrize("name", QUALITIES)
-@pytest.mark.parametrize(("n_classes", "most"), [(2, 60), (3, 14), (4, 7)])
+@over("name", QUALITIES)
+@over("n_classes, most", [(2, 60), (3, 14), (4, 7)])
 def test_no_record_moves_a_score_beyond_its_range(name, n_classes, most):
     quality = QUALITIES[name](n_classes)
     counts = np.array(list(itertools.product(range(most), repeat=n_classes)))
@@ -83,7 +70,7 @@ def test_no_record_moves_a_score_beyond_its_range(name, n_classes, most):
         assert moved.max() - moved.min() <= quality.score_range
 
 
-@pytest.mark.parametrize("name", QUALITIES)
+@over("name", QUALITIES)
 def test_the_range_of_a_quality_is_not_too_large(name):
     quality = QUALITIES[name](2)
     counts = np.array([[10**7, 0], [0, 10**7], [0, 0], [0, 100], [100, 0], [50, 50]])
@@ -115,15 +102,6 @@ def test_a_rare_class_moves_the_edge_of_clipped():
     assert make_quality("clipped", np.array([-3.0, 5.0]))._edge == 0.0
 
 
-@pytest.mark.parametrize("name", ["gain ratio", "gain_ratio"])
-def test_the_gain_ratio_is_refused_with_the_reason(name):
-    model = skdp.PrivateDecisionTreeClassifier(
-        domain=skdp.Numeric(0, 1, bins=2), classes=[0, 1], quality=name
-    )
-    with pytest.raises(ValueError, match="no public number bounds"):
-        model.fit(np.zeros((3, 1)), [0, 1, 0])
-
-
 # --- growing
 
 
@@ -132,17 +110,15 @@ def test_divided_counts_are_those_of_brute_force():
     counts = np.random.default_rng(0).integers(0, 9, (3, 5, 2))
     divided = splits.divide(counts)
     assert divided.shape == (3, len(splits), 2, 2)
+    # A column of one group has no split.
+    assert len(binary_splits(1, None)) == len(binary_splits(1, [0])) == len(one_split(1)) == 0
+    assert len(binary_splits(2, None)) == 1
     for split, child in itertools.product(range(len(splits)), range(2)):
         here = splits.routes(split) == child
         np.testing.assert_array_equal(divided[:, split, child], counts[:, here].sum(axis=1))
     assert [splits.routes(s).tolist() for s in range(4)] == [
         [1, 1, 0, 1, 1], [0, 1, 0, 1, 1], [1, 1, 1, 0, 1], [1, 1, 1, 1, 0]
     ]  # fmt: skip
-
-
-def test_a_column_of_one_group_has_no_split():
-    assert len(binary_splits(1, None)) == len(binary_splits(1, [0])) == len(one_split(1)) == 0
-    assert len(binary_splits(2, None)) == 1
 
 
 def test_the_best_split_is_found_without_noise():
@@ -217,7 +193,7 @@ def test_the_parts_sum_to_epsilon():
     assert tree_parts(Fraction(12), "id3", 5)["total"] == 1
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "id3", "c4.5"])
+@over("algorithm", ["auto", "id3", "c4.5"])
 def test_a_path_spends_all_of_epsilon_and_no_more(algorithm, monkeypatch):
     spent = []
 
@@ -297,7 +273,7 @@ def test_each_record_is_in_one_tree_by_its_own_coin():
     records = Records(
         rng.integers(0, 3, (40, 2)), rng.integers(0, 2, 40), rng.integers(1, 9, 40), (3, 3)
     )
-    parts = list(forests_module._shared_out(records, 3, "apart", noise_source(0)))
+    parts = list(trees._shared_out(records, 3, "apart", noise_source(0)))
     assert sum(int(part.counts.sum()) for part in parts) == int(records.counts.sum())
     sizes = [int(part.counts.sum()) for part in parts]
     # Neither equal blocks nor whole groups of equal records.
@@ -312,7 +288,7 @@ def test_trees_apart_have_all_of_epsilon_and_shared_ones_a_part(monkeypatch):
         seen.append((epsilon, int(growth.records.counts.sum())))
         raise LookupError
 
-    monkeypatch.setattr(forests_module, "grow_tree", note)
+    monkeypatch.setattr(trees, "grow_tree", note)
     records = records_of(np.zeros((100, 1), dtype=int), np.zeros(100, dtype=int), (2,))
     for rows in ("apart", "shared"):
         with pytest.raises(LookupError):
@@ -324,186 +300,3 @@ def test_trees_apart_have_all_of_epsilon_and_shared_ones_a_part(monkeypatch):
     assert apart == Fraction(49, 50)
     assert shared == apart / 4
     assert some < all_of_them == 100
-
-
-# --- estimators
-
-
-DOMAIN = skdp.Domain(
-    {
-        "age": skdp.Numeric(0, 100, bins=20, nullable=True),
-        "smokes": skdp.Categorical(["no", "yes"]),
-        "job": skdp.Categorical(list("abcd")),
-    }
-)
-
-
-def table(n=6_000, seed=0):
-    rng = np.random.default_rng(seed)
-    rows = pd.DataFrame(
-        {
-            "age": rng.uniform(0, 100, n),
-            "smokes": rng.choice(["no", "yes"], n),
-            "job": rng.choice(list("abcd"), n),
-        }
-    )
-    score = (rows["age"] - 60) / 10 + (rows["smokes"] == "yes")
-    return rows, np.where(rng.random(n) < 1 / (1 + np.exp(-score)), "ill", "well")
-
-
-def tree(epsilon=1.0, **params):
-    return skdp.PrivateDecisionTreeClassifier(
-        epsilon=epsilon, domain=DOMAIN, classes=["ill", "well"], random_state=0, **params
-    )
-
-
-@pytest.mark.parametrize("algorithm", ["auto", "id3", "c4.5"])
-@pytest.mark.parametrize("quality", [None, "max", "gini", "clipped", "information"])
-def test_a_tree_learns(algorithm, quality):
-    model = tree(4.0, algorithm=algorithm, quality=quality).fit(*table())
-    assert model.score(*table(seed=1)) > 0.78
-    assert np.argmax(model.feature_importances_) == 0
-    shares = model.predict_proba(table(20, seed=1)[0])
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
-
-
-def test_a_forest_learns_in_both_ways():
-    for rows in ("shared", "apart"):
-        model = skdp.PrivateRandomForestClassifier(
-            epsilon=4.0,
-            domain=DOMAIN,
-            classes=["ill", "well"],
-            rows=rows,
-            n_trees=3,
-            random_state=0,
-        ).fit(*table())
-        assert model.score(*table(seed=1)) > 0.8
-        assert len(model.trees_) == 3
-        assert np.argmax(model.feature_importances_) == 0
-
-
-def test_auto_is_better_than_the_published_algorithms():
-    errors = {}
-    for algorithm in ("auto", "id3", "c4.5"):
-        models = [tree(0.2, algorithm=algorithm).set_params(random_state=s) for s in range(4)]
-        scores = [m.fit(*table(seed=s)).score(*table(seed=9)) for s, m in enumerate(models)]
-        errors[algorithm] = 1 - np.mean(scores)
-    assert errors["auto"] < min(errors["id3"], errors["c4.5"]) + 0.01
-
-
-def test_the_tree_is_printed_and_drawn():
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    model = tree(4.0, max_depth=2).fit(*table())
-    text = model.tree_.to_text()
-    assert text.startswith("|--- age < ")
-    assert "or missing" in text
-    assert text.count("of about") == model.tree_.n_leaves
-    assert model.tree_.depth <= 2
-    short = model.tree_.to_text(1)
-    assert short.count("\n") == 4
-    ax = model.plot()
-    drawn = " ".join(each.get_text() for each in ax.texts)
-    assert "age" in drawn
-    pyplot.close("all")
-    # The second level would have hundreds of leaves: too wide a picture to be saved.
-    columns = {name: skdp.Numeric(0, 1, bins=30) for name in ("left", "right")}
-    wide = skdp.PrivateDecisionTreeClassifier(
-        epsilon=1000.0, domain=skdp.Domain(columns), classes=[0, 1], algorithm="id3", random_state=0
-    )
-    rows = pd.DataFrame(np.random.default_rng(0).random((20_000, 2)), columns=["left", "right"])
-    wide.fit(rows, (rows["left"] > rows["right"]).astype(int))
-    assert wide.tree_.depth == 2
-    assert wide.tree_.n_leaves > 300
-    figure = wide.plot(2).figure
-    assert figure.get_size_inches()[0] <= 2 * 30
-    pyplot.close("all")
-    stump = tree(0.001).set_params(max_depth=1).fit(*table(10))
-    assert isinstance(stump.tree_, ReleasedTree)
-    assert stump.tree_.to_text()
-
-
-def test_conditions_in_words():
-    number = group_values(skdp.Numeric(0, 10, bins=5, nullable=True), 32)
-    assert condition("x", number, np.array([0, 1])) == "x < 4"
-    assert condition("x", number, np.array([2, 3, 4, 5])) == "x >= 4 or missing"
-    assert condition("x", number, np.array([1, 2])) == "2 <= x < 6"
-    assert condition("x", number, np.array([5])) == "x is missing"
-    assert condition("x", number, np.arange(5)) == "x is a number"
-    word = group_values(skdp.Categorical(list("abcdefg")), 32)
-    assert condition("w", word, np.array([2])) == "w is c"
-    assert condition("w", word, np.array([0, 1, 3, 4, 5, 6])) == "w is not c"
-    assert condition("w", word, np.arange(5)) == "w is a or b or c or d or 1 more"
-    day = group_values(skdp.Date("2001-01-01", "2004-01-01", bins=4), 32)
-    assert condition("d", day, np.array([0, 1])) == "d <= 2002-07-02"
-    assert condition("d", day, np.array([2, 3])) == "d >= 2002-07-03"
-
-
-@pytest.mark.parametrize(
-    ("params", "match"),
-    [
-        ({"algorithm": "cart"}, "algorithm"),
-        ({"quality": "entropy"}, "quality"),
-        ({"max_depth": 0}, "max_depth"),
-        ({"max_depth": 17}, "at most 16"),
-        ({"max_groups": 1}, "max_groups"),
-        ({"prune": 1}, "prune"),
-    ],
-)
-def test_wrong_parameters_cost_nothing(params, match):
-    ledger = skdp.PrivacyLedger()
-    with pytest.raises((ValueError, TypeError), match=match):
-        tree(ledger=ledger, **params).fit(*table(10))
-    assert ledger.spent == 0
-
-
-@pytest.mark.parametrize(
-    ("params", "match"),
-    [
-        ({"n_trees": 0}, "n_trees"),
-        ({"rows": "disjoint"}, "rows"),
-        ({"max_features": 0}, "max_features"),
-        ({"max_features": "sqrt"}, "max_features"),
-        ({"quality": "gain ratio"}, "refused"),
-    ],
-)
-def test_wrong_parameters_of_forests_cost_nothing(params, match):
-    ledger = skdp.PrivacyLedger()
-    with pytest.raises((ValueError, TypeError), match=match):
-        skdp.PrivateRandomForestClassifier(
-            domain=DOMAIN, classes=["ill", "well"], ledger=ledger, **params
-        ).fit(*table(10))
-    assert ledger.spent == 0
-
-
-@pytest.mark.parametrize("epsilon", [0.001, 1000])
-@pytest.mark.parametrize("algorithm", ["auto", "id3", "c4.5"])
-def test_odd_tables(epsilon, algorithm):
-    """One class, constant columns, separable data, one column: nothing raises."""
-    model = skdp.PrivateDecisionTreeClassifier(
-        epsilon=epsilon,
-        domain=[skdp.Numeric(0, 1, bins=4), skdp.Categorical(["only"])],
-        classes=[0, 1],
-        algorithm=algorithm,
-        random_state=0,
-    )
-    X = np.array([[0.1, "only"], [0.9, "only"]] * 20, dtype=object)
-    for y in (np.zeros(40, dtype=int), np.array([0, 1] * 20)):
-        found = model.fit(X, y).predict(X)
-        if epsilon == 1000:
-            assert (found == y).all()
-    domain = skdp.Domain({"x": skdp.Categorical(["only"]), "y": skdp.Categorical([7, 8])})
-    one = skdp.PrivateDecisionTreeClassifier(
-        epsilon=epsilon, domain=domain, target="y", algorithm=algorithm, random_state=0
-    ).fit(pd.DataFrame({"x": ["only"] * 5}), [7] * 5)
-    assert one.tree_.n_leaves == 1
-    assert one.tree_.to_text().count("\n") == 1
-
-
-@pytest.mark.slow
-def test_many_columns():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(0, 1, (1_000, 500))
-    model = skdp.PrivateDecisionTreeClassifier(
-        domain=skdp.Numeric(0, 1, bins=32), classes=[0, 1], random_state=0
-    ).fit(X, (X[:, 3] > 0.5).astype(int))
-    assert model.tree_.depth >= 1

@@ -1,3 +1,5 @@
+"""Tables, options and selections that tests of grids for classification share."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -27,9 +29,6 @@ def table_of(rows, n_classes):
 def records(n_classes):
     codes = [st.integers(0, attribute.size - 1) for attribute in ATTRIBUTES]
     return st.tuples(*codes, st.integers(0, n_classes - 1))
-
-
-# ----------------------------------------------------------------------------------- selection
 
 
 class Recorder:
