@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from loops import over
 from sklearn import metrics as exact
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -15,12 +16,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp._random import noise_source
-from skdp.algorithms import binned_scores
-from skdp.mechanisms import discrete_laplace_variance
 from skdp.model_selection import (
     PrivateGridSearchCV,
     PrivateKFold,
-    _counts,
     _metrics,
     make_private_scorer,
     private_calibration_curve,
@@ -31,8 +29,9 @@ from skdp.model_selection import (
 
 # Noise of 0 for sure, and bins as many as there can be.
 EXACTLY = 1_000_000
-N = 3_000
 rng = np.random.default_rng(0)
+
+N = 3_000
 X = rng.normal(size=(2 * N, 3))
 Y = (X[:, 0] + rng.normal(size=2 * N) > 0.8).astype(int)
 Y3 = np.digitize(X[:, 0] + 0.5 * rng.normal(size=2 * N), [-0.5, 0.8])
@@ -77,7 +76,7 @@ HIDDEN = {"roc_auc": 5e-4, "average_precision": 3e-3, "log_loss": 2e-3, "brier_s
 # --- without noise
 
 
-@pytest.mark.parametrize("name", ["roc_auc", "average_precision", "log_loss", "brier_score"])
+@over("name", ["roc_auc", "average_precision", "log_loss", "brier_score"])
 def test_metrics_of_probabilities(name):
     found = private_score(TRUTH, PROBA, name, epsilon=EXACTLY)
     assert float(found) == pytest.approx(VALUES[name], abs=HIDDEN[name])
@@ -153,18 +152,6 @@ def test_curves():
             function(TRUTH3, PROBA3, epsilon=1, labels=[0, 1, 2])
 
 
-def test_formulas_are_those_of_scikit_learn():
-    places = np.random.default_rng(1).integers(0, 9, 500)
-    truth = np.random.default_rng(2).integers(0, 2, 500)
-    counts = [np.bincount(places[truth == label], minlength=9).astype(float) for label in (0, 1)]
-    assert _counts.roc_auc(*counts) == pytest.approx(exact.roc_auc_score(truth, places))
-    found = _counts.average_precision(*counts)
-    assert found == pytest.approx(exact.average_precision_score(truth, places))
-    # Axes in front are looped over.
-    many = np.stack([exact.confusion_matrix(truth, places >= 4)] * 3)
-    assert _counts.f1(many).tolist() == [pytest.approx(exact.f1_score(truth, places >= 4))] * 3
-
-
 def test_scores_tell_their_sampling_error():
     n = len(TRUTH)
     share = VALUES["accuracy"]
@@ -236,50 +223,6 @@ def test_other_intervals_cover(name, interval):
     assert 0.6 < spread / np.median([one.std for one in found]) < 1.5
 
 
-def test_bins_hold_all_rows_and_every_cell_is_noised():
-    positions = np.repeat([10, 4_000], [700, 300])
-    classes = np.repeat([0, 1, -1], [700, 250, 50])
-    scale = binned_scores.Scale()
-    found = binned_scores.release_scores(
-        positions, classes, Fraction(EXACTLY), scale, noise_source()
-    )
-    assert found.counts.sum(axis=1).tolist() == [700, 250]
-    assert (np.diff(found.bin_of) >= 0).all() and (np.diff(found.bin_of) <= 1).all()
-    assert np.allclose(np.bincount(found.bin_of, weights=found.within), 1)
-    assert found.counts[1, found.bin_of[2048] :].sum() == 250
-    source = noise_source(3)
-    empty = [
-        binned_scores.release_scores(
-            positions[:0], classes[:0], Fraction(1), scale, source
-        ).counts.ravel()
-        for _ in range(180)
-    ]
-    noise = np.concatenate(empty)
-    # Four fifths of epsilon; the kurtosis of 6 gives a relative error of 4%.
-    assert abs(noise.var() / discrete_laplace_variance(Fraction(4, 5)) - 1) < 0.19
-
-
-def test_a_row_is_divided_into_parts_of_one_record():
-    numbers = np.r_[rng.random(1000), 0, 1, np.nan, -5, 7, np.inf]
-    first = binned_scores.on_grid(numbers)
-    assert first.min() == 0 and first.max() == binned_scores.STEPS
-    square = (first * first + binned_scores.STEPS // 2) // binned_scores.STEPS
-    parts = np.stack([square, first - square, binned_scores.STEPS - first])
-    assert (parts >= 0).all() and (parts.sum(0) == binned_scores.STEPS).all()
-    sums = binned_scores.release_parts(
-        numbers, Fraction(EXACTLY) ** 2, noise_source(), squares=True
-    )
-    assert np.allclose(sums * binned_scores.STEPS, parts.sum(1), atol=1)
-    source = noise_source(4)
-    noise = np.array(
-        [
-            binned_scores.release_parts(numbers[:0], Fraction(1, 2), source, squares=squares)
-            for squares in (True,) * 400
-        ]
-    )
-    assert abs(noise.var() / 8 - 1) < 0.3
-
-
 def test_intervals_of_whole_scale_where_noise_may_have_made_a_class():
     found = private_score(TRUTH[:40], PROBA[:40], "roc_auc", epsilon=0.1)
     assert (found.lower, found.upper) == (0, 1)
@@ -290,7 +233,7 @@ def test_intervals_of_whole_scale_where_noise_may_have_made_a_class():
 # --- odd input
 
 
-@pytest.mark.parametrize("score", [np.nan, 0.3, "text", None, np.inf])
+@over("score", [np.nan, 0.3, "text", None, np.inf])
 def test_constant_and_missing_scores(score):
     scores = pd.Series([score] * 200 + [0.3] * 200, dtype=object)
     truth = np.tile([0, 1], 200)
@@ -304,25 +247,49 @@ def test_constant_and_missing_scores(score):
         assert float(found) == pytest.approx(expected + (0.25 if expected < 0.5 else 0), abs=0.3)
 
 
-@pytest.mark.parametrize("truth", [[1] * 300, [0] * 300, [], [5] * 300, [None] * 3])
-def test_one_class_and_none(truth):
-    scores = np.full(len(truth), 0.4)
-    for name in ("roc_auc", "average_precision", "log_loss", "brier_score"):
-        found = private_score(truth, scores, name, epsilon=1)
-        assert found.lower <= float(found) <= found.upper
-    for name in ("f1", "balanced_accuracy"):
-        found = private_score(truth, scores > 0.5, name, epsilon=1)
-        assert 0 <= found.lower <= float(found) <= found.upper <= 1
-    private_roc_curve(truth, scores, epsilon=1)
-    private_calibration_curve(truth, scores, epsilon=1)
-
-
-def test_more_classes_than_rows():
-    labels = list(range(12))
-    scores = np.full((5, 12), 1 / 12)
+def test_one_class_and_none():
+    for truth in ([1] * 300, [0] * 300, [], [5] * 300, [None] * 3):
+        scores = np.full(len(truth), 0.4)
+        for name in ("roc_auc", "average_precision", "log_loss", "brier_score"):
+            found = private_score(truth, scores, name, epsilon=1)
+            assert found.lower <= float(found) <= found.upper
+        for name in ("f1", "balanced_accuracy"):
+            found = private_score(truth, scores > 0.5, name, epsilon=1)
+            assert 0 <= found.lower <= float(found) <= found.upper <= 1
+        private_roc_curve(truth, scores, epsilon=1)
+        private_calibration_curve(truth, scores, epsilon=1)
+    # More classes than rows.
+    many = {"epsilon": 1, "labels": list(range(12))}
     for name in ("roc_auc", "log_loss", "brier_score"):
-        found = private_score([0, 1, 2, 3, 99], scores, name, epsilon=1, labels=labels)
+        found = private_score([0, 1, 2, 3, 99], np.full((5, 12), 1 / 12), name, **many)
         assert found.lower <= float(found) <= found.upper
+
+
+def test_refusals_cost_nothing():
+    ledger = skdp.PrivacyLedger(5)
+    area, numbers = (TRUTH, PROBA, "roc_auc"), (NUMBERS, GUESS)
+    for given, params in (
+        ((TRUTH, PROBA[:5], "roc_auc"), {}),
+        (area, {"epsilon": 0}),
+        (area, {"labels": [1]}),
+        (area, {"labels": [1, 1]}),
+        (area, {"score_range": (1, 0)}),
+        ((TRUTH3, PROBA3, "roc_auc"), {}),
+        ((TRUTH, PROBA, "brier_score"), {"interval": "both"}),
+        ((*numbers, "mean_absolute_error"), {"bounds": None}),
+        ((*numbers, "r2"), {"bounds": (1, 1)}),
+        ((TRUTH, PROBA3[:, 0], "f1"), {"level": 2}),
+        ((TRUTH, TRUTH), {"labels": [0, 1]}),
+        ((TRUTH, TRUTH), {"score_range": (0, 1)}),
+        ((TRUTH, TRUTH), {"bounds": (0, 1)}),
+        ((TRUTH, PROBA, "auc"), {}),
+        ((*numbers, "log_likelihood"), {"bounds": BOUNDS}),
+    ):
+        with pytest.raises(ValueError):
+            private_score(*given, **{"epsilon": 1, "ledger": ledger} | params)
+    with pytest.raises(ValueError):
+        private_calibration_curve(TRUTH, PROBA, epsilon=1, n_bins=0, ledger=ledger)
+    assert ledger.spent == 0
 
 
 def test_a_row_that_fails_changes_no_other():
@@ -338,36 +305,6 @@ def test_a_row_that_fails_changes_no_other():
     found = make_private_scorer("roc_auc", epsilon=EXACTLY)(Picky(), rows, np.append(TRUTH, 1))
     expected = exact.roc_auc_score(np.append(TRUTH, 1), np.append(PROBA, 0.0))
     assert found == pytest.approx(expected, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda **k: private_score(TRUTH, PROBA[:5], "roc_auc", epsilon=1, **k),
-        lambda **k: private_score(TRUTH, PROBA, "roc_auc", epsilon=0, **k),
-        lambda **k: private_score(TRUTH, PROBA, "roc_auc", epsilon=1, labels=[1], **k),
-        lambda **k: private_score(TRUTH, PROBA, "roc_auc", epsilon=1, labels=[1, 1], **k),
-        lambda **k: private_score(TRUTH, PROBA, "roc_auc", epsilon=1, score_range=(1, 0), **k),
-        lambda **k: private_score(TRUTH3, PROBA3, "roc_auc", epsilon=1, **k),
-        lambda **k: private_score(TRUTH, PROBA, "brier_score", epsilon=1, interval="both", **k),
-        lambda **k: private_calibration_curve(TRUTH, PROBA, epsilon=1, n_bins=0, **k),
-        lambda **k: private_score(
-            NUMBERS, GUESS, "mean_absolute_error", bounds=None, epsilon=1, **k
-        ),
-        lambda **k: private_score(NUMBERS, GUESS, "r2", bounds=(1, 1), epsilon=1, **k),
-        lambda **k: private_score(TRUTH, PROBA3[:, 0], "f1", epsilon=1, level=2, **k),
-        lambda **k: private_score(TRUTH, TRUTH, epsilon=1, labels=[0, 1], **k),
-        lambda **k: private_score(TRUTH, TRUTH, epsilon=1, score_range=(0, 1), **k),
-        lambda **k: private_score(TRUTH, TRUTH, epsilon=1, bounds=(0, 1), **k),
-        lambda **k: private_score(TRUTH, PROBA, "auc", epsilon=1, **k),
-        lambda **k: private_score(NUMBERS, GUESS, "log_likelihood", epsilon=1, bounds=BOUNDS, **k),
-    ],
-)
-def test_refusals_cost_nothing(call):
-    ledger = skdp.PrivacyLedger(5)
-    with pytest.raises(ValueError):
-        call(ledger=ledger)
-    assert ledger.spent == 0
 
 
 # --- by name
@@ -402,8 +339,8 @@ def test_scorers_have_the_names_of_scikit_learn():
         make_private_scorer("r2", epsilon=1)
 
 
-@pytest.mark.parametrize(
-    ("metric", "low", "high"),
+@over(
+    "metric, low, high",
     [
         ("roc_auc", 0.7, 0.9),
         ("neg_log_loss", -0.65, -0.3),
@@ -420,7 +357,7 @@ def test_cross_validation_by_name(metric, low, high):
     assert low < found.lower <= float(found) <= found.upper < high
 
 
-@pytest.mark.parametrize(
+@over(
     "metric", ["roc_auc", "average_precision", "balanced_accuracy", "neg_log_loss", "brier_score"]
 )
 def test_searches_by_name(metric):

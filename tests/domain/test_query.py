@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loops import over
 
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, Synopsis
@@ -97,42 +98,21 @@ def test_answers_are_consistent(first, second):
     assert -1e-9 <= both <= any_of + 1e-9
 
 
-def mask(text):
-    """Rows of the exact table under what pandas has no words for."""
-    n, o = ROWS["n"], ROWS["o"]
-    return {
+def test_words_beyond_those_of_pandas():
+    n, o, s, m = (ROWS[name] for name in ("n", "o", "s", "m"))
+    for text, mask in {
         "n between 1 and 3": n.between(1, 3),
         "n not between 1 and 3": ~n.between(1, 3),
         "n is null": n.isna(),
-        "n is not null or s == 'F'": n.notna() | (ROWS["s"] == "F"),
-        "o IS NULL OR NOT (n >= 2 AND s IN ['M'])": o.isna() | ~((n >= 2) & (ROWS["s"] == "M")),
+        "n is not null or s == 'F'": n.notna() | (s == "F"),
+        "o IS NULL OR NOT (n >= 2 AND s IN ['M'])": o.isna() | ~((n >= 2) & (s == "M")),
         "o between 'mid' and 'high' or n is None": o.isin(["mid", "high"]) | n.isna(),
-        "~(o > 'low') & m != 11 | not not n = 3": (
-            (~o.isin(["mid", "high"]) & (ROWS["m"] != 11)) | (n == 3)
-        ),
-        "not n > 2 and s == 'F'": ~(n > 2) & (ROWS["s"] == "F"),
+        "~(o > 'low') & m != 11 | not not n = 3": (~o.isin(["mid", "high"]) & (m != 11)) | (n == 3),
+        "not n > 2 and s == 'F'": ~(n > 2) & (s == "F"),
         "n > 2 or n <= 2 or n is null": n.isna() | n.notna(),
         "n > 3 and n < 2 or s == 'F' and s == 'M'": n < 0,
-    }[text]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "n between 1 and 3",
-        "n not between 1 and 3",
-        "n is null",
-        "n is not null or s == 'F'",
-        "o IS NULL OR NOT (n >= 2 AND s IN ['M'])",
-        "o between 'mid' and 'high' or n is None",
-        "~(o > 'low') & m != 11 | not not n = 3",
-        "not n > 2 and s == 'F'",
-        "n > 2 or n <= 2 or n is null",
-        "n > 3 and n < 2 or s == 'F' and s == 'M'",
-    ],
-)
-def test_words_beyond_those_of_pandas(text):
-    assert RELEASE.count(text) == COUNTS[mask(text).to_numpy()].sum()
+    }.items():
+        assert RELEASE.count(text) == COUNTS[mask.to_numpy()].sum(), text
 
 
 def test_sums_means_and_groups_of_unions():
@@ -235,7 +215,7 @@ def test_names_may_be_dates():
 # --- bands
 
 
-@pytest.mark.parametrize("right", [True, False])
+@over("right", [True, False])
 def test_bands_are_those_of_pandas(right):
     held = ROWS.loc[ROWS.index.repeat(COUNTS)]
     edges = [-1, 1, 3, 5]
@@ -272,8 +252,8 @@ def test_bands_of_dates_and_open_ends():
     np.testing.assert_allclose(release.aggregate("x", bands={"x": index})["count"], [15.5, 31])
 
 
-@pytest.mark.parametrize(
-    ("bands", "message"),
+@over(
+    "bands, message",
     [
         ({"n": [3, 1]}, "ascending"),
         ({"n": [1]}, "ascending"),
@@ -306,7 +286,7 @@ def released():
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
-@pytest.mark.parametrize("kind", ["boxes", "network", "marginals"])
+@over("kind", ["boxes", "network", "marginals"])
 def test_unions_on_every_model(kind):
     makers, held = released()
     release = makers[kind].fit(held).synopsis_
@@ -367,7 +347,7 @@ def test_intervals_of_unions_cover_noise_and_any_spread():
     assert min(covered.values()) >= 250
 
 
-@pytest.mark.parametrize("method", ["rounded", "independent"])
+@over("method", ["rounded", "independent"])
 def test_samples_of_a_union_follow_it(method):
     domain = Domain({"x": Numeric(0, 8, bins=4), "s": Categorical(["F", "M"])})
     release = exact(domain, [100, 0, 100, 50, 300, 0, 0, 200])
@@ -392,9 +372,7 @@ def test_a_union_beside_given_columns_is_refused():
     # On one column, "or" makes no union over several.
     rows = RELEASE.sample(where="n < 1 or n > 3", given=given_rows, random_state=0)
     assert rows["n"].isin([0, 4]).all()
-
-
-def test_an_impossible_part_is_left_out():
+    # A part that is impossible is left out.
     rows = RELEASE.sample(20, 0, where="n > 3 and n < 2 or s == 'F'")
     assert (rows["s"] == "F").all()
     with pytest.raises(ValueError, match="No row can satisfy"):
