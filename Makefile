@@ -11,7 +11,7 @@ export MPLBACKEND ?= agg
 # On a busy machine, OpenMP threads spend most of their time waiting for each other.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long test-page test-oldest test-newest audit baseline mutants lint prose format docs notebooks site-check wizard-check dist clean
+.PHONY: help demo test test-long test-page test-oldest test-newest test-spark audit baseline mutants lint prose format docs notebooks site-check wizard-check dist clean
 .DELETE_ON_ERROR:
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo 'make test-long    the tests that take longer than 0.3 seconds'
 	@echo 'make test-oldest  quick tests with the oldest dependencies that are supported'
 	@echo 'make test-newest  quick tests with the newest Python that is supported'
+	@echo 'make test-spark   the tests of PySpark, which need Java'
 	@echo 'make audit        replay and audit every mechanism and estimator, quickly'
 	@echo 'make baseline     measure a few figures again; any that changed is an error (a minute)'
 	@echo 'make mutants      break every call of a mechanism; the tests must fail (an hour)'
@@ -39,6 +40,8 @@ help:
 .venv/complete: INSTALL = --editable '.[test,dev]'
 .venv-oldest/complete: INSTALL = --editable '.[test]' --constraint requirements-oldest.txt
 .venv-newest/complete: INSTALL = --editable '.[test]'
+# Only this one has PySpark.
+.venv-spark/complete: INSTALL = --editable '.[test,spark]'
 .venv-docs/complete: INSTALL = --editable '.[docs]'
 .venv-site/complete: INSTALL = 'playwright>=1.45'
 .venv-dist/complete: INSTALL = 'build>=1.2' 'twine>=6' 'cffconvert>=2.0' 'hatchling>=1.27' 'hatch-fancy-pypi-readme>=24.1'
@@ -47,7 +50,7 @@ help:
 .venv-newest/complete .venv-wheel-newest/complete: PYTHON = $(NEWEST)
 
 # Some systems ship Python and pip without the venv module; virtualenv does the same job there.
-.venv-demo/complete .venv/complete .venv-oldest/complete .venv-newest/complete .venv-docs/complete \
+.venv-demo/complete .venv/complete .venv-oldest/complete .venv-newest/complete .venv-docs/complete .venv-spark/complete \
 .venv-site/complete .venv-dist/complete .venv-wheel/complete .venv-wheel-newest/complete: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skdp needs Python 3.11 or newer: make PYTHON=...")'
 	@echo 'Creating the environment $(@D), once; this takes a minute or two.'
@@ -91,6 +94,10 @@ test-page: .venv/complete
 
 test-oldest: .venv-oldest/complete
 	.venv-oldest/bin/python -m pytest -n $(JOBS) $(QUICK)
+
+# Frames of PySpark, which needs a Java runtime.
+test-spark: .venv-spark/complete
+	.venv-spark/bin/python -m pytest -m 'slow or not slow' -k spark tests
 
 test-newest: .venv-newest/complete
 	.venv-newest/bin/python -m pytest -n $(JOBS) $(QUICK)

@@ -1067,7 +1067,7 @@ def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:
     ----------
     table : DataFrame
         Columns ``question``, ``epsilon``, ``error``, ``lowest`` and ``highest``.
-    privacy_id : str
+    unit : str
         Of the errors.
     title : str
     ax : matplotlib Axes, default=None
