@@ -82,7 +82,7 @@ NUMBERS = ("half range", "lower price")
 # Mutants that release the same: file, function, mechanism, kind, and why.
 EQUIVALENT: dict[tuple[str, str, str, str], str] = {}
 
-# Tests of a file, tried before the rest of the suite; after their folder where several have the name.
+# Tests of a file, tried before the rest of the suite; with a folder where several have the name.
 NEAREST = {
     "skdp/algorithms/additive/fitting.py": ["additive/test_fitting"],
     "skdp/algorithms/additive/model.py": ["additive/test_model", "test_additive"],

@@ -276,36 +276,6 @@ def of_pairs(epsilon=1.0, interactions="auto", **params):
     )
 
 
-def test_groups_of_pairs_are_written_as_those_of_columns_are():
-    rng = np.random.default_rng(0)
-    n = 20_000
-    rows = pd.DataFrame(
-        {
-            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 366, n), unit="D"),
-            "hours": rng.integers(0, 90, n),
-            "pay": rng.choice([-1.0, 500.0, 1500.0, 2500.0], n),
-        }
-    )
-    domain = skdp.Domain(
-        {
-            "day": skdp.Date("2020-01-01", "2020-12-31", bins=12),
-            "hours": skdp.Numeric(0, 89, integer=True),
-            "pay": skdp.Numeric(0, 3000, bins=3, special=[-1]),
-        }
-    )
-    pairs = [("day", "hours"), ("hours", "pay")]
-    model = skdp.PrivateAdditiveClassifier(
-        epsilon=100.0, domain=domain, classes=[0, 1], interactions=pairs, random_state=0
-    ).fit(rows, rng.integers(0, 2, n))
-    days, hours = model.shape_functions_["day x hours"].labels
-    assert days[0].startswith("2020-01-01 to 2020-")
-    assert days[-1].endswith(" to 2020-12-31")
-    assert hours[0].startswith("0 to ")
-    assert hours[-1].endswith(" to 89")
-    _, pay = model.shape_functions_["hours x pay"].labels
-    assert pay == ("[0, 1000)", "[1000, 2000)", "[2000, 3000]", "-1")
-
-
 def test_pairs_that_pay_are_found_and_fit():
     # Sums of residuals of the pair are about 7,000 records, the noise of its choice about 100.
     X, y = crossed()

@@ -300,16 +300,9 @@ def test_identical_points_are_not_given_away(algorithm):
         ),
         ({"bounds": [(0, 80), (60, 100)]}, skdp.DomainError, "both lows and both highs"),
         ({"bounds": ([0, 60], [80, 100])}, skdp.DomainError, "both lows and both highs"),
-        ({"algorithm": "best"}, ValueError, "algorithm must be one of"),
-        ({"algorithm": ["auto"]}, ValueError, "algorithm must be one of"),
-        ({"n_clusters": 0}, ValueError, "n_clusters must be at least 1"),
-        ({"n_clusters": 2.5}, TypeError, "n_clusters must be an integer"),
         ({"n_clusters": []}, ValueError, "is empty"),
         ({"n_clusters": range(1, 4)}, ValueError, "at least 2"),
         ({"n_clusters": [2, 3], "algorithm": "lloyd"}, ValueError, "no grid"),
-        ({"n_init": 0}, ValueError, "n_init must be at least 1"),
-        ({"n_rounds": True}, TypeError, "n_rounds must be an integer"),
-        ({"n_samples": -1}, ValueError, "n_samples must be at least 0"),
         ({"init": [[0, 0]]}, ValueError, "init must hold one row"),
         ({"init": [[0, np.nan], [0, 0]]}, ValueError, "init must be finite"),
     ],
@@ -393,41 +386,6 @@ def test_bounds_from_a_domain():
 
 
 # --- beside the dissertation
-
-
-@pytest.mark.slow
-def test_published_runs_are_met():
-    benchmark = pytest.importorskip("benchmarks.kmeans")
-    data = pytest.importorskip("benchmarks._data")
-    if not data.available():
-        pytest.skip("the data are not beside the project")
-    found = benchmark.published(runs=2, starts=30)
-    assert abs(found["one_start"] - found["published"]) < 3 * found["published_error"]
-    assert max(found["extended-grid"], found["auto"]) <= 0.0090
-
-
-@pytest.mark.slow
-def test_the_figures_of_the_dissertation(tmp_path):
-    data = pytest.importorskip("benchmarks._data")
-    if not data.available():
-        pytest.skip("the data are not beside the project")
-    figures = pytest.importorskip("benchmarks.reproduce.kmeans").FIGURES
-    assert len(figures) == 11
-    for name, draw in figures.items():
-        assert draw(tmp_path, True).rules
-        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
-        assert len(pd.read_csv(tmp_path / f"{name}.csv")) >= 2
-
-
-@over("algorithm", ["auto", "lloyd-improved", "genetic"])
-def test_progress_is_shown_when_asked(algorithm, capsys):
-    model = DPKMeans(2, bounds=(-10, 10), algorithm=algorithm, random_state=0)
-    quiet = model.fit(X[:300]).cluster_centers_
-    assert capsys.readouterr() == ("", "")
-    assert np.array_equal(model.set_params(verbose=1).fit(X[:300]).cluster_centers_, quiet)
-    shown = capsys.readouterr()
-    lines = shown.err.splitlines()
-    assert lines and not shown.out and all(line.startswith("DPKMeans: ") for line in lines)
 
 
 @over(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import struct
 import warnings
 from fractions import Fraction
 
@@ -17,7 +16,6 @@ from loops import over
 from searched import SQUARE
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import PCA
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.exceptions import NotFittedError
@@ -79,15 +77,6 @@ def test_trains_on_nothing_but_the_release():
     assert not set(train["age"]) & set(rows["age"])
     # It was tried out on public rows before.
     assert len(trial) == 64 and not set(trial["age"]) & set(rows["age"])
-
-
-def test_holds_no_raw_row():
-    secret = 43.210987654321
-    rows = X.copy()
-    rows.loc[7, "age"] = secret
-    model = skdp.PrivateClassifier(encoded(KNeighborsClassifier()), RELEASE).fit(rows, Y)
-    stored = pickle.dumps(model)
-    assert struct.pack("<d", secret) not in stored
 
 
 def test_classes_shorthand_for_arrays():
@@ -391,33 +380,6 @@ def test_the_trial_depends_on_the_domain_alone():
     np.testing.assert_array_equal(trials[0][0], trials[1][0])
 
 
-def test_estimators_that_need_many_rows_get_them_in_the_trial():
-    many = skdp.Domain({f"c{i}": skdp.Numeric(0, 1, bins=2) for i in range(80)})
-    rows = pd.DataFrame(np.random.default_rng(0).uniform(0, 1, (3_000, 80)), columns=many.names)
-    release = skdp.MarginalSynthesizer(epsilon=1.0, domain=many)
-    model = skdp.PrivateClassifier(
-        make_pipeline(PCA(70), LogisticRegression()), release, classes=[0, 1]
-    )
-    model.fit(rows, np.arange(3_000) % 2)
-
-
-@over("selection", ["auto", "paper"])
-def test_grid_releases_are_tried_out_too(selection):
-    ledger = skdp.PrivacyLedger(1)
-    release = skdp.PrivPfCTransformer(
-        epsilon=1.0,
-        domain=DOMAIN,
-        target="income",
-        selection=selection,
-        max_grids=50,
-        ledger=ledger,
-    )
-    with pytest.raises(ValueError, match="max_depth"):
-        skdp.PrivateClassifier(DecisionTreeClassifier(max_depth=-1), release).fit(X, Y)
-    assert ledger.spent == 0
-    skdp.PrivateClassifier(KNeighborsClassifier(), release).fit(X, Y)
-
-
 def test_a_trial_charges_no_ledger_of_a_private_estimator_inside():
     ledger = skdp.PrivacyLedger()
     inner = skdp.PrivPfCClassifier(
@@ -616,17 +578,6 @@ def test_a_default_of_persons_charges_for_all_their_rows():
     for each in model.estimator_.models_:
         assert each.privacy_loss_.max_rows_per_id == 3
     assert model.predict(X).shape == model.predict(who).shape == (3_000,)
-
-
-def test_the_default_is_reported_and_travels():
-    model = skdp.PrivateClassifier(
-        epsilon=1, domain=DOMAIN, target="income", ledger=skdp.PrivacyLedger(2)
-    )
-    assert "spend ε = 1" in model._price_text()
-    model.fit(X, Y)
-    twin = pickle.loads(pickle.dumps(model))
-    assert (twin.predict(X) == model.predict(X)).all()
-    assert all(each.random_state is None for each in model.estimator_.models_)
 
 
 # ---------------------------------------------------------------------------------- regressors

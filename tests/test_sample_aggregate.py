@@ -138,11 +138,7 @@ def test_rehearsals_show_errors_and_cost_nothing():
         ({"output_range": (-np.inf, np.inf)}, skdp.DomainError, "finite"),
         ({"output_range": ([0, 0], [1, 1, 1])}, skdp.DomainError, "one shape"),
         ({"output_range": 3}, skdp.DomainError, "pair"),
-        ({"n_blocks": 1}, ValueError, "n_blocks"),
-        ({"n_blocks": 2.5}, TypeError, "n_blocks"),
-        ({"aggregate": "mode"}, ValueError, "aggregate"),
         ({"estimator": LinearRegression}, TypeError, "estimator"),
-        ({"output": 3}, TypeError, "output"),
     ],
 )
 def test_wrong_parameters_cost_nothing(params, error, match):
@@ -246,20 +242,6 @@ def test_a_classifier_fails_on_the_block_of_an_odd_label_alone(monkeypatch, odd)
         data, neighbour = (X, built(labels)), (X, built([*labels[:-1], odd]))
         assert changed(monkeypatch, model, data, neighbour) <= 1
         assert (blocks_of(monkeypatch, model, *data) != STEPS // 2).any(axis=1).all()
-
-
-def test_lists_give_what_arrays_give(monkeypatch):
-    X, y = line(400)
-    model = skdp.SampleAggregate(
-        LogisticRegression(), epsilon=1.0, output_range=([[-9, -9]], [[9, 9]]), n_blocks=5
-    )
-    from_arrays = blocks_of(monkeypatch, model, X, (y > 0).astype(int))
-    from_lists = blocks_of(monkeypatch, model, X.tolist(), (y > 0).astype(int).tolist())
-    np.testing.assert_array_equal(from_arrays, from_lists)
-    assert (from_arrays != STEPS // 2).all()
-    for wrong in ("a" * 400, {"a": 1}, 5):
-        with pytest.raises((TypeError, ValueError)):
-            model.fit(X, wrong)
 
 
 class Coins(BaseEstimator):

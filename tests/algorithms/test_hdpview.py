@@ -650,19 +650,6 @@ def test_without_noise_the_counts_are_exact_and_stops_are_right(cells, calibrati
             assert to_steps(exact_error(inside)) <= public.theta_steps + depth * public.delta_steps
 
 
-def test_without_noise_it_finds_the_edge(monkeypatch):
-    no_noise(monkeypatch)
-    cells = np.zeros((16, 16), dtype=np.int64)
-    cells[:5, 9:] = 50
-    for calibration in CALIBRATIONS:
-        parts = hdpview_parts(Fraction(2), cells.shape, calibration=calibration)
-        release = hdpview(as_table(cells), parts, calibration=calibration, random_state=0)
-        where = np.flatnonzero(release.counts == 5 * 7 * 50)
-        assert len(where) == 1
-        assert release.lower[where[0]].tolist() == [0, 9]
-        assert release.upper[where[0]].tolist() == [5, 16]
-
-
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_exactly_kappa_private_cuts_on_a_path(monkeypatch, calibration):
     table = as_table(np.ones(64, dtype=np.int64))
@@ -744,34 +731,6 @@ def test_score_segments_by_range():
 
 
 # Odd inputs.
-
-
-def test_every_count_gets_noise():
-    # 1,000 boxes or more, nearly all of them empty: a discrete Laplace count of epsilon .25 is
-    # zero with probability .124; more than 30% zeros would have probability below 1e-12.
-    table = as_table(np.eye(64, dtype=np.int64) * 10**5)
-    parts = hdpview_parts(Fraction(1), table.shape)
-    release = hdpview(table, parts)
-    noise = release.counts - [
-        np.trace(np.eye(64)[slices(lower, upper)], offset=lower[0] - lower[1]) * 10**5
-        for lower, upper in zip(release.lower, release.upper, strict=True)
-    ]
-    assert len(noise) > 100
-    assert (noise == 0).mean() < 0.3
-    assert np.abs(noise).max() < 200
-
-
-@over("calibration", CALIBRATIONS)
-def test_wide_domain(calibration):
-    shape = (30,) * 60
-    codes = np.random.default_rng(0).integers(0, 30, size=(4000, 60))
-    table = CountTable.from_codes(codes, shape)
-    parts = hdpview_parts(Fraction(1), shape, calibration=calibration)
-    release = hdpview(table, parts, calibration=calibration, random_state=1)
-    Boxes(release.lower, release.upper).check_volume(shape)
-    assert 10 < len(release.counts) < 4000
-    expected = 15 if calibration == "tight" else math.floor(1.2 * 60 * math.log2(30))
-    assert release.parameters.kappa == expected
 
 
 @over("epsilon", [1e-3, 0.1, 1, 10, 100])

@@ -316,18 +316,6 @@ def test_wide_tables_keep_every_column_and_every_pair():
     assert sum(len(each) == 3 for each in members) > 100
 
 
-def test_pool_prefers_no_column():
-    options = [halves(3)] * 12
-    used = np.zeros(12)
-    for seed in range(20):
-        used += (pooled(candidate_grids, options, 500, 1000, random_state=seed) > 0).sum(axis=0)
-    # Each has a twelfth of about 57,000 uses, up to 16 of them drawn together: a standard
-    # deviation of at most 2.3%.
-    assert used.max() / used.min() < 1.35
-    first = (pooled(paper_grids, [halves(3).sizes] * 36, 500, 1000) > 0).sum(axis=0)
-    assert first[0] > 3 * first[-1]
-
-
 def test_paper_order_is_level_by_level():
     grids = pooled(paper_grids, [np.array([1, 2, 4]), np.array([1, 3])], 8, 100)
     # <4, 3> has twelve cells.

@@ -452,10 +452,3 @@ def test_no_value_raises_or_warns(bounds, epsilon):
         assert np.isfinite(found.values.astype(float)).all()
         assert (found.values[1:] >= found.values[:-1]).all()
         assert np.isfinite(found.rank_errors).all()
-
-
-def test_shares_are_given_in_any_order_and_returned_increasing():
-    found = private_quantiles(range(100), (0.9, 0.1), epsilon=5.0, bounds=(0, 99))
-    assert found.quantiles.tolist() == [0.1, 0.9] and found.values[0] <= found.values[1]
-    frame = found.to_frame()
-    assert list(frame) == ["quantile", "value", "rank_error"] and len(frame) == 2

@@ -11,7 +11,7 @@ from exact_laws import fit, law_of_permute_and_flip
 from loops import over
 from scipy import stats
 
-from skdp._random import NoiseSource, noise_source
+from skdp._random import noise_source
 from skdp._validation import as_epsilon, dyadic_floor
 from skdp.mechanisms import (
     exponential,
@@ -478,20 +478,6 @@ def test_exponential_takes_few_rounds_whatever_the_scores(monkeypatch):
     assert 250 < len(rounds) < 400
 
 
-def test_noise_comes_from_the_given_source():
-    class Counting(NoiseSource):
-        taken = 0
-
-        def _take(self, count):
-            self.taken += count
-            return super()._take(count)
-
-    for mechanism, _, _ in MECHANISMS.values():
-        source = Counting()
-        mechanism([1, 2, 3], 1.0, 1, random_state=source)
-        assert source.taken >= 3
-
-
 # ---------------------------------------------------------------------------------------------
 # Bad arguments.
 
@@ -534,10 +520,3 @@ def test_bad_choices_of_several(k, keywords, error, message):
     for starts in ([], [1], [0, 0], [0, 2, 1], [0, 3], [0.0, 1.0], [[0], [1]], [-1, 0], 0):
         with pytest.raises(ValueError, match="starts must"):
             noisy_max([1, 2, 3], 1.0, 1, starts=starts)
-
-
-def test_accepts_what_callers_have():
-    assert noisy_max(np.array([0, 10**6, 3], dtype=np.int32), 1.0, 1) == 1
-    assert noisy_max([0, 10**6], Fraction(1, 3), np.int64(2)) == 1
-    assert noisy_max([0, 10**6, 5, 0], 1, 1, starts=[0, 2]).shape == (2,)
-    assert top_k((0, 10**6, 10**3), np.int64(2), 10, 1).tolist() == [1, 2]

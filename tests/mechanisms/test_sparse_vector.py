@@ -568,11 +568,3 @@ def test_peeling_follows_the_exact_law():
     assert p_value(counts, exact()) > ALARM
     assert p_value(counts, exact(0.8)) < ALARM
     assert p_value(counts, exact(1.25)) < ALARM
-
-
-def test_peeling_checks_and_takes_all():
-    assert sorted(top_k([1, 5, 3], 3, 1.0, 1, method="peeling").tolist()) == [0, 1, 2]
-    with pytest.raises(ValueError, match="method must be 'one-shot', 'peeling'"):
-        top_k([1, 5, 3], 2, 1.0, 1, method="gumbel")
-    with pytest.raises(ValueError, match="candidates"):
-        top_k([1, 5, 3], 4, 1.0, 1, method="peeling")

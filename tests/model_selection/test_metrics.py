@@ -22,7 +22,6 @@ from skdp.model_selection import (
     _metrics,
     make_private_scorer,
     private_calibration_curve,
-    private_cross_val_score,
     private_roc_curve,
     private_score,
 )
@@ -340,24 +339,6 @@ def test_scorers_have_the_names_of_scikit_learn():
 
 
 @over(
-    "metric, low, high",
-    [
-        ("roc_auc", 0.7, 0.9),
-        ("neg_log_loss", -0.65, -0.3),
-        ("log_loss", 0.3, 0.65),
-        ("f1", 0.4, 0.8),
-    ],
-)
-def test_cross_validation_by_name(metric, low, high):
-    domain = skdp.Domain({"a": skdp.Numeric(-3, 3, bins=12)})
-    release = skdp.MarginalSynthesizer(epsilon=5, domain=domain)
-    model = skdp.PrivateClassifier(DecisionTreeClassifier(max_depth=3), release, classes=[0, 1])
-    table = pd.DataFrame({"a": X[:, 0]})
-    found = private_cross_val_score(model, table, Y, epsilon=1, metric=metric, cv=2)
-    assert low < found.lower <= float(found) <= found.upper < high
-
-
-@over(
     "metric", ["roc_auc", "average_precision", "balanced_accuracy", "neg_log_loss", "brier_score"]
 )
 def test_searches_by_name(metric):
@@ -385,12 +366,3 @@ def test_rows_of_a_search_add_up_to_the_metric():
     assert -scores.mean() * 6 / spread == pytest.approx(
         REAL_VALUES["mean_absolute_error"], abs=1e-4
     )
-
-
-@pytest.mark.slow
-def test_ten_million_rows():
-    n = 10_000_000
-    truth = np.arange(n) % 5 == 0
-    score = np.where(truth, 0.6, 0.4) + 0.3 * np.random.default_rng(0).normal(size=n)
-    found = private_score(truth.astype(int), np.clip(score, 0, 1), "roc_auc", epsilon=1)
-    assert float(found) == pytest.approx(exact.roc_auc_score(truth, score), abs=3e-3)
