@@ -189,35 +189,6 @@ def test_quantiles_and_items():
     assert items.errors.loc["lost persons", 5.0] < 0.2
 
 
-@pytest.mark.slow
-def test_errors_are_predicted_from_half_of_a_table():
-    rng = np.random.default_rng(0)
-    n = 20_000
-    size = rng.normal(size=n)
-    rows = pd.DataFrame(
-        {
-            "size": size,
-            "price": size + 0.5 * rng.normal(size=n),
-            "colour": rng.choice(list("rgb"), n, p=[0.7, 0.2, 0.1]),
-            "old": np.where(size + rng.normal(size=n) > 1, "yes", "no"),
-        }
-    )
-    domain = Domain(
-        {
-            "size": Numeric(-4, 4, bins=32),
-            "price": Numeric(-4, 4, bins=32),
-            "colour": Categorical(list("rgb")),
-            "old": Categorical(["no", "yes"]),
-        }
-    )
-    known, private = rows[: n // 2], rows[n // 2 :]
-    release = skdp.MarginalSynthesizer(domain=domain)
-    predicted = release.expected_error(n // 2, [0.1, 1.0], like=known).errors
-    measured = release.expected_error(n // 2, [0.1, 1.0], like=private, random_state=10).errors
-    ratio = predicted / measured
-    assert ((ratio > 1 / 1.5) & (ratio < 1.5)).all(axis=None)
-
-
 QUESTIONS = [
     "age >= 65 and sex == 'F'",
     "mean(age)",

@@ -389,41 +389,38 @@ def test_few_values_of_each_person_count():
 # --- parameters, the ledger, and odd data
 
 
-@over(
-    "change, error, message",
-    [
-        ({"quantiles": 0}, ValueError, "between 0 and 1"),
-        ({"quantiles": [0.5, 1e-9]}, ValueError, "between 0 and 1"),
-        ({"quantiles": [0.5, 0.5]}, ValueError, "must differ"),
-        ({"quantiles": []}, TypeError, "must be shares"),
-        ({"quantiles": [None]}, TypeError, "must be a number"),
-        ({"quantiles": np.nan}, ValueError, "must be finite"),
-        ({"epsilon": 1e-15}, ValueError, "does not fit"),
-        ({"epsilon": 1e-15, "bounds": None}, ValueError, "does not fit"),
-        ({"bounds": (1, 1)}, ValueError, "low < high"),
-        ({"bounds": (0, np.inf)}, ValueError, "finite"),
-        ({"bounds": 5}, TypeError, "a pair"),
-        ({"bounds": (0, 2**63)}, ValueError, "2\\*\\*62"),
-        ({"bounds": (-(2**62), 2**62)}, ValueError, "another step"),
-        ({"bounds": (0.0, 5e-324)}, ValueError, "too close"),
-        ({"step": 0}, ValueError, "step must be"),
-        ({"step": 1000}, ValueError, "another step"),
-        ({"method": "best"}, ValueError, "method must be"),
-        ({"method": "tree", "bounds": None}, ValueError, "needs bounds"),
-        ({"method": "tree", "bounds": (0, 10**6)}, ValueError, "needs bounds"),
-        ({"level": 1}, ValueError, "level must be"),
-        ({"persons": [1, 2]}, ValueError, "belong together"),
-        ({"max_rows_per_id": 2}, ValueError, "belong together"),
-        ({"persons": [1], "max_rows_per_id": 2}, ValueError, "one person for each row"),
-        ({"values": np.zeros((2, 2))}, ValueError, "1d array"),
-        ({"values": pd.to_datetime(["2020-01-01"])}, skdp.DomainError, "of numbers"),
-    ],
-)
-def test_bad_parameters_cost_nothing(change, error, message):
+def test_bad_parameters_cost_nothing():
     ledger = skdp.PrivacyLedger(1)
     usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 0.5, "bounds": (0, 9)}
-    with pytest.raises(error, match=message):
-        private_quantiles(**{**usual, **change}, ledger=ledger)
+    for change, message in (
+        ({"quantiles": 0}, "between 0 and 1"),
+        ({"quantiles": [0.5, 1e-9]}, "between 0 and 1"),
+        ({"quantiles": [0.5, 0.5]}, "must differ"),
+        ({"quantiles": []}, "must be shares"),
+        ({"quantiles": [None]}, "must be a number"),
+        ({"quantiles": np.nan}, "must be finite"),
+        ({"epsilon": 1e-15}, "does not fit"),
+        ({"epsilon": 1e-15, "bounds": None}, "does not fit"),
+        ({"bounds": (1, 1)}, "low < high"),
+        ({"bounds": (0, np.inf)}, "finite"),
+        ({"bounds": 5}, "a pair"),
+        ({"bounds": (0, 2**63)}, "2\\*\\*62"),
+        ({"bounds": (-(2**62), 2**62)}, "another step"),
+        ({"bounds": (0.0, 5e-324)}, "too close"),
+        ({"step": 0}, "step must be"),
+        ({"step": 1000}, "another step"),
+        ({"method": "best"}, "method must be"),
+        ({"method": "tree", "bounds": None}, "needs bounds"),
+        ({"method": "tree", "bounds": (0, 10**6)}, "needs bounds"),
+        ({"level": 1}, "level must be"),
+        ({"persons": [1, 2]}, "belong together"),
+        ({"max_rows_per_id": 2}, "belong together"),
+        ({"persons": [1], "max_rows_per_id": 2}, "one person for each row"),
+        ({"values": np.zeros((2, 2))}, "1d array"),
+        ({"values": pd.to_datetime(["2020-01-01"])}, "of numbers"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            private_quantiles(**{**usual, **change}, ledger=ledger)
     assert ledger.spent == 0
 
 

@@ -407,37 +407,28 @@ def test_expected_queries_gives_half_of_the_cutoff_in_false_positives():
 # Parameters, ledger, copies
 
 
-@over(
-    "changes, error",
-    [
-        ({"cutoff": 0}, ValueError),
-        ({"cutoff": 2.0}, TypeError),
-        ({"epsilon": 0}, ValueError),
-        ({"epsilon": "1"}, TypeError),
-        ({"sensitivity": 0}, ValueError),
-        ({"sensitivity": 0.5}, TypeError),
-        ({"sensitivity": 0, "lattice": 1}, ValueError),
-        ({"threshold": math.nan}, ValueError),
-        ({"threshold": "5"}, TypeError),
-        ({"threshold": []}, (TypeError, ValueError)),
-        ({"threshold": [[1]]}, ValueError),
-        ({"threshold": [1, math.inf]}, ValueError),
-        ({"monotonic": "no"}, TypeError),
-        ({"lattice": 0}, ValueError),
-        ({"ratio": 0}, ValueError),
-        ({"answer_share": 1}, ValueError),
-        ({"variant": "book"}, ValueError),
-        ({"noise": "none"}, ValueError),
-        ({"expected_queries": 0}, ValueError),
-        ({"quiet_level": math.nan, "expected_queries": 9}, ValueError),
-        ({"random_state": np.random.default_rng(0)}, TypeError),
-    ],
-)
-def test_bad_parameters_cost_nothing(changes, error):
+def test_bad_parameters_cost_nothing():
     ledger = skdp.PrivacyLedger(1)
-    params = {"epsilon": 1, "threshold": 5, "cutoff": 2, "ledger": ledger} | changes
-    with pytest.raises(error, match=next(iter(changes))):
-        SparseVector(**params)
+    usual = {"epsilon": 1, "threshold": 5, "cutoff": 2, "ledger": ledger}
+    for name, values in {
+        "cutoff": [0, 2.0],
+        "epsilon": [0, "1"],
+        "sensitivity": [0, 0.5],
+        "threshold": [math.nan, "5", [], [[1]], [1, math.inf]],
+        "monotonic": ["no"],
+        "lattice": [0],
+        "ratio": [0],
+        "answer_share": [1],
+        "variant": ["book"],
+        "noise": ["none"],
+        "expected_queries": [0],
+        "random_state": [np.random.default_rng(0)],
+    }.items():
+        for value in values:
+            with pytest.raises((ValueError, TypeError), match=name):
+                SparseVector(**usual | {name: value})
+    with pytest.raises(ValueError, match="quiet_level"):
+        SparseVector(**usual, quiet_level=math.nan, expected_queries=9)
     with pytest.raises(ValueError, match="scale"):
         SparseVector(1e-20, 5, 2)
     assert ledger.spent == 0
