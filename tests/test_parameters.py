@@ -17,14 +17,8 @@ import skdp
 ODD = (object(), "no such thing", -1, math.nan)
 # Common checks and the domain have their own tests; a target is looked up in the domain.
 ELSEWHERE = {"epsilon", "ledger", "random_state", "domain", "target", "verbose", "n_jobs"}
-# Read by another strategy or solver alone, or as true or false.
-NOT_READ = {
-    ("KDTreeSynthesizer", "height"),
-    ("KDTreeSynthesizer", "noise_correction"),
-    ("PrivateLinearRegression", "crossover"),
-    ("PrivateLogisticRegression", "crossover"),
-    ("PrivateLinearSVC", "crossover"),
-}
+# Read by another strategy alone.
+NOT_READ = {("KDTreeSynthesizer", "height")}
 # The error is of what it holds.
 UNNAMED = {("RangeTreeHistogram", "tree"), ("DataCube", "dimensions")}
 ROWS = people(30)

@@ -127,6 +127,33 @@ def test_quantile_of_one_term(epsilon, level):
     assert found <= exact + 0.06 * np.sqrt(variance) + 1
 
 
+def laplace_draws(rng, variance, size):
+    """Discrete Laplace noise of a variance 2 r / (1 - r)^2, as a difference of geometrics."""
+    half = 1 + 1 / variance
+    r = half - np.sqrt(half**2 - 1)
+    return rng.geometric(1 - r, size) - rng.geometric(1 - r, size)
+
+
+@over("case", ["few", "many", "one dominates", "two scales"])
+def test_coverage_of_sums(case):
+    """Coverage over 200,000 draws: at least the level less 5 sigma, at most 1.5 points more."""
+    rng = np.random.default_rng(5)
+    weights, variances = {
+        "few": (rng.uniform(0.2, 1, 4), np.full(4, 200.0)),
+        "many": (rng.uniform(-1, 1, 150), np.full(150, 8.0)),
+        "one dominates": (np.append(rng.uniform(0, 0.05, 40), 1.0), np.full(41, 2e4)),
+        "two scales": (rng.uniform(0.5, 1, 60), np.repeat([200.0, 2e4], 30)),
+    }[case]
+    total = sum(w * laplace_draws(rng, v, 200_000) for w, v in zip(weights, variances, strict=True))
+    for level in (0.8, 0.95, 0.99):
+        half = hierarchy.noise_quantile(weights, variances, level)
+        covered = (np.abs(total) <= half).mean()
+        sigma = np.sqrt(level * (1 - level) / 200_000)
+        assert level - 5 * sigma <= covered <= level + 0.015
+        # The test would notice an interval that is 10% too short.
+        assert (np.abs(total) <= 0.9 * half).mean() < level - 5 * sigma
+
+
 @over("number", [1, 5, 40])
 def test_terms_may_be_given_together_and_in_any_unit(number):
     weights, variances = np.array([0.3, 1.0, 0.7]), np.array([8.0, 8.0, 200.0])
