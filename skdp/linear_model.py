@@ -17,7 +17,7 @@ from ._models import (
     feature_columns,
     plain,
 )
-from ._validation import as_between, as_integer, check_choice
+from ._validation import as_between, as_integer, check_choice, check_flag
 from .algorithms.linear import (
     check_moments,
     fit_auto,
@@ -45,6 +45,8 @@ class _LinearEstimator(ModelOfLabels):
 
     def _plan(self, domain):
         check_choice(self.solver, "solver", self._solvers)
+        if "genetic" in self._solvers:
+            check_flag(self.crossover, "crossover")
         max_groups = as_integer(self.max_groups, "max_groups", 2)
         columns = feature_columns(domain, self.one_hot, max_groups)
         if self.solver == "functional":

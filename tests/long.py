@@ -15,6 +15,15 @@ from collections import defaultdict
 from pathlib import Path
 
 LIMIT, LIMIT_OF_GUARDS = 0.3, 3.0
+# Proofs of mechanisms and kernels: many cases in a test.
+PROOFS = {
+    f"tests/test_{name}.py"
+    for name in (
+        "blocks blue diffgen dplloyd genetic hdpview laplace linear lloyd measure pairs "
+        "privbayes privpfc privtree projection quantiles selection sketch sparse_counts "
+        "sparse_vector trees"
+    ).split()
+}
 GUARDS = {
     f"tests/{file}.py::test_{name}"
     for file, names in {
@@ -48,7 +57,8 @@ def long_tests(times: dict[str, float]) -> list[str]:
         functions[name.partition("[")[0]].append(name)
     found = []
     for function, names in functions.items():
-        limit = LIMIT_OF_GUARDS if function in GUARDS else LIMIT
+        proof = function in GUARDS or function.partition("::")[0] in PROOFS
+        limit = LIMIT_OF_GUARDS if proof else LIMIT
         long = [name for name in names if times[name] > limit]
         found += [function] if 2 * len(long) >= len(names) else long
     return sorted(found)

@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from loops import over
 
 import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
@@ -19,7 +20,6 @@ from skdp.mechanisms import discrete_laplace_variance
 mpl.use("agg")
 
 SYNTHESIZERS = [
-    skdp.MarginalSynthesizer,
     skdp.MarginalSynthesizer,
     skdp.HDPViewSynthesizer,
     skdp.PrivTreeSynthesizer,
@@ -53,7 +53,7 @@ def people():
     )
 
 
-@pytest.mark.parametrize("kind", SYNTHESIZERS)
+@over("kind", SYNTHESIZERS)
 def test_every_synthesizer_states_its_errors_and_spends_nothing(kind, domain, people):
     ledger = PrivacyLedger(epsilon=0.01)
     estimator = kind(epsilon=1.0, domain=domain, ledger=ledger)
@@ -111,13 +111,10 @@ def test_epsilon_for_brings_the_error_down(domain):
         estimator.epsilon_for(0, 2_000)
 
 
-@pytest.mark.parametrize("wanted", [0.02, 0.5, 1.0, 7.0, 999.0])
-def test_the_smallest_epsilon_is_found_closely(wanted):
-    found = _smallest(lambda epsilon: 1 / epsilon, wanted)
-    assert 1 / wanted <= found * (1 + 1e-9) and found <= 1.12 / wanted
-
-
-def test_the_smallest_epsilon_has_ends():
+def test_the_smallest_epsilon_is_found_closely():
+    for wanted in (0.02, 0.5, 1.0, 7.0, 999.0):
+        found = _smallest(lambda epsilon: 1 / epsilon, wanted)
+        assert 1 / wanted <= found * (1 + 1e-9) and found <= 1.12 / wanted
     assert _smallest(lambda epsilon: 1 / epsilon, 1e9) == 0.001
     with pytest.raises(ValueError, match="No epsilon up to 64"):
         _smallest(lambda epsilon: 1 / epsilon, 1e-3)
@@ -140,16 +137,10 @@ def test_generated_tables_are_skewed_and_dependent(domain):
     ]
     assert max(correlations) > 0.2 and min(correlations) < 0.2
     np.testing.assert_array_equal(generated_codes(domain, 50, 1), generated_codes(domain, 50, 1))
-
-
-def test_rules_of_the_domain_hold_in_generated_tables():
-    from skdp import at_most
-
-    domain = Domain(
-        {"low": Numeric(0, 9, integer=True), "high": Numeric(0, 9, integer=True)},
-        structure=[at_most("low", "high")],
-    )
-    codes = generated_codes(domain, 500, 0)
+    # Rules hold in them.
+    number = Numeric(0, 9, integer=True)
+    ruled = Domain({"low": number, "high": number}, structure=[skdp.at_most("low", "high")])
+    codes = generated_codes(ruled, 500, 0)
     assert (codes[:, 0] <= codes[:, 1]).all()
 
 
@@ -174,21 +165,14 @@ def test_the_result_shows_itself(domain):
     assert len(ax.get_legend().get_texts()) == 4
 
 
-@pytest.mark.parametrize(
-    ("parameters", "match"),
-    [
+def test_one_attribute_for_all_columns_is_no_domain(domain):
+    for parameters, match in (
         ({"n": 0}, "n must be"),
         ({"n": 10, "epsilon": []}, "empty list"),
-        ({"n": 10, "epsilon": -1}, "epsilon"),
         ({"n": 10, "n_tables": 0}, "n_tables"),
-    ],
-)
-def test_wrong_parameters_are_refused(domain, parameters, match):
-    with pytest.raises((ValueError, TypeError), match=match):
-        skdp.GridSynthesizer(domain=domain).expected_error(**parameters)
-
-
-def test_one_attribute_for_all_columns_is_no_domain():
+    ):
+        with pytest.raises((ValueError, TypeError), match=match):
+            skdp.GridSynthesizer(domain=domain).expected_error(**parameters)
     with pytest.raises(DomainError, match="lists its columns"):
         skdp.GridSynthesizer(domain=Numeric(0, 1)).expected_error(100)
     two = skdp.GridSynthesizer(domain=[Numeric(0, 1), Numeric(0, 1)])
@@ -203,36 +187,6 @@ def test_quantiles_and_items():
     items = expected_item_error(3, list("abcdefgh"), 500, epsilon=[0.01, 5.0], max_items=2)
     assert items.errors.loc["wrong items", 0.01] > items.errors.loc["wrong items", 5.0]
     assert items.errors.loc["lost persons", 5.0] < 0.2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [skdp.MarginalSynthesizer, skdp.MarginalSynthesizer])
-def test_errors_are_predicted_from_half_of_a_table(kind):
-    rng = np.random.default_rng(0)
-    n = 20_000
-    size = rng.normal(size=n)
-    rows = pd.DataFrame(
-        {
-            "size": size,
-            "price": size + 0.5 * rng.normal(size=n),
-            "colour": rng.choice(list("rgb"), n, p=[0.7, 0.2, 0.1]),
-            "old": np.where(size + rng.normal(size=n) > 1, "yes", "no"),
-        }
-    )
-    domain = Domain(
-        {
-            "size": Numeric(-4, 4, bins=32),
-            "price": Numeric(-4, 4, bins=32),
-            "colour": Categorical(list("rgb")),
-            "old": Categorical(["no", "yes"]),
-        }
-    )
-    known, private = rows[: n // 2], rows[n // 2 :]
-    release = kind(domain=domain)
-    predicted = release.expected_error(n // 2, [0.1, 1.0], like=known).errors
-    measured = release.expected_error(n // 2, [0.1, 1.0], like=private, random_state=10).errors
-    ratio = predicted / measured
-    assert ((ratio > 1 / 1.5) & (ratio < 1.5)).all(axis=None)
 
 
 QUESTIONS = [

@@ -10,7 +10,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from exact_laws import ScriptedSource
 from joblib import Parallel, delayed
+from loops import over
 from scipy import stats
 
 from skdp import _random
@@ -24,28 +26,13 @@ def repeated_entropy():
     """Nothing: these tests are of the operating system's own entropy."""
 
 
-class ScriptedSource(NoiseSource):
-    """Hands out the given words, and counts those asked for."""
-
-    def __init__(self, words):
-        super().__init__()
-        self.script = list(words)
-        self.taken = 0
-
-    def _take(self, count):
-        self.taken += count
-        words, self.script = self.script[:count], self.script[count:]
-        assert len(words) == count, "the script has run out"
-        return np.array(words, dtype=np.uint64)
-
-
 def uniform(counts):
     """p-value of equal frequencies."""
     return stats.chisquare(counts).pvalue
 
 
-@pytest.mark.parametrize("seed", [None, 3])
-def test_shapes_and_types(seed):
+@over("seed", [None, 3])
+def test_results_have_their_shape_and_belong_to_the_caller(seed):
     source = noise_source(seed)
     for size in (0, 1, 3, 5, 1023, 1024, 5000, (2, 3), (0, 4), (1,), ()):
         shape = size if isinstance(size, tuple) else (size,)
@@ -54,15 +41,9 @@ def test_shapes_and_types(seed):
             (source.half_words(size), np.uint16),
             (source.below(7, size=size), np.int64),
         ):
-            assert array.shape == shape
-            assert array.dtype == dtype
+            assert array.shape == shape and array.dtype == dtype
     assert source.seeded is (seed is not None)
-
-
-@pytest.mark.parametrize("seed", [None, 3])
-def test_results_belong_to_the_caller(seed):
     # Working in place must not depend on the kind of source, nor reach later words.
-    source = noise_source(seed)
     for size in (10, 5000):
         words, halves = source.words(size), source.half_words(size)
         words[:] = 0
@@ -70,7 +51,7 @@ def test_results_belong_to_the_caller(seed):
         assert source.words(size).any()
 
 
-@pytest.mark.parametrize("seed", [None, 3])
+@over("seed", [None, 3])
 def test_bits_are_fair(seed):
     # 2 x 64 and 16 bit positions: 144 counts of 40,000 coins; each strays by 7 standard
     # deviations with probability 3e-12. False alarm below 1e-9.
@@ -186,7 +167,7 @@ def test_fork_drops_the_buffer_even_if_the_process_id_returns(monkeypatch):
     assert not set(drawn) & set(expected)
 
 
-@pytest.mark.parametrize("seed", [None, 5])
+@over("seed", [None, 5])
 def test_threads_do_not_share_words(seed):
     source = noise_source(seed)
     start = threading.Barrier(4)
@@ -215,32 +196,21 @@ def test_seed_repeats_and_warns_of_the_consequence():
     assert first.words(5).tolist() != noise_source(43).words(5).tolist()
 
 
-def test_system_entropy_does_not_warn():
+def test_other_random_states_are_refused():
+    for generator in (np.random.default_rng(0), np.random.RandomState(0), np.random.PCG64(0)):
+        with pytest.raises(TypeError, match=f"{type(generator).__name__}.*random_state=None"):
+            noise_source(generator)
+    for make in (noise_source, sampling_generator):
+        for wrong in ("1", 1.0, True, [1], np.True_, np.random):
+            with pytest.raises(TypeError, match="random_state must be None"):
+                make(wrong)
+        with pytest.raises(ValueError, match="negative"):
+            make(-1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         source = noise_source(None)
-        assert noise_source(source) is source
-        assert not source.seeded
+        assert noise_source(source) is source and not source.seeded
         sampling_generator(7)
-
-
-@pytest.mark.parametrize(
-    "generator",
-    [np.random.default_rng(0), np.random.RandomState(0), np.random.PCG64(0)],
-    ids=lambda generator: type(generator).__name__,
-)
-def test_generators_are_refused_for_noise(generator):
-    with pytest.raises(TypeError, match=f"{type(generator).__name__}.*random_state=None"):
-        noise_source(generator)
-
-
-@pytest.mark.parametrize("wrong", ["1", 1.0, True, [1], np.True_, np.random])
-@pytest.mark.parametrize("make", [noise_source, sampling_generator])
-def test_other_random_states_are_refused(make, wrong):
-    with pytest.raises(TypeError, match="random_state must be None"):
-        make(wrong)
-    with pytest.raises(ValueError, match="negative"):
-        make(-1)
 
 
 def test_nothing_tells_the_seed():

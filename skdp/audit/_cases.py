@@ -191,7 +191,9 @@ _MECHANISMS: dict[str, Callable[[], AuditCase]] = {
         _items, _BASKETS, [*_BASKETS, ["b", "c"]], 1.0, 20_000, _RECORDS
     ),
     "private_quantiles": lambda: AuditCase(
-        lambda values: int(private_quantiles(values, 0.5, epsilon=1.0, domain=(0, 9), step=1).values[0]),
+        lambda values: int(
+            private_quantiles(values, 0.5, epsilon=1.0, domain=(0, 9), step=1).values[0]
+        ),
         [4, 4, 4], [4, 4, 4, 9], 1.0, 50_000, _RECORDS,
     ),
 }  # fmt: skip

@@ -136,18 +136,17 @@ def _equal(lengths: Sequence[int], power: float = 1.0, anchored: bool = False) -
     return Workload(tuple(lengths), (weight,) * len(lengths), power, anchored)
 
 
-def _spread_lengths(longest: int, limit: int = 64) -> list[int]:
-    """Up to ``limit`` lengths in 1..longest, evenly spread."""
-    if longest <= limit:
-        return list(range(1, longest + 1))
-    return [1 + int((i + 0.5) * longest / limit) for i in range(limit)]
+def _spread_lengths(longest: int) -> list[int]:
+    """Up to 64 lengths in 1..longest, evenly spread."""
+    n = min(longest, 64)
+    return [1 + int((i + 0.5) * longest / n) for i in range(n)]
 
 
-def _irregular_lengths(longest: int, limit: int = 1024) -> list[int]:
-    """All lengths in 1..longest, or ``limit`` that do not favour edges of a tree."""
-    if longest <= limit:
+def _irregular_lengths(longest: int) -> list[int]:
+    """All lengths in 1..longest, or 1,024 that do not favour edges of a tree."""
+    if longest <= 1024:
         return list(range(1, longest + 1))
-    return np.unique(1 + _irregular(longest, limit)).tolist()
+    return np.unique(1 + _irregular(longest, 1024)).tolist()
 
 
 def _irregular(size: int, limit: int) -> IntArray:

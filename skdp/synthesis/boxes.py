@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 
-from .._validation import as_between, check_choice, is_word, split_epsilon
+from .._validation import as_between, check_choice, check_flag, is_word, split_epsilon
 from ..algorithms.dpcube import (
     MOST_CELLS,
     hierarchical_kdtree,
@@ -433,6 +433,7 @@ class KDTreeSynthesizer(Synthesizer):
     def _parts(self, epsilon, domain):
         check_choice(self.strategy, "strategy", ("two-step", "cell", *_LEVEL_BY_LEVEL))
         check_choice(self.unevenness, "unevenness", ("deviation", "entropy"))
+        check_flag(self.noise_correction, "noise_correction")
         if self.strategy in _LEVEL_BY_LEVEL:
             return hierarchical_parts(epsilon, domain.shape, self.height)
         check_n_cells(
@@ -461,7 +462,7 @@ class KDTreeSynthesizer(Synthesizer):
                 loss.parts,
                 xi0=self.xi0,
                 xi1=self.xi1,
-                noise_correction=bool(self.noise_correction),
+                noise_correction=self.noise_correction,
                 unevenness=self.unevenness,
                 random_state=source,
             )

@@ -1,0 +1,147 @@
+import functools
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from loops import over
+from measured_cubes import measured, noise_of
+from scipy.optimize import linprog
+
+from skdp.algorithms.cuboids import (
+    blue_variances,
+    box_variances,
+    consistent_l2,
+    consistent_lp,
+    derive,
+    dimensions_of,
+    interaction_variances,
+    lattice,
+)
+
+
+def aggregation(sizes, mask):
+    """Dense matrix that sums the cells of the base cuboid to those of another."""
+    kept = dimensions_of(mask)
+    shape = tuple(sizes[i] for i in kept)
+    cells = np.indices(sizes).reshape(len(sizes), -1)[list(kept)]
+    target = np.ravel_multi_index(cells, shape) if kept else np.zeros(math.prod(sizes), dtype=int)
+    matrix = np.zeros((math.prod(shape), math.prod(sizes)))
+    matrix[target, np.arange(math.prod(sizes))] = 1
+    return matrix
+
+
+def draw_tables(cube, masks, rng):
+    return {mask: rng.normal(100, 50, cube.shape(mask)) for mask in masks}
+
+
+# --- variances and least squares against dense matrices ------------------------------------------
+
+
+@settings(max_examples=60)
+@given(measured())
+def test_least_squares_against_dense(case):
+    sizes, variances, seed = case
+    cube = lattice(sizes)
+    noise = noise_of(cube, variances)
+    rng = np.random.default_rng(seed)
+    tables = draw_tables(cube, variances, rng)
+    design = np.vstack([aggregation(sizes, mask) for mask in variances])
+    weight = np.concatenate(
+        [np.full(tables[mask].size, variance**-0.5) for mask, variance in variances.items()]
+    )
+    observed = np.concatenate([tables[mask].ravel() for mask in variances])
+    inverse = np.linalg.pinv(weight[:, None] * design)
+    base = inverse @ (weight * observed)
+    row_space = inverse @ (weight[:, None] * design)
+    result = consistent_l2(cube, tables, noise)
+    predicted = blue_variances(cube, noise)
+    for mask, place in cube.position.items():
+        wanted = aggregation(sizes, mask)
+        estimable = np.allclose(wanted @ row_space, wanted, atol=1e-8)
+        assert (mask in result) == estimable == bool(np.isfinite(predicted[place]))
+        if estimable:
+            np.testing.assert_allclose(result[mask].ravel(), wanted @ base, rtol=0, atol=1e-7)
+            covariance = wanted @ inverse @ inverse.T @ wanted.T
+            np.testing.assert_allclose(np.diag(covariance), predicted[place], rtol=1e-8)
+            sets = [rng.uniform(-1, 1, (2, sizes[i])) for i in dimensions_of(mask)]
+            found = box_variances(cube, mask, interaction_variances(cube, noise), sets)
+            for chosen in itertools.product((0, 1), repeat=len(sets)):
+                vectors = [vectors[k] for vectors, k in zip(sets, chosen, strict=True)]
+                weights = functools.reduce(np.multiply.outer, vectors, np.ones(())).ravel()
+                expected = weights @ covariance @ weights
+                assert found[chosen] == pytest.approx(expected, rel=1e-7, abs=1e-9)
+
+
+@settings(max_examples=40)
+@given(measured(4))
+def test_published_tables_agree_and_truth_is_a_fixed_point(case):
+    sizes, variances, seed = case
+    cube = lattice(sizes)
+    rng = np.random.default_rng(seed)
+    noise = noise_of(cube, variances)
+    result = consistent_l2(cube, draw_tables(cube, variances, rng), noise)
+    for big, small in itertools.permutations(result, 2):
+        if big & small == small:
+            axes = tuple(a for a, i in enumerate(dimensions_of(big)) if not small >> i & 1)
+            np.testing.assert_allclose(result[big].sum(axes), result[small], rtol=0, atol=1e-9)
+    base = rng.integers(0, 100, sizes).astype(float)
+    every = range(1 << len(sizes))
+    exact = {
+        mask: base.sum(tuple(i for i in range(len(sizes)) if not mask >> i & 1)) for mask in every
+    }
+    again = consistent_l2(cube, {mask: exact[mask] for mask in variances}, noise)
+    for mask, table in again.items():
+        np.testing.assert_allclose(table, exact[mask], rtol=0, atol=1e-9)
+
+
+def test_derive_sums_the_best_source():
+    cube = lattice((2, 3), 1)
+    tables = {3: np.arange(6.0).reshape(2, 3), 1: np.array([1.0, 2.0])}
+    result = derive(cube, tables, noise_of(cube, {3: 1.0, 1: 2.5}))
+    # The total: 6 * 1 from the base, 2 * 2.5 from the row sums.
+    assert result[0] == 3.0
+    np.testing.assert_array_equal(result[1], [1.0, 2.0])
+    np.testing.assert_array_equal(result[2], [3.0, 5.0, 7.0])
+    assert set(result) == {0, 1, 2}
+    assert set(derive(cube, {1: tables[1]}, noise_of(cube, {1: 1.0}))) == {0, 1}
+
+
+# --- linear programs ------------------------------------------------------------------------------
+
+
+def dense_lp(sizes, tables, scales, norm):
+    """Least distance of the tables to those of any base cuboid, by a program over its cells."""
+    design = np.vstack([aggregation(sizes, mask) / scales[mask] for mask in tables])
+    y = np.concatenate([tables[mask].ravel() / scales[mask] for mask in tables])
+    n, cells = design.shape[1], len(y)
+    slack = -np.eye(cells) if norm == "l1" else -np.ones((cells, 1))
+    matrix = np.block([[design, slack], [-design, slack]])
+    cost = np.concatenate([np.zeros(n), np.ones(slack.shape[1])])
+    bounds = [(None, None)] * n + [(0, None)] * slack.shape[1]
+    return linprog(cost, A_ub=matrix, b_ub=np.concatenate([y, -y]), bounds=bounds).fun
+
+
+@over("norm", ["l1", "linf"])
+@settings(max_examples=15)
+@given(case=measured())
+def test_linear_programs_against_dense(norm, case):
+    sizes, variances, seed = case
+    cube = lattice(sizes)
+    tables = draw_tables(cube, variances, np.random.default_rng(seed))
+    scales = {mask: (variance / 2) ** 0.5 for mask, variance in variances.items()}
+    result = consistent_lp(cube, tables, scales, norm)
+    residuals = [np.abs(result[m] - tables[m]).ravel() / scales[m] for m in tables]
+    found = np.concatenate(residuals).sum() if norm == "l1" else np.concatenate(residuals).max()
+    assert found == pytest.approx(dense_lp(sizes, tables, scales, norm), rel=1e-6, abs=1e-6)
+    for big, small in itertools.permutations(result, 2):
+        if big & small == small:
+            axes = tuple(a for a, i in enumerate(dimensions_of(big)) if not small >> i & 1)
+            np.testing.assert_allclose(result[big].sum(axes), result[small], rtol=0, atol=1e-9)
+
+
+def test_large_linear_programs_are_refused():
+    cube = lattice((400, 400))
+    with pytest.raises(ValueError, match="160,000 cells.* consistency='l2'"):
+        consistent_lp(cube, {3: np.zeros((400, 400))}, {3: 1.0}, "l1")

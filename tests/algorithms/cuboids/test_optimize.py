@@ -1,0 +1,91 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from loops import over
+from measured_cubes import ADULT, plan_noise
+
+from skdp.algorithms.cuboids import (
+    blue_variances,
+    lattice,
+    optimize,
+    plan_all,
+    plan_base,
+    plan_bmax,
+    plan_optimized,
+)
+from skdp.algorithms.cuboids.optimize import Objective
+
+
+@over("mean", [False, True])
+def test_gradient_of_the_objective(mean):
+    cube = lattice((3, 4, 2))
+    weights = np.linspace(1, 2, len(cube)) if mean else None
+    objective = Objective(cube, weights)
+    rng = np.random.default_rng(0)
+    places = np.array([0, 3, 5, 7])
+    for power in (4.0, 64.0):
+        logits = rng.normal(0, 1, 4)
+        _, slope = objective.slope(objective.above[:, places], cube.cells[places], logits, power)
+        for axis in range(4):
+            step = np.zeros(4)
+            step[axis] = 1e-5
+            up, down = (
+                objective.slope(
+                    objective.above[:, places], cube.cells[places], logits + sign, power
+                )[0]
+                for sign in (step, -step)
+            )
+            assert slope[axis] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-8)
+
+
+@over("mean, reach", [(False, 66.4), (True, 34.1)])
+def test_optimized_reaches_the_known_values(mean, reach, monkeypatch):
+    monkeypatch.setattr(optimize, "EVALUATIONS", 32_000)
+    cube = lattice((6, 5, 2, 2))
+    weights = np.ones(len(cube)) if mean else None
+    lines = []
+    plan = plan_optimized(cube, weights, lines.append)
+    variances = blue_variances(cube, plan_noise(cube, plan))
+    # The known values are given in units of 2 / epsilon**2 or not; the smaller reading binds.
+    assert (variances.mean() if mean else variances.max()) <= reach * 1.005
+    assert sum(plan.shares) == 1
+    assert all(isinstance(share, Fraction) and share > 0 for share in plan.shares)
+    assert "local search" in lines[-1]
+    assert plan == plan_optimized(cube, weights)
+
+
+def test_optimized_beats_the_others(monkeypatch):
+    monkeypatch.setattr(optimize, "EVALUATIONS", 6_000)
+    for sizes, order in (((4, 3, 1, 2), None), ((5, 4, 3, 2), 2)):
+        cube = lattice(sizes, order)
+        wanted = cube.published
+        for weights in (None, np.ones(len(cube))):
+            plans = [plan_all(cube), plan_base(cube), plan_bmax(cube), plan_bmax(cube, weights)]
+            values = []
+            for plan in [*plans, plan_optimized(cube, weights)]:
+                variances = blue_variances(cube, plan_noise(cube, plan))[wanted]
+                values.append(variances.max() if weights is None else variances.mean())
+            assert values[-1] <= min(values[:-1]) * (1 + 1e-6)
+
+
+@pytest.mark.slow
+@over(
+    "d, largest, mean",
+    [(5, 0.85 * 1220, 0.8 * 1220), (6, 0.8 * 4066, 0.8 * 2778), (8, 0.65 * 16263, 0.8 * 5572)],
+)
+def test_optimized_on_adult(d, largest, mean):
+    cube = lattice(ADULT[:d])
+    by_largest = blue_variances(cube, plan_noise(cube, plan_optimized(cube)))
+    by_mean = blue_variances(cube, plan_noise(cube, plan_optimized(cube, np.ones(len(cube)))))
+    assert by_largest.max() <= largest
+    assert by_mean.mean() <= mean
+
+
+def test_planning_of_a_large_cube_ends(monkeypatch):
+    monkeypatch.setattr(optimize, "MIN_EVALUATIONS", 200)
+    monkeypatch.setattr(optimize, "EVALUATIONS", 200)
+    cube = lattice((2,) * 9)
+    assert len(plan_bmax(cube).masks) < 512
+    plan = plan_optimized(cube, np.ones(len(cube)))
+    assert np.isfinite(blue_variances(cube, plan_noise(cube, plan))).all()

@@ -1,0 +1,107 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loops import over
+from measured_cubes import ADULT, plan_noise
+
+from skdp.algorithms.cuboids import (
+    best_sources,
+    blue_variances,
+    equal_shares,
+    lattice,
+    plan_all,
+    plan_base,
+    plan_bmax,
+    plan_pmost,
+)
+
+# --- planners -------------------------------------------------------------------------------------
+
+
+def raw(cube, plan, worth=None):
+    """s**2 times the growth of the noise: largest, or mean."""
+    variances = best_sources(cube, plan_noise(cube, plan))[0][cube.published] / 2
+    return variances.max() if worth is None else variances.mean()
+
+
+@over(
+    "d, every, base, greedy",
+    [(4, 256, 120, 64), (6, 4096, 12600, 1008), (8, 65536, 1814400, 16384)],
+)
+def test_bmax_reaches_the_known_values(d, every, base, greedy):
+    cube = lattice(ADULT[-d:])
+    assert raw(cube, plan_all(cube)) == pytest.approx(every)
+    assert raw(cube, plan_base(cube)) == pytest.approx(base)
+    assert raw(cube, plan_bmax(cube)) <= greedy * (1 + 1e-9)
+
+
+def test_bmax_for_consistent_cuboids_is_never_worse():
+    for sizes in (ADULT[:5], ADULT[:6], ADULT[2:], (3, 2, 5, 4)):
+        cube = lattice(sizes)
+        for weights in (None, np.ones(len(cube))):
+            values = []
+            for plan in (
+                plan_bmax(cube, weights, consistent=True),
+                plan_bmax(cube, weights),
+                plan_all(cube),
+                plan_base(cube),
+            ):
+                variances = blue_variances(cube, plan_noise(cube, plan))
+                values.append(variances.max() if weights is None else variances.mean())
+            assert values[0] <= min(values) * (1 + 1e-9)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple))
+def test_bmax_against_all_sets_of_sources(sizes):
+    cube = lattice(sizes)
+    scores = {False: [], True: []}
+    for count in range(1, len(cube) + 1):
+        for places in itertools.combinations(range(len(cube)), count):
+            plan = equal_shares(cube, list(places))
+            for mean, found in scores.items():
+                found.append(raw(cube, plan, mean or None))
+    for mean, weights in ((False, None), (True, np.ones(len(cube)))):
+        score = raw(cube, plan_bmax(cube, weights), mean or None)
+        best = min(scores[mean])
+        assert best * (1 - 1e-9) <= score <= 1.35 * best
+        assert score <= min(raw(cube, p, mean or None) for p in (plan_all(cube), plan_base(cube)))
+
+
+def test_bmax_with_weights():
+    cube = lattice((10, 10))
+    worth = np.zeros(len(cube))
+    worth[cube.position[0b01]] = 1.0
+    # The others have no weight but are published: 4 * 1 for two sources, 10 for the base.
+    assert plan_bmax(cube, worth).masks == (0b01, 0b11)
+
+
+def test_pmost_against_all_sets_of_sources():
+    sizes = (3, 5, 2)
+    cube = lattice(sizes)
+
+    def noise(count):
+        return 2.0 * count**2
+
+    worth = np.arange(1.0, len(cube) + 1)
+    for limit in (2, 8, 30, 50, 72, 128):
+        plan = plan_pmost(cube, limit, noise, worth)
+        variances = best_sources(cube, plan_noise(cube, plan))[0]
+        gained = worth[variances <= limit * (1 + 1e-6)].sum()
+        best = 0.0
+        for count in range(1, len(cube) + 1):
+            for places in itertools.combinations(range(len(cube)), count):
+                trial = best_sources(cube, plan_noise(cube, equal_shares(cube, list(places))))[0]
+                best = max(best, worth[trial <= limit * (1 + 1e-6)].sum())
+        assert 0.75 * best <= gained <= best
+    assert len(plan_pmost(cube, 128, noise).masks) <= 8
+
+
+def test_pmost_refuses_a_bound_that_no_plan_can_meet():
+    cube = lattice((3, 5))
+    with pytest.raises(ValueError, match="gives 2. Raise max_variance, or epsilon"):
+        plan_pmost(cube, 1.99, lambda count: 2.0 * count**2)
+    assert plan_pmost(cube, 2, lambda count: 2.0 * count**2).masks

@@ -1,0 +1,293 @@
+"""Kernels of private k-means: grids, k-means on what is released, rounds, and what they spend."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from clustered import EXACT, Exact, points_in, seeded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loops import over
+
+from skdp.algorithms.kmeans import sketch as kmeans_cells
+from skdp.algorithms.kmeans import sketch as kmeans_ranges
+from skdp.algorithms.kmeans import sketch as kmeans_tree
+from skdp.algorithms.kmeans.sketch import cover, full_grid_edges, grid_edges, measure_cells
+from skdp.release import Boxes
+
+# --- grids
+
+
+def test_full_grid_is_cut_like_the_published_runs():
+    sides = [len(edge) - 1 for edge in full_grid_edges((2**20, 2**20), 500)]
+    assert sides == [23, 22]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(1, 2**20), min_size=1, max_size=32), st.floats(1, 2e5))
+def test_grids_cover_the_box_and_stay_small(shape, n_cells):
+    for edges in (full_grid_edges(shape, n_cells), grid_edges(shape, min(n_cells, 64))):
+        assert all(
+            edge[0] == 0 and edge[-1] == size for edge, size in zip(edges, shape, strict=True)
+        )
+        assert all((np.diff(edge) > 0).all() for edge in edges)
+    total = math.prod(len(edge) - 1 for edge in full_grid_edges(shape, n_cells))
+    assert min(math.prod(shape), n_cells) * 0.999 <= total <= 2 ** len(shape) * max(n_cells, 1)
+    wide = [2**20] * 30
+    assert math.prod(len(edge) - 1 for edge in full_grid_edges(wide, n_cells)) <= 2 * n_cells
+
+
+def counted_by_hand(points, edges):
+    table, _ = np.histogramdd(points, bins=[np.asarray(edge) - 0.5 for edge in edges])
+    return table.astype(int)
+
+
+@over("at_once", [2**18, 7])
+def test_cells_hold_the_points_and_no_cell_is_missed(monkeypatch, at_once):
+    monkeypatch.setattr(kmeans_cells, "_CELLS_AT_ONCE", at_once)
+    points = points_in((30, 17, 1), 400, 4)
+    edges = full_grid_edges((30, 17, 1), 20)
+    truth = counted_by_hand(points, edges)
+    cells = measure_cells(points, edges, EXACT, None, seeded(0))
+    assert len(cells.counts) == truth.size
+    assert (cells.counts.reshape(truth.shape) == truth).all()
+    assert (cells.upper > cells.lower).all()
+    kept = measure_cells(points, edges, EXACT, 20, seeded(0))
+    assert kept.counts.tolist() == truth[truth >= 20].tolist()
+    assert len(np.unique(kept.places, axis=0)) == len(kept.counts)
+
+
+@over("at_once", [2**18, 1000])
+def test_empty_cells_pass_the_threshold_with_the_chance_of_the_noise(monkeypatch, at_once):
+    # False alarm about 1e-6; epsilon a quarter larger or smaller must be rejected.
+    monkeypatch.setattr(kmeans_cells, "_CELLS_AT_ONCE", at_once)
+    epsilon, threshold, n_cells = 0.5, 6, 40_000
+    edges = [np.arange(n_cells + 1)]
+    nobody = np.empty((0, 1), dtype=np.int32)
+    cells = measure_cells(nobody, edges, Fraction(1, 2), threshold, seeded(5))
+
+    def deviation(epsilon):
+        r = math.exp(-epsilon)
+        chance = r**threshold / (1 + r)
+        passed = (len(cells.counts) - n_cells * chance) / math.sqrt(n_cells * chance)
+        excess = (cells.counts - threshold).mean() - r / (1 - r)
+        spread = math.sqrt(r) / (1 - r) / math.sqrt(len(cells.counts))
+        return max(abs(passed), abs(excess / spread))
+
+    assert deviation(epsilon) < 5
+    assert deviation(epsilon * 0.8) > 5 and deviation(epsilon * 1.25) > 5
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_cover_completes_cells_to_a_partition(data):
+    sides = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    total = math.prod(sides)
+    chosen = sorted(data.draw(st.sets(st.integers(0, total - 1), max_size=total)))
+    places = np.stack(np.unravel_index(np.array(chosen, dtype=int), sides), axis=1)
+    lower, upper, index = cover(places.astype(np.int64), sides)
+    Boxes(lower, upper).check_volume(sides)
+    owner = np.full(sides, -2)
+    for low, high, cell in zip(lower, upper, index, strict=True):
+        window = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
+        assert (owner[window] == -2).all()
+        owner[window] = cell
+    assert sorted(owner[owner >= 0].tolist()) == list(range(len(chosen)))
+    assert (owner != -2).all()
+    assert len(lower) <= (2 * len(sides) + 1) * len(chosen) + 1
+
+
+def skewed_points(n, d, seed):
+    values = np.random.default_rng(seed).exponential(60, size=(n, d))
+    return np.minimum(values, 1023).astype(np.int32)
+
+
+def even_margins(shape, units=80.0):
+    """Margins of whole axes in bins of 64 with so many units of noise."""
+    whole = np.array([[0, size] for size in shape])
+    return kmeans_ranges.Margins.even(shape, whole, units)
+
+
+@over("weighted", [False, True])
+def test_a_tree_divides_the_box_and_its_exact_counts_are_true(monkeypatch, weighted):
+    exact = Exact()
+    monkeypatch.setattr(kmeans_tree, "discrete_laplace", exact)
+    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", exact)
+    monkeypatch.setattr(kmeans_tree, "_ZERO", 0.0)
+    points = skewed_points(3_000, 4, 0)
+    margins = even_margins((1024,) * 4)
+    binned = kmeans_ranges.Binned.of(points, margins.edges)
+    if weighted:
+        bins, counts = np.unique(binned.bins, axis=0, return_counts=True)
+        binned = kmeans_ranges.Binned(bins, counts, binned.edges)
+    margins = kmeans_ranges.measure_margins(binned, margins, 3_000, Fraction(1), None)
+    assert all(mass.sum() == pytest.approx(1) for mass in margins.masses)
+    assert sum(cost for _, cost, _ in exact.calls) == 1
+    leaves = kmeans_tree.measure_tree(binned, margins, 3_000, 3, Fraction(1), None)
+    bins = kmeans_ranges.Binned.of(points, margins.edges).bins
+    inside = (leaves.lower[None] <= bins[:, None]) & (bins[:, None] < leaves.upper[None])
+    inside = inside.all(axis=2)
+    assert (inside.sum(axis=1) == 1).all()
+    assert np.prod(leaves.upper - leaves.lower, axis=1).sum() == 64**4
+    assert 20 < len(leaves.counts) < 1_000
+    np.testing.assert_allclose(leaves.counts, inside.sum(axis=0), atol=1e-6)
+
+
+class _Best:
+    """In place of a selection: the best score, and all scores and costs."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, scores, epsilon, score_range, *, random_state=None):
+        self.calls.append((np.array(scores), epsilon, score_range))
+        return int(np.argmax(scores))
+
+
+def test_ranges_of_wide_axes_are_found_for_what_is_said_to_be_spent(monkeypatch):
+    size, n = 2**20, 20_000
+    generator = np.random.default_rng(5)
+    points = np.empty((n, 4), dtype=np.int32)
+    # One axis is tight, one ten and one a thousand times too wide, one has a single value.
+    points[:, 0] = generator.integers(0, size, n)
+    points[:, 1] = size // 3 + generator.integers(0, size // 10, n)
+    points[:, 2] = size // 5 + generator.integers(0, size // 1000, n)
+    points[:, 3] = 777
+    spec = (size,) * 4, n, Fraction(1, 2)
+    best, look = _Best(), Exact()
+    monkeypatch.setattr(kmeans_ranges, "noisy_max", best)
+    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", look)
+    found, spent = kmeans_ranges.find_ranges(points, *spec, None)
+    ((largest, price, sensitivity),) = look.calls
+    # A single value: all records are in a short interval.
+    assert largest.tolist() == [n] and sensitivity == 1 and price == Fraction(20, n)
+    assert price + sum(epsilon for _, epsilon, _ in best.calls) == spent <= Fraction(3, 10)
+    widths = found[:, 1] - found[:, 0]
+    assert widths[0] == size
+    assert ((found[1:, 0] <= points[:, 1:]) & (points[:, 1:] < found[1:, 1])).all()
+    assert widths[1] < size / 5 and widths[2] < size / 200 and widths[3] < size / 200
+    # One record more lowers or raises no score of a selection by more than one against another.
+    fewer = _Best()
+    monkeypatch.setattr(kmeans_ranges, "noisy_max", fewer)
+    kmeans_ranges.find_ranges(points[:-1], *spec, None)
+    assert look.calls[1][0].tolist() == [n - 1]
+    assert len(fewer.calls) == len(best.calls) > 6
+    for (scores, _, reach), (others, _, _) in zip(best.calls, fewer.calls, strict=True):
+        assert reach == 1 and np.ptp(scores - others) == 1
+    # Where noise would decide, ranges cost nothing; tight ones cost one look.
+    best.calls.clear()
+    monkeypatch.setattr(kmeans_ranges, "noisy_max", best)
+    few = np.full((200, 2), 5, dtype=np.int32)
+    for records in (-40.0, 1, 200):
+        found, spent = kmeans_ranges.find_ranges(few, (size,) * 2, records, Fraction(1, 6), None)
+        assert found.tolist() == [[0, size]] * 2 and spent == 0 and not best.calls
+    tight = generator.integers(0, size, (n, 10)).astype(np.int32)
+    spec = (size,) * 10, n, Fraction(1, 2)
+    found, spent = kmeans_ranges.find_ranges(tight, *spec, seeded(4))
+    assert found.tolist() == [[0, size]] * 10 and spent == Fraction(20, n) and not best.calls
+
+
+def test_ranges_seldom_lose_records():
+    """Selected with noise: bounds that are not wide stay, and wide ones become narrow."""
+    generator = np.random.default_rng(10)
+    size, n = 2**20, 5_000
+    lost, wide = {1: [], 12: []}, {1: [], 12: []}
+    source = seeded(2)
+    for factor in lost:
+        for _ in range(40):
+            middles = generator.uniform(0.1, 0.9, 5)
+            values = middles[generator.integers(0, 5, n)] + generator.normal(0, 0.03, n)
+            start = generator.uniform(0, 1 - 1 / factor)
+            points = np.clip((values / factor + start) * size, 0, size - 1).astype(np.int32)
+            # A selection gets 40 units of noise.
+            budget = Fraction(800, n)
+            found, _ = kmeans_ranges.find_ranges(points[:, None], (size,), n, budget, source)
+            low, high = found[0]
+            lost[factor].append(1 - ((points >= low) & (points < high)).mean())
+            wide[factor].append((high - low) / (points.max() - points.min()))
+    assert np.mean(lost[1]) < 0.02 and np.mean(lost[12]) < 0.06
+    assert np.median(wide[12]) < 2.5
+
+
+def test_margins_are_exact_without_noise_and_even_where_noise_hides_them(monkeypatch):
+    points = skewed_points(20_000, 1, 3)
+    margins = even_margins((1024,))
+    binned = kmeans_ranges.Binned.of(points, margins.edges)
+    noisy = kmeans_ranges.measure_margins(binned, margins, 20_000, Fraction(1, 1_000), seeded(1))
+    below = np.cumsum(noisy.masses[0]) - np.cumsum(binned.margin(0)) / 20_000
+    assert 1e-4 < np.abs(below).max() < 0.7
+    exact = Exact()
+    monkeypatch.setattr(kmeans_ranges, "discrete_laplace", exact)
+    found = kmeans_ranges.measure_margins(binned, margins, 20_000, Fraction(10), None)
+    ((values, epsilon, sensitivity),) = exact.calls
+    assert epsilon == 10 and sensitivity == 1
+    np.testing.assert_allclose(found.masses[0], 0.98 * values / 20_000 + 0.02 / 64, atol=1e-4)
+
+
+def test_a_tree_has_boxes_of_their_own_beyond_the_ranges():
+    size, n = 2**20, 20_000
+    generator = np.random.default_rng(8)
+    points = (size // 2 + generator.integers(0, size // 50, (n, 2))).astype(np.int32)
+    points[:200] = size // 2 + size // 20 + generator.integers(0, size // 500, (200, 2))
+    ranges = np.array([[size // 2, size // 2 + size // 50]] * 2)
+    margins = kmeans_ranges.Margins.even((size,) * 2, ranges, 80.0)
+    assert margins.ranges.tolist() == ranges.tolist()
+    for edge, mass in zip(margins.edges, margins.masses, strict=True):
+        assert edge[0] == 0 and edge[-1] == size and (np.diff(edge) > 0).all()
+        assert mass.sum() == pytest.approx(1) and (mass > 0).all()
+    binned = kmeans_ranges.Binned.of(points, margins.edges)
+    for axis, edge in enumerate(margins.edges):
+        at = binned.bins[:, axis]
+        assert ((edge[at] <= points[:, axis]) & (points[:, axis] < edge[at + 1])).all()
+    leaves = kmeans_tree.measure_tree(binned, margins, n, 3, Fraction(1), seeded(4))
+    volume = np.prod(leaves.upper - leaves.lower, axis=1).sum()
+    assert volume == math.prod(len(edge) - 1 for edge in margins.edges)
+    beyond = (leaves.lower >= margins.cores[:, 1]).any(axis=1)
+    assert leaves.counts[beyond].sum() == pytest.approx(200, abs=60)
+    small = leaves.counts * beyond > 20
+    wide = margins.edges[0][leaves.upper[small, 0]] - margins.edges[0][leaves.lower[small, 0]]
+    assert (wide < size // 20).any()
+
+
+def test_no_path_through_a_tree_costs_more_than_its_budget(monkeypatch):
+    exact = Exact()
+    monkeypatch.setattr(kmeans_tree, "discrete_laplace", exact)
+    points = skewed_points(2_000, 5, 1)
+
+    def measured(points):
+        margins = even_margins((1024,) * 5)
+        binned = kmeans_ranges.Binned.of(points, margins.edges)
+        exact.calls.clear()
+        kmeans_tree.measure_tree(binned, margins, 2_000, 3, Fraction(3, 10), None)
+        return list(exact.calls)
+
+    monkeypatch.setattr(kmeans_tree, "_ZERO", 0.0)
+    whole = measured(points)
+    compared = 0
+    for record in range(0, 2_000, 100):
+        without = measured(np.delete(points, record, axis=0))
+        cost = Fraction(0)
+        for (values, epsilon, sensitivity), (others, same, _) in zip(whole, without, strict=False):
+            if len(values) != len(others) or epsilon != same:
+                # Counts released earlier differ, and from here on so may the boxes.
+                break
+            assert sensitivity == 1
+            cost += epsilon * int(np.abs(values - others).sum())
+        else:
+            compared += 1
+            assert cost == Fraction(3, 10)
+    assert compared >= 5
+
+
+def test_a_tree_has_few_leaves_whatever_the_data():
+    for n in (0, 1, 40_000):
+        points = skewed_points(n, 30, 2)
+        margins = even_margins((1024,) * 30)
+        binned = kmeans_ranges.Binned.of(points, margins.edges)
+        for epsilon in (Fraction(1, 10_000), Fraction(10_000)):
+            leaves = kmeans_tree.measure_tree(binned, margins, max(n, 1), 3, epsilon, seeded(3))
+            assert np.isfinite(leaves.counts).all() and (leaves.counts >= 0).all()
+            assert 1 <= len(leaves.counts) <= 4_096

@@ -1,0 +1,356 @@
+"""PrivTree, kd-tree and grid: kernels against brute force, privacy by exact laws, estimators."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from boxed import Recorder, as_table, dense_tables, quieted, slices
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loops import over
+
+from skdp._validation import dyadic_floor
+from skdp.algorithms import dpcube
+from skdp.algorithms.boxes import Blocks
+from skdp.algorithms.dpcube import (
+    hierarchical_kdtree,
+    hierarchical_parts,
+    kd_boxes,
+    two_step_kdtree,
+    two_step_parts,
+)
+from skdp.hierarchy import Tree, gblue
+from skdp.inspection import sufficient_epsilon, usefulness
+from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
+from skdp.release import AnySpread, Boxes, BoxModel
+from skdp.tables import CountTable
+
+
+def covered_once(lower, upper, shape):
+    seen = np.zeros(shape, dtype=int)
+    for a, b in zip(lower, upper, strict=True):
+        seen[slices(a, b)] += 1
+    return (seen == 1).all()
+
+
+# --- kd-tree: boxes of a noisy histogram
+
+
+def kd_by_recursion(cells, epsilon, xi0, xi1, corrected, measure, lower, upper):
+    block = cells[slices(lower, upper)].astype(float)
+    n = block.size
+    r = math.exp(-float(dyadic_floor(epsilon)))
+    if measure == "deviation":
+        uneven = np.abs(block - block.sum() / n).sum() - corrected * n * 2 * r / (1 - r**2)
+    else:
+        kept = block[block > 0]
+        uneven = (kept * np.log(kept / (kept.sum() / n))).sum()
+        mean = max(block.sum() / n, 0)
+        uneven -= corrected * n * dpcube._entropy_noise(np.array(mean), epsilon)
+    heavy = block.sum()
+    if n == 1 or not (uneven > xi1 or heavy > xi0):
+        return [(tuple(lower), tuple(upper))]
+    sides = [b - a for a, b in zip(lower, upper, strict=True)]
+    axis = sides.index(max(sides))
+    sums = block.sum(axis=tuple(i for i in range(cells.ndim) if i != axis))
+    width = min(
+        range(1, len(sums)),
+        key=lambda k: (abs(2 * sums[:k].sum() - sums.sum()), abs(2 * k - len(sums)), k),
+    )
+    left, right = list(upper), list(lower)
+    left[axis] = right[axis] = lower[axis] + width
+    rest = (cells, epsilon, xi0, xi1, corrected, measure)
+    return kd_by_recursion(*rest, lower, left) + kd_by_recursion(*rest, right, upper)
+
+
+@settings(max_examples=120)
+@given(
+    cells=dense_tables(least=-3),
+    xi0=st.sampled_from([0, 5.5, 30, 1e9]),
+    xi1=st.sampled_from([0.1, 7.3, 1e9]),
+    corrected=st.booleans(),
+    measure=st.sampled_from(["deviation", "entropy"]),
+)
+def test_kd_boxes_equal_the_recursion(cells, xi0, xi1, corrected, measure):
+    epsilon = Fraction(2)
+    lower, upper, box = kd_boxes(
+        cells, epsilon, xi0=xi0, xi1=xi1, noise_correction=corrected, unevenness=measure
+    )
+    found = sorted(zip(map(tuple, lower.tolist()), map(tuple, upper.tolist()), strict=True))
+    d = cells.ndim
+    rest = (epsilon, xi0, xi1, corrected, measure)
+    expected = kd_by_recursion(cells, *rest, [0] * d, list(cells.shape))
+    assert found == sorted(expected)
+    for i, (a, b) in enumerate(zip(lower, upper, strict=True)):
+        assert (box.reshape(cells.shape)[slices(a, b)] == i).all()
+
+
+def test_noise_alone_does_not_divide_a_large_empty_box():
+    noisy = discrete_laplace(np.zeros((64, 64), dtype=np.int64), 0.1, random_state=3)
+    corrected, _, _ = kd_boxes(noisy, Fraction(1, 10), xi0=1e9, xi1=50)
+    published, _, _ = kd_boxes(noisy, Fraction(1, 10), xi0=1e9, xi1=50, noise_correction=False)
+    assert 3 * len(corrected) < len(published)
+
+
+# --- kd-tree: two steps
+
+
+@settings(max_examples=40)
+@given(cells=dense_tables())
+def test_two_step_without_noise_is_exact(cells):
+    with pytest.MonkeyPatch.context() as patch:
+        recorder = Recorder()
+        patch.setattr(dpcube, "discrete_laplace", recorder)
+        parts = two_step_parts(Fraction(1), 0.25)
+        view = two_step_kdtree(as_table(cells), parts, xi0=3, xi1=0.5)
+    assert covered_once(view.lower, view.upper, cells.shape)
+    exact = [cells[slices(a, b)].sum() for a, b in zip(view.lower, view.upper, strict=True)]
+    np.testing.assert_allclose(view.counts, exact, atol=1e-9)
+    # Every cell, and every box again; each with sensitivity 1 and its part.
+    first, second = recorder.calls
+    assert first[0].size == cells.size and first[1:] == (Fraction(1, 4), 1)
+    assert len(second[0]) == len(view.lower) and second[1:] == (Fraction(3, 4), 1)
+
+
+@settings(max_examples=40)
+@given(cells=dense_tables(), height=st.integers(1, 6))
+def test_hierarchical_without_noise_is_exact(cells, height):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dpcube, "discrete_laplace", recorder := Recorder())
+        parts = hierarchical_parts(Fraction(1), cells.shape, height)
+        view = hierarchical_kdtree(as_table(cells), parts)
+    assert len(parts) == height + 1 and sum(parts.values()) == 1
+    assert covered_once(view.lower, view.upper, cells.shape)
+    exact = [cells[slices(a, b)].sum() for a, b in zip(view.lower, view.upper, strict=True)]
+    np.testing.assert_allclose(view.counts, exact, atol=1e-9)
+    assert all(sensitivity == 1 for _, _, sensitivity in recorder.calls)
+    # A final box of level k has all that the levels above it left, exactly.
+    left = {1 - Fraction(k, height + 1) for k in range(height + 1)}
+    assert set(view.epsilon) <= left
+    spent = {epsilon for _, epsilon, _ in recorder.calls}
+    assert spent <= left | {Fraction(1, height + 1)}
+
+
+def test_hierarchical_cuts_at_the_median(monkeypatch):
+    quieted(monkeypatch)
+    cells = np.array([[1] * 10 + [0] * 20, [1] * 10 + [0] * 20])
+    view = hierarchical_kdtree(as_table(cells), hierarchical_parts(Fraction(1), cells.shape, 1))
+    assert sorted(view.upper[:, 1].tolist()) == [5, 30]
+
+
+def test_a_range_tree_is_cut_in_the_middle_and_made_consistent(monkeypatch):
+    quieted(monkeypatch)
+    cells = np.zeros((4, 6), dtype=np.int64)
+    cells[0, 0], cells[3, 5] = 40, 7
+    parts = hierarchical_parts(Fraction(1), cells.shape, 3)
+    view = hierarchical_kdtree(as_table(cells), parts, middle=True)
+    assert sorted(map(tuple, np.hstack([view.lower, view.upper]).tolist())) == [
+        (a, b, a + 2, c) for a in (0, 2) for b, c in ((0, 1), (1, 3), (3, 4), (4, 6))
+    ]
+    assert dict(zip(map(tuple, view.lower.tolist()), view.counts, strict=True))[0, 0] == 40
+    assert view.counts.sum() == 47
+
+
+def test_a_range_tree_is_estimated_by_gblue_on_a_tree_of_several_columns():
+    # The future work of the GBLUE paper: conditions on several columns. Any tree will do, so the
+    # estimates are those of the iterative algorithm on the same noisy sums.
+    cells = np.random.default_rng(0).poisson(20, size=(5, 7))
+    parts = hierarchical_parts(Fraction(1), cells.shape, 4)
+    measured = []
+    estimates = dpcube._Sums.estimates
+
+    def kept(sums):
+        measured.append(sums)
+        return estimates(sums)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dpcube._Sums, "estimates", kept)
+        view = hierarchical_kdtree(as_table(cells), parts, middle=True, random_state=0)
+    (sums,) = measured
+    parent = np.concatenate(sums._parent)
+    tree = Tree.from_parents(parent)
+    variances = np.array(
+        [math.inf if e is None else discrete_laplace_variance(e) for e in sums._epsilon]
+    )
+    values = np.concatenate(sums._value)
+    found, sweeps = gblue(tree, values[tree.order], variances[tree.order], tol=1e-9)
+    assert sweeps > 3
+    np.testing.assert_allclose(np.sort(found[tree.leaves]), np.sort(view.counts), atol=1e-6)
+
+
+def test_hierarchical_serves_wide_domains():
+    shape = (50,) * 30
+    rows = np.random.default_rng(0).integers(0, 50, size=(2000, 30))
+    parts = hierarchical_parts(Fraction(1), shape)
+    view = hierarchical_kdtree(CountTable.from_codes(rows, shape), parts, random_state=0)
+    assert len(view.lower) == 2**12
+    Boxes(view.lower, view.upper).check_volume(shape)
+
+
+def test_heights_that_might_need_too_many_counts_are_refused():
+    with pytest.raises(ValueError, match="Take height=5"):
+        hierarchical_parts(Fraction(1), (10**6, 10), 12)
+    assert len(hierarchical_parts(Fraction(1), (10**6, 10))) == 6
+    with pytest.raises(ValueError, match="fewer bins"):
+        hierarchical_parts(Fraction(1), (10**8,), 1)
+
+
+# --- fused counts and their errors
+
+
+def boxes_of(view, shape):
+    return BoxModel(
+        Boxes(view.lower, view.upper),
+        view.counts,
+        shape,
+        AnySpread(view.epsilon, view.measured),
+    )
+
+
+def test_boxes_are_fused_with_the_sums_of_their_cells():
+    # Equal noise in both: a box of n cells is worth n times as much as the sum of the cells.
+    for cells in ([50, 0], [[30] * 3, [0] * 3]):
+        cells = np.array(cells)
+        calls = []
+
+        def recording(values, epsilon, *, random_state, calls=calls):
+            calls.append(discrete_laplace(values, epsilon, random_state=random_state))
+            return calls[-1]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(dpcube, "discrete_laplace", recording)
+            view = two_step_kdtree(
+                as_table(cells), two_step_parts(Fraction(20)), xi0=10, xi1=1e9, random_state=1
+            )
+        noisy, again = calls
+        sums = np.array(
+            [noisy[slices(a, b)].sum() for a, b in zip(view.lower, view.upper, strict=True)]
+        )
+        sizes = (view.upper - view.lower).prod(axis=1)
+        assert (view.measured == again).all()
+        # Boxes of one size: what their cells exceed them by on average is taken off.
+        excess = np.array([(sums - again)[sizes == size].mean() for size in sizes])
+        np.testing.assert_allclose(
+            view.counts, again + (sums - excess - again) / (sizes + 1), atol=1e-9
+        )
+    assert sizes.max() > 1
+
+
+def test_fusing_does_not_change_the_total():
+    cells = np.zeros((32, 32), dtype=np.int64)
+    cells[:16] = 4
+    for share in (0.3, 0.5):
+        view = two_step_kdtree(as_table(cells), two_step_parts(Fraction(1), share), random_state=2)
+        assert view.counts.sum() == pytest.approx(view.measured.sum())
+        assert not np.allclose(view.counts, view.measured)
+
+
+@over("strategy", ["two-step", "hierarchical"])
+def test_fused_counts_are_covered(strategy):
+    # 300 releases. Squared standardised errors of the last counts: mean 1, standard error about
+    # .09, so .36 is four of them; misses at nominal 10% of 100: 4 standard errors are 12%.
+    cells = np.zeros((8, 8), dtype=np.int64)
+    cells[:3, :3] = 40
+    table = as_table(cells)
+    cutting = {0: (np.arange(8) < 3).astype(float)}
+    errors, squares, missed, missed_cutting = [], [], [], []
+    for seed in range(300):
+        if strategy == "two-step":
+            view = two_step_kdtree(table, two_step_parts(Fraction(1)), random_state=seed)
+        else:
+            parts = hierarchical_parts(Fraction(1), cells.shape, 3)
+            view = hierarchical_kdtree(table, parts, random_state=seed)
+        model = boxes_of(view, cells.shape)
+        errors.append((model.total - cells.sum(), view.measured.sum() - cells.sum()))
+        squares.append(errors[-1][1] ** 2 / model.noise_variances().sum())
+        if seed % 3:
+            continue
+        bar = model.error({}, 0.9)
+        assert bar.std**2 == pytest.approx(model.noise_variances().sum())
+        missed.append(not -bar.above <= errors[-1][0] <= bar.below)
+        # All records are inside a query that cuts boxes: covered too.
+        error, bar = model.answer([cutting])[0] - cells.sum(), model.error(cutting, 0.9)
+        missed_cutting.append(not -bar.above <= error <= bar.below)
+    assert abs(np.mean(squares) - 1) < 0.36
+    for wrong in (0.7, 1.4):
+        assert abs(np.mean(squares) / wrong**2 - 1) > 0.36
+    fused, last = np.mean(np.square(errors), axis=0)
+    assert fused == pytest.approx(last) if strategy == "two-step" else fused < last
+    assert np.mean(missed) < 0.22 and np.mean(missed_cutting) < 0.22
+
+
+@over("mean", [0, 1, 3, 10, 100])
+@over("epsilon", [0.02, 0.2, 1.0])
+def test_the_correction_of_the_entropy_is_what_noise_adds(mean, epsilon):
+    cells = np.full((1, 200_000), round(mean / epsilon))
+    noisy = discrete_laplace(cells, Fraction(epsilon), random_state=3).ravel()
+    blocks = Blocks.whole((len(noisy),), noisy)
+    size = np.array([len(noisy)])
+    lack = dpcube._entropy_lack(blocks, size, noisy)[0]
+    corrected = lack - size[0] * dpcube._entropy_noise(noisy.mean(), Fraction(epsilon))
+    assert abs(corrected) < 0.15 * lack
+
+
+# --- usefulness
+
+
+def test_usefulness_of_the_papers_example():
+    found = usefulness(100, 0.05, 0.05)
+    assert found.published == pytest.approx(100 * math.log(2000) / 0.05)
+    assert found.queries == pytest.approx(775, abs=1)
+    assert usefulness(100, 0.05, 0.05, n_queries=5050).queries == pytest.approx(1439, abs=1)
+
+
+@over("n_cells, epsilon", [(1, 0.5), (3, 0.1), (50, 1.0), (400, 0.05)])
+def test_usefulness_holds_and_is_tight(n_cells, epsilon):
+    # 4,000 draws at 10%: at most .1 + 4 standard errors, and within 80% of the true quantile
+    # (Chernoff bounds are loose by a factor, the published one by the number of cells).
+    noise = discrete_laplace(np.zeros((4000, n_cells), dtype=int), epsilon, random_state=7)
+    one = np.abs(noise.sum(axis=1))
+    worst = np.maximum(np.maximum(noise, 0).sum(axis=1), -np.minimum(noise, 0).sum(axis=1))
+    bounds = usefulness(n_cells, epsilon, 0.1)
+    for errors, bound in ((one, bounds.queries), (worst, bounds.every_query)):
+        assert np.mean(errors > bound) <= 0.1 + 4 * math.sqrt(0.09 / 4000)
+        assert bound <= 1.8 * np.quantile(errors, 0.9) + 1
+    assert bounds.queries <= bounds.every_query
+    assert n_cells < 3 or bounds.every_query < bounds.published
+
+
+def test_usefulness_of_relative_counts():
+    absolute = usefulness(100, 0.05)
+    relative = usefulness(100, 0.05, n_records=2_000)
+    np.testing.assert_allclose(np.array(relative) * 2_000, absolute)
+    # Corollary 41: with so many records the relative error is at most 0.1.
+    needed = absolute.published / 0.1
+    assert usefulness(100, 0.05, n_records=needed).published == pytest.approx(0.1)
+    for wrong in ((0, 1, 0.1), (2.5, 1, 0.1), (2, 0, 0.1), (2, 1, 0), (2, 1, 1), (2, 1, "a")):
+        with pytest.raises((ValueError, TypeError)):
+            usefulness(*wrong)
+    for bad in ({"n_queries": 0}, {"n_records": 0}, {"n_records": math.nan}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            usefulness(2, 1, 0.1, **bad)
+
+
+def test_a_sufficient_epsilon_bounds_the_posterior_and_is_the_largest():
+    # The attacker's posterior after the likeliest output, for a Laplace-like ratio of exp(epsilon).
+    for before, after, releases in ((0.1, 0.5, 1), (0.01, 0.02, 3), (0.9, 0.95, 2)):
+        found = sufficient_epsilon(before, after, n_releases=releases)
+        for epsilon, changes in ((found.presence, 1), (found.value, 2)):
+            odds = before / (1 - before) * math.exp(epsilon * changes * releases)
+            assert odds / (1 + odds) == pytest.approx(after)
+        # The paper's: its bound on the probability is met with something to spare.
+        assert before * math.exp(found.published * releases) == pytest.approx(after)
+        assert found.published < found.presence
+
+
+def test_histograms_move_two_cells_when_a_value_changes():
+    # Two cells of noise: the paper's bound for a value fails, half of the odds' holds.
+    epsilon = sufficient_epsilon(0.1, 0.5).published
+    ratio = math.exp(2 * epsilon)
+    assert 0.1 * ratio / (0.1 * ratio + 0.9) > 0.7
+    for wrong in ((0, 0.5), (0.5, 1), (0.5, 0.5), (0.6, 0.5), (math.nan, 0.5)):
+        with pytest.raises(ValueError, match=r"before|after"):
+            sufficient_epsilon(*wrong)
+    with pytest.raises(ValueError, match="n_releases"):
+        sufficient_epsilon(0.1, 0.2, n_releases=0)

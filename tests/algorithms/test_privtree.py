@@ -1,0 +1,174 @@
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from boxed import Recorder, as_table, dense_tables, quieted, slices
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loops import over
+
+from skdp.algorithms import privtree as pt
+from skdp.algorithms.privtree import privtree, privtree_parameters, privtree_parts
+
+GRID = 4
+
+
+# --- PrivTree: parameters and privacy
+
+
+@over("epsilon", ["0.0005", "0.05", "0.5", "3", "50"])
+@over("n_split", [1, 2, 5, 10])
+def test_privtree_tests_lose_at_most_their_part(epsilon, n_split):
+    parts = privtree_parts(2 * Fraction(epsilon), (8,) * 10, n_split=n_split)
+    assert parts == {"tree": Fraction(epsilon), "counts": Fraction(epsilon)}
+    tight, paper = (
+        privtree_parameters(parts, (8,) * 10, n_split=n_split, calibration=calibration)
+        for calibration in ("tight", "paper")
+    )
+    assert tight.loss <= parts["tree"] and paper.loss <= parts["tree"]
+    assert tight.lam <= paper.lam
+    # The published formulas, up to the grid.
+    fanout = 2**n_split
+    published = (2 * fanout - 1) / (fanout - 1) / float(epsilon)
+    assert published <= paper.lam <= published * 1.002
+    assert paper.delta == pytest.approx(paper.lam * math.log(fanout), abs=1 / GRID)
+    assert paper.floor == -paper.delta
+    # An empty box has at most half a divided part.
+    r = math.exp(-float(tight.rate))
+    assert r ** (1 - tight.floor_steps) / (1 + r) <= 0.5 / fanout * (1 + 1e-9)
+
+
+def split_probability(b, r):
+    """P(b + N > 0) for discrete Laplace N."""
+    return r ** (1 - b) / (1 + r) if b <= 0 else 1 - r**b / (1 + r)
+
+
+def tree_law(counts, public, rate, depth=0, low=0):
+    """Probability of every partition of a line, by plain recursion."""
+    if len(counts) == 1:
+        return {((low, low + 1),): 1.0}
+    biased = max(GRID * sum(counts) - depth * public.delta_steps, public.floor_steps)
+    r = math.exp(-rate)
+    # N is symmetric; 1 - p would lose its digits.
+    p, stop = split_probability(biased, r), split_probability(1 - biased, r)
+    law = {((low, low + len(counts)),): stop}
+    middle = (len(counts) + 1) // 2
+    left = tree_law(counts[:middle], public, rate, depth + 1, low)
+    right = tree_law(counts[middle:], public, rate, depth + 1, low + middle)
+    for (a, pa), (b, pb) in itertools.product(left.items(), right.items()):
+        law[a + b] = law.get(a + b, 0.0) + p * pa * pb
+    return law
+
+
+def worst_ratio(public, rate):
+    worst = 0.0
+    for cells in itertools.product(range(0, 5), [0, 2], [0, 3], [0, 1]):
+        one = tree_law(cells, public, rate)
+        for place in range(4):
+            more = list(cells)
+            more[place] += 1
+            two = tree_law(tuple(more), public, rate)
+            worst = max(worst, *(abs(math.log(one[k] / two[k])) for k in one))
+    return worst
+
+
+@over("calibration", ["tight", "paper"])
+@over("epsilon", [Fraction(1, 2), Fraction(2)])
+def test_privtree_partition_is_private_by_its_exact_law(calibration, epsilon):
+    public = privtree_parameters({"tree": epsilon}, (4,), calibration=calibration)
+    law = tree_law((3, 0, 1, 2), public, float(public.rate))
+    assert sum(law.values()) == pytest.approx(1)
+    worst = worst_ratio(public, float(public.rate))
+    assert worst <= epsilon
+    # Not vacuous: with three times the rate it fails.
+    assert worst_ratio(public, 3 * float(public.rate)) > epsilon
+
+
+def test_privtree_follows_its_law():
+    # 4,000 trees: each share within 4.5 standard errors (false alarm below 1e-4 for all).
+    cells = np.array([3, 0, 1, 2])
+    parts = privtree_parts(Fraction(2), (4,))
+    public = privtree_parameters(parts, (4,))
+    law = tree_law(tuple(cells), public, float(public.rate))
+    found = dict.fromkeys(law, 0)
+    n = 4000
+    for seed in range(n):
+        view = privtree(as_table(cells), parts, random_state=seed)
+        ends = sorted(zip(view.lower[:, 0].tolist(), view.upper[:, 0].tolist(), strict=True))
+        found[tuple(ends)] += 1
+    for box, p in law.items():
+        assert abs(found[box] - n * p) < 4.5 * math.sqrt(n * p * (1 - p)) + 1
+    # It would reject the law of noise a quarter wider.
+    wrong = tree_law(tuple(cells), public, float(public.rate) * 0.8)
+    assert any(
+        abs(found[box] - n * p) > 6 * math.sqrt(n * p * (1 - p)) + 1 for box, p in wrong.items()
+    )
+
+
+# --- PrivTree: algorithm
+
+
+def privtree_by_recursion(cells, public, lower, upper, halvings, depth):
+    """Boxes without noise: sorted list of (lower, upper, count)."""
+    divisible = [i for i in range(cells.ndim) if upper[i] - lower[i] > 1]
+    count = int(cells[slices(lower, upper)].sum())
+    biased = max(GRID * count - depth * public.delta_steps, public.floor_steps)
+    if not divisible or biased <= 0:
+        return [(tuple(lower), tuple(upper), count)]
+    axes = sorted(divisible, key=lambda i: (halvings[i], i))[: public.n_split]
+    boxes = []
+    for sides in itertools.product([0, 1], repeat=len(axes)):
+        a, b, h = list(lower), list(upper), list(halvings)
+        for axis, side in zip(axes, sides, strict=True):
+            middle = lower[axis] + (upper[axis] - lower[axis] + 1) // 2
+            h[axis] += 1
+            if side:
+                a[axis] = middle
+            else:
+                b[axis] = middle
+        boxes += privtree_by_recursion(cells, public, a, b, h, depth + 1)
+    return boxes
+
+
+@over("shape, n_split", [((8,) * 4, 4), ((8, 1, 8), 2), ((8,) * 9, 6)])
+def test_privtree_halves_all_columns_but_at_most_six(shape, n_split):
+    parts = privtree_parts(Fraction(1), shape)
+    assert privtree_parameters(parts, shape).n_split == n_split
+
+
+@settings(max_examples=80)
+@given(cells=dense_tables(), n_split=st.integers(1, 4), epsilon=st.sampled_from([1, 8, 100]))
+def test_privtree_without_noise_equals_the_recursion(cells, n_split, epsilon):
+    parts = privtree_parts(Fraction(epsilon), cells.shape, n_split=n_split)
+    public = privtree_parameters(parts, cells.shape, n_split=n_split)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pt, "discrete_laplace", recorder := Recorder())
+        patch.setattr(pt, "above_threshold", recorder.above_threshold)
+        view = privtree(as_table(cells), parts, n_split=n_split)
+    found = sorted(
+        (tuple(a), tuple(b), c)
+        for a, b, c in zip(
+            view.lower.tolist(), view.upper.tolist(), view.counts.tolist(), strict=True
+        )
+    )
+    d = cells.ndim
+    assert found == sorted(
+        privtree_by_recursion(cells, public, [0] * d, list(cells.shape), [0] * d, 0)
+    )
+
+
+def test_privtree_noises_every_test_and_every_count(monkeypatch):
+    quiet = quieted(monkeypatch)
+    cells = np.zeros((8, 8), dtype=np.int64)
+    cells[0, 0] = 100
+    parts = privtree_parts(Fraction(1), cells.shape)
+    public = privtree_parameters(parts, cells.shape)
+    view = privtree(as_table(cells), parts)
+    *tests, counts = quiet.calls
+    assert all(call[1:] == (public.rate, 1) for call in tests)
+    assert counts[1:] == (parts["counts"], 1) and len(counts[0]) == len(view.lower)
+    # All four parts of a divided box are tested, those without records too.
+    assert [len(values) for values, _, _ in tests[:3]] == [1, 4, 4]
+    assert (view.lower[view.counts > 0] == 0).all()

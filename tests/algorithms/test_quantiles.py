@@ -1,0 +1,451 @@
+import itertools
+import math
+from fractions import Fraction
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from exact_laws import fit, law_of_permute_and_flip
+from hypothesis import given
+from hypothesis import strategies as st
+from loops import over
+
+import skdp
+from skdp import private_quantiles
+from skdp._random import noise_source
+from skdp.algorithms.quantiles import UNIT, LinePieces, TreePlan, _reach, plan_quantiles
+from skdp.preprocessing import _as_line
+
+
+def distance(data, z, fraction):
+    """How far the rank that is wanted is from those of z, in t-ths of a record."""
+    p, t = fraction.numerator, fraction.denominator
+    under, until = sum(x < z for x in data), sum(x <= z for x in data)
+    return max(0, t * under - p * len(data), p * len(data) - t * until)
+
+
+def rank_errors(data, shares, values):
+    """Distance in records of the wanted rank from those of each value."""
+    ordered = np.sort(data)
+    wanted = np.asarray(shares) * len(ordered)
+    under, until = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+    return np.maximum(0, np.maximum(under - wanted, wanted - until))
+
+
+def evenly(count):
+    return [round(UNIT * (i + 1) / (count + 1)) for i in range(count)]
+
+
+# --- the score, and the law of one quantile
+
+
+@given(
+    data=st.lists(st.integers(0, 11), max_size=9),
+    size=st.integers(12, 15),
+    fraction=st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20),
+    low=st.integers(-3, 3),
+    gap=st.integers(0, 60),
+    batch=st.integers(1, 12),
+)
+def test_pieces_are_those_of_the_score(data, size, fraction, low, gap, batch):
+    places = np.sort(np.array(data, dtype=np.int64)) + low
+    with mock.patch("skdp._validation.BATCH_ROWS", batch):
+        pieces = LinePieces(places, low, low + size, fraction)
+    starts, scores, widths = pieces.within(None)
+    every = np.repeat(scores, widths)
+    assert every.tolist() == [-distance(data, z, fraction) for z in range(size)]
+    assert starts[0] == 0 and (np.diff(starts, append=size) == widths).all() and widths.min() > 0
+    # On any data some integer has the wanted rank: the error bounds count on it.
+    assert scores.max() == 0
+    assert (pieces.n_pieces, pieces.widest) == (len(starts), widths.max())
+    # Those near the best are found without the others.
+    near = [each[scores >= -gap].tolist() for each in (starts, scores, widths)]
+    some = pieces.within(gap)
+    assert [each[some[1] >= -gap].tolist() for each in some] == near
+    if data:
+        assert len(some[0]) <= 2 * len(set(data)) + 1
+
+
+@over("fraction", [Fraction(1, 2), Fraction(1, 4), Fraction(2, 3)])
+def test_the_loss_is_at_most_epsilon_exactly(fraction):
+    # All data sets of up to three records on five integers, and one record more anywhere. With
+    # ratio r = exp(-epsilon / R) rational, every probability is an exact fraction.
+    size, r = 5, Fraction(1, 2)
+    score_range = 2 * max(fraction.numerator, fraction.denominator - fraction.numerator)
+    law = {}
+    for count in range(5):
+        for data in itertools.combinations_with_replacement(range(size), count):
+            scores = [-distance(data, z, fraction) for z in range(size)]
+            law[data] = law_of_permute_and_flip(scores, r)
+    worst = 0
+    for data in law:
+        for record in range(size):
+            more = law.get(tuple(sorted((*data, record))))
+            if more is not None:
+                ratios = [law[data][z] / more[z] for z in range(size)]
+                worst = max(worst, *ratios, *(1 / ratio for ratio in ratios))
+    assert r ** (-score_range * Fraction(2, 5)) < worst <= r**-score_range
+
+
+def test_a_narrower_score_range_would_not_be_private():
+    # With R = t - p in place of 2 (t - p), as if all scores moved in one direction.
+    fraction, size = Fraction(1, 4), 40
+    data, more = [5] * 10, [5] * 10 + [0]
+    r = 0.5 ** (1 / 3)
+    laws = [
+        law_of_permute_and_flip([-distance(each, z, fraction) for z in range(size)], r)
+        for each in (data, more)
+    ]
+    assert max(abs(math.log(laws[0][z] / laws[1][z])) for z in range(size)) > 3 * math.log(1 / r)
+
+
+@over("share", [0.5, 0.2])
+def test_one_quantile_has_the_exact_law(share):
+    data, epsilon = [1, 2, 2, 2, 7], 1.0
+    fraction = Fraction(share).limit_denominator(10)
+    score_range = 2 * max(fraction.numerator, fraction.denominator - fraction.numerator)
+    source = noise_source(3)
+    drawn = [
+        private_quantiles(
+            data, share, epsilon=epsilon, domain=(0, 9), method="independent", random_state=source
+        ).values[0]
+        for _ in range(2000)
+    ]
+    scores = [-distance(data, z, fraction) for z in range(10)]
+    seen = dict(zip(*map(np.ndarray.tolist, np.unique(drawn, return_counts=True)), strict=True))
+    assert fit(seen, law_of_permute_and_flip(scores, math.exp(-epsilon / score_range))) > 1e-6
+
+
+# --- several
+
+
+@over("count", [1, 2, 3, 7, 10, 64])
+def test_every_way_down_spends_all_of_epsilon(count):
+    epsilon = Fraction(3, 7)
+    plans = plan_quantiles(evenly(count), epsilon)
+    alone = plans["independent"].selections
+    assert sum(each.epsilon for each in alone) == epsilon
+    assert [each.which for each in alone] == list(range(count))
+    if count == 1:
+        assert list(plans) == ["independent"]
+        return
+    tree = plans["recursive"].selections
+    assert sorted(each.which for each in tree) == list(range(count))
+    spent, seen = {-1: Fraction(0)}, {-1}
+    for each in tree:
+        # Its neighbours came before it, and one of them is what it was split off from.
+        assert {each.below, each.above} <= seen
+        spent[each.which] = each.epsilon + max(spent[each.below], spent[each.above])
+        seen.add(each.which)
+    parents = {side for each in tree for side in (each.below, each.above)}
+    assert all(spent[which] == epsilon for which in range(count) if which not in parents)
+    assert max(spent.values()) == epsilon
+
+
+@over("method", ["independent", "recursive", "tree"])
+def test_much_epsilon_gives_the_quantiles(method):
+    rng = np.random.default_rng(0)
+    for data in (rng.integers(0, 1000, 501), np.repeat([3, 500, 997], [200, 5, 96]), [7] * 99):
+        shares = [0.1, 0.25, 0.5, 0.75, 0.8, 0.9]
+        found = private_quantiles(data, shares, epsilon=1e6, domain=(0, 1000), method=method)
+        # Equal values are divided at random, so that ranks of parts may be off by a record.
+        assert rank_errors(data, shares, found.values).max() <= 2
+        assert found.method == method
+
+
+def test_equal_values_are_divided():
+    # Two fifths are 0. Were they all on one side of 0, the next quantile would be far off.
+    data = np.concatenate([np.zeros(40_000, dtype=int), np.arange(60_000)])
+    shares = [0.2, 0.3, 0.6, 0.7]
+    found = private_quantiles(
+        data, shares, epsilon=1.0, domain=(0, 10**6), method="recursive", random_state=1
+    )
+    assert rank_errors(data, shares, found.values).max() < 300
+
+
+def test_the_method_follows_from_public_facts():
+    def chosen(count, size):
+        return next(iter(plan_quantiles(evenly(count), Fraction(1), size)))
+
+    assert chosen(1, 4096) == chosen(1, None) == "independent"
+    assert chosen(3, 4096) == chosen(3, 2**40) == chosen(99, 2**40) == "recursive"
+    assert chosen(99, 4096) == "tree"
+    found = private_quantiles(range(1000), np.arange(1, 100) / 100, epsilon=1.0, domain=(0, 999))
+    assert found.method == "tree" and (np.diff(found.values) >= 0).all()
+    assert list(found.plan) == ["tree", "recursive", "independent"]
+    one = private_quantiles(range(1000), 0.5, epsilon=1.0, domain=(0, 999), method="recursive")
+    assert one.method == "independent"
+
+
+def test_the_plan_predicts_the_better_method():
+    rng = np.random.default_rng(1)
+    source, size = noise_source(2), 2**12
+    data = rng.binomial(size - 1, rng.random(4000))
+    for count in (1, 3, 30):
+        shares = np.array(evenly(count)) / UNIT
+        plans = plan_quantiles(evenly(count), Fraction(1, 10), size)
+        errors = {}
+        for name, plan in plans.items():
+            found = [np.sort(plan.release(data.copy(), size, 0.9, source)[0]) for _ in range(8)]
+            errors[name] = np.mean([rank_errors(data, shares, each).mean() for each in found])
+        first = next(iter(plans))
+        assert errors[first] < 1.5 * min(errors.values())
+        # Predicted for dense values: right within a factor.
+        assert 0.3 < errors[first] / plans[first].expected_errors().mean() < 3
+
+
+@over("method", ["independent", "recursive", "tree"])
+@over("epsilon", [0.02, 1.0])
+def test_rank_errors_hold(method, epsilon):
+    rng = np.random.default_rng(4)
+    source = noise_source(5)
+    shares = [0.05, 0.3, 0.5, 0.9]
+    # The worst case of the bound: few values far apart, the rest of the line empty.
+    high = 2**10 if method == "tree" else 2**40
+    sparse = np.repeat(rng.integers(0, high, 20), 60)
+    for data in (rng.integers(0, min(high, 10**6), 1000), sparse, np.full(500, high), np.zeros(0)):
+        broken = 0
+        for _ in range(25):
+            found = private_quantiles(
+                data,
+                shares,
+                epsilon=epsilon,
+                domain=(0, high),
+                method=method,
+                level=0.8,
+                random_state=source,
+            )
+            broken += (rank_errors(data, shares, found.values) > found.rank_errors).any()
+        # The chance that 16 of 25 fail at 0.8 is below 1e-6.
+        assert broken < 16
+
+
+def test_rank_errors_grow_with_the_level_and_the_line():
+    usual = {"quantiles": [0.2, 0.5], "epsilon": 1.0, "method": "recursive"}
+    one = private_quantiles([], domain=(0, 100), **usual).rank_errors
+    assert (private_quantiles([], domain=(0, 10**9), **usual).rank_errors > one).all()
+    assert (private_quantiles([], domain=(0, 100), level=0.99, **usual).rank_errors > one).all()
+    # 1.0 for the median: log(size / alpha) * R / (epsilon t), R / t = 1.
+    alone = private_quantiles(
+        [], 0.5, epsilon=1.0, domain=(0, 99), method="independent"
+    ).rank_errors[0]
+    assert alone == pytest.approx(math.log(100 / 0.05))
+    intervals = private_quantiles([], [0.2, 0.5], epsilon=1.0, domain=(0, 100)).rank_intervals(1000)
+    assert intervals.shape == (2, 2) and (intervals.mean(axis=1) == [200, 500]).all()
+
+
+def test_the_reach_of_a_tree_is_that_of_laplace_noise():
+    # P(|X| > x) = exp(-sqrt(2) x) at variance 1, and Chernoff's bound lies above it.
+    for alpha in (0.1, 1e-3, 1e-9):
+        exact = math.log(1 / alpha) / math.sqrt(2)
+        assert exact < _reach(alpha) < 1.1 * exact + 3
+    # Where noise is rarely anything but zero, Laplace noise of the same epsilon is much wider.
+    plans = [TreePlan([Fraction(1, 2)], Fraction(e), 64) for e in ("0.01", "1000")]
+    assert 1 <= plans[0]._widening() < 1.01 and plans[1]._widening() > 100
+
+
+# --- what is read
+
+
+def columns():
+    values = [3, 10, 10, 4, 2, 8, 8, 8]
+    yield "list", values
+    yield "numpy", np.array(values)
+    yield "small", np.array(values, dtype=np.int8)
+    yield "floats", np.array(values, dtype=float)
+    yield "series", pd.Series(values)
+    yield "nullable", pd.Series([*values, None], dtype="Int64")
+    yield "objects", pd.Series([*values, None, "?"], dtype=object)
+    yield "text", pd.Series(map(str, values))
+    yield "frame", pd.DataFrame({"a": values})
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector")
+def test_containers_give_the_same():
+    for bounds in ((0, 20), (0.0, 20.0), None):
+        released = {
+            name: private_quantiles(
+                column, [0.3, 0.6], epsilon=1.0, domain=bounds, random_state=7
+            ).values
+            for name, column in columns()
+        }
+        assert all((each == released["list"]).all() for each in released.values()), released
+
+
+def test_integers_are_exact():
+    data = np.full(100, 2**53 - 1)
+    for column in (
+        data,
+        data.astype(np.uint64),
+        pd.Series([2**53 - 1] * 100 + [None], dtype="Int64"),
+    ):
+        assert private_quantiles(column, 0.5, epsilon=1e6, domain=(0, 2**61)).values == 2**53 - 1
+
+
+def test_one_value_of_another_type_leaves_the_others_as_they_are():
+    # pandas makes floats of integers beside a gap or a fraction, and text of numbers beside text.
+    values = [5, 5, 25, 25, 25]
+    for column in (
+        values,
+        pd.Series([*values, None]),
+        pd.Series([*values, 100.5]),
+        pd.Series([*map(str, values), "none"]),
+        np.array(values, dtype="u1"),
+    ):
+        # In the middle between two steps.
+        assert drawn(column, (0, 100), step=10) == 30
+    beyond = pd.Series([2**60 + 1] * 5)
+    for bounds in ((0, 2**61), (-(2**60), 2**61)):
+        assert drawn(beyond, bounds) == drawn(beyond.astype(float), bounds) == 2**60
+
+
+def drawn(column, bounds, **parameters):
+    """The median at so much epsilon that it is exact."""
+    return private_quantiles(column, 0.5, epsilon=1e6, domain=bounds, **parameters).values[0]
+
+
+def test_values_beyond_the_bounds_count_as_the_nearest():
+    assert drawn([200] * 9, (0, 100)) == 100
+    assert drawn([-np.inf] * 9, (0, 100)) == 0
+    assert drawn([np.inf] * 9, (-5.5, 1e300)) == 1e300
+    assert drawn(np.full(9, 2**63 - 1), (0, 100)) == 100
+    assert drawn(np.full(9, 2**64 - 1, dtype=np.uint64), (-9, -3)) == -3
+
+
+def test_steps():
+    assert drawn([0.1234] * 9, (0, 1), step=0.01) == pytest.approx(0.12)
+    assert drawn([17] * 9, (0, 100), step=5) == 15
+    assert drawn([18] * 9, (0, 100), step=5) == 20
+    assert drawn([18.4] * 9, (0, 100)) == 18
+    assert drawn([18.4] * 9, (0.0, 100.0)) == pytest.approx(18.4, abs=1e-7)
+    assert drawn([-1e307] * 9, (-1e308, 1e308)) == pytest.approx(-1e307, rel=1e-6)
+    assert drawn([0.25] * 9, None, step=0.125) == 0.25
+    assert isinstance(drawn([1], (0, 2)), np.int64) and isinstance(drawn([1], (0, 2.0)), float)
+
+
+@given(
+    # Some builds of NumPy and SciPy flush subnormal numbers to zero.
+    low=st.floats(-1e300, 1e300, allow_subnormal=False),
+    width=st.floats(1e-3, 1e300),
+    step=st.none() | st.floats(1e-3, 1e3),
+    value=st.floats(allow_nan=True),
+)
+def test_released_values_lie_within_the_bounds(low, width, step, value):
+    high = low + width
+    try:
+        line = _as_line((low, high), step)
+    except ValueError:
+        return
+    found = line.values(np.array([line.first, line.last]))
+    assert low <= found.min() and found.max() <= high
+    column = skdp.tables.as_column(np.array([value]), "values")
+    position = int(line.read(column)[0])
+    assert position == -(2**62) if math.isnan(value) else line.first <= position <= line.last
+
+
+@given(value=st.integers(-(2**63), 2**63 - 1), step=st.integers(1, 2**60))
+def test_integers_are_rounded_to_the_nearest_step(value, step):
+    line = _as_line((-(2**60), 2**60), step)
+    column = skdp.tables.as_column(np.array([value]), "values")
+    position = int(line.read(column)[0])
+    inside = min(max(value, -(2**60)), 2**60)
+    nearest = abs(inside - (line.origin + step * position))
+    assert 2 * nearest <= step or position == line.last
+
+
+# --- no bounds
+
+
+def test_a_range_is_found():
+    rng = np.random.default_rng(6)
+    for scale in (3, 10**4, 10**12):
+        data = rng.integers(-scale, scale, 20_000)
+        found = private_quantiles(data, [0.25, 0.75], epsilon=1.0, random_state=8)
+        # A power of two that holds nearly all, and at most a few too large.
+        assert scale / 2 < found.bounds[1] < 64 * scale and found.bounds[0] == -found.bounds[1]
+        assert rank_errors(data, [0.25, 0.75], found.values).max() < 400
+        assert found.privacy_loss.parts == {"range": Fraction(1, 10), "quantiles": Fraction(9, 10)}
+
+
+# --- persons
+
+
+def test_few_values_of_each_person_count():
+    # One person with most of the rows, all high.
+    values = np.concatenate([np.arange(1000), np.full(5000, 9999)])
+    who = np.concatenate([np.arange(1000), np.full(5000, -1)])
+    usual = {"quantiles": 0.5, "epsilon": 5.0, "domain": (0, 10**4), "random_state": 1}
+    found = private_quantiles(values, persons=who, max_rows_per_id=2, **usual)
+    assert abs(found.values[0] - 500) < 40
+    assert found.privacy_loss.max_rows_per_id == 2
+    nobody = pd.Series([None] * len(who), dtype=object)
+    found = private_quantiles(values, persons=nobody, max_rows_per_id=1, **usual)
+    # The noise is that of so many rows.
+    three = private_quantiles([1, 2], persons=["a", "b"], max_rows_per_id=3, **usual)
+    assert three.rank_errors[0] == pytest.approx(3 * found.rank_errors[0], rel=1e-3)
+
+
+# --- parameters, the ledger, and odd data
+
+
+def test_bad_parameters_cost_nothing():
+    ledger = skdp.PrivacyLedger(1)
+    usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 0.5, "domain": (0, 9)}
+    for change, message in (
+        ({"quantiles": 0}, "between 0 and 1"),
+        ({"quantiles": [0.5, 1e-9]}, "between 0 and 1"),
+        ({"quantiles": [0.5, 0.5]}, "must differ"),
+        ({"quantiles": []}, "must be shares"),
+        ({"quantiles": [None]}, "must be a number"),
+        ({"quantiles": np.nan}, "must be finite"),
+        ({"epsilon": 1e-15}, "does not fit"),
+        ({"epsilon": 1e-15, "domain": None}, "does not fit"),
+        ({"domain": (1, 1)}, "low < high"),
+        ({"domain": (0, np.inf)}, "finite"),
+        ({"domain": 5}, "a pair"),
+        ({"domain": (0, 2**63)}, "2\\*\\*62"),
+        ({"domain": (-(2**62), 2**62)}, "another step"),
+        ({"domain": (0.0, 5e-324)}, "too close"),
+        ({"step": 0}, "step must be"),
+        ({"step": 1000}, "another step"),
+        ({"method": "best"}, "method must be"),
+        ({"method": "tree", "domain": None}, "needs bounds"),
+        ({"method": "tree", "domain": (0, 10**6)}, "needs bounds"),
+        ({"level": 1}, "level must be"),
+        ({"persons": [1, 2]}, "belong together"),
+        ({"max_rows_per_id": 2}, "belong together"),
+        ({"persons": [1], "max_rows_per_id": 2}, "one person for each row"),
+        ({"values": np.zeros((2, 2))}, "1d array"),
+        ({"values": pd.to_datetime(["2020-01-01"])}, "of numbers"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            private_quantiles(**{**usual, **change}, ledger=ledger)
+    assert ledger.spent == 0
+
+
+class Odd:
+    def __float__(self):
+        raise RuntimeError("secret")
+
+    __eq__ = __hash__ = None
+
+
+@over("epsilon", [1e-6, 1.0, 1e6])
+@over("bounds", [(0, 100), (0.0, 100.0), (0, 2**62 - 1), (-1e308, 1e308), None])
+def test_no_value_raises_or_warns(bounds, epsilon):
+    for data in (
+        [],
+        [5],
+        [np.nan, None, "x", "7", Odd(), 10**400, -(10**400), 1j, [1, 2]],
+        np.array([np.nan] * 3),
+        np.array([np.inf, -np.inf, 1e308, -1e308, 5e-324]),
+        np.array([2**63 - 1, -(2**63)]),
+        np.array([True, False]),
+        pd.Series([None, None], dtype="Float64"),
+        [3] * 50,
+    ):
+        found = private_quantiles(data, [0.25, 0.5, 0.75], epsilon=epsilon, domain=bounds)
+        assert np.isfinite(found.values.astype(float)).all()
+        assert (found.values[1:] >= found.values[:-1]).all()
+        assert np.isfinite(found.rank_errors).all()

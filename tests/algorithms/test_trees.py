@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from loops import over
+
+from skdp._random import noise_source
+from skdp.algorithms import trees
+from skdp.algorithms.additive import Records
+from skdp.algorithms.trees import (
+    Growth,
+    _Clipped,
+    auto_depth,
+    binary_splits,
+    fit_forest,
+    fit_tree,
+    make_quality,
+    one_split,
+    plain_shares,
+    shrunk_shares,
+    tree_parts,
+)
+
+HUGE = Fraction(10**6)
+
+
+def records_of(groups, labels, n_groups):
+    groups, labels = np.asarray(groups), np.asarray(labels)
+    return Records(groups, labels, np.ones(len(labels), dtype=np.int64), n_groups)
+
+
+# --- qualities
+
+
+def changes(quality, counts):
+    """Change of the score of a child by one record of each class."""
+    counts = np.asarray(counts)
+    n_classes = counts.shape[-1]
+    before = quality.of(counts)
+    return [
+        quality.of(counts + np.eye(n_classes, dtype=np.int64)[c]) - before for c in range(n_classes)
+    ]
+
+
+QUALITIES = {
+    "max": lambda n: make_quality("max", np.full(n, 50.0)),
+    "gini": lambda n: make_quality("gini", np.full(n, 50.0)),
+    "information": lambda n: make_quality("information", np.full(n, 50.0)),
+    "information, small": lambda n: make_quality("information", np.full(n, 1.0)),
+    "clipped": lambda n: make_quality("clipped", np.full(n, 50.0)),
+    "clipped, far": lambda n: _Clipped(0.2, n),
+    "clipped, zero": lambda n: _Clipped(0.0, n),
+}
+
+
+@over("name", QUALITIES)
+@over("n_classes, most", [(2, 60), (3, 14), (4, 7)])
+def test_no_record_moves_a_score_beyond_its_range(name, n_classes, most):
+    quality = QUALITIES[name](n_classes)
+    counts = np.array(list(itertools.product(range(most), repeat=n_classes)))
+    rng = np.random.default_rng(0)
+    large = rng.integers(0, [10**6, 10**3, 10, 10**5][:n_classes], (5_000, n_classes))
+    ends = np.eye(n_classes, dtype=np.int64) * 10**7
+    counts = np.concatenate([counts, large, ends])
+    for moved in changes(quality, counts):
+        # A record of one class enters another child in each candidate.
+        assert moved.max() - moved.min() <= quality.score_range
+
+
+@over("name", QUALITIES)
+def test_the_range_of_a_quality_is_not_too_large(name):
+    quality = QUALITIES[name](2)
+    counts = np.array([[10**7, 0], [0, 10**7], [0, 0], [0, 100], [100, 0], [50, 50]])
+    widest = max(np.ptp(moved) for moved in changes(quality, counts))
+    assert widest >= 0.8 * quality.score_range
+
+
+def test_counts_of_any_size_do_not_overflow():
+    for name, make in QUALITIES.items():
+        quality = make(2)
+        counts = np.array([[2**40, 0], [2**40, 2**40], [2**26, 1], [2**31, 2**31]])
+        for moved in changes(quality, counts):
+            assert np.abs(moved).max() <= quality.score_range, name
+
+
+def test_gini_is_the_gini_impurity():
+    quality = make_quality("gini", np.full(2, 50.0))
+    counts = np.array([[3, 1], [5, 5], [0, 0], [7, 0]])
+    sizes = counts.sum(axis=1)
+    shares = counts / np.maximum(sizes, 1)[:, None]
+    expected = sizes * (shares**2).sum(axis=1)
+    np.testing.assert_allclose(quality.of(counts) / 2**10, expected, atol=1e-3)
+
+
+def test_a_rare_class_moves_the_edge_of_clipped():
+    rare, even = (make_quality("clipped", np.array(n)) for n in ([950.0, 50.0], [500.0, 500.0]))
+    assert rare._edge == pytest.approx(0.025)
+    assert even._edge == 0.1
+    assert make_quality("clipped", np.array([-3.0, 5.0]))._edge == 0.0
+
+
+# --- growing
+
+
+def test_divided_counts_are_those_of_brute_force():
+    splits = binary_splits(5, [2, 0, 1])
+    counts = np.random.default_rng(0).integers(0, 9, (3, 5, 2))
+    divided = splits.divide(counts)
+    assert divided.shape == (3, len(splits), 2, 2)
+    # A column of one group has no split.
+    assert len(binary_splits(1, None)) == len(binary_splits(1, [0])) == len(one_split(1)) == 0
+    assert len(binary_splits(2, None)) == 1
+    for split, child in itertools.product(range(len(splits)), range(2)):
+        here = splits.routes(split) == child
+        np.testing.assert_array_equal(divided[:, split, child], counts[:, here].sum(axis=1))
+    assert [splits.routes(s).tolist() for s in range(4)] == [
+        [1, 1, 0, 1, 1], [0, 1, 0, 1, 1], [1, 1, 1, 0, 1], [1, 1, 1, 1, 0]
+    ]  # fmt: skip
+
+
+def test_the_best_split_is_found_without_noise():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 6, (500, 2))
+    labels = (groups[:, 1] > 3).astype(np.int64)
+    growth = Growth(records_of(groups, labels, (6, 6)), [binary_splits(6, range(6))] * 2, 2)
+    quality = make_quality("gini", np.array([300.0, 200.0]))
+    growth.divide(np.arange(2), quality, HUGE, noise_source(0))
+    assert growth.nodes[0].column == 1
+    assert growth.nodes[0].children.tolist() == [1, 1, 1, 1, 2, 2]
+    counts = growth.class_counts(growth.leaves())
+    assert (counts > 0).sum() == 2
+    assert counts.sum() == 500
+
+
+def test_splits_that_cannot_divide_a_node_are_left_out():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, (50, 1))
+    growth = Growth(records_of(groups, groups[:, 0] % 2, (3,)), [binary_splits(3, range(3))], 2)
+    quality = make_quality("max", np.array([25.0, 25.0]))
+    for _ in range(5):
+        growth.divide(np.arange(1), quality, Fraction(1, 100), noise_source(0))
+    # Three groups make three leaves, whatever wins.
+    assert len(growth.leaves()) == 3
+    assert len(growth.active) == 0
+
+
+def test_id3_uses_a_column_once_on_a_path():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, (2_000, 3))
+    labels = rng.integers(0, 2, 2_000)
+    records = records_of(groups, labels, (3, 3, 3))
+    parts = tree_parts(Fraction(1000), "id3", 5)
+    model, _ = fit_tree(
+        records, [one_split(3)] * 3, 2, parts, noise_source(0),
+        algorithm="id3", quality="max", max_depth=5,
+    )  # fmt: skip
+    parents = model.parents()
+    for node in range(1, len(parents)):
+        used = []
+        while parents[node] >= 0:
+            node = parents[node]
+            used.append(model.nodes[node].column)
+        assert len(used) == len(set(used)) <= 3
+
+
+def test_records_reach_the_leaf_that_counted_them():
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 5, (3_000, 2))
+    labels = (groups.sum(axis=1) > 4).astype(np.int64)
+    records = records_of(groups, labels, (5, 5))
+    menu = [binary_splits(5, range(5)), binary_splits(5, None)]
+    model, totals = fit_tree(records, menu, 2, tree_parts(HUGE, "auto", None), noise_source(0))
+    assert totals.tolist() == np.bincount(labels).tolist()
+    reached = model.reach(groups)
+    for leaf in np.unique(reached):
+        assert model.nodes[leaf] is None
+        seen = np.bincount(labels[reached == leaf], minlength=2)
+        np.testing.assert_array_equal(model.class_counts[leaf], seen)
+    assert (np.argmax(model.shares[reached], axis=1) == labels).mean() > 0.99
+    unknown = groups[:2].copy()
+    unknown[:, model.nodes[0].column] = -1
+    assert model.reach(unknown).tolist() == [0, 0]
+
+
+def test_the_parts_sum_to_epsilon():
+    for algorithm, depth in itertools.product(["auto", "id3", "c4.5"], [1, 5]):
+        parts = tree_parts(Fraction(1, 3), algorithm, depth)
+        assert sum(parts.values()) == Fraction(1, 3)
+    # A count and a split on each level, and the classes of the leaf: 2 (depth + 1) equal parts.
+    assert tree_parts(Fraction(12), "id3", 5)["total"] == 1
+
+
+@over("algorithm", ["auto", "id3", "c4.5"])
+def test_a_path_spends_all_of_epsilon_and_no_more(algorithm, monkeypatch):
+    spent = []
+
+    def discrete_laplace(values, epsilon, sensitivity=1, *, random_state=None):
+        spent.append(Fraction(epsilon) / sensitivity)
+        # So many records that every node is divided, on an empty table too.
+        return np.asarray(values) + 10**6
+
+    def noisy_max(scores, epsilon, score_range, *, starts, random_state=None):
+        spent.append(Fraction(epsilon))
+        return np.asarray(starts)
+
+    monkeypatch.setattr(trees, "discrete_laplace", discrete_laplace)
+    monkeypatch.setattr(trees, "noisy_max", noisy_max)
+    splits = one_split if algorithm == "id3" else lambda n: binary_splits(n, range(n))
+    depth, nobody = 3, records_of(np.zeros((0, 3), dtype=np.int64), np.zeros(0, int), (8, 8, 8))
+    model, _ = fit_tree(
+        nobody,
+        [splits(8)] * 3,
+        2,
+        tree_parts(Fraction(1), algorithm, depth),
+        noise_source(0),
+        algorithm=algorithm,
+        quality="max",
+        max_depth=depth,
+        prune=False,
+    )
+    # Classes of all, a split on each level, with the published ones a count too, and the leaves.
+    assert len(spent) == (2 + depth if algorithm == "auto" else 2 + 2 * depth)
+    assert sum(spent) == 1
+    leaves = [number for number, node in enumerate(model.nodes) if node is None]
+    assert (model.class_counts[leaves] == 10**6).all()
+
+
+def test_splits_of_nobody_are_chosen_by_noise_alone():
+    nobody = records_of(np.zeros((0, 3), dtype=np.int64), np.zeros(0, int), (2, 2, 2))
+    quality, columns = make_quality("max", np.zeros(2)), set()
+    for seed in range(30):
+        growth = Growth(nobody, [one_split(2)] * 3, 2)
+        growth.divide(np.arange(3), quality, Fraction(1, 10), noise_source(seed))
+        columns.add(growth.nodes[0].column)
+    # The last wins with 0.3, the others more often: one is missing once in 50,000 runs.
+    assert len(columns) == 3
+
+
+def test_the_depth_follows_from_public_numbers():
+    few, many = [binary_splits(4, range(4))], [binary_splits(32, range(32))] * 5_000
+    assert auto_depth(-5.0, few) == 1
+    assert auto_depth(1e3, few) < auto_depth(1e5, few) <= auto_depth(1e12, few)
+    assert auto_depth(1e12, many) < auto_depth(1e12, few)
+    assert auto_depth(1.0, few, 16) == 16
+
+
+# --- shares
+
+
+def test_shares_are_drawn_to_the_parent_where_noise_is_large():
+    growth = Growth(records_of(np.zeros((1, 1), dtype=int), [0], (2,)), [one_split(2)], 2)
+    growth._split(np.array([0]), np.array([0]))
+    counts = np.array([[110.0, 90.0], [100.0, 0.0], [10.0, 90.0]])
+    plain = plain_shares(growth.nodes, counts)
+    np.testing.assert_allclose(plain, [[0.55, 0.45], [1.0, 0.0], [0.1, 0.9]])
+    sure = shrunk_shares(growth.nodes, counts, np.zeros(3))
+    noisy = shrunk_shares(growth.nodes, counts, np.full(3, 1e4))
+    for node in (1, 2):
+        assert abs(sure[node, 0] - 0.55) > abs(noisy[node, 0] - 0.55) > 0
+        assert sure[node].sum() == pytest.approx(1)
+    empty = shrunk_shares(growth.nodes, np.minimum(counts, 0) - 1, np.ones(3))
+    np.testing.assert_allclose(empty, 0.5)
+
+
+# --- forests
+
+
+def test_each_record_is_in_one_tree_by_its_own_coin():
+    rng = np.random.default_rng(0)
+    records = Records(
+        rng.integers(0, 3, (40, 2)), rng.integers(0, 2, 40), rng.integers(1, 9, 40), (3, 3)
+    )
+    parts = list(trees._shared_out(records, 3, "apart", noise_source(0)))
+    assert sum(int(part.counts.sum()) for part in parts) == int(records.counts.sum())
+    sizes = [int(part.counts.sum()) for part in parts]
+    # Neither equal blocks nor whole groups of equal records.
+    assert max(sizes) != min(sizes)
+    assert sum(len(part.counts) for part in parts) > 40
+
+
+def test_trees_apart_have_all_of_epsilon_and_shared_ones_a_part(monkeypatch):
+    seen = []
+
+    def note(growth, quality, epsilon, *rest):
+        seen.append((epsilon, int(growth.records.counts.sum())))
+        raise LookupError
+
+    monkeypatch.setattr(trees, "grow_tree", note)
+    records = records_of(np.zeros((100, 1), dtype=int), np.zeros(100, dtype=int), (2,))
+    for rows in ("apart", "shared"):
+        with pytest.raises(LookupError):
+            fit_forest(
+                records, [one_split(2)], 2, tree_parts(Fraction(1)), noise_source(0),
+                n_trees=4, rows=rows,
+            )  # fmt: skip
+    (apart, some), (shared, all_of_them) = seen
+    assert apart == Fraction(49, 50)
+    assert shared == apart / 4
+    assert some < all_of_them == 100

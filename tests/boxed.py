@@ -1,0 +1,54 @@
+"""Dense tables and their boxes, and kernels without noise."""
+
+import math
+
+import numpy as np
+from hypothesis import strategies as st
+
+import skdp
+from skdp.algorithms import dpcube, privtree
+from skdp.tables import CountTable
+
+
+def as_table(cells):
+    occupied = np.argwhere(cells > 0)
+    return CountTable.from_codes(occupied, cells.shape, cells[tuple(occupied.T)])
+
+
+def slices(lower, upper):
+    return tuple(slice(a, b) for a, b in zip(lower, upper, strict=True))
+
+
+@st.composite
+def dense_tables(draw, least=0, largest=40, most_side=6):
+    shape = tuple(draw(st.lists(st.integers(1, most_side), min_size=1, max_size=3)))
+    count = st.one_of(st.just(0), st.integers(least, 3), st.integers(least, largest))
+    n_cells = math.prod(shape)
+    cells = draw(st.lists(count, min_size=n_cells, max_size=n_cells))
+    return np.array(cells, dtype=np.int64).reshape(shape)
+
+
+class Recorder:
+    """Stands for `discrete_laplace`: adds no noise and remembers what it was asked."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, values, epsilon, sensitivity=1, *, random_state=None):
+        self.calls.append((np.array(values), epsilon, sensitivity))
+        return np.array(values, dtype=np.int64)
+
+    def above_threshold(self, values, epsilon, threshold, *, random_state=None):
+        return self(values, epsilon) > threshold
+
+
+def quieted(monkeypatch):
+    """No noise in the kernels; the calls are recorded."""
+    recorder = Recorder()
+    monkeypatch.setattr(privtree, "discrete_laplace", recorder)
+    monkeypatch.setattr(privtree, "above_threshold", recorder.above_threshold)
+    monkeypatch.setattr(dpcube, "discrete_laplace", recorder)
+    return recorder
+
+
+WIDE = skdp.Domain({f"c{i}": skdp.Numeric(0, 1, bins=10) for i in range(12)})

@@ -1,0 +1,244 @@
+"""Trees of counts against dense least squares, brute force and closed forms."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loops import over
+from measured_trees import measured_trees, membership, parents
+
+from skdp import hierarchy
+from skdp.hierarchy import Blue, Tree
+
+
+def dense(tree, values, variances):
+    """Estimates and covariance of the leaves by dense least squares; all leaves determined."""
+    A = membership(tree)
+    used = np.isfinite(variances)
+    weight = 1 / np.sqrt(variances[used])
+    x = np.linalg.lstsq(A[used] * weight[:, None], values[used] * weight, rcond=None)[0]
+    covariance = np.linalg.inv((A[used].T / variances[used]) @ A[used])
+    return A, x, covariance
+
+
+# --- estimates
+
+
+@settings(max_examples=100)
+@given(measured_trees(unmeasured=False, exact=False), st.data())
+def test_blue_is_dense_least_squares(case, data):
+    tree, values, variances = case
+    blue = Blue(tree, variances)
+    A, x, covariance = dense(tree, values, variances)
+    np.testing.assert_allclose(blue.estimate(values), A @ x, atol=1e-8)
+    np.testing.assert_allclose(blue.variances, np.diag(A @ covariance @ A.T), rtol=1e-8)
+    q = np.array(data.draw(st.lists(st.integers(-3, 3), min_size=A.shape[1], max_size=A.shape[1])))
+    Q = np.stack([q, np.ones(len(q)), np.arange(len(q))], axis=1).astype(float)
+    variances_of_q = np.diag(Q.T @ covariance @ Q)
+    np.testing.assert_allclose(blue.query_variance(Q), variances_of_q, rtol=1e-8, atol=1e-10)
+    gain = (covariance @ (A.T / variances)).T @ Q
+    np.testing.assert_allclose(blue.noise_weights(Q), gain, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(gain.T @ values, Q.T @ blue.estimate(values)[tree.leaves], atol=1e-7)
+
+
+@settings(max_examples=100)
+@given(measured_trees(exact=False))
+def test_unmeasured_nodes(case):
+    """Infinite variances: equal to dense least squares wherever that is determined."""
+    tree, values, variances = case
+    blue = Blue(tree, variances)
+    x = blue.estimate(values)
+    assert np.isfinite(x).all()
+    inner = ~tree.is_leaf
+    np.testing.assert_allclose(tree.child_sums(x)[inner], x[inner], atol=1e-9)
+    A = membership(tree)
+    used = np.isfinite(variances)
+    rank = np.linalg.matrix_rank(A[used]) if used.any() else 0
+    for node in range(tree.n_nodes):
+        known = used.any() and np.linalg.matrix_rank(np.vstack([A[used], A[node]])) == rank
+        assert np.isfinite(blue.variances[node]) == known
+        if known:
+            # By pseudo-inverse: the estimate of a determined sum is unique.
+            scaled = A[used] / np.sqrt(variances[used])[:, None]
+            row = A[node] @ np.linalg.pinv(scaled)
+            np.testing.assert_allclose(
+                x[node], row @ (values[used] / np.sqrt(variances[used])), atol=1e-7
+            )
+            np.testing.assert_allclose(blue.variances[node], row @ row, rtol=1e-7)
+            leaves = A[node]
+            np.testing.assert_allclose(blue.query_variance(leaves), row @ row, rtol=1e-7)
+            weights = blue.noise_weights(leaves)
+            np.testing.assert_allclose(
+                weights[used], row / np.sqrt(variances[used]), rtol=1e-6, atol=1e-8
+            )
+            assert (weights[~used] == 0).all()
+        else:
+            assert np.isinf(blue.query_variance(A[node]))
+            with pytest.raises(ValueError, match="do not determine"):
+                blue.noise_weights(A[node])
+
+
+@settings(max_examples=100)
+@given(parents(), st.data())
+def test_exact_nodes_are_the_limit_of_small_variances(given_parents, data):
+    tree = Tree.from_parents(given_parents)
+    truth = data.draw(
+        st.lists(st.integers(0, 20), min_size=tree.n_bins, max_size=tree.n_bins).map(np.array)
+    )
+    counts = tree.node_counts(truth).astype(float)
+    exact = np.array(
+        data.draw(st.lists(st.booleans(), min_size=tree.n_nodes, max_size=tree.n_nodes))
+    )
+    variances = np.where(exact, 0.0, 1.0 + np.arange(tree.n_nodes) % 3)
+    values = counts + np.where(exact, 0.0, np.sin(np.arange(tree.n_nodes)) * 5)
+    blue, near = Blue(tree, variances), Blue(tree, np.where(exact, 1e-7, variances))
+    np.testing.assert_allclose(blue.estimate(values), near.estimate(values), atol=1e-4)
+    np.testing.assert_allclose(blue.variances, near.variances, atol=1e-5)
+    np.testing.assert_allclose(blue.estimate(values)[exact], counts[exact], atol=1e-9)
+    assert (blue.variances[exact] <= 1e-12).all()
+
+
+def test_contradicting_exact_values():
+    """Those nearest the leaves win, and the result is consistent."""
+    tree = hierarchy.perfect_tree(2, 1)
+    blue = Blue(tree, [0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(blue.estimate([10, 3, 4]), [7, 3, 4])
+
+
+def test_one_node():
+    tree = Tree.from_parents([-1])
+    blue = Blue(tree, [4.0])
+    assert blue.estimate([3.0]) == [3.0] and blue.variances == [4.0]
+    assert blue.query_variance([2.0]) == 16.0
+    assert hierarchy.gblue(tree, [3.0])[0] == [3.0]
+    assert hierarchy.non_negative(blue, [-3.0]) == [0.0]
+    np.testing.assert_array_equal(blue.range_variances([0.0, 0.0], [0.5, 0.0]), [1.0, 0.0])
+
+
+def test_bad_values_and_weights():
+    tree = hierarchy.perfect_tree(2, 1)
+    blue = Blue(tree, [1, np.inf, 1])
+    assert np.isfinite(blue.estimate([1, np.nan, 1])).all()  # not measured: ignored
+    for call, message in [
+        (lambda: blue.estimate([1, 1, np.nan]), "node 2 is nan"),
+        (lambda: blue.estimate([1, 1]), "one entry for each"),
+        (lambda: blue.query_variance([1.0, 1.0, 1.0]), "one row for each of the 2 leaves"),
+        (lambda: Blue(tree, [1, -1, 1]), "negative or NaN.*node 1"),
+        (lambda: Blue(tree, [1, np.nan, 1]), "negative or NaN"),
+        (lambda: Blue(tree, [1, 1]), "one entry for each of the 3"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
+    for nothing in (0.0, -2.0):
+        assert not hierarchy.project_to_simplex(np.array([3, -1]), nothing).any()
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 400), st.sampled_from([2, 3, 12, "levels", "wide"]), st.integers(0, 10**6))
+def test_range_variances(n_bins, kind, seed):
+    """The walk along two paths equals the sum over all nodes, for ranges cut anywhere."""
+    rng = np.random.default_rng(seed)
+    if kind == "levels":
+        tree = hierarchy.level_tree(n_bins, [1, max(1, n_bins // 3)])
+    elif kind == "wide":  # leaves of several bins
+        ends = np.cumsum([0, *rng.integers(1, 9, n_bins)])
+        pairs = [(0, ends[-1])]
+        pairs += [(ends[i], ends[min(i + 40, n_bins)]) for i in range(0, n_bins, 40)]
+        tree = Tree.from_intervals(pairs + list(itertools.pairwise(ends)))
+        n_bins = tree.n_bins
+    else:
+        tree = hierarchy.balanced_tree(n_bins, kind)
+    blue = Blue(tree, np.exp(rng.normal(size=tree.n_nodes)))
+    start = rng.uniform(-1, n_bins, 20)
+    stop = start + rng.uniform(0, n_bins, 20)
+    start[:10], stop[:10] = np.floor(start[:10]), np.ceil(stop[:10])
+    weights = tree.overlaps(np.clip(start, 0, n_bins), np.clip(stop, 0, n_bins))
+    np.testing.assert_allclose(
+        blue.range_variances(start, stop), blue.query_variance(weights), rtol=1e-9, atol=1e-12
+    )
+
+
+# --- non-negative counts
+
+
+def project_by_search(z, s, total):
+    """Projection onto {x >= 0, sum = total} by trying every set of zeros."""
+    best, found = np.inf, None
+    for kept in itertools.product([False, True], repeat=len(z)):
+        kept = np.array(kept)
+        if not kept.any():
+            continue
+        x = np.zeros(len(z))
+        x[kept] = z[kept] + s[kept] * (total - z[kept].sum()) / s[kept].sum()
+        cost = ((x - z) ** 2 / s).sum()
+        if (x >= -1e-12).all() and cost < best:
+            best, found = cost, x
+    return found
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.tuples(st.floats(-10, 10), st.floats(0.1, 10)), min_size=1, max_size=7),
+    st.floats(0, 20),
+    st.booleans(),
+)
+def test_projection_of_a_family(children, total, deep):
+    z, s = np.array(children).T
+    chain = 30 if deep else 0
+    tree = Tree.from_parents([*range(-1, chain), *[chain] * len(z)])
+    variances = np.concatenate([[1e-9], np.full(chain, np.inf), s])
+    values = np.concatenate([[total], np.zeros(chain), z])
+    x = hierarchy.non_negative(Blue(tree, variances), values)
+    np.testing.assert_allclose(x[tree.leaves], project_by_search(z, s, x[0]), atol=1e-6)
+
+
+@settings(max_examples=100)
+@given(measured_trees())
+def test_non_negative_estimates_are_consistent(case):
+    tree, values, variances = case
+    blue = Blue(tree, variances)
+    x = hierarchy.non_negative(blue, values)
+    assert (x >= 0).all()
+    inner = ~tree.is_leaf
+    np.testing.assert_allclose(tree.child_sums(x)[inner], x[inner], atol=1e-6)
+    estimate = blue.estimate(values)
+    if (variances > 0).all() and np.isfinite(variances).all() and (estimate > 0).all():
+        np.testing.assert_allclose(x, estimate, atol=1e-8)
+
+
+@over("kind, n", [("chain", 3_001), ("comb", 2_001)])
+def test_many_levels_without_recursion(kind, n):
+    if kind == "chain":
+        above = np.arange(-1, n - 1)
+    else:  # each inner node has a leaf and the next inner node
+        above = np.append(-1, np.repeat(np.arange(0, n - 1, 2), 2))
+    tree = Tree.from_parents(above)
+    assert tree.n_levels > n // 2
+    blue = Blue(tree, np.ones(n))
+    values = np.full(n, 5.0)
+    x = blue.estimate(values)
+    assert (hierarchy.non_negative(blue, values) >= 0).all()
+    if kind == "chain":  # n measurements of one number
+        np.testing.assert_allclose(x, 5.0)
+        assert blue.variances[-1] == pytest.approx(1 / n)
+    np.testing.assert_allclose(tree.child_sums(x)[~tree.is_leaf], x[~tree.is_leaf], atol=1e-6)
+
+
+@settings(max_examples=150)
+@given(
+    values=st.lists(st.floats(-1e6, 1e6) | st.integers(-50, 200), min_size=1, max_size=30),
+    total=st.floats(1e-3, 1e6),
+)
+def test_projection_to_the_simplex(values, total):
+    values = np.array(values)
+    x = hierarchy.project_to_simplex(values, total)
+    assert (x >= 0).all()
+    assert x.sum() == pytest.approx(total, rel=1e-6, abs=1e-6)
+    # Optimal: all positive entries moved by the same shift, the others by less.
+    shift = (x - values)[x > 0]
+    assert np.ptp(shift) <= 1e-6 * (1 + np.abs(values).max())
+    assert (values[x == 0] + shift.max() <= 1e-6 * (1 + np.abs(values).max())).all()

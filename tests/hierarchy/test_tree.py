@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loops import over
+from measured_trees import membership, parents
+
+from skdp import hierarchy
+from skdp.hierarchy import Tree
+
+# What is wrong, and parent, lower and upper.
+BROKEN_TREES = {
+    "overlapping siblings": ([-1, 0, 0], [0, 0, 1], [3, 2, 3]),
+    "the same child twice": ([-1, 0, 0], [0, 0, 0], [2, 2, 2]),
+    "a gap between siblings": ([-1, 0, 0], [0, 0, 2], [3, 1, 3]),
+    "a gap at the end": ([-1, 0, 0], [0, 0, 1], [3, 1, 2]),
+    "a gap at the beginning": ([-1, 0, 0], [0, 1, 2], [3, 2, 3]),
+    "an only child that is smaller": ([-1, 0], [0, 0], [2, 1]),
+    "outside of the parent": ([-1, 0, 0], [0, 0, 1], [2, 1, 3]),
+    "before the parent": ([-1, 0, 0, 2, 2], [0, 0, 1, 0, 1], [2, 1, 2, 1, 2]),
+    "siblings out of order": ([-1, 0, 0], [0, 1, 0], [2, 2, 1]),
+    "a cycle": ([-1, 2, 1], [0, 0, 0], [1, 1, 1]),
+    "its own parent": ([-1, 1], [0, 0], [1, 1]),
+    "two roots": ([-1, -1], [0, 0], [1, 1]),
+    "no root": ([0, 0], [0, 0], [1, 1]),
+    "an odd root": ([-2, 0], [0, 0], [1, 1]),
+    "a root that begins late": ([-1, 0], [1, 1], [2, 2]),
+    "not by level": ([-1, 0, 1, 0], [0, 0, 0, 1], [2, 1, 1, 2]),
+    "an empty node": ([-1, 0, 0], [0, 0, 1], [1, 1, 1]),
+    "no parent of that number": ([-1, 7], [0, 0], [1, 1]),
+    "lengths": ([-1, 0], [0], [1, 1]),
+    "nothing": ([], [], []),
+    "fractions": ([-1, 0], [0.0, 0.5], [1, 1]),
+}
+
+
+@over("name", BROKEN_TREES)
+def test_a_tree_that_counts_a_record_twice_in_a_level_cannot_be_made(name):
+    parent, lower, upper = map(np.array, BROKEN_TREES[name])
+    with pytest.raises(ValueError, match=r"rule|entry|integers"):
+        Tree(parent, lower, upper, np.arange(len(parent)))
+    # The order numbers each node.
+    for order in ([0, 0], [1, 2], [0]):
+        with pytest.raises(ValueError, match="order"):
+            Tree(np.array([-1, 0]), np.zeros(2, int), np.ones(2, int), np.array(order))
+
+
+@settings(max_examples=200)
+@given(st.lists(st.integers(-1, 4), min_size=1, max_size=6), st.data())
+def test_a_tree_that_can_be_made_holds_each_bin_on_one_path(parent, data):
+    n = len(parent)
+    ends = st.lists(st.integers(0, 3), min_size=n, max_size=n)
+    arrays = [np.array(parent), np.array(data.draw(ends)), np.array(data.draw(ends))]
+    try:
+        tree = Tree(*arrays, np.arange(n))
+    except ValueError:
+        return
+    holders = (tree.lower[:, None] <= np.arange(tree.n_bins)) & (
+        np.arange(tree.n_bins) < tree.upper[:, None]
+    )
+    for at in range(tree.n_bins):
+        nodes = np.flatnonzero(holders[:, at])
+        assert tree.parent[nodes].tolist() == [-1, *nodes[:-1]] and tree.is_leaf[nodes[-1]]
+
+
+def test_nobody_can_write_to_a_tree():
+    arrays = [np.array(each) for each in ([-1, 0, 0], [0, 0, 1], [2, 1, 2], [0, 1, 2])]
+    tree = Tree(*arrays)
+    for mine, array in zip(arrays, (tree.parent, tree.lower, tree.upper, tree.order), strict=True):
+        mine[:] = 0
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.setflags(write=True)
+    assert tree.upper.tolist() == [2, 1, 2] and tree.lower.tolist() == [0, 0, 1]
+
+
+# --- structure
+
+
+@given(parents())
+def test_level_order_keeps_the_tree(given_parents):
+    tree = Tree.from_parents(given_parents)
+    original = np.array(given_parents)
+    above = np.where(tree.parent >= 0, tree.order[tree.parent], -1)
+    assert sorted(tree.order) == list(range(len(original)))
+    np.testing.assert_array_equal(original[tree.order], above)
+    assert (np.diff(tree.parent) >= 0).all()
+    np.testing.assert_array_equal(tree.depth[1:], tree.depth[tree.parent[1:]] + 1)
+    A = membership(tree)
+    for node in range(tree.n_nodes):
+        np.testing.assert_array_equal(
+            np.flatnonzero(A[node]), np.arange(tree.lower[node], tree.upper[node])
+        )
+
+
+@given(st.integers(1, 200), st.integers(2, 9))
+def test_balanced_trees(n_bins, branching):
+    tree = hierarchy.balanced_tree(n_bins, branching)
+    assert_nested(tree)
+    size = tree.upper - tree.lower
+    assert (size[tree.is_leaf] == 1).all() and tree.n_bins == n_bins
+    np.testing.assert_array_equal(tree.n_children[size > 1], np.minimum(size[size > 1], branching))
+    for node in np.flatnonzero(~tree.is_leaf):
+        children = slice(tree.first_child[node], tree.first_child[node] + tree.n_children[node])
+        assert np.ptp(size[children]) <= 1
+
+
+@over("n, counts", [(4096, [16, 256]), (1000, [8, 64]), (17, [1, 4]), (1, [])])
+def test_level_trees(n, counts):
+    tree = hierarchy.level_tree(n, counts)
+    assert_nested(tree)
+    assert np.diff(tree.level_starts).tolist() == sorted({1, *counts, n})
+    for start, stop in itertools.pairwise(tree.level_starts):
+        assert np.ptp(tree.upper[start:stop] - tree.lower[start:stop]) <= 1
+
+
+def assert_nested(tree):
+    """Children cover their parent from left to right."""
+    for node in np.flatnonzero(~tree.is_leaf):
+        first, number = tree.first_child[node], tree.n_children[node]
+        children = np.arange(first, first + number)
+        assert (tree.parent[children] == node).all()
+        assert tree.lower[children[0]] == tree.lower[node]
+        assert tree.upper[children[-1]] == tree.upper[node]
+        np.testing.assert_array_equal(tree.upper[children[:-1]], tree.lower[children[1:]])
+
+
+@given(st.integers(2, 40), st.randoms(use_true_random=False))
+def test_intervals_in_any_order(n_bins, random):
+    tree = hierarchy.balanced_tree(n_bins, 3)
+    pairs = list(zip(tree.lower.tolist(), tree.upper.tolist(), strict=True))
+    random.shuffle(pairs)
+    again = Tree.from_intervals(pairs)
+    np.testing.assert_array_equal(again.lower, tree.lower)
+    np.testing.assert_array_equal(again.upper, tree.upper)
+    np.testing.assert_array_equal(again.parent, tree.parent)
+    assert [pairs[i] for i in again.order] == list(zip(again.lower, again.upper, strict=True))
+
+
+def test_intervals_may_repeat_and_leaves_may_be_wide():
+    tree = Tree.from_intervals([(0, 10), (0, 10), (0, 4), (4, 10), (4, 5), (5, 10)])
+    assert tree.n_levels == 4
+    np.testing.assert_array_equal(tree.leaf_widths, [4, 1, 5])
+    np.testing.assert_array_equal(tree.node_counts(np.arange(10))[tree.leaves], [6, 4, 35])
+    np.testing.assert_allclose(tree.leaf_weights(np.arange(10.0)), [1.5, 4, 7])
+
+
+@over(
+    "bad, message",
+    [
+        ([(0, 6), (0, 4), (3, 6)], "overlap"),
+        ([(0, 6), (0, 2), (3, 6)], "missing"),
+        ([(0, 6), (0, 2)], "missing"),
+        ([(0, 6), (2, 6)], "missing"),
+        ([(0, 3), (3, 6)], "both roots"),
+        ([(1, 3)], "begin at bin 0"),
+        ([(0, 3), (2, 2)], "empty"),
+        ([(0.0, 1.0)], "integers"),
+        ([], "pairs"),
+        ([(0, 1, 2)], "pairs"),
+    ],
+)
+def test_bad_intervals_and_parents(bad, message):
+    with pytest.raises(ValueError, match=message):
+        Tree.from_intervals(bad)
+    for above, wrong in [
+        ([0, 0], "exactly one root"),
+        ([-1, -1, 0], "exactly one root.*found 2"),
+        ([-1, 2, 3, 1], "cycle"),
+        ([-1, 7], "not in 0..1"),
+        ([], "non-empty"),
+        ([-1.0, 0.0], "integers"),
+    ]:
+        with pytest.raises(ValueError, match=wrong):
+            Tree.from_parents(above)
+
+
+def test_bad_shapes():
+    for call in (
+        lambda: hierarchy.balanced_tree(0, 2),
+        lambda: hierarchy.balanced_tree(5, 1),
+        lambda: hierarchy.perfect_tree(2, -1),
+        lambda: hierarchy.level_tree(100, [3, 10]),
+        lambda: hierarchy.level_tree(100, [200]),
+        lambda: hierarchy.balanced_tree(4, 2).node_counts([1, 2, 3]),
+        lambda: hierarchy.balanced_tree(4, 2).leaf_weights([1, 2, 3]),
+    ):
+        with pytest.raises(ValueError, match="must|has|one"):
+            call()
+    with pytest.raises(TypeError, match="branching must be an integer"):
+        hierarchy.balanced_tree(5, True)
+
+
+# --- answers without consistency
+
+
+def smallest_cover(tree, low, high):
+    """Nodes inside a range whose parent is not inside."""
+    inside = (tree.lower >= low) & (tree.upper <= high)
+    return inside & ~np.where(tree.parent >= 0, inside[np.maximum(tree.parent, 0)], False)
+
+
+@given(st.integers(1, 60), st.integers(2, 5), st.data())
+def test_cover_of_a_range(n_bins, branching, data):
+    tree = hierarchy.balanced_tree(n_bins, branching)
+    low = data.draw(st.integers(0, n_bins - 1))
+    high = data.draw(st.integers(low + 1, n_bins))
+    weights = np.zeros(n_bins)
+    weights[low:high] = 1.0
+    cover = hierarchy.cover_weights(tree, np.ones(tree.n_nodes, dtype=bool), weights)
+    np.testing.assert_array_equal(cover, smallest_cover(tree, low, high))
+
+
+def test_cover_skips_unmeasured_nodes_and_cuts_only_the_finest():
+    tree = Tree.from_intervals([(0, 8), (0, 4), (4, 8), (0, 2), (2, 4)])
+    measured = np.array([False, True, True, True, True])
+    cover = hierarchy.cover_weights(tree, measured, tree.leaf_weights(np.ones(8)))
+    np.testing.assert_array_equal(cover, [0, 1, 1, 0, 0])
+    half = tree.leaf_weights(np.array([1, 1, 1, 0, 0, 0, 1, 1.0]))
+    cover = hierarchy.cover_weights(tree, measured, half)
+    np.testing.assert_array_equal(cover, [0, 0, 0.5, 1, 0.5])
+
+
+def test_range_usage_counts_the_covers():
+    tree = hierarchy.balanced_tree(11, 3)
+    covers = [smallest_cover(tree, a, b) for a in range(11) for b in range(a + 1, 12)]
+    np.testing.assert_allclose(hierarchy.range_usage(tree), np.mean(covers, axis=0))

@@ -1,0 +1,642 @@
+import math
+from fractions import Fraction
+from zlib import crc32
+
+import numpy as np
+import pytest
+from exact_laws import ScriptedSource
+from loops import over
+from scipy import stats
+
+from skdp._random import NoiseSource, noise_source, seeded_bits
+from skdp._validation import as_epsilon, dyadic_floor
+from skdp.mechanisms import (
+    bounded_sum,
+    discrete_laplace,
+    discrete_laplace_quantile,
+    discrete_laplace_variance,
+    geometric,
+    geometric_variance,
+    laplace,
+)
+
+# Every statistical test below has a fixed seed and this false-alarm rate for another one.
+ALARM = 1e-6
+
+
+def exact_exp(exponent, bits=400):
+    """exp(-exponent) as a fraction, off by less than 2**-bits, by its Taylor series."""
+    halvings = max(0, math.ceil(exponent).bit_length())
+    x = exponent / 2**halvings
+    digits = bits + 2 * halvings + 40
+    one = 1 << digits
+    term, total, k = one, one, 0
+    while term:
+        k += 1
+        term = term * x.numerator // (x.denominator * k)
+        total += -term if k % 2 else term
+    for _ in range(halvings):
+        total = total * total >> digits
+    return Fraction(total, one)
+
+
+def signed_cdf(k, rate):
+    """P(discrete Laplace <= k), in floating point."""
+    k = np.asarray(k, dtype=float)
+    r = math.exp(-rate)
+    return np.where(k >= 0, 1 - np.exp(-rate * (k + 1)) / (1 + r), np.exp(rate * k) / (1 + r))
+
+
+def geometric_cdf(k, rate):
+    return -np.expm1(-rate * (np.asarray(k, dtype=float) + 1))
+
+
+def cells(cdf, rate, size):
+    """Cut points of cells (lower, upper] with 100 expected draws, single values if possible."""
+    bound = math.ceil(20 / rate)
+    grid = np.unique(np.linspace(-bound, bound, 20_001).astype(np.int64))
+    mass = cdf(grid, rate)
+    cuts, last = [], 0.0
+    for k, reached in zip(grid, mass, strict=True):
+        if (reached - last) * size >= 100 and (1 - reached) * size >= 100:
+            cuts.append(k)
+            last = reached
+    # Two hundred cells are plenty, and keep the power where scales differ.
+    return np.array(cuts[:: max(1, len(cuts) // 200)])
+
+
+def fit(drawn, cdf, rate):
+    """p-value of a chi-square test of all cells of the exact law."""
+    cuts = cells(cdf, rate, drawn.size)
+    expected = np.diff(cdf(cuts, rate), prepend=0, append=1) * drawn.size
+    seen = np.bincount(np.searchsorted(cuts, drawn), minlength=cuts.size + 1)
+    return stats.chisquare(seen, expected * drawn.size / expected.sum()).pvalue
+
+
+# ---------------------------------------------------------------------------------------------
+# The tables are right to the last bit.
+
+
+SIGNED_RATES = [
+    Fraction(1, 2**50),
+    Fraction(3, 10**9),
+    Fraction(10, 2**20),
+    Fraction(1048, 2**20),
+    Fraction(10485, 2**20),
+    Fraction(1, 4),
+    Fraction(1),
+    Fraction(22, 7),
+    Fraction(100),
+    Fraction(10**4),
+]
+
+
+@over("rate", SIGNED_RATES)
+@over("signed", [True, False])
+@over("many", [True, False])
+def test_every_threshold_is_right_to_its_64_bits(rate, signed, many):
+    # Thresholds are sums of probabilities of the groups, from their definitions and another exp.
+    sampler = laplace._Sampler(rate, signed, many)
+    step = 2 ** sum(sampler.widths)
+    tables = [(sampler.top, step)]
+    for width, table in zip(sampler.widths, sampler.digits, strict=True):
+        step //= 2**width
+        tables.append((table, step))
+    assert step == 1
+    for table, step in tables:
+        first = table.thresholds.first_words
+        count = first.size if first.size < 60 else 20
+        places = np.unique(np.linspace(0, first.size - 1, count).astype(int))
+        for place in places:
+            below, above = table.codes[place], table.codes[place + 1]
+            mirrored = False
+            if table.tails is None:
+                # Draws fall: the cells below the threshold are the digits >= `below`.
+                assert above == below - 1
+                end = exact_exp(rate * step * len(table.codes))
+                expected = (exact_exp(rate * step * int(below)) - end) / (1 - end)
+            elif signed:
+                assert above == below + 1
+                r = exact_exp(rate)
+                mirrored = below >= 0
+                if mirrored:
+                    expected = exact_exp(rate * step * int(above)) / (1 + r)
+                else:
+                    expected = exact_exp(rate * (1 + step * (-1 - int(below)))) / (1 + r)
+            else:
+                assert above == below - 1
+                expected = exact_exp(rate * step * int(below))
+            for bits, floor in (
+                (64, int(first[place])),
+                (200, table.thresholds.floor(int(place), 200)),
+            ):
+                # One minus an irrational number has the inverted bits.
+                plain = math.floor(expected * 2**bits)
+                assert floor == (2**bits - 1 - plain if mirrored else plain)
+        if table.tails is not None:
+            # The sentinel and the tails need these.
+            assert np.abs(table.codes).max() < 2**15 - 1
+            assert table.tails.sum() == (2 if signed else 1)
+            assert not many or int(first[0]) >> 48 == 0
+            assert not (many and signed) or int(first[-1]) >> 48 == 2**16 - 1
+
+
+def test_ladder_agrees_with_single_thresholds_everywhere():
+    for rate in (Fraction(10485, 2**20), Fraction(10, 2**20)):
+        sampler = laplace._Sampler(rate, True, True)
+        for table in (sampler.top, *sampler.digits):
+            thresholds = table.thresholds
+            floors = [thresholds.floor(i, 64) for i in range(len(thresholds.exponents))]
+            assert thresholds.first_words.tolist() == floors
+            assert (np.diff(thresholds.first_words) > 0).all()
+
+
+def test_undecided_ladder_steps_are_computed_singly(monkeypatch):
+    # With hardly any guard digits the ladder leaves thresholds open; they come out right all the
+    # same.
+    right = laplace._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
+    real = laplace._Thresholds._scaled
+    singles = []
+
+    def vague(self, value, precision):
+        low, high = real(self, value, precision)
+        return (low, high) if precision == 128 else (low - 2**66, high + 2**66)
+
+    plain = laplace._Thresholds._plain_floor
+
+    def recorded(self, exponent, bits):
+        singles.append(exponent)
+        return plain(self, exponent, bits)
+
+    monkeypatch.setattr(laplace._Thresholds, "_scaled", vague)
+    monkeypatch.setattr(laplace._Thresholds, "_plain_floor", recorded)
+    again = laplace._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
+    assert len(singles) > 50
+    assert again.tolist() == right.tolist()
+
+
+@over("exponent", [Fraction(0), Fraction(1, 3), Fraction(5), Fraction(70), Fraction(300)])
+@over("bits", [64, 129, 700])
+def test_exponential_lies_in_its_interval(exponent, bits):
+    low, high = laplace.exp_interval(*exponent.as_integer_ratio(), bits)
+    assert 0 <= low < high <= low + 3
+    assert low <= exact_exp(exponent, bits + 100) * 2**bits <= high
+
+
+@over("rate", [Fraction(1), Fraction(10485, 2**20), Fraction(1048, 2**20)])
+@over("signed", [True, False])
+def test_buckets_decide_only_what_is_certain(rate, signed):
+    sampler = laplace._Sampler(rate, signed, True)
+    for table in (sampler.top, *sampler.digits):
+        left = np.arange(2**16, dtype=np.uint64) << np.uint64(48)
+        right = left + np.uint64(2**48 - 1)
+        decided = table.buckets != laplace._UNDECIDED
+        # 0.03 to 3 percent ask for more bits: that is what makes it fast.
+        assert 0.965 < decided.mean() < 1
+        first = table.thresholds.first_words
+        inside = np.searchsorted(first, right, side="right") - np.searchsorted(first, left)
+        assert ((inside == 0) == decided).all()
+        for words in (left[decided], right[decided]):
+            source = ScriptedSource([])
+            assert (table.decide(source, words) == table.buckets[decided]).all()
+        # Undecided buckets know their only threshold; at it, just above it, and at both ends.
+        open_buckets = np.flatnonzero(~decided)
+        near = np.concatenate(
+            [first, first + np.uint64(1), left[open_buckets], right[open_buckets]]
+        )
+        buckets = (near >> np.uint64(48)).astype(np.uint16)
+        assert (table._cells_in(buckets, near) == np.searchsorted(first, near)).all()
+
+
+# ---------------------------------------------------------------------------------------------
+# More bits, without end.
+
+
+@over("signed", [True, False])
+@over("rate", [Fraction(1), Fraction(20), Fraction(1, 100)])
+def test_refinement_beyond_64_bits(rate, signed):
+    table = laplace._Sampler(rate, signed, True).top
+    thresholds = table.thresholds
+    tested = 0
+    for index in (0, thresholds.first_words.size // 2, thresholds.first_words.size - 1):
+        bits = thresholds.floor(index, 256)
+        parts = [bits >> 64 * k & (2**64 - 1) for k in (3, 2, 1, 0)]
+        word = np.array(parts[:1], dtype=np.uint64)
+        assert word[0] == thresholds.first_words[index]
+        # Equal for 64, 128, 192 bits, then above or below by one.
+        for equal in (1, 2, 3):
+            for change, side in ((-1, 0), (1, 1)):
+                last = parts[equal] + change
+                if not 0 <= last < 2**64 or table.tails[index + side]:
+                    continue
+                source = ScriptedSource([*parts[1:equal], last])
+                code = table.decide(source, word)
+                assert code.tolist() == [table.codes[index + side]]
+                assert source.taken == equal
+                tested += 1
+    assert tested >= 3
+
+
+def test_refinement_of_a_batch_and_through_the_buckets():
+    table = laplace._Sampler(Fraction(1), True, True).top
+    index = table.codes.tolist().index(0)  # thresholds[index] is the upper end of code 0
+    bits = table.thresholds.floor(index, 192)
+    parts = [bits >> 64 * k & (2**64 - 1) for k in (2, 1, 0)]
+    half, rest = parts[0] >> 48, parts[0] & (2**48 - 1)
+    for change, code in ((-1, 0), (1, 1)):
+        # Four half words: two of them hit the bucket of the threshold. The next 48 bits equal it
+        # for one of the two, and so do 64 more.
+        certain = 2**15
+        first = half | certain << 16 | half << 32 | certain << 48
+        script = [first, rest << 16, (2**48 - 1) << 16, parts[1], parts[2] + change]
+        source = ScriptedSource(script)
+        out = np.empty(4, dtype=np.int64)
+        table.fill(source, out)
+        middle = int(table.buckets[certain])
+        assert out.tolist() == [code, middle, 1, middle]
+        assert not source.script
+
+
+def test_tail_starts_again():
+    for signed in (True, False):
+        table = laplace._Sampler(Fraction(1, 100), signed, True).top
+        count = int(np.abs(table.codes).max()) - signed
+        # Zeros are the lower tail of the signed law, the tail of the other. The second draw is
+        # code 5 or -6: five more either way.
+        for code in (5, -6) if signed else (5,):
+            place = table.codes.tolist().index(code)
+            word = int(table.thresholds.first_words[place]) - 1
+            source = ScriptedSource([0, word])
+            drawn = table.decide(source, source.words(1)).tolist()
+            assert drawn == [-1 - (count + 5)] if signed else [count + 5]
+            ones = 2**64 - 1
+            source = ScriptedSource([ones, word] if signed else [0, word])
+            assert table.decide(source, source.words(1)).tolist() == [count + 5]
+
+
+def test_noise_stays_within_64_bits():
+    # A source that always answers with the tail drives the noise to its limit.
+    class Extreme(NoiseSource):
+        word, calls = 0, 0
+
+        def _take(self, count):
+            self.calls += 1
+            # After 900 rounds of tails, a draw that ends them.
+            word = self.word if self.calls < 900 else 2**63
+            return np.full(count, word, dtype=np.uint64)
+
+    for word in (0, 2**64 - 1):
+        table = laplace._top_table(Fraction(1, 100), 1, True, 12, 10**5)
+        source = Extreme()
+        source.word = word
+        drawn = table.decide(source, source.words(2))
+        assert np.abs(drawn).max() <= 10**5 + 1
+        assert (drawn < 0).all() == (word == 0)
+    largest = 2**63 - 1
+    for value in (largest, -largest - 1):
+        noisy = discrete_laplace(np.array([value, 0]), 1e-9, 10**5)
+        assert abs(int(noisy[0])) <= 2**60
+        assert (noisy[0] > 0) == (value > 0)
+    assert int(discrete_laplace(np.array([2**64 - 1], dtype=np.uint64), 1.0)[0]) <= 2**60
+
+
+# ---------------------------------------------------------------------------------------------
+# The law, cell by cell; every test also rejects scales off by a fifth.
+
+
+@over("epsilon", [1e-9, 1e-5, 1e-3, 0.01, 0.1, 1.0, 3.0])
+@over("batch", [200_000, laplace._MANY - 1])  # large requests and small ones: tables, and searches
+@over("signed", [True, False])
+def test_noise_has_the_exact_law(epsilon, batch, signed):
+    source, size = noise_source(20), 200_000
+
+    def sample(eps):
+        counts = [min(batch, size - k) for k in range(0, size, batch)]
+        if signed:
+            parts = [discrete_laplace(np.zeros(n, int), eps, random_state=source) for n in counts]
+        else:
+            parts = [geometric(n, eps, random_state=source) for n in counts]
+        return np.concatenate(parts)
+
+    cdf, rate = signed_cdf if signed else geometric_cdf, float(dyadic_floor(as_epsilon(epsilon)))
+    drawn = sample(epsilon)
+    assert signed or drawn.min() >= 0
+    assert fit(drawn, cdf, rate) > ALARM
+    for wrong in (epsilon * 0.8, epsilon / 0.8):
+        assert fit(sample(wrong), cdf, rate) < ALARM
+
+
+@over("signed", [True, False])
+@over("size", [300_000, laplace._MANY - 1])
+def test_digits_are_independent_of_each_other_and_of_the_sign(signed, size):
+    # At this scale a wrong joint law of high part, low part and sign hides from wide cells.
+    rate = Fraction(1, 3000)
+    source = noise_source(22)
+    sampler = laplace._Sampler(rate, signed, size >= laplace._MANY)
+    drawn = np.concatenate([sampler.draw(source, size) for _ in range(max(1, 300_000 // size))])
+    step = 2 ** sum(sampler.widths)
+    sign, magnitude = drawn >> 63, drawn ^ (drawn >> 63)
+    low, high = magnitude % step, magnitude // step
+    table = np.zeros((2, 3, 8), dtype=int)
+    high_cell = np.searchsorted([1, 3000 // step], high, side="right")
+    np.add.at(table, (-sign, high_cell, low * 8 // step), 1)
+    if not signed:
+        table = table[:1]
+    r = math.exp(-rate)
+    of_sign = np.array([1 / (1 + r), r / (1 + r)]) if signed else np.ones(1)
+    of_high = np.diff([0, 1 - r**step, 1 - r ** (step * (3000 // step)), 1])
+    edges = r ** (np.arange(9) * step / 8)
+    of_low = -np.diff(edges) / (1 - edges[-1])
+    expected = of_sign[:, None, None] * of_high[:, None] * of_low * drawn.size
+    assert stats.chisquare(table.ravel(), expected.ravel()).pvalue > ALARM
+
+
+def test_low_bits_are_exact_at_large_scales():
+    # Residues modulo 64 of a geometric number of scale 1e5: r**l (1 - r) / (1 - r**64).
+    rate = float(dyadic_floor(as_epsilon(1e-5)))
+    for size in (200_000, laplace._MANY - 1):
+        source = noise_source(23)
+        drawn = np.concatenate(
+            [geometric(size, 1e-5, random_state=source) for _ in range(200_000 // size)]
+        )
+        law = np.exp(-rate * np.arange(64))
+        seen = np.bincount(drawn % 64, minlength=64)
+        assert stats.chisquare(seen, law / law.sum() * drawn.size).pvalue > ALARM
+
+
+@pytest.mark.slow
+@over("epsilon", [1e-5, 1e-3, 0.01, 0.1, 1.0])
+def test_law_of_twenty_million_draws(epsilon):
+    source = noise_source(None)
+    rate = float(dyadic_floor(as_epsilon(epsilon)))
+    drawn = discrete_laplace(np.zeros(20_000_000, np.int64), epsilon, random_state=source)
+    assert fit(drawn, signed_cdf, rate) > ALARM
+    assert fit(geometric(20_000_000, epsilon, random_state=source), geometric_cdf, rate) > ALARM
+
+
+# ---------------------------------------------------------------------------------------------
+# Which scale is drawn.
+
+
+def test_noise_is_drawn_at_the_dyadic_floor():
+    assert laplace.noise_rate(0.1, 1) == dyadic_floor(Fraction(1, 10)) < Fraction(1, 10)
+    assert laplace.noise_rate(0.1, 3) == dyadic_floor(Fraction(1, 10)) / 3
+    assert (
+        laplace.noise_rate(Fraction(1, 3), Fraction(5, 2)) == dyadic_floor(Fraction(1, 3)) * 2 / 5
+    )
+    assert laplace.noise_rate(np.float64(0.5), np.int64(2)) == Fraction(1, 4)
+    # The rate that reaches the sampler is the checked one.
+    same_rate = [
+        discrete_laplace(np.zeros(100, int), eps, sens, random_state=1).tolist()
+        for eps, sens in ((0.25, 1), (0.5, 2), (1, 4), (Fraction(1, 8), Fraction(1, 2)))
+    ]
+    assert all(noise == same_rate[0] for noise in same_rate)
+    assert same_rate[0] != discrete_laplace(np.zeros(100, int), 0.25, 2, random_state=1).tolist()
+
+
+@over("epsilon", [100, 1e4, 10**6])
+def test_large_epsilon_gives_no_noise(epsilon):
+    for size in (10, 10_000):
+        assert not discrete_laplace(np.zeros(size, int), epsilon).any()
+        assert not geometric(size, epsilon).any()
+    assert discrete_laplace_quantile(0.999999, epsilon) == 0
+    # Weights by precision need a variance: it has a floor.
+    assert geometric_variance(epsilon) == 1e-12
+    assert discrete_laplace_variance(epsilon) == 2e-12
+    assert discrete_laplace_quantile(1 - 1e-15, epsilon) == 0
+
+
+def test_large_epsilon_still_has_its_tiny_tail():
+    # P(-1) = r / (1 + r) with r = exp(-100): 2**-145. A stream of zeros is that unlikely.
+    table = laplace._Sampler(Fraction(100), True, False).top
+    source = ScriptedSource([0, 0, 0, 2**63])
+    assert table.decide(source, source.words(1)).tolist() == [-1]
+    assert source.taken == 4
+    source = ScriptedSource([0, 0, 2**63])
+    assert table.decide(source, source.words(1)).tolist() == [0]
+
+
+def test_bad_arguments():
+    for arguments, message in (
+        (([1], 0), "epsilon"),
+        (([1], math.inf), "epsilon"),
+        (([1], "1"), "epsilon"),
+        (([1], 1, 0), "sensitivity"),
+        (([1], 1, 1.5), "sensitivity"),
+        (([1], 1, True), "sensitivity"),
+        (([1.5], 1), "values must be integers.*bounded_sum"),
+        (([True], 1), "values"),
+        (([2**70], 1), "at most 64 bits"),
+        (([1], 1e-9, 2**30), "does not fit into 64-bit"),
+        (([1], 1, 2**51), "does not fit into 64-bit"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            discrete_laplace(*arguments)
+    for size in (-1, (2, -1), 1.0, "3"):
+        with pytest.raises((ValueError, TypeError), match="size must"):
+            geometric(size, 1.0)
+    for p in (-0.1, 1, math.nan):
+        with pytest.raises(ValueError, match="p must be"):
+            discrete_laplace_quantile(p, 1.0)
+    for call in (lambda e, s: geometric(3, e, s), discrete_laplace_variance):
+        with pytest.raises(ValueError, match="does not fit into 64-bit"):
+            call(1e-16, 1)
+
+
+def test_shapes_and_types():
+    for values in (
+        [],
+        [3],
+        [[1, 2], [3, 4]],
+        5,
+        np.zeros((0, 3), int),
+        np.arange(6, dtype=np.int8),
+        np.arange(6, dtype=np.uint64),
+        np.arange(5000).reshape(50, 100),
+        np.arange(10)[::-2],
+    ):
+        noisy = discrete_laplace(values, 50.0)
+        assert noisy.dtype == np.int64
+        assert noisy.shape == np.shape(values)
+        assert (noisy == np.asarray(values)).all()
+    values = np.arange(5)
+    discrete_laplace(values, 0.1)
+    assert values.tolist() == [0, 1, 2, 3, 4]
+    for size in (0, 4, (2, 3), (0, 2), np.int64(3)):
+        noise = geometric(size, 1.0)
+        assert noise.dtype == np.int64
+        assert noise.shape == (size if isinstance(size, tuple) else (size,))
+
+
+def test_equal_keys_of_two_types_share_no_sampler():
+    # The float prints as a decimal just below itself, so its dyadic floor is one step lower.
+    epsilon = 1027 / 2**30
+    assert Fraction(epsilon) == epsilon and hash(Fraction(epsilon)) == hash(epsilon)
+    assert dyadic_floor(as_epsilon(epsilon)) < dyadic_floor(as_epsilon(Fraction(epsilon)))
+
+    def draw(value, size):
+        return discrete_laplace(np.zeros(size, int), value, random_state=4).tolist()
+
+    for size in (50, laplace._MANY):
+        alone = {}
+        for value in (epsilon, Fraction(epsilon)):
+            laplace._large_sampler.cache_clear()
+            laplace._small_sampler.cache_clear()
+            alone[type(value)] = draw(value, size)
+        assert alone[float] != alone[Fraction]
+        assert draw(epsilon, size) == alone[float]
+        assert draw(Fraction(epsilon), size) == alone[Fraction]
+
+
+def test_first_call_at_a_new_epsilon_builds_no_large_table():
+    # Breadth-first algorithms draw few numbers at many epsilons.
+    built = laplace._large_sampler.cache_info().misses
+    for k in range(50):
+        discrete_laplace(np.zeros(100, int), 1e-5 * (1 + k / 100))
+    assert laplace._large_sampler.cache_info().misses == built
+
+
+# ---------------------------------------------------------------------------------------------
+# Variance and quantile.
+
+
+@over("epsilon", [1e-3, 0.01, 1.0, 7.5])
+@over("sensitivity", [1, 3, Fraction(1, 2)])
+def test_variance_is_that_of_the_law(epsilon, sensitivity):
+    rate = float(dyadic_floor(as_epsilon(epsilon)) / sensitivity)
+    k = np.arange(1, math.ceil(60 / rate) + 2, dtype=float)
+    r = math.exp(-rate)
+    expected = 2 * (k**2 * np.exp(-rate * k)).sum() * -math.expm1(-rate) / (1 + r)
+    assert discrete_laplace_variance(epsilon, sensitivity) == pytest.approx(expected, rel=1e-6)
+    assert (
+        geometric_variance(epsilon, sensitivity)
+        == discrete_laplace_variance(epsilon, sensitivity) / 2
+    )
+    if expected > 0.1:
+        drawn = discrete_laplace(np.zeros(100_000, int), epsilon, sensitivity, random_state=3)
+        assert np.var(drawn) == pytest.approx(expected, rel=0.1)
+
+
+@over("epsilon", [1e-9, 1e-5, 0.01, 1.0, 7.5])
+@over("p", [0, 0.1, 0.46, 0.5, 0.95, 0.999999, 1 - 2**-53, Fraction(10**30 - 1, 10**30)])
+def test_quantile_is_exact(epsilon, p):
+    k = discrete_laplace_quantile(p, epsilon)
+    rate = dyadic_floor(as_epsilon(epsilon))
+    r = exact_exp(rate)
+
+    def within(k):
+        return 1 - 2 * exact_exp(rate * (k + 1)) / (1 + r)
+
+    level = p if isinstance(p, Fraction) else Fraction(repr(p))
+    assert k >= 0 and within(k) >= level
+    assert k == 0 or within(k - 1) < level
+
+
+# ---------------------------------------------------------------------------------------------
+# Sums of real numbers.
+
+
+def test_bounded_sum_without_noise_is_the_clipped_sum():
+    values = np.array([1.25, -3.5, 80.0, -80.0, np.inf, -np.inf, np.nan])
+    assert bounded_sum(values, -10, 50, 1e9) == pytest.approx(
+        1.25 - 3.5 + 50 - 10 + 50 - 10, abs=1e-3
+    )
+    # NaN counts as the allowed number nearest to zero.
+    assert bounded_sum([np.nan, np.nan], 2, 5, 1e9) == 4.0
+    assert bounded_sum([np.nan], -5, -2, 1e9) == -2.0
+    assert bounded_sum([np.nan], -5, 2, 1e9) == 0.0
+    assert bounded_sum([], 0, 1, 1e9) == 0.0
+    assert bounded_sum([3, 4], 0, 10, 1e9) == 7.0
+    assert bounded_sum([True, False, True], 0, 1, 1e9) == 2.0
+    assert bounded_sum([0.1, 0.2], 0, 1, 1e9, resolution=0.1) == 0.3
+
+
+def test_bounded_sum_quantises_record_by_record(monkeypatch):
+    # What reaches the noise is an exact integer sum, whatever the order of the records and however
+    # far apart their magnitudes; the sensitivity is the largest code.
+    seen = []
+
+    def recorded(total, epsilon, sensitivity, *, random_state):
+        seen.append((int(total), epsilon, sensitivity))
+        return total
+
+    monkeypatch.setattr(laplace, "discrete_laplace", recorded)
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=1000) * 10.0 ** rng.integers(-12, 4, size=1000)
+    for order in (slice(None), np.argsort(values), np.argsort(-np.abs(values))):
+        bounded_sum(values[order], -1000, 300, 0.5)
+    totals = {total for total, _, _ in seen}
+    codes = np.rint(np.clip(values, -1000, 300) / 2**-11)
+    assert totals == {int(sum(int(code) for code in codes))}
+    assert {sensitivity for _, _, sensitivity in seen} == {1000 * 2**11}
+    assert {epsilon for _, epsilon, _ in seen} == {0.5}
+    # Each record alone, added: no code exceeds the sensitivity, at any value or grid.
+    extreme = [np.inf, -np.inf, np.nan, 1e308, -1e308, 0.0, 5e-324, 7.25, -3.1, 6.999999, 7.0]
+    for low, high, grid in (
+        (-3.1, 7.25, 0.7),
+        (0, 1e-9, None),
+        (2, 3, 0.3),
+        (-1e200, 1e200, None),
+        (-7, -1, 2),
+    ):
+        for value in extreme:
+            seen.clear()
+            bounded_sum([value], low, high, 1.0, resolution=grid)
+            total, _, sensitivity = seen[0]
+            assert abs(total) <= sensitivity
+            if grid is None:
+                assert 2**20 <= sensitivity <= 2**21
+            else:
+                # Rounding the bounds to the grid adds half a unit at most.
+                assert sensitivity <= max(abs(low), abs(high)) / grid + 0.5
+
+
+def test_bounded_sum_has_the_noise_of_its_sensitivity():
+    source = noise_source(30)
+    totals = np.array(
+        [bounded_sum([2.0, 3.0], 0, 4, 1.0, resolution=1, random_state=source) for _ in range(4000)]
+    )
+    noise = (totals - 5).astype(int)
+    # Sensitivity 4 in units of 1: rate 1/4.
+    assert fit(noise, signed_cdf, 0.25) > ALARM
+    assert fit(noise, signed_cdf, 0.25 * 0.8) < ALARM
+    assert fit(noise, signed_cdf, 0.25 / 0.8) < ALARM
+
+
+@over(
+    "arguments, keywords, error, message",
+    [
+        (([1.0], 1, 1, 1.0), {}, ValueError, "lower must be below upper"),
+        (([1.0], math.nan, 1, 1.0), {}, ValueError, "lower"),
+        (([1.0], 0, math.inf, 1.0), {}, ValueError, "upper"),
+        (([1.0], "0", 1, 1.0), {}, TypeError, "lower"),
+        (([1.0], 0, 1e-300, 1.0), {}, ValueError, "too small or too large"),
+        (([1.0], 0, 10**400, 1.0), {}, ValueError, "too small or too large"),
+        (([1.0], 0, 1, 0), {}, ValueError, "epsilon"),
+        (([1.0], 0, 1, 1.0), {"resolution": 0}, ValueError, "resolution"),
+        (([1.0], 0, 1, 1.0), {"resolution": 3}, ValueError, "not coarser than the bounds"),
+        (([1.0], 0, 1, 1.0), {"resolution": 1e-12}, ValueError, "coarser"),
+        (([1.0], 0, 1, 1.0), {"resolution": "fine"}, TypeError, "resolution"),
+        (([1j], 0, 1, 1.0), {}, TypeError, "values"),
+        (([[1.0]], 0, 1, 1.0), {}, ValueError, "one number per record"),
+    ],
+)
+def test_bounded_sum_bad_arguments(arguments, keywords, error, message):
+    with pytest.raises(error, match=message):
+        bounded_sum(*arguments, **keywords)
+
+
+# ---------------------------------------------------------------------------------------------
+# The tests themselves.
+
+
+def test_system_entropy_of_a_test_repeats(request):
+    if request.config.getoption("--hypothesis-profile", None) == "search":
+        pytest.skip("draws from the operating system")
+    source = noise_source(None)
+    # The name leaves out folders below `tests`.
+    seed = crc32(f"tests/test_laplace.py::{request.node.name}".encode())
+    expected = seeded_bits(seed).random_raw(5)
+    assert source.words(5).tolist() == expected.tolist()
+    assert not source.seeded
+    assert np.random.get_state()[1][0] == seed  # noqa: NPY002

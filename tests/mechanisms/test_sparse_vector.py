@@ -1,0 +1,561 @@
+import copy
+import itertools
+import math
+import pickle
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from loops import over
+from scipy import stats
+
+import skdp
+from skdp._random import noise_source
+from skdp.audit import audit
+from skdp.mechanisms import SparseVector, sparse_vector, sparse_vector_top_k, top_k
+from skdp.mechanisms.laplace import round_to_lattice
+
+# Statistical tests have fixed seeds, and this false-alarm rate for another one.
+ALARM = 1e-6
+
+# ---------------------------------------------------------------------------------------------
+# The law in closed form
+
+
+def tail(r, level):
+    """P(G >= level) of geometric noise."""
+    return r ** np.maximum(level, 0)
+
+
+def law(queries, cutoff, r_threshold, r_query, level, refreshing=False):
+    """{outcome: probability}; above means query + nu >= level + rho. Sums over rho."""
+    z = np.arange(0, int(45 / -math.log(r_threshold)) + 2)
+    weights = (1 - r_threshold) * r_threshold**z
+
+    def rounds(begin, left):
+        """Outcomes from a fresh threshold on."""
+        found = {}
+
+        def go(i, outcome, given, left):
+            if i == len(queries) or left == 0:
+                found[outcome] = found.get(outcome, 0) + float(given @ weights)
+                return
+            above = tail(r_query, level + z - queries[i])
+            go(i + 1, (*outcome, False), given * (1 - above), left)
+            if refreshing:
+                p = float((given * above) @ weights)
+                rest = rounds(i + 1, left - 1) if left > 1 else {(): 1.0}
+                for end, q in rest.items():
+                    key = (*outcome, True, *end)
+                    found[key] = found.get(key, 0) + p * q
+            else:
+                go(i + 1, (*outcome, True), given * above, left - 1)
+
+        go(begin, (), np.ones(len(z)), left)
+        return found
+
+    return rounds(0, cutoff)
+
+
+def ratios_of(epsilon, cutoff, monotonic, variant="standard"):
+    """Exact rates of the two noises, from the documented split."""
+    width = (1 if monotonic else 2) * cutoff
+    share = 1 / 2 if variant == "dwork-roth" else 1 / (1 + width ** (2 / 3))
+    scale = cutoff if variant == "dwork-roth" else 1
+    return math.exp(-share * epsilon / scale), math.exp(-(1 - share) * epsilon / width)
+
+
+def outcomes(n_runs, seed, queries, **params):
+    source = noise_source(seed)
+    counts = {}
+    for _ in range(n_runs):
+        key = tuple(SparseVector(**params, random_state=source).query_many(queries).tolist())
+        counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
+def p_value(counts, exact):
+    n = sum(counts.values())
+    keys = [key for key in exact if n * exact[key] >= 8]
+    seen = np.array([counts.get(key, 0) for key in keys] + [0])
+    expected = np.array([n * exact[key] for key in keys] + [0])
+    seen[-1], expected[-1] = n - seen.sum(), n - expected.sum()
+    if expected[-1] < 1:  # too rare to be a class of its own
+        seen, expected = seen[:-1], expected[:-1]
+    return stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue
+
+
+@over("monotonic, variant", [(False, "standard"), (True, "standard"), (True, "dwork-roth")])
+def test_answers_follow_the_exact_law(monotonic, variant):
+    queries, params = [3, 0, 5, 4], {"epsilon": 3, "threshold": 3, "cutoff": 2}
+    params |= {"monotonic": monotonic, "variant": variant}
+    counts = outcomes(6000, 5, queries, **params)
+    offset = SparseVector(**params)._offset
+
+    def exact(by=1.0):
+        rates = ratios_of(3 * by, 2, monotonic, variant)
+        return law(queries, 2, *rates, 3 + offset, variant == "dwork-roth")
+
+    assert sum(exact().values()) == pytest.approx(1)
+    assert p_value(counts, exact()) > ALARM
+    assert p_value(counts, exact(0.8)) < ALARM
+    assert p_value(counts, exact(1.25)) < ALARM
+
+
+def worst_ratio(epsilon, cutoff, monotonic, noise_for_monotonic, level):
+    """Largest ratio of probabilities over streams that one record can change so much."""
+    rates = ratios_of(epsilon, cutoff, noise_for_monotonic)
+    worst = 0
+    lows = 400
+
+    z = np.arange(0, int(60 / -math.log(rates[0])) + 2)
+    weights = (1 - rates[0]) * rates[0] ** z
+
+    def probability(low, high, m):
+        return float(
+            weights
+            @ (
+                (1 - tail(rates[1], level + z - low)) ** m
+                * tail(rates[1], level + z - high) ** cutoff
+            )
+        )
+
+    pairs = [((0, 0), (1, 1)), ((0, 0), (1, 0)), ((0, 0), (0, 1))]
+    if not monotonic:
+        pairs.append(((0, 1), (1, 0)))
+    for (one, two), m in itertools.product(pairs, (0, 1, 10, lows)):
+        p, q = probability(*one, m), probability(*two, m)
+        worst = max(worst, p / q, q / p)
+    return worst
+
+
+@over("cutoff", [1, 3])
+@over("monotonic", [False, True])
+def test_the_privacy_bound_holds_and_is_tight(cutoff, monotonic):
+    found = [worst_ratio(1, cutoff, monotonic, monotonic, level) for level in (1, 5, 20, 60)]
+    assert max(found) <= math.e * (1 + 1e-9)
+    assert max(found) > math.exp(0.85)
+    if not monotonic:
+        # The narrower noise of monotonic queries is not enough for general ones.
+        wrong = [worst_ratio(1, cutoff, False, True, level) for level in (1, 5, 20, 60)]
+        assert max(wrong) > math.exp(1.2)
+
+
+@pytest.mark.slow
+def test_the_auditor_tells_a_sparse_vector_with_too_little_noise():
+    # Eight negative answers in a row, which the shared noise pays for, then a positive one.
+    answers, neighbour = [0] * 8 + [3], [1] * 8 + [2]
+
+    def bound(epsilon):
+        def mechanism(stream):
+            vector = SparseVector(epsilon, 3, 1)
+            vector.query_many(stream)
+            return vector.positives.tolist(), vector.gap
+
+        return audit(mechanism, answers, neighbour, 1.0, 12_000, relation="answers")
+
+    assert bound(1.0).passed
+    assert not bound(2.2).passed
+
+
+# ---------------------------------------------------------------------------------------------
+# With noise that is known
+
+
+class Script:
+    """Stands for the noise of a sparse vector: noise from two lists, with a record of requests."""
+
+    def __init__(self, threshold, queries):
+        self.threshold, self.queries = list(threshold), list(queries)
+        self.asked = []
+
+    def draw(self, vector, size, noise):
+        self.asked.append((size, *noise))
+        pool = self.threshold if noise is vector._threshold_noise else self.queries
+        taken = [pool.pop(0) for _ in range(size)]
+        return np.array(taken, dtype=np.int64)
+
+
+@pytest.fixture
+def script(monkeypatch):
+    def install(threshold, queries):
+        fake = Script(threshold, queries)
+        monkeypatch.setattr(SparseVector, "_draw", lambda vector, *args: fake.draw(vector, *args))
+        return fake
+
+    return install
+
+
+@over("cutoff", [1, 2, 25, 300])
+@over("monotonic", [False, True])
+def test_split_and_scales(script, cutoff, monotonic):
+    fake = script([0], [0])
+    vector = SparseVector(0.3, 5, cutoff, sensitivity=2, monotonic=monotonic)
+    vector.query(0)
+    width = cutoff if monotonic else 2 * cutoff
+    parts = vector.privacy_loss.parts
+    assert sum(parts.values()) == Fraction(3, 10)
+    assert list(parts) == ["threshold", "comparisons"]
+    assert float(parts["comparisons"] / parts["threshold"]) == pytest.approx(width ** (2 / 3))
+    assert fake.asked == [(1, parts["threshold"], 2), (1, parts["comparisons"], 2 * width)]
+
+
+def test_the_split_is_the_best_one():
+    def std(**keywords):
+        return SparseVector(0.1, 0, 20, **keywords).comparison_std
+
+    best = std()
+    for ratio in (1, 3, 20, 9, 15):
+        assert std(ratio=ratio) > best
+    assert std(noise="two-sided") ** 2 == pytest.approx(2 * best**2)
+    assert std(monotonic=True) < 0.6 * best
+    assert std(variant="dwork-roth", noise="two-sided") > 2 * best
+
+
+def test_comparisons_gaps_and_cutoff(script):
+    script([7], [10, 2, 0, 30, 0])
+    vector = SparseVector(1, 100, 2, monotonic=True)
+    at = 100 + 7 + vector._offset
+    assert vector.query(at - 10) is True
+    assert vector.gap == 0 and vector.remaining == 1
+    assert vector.query(at - 3) is False
+    assert vector.gap is None
+    assert vector.query(at - 1) is False
+    assert vector.query(at + 12) is True
+    assert vector.gap == 42 and vector.remaining == 0
+    assert vector.positives.tolist() == [0, 3]
+    assert vector.gaps.tolist() == [0, 42]
+    assert vector.answers.size == 0 and vector.n_queries == 4
+    with pytest.raises(RuntimeError, match="All 2 positive answers"):
+        vector.query(0)
+    assert vector.n_queries == 4
+
+
+def test_refreshing_draws_a_threshold_for_each_positive(script):
+    fake = script([7, 50, 0, 3], [0] * 5)
+    vector = SparseVector(1, 100, 3, variant="dwork-roth")
+    at = 100 + vector._offset
+    answers = vector.query_many([at + 7, at + 49, at + 50, at - 1, at])
+    assert answers.tolist() == [True, False, True, False, True]
+    assert vector.gaps.tolist() == [0, 0, 0]
+    assert [size for size, *_ in fake.asked] == [1, 5, 1, 1, 1]
+    assert fake.asked[0][1:] == (Fraction(1, 2), 3)
+    assert fake.asked[1][1:] == (Fraction(1, 2), 6)
+
+
+@pytest.mark.parametrize("variant", ["standard", "dwork-roth"])
+@pytest.mark.parametrize("pieces", [[200], [1] * 200, [3, 90, 107]])
+def test_many_is_one_after_the_other(script, variant, pieces, monkeypatch):
+    monkeypatch.setattr(sparse_vector, "_CHUNK", 64)
+    rng = np.random.default_rng(3)
+    values = rng.integers(0, 100, 200)
+    thresholds = rng.integers(60, 120, 200)
+
+    def run(lengths):
+        script(range(0, 60, 3), np.random.default_rng(4).integers(0, 30, 400))
+        vector = SparseVector(2, thresholds, 12, variant=variant)
+        answers, begin = [], 0
+        for length in lengths:
+            if vector.remaining:
+                answers += vector.query_many(values[begin : begin + length]).tolist()
+            begin += length
+        return answers, vector.positives.tolist(), vector.gaps.tolist(), vector.remaining
+
+    # A chunk draws its noise at once, so only runs that stop at its end would differ.
+    assert run(pieces) == run([1] * 200)
+    assert 0 < sum(run(pieces)[0]) <= 12
+
+
+def test_the_stream_ends_with_the_last_positive():
+    vector = SparseVector(10, 500, 3, monotonic=True)
+    values = np.zeros(100, dtype=int)
+    values[[4, 20, 30, 31]] = 100_000
+    answers = vector.query_many(values)
+    assert len(answers) == 31
+    assert np.flatnonzero(answers).tolist() == [4, 20, 30] == vector.positives.tolist()
+    assert not vector.remaining
+    assert vector.query_many([]).size == 0
+    with pytest.raises(RuntimeError, match="positive answers"):
+        vector.query_many([1])
+
+
+def test_noisy_answers():
+    vector = SparseVector(3, 1000, 2, sensitivity=4, monotonic=True, answer_share=0.25)
+    parts = vector.privacy_loss.parts
+    assert parts["answers"] == Fraction(3, 4) and sum(parts.values()) == 3
+    assert vector._answer_noise == (Fraction(3, 4), 8)
+    vector.query(-9000)
+    assert vector.answer is None
+    vector.query(90_000)
+    assert abs(vector.answer - 90_000) < 400 and vector.answers.tolist() == [vector.answer]
+    source = noise_source(2)
+    errors = []
+    for _ in range(300):
+        vector = SparseVector(3, 0, 2, answer_share=0.25, random_state=source)
+        vector.query_many([9000, 9000])
+        errors += (vector.answers - 9000).tolist()
+    # Discrete Laplace of scale 2 / .75: the variance of 600 draws, within a fifth at 5 sigma.
+    assert np.var(errors) == pytest.approx(2 * (2 / 0.75) ** 2, rel=0.45)
+    assert abs(np.mean(errors)) < 0.8
+
+
+# ---------------------------------------------------------------------------------------------
+# Answers and thresholds
+
+
+def test_thresholds_in_order():
+    for threshold in (2.5, Fraction(5, 2), [2.5], 3, np.int64(3), [3]):
+        assert SparseVector(1, threshold, 1)._thresholds.ravel().tolist() == [3]
+    vector = SparseVector(20, [10, 10_000, 10, -10_000], 4)
+    assert vector.query_many([5_000, 5_000]).tolist() == [True, False]
+    assert vector.query_many([-5_000, -5_000]).tolist() == [False, True]
+    with pytest.raises(ValueError, match="4 thresholds were given"):
+        vector.query(0)
+
+
+def test_a_stream_longer_than_its_thresholds_is_refused_before_an_answer():
+    vector = SparseVector(1, [10, 20], 4)
+    with pytest.raises(ValueError, match="one threshold"):
+        vector.query_many([1, 2, 3])
+    assert vector.n_queries == 0
+    assert len(vector.query_many([1, 2])) == 2
+
+
+def test_real_answers_are_rounded_each_by_itself():
+    vector = SparseVector(1, 0.7, 1, sensitivity=0.3, lattice=0.1)
+    assert vector._query_noise[1] == 6 and vector._thresholds == 7
+    rng = np.random.default_rng(0)
+    for step in (0.1, 0.25, 1 / 3, 1e-5, 7.0):
+        exact = Fraction(step)
+        halves = (rng.integers(-1000, 1000, 200) + 0.5) * step
+        values = np.concatenate(
+            [rng.normal(0, 50, 200), halves, np.nextafter(halves, 9), [2.0**60, -(2.0**49) * step]]
+        )
+        codes = round_to_lattice(values, exact)
+        for value, code in zip(values.tolist(), codes.tolist(), strict=True):
+            true = math.floor(Fraction(value) / exact + Fraction(1, 2))
+            assert code == max(-(2**51), min(true, 2**51))
+    big = round_to_lattice(np.array([np.inf, -np.inf, np.nan, 1e300]), Fraction(1))
+    assert big.tolist() == [2**51, -(2**51), -(2**51), 2**51]
+    integers = round_to_lattice(np.array([3, -5], dtype=np.int8), Fraction(1, 2))
+    assert integers.tolist() == [6, -10]
+
+
+def test_gaps_on_a_lattice_have_the_unit_of_the_queries():
+    # The noise has scales of at most 23 steps; 0.1 is a thousand.
+    vector = SparseVector(50, 0.5, 2, sensitivity=0.01, lattice=0.0001, answer_share=0.5)
+    assert vector.query_many([0.1, 0.9]).tolist() == [False, True]
+    assert vector.gap == pytest.approx(0.4, abs=0.1)
+    assert vector.answer == pytest.approx(0.9, abs=0.1)
+    assert vector.gaps.tolist() == [vector.gap] and vector.answers.tolist() == [vector.answer]
+    # 25 to be split 1 : 4**(2/3), scales 100 and 400 steps.
+    share = 25 / (1 + 4 ** (2 / 3))
+    expected = 0.0001 * math.hypot(100 / share, 400 / (25 - share))
+    assert vector.comparison_std == pytest.approx(expected, rel=0.01)
+
+
+def test_a_missing_answer_is_low_and_raises_nothing():
+    vector = SparseVector(1, 0, 1, lattice=0.5)
+    assert vector.query(float("nan")) is False
+    assert vector.query_many([math.nan, -math.inf]).tolist() == [False, False]
+    assert vector.query(math.inf) is True
+
+
+@over("value", [10**30, 2**63, np.uint64(2**64 - 1), 2**62])
+def test_huge_answers_are_clamped(value):
+    assert SparseVector(1, 0, 1).query(value) is True
+    if not isinstance(value, np.uint64):
+        assert SparseVector(1, 0, 1).query(-value) is False
+    # One value decides nothing about the type of a list.
+    assert SparseVector(1, 0, 1).query_many([-(10**9), value]).tolist() == [False, True]
+    assert SparseVector(1, 10**30, 1).query(0) is False
+    assert SparseVector(1, -(10**30), 1).query(0) is True
+
+
+def test_expecting_many_queries_raises_low_thresholds_only():
+    values = np.zeros(10_000, dtype=int)
+    values[5_000] = 10**6
+
+    def run(**keywords):
+        return SparseVector(0.5, 20, 10, monotonic=True, random_state=1, **keywords)
+
+    plain, guarded = run(), run(expected_queries=10_000)
+    assert 5_000 not in np.flatnonzero(plain.query_many(values))
+    positives = np.flatnonzero(guarded.query_many(values))
+    assert 5_000 in positives and len(positives) < 10
+    assert abs(guarded.gaps[positives == 5_000][0] - 10**6) < 10 * guarded.comparison_std
+    high = SparseVector(0.5, 10**6, 10, expected_queries=10_000)
+    assert high._thresholds == 10**6
+    lifted = run(expected_queries=10_000, quiet_level=700)
+    assert lifted._thresholds - guarded._thresholds == 700
+
+
+def test_expected_queries_gives_half_of_the_cutoff_in_false_positives():
+    for noise in ("one-sided", "two-sided"):
+        found = [
+            SparseVector(
+                1, 0, 80, random_state=seed, expected_queries=50_000, noise=noise
+            ).query_many(np.zeros(50_000, dtype=int))
+            for seed in range(8)
+        ]
+        # 320 are expected in all; the threshold's own noise hardly matters.
+        assert 220 < sum(int(answers.sum()) for answers in found) < 430
+
+
+# ---------------------------------------------------------------------------------------------
+# Parameters, ledger, copies
+
+
+def test_bad_parameters_cost_nothing():
+    ledger = skdp.PrivacyLedger(1)
+    usual = {"epsilon": 1, "threshold": 5, "cutoff": 2, "ledger": ledger}
+    for name, values in {
+        "cutoff": [0, 2.0],
+        "epsilon": [0, "1"],
+        "sensitivity": [0, 0.5],
+        "threshold": [math.nan, "5", [], [[1]], [1, math.inf]],
+        "monotonic": ["no"],
+        "lattice": [0],
+        "ratio": [0],
+        "answer_share": [1],
+        "variant": ["book"],
+        "noise": ["none"],
+        "expected_queries": [0],
+        "random_state": [np.random.default_rng(0)],
+    }.items():
+        for value in values:
+            with pytest.raises((ValueError, TypeError), match=name):
+                SparseVector(**usual | {name: value})
+    with pytest.raises(ValueError, match="quiet_level"):
+        SparseVector(**usual, quiet_level=math.nan, expected_queries=9)
+    with pytest.raises(ValueError, match="scale"):
+        SparseVector(1e-20, 5, 2)
+    assert ledger.spent == 0
+
+
+@over("value", [1.0, np.nan, "1", None, True, 1 + 0j, Fraction(1, 2)])
+def test_answers_of_the_wrong_type_are_refused_by_type(value):
+    vector = SparseVector(1, 0, 1)
+    with pytest.raises(TypeError, match="answers must be integers"):
+        vector.query(value)
+    with pytest.raises(ValueError, match="one-dimensional"):
+        vector.query_many([[1, 2]])
+    assert vector.n_queries == 0 and vector.remaining == 1
+
+
+def test_the_ledger_pays_when_it_is_made():
+    ledger = skdp.PrivacyLedger(1)
+    vector = SparseVector(0.75, 5, 2, ledger=ledger)
+    assert ledger.spent == Fraction(3, 4)
+    vector.query_many(np.zeros(50, dtype=int))
+    assert ledger.spent == Fraction(3, 4)
+    with pytest.raises(skdp.BudgetExceededError):
+        SparseVector(0.5, 5, 2, ledger=ledger)
+    with pytest.raises(TypeError, match="PrivacyLedger"):
+        SparseVector(0.1, 5, 2, ledger=1.0)
+
+
+def test_seeds_repeat_and_show():
+    with pytest.warns(skdp.InsecureSeedWarning):
+        first = SparseVector(1, 5, 20, random_state=3)
+    again = SparseVector(1, 5, 20, random_state=3)
+    values = np.arange(30)
+    assert first.query_many(values).tolist() == again.query_many(values).tolist()
+    assert first.privacy_loss.seeded and "no guarantee" in repr(first)
+    assert "no guarantee" not in repr(SparseVector(1, 5, 20))
+
+
+def test_no_copies():
+    vector = SparseVector(1, 5, 2)
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="copied or pickled"):
+            attempt(vector)
+
+
+def test_another_process_is_refused(monkeypatch):
+    vector = SparseVector(1, 5, 2)
+    monkeypatch.setattr(sparse_vector, "process_mark", lambda: (1, 1))
+    with pytest.raises(RuntimeError, match="process"):
+        vector.query(0)
+
+
+def test_threads_share_the_cutoff():
+    vector = SparseVector(1, 0, 50)
+    failures = []
+
+    def ask():
+        try:
+            while True:
+                vector.query(10**6)
+        except RuntimeError:
+            failures.append(1)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(failures) == 4
+    assert vector.n_queries == 50 and vector.remaining == 0
+
+
+# ---------------------------------------------------------------------------------------------
+# Selection by passes
+
+
+def test_passes_find_what_is_high():
+    values = np.zeros(500, dtype=int)
+    values[[3, 77, 400]] = 50_000
+    ledger = skdp.PrivacyLedger(1)
+    chosen = sparse_vector_top_k(values, 3, 1.0, 20_000, monotonic=True, raise_by=3, ledger=ledger)
+    assert sorted(chosen.tolist()) == [3, 77, 400]
+    assert ledger.spent == 1
+
+
+def test_passes_go_on_until_k_are_found():
+    # Far below the threshold: only many passes get there.
+    chosen = sparse_vector_top_k(np.zeros(50, dtype=int), 8, 1.0, 60, random_state=4)
+    assert len(set(chosen.tolist())) == len(chosen) == 8
+    few = sparse_vector_top_k(np.zeros(50, dtype=int), 8, 1.0, 10**6, max_passes=2)
+    assert few.size == 0
+    every = sparse_vector_top_k(np.full(5, 10**6), 8, 1.0, 0)
+    assert sorted(every.tolist()) == [0, 1, 2, 3, 4]
+
+
+def test_passes_refuse_what_makes_no_sense():
+    ledger = skdp.PrivacyLedger()
+    for bad in ({"threshold": [1, 2]}, {"expected_queries": 5}, {"answer_share": 0.5}):
+        with pytest.raises(TypeError):
+            sparse_vector_top_k([1, 2], 1, 1.0, **({"threshold": 5, "ledger": ledger} | bad))
+    with pytest.raises(TypeError, match="answers must be integers"):
+        sparse_vector_top_k([1.0, 2.0], 1, 1.0, 5, ledger=ledger)
+    assert ledger.spent == 0
+    with pytest.raises(ValueError, match="max_passes"):
+        sparse_vector_top_k([1, 2], 1, 1.0, 5, max_passes=0)
+    with pytest.raises(ValueError, match="one-dimensional"):
+        sparse_vector_top_k([[1, 2]], 1, 1.0, 5)
+
+
+# ---------------------------------------------------------------------------------------------
+# Peeling
+
+
+def test_peeling_follows_the_exact_law():
+    scores, epsilon, n = [4, 3, 0], 2.0, 6000
+
+    def exact(by=1.0):
+        weights = np.exp(by * epsilon / 2 * np.array(scores))
+        return {
+            (i, j): weights[i] / weights.sum() * weights[j] / (weights.sum() - weights[i])
+            for i, j in itertools.permutations(range(3), 2)
+        }
+
+    source = noise_source(11)
+    counts = {}
+    for _ in range(n):
+        key = tuple(top_k(scores, 2, epsilon, 1, method="peeling", random_state=source).tolist())
+        counts[key] = counts.get(key, 0) + 1
+    assert p_value(counts, exact()) > ALARM
+    assert p_value(counts, exact(0.8)) < ALARM
+    assert p_value(counts, exact(1.25)) < ALARM

@@ -1,0 +1,135 @@
+"""Private folds, scores and searches: what is released, what is charged, how far it is off."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from estimators import other_processes
+from loops import over
+from searched import SQUARE, N, X, Y, model
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import skdp
+from skdp.model_selection import (
+    PrivateKFold,
+    private_cross_val_score,
+)
+
+# --- folds
+
+
+def test_folds_partition_and_do_not_move_others():
+    folds = PrivateKFold(3)
+    tests = [test for _, test in folds.split(X)]
+    assert sorted(np.concatenate(tests)) == list(range(N))
+    for train, test in PrivateKFold(3).split(X, Y):
+        assert sorted([*train, *test]) == list(range(N))
+    # The fold of a record is the same whoever comes behind it: seeded, one row more at the end.
+    seeded = PrivateKFold(4, random_state=7)
+    first = [set(test) for _, test in seeded.split(X)]
+    fewer = [set(test) for _, test in seeded.split(X.iloc[:-1])]
+    assert all(b == a - {N - 1} for a, b in zip(first, fewer, strict=True))
+
+
+def test_folds_are_uniform_and_differ_between_calls():
+    folds = PrivateKFold(4)
+    sizes = np.array([[len(test) for _, test in folds.split(X)] for _ in range(50)])
+    chi2 = ((sizes.sum(axis=0) - 25_000) ** 2 / 25_000).sum()
+    assert chi2 < 40.2  # 3 degrees of freedom: false alarm 1e-8
+    assert len({tuple(row) for row in sizes.tolist()}) > 10
+    for bad in (1, 2.5, True, "3"):
+        with pytest.raises(ValueError, match="n_splits"):
+            PrivateKFold(bad).get_n_splits()
+
+
+def test_cross_validation_charges_k_minus_one_fits_and_one_score():
+    ledger = skdp.PrivacyLedger(3.5)
+    score = private_cross_val_score(model(0.75, ledger=ledger), X, Y, epsilon=0.5, cv=5)
+    assert ledger.spent == Fraction(7, 2)
+    assert ledger.to_frame()["parts"].tolist() == ["fits=3, score=0.5"]
+    assert 0.85 < score.value <= 1 and score.lower < score.value < score.upper + 1e-9
+    with pytest.raises(skdp.BudgetExceededError):
+        private_cross_val_score(model(0.75, ledger=ledger), X, Y, epsilon=0.5, cv=5)
+    assert len(ledger.to_frame()) == 1
+
+
+def test_cross_validation_scores_rows_by_the_model_that_did_not_see_them(monkeypatch):
+    seen = []
+    predict = DummyClassifier.predict
+
+    def spy(self, X):
+        seen.append(X)
+        return predict(self, X)
+
+    monkeypatch.setattr(DummyClassifier, "predict", spy)
+    spied = model(estimator=DummyClassifier())
+    private_cross_val_score(spied, X, Y, epsilon=1, cv=PrivateKFold(3))
+    # The estimator is tried out on 64 public rows; true ones are predicted in tables of one size.
+    assert {len(rows) for rows in seen} == {64, 1024}
+    assert set().union(*(rows["a"] for rows in seen if len(rows) == 1024)) == set(X["a"])
+
+
+def test_cross_validation_does_not_depend_on_the_number_of_processes(monkeypatch):
+    def score(n_jobs):
+        estimator = skdp.PrivateDecisionTreeClassifier(
+            domain=SQUARE, classes=["high", "low"], ledger=ledger, random_state=0
+        )
+        return private_cross_val_score(
+            estimator,
+            X,
+            Y,
+            epsilon=1,
+            cv=PrivateKFold(3, random_state=1),
+            n_jobs=n_jobs,
+            random_state=2,
+        )
+
+    ledger = skdp.PrivacyLedger(6)
+    here = score(None)
+    used = other_processes(monkeypatch, sys.modules["skdp.model_selection._cross_val"])
+    assert score(2) == here
+    assert used == [2]
+    # Fits in other processes are paid for here.
+    assert ledger.spent == 6
+    with pytest.raises(TypeError, match="n_jobs"):
+        score(1.5)
+
+
+@over(
+    "estimator, options, message",
+    [
+        (make_pipeline(StandardScaler(), model()), {}, "standardscaler is not private"),
+        (DecisionTreeClassifier(), {}, "is not private"),
+        (make_pipeline(FunctionTransformer(), FunctionTransformer()), {}, "no private step"),
+        (model(), {"cv": KFold(3)}, "PrivateKFold"),
+        (model(), {"cv": 1}, "n_splits"),
+        (model(), {"metric": "mean_squared_error"}, "bounds"),
+        (model(ledger=skdp.PrivacyLedger()), {"ledger": skdp.PrivacyLedger()}, "2 ledgers"),
+    ],
+)
+def test_cross_validation_refuses(estimator, options, message):
+    with pytest.raises(ValueError, match=message):
+        private_cross_val_score(estimator, X, Y, epsilon=1, **options)
+
+
+class AllRowsInAllFolds(PrivateKFold):
+    def split(self, X, y=None, groups=None):
+        for _ in range(self.n_splits):
+            yield np.arange(len(X)), np.arange(len(X))
+
+
+def test_folds_of_a_users_class_are_not_secret():
+    book = skdp.PrivacyLedger(100)
+    folds = PrivateKFold(2)
+    folds.split = AllRowsInAllFolds(2).split
+    for cv in (AllRowsInAllFolds(2), folds):
+        with pytest.raises(ValueError, match="PrivateKFold"):
+            private_cross_val_score(model(ledger=book), X, Y, epsilon=1, cv=cv)
+    assert book.spent == 0

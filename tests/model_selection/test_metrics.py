@@ -1,0 +1,368 @@
+"""Private metrics: exact without noise, intervals that cover, and what odd input costs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from loops import over
+from sklearn import metrics as exact
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import skdp
+from skdp._random import noise_source
+from skdp.model_selection import (
+    PrivateGridSearchCV,
+    PrivateKFold,
+    _metrics,
+    make_private_scorer,
+    private_calibration_curve,
+    private_roc_curve,
+    private_score,
+)
+
+# Noise of 0 for sure, and bins as many as there can be.
+EXACTLY = 1_000_000
+rng = np.random.default_rng(0)
+
+N = 3_000
+X = rng.normal(size=(2 * N, 3))
+Y = (X[:, 0] + rng.normal(size=2 * N) > 0.8).astype(int)
+Y3 = np.digitize(X[:, 0] + 0.5 * rng.normal(size=2 * N), [-0.5, 0.8])
+REAL = np.clip(X[:, 0] + 0.5 * rng.normal(size=2 * N), -3, 3)
+TEST = slice(N, None)
+MODEL = LogisticRegression().fit(X[:N], Y[:N])
+MODEL3 = LogisticRegression().fit(X[:N], Y3[:N])
+REGRESSOR = LinearRegression().fit(X[:N], REAL[:N])
+PROBA, PROBA3 = MODEL.predict_proba(X[TEST])[:, 1], MODEL3.predict_proba(X[TEST])
+TRUTH, TRUTH3, NUMBERS = Y[TEST], Y3[TEST], REAL[TEST]
+GUESS = np.clip(REGRESSOR.predict(X[TEST]), -3, 3)
+BOUNDS = (-3, 3)
+
+VALUES = {
+    "accuracy": exact.accuracy_score(TRUTH, PROBA > 0.5),
+    "balanced_accuracy": exact.balanced_accuracy_score(TRUTH, PROBA > 0.5),
+    "f1": exact.f1_score(TRUTH, PROBA > 0.5),
+    "roc_auc": exact.roc_auc_score(TRUTH, PROBA),
+    "average_precision": exact.average_precision_score(TRUTH, PROBA),
+    "log_loss": exact.log_loss(TRUTH, np.clip(PROBA, 0.001, 0.999)),
+    "brier_score": exact.brier_score_loss(TRUTH, PROBA),
+}
+HOT = np.eye(3)[TRUTH3]
+VALUES3 = {
+    "accuracy": exact.accuracy_score(TRUTH3, PROBA3.argmax(1)),
+    "balanced_accuracy": exact.balanced_accuracy_score(TRUTH3, PROBA3.argmax(1)),
+    "f1": exact.f1_score(TRUTH3, PROBA3.argmax(1), average="macro"),
+    "roc_auc": exact.roc_auc_score(TRUTH3, PROBA3, multi_class="ovr"),
+    "average_precision": exact.average_precision_score(HOT, PROBA3),
+    "log_loss": exact.log_loss(TRUTH3, np.maximum(PROBA3, 1e-9)),
+    "brier_score": ((PROBA3 - HOT) ** 2).sum(1).mean(),
+}
+REAL_VALUES = {
+    "r2": exact.r2_score(NUMBERS, GUESS),
+    "mean_absolute_error": exact.mean_absolute_error(NUMBERS, GUESS),
+    "mean_squared_error": exact.mean_squared_error(NUMBERS, GUESS),
+}
+# What bins hide at most.
+HIDDEN = {"roc_auc": 5e-4, "average_precision": 3e-3, "log_loss": 2e-3, "brier_score": 5e-4}
+
+
+# --- without noise
+
+
+@over("name", ["roc_auc", "average_precision", "log_loss", "brier_score"])
+def test_metrics_of_probabilities(name):
+    found = private_score(TRUTH, PROBA, name, epsilon=EXACTLY)
+    assert float(found) == pytest.approx(VALUES[name], abs=HIDDEN[name])
+    assert found.lower - 3e-4 <= VALUES[name] <= found.upper + 3e-4
+    both = np.column_stack([1 - PROBA, PROBA])
+    twice = private_score(TRUTH, both, name, epsilon=EXACTLY)
+    assert float(twice) == pytest.approx(float(found))
+    table = pd.DataFrame(PROBA3)
+    found = private_score(TRUTH3, table, name, epsilon=EXACTLY, labels=[0, 1, 2])
+    assert float(found) == pytest.approx(VALUES3[name], abs=2 * HIDDEN[name])
+
+
+def test_metrics_of_predictions():
+    labels = np.where(PROBA > 0.5, "yes", "no")
+    for name in ("f1", "balanced_accuracy"):
+        found = private_score(
+            np.where(TRUTH, "yes", "no"), labels, name, epsilon=EXACTLY, labels=["no", "yes"]
+        )
+        assert float(found) == pytest.approx(VALUES[name]) and found.lower <= found.upper
+        found = private_score(TRUTH3, PROBA3.argmax(1), name, epsilon=EXACTLY, labels=[0, 1, 2])
+        assert float(found) == pytest.approx(VALUES3[name])
+    for name in ("mean_absolute_error", "r2"):
+        found = private_score(NUMBERS, GUESS, name, domain=BOUNDS, epsilon=EXACTLY)
+        assert float(found) == pytest.approx(REAL_VALUES[name], abs=1e-5)
+
+
+def test_names_of_scikit_learn_have_its_sign_and_the_ledger_tells_the_metric():
+    ledger = skdp.PrivacyLedger(1)
+    given = {"domain": BOUNDS, "epsilon": Fraction(1, 2), "random_state": 0, "ledger": ledger}
+    lost = private_score(NUMBERS, GUESS, "mean_absolute_error", **given)
+    gained = private_score(NUMBERS, GUESS, "neg_mean_absolute_error", **given)
+    assert float(gained) == -float(lost) < 0
+    assert (gained.lower, gained.upper) == (-lost.upper, -lost.lower)
+    assert ledger.spent == 1
+    assert list(ledger.to_frame()["name"]) == [
+        "private_score: mean_absolute_error",
+        "private_score: neg_mean_absolute_error",
+    ]
+
+
+def test_scores_of_any_range():
+    # The same order of scores has the same area.
+    found = private_score(TRUTH, 40 * PROBA - 20, "roc_auc", score_range=(-20, 20), epsilon=EXACTLY)
+    assert float(found) == pytest.approx(VALUES["roc_auc"], abs=1e-3)
+    upside_down = private_score(TRUTH, 1 - PROBA, "roc_auc", epsilon=EXACTLY)
+    assert float(upside_down) == pytest.approx(1 - VALUES["roc_auc"], abs=1e-3)
+    # Ties count half.
+    ties = np.where(PROBA > 0.5, 0.9, 0.1)
+    found = private_score(TRUTH, ties, "roc_auc", epsilon=EXACTLY)
+    assert float(found) == pytest.approx(exact.roc_auc_score(TRUTH, ties), abs=1e-9)
+    found = private_score(TRUTH, ties, "average_precision", epsilon=EXACTLY)
+    assert float(found) == pytest.approx(exact.average_precision_score(TRUTH, ties), abs=1e-9)
+
+
+def test_curves():
+    curve = private_roc_curve(TRUTH, PROBA, epsilon=EXACTLY)
+    assert curve.iloc[0, 1:].tolist() == [0] * 6 and curve.iloc[-1, 1:].tolist() == [1] * 6
+    for column in curve.columns[1:]:
+        assert curve[column].is_monotonic_increasing
+    for _, point in curve.iloc[::8].iterrows():
+        above = PROBA > point["threshold"]
+        assert point["tpr"] == pytest.approx(above[TRUTH == 1].mean(), abs=1e-9)
+        assert point["fpr"] == pytest.approx(above[TRUTH == 0].mean(), abs=1e-9)
+    curve = private_calibration_curve(TRUTH, PROBA, epsilon=EXACTLY, n_bins=5)
+    assert len(curve) == 5 and curve["records"].sum() == N
+    true, mean = (np.array_split(each[np.argsort(PROBA)], 5) for each in (TRUTH, PROBA))
+    assert np.allclose(curve["mean_predicted"], [part.mean() for part in mean], atol=0.03)
+    assert np.allclose(curve["fraction_positive"], [part.mean() for part in true], atol=0.05)
+    noisy = private_roc_curve(TRUTH, PROBA, epsilon=0.2, interval="population")
+    assert (noisy["tpr_lower"] <= noisy["tpr"]).all() and (noisy["tpr"] <= noisy["tpr_upper"]).all()
+    for function in (private_roc_curve, private_calibration_curve):
+        with pytest.raises(ValueError, match="two labels"):
+            function(TRUTH3, PROBA3, epsilon=1, labels=[0, 1, 2])
+
+
+def test_scores_tell_their_sampling_error():
+    n = len(TRUTH)
+    share = VALUES["accuracy"]
+    guess = (PROBA > 0.5).astype(int)
+    for interval, std in (("population", np.sqrt(share * (1 - share) / n)), ("noise", 0)):
+        alone = private_score(TRUTH, guess, "accuracy", epsilon=EXACTLY, interval=interval)
+        assert alone.sampling_std == pytest.approx(std, rel=0.05)
+        assert alone.upper - alone.value == pytest.approx(1.96 * std, rel=0.06, abs=1e-4)
+    told = private_score(NUMBERS, GUESS, "mean_squared_error", domain=BOUNDS, epsilon=EXACTLY)
+    squares = (np.asarray(NUMBERS) - np.asarray(GUESS)) ** 2
+    assert told.sampling_std == pytest.approx(squares.std() / np.sqrt(len(squares)), rel=0.01)
+    assert "population" in told.guarantee
+
+
+def test_accuracy_covers_that_of_the_population():
+    """400 tables at 90 percent: fewer than 335 hits have a probability below 0.0001."""
+    rng, source = np.random.default_rng(4), noise_source(3)
+    hits = dict.fromkeys(("population", "noise"), 0)
+    for _ in range(400):
+        truth = (rng.random(300) < 0.7).astype(int)
+        for interval in hits:
+            given = {"epsilon": 1.0, "level": 0.9, "interval": interval, "random_state": source}
+            found = private_score(truth, np.ones(300, int), "accuracy", **given)
+            hits[interval] += found.lower <= 0.7 <= found.upper
+    assert hits["population"] >= 335 > hits["noise"]
+
+
+# --- with noise
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "runs"), [(0.5, 60), pytest.param(2.0, 400, marks=pytest.mark.slow)]
+)
+def test_intervals_cover_and_the_noise_is_there(epsilon, runs):
+    source = noise_source(1)
+    found = [
+        private_score(TRUTH, PROBA, "roc_auc", epsilon=epsilon, level=0.9, random_state=source)
+        for _ in range(runs)
+    ]
+    covered = np.mean([one.lower <= VALUES["roc_auc"] <= one.upper for one in found])
+    # Claimed 0.9; four standard errors below.
+    assert covered > 0.9 - 4 * np.sqrt(0.09 / runs)
+    errors = np.array([float(one) for one in found]) - VALUES["roc_auc"]
+    claimed = np.mean([one.std for one in found])
+    # A scale of half or twice the noise would be far outside: the spread is known to 10%.
+    assert 0.65 < errors.std() / claimed < 1.25
+    assert np.abs(errors.mean()) < claimed
+
+
+@pytest.mark.parametrize("interval", ["noise", pytest.param("population", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["log_loss", "brier_score", "f1", "r2"])
+def test_other_intervals_cover(name, interval):
+    source, runs = noise_source(2), 60
+    given = {"epsilon": 0.3, "level": 0.9, "random_state": source, "interval": interval}
+    given["metric"] = name
+    if name == "r2":
+        value = REAL_VALUES["r2"]
+        found = [private_score(NUMBERS, GUESS, domain=BOUNDS, **given) for _ in range(runs)]
+    else:
+        value, scores = VALUES[name], (PROBA > 0.5).astype(int) if name == "f1" else PROBA
+        found = [private_score(TRUTH, scores, **given) for _ in range(runs)]
+    covered = np.mean([one.lower <= value <= one.upper for one in found])
+    assert covered > 0.9 - 4 * np.sqrt(0.09 / runs)
+    sampling = np.array([one.sampling_std for one in found])
+    assert (sampling > 0).all() == (interval == "population")
+    errors = np.array([float(one) for one in found]) - value
+    # Quotients of noisy sums have long tails.
+    spread = np.subtract(*np.quantile(errors, [0.84, 0.16])) / 2
+    assert 0.6 < spread / np.median([one.std for one in found]) < 1.5
+
+
+def test_intervals_of_whole_scale_where_noise_may_have_made_a_class():
+    found = private_score(TRUTH[:40], PROBA[:40], "roc_auc", epsilon=0.1)
+    assert (found.lower, found.upper) == (0, 1)
+    found = private_score(np.zeros(500), np.zeros(500), "r2", domain=(-1, 1), epsilon=1)
+    assert found.lower == -np.inf
+
+
+# --- odd input
+
+
+@over("score", [np.nan, 0.3, "text", None, np.inf])
+def test_constant_and_missing_scores(score):
+    scores = pd.Series([score] * 200 + [0.3] * 200, dtype=object)
+    truth = np.tile([0, 1], 200)
+    for name in ("roc_auc", "average_precision", "log_loss", "brier_score"):
+        found = private_score(truth, scores, name, epsilon=EXACTLY)
+        assert found.lower <= found.value <= found.upper
+    # Missing is as wrong as can be, infinite is clipped.
+    expected = {0.3: 0.5, np.inf: 0.5}.get(score, 0.125)
+    if score is not np.nan:
+        found = private_score(truth, scores, "roc_auc", epsilon=EXACTLY)
+        assert float(found) == pytest.approx(expected + (0.25 if expected < 0.5 else 0), abs=0.3)
+
+
+def test_one_class_and_none():
+    for truth in ([1] * 300, [0] * 300, [], [5] * 300, [None] * 3):
+        scores = np.full(len(truth), 0.4)
+        for name in ("roc_auc", "average_precision", "log_loss", "brier_score"):
+            found = private_score(truth, scores, name, epsilon=1)
+            assert found.lower <= float(found) <= found.upper
+        for name in ("f1", "balanced_accuracy"):
+            found = private_score(truth, scores > 0.5, name, epsilon=1)
+            assert 0 <= found.lower <= float(found) <= found.upper <= 1
+        private_roc_curve(truth, scores, epsilon=1)
+        private_calibration_curve(truth, scores, epsilon=1)
+    # More classes than rows.
+    many = {"epsilon": 1, "labels": list(range(12))}
+    for name in ("roc_auc", "log_loss", "brier_score"):
+        found = private_score([0, 1, 2, 3, 99], np.full((5, 12), 1 / 12), name, **many)
+        assert found.lower <= float(found) <= found.upper
+
+
+def test_refusals_cost_nothing():
+    ledger = skdp.PrivacyLedger(5)
+    area, numbers = (TRUTH, PROBA, "roc_auc"), (NUMBERS, GUESS)
+    for given, params in (
+        ((TRUTH, PROBA[:5], "roc_auc"), {}),
+        (area, {"epsilon": 0}),
+        (area, {"labels": [1]}),
+        (area, {"labels": [1, 1]}),
+        (area, {"score_range": (1, 0)}),
+        ((TRUTH3, PROBA3, "roc_auc"), {}),
+        ((TRUTH, PROBA, "brier_score"), {"interval": "both"}),
+        ((*numbers, "mean_absolute_error"), {"domain": None}),
+        ((*numbers, "r2"), {"domain": (1, 1)}),
+        ((TRUTH, PROBA3[:, 0], "f1"), {"level": 2}),
+        ((TRUTH, TRUTH), {"labels": [0, 1]}),
+        ((TRUTH, TRUTH), {"score_range": (0, 1)}),
+        ((TRUTH, TRUTH), {"domain": (0, 1)}),
+        ((TRUTH, PROBA, "auc"), {}),
+        ((*numbers, "log_likelihood"), {"domain": BOUNDS}),
+    ):
+        with pytest.raises(ValueError):
+            private_score(*given, **{"epsilon": 1, "ledger": ledger} | params)
+    with pytest.raises(ValueError):
+        private_calibration_curve(TRUTH, PROBA, epsilon=1, n_bins=0, ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_a_row_that_fails_changes_no_other():
+    class Picky:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, table):
+            if (table[:, 0] > 100).any():
+                raise ValueError(f"secret {table}")
+            return np.column_stack([1 - table[:, 0], table[:, 0]])
+
+    rows = np.append(PROBA, 1_000.0)[:, None]
+    found = make_private_scorer("roc_auc", epsilon=EXACTLY)(Picky(), rows, np.append(TRUTH, 1))
+    expected = exact.roc_auc_score(np.append(TRUTH, 1), np.append(PROBA, 0.0))
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
+# --- by name
+
+
+def test_scorers_have_the_names_of_scikit_learn():
+    forest = DecisionTreeClassifier(max_depth=3).fit(X[:N], Y[:N])
+    tree = DecisionTreeRegressor(max_depth=3).fit(X[:N], REAL[:N])
+    for name in ("roc_auc_ovr", *(name for name in _metrics._NAMES if name.startswith("neg_"))):
+        if name.endswith("_error"):
+            scorer = make_private_scorer(name, epsilon=EXACTLY, domain=BOUNDS)
+            model, truth = tree, NUMBERS
+        else:
+            scorer = make_private_scorer(name, epsilon=EXACTLY)
+            model, truth = forest, TRUTH
+        expected = exact.get_scorer(name)(model, X[TEST], truth)
+        assert scorer(model, X[TEST], truth) == pytest.approx(expected, abs=0.08), name
+    for name in ("roc_auc", "average_precision", "f1", "f1_macro", "balanced_accuracy"):
+        scorer = make_private_scorer(name, epsilon=EXACTLY)
+        expected = exact.get_scorer(name)(forest, X[TEST], TRUTH)
+        assert scorer(forest, X[TEST], TRUTH) == pytest.approx(expected, abs=5e-3), name
+    ledger = skdp.PrivacyLedger(1)
+    scorer = make_private_scorer("roc_auc", epsilon=0.25, ledger=ledger)
+    cross_val_score(forest, X, Y, scoring=scorer, cv=PrivateKFold(3))
+    assert ledger.spent == Fraction(3, 4)
+    with pytest.raises(TypeError, match="predict_proba"):
+        scorer(tree, X, Y)
+    for bad in ("auc", 3, ["f1"]):
+        with pytest.raises(ValueError, match="one of"):
+            make_private_scorer(bad, epsilon=1)
+    with pytest.raises(ValueError, match="bounds"):
+        make_private_scorer("r2", epsilon=1)
+
+
+@over(
+    "metric", ["roc_auc", "average_precision", "balanced_accuracy", "neg_log_loss", "brier_score"]
+)
+def test_searches_by_name(metric):
+    domain = skdp.Domain({"a": skdp.Numeric(-3, 3, bins=12)})
+    release = skdp.MarginalSynthesizer(epsilon=5, domain=domain)
+    tree = DecisionTreeClassifier(max_depth=3)
+    model = skdp.PrivateClassifier(tree, release, classes=[0, 1])
+    grid = {"estimator": [DummyClassifier(), tree]}
+    search = PrivateGridSearchCV(model, grid, epsilon=1, metric=metric)
+    search.fit(pd.DataFrame({"a": X[:N, 0]}), Y[:N])
+    assert search.best_index_ == 1 and search.privacy_loss_.epsilon == 6
+
+
+def test_rows_of_a_search_add_up_to_the_metric():
+    both = np.column_stack([1 - PROBA, PROBA])
+    for name in ("log_loss", "brier_score"):
+        scores, spread = _metrics.as_metric(name).row_scores(
+            _metrics.Scored(TRUTH, both, {0: 0, 1: 1})
+        )
+        assert scores.min() >= -spread and scores.max() <= 0
+        largest = -np.log(0.001) if name == "log_loss" else 1
+        assert -scores.mean() * largest / spread == pytest.approx(VALUES[name], abs=1e-4)
+    metric = _metrics.as_metric("mean_absolute_error", BOUNDS)
+    scores, spread = metric.row_scores(_metrics.Scored(NUMBERS, GUESS, {}))
+    assert -scores.mean() * 6 / spread == pytest.approx(
+        REAL_VALUES["mean_absolute_error"], abs=1e-4
+    )

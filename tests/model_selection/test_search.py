@@ -1,0 +1,409 @@
+"""Searches: what is refused before the charge, what is hidden, and choices by log-likelihood."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import threading
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from loops import over
+from searched import SQUARE, N, X, Y, model
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import DataConversionWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+import skdp
+from skdp._random import recording
+from skdp.audit._tapes import Alignment, Recorder
+from skdp.model_selection import (
+    PrivateGridSearchCV,
+    _metrics,
+    make_private_scorer,
+    private_cross_val_score,
+)
+
+
+def compared(search, X, y):
+    """Scores, rate of the noise and range of the noisy maximum by which a search chooses."""
+    tape = Recorder(0, "exact", Alignment((X, y), (X, y)))
+    with recording(tape):
+        search.fit(X, y)
+    (call,) = (call for call in tape.calls if "Judge" in call.site and call.shape)
+    assert call.mechanism == "selection"
+    return call.values, *call.public[:2]
+
+
+def test_scorer_in_a_search_is_charged_every_time():
+    ledger = skdp.PrivacyLedger()
+    scorer = make_private_scorer("accuracy", epsilon=0.25, ledger=ledger)
+    search = GridSearchCV(
+        model(0.5, ledger=ledger), {"estimator__max_depth": [1, 2]}, cv=2, scoring=scorer
+    )
+    search.fit(X, Y)
+    assert ledger.spent == 5 * Fraction(1, 2) + 4 * Fraction(1, 4)
+    assert 0 <= search.best_score_ <= 1
+    loss = make_private_scorer("mean_squared_error", epsilon=50, domain=(0, 1))
+    constant = DummyRegressor(strategy="constant", constant=1.0).fit([[0]], [1.0])
+    assert loss(constant, np.zeros((100, 1)), np.zeros(100)) == pytest.approx(-1, abs=0.05)
+    for bad in ({"metric": "auc"}, {"metric": "mean_squared_error"}, {"domain": (0, 1)}):
+        with pytest.raises(ValueError):
+            make_private_scorer(epsilon=1, **bad)
+
+
+# --- choosing
+
+
+def test_search_shares_one_release_and_charges_once():
+    ledger = skdp.PrivacyLedger(1.5)
+    search = PrivateGridSearchCV(
+        model(1, ledger=ledger), {"estimator__max_depth": [1, 2, 3, 4]}, epsilon=0.5
+    )
+    search.fit(X, Y)
+    assert ledger.spent == search.privacy_loss_.epsilon == Fraction(3, 2)
+    assert dict(search.privacy_loss_.parts) == {"fits": 1, "choice": Fraction(1, 2)}
+    assert search.best_params_ == {"estimator__max_depth": search.best_index_ + 1}
+    assert search.score(X, Y) > 0.85
+    assert search.predict_proba(X).shape == (N, 2)
+    assert search.classes_.tolist() == ["high", "low"]
+    with pytest.raises(skdp.BudgetExceededError):
+        clone(search).fit(X, Y)
+
+
+def test_search_over_releases_pays_for_each():
+    ledger = skdp.PrivacyLedger()
+    grid = [{"synthesizer__epsilon": [0.5, 1]}, {"synthesizer__epsilon": [2]}]
+    search = PrivateGridSearchCV(model(ledger=ledger), grid, epsilon=0.5).fit(X, Y)
+    assert ledger.spent == 4 and len(ledger.to_frame()) == 1
+    assert search.privacy_loss_.epsilon == 4
+
+
+def test_search_chooses_by_noisy_max_over_numbers_of_correct_rows():
+    grid = {
+        "estimator": [DummyClassifier(strategy="constant", constant=c) for c in ("high", "low")]
+    }
+    search = PrivateGridSearchCV(model(), grid, epsilon=Fraction(1, 4))
+    scores, rate, score_range = compared(search, X, Y)
+    assert scores.tolist() == [(Y == "high").sum(), (Y == "low").sum()]
+    assert (rate, score_range) == (Fraction(1, 4), 1)
+
+
+def test_scores_move_together_by_at_most_the_range():
+    release = skdp.MarginalSynthesizer(epsilon=1, domain=SQUARE.select(["a"]))
+    base = skdp.PrivateRegressor(DummyRegressor(), release, target_range=(0, 2))
+    constants = [DummyRegressor(strategy="constant", constant=c) for c in (0.0, 1.0, 5.0)]
+    search = PrivateGridSearchCV(
+        base, {"estimator": constants}, metric="mean_squared_error", domain=(0, 2), epsilon=1
+    )
+    (more, _, width), (fewer, _, _) = (
+        compared(search, X[["a"]][rows], 2 * X["a"][rows]) for rows in (slice(None), slice(1, None))
+    )
+    moved = np.subtract(fewer, more)
+    assert moved.min() >= 0 and moved.max() <= width and moved.max() > width / 50
+
+
+def test_search_is_right_at_a_large_epsilon_and_random_at_a_tiny_one():
+    grid = {
+        "estimator": [
+            DummyClassifier(strategy="constant", constant="low"),
+            DecisionTreeClassifier(max_depth=2),
+        ]
+    }
+    sure = [PrivateGridSearchCV(model(5), grid, epsilon=5).fit(X, Y).best_index_ for _ in range(5)]
+    assert sure == [1] * 5
+    few = X.iloc[:40], Y.iloc[:40]
+    blind = [
+        PrivateGridSearchCV(model(5), grid, epsilon=1e-4).fit(*few).best_index_ for _ in range(40)
+    ]
+    # A fair coin gives the same side 40 times with probability 2e-12.
+    assert 0 < sum(blind) < 40
+
+
+def test_search_keeps_nothing_private_and_marks_seeds():
+    search = PrivateGridSearchCV(model(), {"estimator__max_depth": [1, 2]}).fit(X, Y)
+    fitted = {key for key in vars(search) if key.endswith("_")}
+    assert fitted == {
+        "best_index_",
+        "best_params_",
+        "best_estimator_",
+        "privacy_loss_",
+        "n_features_in_",
+        "feature_names_in_",
+    }
+    assert not search.privacy_loss_.seeded
+    seeded = PrivateGridSearchCV(model(random_state=0), {"estimator__max_depth": [1]})
+    assert seeded.fit(X, Y).privacy_loss_.seeded
+
+
+@over(
+    "estimator, grid, message",
+    [
+        (DecisionTreeClassifier(), {"max_depth": [1]}, "is not private"),
+        (model(), {"estimator__depth": [1]}, "Invalid parameter"),
+        (model(epsilon=-1), {"estimator__max_depth": [1]}, "refuse"),
+        (model(), [], "no candidates"),
+    ],
+)
+def test_search_refuses(estimator, grid, message):
+    ledger = skdp.PrivacyLedger()
+    search = PrivateGridSearchCV(estimator, grid, ledger=ledger)
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, Y)
+    assert ledger.spent == 0
+
+
+# --- regressors
+
+
+def test_a_search_on_a_frozen_release_pays_for_the_choice_only():
+    ledger = skdp.PrivacyLedger(1)
+    release = skdp.HDPViewSynthesizer(
+        epsilon=1.0, domain=SQUARE.with_attribute("label", skdp.Categorical(["high", "low"])),
+        target="label",
+    ).fit(X, Y)  # fmt: skip
+    search = PrivateGridSearchCV(
+        skdp.PrivateClassifier(DecisionTreeClassifier(), FrozenEstimator(release)),
+        {"estimator__max_depth": [1, 2]},
+        epsilon=0.5,
+        ledger=ledger,
+    ).fit(X, Y)
+    assert search.privacy_loss_.epsilon == ledger.spent == Fraction(1, 2)
+    assert search.score(X, Y) > 0.8
+
+
+def test_a_fitted_search_travels_without_ledger():
+    ledger = skdp.PrivacyLedger(2)
+    search = PrivateGridSearchCV(
+        model(ledger=ledger), {"estimator__max_depth": [1, 2]}, epsilon=0.5
+    ).fit(X, Y)
+    twin = pickle.loads(pickle.dumps(search))
+    assert repr(twin.estimator.synthesizer.ledger) == "PrivacyLedger(detached)"
+    assert twin.best_params_ == search.best_params_
+    assert (twin.predict(X) == search.predict(X)).all()
+    assert search.estimator.synthesizer.ledger is ledger
+
+
+# --- ways around the ledger and the checks of searches
+
+
+def grid_with_ledger(ledger):
+    return PrivateGridSearchCV(model(), {"synthesizer__ledger": [ledger]}, epsilon=0.5)
+
+
+def test_a_ledger_in_the_grid_of_an_inner_search_pays_for_the_outer_one():
+    book = skdp.PrivacyLedger(100)
+    private_cross_val_score(make_pipeline(grid_with_ledger(book)), X, Y, epsilon=7, cv=2)
+    assert book.spent == Fraction(17, 2)
+    book = skdp.PrivacyLedger(100)
+    search = PrivateGridSearchCV(grid_with_ledger(book), {"epsilon": [0.5, 0.25]}, epsilon=3)
+    assert search.fit(X, Y).privacy_loss_.epsilon == book.spent == Fraction(23, 4)
+    with pytest.raises(ValueError, match="2 ledgers"):
+        private_cross_val_score(
+            grid_with_ledger(skdp.PrivacyLedger(100)), X, Y, epsilon=7, ledger=book
+        )
+
+
+def fails_on_many(self, X, y):
+    """It can be trained on the few rows of a trial, and not on a release."""
+    if len(X) > 100:
+        raise ValueError("too many")
+    self.classes_ = np.unique(y)
+    return self
+
+
+@pytest.mark.filterwarnings("ignore:.*could not be trained")
+@over("search", [True, False])
+def test_what_is_left_of_a_search_that_broke_off_is_not_free(search, monkeypatch):
+    monkeypatch.setattr(DummyClassifier, "fit", fails_on_many)
+    monkeypatch.setattr(DummyClassifier, "predict", lambda self, X: self.classes_[[0] * len(X)])
+    book = skdp.PrivacyLedger(100)
+    estimator = model(estimator=DummyClassifier(), ledger=book)
+    with pytest.raises(skdp.exceptions.TrainingError) as raised:
+        if search:
+            PrivateGridSearchCV(estimator, {"synthesizer__epsilon": [1, 2]}).fit(X, Y)
+        else:
+            private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=3, metric="brier_score")
+    release = raised.value.synthesizer
+    before = book.spent
+    release.set_params(target="target").fit(X, Y)
+    assert book.spent == before + release.privacy_loss_.epsilon
+
+
+def test_every_candidate_is_looked_at_where_they_share_a_release():
+    book = skdp.PrivacyLedger(100)
+    raw = DecisionTreeClassifier().fit(X, Y)
+    grid = {"estimator": [DecisionTreeClassifier(), CalibratedClassifierCV(FrozenEstimator(raw))]}
+    with pytest.raises(ValueError, match="may carry a FrozenEstimator"):
+        PrivateGridSearchCV(model(ledger=book), grid).fit(X, Y)
+    assert book.spent == 0
+
+
+CONSTANTS = [DummyClassifier(strategy="constant", constant=label) for label in ("high", "low")]
+RELEASES = {"synthesizer__epsilon": [0.5, 1]}
+
+
+@pytest.fixture
+def librarys(monkeypatch):
+    """What a user wrote may not stand behind a release; the classes of these tests may."""
+    monkeypatch.setattr("skdp._pipelines.is_installed", lambda module: True)
+
+
+@pytest.mark.usefixtures("librarys")
+def test_a_warning_that_is_an_error_costs_nothing():
+    """Of what is known before the charge; it used to end the search after it."""
+    ledger = skdp.PrivacyLedger()
+    search = PrivateGridSearchCV(model(), RELEASES, ledger=ledger)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataConversionWarning, match="column-vector"):
+            search.fit(X, Y.to_numpy()[:, None])
+        search.set_params(estimator=model(random_state=0))
+        with pytest.raises(skdp.InsecureSeedWarning):
+            search.fit(X, Y)
+    assert ledger.spent == 0
+
+
+@pytest.mark.usefixtures("librarys")
+def test_warnings_of_candidates_end_no_search():
+    search = PrivateGridSearchCV(model(1_000), {"estimator": CONSTANTS})
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("error")
+        search.fit(X[:0], Y[:0])
+    assert hasattr(search, "best_estimator_")
+    assert seen
+
+
+TINY = np.array([[0.2], [0.8]] * 20), ["low", "high"] * 20
+
+
+class First(ClassifierMixin, BaseEstimator):
+    """Predicts the first label."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[:1], len(X))
+
+
+def frozen():
+    """A model of a release that was made earlier: clones hold the same object."""
+    domain = skdp.Domain({"x0": skdp.Numeric(0, 1, bins=2), "y": skdp.Categorical(["low", "high"])})
+    release = skdp.GridSynthesizer(epsilon=9.0, domain=domain, target="y").fit(*TINY)
+    return skdp.PrivateClassifier(First(), FrozenEstimator(release), n_samples=30), release
+
+
+@pytest.mark.usefixtures("librarys")
+def test_an_estimator_that_cannot_be_copied_costs_nothing():
+    ledger = skdp.PrivacyLedger()
+    private, release = frozen()
+    release.lock = threading.Lock()
+    with pytest.raises(TypeError, match="cannot be copied"):
+        private_cross_val_score(private, *TINY, epsilon=1, ledger=ledger)
+    assert ledger.spent == 0
+
+
+class Panic(BaseException):
+    pass
+
+
+ERRORS = {error.__name__: error for error in (Panic, SystemExit)}
+
+
+class Panics(First):
+    """Raises on a release what is not an Exception, as Polars does."""
+
+    def __init__(self, error="SystemExit"):
+        self.error = error
+
+    def fit(self, X, y):
+        if len(X) > 500:
+            raise ERRORS[self.error](f"a secret: {len(X)}")
+        return super().fit(X, y)
+
+
+@pytest.mark.usefixtures("librarys")
+def test_an_error_of_training_keeps_the_release():
+    with pytest.raises(skdp.exceptions.TrainingError) as raised:
+        model().set_params(estimator=Panics("Panic")).fit(X, Y)
+    assert raised.value.synthesizer is not None
+
+
+# ------------------------------------------------------------------------------- log-likelihoods
+
+TABLE = skdp.Domain({"a": skdp.Categorical(range(4)), "b": skdp.Categorical(range(3))})
+ROWS = np.array([[0, 0]] * 600 + [[1, 2]] * 200 + [[3, 1]] * 200)
+
+
+@over(
+    "synthesizer",
+    [
+        skdp.MarginalSynthesizer,
+        skdp.PrivBayesSynthesizer,
+        skdp.HDPViewSynthesizer,
+        skdp.PrivTreeSynthesizer,
+        skdp.KDTreeSynthesizer,
+        skdp.GridSynthesizer,
+    ],
+)
+def test_the_score_of_a_release_is_the_mean_log_likelihood_of_rows(synthesizer):
+    release = synthesizer(epsilon=1e6, domain=TABLE, random_state=0).fit(ROWS)
+    with pytest.warns(skdp.PrivacyLeakWarning, match="log_likelihood"):
+        score = release.score(ROWS)
+    share = release.synopsis_.view(["a", "b"]) / release.synopsis_.total
+    floor = -math.log(release.synopsis_.total + 1) - math.log(12)
+    asked = np.array([[0, 0], [3, 1], [2, 2], [9, 0]])
+    found = release.score_samples(asked)
+    expected = [np.log(max(share[row], np.exp(floor))) for row in [(0, 0), (3, 1), (2, 2)]]
+    np.testing.assert_allclose(found, [*expected, floor], rtol=1e-6)
+    # A row has the same value in the same place, whatever the others are.
+    assert release.score_samples(asked[[0, 3, 3, 3]])[0] == found[0]
+    assert score == pytest.approx(release.score_samples(ROWS).mean())
+
+
+@pytest.mark.usefixtures("librarys")
+def test_a_search_compares_releases_by_log_likelihood_without_labels():
+    ledger = skdp.PrivacyLedger(100)
+    release = skdp.HDPViewSynthesizer(domain=TABLE, ledger=ledger)
+    search = PrivateGridSearchCV(
+        release,
+        {"epsilon": [0.001, 8.0]},
+        metric="log_likelihood",
+        domain=(-10, 0),
+        epsilon=4,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.fit(ROWS)
+    assert search.best_params_ == {"epsilon": 8.0}
+    assert ledger.spent == search.privacy_loss_.epsilon
+
+
+@pytest.mark.usefixtures("librarys")
+def test_a_private_log_likelihood_is_near_the_exact_one_and_needs_its_range():
+    release = skdp.HDPViewSynthesizer(epsilon=8.0, domain=TABLE, random_state=0).fit(ROWS)
+    scorer = make_private_scorer("log_likelihood", epsilon=100, domain=(-10, 0))
+    assert scorer(release, ROWS) == pytest.approx(release.score_samples(ROWS).mean(), abs=0.01)
+    with pytest.raises(ValueError, match="log-likelihood of a row"):
+        make_private_scorer("log_likelihood", epsilon=1)
+    with pytest.raises(TypeError, match="score_samples"):
+        scorer(DummyClassifier().fit(ROWS, ROWS[:, 0]), ROWS)
+    with pytest.raises(ValueError, match="requires y"):
+        PrivateGridSearchCV(release, {"epsilon": [1]}).fit(ROWS)
+
+
+def test_one_row_moves_the_sums_of_log_likelihoods_by_at_most_their_range():
+    metric = _metrics.as_metric("log_likelihood", (-10, 0))
+    logs = np.array([-1e9, -10.0, -4.2, 0.0, np.nan, 3.0])
+    scores, spread = metric.row_scores(_metrics.Scored(logs, logs, {}))
+    assert scores.max() <= 0 and scores.min() == -spread and scores[4] == -spread

@@ -1,0 +1,229 @@
+"""Linear models: what one record adds at most, solvers against exact answers, the estimators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from designs import DOMAIN, design_of, people, refused
+from loops import over
+
+import skdp
+from skdp._models import number_link
+from skdp.exceptions import DomainError
+
+
+def test_numbers_keep_their_units_and_odd_values_have_indicators():
+    age, score, city = design_of()[1]
+    assert age.labels == ("age", "age = (missing)") or age.labels[0] == "age"
+    assert len(age.labels) == len(score.labels) == 2 and len(city.labels) == 3
+    means = age.shift[0] + age.scale[0] * age.codes[:20, 0]
+    np.testing.assert_allclose(means, np.arange(2.5, 100, 5))
+    assert age.codes[20].tolist() == [0, 1] and score.codes[8].tolist() == [0, 1]
+
+
+# ------------------------------------------------------------------------------------- estimators
+
+NAMES = ("PrivateLogisticRegression", "PrivateLinearSVC", "PrivateNaiveBayes")
+SOLVERS = ("auto", "functional", "local-search", "genetic")
+
+
+@pytest.mark.parametrize(
+    "solver",
+    ["auto", "functional", "local-search", pytest.param("genetic", marks=pytest.mark.slow)],
+)
+def test_solvers_learn(solver):
+    rows, pay, ill = people()
+    searches = solver in ("local-search", "genetic")
+    epsilon = 20.0 if searches else 2.0
+    number = skdp.PrivateLinearRegression(
+        epsilon=epsilon, domain=DOMAIN, target_range=(0, 80), solver=solver, random_state=0
+    ).fit(rows, pay)
+    assert number.score(rows, pay) > (0.5 if solver == "genetic" else 0.8)
+    assert np.isnan(number.coef_std_).all() == searches
+    model = skdp.PrivateLogisticRegression(
+        epsilon=epsilon, domain=DOMAIN, classes=["no", "yes"], solver=solver, random_state=0
+    ).fit(rows, ill)
+    assert model.score(rows, ill) > 0.8
+    assert model.coef_.shape == (1, 7) and model.intercept_.shape == (1,)
+
+
+def test_coefficients_are_in_units_of_the_columns():
+    rows, pay, _ = people()
+    model = skdp.PrivateLinearRegression(
+        epsilon=20.0, domain=DOMAIN, target_range=(0, 80), random_state=0
+    ).fit(rows, pay)
+    coef = dict(zip(model.feature_labels_, model.coef_, strict=True))
+    assert abs(coef["age"] - 0.3) < 0.03
+    assert abs(coef["city = a"] - coef["city = b"] - 10) < 1
+    by_hand = model.intercept_ + coef["age"] * 47.5 + coef["score"] * 0.125 + coef["city = b"]
+    row = pd.DataFrame({"age": [46.0], "score": [0.1], "city": ["b"]})
+    np.testing.assert_allclose(model.predict(row), by_hand)
+
+
+def test_ridge_shrinks_more_the_larger_alpha():
+    rows, pay, _ = people(5_000)
+    for solver in ("auto", "functional"):
+        sizes = [
+            np.abs(
+                skdp.PrivateRidge(
+                    epsilon=20.0,
+                    domain=DOMAIN,
+                    target_range=(0, 80),
+                    alpha=alpha,
+                    solver=solver,
+                    random_state=0,
+                )
+                .fit(rows, pay)
+                .coef_[0]
+            )
+            for alpha in (0, 1_000, 100_000)
+        ]
+        assert sizes == sorted(sizes, reverse=True) and sizes[2] < 0.1 * sizes[0]
+
+
+@over("name", NAMES)
+def test_classifiers_of_several_classes(name):
+    rows, pay, _ = people()
+    kinds = np.array(["low", "mid", "high"])[np.digitize(pay, [32, 42])]
+    model = getattr(skdp, name)(
+        epsilon=4.0, domain=DOMAIN, classes=["low", "mid", "high"], random_state=0
+    )
+    model.fit(rows, kinds)
+    assert model.score(rows, kinds) > 0.6
+    assert model.classes_.tolist() == ["high", "low", "mid"]
+    if name != "PrivateNaiveBayes":
+        assert model.coef_.shape == (3, 7) and model.decision_function(rows).shape == (20_000, 3)
+    if name != "PrivateLinearSVC":
+        np.testing.assert_allclose(model.predict_proba(rows).sum(axis=1), 1)
+
+
+def test_wrong_parameters_are_refused_before_the_charge():
+    rows, pay, ill = people(50)
+    number, label = {"domain": DOMAIN, "target_range": (0, 80)}, {"domain": DOMAIN, "classes": "ab"}
+    regression, ridge = skdp.PrivateLinearRegression, skdp.PrivateRidge
+
+    refused(ridge(solver="genetic", **number), ValueError, "solver", rows, pay)
+
+    refused(regression(one_hot=["shoe"], **number), DomainError, "shoe", rows, pay)
+
+    refused(regression(domain=DOMAIN), DomainError, "target_range", rows, pay)
+    refused(skdp.PrivateLogisticRegression(domain=DOMAIN), DomainError, "classes=", rows, ill)
+    refused(skdp.PrivateLinearSVC(solver="functional", **label), ValueError, "solver", rows, ill)
+    refused(skdp.PrivateNaiveBayes(domain=DOMAIN), DomainError, "classes=", rows, ill)
+    naive = skdp.PrivateNaiveBayes(classes=["no", "yes"])
+    refused(naive, DomainError, "domain is required", rows, ill)
+    wide = skdp.Domain({name: skdp.Categorical(list(range(4000))) for name in ("a", "b")})
+    codes = np.zeros((4, 2), dtype=int)
+    many = regression(domain=wide, target_range=(0, 1), solver="functional")
+    refused(many, DomainError, "8,000 features", pd.DataFrame(codes, columns=["a", "b"]), pay[:4])
+    wide = skdp.Categorical(list(range(5000)))
+    refused(regression(domain=wide, target_range=(0, 1)), DomainError, "categories", codes, pay[:4])
+    with pytest.raises(TypeError):
+        skdp.PrivateLogisticRegression(class_weight="balanced")
+
+
+MODELS_OF_NUMBERS = ["PrivateLinearRegression", "PrivateRidge", "PrivateAdditiveRegressor"]
+TREES = ["PrivateDecisionTreeClassifier", "PrivateRandomForestClassifier"]
+
+
+def model_of(name, epsilon, **params):
+    declared = {"target_range": (0, 1)} if name in MODELS_OF_NUMBERS else {"classes": [0, 1, 2]}
+    domain = skdp.Numeric(0, 1, bins=4)
+    return getattr(skdp, name)(epsilon=epsilon, domain=domain, **declared, **params)
+
+
+MODELS = [
+    *((name, {}) for name in [*NAMES, *MODELS_OF_NUMBERS, *TREES, "PrivateAdditiveClassifier"]),
+    *(("PrivateLogisticRegression", {"solver": solver}) for solver in SOLVERS),
+    *(("PrivateLinearRegression", {"solver": solver}) for solver in SOLVERS),
+    *(("PrivateLinearSVC", {"solver": solver}) for solver in SOLVERS if solver != "functional"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*released a total")
+@over("name, params", MODELS)
+def test_noise_that_does_not_fit_is_refused_before_the_charge(name, params):
+    X, y = np.zeros((30, 2)), np.zeros(30)
+    # 64-bit integers hold the noise of any fit down to this epsilon, and none is refused.
+    model = model_of(name, 3e-7, ledger=skdp.PrivacyLedger(), **params)
+    if params.get("solver") == "functional":
+        model.set_params(epsilon=1e-6)
+    assert np.isfinite(np.asarray(model.fit(X, y).predict(X), dtype=float)).all()
+    refused(model_of(name, 2.9e-7, **params), ValueError, "64-bit", X, y)
+    refused(model_of(name, 1e-9, **params), ValueError, "64-bit", X, y)
+    shared = model_of(name, 1e-6, privacy_id="who", max_rows_per_id=4, **params)
+    rows = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "who": range(30)})
+    shared.set_params(domain=skdp.Domain({c: skdp.Numeric(0, 1, bins=4) for c in "ab"}))
+    refused(shared, ValueError, "64-bit", rows, y)
+
+
+@pytest.mark.filterwarnings("ignore:.*released a total")
+@over("name, params", MODELS)
+def test_odd_tables_are_fitted(name, params):
+    rng = np.random.default_rng(0)
+    constant, single = np.zeros((200, 2)), rng.uniform(size=(200, 1))
+    for epsilon in (0.001, 1000.0):
+        model = model_of(name, epsilon, **params)
+        # One class only; constant columns; one column that separates the classes.
+        for X, y in ((constant, np.zeros(200)), (single, (single[:, 0] > 0.5).astype(int))):
+            predicted = model.fit(X, y).predict(X)
+            if name in MODELS_OF_NUMBERS:
+                assert np.isfinite(predicted).all()
+            else:
+                assert np.isin(predicted, [0, 1, 2]).all()
+                nobody = pd.DataFrame(X[:0])
+                assert model.predict(nobody).shape == (0,)
+                if hasattr(model, "predict_proba"):
+                    assert model.predict_proba(nobody).shape == (0, 3)
+
+
+@over("solver", ["auto", "functional", "local-search", "genetic"])
+def test_a_column_of_one_value_says_nothing_and_hides_nobody(solver):
+    """Its half width of 0 must not turn codes into integers without a bound."""
+    domain = skdp.Domain({"same": skdp.Numeric(5, 5, integer=True), "x": skdp.Numeric(0, 1)})
+    rows = pd.DataFrame({"same": [5.0, 5.0], "x": [0.9, 0.1]})
+    model = skdp.PrivateLogisticRegression(
+        epsilon=1.0, domain=domain, classes=["a", "b"], solver=solver, random_state=0
+    ).fit(rows, ["a", "b"])
+    assert np.isfinite(model.coef_).all() and np.abs(model.coef_).max() < 1e6
+    target = skdp.Domain({"x": domain["x"], "y": domain["same"]})
+    constant = skdp.PrivateLinearRegression(
+        epsilon=1.0, domain=target, target="y", solver=solver, random_state=0
+    ).fit(rows[["x"]], rows["same"])
+    np.testing.assert_allclose(constant.predict(rows[["x"]]), 5.0)
+
+    assert np.abs(number_link(target, "y")[0].outcomes).max() == 0
+
+
+@over(
+    "name",
+    [
+        "PrivateLogisticRegression",
+        "PrivateLinearSVC",
+        "PrivateNaiveBayes",
+        "PrivateDecisionTreeClassifier",
+        "PrivateRandomForestClassifier",
+        "PrivateAdditiveClassifier",
+        "PrivPfCClassifier",
+        "PrivPfCTransformer",
+        "DiffGenTransformer",
+        "ProjectedHistogramTransformer",
+    ],
+)
+def test_weights_and_warm_starts_are_refused_with_the_remedy(name):
+    model = getattr(skdp, name)
+    with pytest.raises(TypeError, match="threshold of predict_proba"):
+        model(domain=DOMAIN, class_weight="balanced")
+    with pytest.raises(TypeError, match="one fit with all of epsilon"):
+        model(domain=DOMAIN, warm_start=True)
+    with pytest.raises(TypeError, match="threshold of predict_proba"):
+        model(domain=DOMAIN).set_params(class_weight="balanced")
+    ledger = skdp.PrivacyLedger()
+    fitted = model(domain=skdp.Numeric(0, 1), classes=[0, 1], ledger=ledger)
+    X, y = np.zeros((4, 2)), [0, 1, 0, 1]
+    with pytest.raises(TypeError, match="sample_weight"):
+        fitted.fit(X, y, sample_weight=np.ones(4))
+    with pytest.raises(TypeError, match="takes X and y"):
+        fitted.fit(X, y, shoe=1)
+    assert ledger.spent == 0

@@ -1,0 +1,460 @@
+"""Sample and aggregate: aggregates of the outputs of blocks, and the estimator."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from joblib import Parallel, delayed
+from loops import over
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import skdp
+from skdp.algorithms.blocks import AGGREGATES, STEPS, aggregate
+from skdp.exceptions import InsecureSeedWarning
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    warnings.simplefilter("ignore", InsecureSeedWarning)
+
+
+# --- the estimator
+
+
+def line(n=4_000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, X @ [1.0, -0.5] + 0.1 * rng.normal(size=n)
+
+
+@over("how", AGGREGATES)
+def test_coefficients_are_found(how):
+    model = skdp.SampleAggregate(
+        LinearRegression(),
+        epsilon=4.0,
+        output_range=([-2, -2], [2, 2]),
+        n_blocks=200,
+        aggregate=how,
+        random_state=0,
+    ).fit(*line())
+    np.testing.assert_allclose(model.value_, [1.0, -0.5], atol=0.1)
+    assert model.n_blocks_ == 200
+    assert model.n_features_in_ == 2
+
+
+def test_any_estimator_and_any_output():
+    X, y = line()
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    model = skdp.SampleAggregate(
+        pipeline, epsilon=8.0, output_range=(0, 1), n_blocks=40,
+        output=lambda fitted: fitted.score(X[:50], y[:50] > 0),
+        random_state=0,
+    ).fit(X, y > 0)  # fmt: skip
+    assert isinstance(model.value_, float)
+    assert model.value_ > 0.8
+    grid = skdp.SampleAggregate(
+        StandardScaler(),
+        epsilon=8.0,
+        output_range=(np.full((2,), -1), np.full((2,), 1)),
+        output="mean_",
+        random_state=0,
+    ).fit(X)
+    assert grid.value_.shape == (2,)
+    assert np.abs(grid.value_).max() < 0.3
+
+
+class Odd(BaseEstimator):
+    """Raises, answers something else, or a value that is not a number."""
+
+    def __init__(self, way="raises"):
+        self.way = way
+
+    def fit(self, X, y=None):
+        if self.way == "raises":
+            raise MemoryError(f"the largest is {np.max(X)}")
+        warnings.warn(f"the largest is {np.max(X)}", stacklevel=1)
+        # In small blocks only: made-up rows do not show it.
+        shaped = np.zeros(3) if len(X) < 30 else np.zeros(())
+        self.end_ = {"shape": shaped, "nan": np.nan, "text": "?", "inf": np.inf}[self.way]
+        return self
+
+
+@over("way, expected", [("raises", 1), ("shape", 1), ("nan", 1), ("text", 1), ("inf", 1)])
+def test_a_block_that_fails_is_the_middle_and_nothing_is_told(way, expected, capsys):
+    model = skdp.SampleAggregate(
+        Odd(way), epsilon=1000.0, output_range=(-2, 4), n_blocks=5, output="end_", random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", InsecureSeedWarning)
+        model.fit(np.ones((30, 1)))
+    assert model.value_ == pytest.approx(expected, abs=0.1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_empty_table_and_one_class():
+    model = skdp.SampleAggregate(
+        LogisticRegression(),
+        epsilon=1000.0,
+        output_range=([[-1]], [[3]]),
+        n_blocks=4,
+        random_state=0,
+    )
+    assert model.fit(np.zeros((0, 1)), np.zeros(0)).value_[0, 0] == pytest.approx(1, abs=0.1)
+    assert model.fit(np.ones((9, 1)), np.zeros(9)).value_[0, 0] == pytest.approx(1, abs=0.1)
+
+
+def test_rehearsals_show_errors_and_cost_nothing():
+    ledger = skdp.PrivacyLedger()
+    model = skdp.SampleAggregate(
+        LinearRegression(), epsilon=1.0, output_range=([-2, -2], [2, 2]), ledger=ledger
+    )
+    np.testing.assert_allclose(model.rehearse(*line(50)), [1.0, -0.5], atol=0.1)
+    with pytest.raises(ValueError, match="shape"):
+        model.set_params(output="intercept_").rehearse(*line(50))
+    with pytest.raises(MemoryError):
+        skdp.SampleAggregate(Odd(), epsilon=1.0, output_range=(0, 1)).rehearse(np.ones((3, 1)))
+    assert ledger.spent == 0
+
+
+@over(
+    "params, error, match",
+    [
+        ({"output_range": None}, skdp.DomainError, "output_range is required"),
+        ({"output_range": (1, 0)}, skdp.DomainError, "low < high"),
+        ({"output_range": (-np.inf, np.inf)}, skdp.DomainError, "finite"),
+        ({"output_range": ([0, 0], [1, 1, 1])}, skdp.DomainError, "one shape"),
+        ({"output_range": 3}, skdp.DomainError, "pair"),
+        ({"estimator": LinearRegression}, TypeError, "estimator"),
+    ],
+)
+def test_wrong_parameters_cost_nothing(params, error, match):
+    ledger = skdp.PrivacyLedger()
+    usual = {"estimator": LinearRegression(), "output_range": (0, 1), "ledger": ledger}
+    X, y = line(20)
+    with warnings.catch_warnings(), pytest.raises(error, match=match):
+        warnings.simplefilter("error", RuntimeWarning)  # NumPy's, beside the error.
+        skdp.SampleAggregate(**usual | params).fit(X, y)
+    for labels in ((), (y[:-1],)):
+        with pytest.raises(ValueError, match=r"requires y|same number of rows"):
+            skdp.SampleAggregate(**usual).fit(X, *labels)
+    assert ledger.spent == 0
+
+
+# --- one record, one block
+
+
+def blocks_of(monkeypatch, model, *data):
+    """Exact outputs of all blocks."""
+    seen = []
+
+    def noted(outputs, *rest):
+        seen.append(outputs.copy())
+        return aggregate(outputs, *rest)
+
+    monkeypatch.setattr("skdp.sample_aggregate.aggregate", noted)
+    model.set_params(random_state=0).fit(*data)
+    return seen[0]
+
+
+def changed(monkeypatch, model, data, neighbour):
+    """How many blocks differ; coins of records are drawn by position, so the last one may go."""
+    here, there = (blocks_of(monkeypatch, model, *each) for each in (data, neighbour))
+    return int((here != there).any(axis=1).sum())
+
+
+class Types(BaseEstimator):
+    """Tells what its rows and labels become as arrays."""
+
+    def fit(self, X, y=None):
+        parts = [np.asarray(part) for part in (X, y) if part is not None]
+        self.kinds_ = [float(part.dtype.kind in "if") for part in parts]
+        return self
+
+
+ODD = ["x", 1 + 2j, None, [1, 2], 2**70, np.array([1, 2]), {"a": 1}, b"x"]
+
+
+@over("odd", ODD)
+@over("container", [list, "objects", "series", "inferred"])
+def test_an_odd_value_changes_its_own_block_alone(monkeypatch, odd, container):
+    model = skdp.SampleAggregate(
+        Types(), epsilon=1.0, output_range=([0, 0], [1, 1]), n_blocks=10, output="kinds_"
+    )
+
+    def built(labels):
+        if container == "objects":
+            array = np.empty(len(labels), dtype=object)
+            for place, label in enumerate(labels):
+                array[place] = label
+            return array
+        if container == "inferred":
+            return pd.Series(labels)
+        return pd.Series(labels, dtype=object) if container == "series" else container(labels)
+
+    X, y = [[0.5, 1.0]] * 60, [0, 1] * 30
+    plain = changed(monkeypatch, model, (X, built(y)), (X, built([*y[:-1], 0])))
+    assert plain == 0
+    assert changed(monkeypatch, model, (X, built(y)), (X, built([*y[:-1], odd]))) <= 1
+    assert changed(monkeypatch, model, (X, built(y)), (X[:-1], built(y[:-1]))) <= 1
+    # In a row.
+    rows = [*X[:-1], [odd, 1.0]]
+    assert changed(monkeypatch, model, (X, built(y)), (rows, built(y))) <= 1
+
+
+@over("odd", [None, 2.5, 1 + 2j])
+def test_an_odd_value_makes_objects_of_no_other_block(monkeypatch, odd):
+    model = skdp.SampleAggregate(
+        Types(), epsilon=1.0, output_range=([0, 0], [1, 1]), n_blocks=10, output="kinds_"
+    )
+    truth = [True, False] * 30
+    for built in (
+        lambda truth: (pd.DataFrame({"yes": truth}), pd.Series(truth)),
+        lambda truth: (
+            np.zeros((60, 1)),
+            np.array([int(each) for each in truth[:-1]] + truth[-1:]),
+        ),
+    ):
+        assert changed(monkeypatch, model, built(truth), built([*truth[:-1], odd])) <= 1
+
+
+@over("odd", ["x", True, None, 10**30, 1j])
+def test_a_classifier_fails_on_the_block_of_an_odd_label_alone(monkeypatch, odd):
+    X, y = line(400)
+    labels = (y > 0).astype(int).tolist()
+    model = skdp.SampleAggregate(
+        LogisticRegression(), epsilon=1.0, output_range=([[-9, -9]], [[9, 9]]), n_blocks=5
+    )
+    for built in (pd.Series, lambda given: np.array(given, dtype=object)):
+        data, neighbour = (X, built(labels)), (X, built([*labels[:-1], odd]))
+        assert changed(monkeypatch, model, data, neighbour) <= 1
+        assert (blocks_of(monkeypatch, model, *data) != STEPS // 2).any(axis=1).all()
+
+
+class Coins(BaseEstimator):
+    """Tells what it draws, then draws as often as it has records; ``way`` says from what."""
+
+    def __init__(self, way="shared", held=None):
+        self.way = way
+        self.held = held
+
+    def fit(self, X, y=None):
+        if self.way == "shared":
+            draws = [np.random.random, random.random]  # noqa: NPY002
+        elif self.way == "splitter":
+            parts = KFold(2, shuffle=True).split(np.zeros(100))
+            self.coin_ = float(next(parts)[0][:20].sum() / 2_000)
+            np.random.random(len(X))  # noqa: NPY002
+            return self
+        elif self.way == "threads":
+            np.random.random(len(X))  # noqa: NPY002
+            parts = Parallel(n_jobs=2)(delayed(os.getpid)() for _ in range(2))
+            self.coin_ = float(set(parts) == {os.getpid()})
+            return self
+        else:
+            draws = [self.held.estimator.random]
+        self.coin_ = float(np.mean([draw() for draw in draws]))
+        for draw in draws:
+            for _ in range(len(X)):
+                draw()
+        return self
+
+
+SHARED, BITS, PLAIN = np.random.default_rng(0), np.random.PCG64(0), random.Random(0)
+
+
+class OnClass(BaseEstimator):
+    """Draws from generators that its copies share, as often as it has records."""
+
+    own = np.random.RandomState(0)  # noqa: NPY002
+
+    def fit(self, X, y=None, *, other=PLAIN):
+        for _ in range(len(X) + 1):
+            self.coin_ = (self.own.random() + SHARED.random() + other.random()) / 3
+        return self
+
+
+def jittered(fitted, bits=BITS):
+    """An output that draws: more often for blocks with more records."""
+    return np.random.Generator(bits).random(int(fitted.n_samples_seen_) + 1)[-1]
+
+
+class Jitter:
+    """An output that remembers how many records it has seen."""
+
+    def __init__(self):
+        self.seen = 0
+
+    def __call__(self, fitted):
+        before, self.seen = self.seen, self.seen + fitted.n_samples_seen_
+        return before / 1_000
+
+
+@over(
+    "estimator, output",
+    [
+        (Coins(), "coin_"),
+        (Coins("splitter"), "coin_"),
+        # Clones hold the same frozen object.
+        (Coins("held", FrozenEstimator(np.random.RandomState(0))), "coin_"),  # noqa: NPY002
+        (StandardScaler(), Jitter()),
+        (OnClass(), "coin_"),
+        (StandardScaler(), jittered),
+        (
+            make_pipeline(
+                FunctionTransformer(lambda X: X + SHARED.random(len(X) + 1)[-1]), StandardScaler()
+            ),
+            lambda fitted: fitted[-1].mean_[0] - 1,
+        ),
+    ],
+)
+def test_no_block_tells_another_how_many_records_it_has(monkeypatch, estimator, output):
+    model = skdp.SampleAggregate(
+        estimator, epsilon=1.0, output_range=(0, 1), n_blocks=20, output=output
+    )
+    X = np.ones((200, 1))
+    assert changed(monkeypatch, model, (X,), (X[:-1],)) <= 1
+    before = np.random.get_state()[1], random.getstate()  # noqa: NPY002
+    mine = SHARED.bit_generator.state, OnClass.own.get_state()[2]
+    model.fit(X)
+    assert mine == (SHARED.bit_generator.state, OnClass.own.get_state()[2])
+    np.testing.assert_array_equal(np.random.get_state()[1], before[0])  # noqa: NPY002
+    assert random.getstate() == before[1]
+
+
+def test_blocks_draw_independently(monkeypatch):
+    model = skdp.SampleAggregate(
+        Coins(), epsilon=1.0, output_range=(0, 1), n_blocks=50, output="coin_"
+    )
+    found = blocks_of(monkeypatch, model, np.ones((100, 1)))
+    assert len(np.unique(found)) == 50
+    assert 0.3 < found.mean() / STEPS < 0.7
+
+
+def test_workers_of_blocks_are_threads(monkeypatch):
+    model = skdp.SampleAggregate(
+        Coins("threads"), epsilon=1.0, output_range=(0, 1), n_blocks=2, output="coin_"
+    )
+    assert (blocks_of(monkeypatch, model, np.ones((9, 1))) == STEPS).all()
+
+
+def test_settings_of_a_block_are_not_those_of_the_next(monkeypatch):
+    class Sets(BaseEstimator):
+        def fit(self, X, y=None):
+            self.seen_ = np.geterr()["divide"] == "raise" or sklearn.get_config()["assume_finite"]
+            np.seterr(divide="raise")
+            sklearn.set_config(assume_finite=True)
+            warnings.simplefilter("error")
+            return self
+
+    before = np.geterr(), sklearn.get_config(), list(warnings.filters)
+    model = skdp.SampleAggregate(
+        Sets(), epsilon=1.0, output_range=(0, 1), n_blocks=4, output="seen_"
+    )
+    assert not blocks_of(monkeypatch, model, np.ones((20, 1))).any()
+    assert before == (np.geterr(), sklearn.get_config(), warnings.filters)
+
+
+def test_a_block_may_not_change_a_row_of_another(monkeypatch):
+    class Changes(BaseEstimator):
+        def fit(self, X, y=None):
+            self.least_ = min((row[0] for row in X), default=0.5)
+            for row in X:
+                row[0] = 0.0
+            return self
+
+    model = skdp.SampleAggregate(
+        Changes(), epsilon=1.0, output_range=(0, 1), n_blocks=4, output="least_"
+    )
+    rows = [[1.0]] * 40
+    assert changed(monkeypatch, model, (rows,), (rows[:-1],)) <= 1
+    assert rows[0] == [1.0]
+
+
+@over("error", [BaseException, SystemExit, GeneratorExit])
+def test_errors_of_all_kinds_are_withheld(error):
+    class Raises(BaseEstimator):
+        def fit(self, X, y=None):
+            raise error(f"the largest is {np.max(X)}")
+
+    model = skdp.SampleAggregate(
+        Raises(), epsilon=1000.0, output_range=(-2, 4), n_blocks=5, output="end_", random_state=0
+    )
+    assert model.fit(np.ones((30, 1))).value_ == pytest.approx(1, abs=0.1)
+
+
+def test_who_ends_the_process_is_heard(monkeypatch):
+    class Interrupted(BaseEstimator):
+        def __init__(self, signal):
+            self.signal = signal
+
+        def fit(self, X, y=None):
+            np.random.random()  # noqa: NPY002
+            signal.raise_signal(self.signal)
+            return self
+
+    def leave(number, frame):
+        raise SystemExit(number)
+
+    # What starts the tests may ignore Ctrl-C.
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
+    handler = signal.signal(signal.SIGTERM, leave)
+    before = np.random.get_state()[1:3]  # noqa: NPY002
+    try:
+        for number, error in [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]:
+            model = skdp.SampleAggregate(
+                Interrupted(number), epsilon=1.0, output_range=(0, 1), n_blocks=5, output="end_"
+            )
+            with pytest.raises(error):
+                model.fit(np.ones((30, 1)))
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+        signal.signal(signal.SIGINT, interrupt)
+    after = np.random.get_state()[1:3]  # noqa: NPY002
+    np.testing.assert_array_equal(after[0], before[0])
+    assert after[1] == before[1]
+
+
+def test_what_cannot_be_copied_costs_nothing():
+    ledger = skdp.PrivacyLedger()
+    held = FrozenEstimator(StandardScaler())
+    held.lock = threading.Lock()
+    model = skdp.SampleAggregate(
+        held, epsilon=1.0, output_range=(0, 1), output="mean_", ledger=ledger
+    )
+    with pytest.raises(TypeError, match="cannot be copied"):
+        model.fit(np.ones((30, 1)))
+    assert ledger.spent == 0
+
+
+@over("box", [np.asarray, pd.DataFrame])
+def test_an_output_of_another_shape_is_refused_before_the_charge(box):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 3)), rng.integers(0, 3, 400)
+    ledger = skdp.PrivacyLedger(3)
+    wrong = skdp.SampleAggregate(
+        LinearRegression(), epsilon=1.0, output="coef_", output_range=(-5, 5), ledger=ledger
+    )
+    with pytest.raises(ValueError, match=r"has shape \(3,\), and output_range has \(\)"):
+        wrong.fit(box(X), X[:, 0])
+    assert ledger.spent == 0
+    wrong.set_params(output_range=([-5] * 3, [5] * 3)).fit(box(X), X[:, 0])
+    # As many rows of coefficients as there are labels, which nobody knows beforehand.
+    ends = (np.full((3, 3), -5), np.full((3, 3), 5))
+    skdp.SampleAggregate(
+        LogisticRegression(), epsilon=1.0, output="coef_", output_range=ends, ledger=ledger
+    ).fit(box(X), y)
+    assert ledger.spent == 2

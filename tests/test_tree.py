@@ -1,0 +1,154 @@
+"""Private decision trees and forests: qualities, kernels, estimators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from loops import over
+
+import skdp
+from skdp._models import group_values
+from skdp.tree import ReleasedTree, condition
+
+# --- estimators
+
+
+DOMAIN = skdp.Domain(
+    {
+        "age": skdp.Numeric(0, 100, bins=20, nullable=True),
+        "smokes": skdp.Categorical(["no", "yes"]),
+        "job": skdp.Categorical(list("abcd")),
+    }
+)
+
+
+def table(n=6_000, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(
+        {
+            "age": rng.uniform(0, 100, n),
+            "smokes": rng.choice(["no", "yes"], n),
+            "job": rng.choice(list("abcd"), n),
+        }
+    )
+    score = (rows["age"] - 60) / 10 + (rows["smokes"] == "yes")
+    return rows, np.where(rng.random(n) < 1 / (1 + np.exp(-score)), "ill", "well")
+
+
+def tree(epsilon=1.0, **params):
+    return skdp.PrivateDecisionTreeClassifier(
+        epsilon=epsilon, domain=DOMAIN, classes=["ill", "well"], random_state=0, **params
+    )
+
+
+@over("algorithm", ["auto", "id3", "c4.5"])
+@over("quality", [None, "max", "gini", "clipped", "information"])
+def test_a_tree_learns(algorithm, quality):
+    model = tree(4.0, algorithm=algorithm, quality=quality).fit(*table())
+    assert model.score(*table(seed=1)) > 0.78
+    assert np.argmax(model.feature_importances_) == 0
+    shares = model.predict_proba(table(20, seed=1)[0])
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
+def test_a_forest_learns_in_both_ways():
+    for rows in ("shared", "apart"):
+        model = skdp.PrivateRandomForestClassifier(
+            epsilon=4.0,
+            domain=DOMAIN,
+            classes=["ill", "well"],
+            rows=rows,
+            n_trees=3,
+            random_state=0,
+        ).fit(*table())
+        assert model.score(*table(seed=1)) > 0.8
+        assert len(model.trees_) == 3
+        assert np.argmax(model.feature_importances_) == 0
+
+
+def test_auto_is_better_than_the_published_algorithms():
+    errors = {}
+    for algorithm in ("auto", "id3", "c4.5"):
+        models = [tree(0.2, algorithm=algorithm).set_params(random_state=s) for s in range(4)]
+        scores = [m.fit(*table(seed=s)).score(*table(seed=9)) for s, m in enumerate(models)]
+        errors[algorithm] = 1 - np.mean(scores)
+    assert errors["auto"] < min(errors["id3"], errors["c4.5"]) + 0.01
+
+
+def test_the_tree_is_printed_and_drawn():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    model = tree(4.0, max_depth=2).fit(*table())
+    text = model.tree_.to_text()
+    assert text.startswith("|--- age < ")
+    assert "or missing" in text
+    assert text.count("of about") == model.tree_.n_leaves
+    assert model.tree_.depth <= 2
+    short = model.tree_.to_text(1)
+    assert short.count("\n") == 4
+    ax = model.plot()
+    drawn = " ".join(each.get_text() for each in ax.texts)
+    assert "age" in drawn
+    pyplot.close("all")
+
+    stump = tree(0.001).set_params(max_depth=1).fit(*table(10))
+    assert isinstance(stump.tree_, ReleasedTree)
+    assert stump.tree_.to_text()
+
+
+def test_conditions_in_words():
+    number = group_values(skdp.Numeric(0, 10, bins=5, nullable=True), 32)
+    assert condition("x", number, np.array([0, 1])) == "x < 4"
+    assert condition("x", number, np.array([2, 3, 4, 5])) == "x >= 4 or missing"
+    assert condition("x", number, np.array([1, 2])) == "2 <= x < 6"
+    assert condition("x", number, np.array([5])) == "x is missing"
+    assert condition("x", number, np.arange(5)) == "x is a number"
+    word = group_values(skdp.Categorical(list("abcdefg")), 32)
+    assert condition("w", word, np.array([2])) == "w is c"
+    assert condition("w", word, np.array([0, 1, 3, 4, 5, 6])) == "w is not c"
+    assert condition("w", word, np.arange(5)) == "w is a or b or c or d or 1 more"
+    day = group_values(skdp.Date("2001-01-01", "2004-01-01", bins=4), 32)
+    assert condition("d", day, np.array([0, 1])) == "d <= 2002-07-02"
+    assert condition("d", day, np.array([2, 3])) == "d >= 2002-07-03"
+
+
+TREE, FOREST = skdp.PrivateDecisionTreeClassifier, skdp.PrivateRandomForestClassifier
+
+
+@over(
+    "estimator, params, match",
+    [
+        (TREE, {"quality": "gain_ratio"}, "no public number bounds"),
+        (TREE, {"max_depth": 17}, "at most 16"),
+        (FOREST, {"quality": "gain ratio"}, "refused"),
+    ],
+)
+def test_wrong_parameters_cost_nothing(estimator, params, match):
+    ledger = skdp.PrivacyLedger()
+    with pytest.raises((ValueError, TypeError), match=match):
+        estimator(domain=DOMAIN, classes=["ill", "well"], ledger=ledger, **params).fit(*table(10))
+    assert ledger.spent == 0
+
+
+@over("epsilon", [0.001, 1000])
+@over("algorithm", ["auto", "id3", "c4.5"])
+def test_odd_tables(epsilon, algorithm):
+    """One class, constant columns, separable data, one column: nothing raises."""
+    model = skdp.PrivateDecisionTreeClassifier(
+        epsilon=epsilon,
+        domain=[skdp.Numeric(0, 1, bins=4), skdp.Categorical(["only"])],
+        classes=[0, 1],
+        algorithm=algorithm,
+        random_state=0,
+    )
+    X = np.array([[0.1, "only"], [0.9, "only"]] * 20, dtype=object)
+    for y in (np.zeros(40, dtype=int), np.array([0, 1] * 20)):
+        found = model.fit(X, y).predict(X)
+        if epsilon == 1000:
+            assert (found == y).all()
+    domain = skdp.Domain({"x": skdp.Categorical(["only"]), "y": skdp.Categorical([7, 8])})
+    one = skdp.PrivateDecisionTreeClassifier(
+        epsilon=epsilon, domain=domain, target="y", algorithm=algorithm, random_state=0
+    ).fit(pd.DataFrame({"x": ["only"] * 5}), [7] * 5)
+    assert one.tree_.n_leaves == 1
+    assert one.tree_.to_text().count("\n") == 1
