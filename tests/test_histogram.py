@@ -90,7 +90,7 @@ def quieted(monkeypatch):
 def test_one_record_changes_counts_that_cost_epsilon_together(shape, nullable, monkeypatch):
     quiet = quieted(monkeypatch)
     domain = Numeric(0, 40, 40, nullable=nullable)
-    estimator = histogram(0.7, domain=None, bins=None, domain=domain, **SHAPES[shape])
+    estimator = histogram(0.7, bins=None, domain=domain, **SHAPES[shape])
     rows = np.append(AGES, np.nan)
     estimator.fit(rows)
     before = counted(quiet)
@@ -653,7 +653,7 @@ def test_bad_questions():
         {"consistency": None},
         {"bins": 3000},
         {"bins": 3000, "branching": 10, "budget": "uniform", "consistency": None},
-        {"bins": None, "domain": None, "domain": Numeric(0, 40, 40, nullable=True)},
+        {"bins": None, "domain": Numeric(0, 40, 40, nullable=True)},
     ],
 )
 def test_pictures(changes):

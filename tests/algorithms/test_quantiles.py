@@ -108,7 +108,13 @@ def test_one_quantile_has_the_exact_law(share):
     source = noise_source(3)
     drawn = [
         private_quantiles(
-            data, share, epsilon=epsilon, domain=(0, 9), method="independent", random_state=source
+            data,
+            share,
+            epsilon=epsilon,
+            domain=(0, 9),
+            step=1,
+            method="independent",
+            random_state=source,
         ).values[0]
         for _ in range(2000)
     ]
@@ -148,7 +154,9 @@ def test_much_epsilon_gives_the_quantiles(method):
     rng = np.random.default_rng(0)
     for data in (rng.integers(0, 1000, 501), np.repeat([3, 500, 997], [200, 5, 96]), [7] * 99):
         shares = [0.1, 0.25, 0.5, 0.75, 0.8, 0.9]
-        found = private_quantiles(data, shares, epsilon=1e6, domain=(0, 1000), method=method)
+        found = private_quantiles(
+            data, shares, epsilon=1e6, domain=(0, 1000), step=1, method=method
+        )
         # Equal values are divided at random, so that ranks of parts may be off by a record.
         assert rank_errors(data, shares, found.values).max() <= 2
         assert found.method == method
@@ -159,7 +167,7 @@ def test_equal_values_are_divided():
     data = np.concatenate([np.zeros(40_000, dtype=int), np.arange(60_000)])
     shares = [0.2, 0.3, 0.6, 0.7]
     found = private_quantiles(
-        data, shares, epsilon=1.0, domain=(0, 10**6), method="recursive", random_state=1
+        data, shares, epsilon=1.0, domain=(0, 10**6), step=1, method="recursive", random_state=1
     )
     assert rank_errors(data, shares, found.values).max() < 300
 
@@ -171,10 +179,14 @@ def test_the_method_follows_from_public_facts():
     assert chosen(1, 4096) == chosen(1, None) == "independent"
     assert chosen(3, 4096) == chosen(3, 2**40) == chosen(99, 2**40) == "recursive"
     assert chosen(99, 4096) == "tree"
-    found = private_quantiles(range(1000), np.arange(1, 100) / 100, epsilon=1.0, domain=(0, 999))
+    found = private_quantiles(
+        range(1000), np.arange(1, 100) / 100, epsilon=1.0, domain=(0, 999), step=1
+    )
     assert found.method == "tree" and (np.diff(found.values) >= 0).all()
     assert list(found.plan) == ["tree", "recursive", "independent"]
-    one = private_quantiles(range(1000), 0.5, epsilon=1.0, domain=(0, 999), method="recursive")
+    one = private_quantiles(
+        range(1000), 0.5, epsilon=1.0, domain=(0, 999), step=1, method="recursive"
+    )
     assert one.method == "independent"
 
 
@@ -212,6 +224,7 @@ def test_rank_errors_hold(method, epsilon):
                 shares,
                 epsilon=epsilon,
                 domain=(0, high),
+                step=1,
                 method=method,
                 level=0.8,
                 random_state=source,
@@ -223,15 +236,19 @@ def test_rank_errors_hold(method, epsilon):
 
 def test_rank_errors_grow_with_the_level_and_the_line():
     usual = {"quantiles": [0.2, 0.5], "epsilon": 1.0, "method": "recursive"}
-    one = private_quantiles([], domain=(0, 100), **usual).rank_errors
-    assert (private_quantiles([], domain=(0, 10**9), **usual).rank_errors > one).all()
-    assert (private_quantiles([], domain=(0, 100), level=0.99, **usual).rank_errors > one).all()
+    one = private_quantiles([], domain=(0, 100), step=1, **usual).rank_errors
+    assert (private_quantiles([], domain=(0, 10**9), step=1, **usual).rank_errors > one).all()
+    assert (
+        private_quantiles([], domain=(0, 100), step=1, level=0.99, **usual).rank_errors > one
+    ).all()
     # 1.0 for the median: log(size / alpha) * R / (epsilon t), R / t = 1.
     alone = private_quantiles(
-        [], 0.5, epsilon=1.0, domain=(0, 99), method="independent"
+        [], 0.5, epsilon=1.0, domain=(0, 99), step=1, method="independent"
     ).rank_errors[0]
     assert alone == pytest.approx(math.log(100 / 0.05))
-    intervals = private_quantiles([], [0.2, 0.5], epsilon=1.0, domain=(0, 100)).rank_intervals(1000)
+    intervals = private_quantiles(
+        [], [0.2, 0.5], epsilon=1.0, domain=(0, 100), step=1
+    ).rank_intervals(1000)
     assert intervals.shape == (2, 2) and (intervals.mean(axis=1) == [200, 500]).all()
 
 
@@ -280,7 +297,10 @@ def test_integers_are_exact():
         data.astype(np.uint64),
         pd.Series([2**53 - 1] * 100 + [None], dtype="Int64"),
     ):
-        assert private_quantiles(column, 0.5, epsilon=1e6, domain=(0, 2**61)).values == 2**53 - 1
+        assert (
+            private_quantiles(column, 0.5, epsilon=1e6, domain=(0, 2**61), step=1).values
+            == 2**53 - 1
+        )
 
 
 def test_one_value_of_another_type_leaves_the_others_as_they_are():
@@ -297,7 +317,8 @@ def test_one_value_of_another_type_leaves_the_others_as_they_are():
         assert drawn(column, (0, 100), step=10) == 30
     beyond = pd.Series([2**60 + 1] * 5)
     for bounds in ((0, 2**61), (-(2**60), 2**61)):
-        assert drawn(beyond, bounds) == drawn(beyond.astype(float), bounds) == 2**60
+        found = [drawn(each, bounds, step=1) for each in (beyond, beyond.astype(float))]
+        assert found == [2**60, 2**60]
 
 
 def drawn(column, bounds, **parameters):
@@ -317,11 +338,14 @@ def test_steps():
     assert drawn([0.1234] * 9, (0, 1), step=0.01) == pytest.approx(0.12)
     assert drawn([17] * 9, (0, 100), step=5) == 15
     assert drawn([18] * 9, (0, 100), step=5) == 20
-    assert drawn([18.4] * 9, (0, 100)) == 18
-    assert drawn([18.4] * 9, (0.0, 100.0)) == pytest.approx(18.4, abs=1e-7)
+    whole = skdp.Numeric(0, 100, integer=True)
+    assert drawn([18.4] * 9, whole) == drawn([18.4] * 9, (0, 100), step=1) == 18
+    assert drawn([18.4] * 9, (0, 100)) == pytest.approx(18.4, abs=1e-7)
     assert drawn([-1e307] * 9, (-1e308, 1e308)) == pytest.approx(-1e307, rel=1e-6)
     assert drawn([0.25] * 9, None, step=0.125) == 0.25
-    assert isinstance(drawn([1], (0, 2)), np.int64) and isinstance(drawn([1], (0, 2.0)), float)
+    assert isinstance(drawn([1], (0, 2), step=1), np.int64) and isinstance(
+        drawn([1], (0, 2)), float
+    )
 
 
 @given(
@@ -363,7 +387,7 @@ def test_a_range_is_found():
         data = rng.integers(-scale, scale, 20_000)
         found = private_quantiles(data, [0.25, 0.75], epsilon=1.0, random_state=8)
         # A power of two that holds nearly all, and at most a few too large.
-        assert scale / 2 < found.bounds[1] < 64 * scale and found.bounds[0] == -found.bounds[1]
+        assert scale / 2 < found.range[1] < 64 * scale and found.range[0] == -found.range[1]
         assert rank_errors(data, [0.25, 0.75], found.values).max() < 400
         assert found.privacy_loss.parts == {"range": Fraction(1, 10), "quantiles": Fraction(9, 10)}
 
@@ -375,7 +399,7 @@ def test_few_values_of_each_person_count():
     # One person with most of the rows, all high.
     values = np.concatenate([np.arange(1000), np.full(5000, 9999)])
     who = np.concatenate([np.arange(1000), np.full(5000, -1)])
-    usual = {"quantiles": 0.5, "epsilon": 5.0, "domain": (0, 10**4), "random_state": 1}
+    usual = {"quantiles": 0.5, "epsilon": 5.0, "domain": (0, 10**4), "step": 1, "random_state": 1}
     found = private_quantiles(values, persons=who, max_rows_per_id=2, **usual)
     assert abs(found.values[0] - 500) < 40
     assert found.privacy_loss.max_rows_per_id == 2
@@ -391,7 +415,7 @@ def test_few_values_of_each_person_count():
 
 def test_bad_parameters_cost_nothing():
     ledger = skdp.PrivacyLedger(1)
-    usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 0.5, "domain": (0, 9)}
+    usual = {"values": [1, 2], "quantiles": 0.5, "epsilon": 0.5, "domain": (0, 9), "step": 1}
     for change, message in (
         ({"quantiles": 0}, "between 0 and 1"),
         ({"quantiles": [0.5, 1e-9]}, "between 0 and 1"),
@@ -401,17 +425,17 @@ def test_bad_parameters_cost_nothing():
         ({"quantiles": np.nan}, "must be finite"),
         ({"epsilon": 1e-15}, "does not fit"),
         ({"epsilon": 1e-15, "domain": None}, "does not fit"),
-        ({"domain": (1, 1)}, "low < high"),
+        ({"domain": (1, 1), "step": 1}, "low < high"),
         ({"domain": (0, np.inf)}, "finite"),
         ({"domain": 5}, "a pair"),
-        ({"domain": (0, 2**63)}, "2\\*\\*62"),
-        ({"domain": (-(2**62), 2**62)}, "another step"),
-        ({"domain": (0.0, 5e-324)}, "too close"),
+        ({"domain": (0, 2**63), "step": 1}, "2\\*\\*62"),
+        ({"domain": (-(2**62), 2**62), "step": 1}, "another step"),
+        ({"domain": (0, 5e-324), "step": None}, "too close"),
         ({"step": 0}, "step must be"),
         ({"step": 1000}, "another step"),
         ({"method": "best"}, "method must be"),
-        ({"method": "tree", "domain": None}, "needs bounds"),
-        ({"method": "tree", "domain": (0, 10**6)}, "needs bounds"),
+        ({"method": "tree", "domain": None}, "needs a domain"),
+        ({"method": "tree", "domain": (0, 10**6), "step": 1}, "needs a domain"),
         ({"level": 1}, "level must be"),
         ({"persons": [1, 2]}, "belong together"),
         ({"max_rows_per_id": 2}, "belong together"),
