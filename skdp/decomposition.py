@@ -33,8 +33,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         Privacy budget spent by one call of ``fit``.
     domain : Domain, dict, pair, attribute, or list of these
         Public range of every column, required: each a `Numeric` whose values can be averaged and
-        are not missing. One attribute or pair is for all columns of an array. A number is measured as
-        the mean of its bin.
+        are not missing. One attribute or pair is for all columns of an array. A number is measured
+        as the mean of its bin.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.
