@@ -523,7 +523,7 @@ class DiffGenTransformer(GridTransformer):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
+    domain : Domain, dict, pair, attribute, or list of these
         Public range or categories of every column, required.
     target : str, default=None
         Column of the domain that is the label and takes ``y``.
@@ -802,8 +802,8 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
-        Public range or categories of every column, required. One attribute stands for all
+    domain : Domain, dict, pair, attribute, or list of these
+        Public range or categories of every column, required. One attribute or pair is for all
         columns of an array.
     target : str, default=None
         Column of the domain that is the label and takes ``y``.
@@ -1119,7 +1119,7 @@ class ProjectedHistogramTransformer(GridTransformer):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
+    domain : Domain, dict, pair, attribute, or list of these
         Public range or categories of every column, required.
     target : str, default=None
         Column of the domain that is the label and takes ``y``.

@@ -579,7 +579,7 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     epsilon : float, default=None
         Privacy budget spent by one call of ``fit``. Required without a synthesizer; this and the
         other parameters of a release are refused beside one.
-    domain : Domain, attribute, or list of attributes, default=None
+    domain : Domain, dict, pair, attribute, or list of these, default=None
         Public range or categories of every column; required without a synthesizer.
     target : str, default=None
         Column of the domain that is the label and takes ``y``.
@@ -807,7 +807,7 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
     epsilon : float, default=None
         Privacy budget spent by one call of ``fit``. Required without a synthesizer; this and the
         other parameters of a release are refused beside one.
-    domain : Domain, attribute, or list of attributes, default=None
+    domain : Domain, dict, pair, attribute, or list of these, default=None
         Public range or categories of every column; required without a synthesizer.
     target : str, default=None
         Column of the domain that is the label and takes ``y``.

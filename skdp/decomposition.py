@@ -31,10 +31,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         How many components are kept. None: as many as columns.
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
+    domain : Domain, dict, pair, attribute, or list of these
         Public range of every column, required: each a `Numeric` whose values can be averaged and
-        are not missing. One attribute stands for all columns of an array. A number is measured as
-        the mean of its bin.
+        are not missing. One attribute or pair is for all columns of an array. A number is measured
+        as the mean of its bin.
     max_rows_per_id : int, default=None
         Keep at most this many rows of each person, chosen secretly; epsilon then protects the
         person. Needs ``privacy_id``. None: epsilon protects one row.

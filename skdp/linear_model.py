@@ -187,8 +187,8 @@ class PrivateLogisticRegression(_LinearClassifier):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
-        Public range or categories of every column, required. One attribute stands for all
+    domain : Domain, dict, pair, attribute, or list of these
+        Public range or categories of every column, required. One attribute or pair is for all
         columns of an array.
     target : str, default=None
         Column of the domain that is the label and takes ``y``.
@@ -362,8 +362,8 @@ class PrivateLinearRegression(_Regression):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
-        Public range or categories of every column, required. One attribute stands for all
+    domain : Domain, dict, pair, attribute, or list of these
+        Public range or categories of every column, required. One attribute or pair is for all
         columns of an array.
     target : str, default=None
         Column of the domain that is the target and takes ``y``, a `Numeric`.

@@ -70,7 +70,7 @@ class DPTopKSelector(SelectorMixin, PrivateEstimator):
         Number of features to select.
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
+    domain : Domain, dict, pair, attribute, or list of these
         Public range or categories of every column, required. One attribute is used for all
         columns of an array.
     target : str, default=None

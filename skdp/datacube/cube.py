@@ -221,8 +221,8 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
-        Public range or categories of every column, required. One attribute stands for all
+    domain : Domain, dict, pair, attribute, or list of these
+        Public range or categories of every column, required. One attribute or pair is for all
         columns of an array.
     dimensions : sequence of str, default=None
         Columns of the domain that span the cube, at most 12 unless ``max_order`` is small. By

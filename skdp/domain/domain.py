@@ -810,9 +810,8 @@ class Domain(Columns):
             Type of some columns, over what the source says: a dtype or its name, such as "integer",
             "number", "category", "date", "datetime", "identifier".
         ranges : mapping, optional
-            What the source does not say: a tuple ``(smallest, largest)`` for numbers and dates, a
-            list of categories for other columns. A list of numbers is all numbers that there are:
-            categories, or a range with a step where more than 32 are equally far apart.
+            What the source does not say: a tuple ``(smallest, largest)`` of numbers or dates, or a
+            list of all values; a list of numbers declares categories in their order.
         attributes : mapping, optional
             Whole attributes of some columns, in place of what the source says.
         drop : str or list of str, optional

@@ -33,8 +33,8 @@ class HDPViewSynthesizer(Synthesizer):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
-        Public range or categories of every column, required. One attribute stands for all
+    domain : Domain, dict, pair, attribute, or list of these
+        Public range or categories of every column, required. One attribute or pair is for all
         columns of an array.
     target : str, default=None
         Column of the domain that takes ``y``.
@@ -178,8 +178,8 @@ class PrivTreeSynthesizer(Synthesizer):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``: half for the tree, half for the counts.
-    domain : Domain, attribute, or list of attributes
-        Public range or categories of every column, required. One attribute stands for all
+    domain : Domain, dict, pair, attribute, or list of these
+        Public range or categories of every column, required. One attribute or pair is for all
         columns of an array.
     target : str, default=None
         Column of the domain that takes ``y``.
@@ -303,8 +303,8 @@ class KDTreeSynthesizer(Synthesizer):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
-        Public range or categories of every column, required. One attribute stands for all
+    domain : Domain, dict, pair, attribute, or list of these
+        Public range or categories of every column, required. One attribute or pair is for all
         columns of an array.
     target : str, default=None
         Column of the domain that takes ``y``.
@@ -485,8 +485,8 @@ class GridSynthesizer(Synthesizer):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
-        Public range or categories of every column, required. One attribute stands for all
+    domain : Domain, dict, pair, attribute, or list of these
+        Public range or categories of every column, required. One attribute or pair is for all
         columns of an array.
     target : str, default=None
         Column of the domain that takes ``y``.

@@ -23,8 +23,8 @@ class PrivBayesSynthesizer(Synthesizer):
     ----------
     epsilon : float, default=1.0
         Privacy budget spent by one call of ``fit``.
-    domain : Domain, attribute, or list of attributes
-        Public range or categories of every column, required. One attribute stands for all
+    domain : Domain, dict, pair, attribute, or list of these
+        Public range or categories of every column, required. One attribute or pair is for all
         columns of an array. Rules (``structure=``) that forbid combinations are refused.
     target : str, default=None
         Column of the domain that takes ``y``. The network treats it like the others.

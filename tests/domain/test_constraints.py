@@ -365,7 +365,7 @@ def test_bounds_of_decode_hold_unless_a_rule_would_break():
     assert frame["c"].between(1, 3).all()
     frame = domain.decode(codes, 0, within={"a": (4, None), "b": (None, 3)})
     assert (frame["a"] <= frame["b"]).all()
-    with pytest.raises(ValueError, match="bounds are for numbers"):
+    with pytest.raises(ValueError, match="within= is for numbers"):
         Domain({"c": Categorical([1, 2])}).decode([[0]], within={"c": (0, 1)})
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import skdp
 from skdp.domain import Categorical, Date, Datetime, Domain, Identifier, Numeric, Taxonomy
 from skdp.domain.values import number_meant
 from skdp.exceptions import DomainError, PrivacyLeakWarning
@@ -691,3 +692,27 @@ def test_columns_that_are_not_those_of_the_domain_are_named():
     days = pl.DataFrame({f"c{i}": [[1]] for i in range(50)})
     with pytest.raises(DomainError, match="and 45 more columns"):
         Domain(dict.fromkeys(days.columns, (0, 9))).encode(days)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.InsecureSeedWarning")
+def test_estimators_take_domains_in_short():
+    rows = pd.DataFrame({"age": [20, 30, 95], "sex": ["F", "M", "F"]})
+    short, full = {"age": (18, 90), "sex": ["F", "M"]}, {"age": Numeric(18, 90, integer=True)}
+    view = skdp.GridSynthesizer(epsilon=1, domain=short, random_state=0).fit(rows)
+    assert view.synopsis_.domain == Domain({**full, "sex": Categorical(["F", "M"])})
+    array = np.array([[0.5, 3.0], [1.0, 9.0]])
+    for domain in ([(0.0, 1.0), (0.0, 9.0)], (0.0, 9.0)):
+        cube = skdp.DataCube(epsilon=1, domain=domain, random_state=0).fit(array)
+        assert cube.cuboid(["x1"]).shape[0] == 32
+    for pair, bins, expected in (
+        ((0, 9), None, Numeric(0, 9, integer=True)),
+        ((0.0, 9.0), None, Numeric(0, 9)),
+        ((0, 9), 3, Numeric(0, 9, 3)),
+    ):
+        tree = skdp.RangeTreeHistogram(epsilon=1, domain=pair, bins=bins, random_state=0)
+        assert tree.fit([1.0, 8.5]).domain_.attributes == (expected,)
+    ranges = {"x0": (0, 1), "x1": Numeric(0, 9, integer=True)}
+    scaler = skdp.PrivateStandardScaler(epsilon=1, domain=ranges, random_state=0).fit(
+        pd.DataFrame(array, columns=["x0", "x1"])
+    )
+    assert 0 <= scaler.mean_[0] <= 1 and 0 <= scaler.mean_[1] <= 9
