@@ -110,7 +110,7 @@ def test_cross_validation_does_not_depend_on_the_number_of_processes(monkeypatch
         (make_pipeline(FunctionTransformer(), FunctionTransformer()), {}, "no private step"),
         (model(), {"cv": KFold(3)}, "PrivateKFold"),
         (model(), {"cv": 1}, "n_splits"),
-        (model(), {"metric": "mean_squared_error"}, "bounds"),
+        (model(), {"metric": "mean_squared_error"}, "needs domain="),
         (model(ledger=skdp.PrivacyLedger()), {"ledger": skdp.PrivacyLedger()}, "2 ledgers"),
     ],
 )

@@ -334,7 +334,7 @@ def test_scorers_have_the_names_of_scikit_learn():
     for bad in ("auc", 3, ["f1"]):
         with pytest.raises(ValueError, match="one of"):
             make_private_scorer(bad, epsilon=1)
-    with pytest.raises(ValueError, match="bounds"):
+    with pytest.raises(ValueError, match="needs domain="):
         make_private_scorer("r2", epsilon=1)
 
 
