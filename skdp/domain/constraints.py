@@ -41,7 +41,7 @@ _MAX_STEPS = 100_000
 # A share of a cell that rounding may leave: such a cell is forbidden as a whole.
 _ROUNDING = 1e-9
 # How often values are drawn again that a rule forbids in a part of their cell.
-_REDRAWS = 20
+_REDRAWS = 100
 
 
 class Rule:
@@ -824,12 +824,14 @@ def draw_columns(
         wrong[rows] = structure.breaks_values(own, here)
         if not wrong.any():
             break
-    else:
+    for inner in (limits, {}) if wrong.any() else ():
         rows = np.flatnonzero(wrong)
         own = {name: each[rows] for name, each in codes.items()}
         here = {name: each[rows] for name, each in numbers.items()}
-        for name, each in _repaired(structure, own, here, rng).items():
-            numbers[name][rows] = each
+        ends = {name: tuple(end[rows] for end in each) for name, each in inner.items()}
+        for name, again in _repaired(structure, own, here, ends, rng).items():
+            numbers[name][rows] = again
+        wrong[rows] = structure.breaks_values(own, here)
     drawn: dict[str, pd.Series] = {}
     for name, attribute in declared.items():
         if isinstance(attribute, Identifier):
@@ -846,9 +848,13 @@ def draw_columns(
 
 
 def _repaired(
-    structure: Structure, codes: Codes, numbers: dict[str, FloatArray], rng: np.random.Generator
+    structure: Structure,
+    codes: Codes,
+    numbers: dict[str, FloatArray],
+    limits: Mapping[str, tuple[FloatArray, ...]],
+    rng: np.random.Generator,
 ) -> dict[str, FloatArray]:
-    """Numbers that keep the rules where hardly any draw does; the limits are given up.
+    """Numbers that keep the rules where hardly any draw does, if limits from outside let them.
 
     Of columns that rules of `at_most` compare the larger ones come first. A column is drawn from
     what its cell allows, but not below the least value of any column that it bounds, and not above
@@ -858,6 +864,9 @@ def _repaired(
     """
     above, linked = structure.bounds_of(), structure.compared
     ends = {name: structure.ends_of(name, codes) for name in {*linked, *numbers}}
+    for name, (least, most) in limits.items():
+        low, high = (np.clip(end, least, most) for end in ends[name])
+        ends[name] = low, high
     # A bound has fewer columns above it than what it bounds.
     for name in sorted(linked, key=lambda each: len(above.get(each, ()))):
         if name in numbers:
