@@ -598,7 +598,7 @@ BASE = {
         ([derived("c", "n", {(0, 5): "p", (4, None): "q"})], "overlaps"),
         ([derived("c", "a", {(0, 5): "p", (5, None): "q"})], r"cuts the bin \[4, 6\)"),
         ([derived("c", "n", {(0, 5): "p", (5, None): "x"})], "not a declared value"),
-        ([derived("a", "n", {(0, None): 1})], "single value 1 has no share"),
+        ([derived("a", "n", {(0, None): 1})], "no share|cuts the bin"),
         ([derived("w", "n", {(0, None): 1})], "cuts the bin"),
         ([derived("c", "id", {1: "p"})], "Identifier"),
         (
