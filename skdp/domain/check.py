@@ -71,7 +71,7 @@ _JOINED = re.compile(
 _QUANTITY = set("age day days week weeks month months year years hour hours minutes time".split())
 _DATES = set(
     "date datum fecha dob day birth birthday birthdate admission discharge onset start end "
-    "geburtsdatum visit".split()
+    "geburtsdatum visit timestamp created".split()
 )
 _ZIP = re.compile(r"zip|post_?(al_?)?code|plz|postleitzahl|fips")
 
@@ -186,7 +186,9 @@ class _Values:
     @property
     def plain(self) -> bool:
         """Whether texts are codes: with a digit, and without blanks."""
-        shaped = [t for t, _ in self.texts if re.fullmatch(r"(?=.*\d)(?!\d+[:/])\S+", t.strip())]
+        shaped = [
+            t for t, _ in self.texts if re.fullmatch(r"(?=.*\d)(?!\d+[:/])[^\s+%<>]+", t.strip())
+        ]
         return len(shaped) >= KIND * self.distinct
 
     def few_each(self, most: float) -> bool:
@@ -280,10 +282,8 @@ def _proposed(column: _Values, name: str) -> dict[str, Any]:
     if _few_codes(column) or (column.whole and _ZIP.search(name.casefold())):
         return categories
     if column.numeric and column.column.kind != "boolean":
-        if _counted_days(column, name):
-            note = "days as a spreadsheet counts them: pandas.to_datetime(x, unit='D', "
-            return {"type": "date", **ends, **gaps, "note": f"{note}origin='1899-12-30')"}
-        return {"type": "numeric", **ends, **gaps}
+        kind, note = _counted(column, name)
+        return {"type": kind, **ends, **gaps, **({"note": note} if note else {})}
     if column.distinct <= max(CATEGORIES, column.n // 20) and column.distinct <= 0.8 * column.n:
         return categories
     note = "free text: leave it out, or declare a public list of categories, one of them as other="
@@ -305,11 +305,16 @@ def _few_codes(column: _Values) -> bool:
     return len(x) <= CODES and bool(narrow) and not amounts
 
 
-def _counted_days(column: _Values, name: str) -> bool:
-    """Whether numbers are days since 1899-12-30, by name and size."""
+def _counted(column: _Values, name: str) -> tuple[str, str]:
+    """Whether numbers count days or seconds, by name and size, and how they become dates."""
     words = {word.casefold() for word in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)}
-    x = column.figures
-    return bool(words & _DATES and 5_000 < x[0] and x[-1] < 60_000 and np.ptp(x) < 45_000)
+    first, last = column.figures[[0, -1]]
+    if words & _DATES and 5_000 < first and last < 60_000 and last - first < 45_000:
+        how = "pandas.to_datetime(x, unit='D', origin='1899-12-30')"
+        return "date", f"days as a spreadsheet counts them: {how}"
+    if words & (_DATES | _QUANTITY) and 3e8 < first and last < 3e9:
+        return "datetime", "seconds since 1970: pandas.to_datetime(x, unit='s')"
+    return "numeric", ""
 
 
 # --- what there is to say of a column
