@@ -816,20 +816,18 @@ def draw_columns(
     wrong = np.ones(n_rows, dtype=bool)
     for _ in range(_REDRAWS):
         rows = np.flatnonzero(wrong)
-        own = {name: each[rows] for name, each in codes.items()}
+        own = _at(codes, rows)
         for name in numeric:
             ends = [end[rows] for end in limits.get(name, ())]
             numbers[name][rows] = declared[name].draw(own[name], rng, *ends)
-        here = {name: each[rows] for name, each in numbers.items()}
-        wrong[rows] = structure.breaks_values(own, here)
+        wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
         if not wrong.any():
             break
     for inner in (limits, {}) if wrong.any() else ():
         rows = np.flatnonzero(wrong)
-        own = {name: each[rows] for name, each in codes.items()}
-        here = {name: each[rows] for name, each in numbers.items()}
-        ends = {name: tuple(end[rows] for end in each) for name, each in inner.items()}
-        for name, again in _repaired(structure, own, here, ends, rng).items():
+        own, here = _at(codes, rows), _at(numbers, rows)
+        inside = {name: tuple(end[rows] for end in each) for name, each in inner.items()}
+        for name, again in _repaired(structure, own, here, inside, rng).items():
             numbers[name][rows] = again
         wrong[rows] = structure.breaks_values(own, here)
     drawn: dict[str, pd.Series] = {}
@@ -845,6 +843,10 @@ def draw_columns(
             # Each code stands for one value: nothing is drawn.
             drawn[name] = attribute.decode(own_codes, rng)
     return drawn
+
+
+def _at(columns: Mapping[str, Any], rows: IntArray) -> dict[str, Any]:
+    return {name: each[rows] for name, each in columns.items()}
 
 
 def _repaired(
