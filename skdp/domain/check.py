@@ -71,7 +71,7 @@ _JOINED = re.compile(
 _QUANTITY = set("age day days week weeks month months year years hour hours minutes time".split())
 _DATES = set(
     "date datum fecha dob day birth birthday birthdate admission discharge onset start end "
-    "geburtsdatum visit".split()
+    "geburtsdatum visit timestamp created".split()
 )
 _ZIP = re.compile(r"zip|post_?(al_?)?code|plz|postleitzahl|fips")
 
@@ -186,7 +186,9 @@ class _Values:
     @property
     def plain(self) -> bool:
         """Whether texts are codes: with a digit, and without blanks."""
-        shaped = [t for t, _ in self.texts if re.fullmatch(r"(?=.*\d)(?!\d+[:/])\S+", t.strip())]
+        shaped = [
+            t for t, _ in self.texts if re.fullmatch(r"(?=.*\d)(?!\d+[:/])[^\s+%<>]+", t.strip())
+        ]
         return len(shaped) >= KIND * self.distinct
 
     def few_each(self, most: float) -> bool:
@@ -280,10 +282,8 @@ def _proposed(column: _Values, name: str) -> dict[str, Any]:
     if _few_codes(column) or (column.whole and _ZIP.search(name.casefold())):
         return categories
     if column.numeric and column.column.kind != "boolean":
-        if _counted_days(column, name):
-            note = "days as a spreadsheet counts them: pandas.to_datetime(x, unit='D', "
-            return {"type": "date", **ends, **gaps, "note": f"{note}origin='1899-12-30')"}
-        return {"type": "numeric", **ends, **gaps}
+        kind, note = _counted(column, name)
+        return {"type": kind, **ends, **gaps, **({"note": note} if note else {})}
     if column.distinct <= max(CATEGORIES, column.n // 20) and column.distinct <= 0.8 * column.n:
         return categories
     note = "free text: leave it out, or declare a public list of categories, one of them as other="
@@ -305,11 +305,16 @@ def _few_codes(column: _Values) -> bool:
     return len(x) <= CODES and bool(narrow) and not amounts
 
 
-def _counted_days(column: _Values, name: str) -> bool:
-    """Whether numbers are days since 1899-12-30, by name and size."""
+def _counted(column: _Values, name: str) -> tuple[str, str]:
+    """Whether numbers count days or seconds, by name and size, and how they become dates."""
     words = {word.casefold() for word in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)}
-    x = column.figures
-    return bool(words & _DATES and 5_000 < x[0] and x[-1] < 60_000 and np.ptp(x) < 45_000)
+    first, last = column.figures[[0, -1]]
+    if words & _DATES and 5_000 < first and last < 60_000 and last - first < 45_000:
+        how = "pandas.to_datetime(x, unit='D', origin='1899-12-30')"
+        return "date", f"days as a spreadsheet counts them: {how}"
+    if words & (_DATES | _QUANTITY) and 3e8 < first and last < 3e9:
+        return "datetime", "seconds since 1970: pandas.to_datetime(x, unit='s')"
+    return "numeric", ""
 
 
 # --- what there is to say of a column
@@ -318,12 +323,17 @@ def _counted_days(column: _Values, name: str) -> bool:
 class _Notes:
     """Sentences on one column, and its declaration with what they change."""
 
-    def __init__(self, name: str, data: dict[str, Any]) -> None:
-        self.name, self.data, self.lines = name, data, list[str]()
+    def __init__(self, name: str, n: int, data: dict[str, Any]) -> None:
+        self.name, self.n, self.data, self.lines = name, n, data, list[str]()
 
     def __call__(self, line: str, **changes: Any) -> None:
         self.lines.append(line)
         self.data |= changes
+
+    def of(self, n: int, line: str, **changes: Any) -> None:
+        """A sentence on some of the values, if there are any."""
+        if n:
+            self(f"{_share(n, self.n)} of the values {line}", **changes)
 
 
 def _of_column(column: _Values, attribute: Any, note: _Notes) -> None:
@@ -363,25 +373,19 @@ def _repeats(column: _Values, note: _Notes, proposed: bool) -> None:
 
 def _of_text(column: _Values, note: _Notes) -> None:
     """Numbers that are written as text."""
-    if column.commas:
-        share = _share(column.commas, column.n)
-        note(
-            f"{share} of the values have a decimal comma: --decimal , (in Python "
-            "pandas.read_csv(..., decimal=','))"
-        )
+    how = "--decimal , (in Python pandas.read_csv(..., decimal=','))"
+    note.of(column.commas, f"have a decimal comma: {how}")
     if column.commas >= NUMBERS * column.n:
         return
     read = [(text, n, number_written(text)) for text, n in column.texts]
     signs = sum(n for text, n, x in read if x == x and {*text} & {*"$€£¥%,"})
-    if signs:
-        note(f"{_share(signs, column.n)} of the values are written with signs or groups")
+    note.of(signs, "are written with signs or groups")
     for shaped in (False, True):
         odd = [(t, n) for t, n, x in read if x != x and bool(re.search(r"\d", t)) == shaped]
-        such = f"{_share(sum(n for _, n in odd), column.n)} of the values are no numbers, such as"
-        if odd and shaped:
-            note(f"{such} {odd[0][0]!r}: a form that is not read; write them as numbers")
-        elif odd:
-            note(f"{such} {odd[0][0]!r}: missing", nullable=True)
+        such = f"are no numbers, such as {odd[0][0]!r}" if odd else ""
+        remedy = "a form that is not read; write them as numbers" if shaped else "missing"
+        changes = {} if shaped else {"nullable": True}
+        note.of(sum(n for _, n in odd), f"{such}: {remedy}", **changes)
 
 
 def _of_numbers(x: FloatArray, attribute: Any, note: _Notes) -> None:
@@ -419,7 +423,9 @@ def _of_numbers(x: FloatArray, attribute: Any, note: _Notes) -> None:
     low, middle = np.quantile(rest, [0.25, 0.75]) if len(rest) else (0.0, np.inf)
     if middle - low < NARROW * (attribute.upper - attribute.lower) and attribute.scale == "linear":
         text = "half of the values are in a small part of the range:"
-        if attribute.lower >= 0 and middle < attribute.lower + 2 * NARROW * attribute.upper:
+        if attribute.lower >= 0 and middle - attribute.lower < 2 * NARROW * (
+            attribute.upper - attribute.lower
+        ):
             note(f"{text} scale='log'", scale="log", bins="auto")
         elif not attribute.uneven:
             note(f"{text} a narrower range, or edges, if that is public")
@@ -434,50 +440,47 @@ def _of_dates(column: _Values, attribute: Any, note: _Notes) -> None:
     unread = [(t, k) for t, k in column.texts if moment(t, *own) is None]
     if not unread:
         return
-    share = _share(sum(k for _, k in unread), column.n)
+    n_unread = sum(k for _, k in unread)
     if form not in (None, own[1]):
         reads = f"{form} reads {_share(n, column.n)}{alike}"
-        note(f"{share} of the values are not read; {reads}: format", format=form)
+        note.of(n_unread, f"are not read; {reads}: format", format=form)
     elif re.search(r"\d", unread[0][0]):
-        text = f"{share} of the values are no dates in this form, such as {unread[0][0]!r}"
-        note(f"{text}: write all dates in one form")
+        such = f"are no dates in this form, such as {unread[0][0]!r}"
+        note.of(n_unread, f"{such}: write all dates in one form")
     else:
-        note(f"{share} of the values are no dates, such as {unread[0][0]!r}", nullable=True)
+        note.of(n_unread, f"are no dates, such as {unread[0][0]!r}", nullable=True)
 
 
 def _of_categories(column: _Values, attribute: Any, note: _Notes) -> None:
     known = attribute.categories if isinstance(attribute, Categorical) else ()
     first = {str(each).strip().casefold(): each for each in known}
     near: list[tuple[str, Any, int]] = []
-    broken = gaps = 0
+    gaps: list[tuple[str, int]] = []
     for text, n in column.texts:
         plain = text.strip().casefold()
         same = first.get(plain, text) if known else first.setdefault(plain, text)
         if same != text and text not in known:
             near.append((text, same, n))
-        broken += n * ("\ufffd" in text or _mended(text) is not None)
-        gaps += n * (plain in _GAPS and text not in known)
-    n_near = sum(n for *_, n in near)
-    if near:
-        note(
-            f"{_share(n_near, column.n)} of the values differ from others by case or blanks alone, "
-            f"such as {near[0][0]!r:.30} and {near[0][1]!r:.30}: declare each spelling, or "
-            "mend them (in Python .str.strip(); the command line leaves out blanks at the ends)"
+        if plain in _GAPS and text not in known:
+            gaps.append((text, n))
+    n_near, n_gaps = sum(n for *_, n in near), sum(n for _, n in gaps)
+    for text, same, _ in near[:1]:
+        note.of(
+            n_near,
+            f"differ from others by case or blanks alone, such as {text!r:.30} and {same!r:.30}: "
+            "declare each spelling, or mend them (in Python .str.strip(); the command line leaves "
+            "out blanks at the ends)",
         )
-    if gaps:
-        shown = next(t for t, _ in column.texts if t.strip().casefold() in _GAPS)
-        note(
-            f"{_share(gaps, column.n)} of the values are {shown!r}: --missing {shown} (in Python "
-            f"na_values=[{shown!r}]) and nullable, or a category"
-        )
+    for text, _ in gaps[:1]:
+        how = f"--missing {text} (in Python na_values=[{text!r}]) and nullable, or a category"
+        note.of(n_gaps, f"are {text!r}: {how}")
     if known and attribute.other is None:
         far = [(v, n) for v, n in column.commonest if attribute.coding().code_of(v) < 0]
-        n_far = sum(n for _, n in far) - n_near - gaps
-        if n_far > 0:
-            such = f"{_share(n_far, column.n)} of the values are not declared, such as"
-            note(f"{such} {far[0][0]!r}: add them, or one for all others, which other= names too")
-    if broken:
-        note(f"{_share(broken, column.n)} of the values were read in a wrong encoding")
+        n_far = sum(n for _, n in far) - n_near - n_gaps
+        such = f"are not declared, such as {far[0][0]!r}" if far else ""
+        note.of(max(n_far, 0), f"{such}: add them, or one for all others, which other= names too")
+    wrong = sum(n for text, n in column.texts if "\ufffd" in text or _mended(text) is not None)
+    note.of(wrong, "were read in a wrong encoding")
 
 
 def _mended(text: str) -> str | None:
@@ -682,7 +685,8 @@ def _findings(domain: Any, frame: Any) -> tuple[list[str], list[Draft]]:
         attribute, column = declared.get(name), read.get(name)
         data = _data_of(attribute)
         if column is not None:
-            note = _Notes(name, _proposed(column, name) if attribute is None else data)
+            data = _proposed(column, name) if attribute is None else data
+            note = _Notes(name, column.n, data)
             if attribute is not None or domain is None:
                 _of_column(column, attribute, note)
             else:

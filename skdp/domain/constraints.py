@@ -816,20 +816,20 @@ def draw_columns(
     wrong = np.ones(n_rows, dtype=bool)
     for _ in range(_REDRAWS):
         rows = np.flatnonzero(wrong)
-        own = {name: each[rows] for name, each in codes.items()}
+        own = _at(codes, rows)
         for name in numeric:
             ends = [end[rows] for end in limits.get(name, ())]
             numbers[name][rows] = declared[name].draw(own[name], rng, *ends)
-        here = {name: each[rows] for name, each in numbers.items()}
-        wrong[rows] = structure.breaks_values(own, here)
+        wrong[rows] = structure.breaks_values(own, _at(numbers, rows))
         if not wrong.any():
             break
-    else:
+    for inner in (limits, {}) if wrong.any() else ():
         rows = np.flatnonzero(wrong)
-        own = {name: each[rows] for name, each in codes.items()}
-        here = {name: each[rows] for name, each in numbers.items()}
-        for name, each in _repaired(structure, own, here, rng).items():
-            numbers[name][rows] = each
+        own, here = _at(codes, rows), _at(numbers, rows)
+        inside = {name: tuple(end[rows] for end in each) for name, each in inner.items()}
+        for name, again in _repaired(structure, own, here, inside, rng).items():
+            numbers[name][rows] = again
+        wrong[rows] = structure.breaks_values(own, here)
     drawn: dict[str, pd.Series] = {}
     for name, attribute in declared.items():
         if isinstance(attribute, Identifier):
@@ -845,10 +845,18 @@ def draw_columns(
     return drawn
 
 
+def _at(columns: Mapping[str, Any], rows: IntArray) -> dict[str, Any]:
+    return {name: each[rows] for name, each in columns.items()}
+
+
 def _repaired(
-    structure: Structure, codes: Codes, numbers: dict[str, FloatArray], rng: np.random.Generator
+    structure: Structure,
+    codes: Codes,
+    numbers: dict[str, FloatArray],
+    limits: Mapping[str, tuple[FloatArray, ...]],
+    rng: np.random.Generator,
 ) -> dict[str, FloatArray]:
-    """Numbers that keep the rules where hardly any draw does; the limits are given up.
+    """Numbers that keep the rules where hardly any draw does, if limits from outside let them.
 
     Of columns that rules of `at_most` compare the larger ones come first. A column is drawn from
     what its cell allows, but not below the least value of any column that it bounds, and not above
@@ -858,6 +866,9 @@ def _repaired(
     """
     above, linked = structure.bounds_of(), structure.compared
     ends = {name: structure.ends_of(name, codes) for name in {*linked, *numbers}}
+    for name, (least, most) in limits.items():
+        low, high = (np.clip(end, least, most) for end in ends[name])
+        ends[name] = low, high
     # A bound has fewer columns above it than what it bounds.
     for name in sorted(linked, key=lambda each: len(above.get(each, ()))):
         if name in numbers:

@@ -927,7 +927,7 @@ class Domain(Columns):
         --------
         >>> from skdp import Categorical, Domain, Numeric
         >>> Domain({"sex": Categorical(["F", "M"])}).describe()[["declared", "cells"]]
-                           declared  cells
+                            declared  cells
         sex  Categorical(['F', 'M'])      2
         """
         rows = {}

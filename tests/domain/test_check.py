@@ -325,6 +325,8 @@ def visits(ids):
         ("seen", [int(day) for day in DAYS.dt.strftime("%d%m%Y")], "date"),
         ("seen", DAYS.dt.strftime("%b-%y"), "date"),
         ("admission_date", [str(n) for n in RNG.integers(43_000, 44_500, 400)], "date"),
+        ("Timestamp", [str(1_517_558_400 + 86_400 * n) for n in range(90)], "date"),
+        ("lean", [f"R+{x:.1f}" for x in RNG.random(90) * 40], "none"),
         ("complication", ["None"] * 60 + ["Mild"] * 25 + ["Severe"] * 15, "categorical"),
         ("pressure", [f"{n}/80" for n in RNG.integers(100, 160, 200)], "categorical"),
         ("note", [f"{i} words that a person wrote, and which no list can hold" for i in range(50)],

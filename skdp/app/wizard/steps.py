@@ -349,12 +349,10 @@ class Wizard:
         return shown
 
     @property
-    def said_of_all(self) -> tuple[list[str], list[str]]:
-        """Findings on the table, and on rules: exact, for the owner."""
+    def said_of_all(self) -> list[str]:
+        """Findings on the table as a whole: exact, for the owner."""
         starts = tuple(f"{name}: " for name in self.names)
-        said = [each for each in self.findings if not each.startswith(starts)]
-        rules = [each for each in said if each.startswith("rule")]
-        return [each for each in said if each not in rules], rules
+        return [each for each in self.findings if not each.startswith(starts)]
 
     def take_columns(self, form: Mapping[str, str]) -> str | None:
         """Take the declaration; count what it does to the records, if that is asked."""
