@@ -105,7 +105,7 @@ def test_a_skeleton_is_json_that_is_filled_in(files, capsys):
     assert run(*plan) == 0
     domain = skdp.Domain.from_json(files / "draft.json")
     assert domain["age"] == skdp.Numeric(0, 120, integer=True, nullable=True)
-    assert domain["n_loans"].integer and len(domain["Country"].categories) == 249
+    assert domain["n_loans"].integer and len(domain["Country"].categories) == 248
     assert domain.declared("customer_id") == skdp.Identifier()
 
 
@@ -258,7 +258,7 @@ def test_check_of_parquet(files, capsys):
 
 def test_check_refuses_types_that_do_not_fit(files, capsys):
     pytest.importorskip("pyarrow")
-    loans().assign(amount=pd.Timestamp("2020-01-01")).to_parquet(files / "data.parquet")
+    loans().assign(amount=[[2020]] * len(loans())).to_parquet(files / "data.parquet")
     arguments = [files / "data.parquet", "--domain", files / "domain.json"]
     assert run("domain", "check", *arguments) == 2
     shown = capsys.readouterr().err

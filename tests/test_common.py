@@ -257,7 +257,7 @@ def test_over_budget_raises_before_a_value_is_read(case, changes, monkeypatch):
     def read(*args, **kwargs):
         raise AssertionError("a value was read")
 
-    for reader in ("numbers", "factorize", "identities", "objects", "values"):
+    for reader in ("read", "codes", "numbers", "factorize", "objects", "values"):
         monkeypatch.setattr(Column, reader, read)
     ledger = skdp.PrivacyLedger(0.5)
     estimator = case.make(**changes, epsilon=1, ledger=ledger)
@@ -284,7 +284,7 @@ def test_a_release_that_may_stop_is_paid_whole(case, monkeypatch):
     fit(case.make(epsilon=100, ledger=ledger, on_loss="stop"))
     assert ledger.remaining == 0
     # It is charged in two steps, and begins only if both can be paid.
-    for reader in ("numbers", "factorize", "identities", "objects", "values"):
+    for reader in ("read", "codes", "numbers", "factorize", "objects", "values"):
         monkeypatch.setattr(Column, reader, read)
     ledger = skdp.PrivacyLedger(50)
     with pytest.raises(skdp.BudgetExceededError):

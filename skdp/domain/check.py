@@ -655,9 +655,8 @@ def _broken_rules(domain: Any, frame: Any, codes: Any) -> pd.DataFrame:
         if name in frame.names:
             own = codes[:, domain.index(structure.base_of(name))]
             expected = np.where(own < 0, -1, structure.codes_of(name)[own])
-            differs = (frame.column(name).codes(domain.declared(name).coding()) != expected) & (
-                own >= 0
-            )
+            found = frame.column(name).codes(domain.declared(name).coding())
+            differs = (found != expected) & (own >= 0)
             rows[repr(rule)] = {"breaks": 0, "differs": int(differs.sum())}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["breaks", "differs"])
 

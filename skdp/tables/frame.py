@@ -64,6 +64,9 @@ class Frame:
         check_unique(name for name in names if name is not None)
         self._names = tuple(names)
         self._columns = tuple(columns)
+        #: Names of the columns; those of arrays are called x0, x1, ... by position.
+        self.names = tuple(f"x{k}" if name is None else name for k, name in enumerate(names))
+        self._by_name = dict(zip(self.names, self._columns, strict=True))
         self.n_rows = n_rows
         self.library = library
         self.unfit = unfit
@@ -82,11 +85,6 @@ class Frame:
         return "" if self.privacy_id is None or self.unfit is not None else TYPES_DECLARED
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Column names; columns of arrays are called x0, x1, ... by position."""
-        return tuple(f"x{k}" if name is None else name for k, name in enumerate(self._names))
-
-    @property
     def named(self) -> tuple[str, ...]:
         """The names that were given, without the columns that have a position only."""
         return tuple(name for name in self._names if name is not None)
@@ -99,12 +97,12 @@ class Frame:
     @property
     def kinds(self) -> dict[str, str]:
         """Kind of each column: the schema."""
-        return {name: c.kind for name, c in zip(self.names, self._columns, strict=True)}
+        return {name: column.kind for name, column in self._by_name.items()}
 
     @property
     def dtypes(self) -> dict[str, str]:
         """The library's name of each column's type, for messages."""
-        return {name: c.dtype for name, c in zip(self.names, self._columns, strict=True)}
+        return {name: column.dtype for name, column in self._by_name.items()}
 
     def numbers(self) -> FloatArray:
         """All columns as numbers, side by side; NaN where there is none."""
@@ -112,10 +110,7 @@ class Frame:
 
     def column(self, name: str) -> Column:
         """One column by name; KeyError if there is none."""
-        try:
-            return self._columns[self.names.index(name)]
-        except ValueError:
-            raise KeyError(name) from None
+        return self._by_name[name]
 
     def _of(self, names: Sequence[str | None], columns: Sequence[Column]) -> Frame:
         return Frame(names, columns, self.n_rows, self.library, self.unfit)
