@@ -447,7 +447,7 @@ SHORT: dict[str, tuple[str, dict[str, float]]] = {
     "located, discrete_laplace (2)": (
         "the target would have to be at an end of its range",
         {
-            "PrivateAdditiveRegressor, pairs": 0.947,
+            "PrivateAdditiveRegressor, pairs": 0.946,
             "PrivateAdditiveRegressor": 0.909,
             "PrivateLinearRegression, auto": 0.848,
             "PrivateLinearRegression, persons": 0.85,
