@@ -1,4 +1,4 @@
-"""The kd-trees of DPCube, usefulness: kernels against brute force, fused counts and their errors."""
+"""The kd-trees of DPCube, and usefulness: kernels against brute force, fused counts, errors."""
 
 import math
 from fractions import Fraction
