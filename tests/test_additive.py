@@ -1,4 +1,4 @@
-"""Additive models: bounded integers per record, priors and posteriors, the estimators."""
+"""Additive models as estimators."""
 
 from __future__ import annotations
 

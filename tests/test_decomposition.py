@@ -1,3 +1,5 @@
+"""Components of the covariance."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Linear models: what one record adds at most, solvers against exact answers, the estimators."""
+"""Linear models as estimators."""
 
 from __future__ import annotations
 

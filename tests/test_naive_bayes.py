@@ -1,3 +1,5 @@
+"""Naive Bayes."""
+
 from __future__ import annotations
 
 import numpy as np

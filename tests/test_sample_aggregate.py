@@ -1,4 +1,4 @@
-"""Sample and aggregate: aggregates of the outputs of blocks, and the estimator."""
+"""Sample and aggregate: the estimator, and one record in one block."""
 
 from __future__ import annotations
 

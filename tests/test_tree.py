@@ -1,4 +1,4 @@
-"""Private decision trees and forests: qualities, kernels, estimators."""
+"""Trees and forests as estimators."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""DiffGen and projected histograms: sensitivities of scores and what is selected."""
+
 from __future__ import annotations
 
 import math

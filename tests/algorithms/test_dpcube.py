@@ -1,4 +1,4 @@
-"""PrivTree, kd-tree and grid: kernels against brute force, privacy by exact laws, estimators."""
+"""The kd-trees of DPCube, and usefulness: kernels against brute force, fused counts, errors."""
 
 import math
 from fractions import Fraction

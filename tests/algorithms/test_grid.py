@@ -1,3 +1,5 @@
+"""Sizes of grids follow the noisy number of records."""
+
 import numpy as np
 import pandas as pd
 from boxed import WIDE

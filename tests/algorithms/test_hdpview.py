@@ -1,3 +1,5 @@
+"""HDPView: scores by brute force, the loss of its tests, the exact law of its partitions."""
+
 import dataclasses
 import itertools
 import math

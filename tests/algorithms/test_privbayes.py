@@ -1,4 +1,4 @@
-"""PrivBayes: scores and their ranges, candidates, the released network, the synthesizer."""
+"""PrivBayes: scores and their ranges, candidates, conditional tables."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""PrivTree: its loss by exact laws, its boxes by plain recursion."""
+
 import itertools
 import math
 from fractions import Fraction

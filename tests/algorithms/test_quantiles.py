@@ -1,3 +1,5 @@
+"""Private quantiles: scores, exact laws, bounds on rank errors, and what is read."""
+
 import itertools
 import math
 from fractions import Fraction

@@ -1,3 +1,5 @@
+"""Data cubes: exact without noise, stated errors, questions, plans and files."""
+
 from __future__ import annotations
 
 import itertools

@@ -1,3 +1,5 @@
+"""GBLUE and Boost against the closed form."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Discrete Laplace noise: thresholds to their last bit, the exact law, sums of real numbers."""
+
 import math
 from fractions import Fraction
 from zlib import crc32

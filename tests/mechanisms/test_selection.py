@@ -1,3 +1,5 @@
+"""Selections: closed forms of their laws, the exact loss, and draws that follow them."""
+
 import decimal
 import itertools
 import math

@@ -1,3 +1,5 @@
+"""Sparse counts have the law of noise on every cell."""
+
 import decimal
 import itertools
 import math

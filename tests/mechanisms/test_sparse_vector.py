@@ -1,3 +1,5 @@
+"""Sparse vectors: the exact law, its loss, and known noise."""
+
 import copy
 import itertools
 import math

@@ -1,3 +1,5 @@
+"""Formulas of metrics are those of scikit-learn."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Private folds, scores and searches: what is released, what is charged, how far it is off."""
+"""Private folds and cross-validation: what is released and what is charged."""
 
 from __future__ import annotations
 

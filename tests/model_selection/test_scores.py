@@ -1,3 +1,5 @@
+"""Scores and confusion matrices of predictions."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Synthesizers of boxes and grids, and questions to their releases."""
+
 import math
 import warnings
 

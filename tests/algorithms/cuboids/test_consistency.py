@@ -1,3 +1,5 @@
+"""Consistent cuboids against dense least squares and linear programs."""
+
 import functools
 import itertools
 import math

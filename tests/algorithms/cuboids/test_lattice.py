@@ -1,3 +1,5 @@
+"""The lattice of cuboids."""
+
 import itertools
 from fractions import Fraction
 

@@ -1,3 +1,5 @@
+"""Optimised plans of cuboids: gradients and known values."""
+
 from fractions import Fraction
 
 import numpy as np

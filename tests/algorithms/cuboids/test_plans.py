@@ -1,3 +1,5 @@
+"""Plans of cuboids against all sets of sources and known values."""
+
 import itertools
 
 import numpy as np

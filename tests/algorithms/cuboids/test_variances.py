@@ -1,3 +1,5 @@
+"""Variances of cuboids and of weighted sums, against simulation and single cells."""
+
 import math
 
 import numpy as np

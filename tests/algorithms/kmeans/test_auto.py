@@ -1,3 +1,5 @@
+"""The default algorithm of k-means: numbers of clusters, wide bounds, small clusters."""
+
 from __future__ import annotations
 
 from dataclasses import replace

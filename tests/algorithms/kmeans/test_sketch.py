@@ -1,4 +1,4 @@
-"""Kernels of private k-means: grids, k-means on what is released, rounds, and what they spend."""
+"""Grids, trees, margins and ranges from which k-means starts, and what they cost."""
 
 from __future__ import annotations
 
