@@ -96,7 +96,10 @@ def describe(release: Release, domain: Domain, level: float, numbers: bool = Fal
             for each in kept
         }
     frame = pd.DataFrame(cells, index=list(found))
-    frame.attrs = {"level": level, "guarantee": guarantee + _FOLLOWS * bool(has)}
+    frame.attrs = {
+        "level": level,
+        "guarantee": guarantee + (_FOLLOWS.format(release.covers) if has else ""),
+    }
     return frame
 
 
@@ -116,8 +119,8 @@ def told(value: Any, margin: Any = None) -> str:
 
 
 _FOLLOWS = (
-    " Margins of means and quantiles cover numbers anywhere in their bins; those of means and "
-    "standard deviations are simulated."
+    " Margins of means and standard deviations are simulated from a covariance that covers {}. "
+    "Those of means and quantiles allow numbers anywhere in their bins."
 )
 
 

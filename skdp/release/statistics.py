@@ -581,10 +581,6 @@ def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Region]:
     return result
 
 
-_ONE = ((0,), (1,), (2,))
-_TWO = ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
-
-
 def spread(
     statistic: str, release: Release, case: Case, confidence: Confidence | None
 ) -> QueryResult | float:
@@ -597,7 +593,10 @@ def spread(
     case : Case
     confidence : Confidence or None
     """
-    exponents = _ONE if statistic == "std" else _TWO
+    # The number of records, sums, sums of squares, and the sum of products.
+    exponents = [(0,), (1,), (2,)]
+    if statistic != "std":
+        exponents = [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
     n_columns = len(exponents[0])
     widths = [high - low for low, high in (ends_of(case, place) for place in range(n_columns))]
     scales = [width or 1.0 for width in widths]
