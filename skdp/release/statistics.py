@@ -594,7 +594,7 @@ def spread(
     confidence : Confidence or None
     """
     # The number of records, sums, sums of squares, and the sum of products.
-    exponents = [(0,), (1,), (2,)]
+    exponents: list[tuple[int, ...]] = [(0,), (1,), (2,)]
     if statistic != "std":
         exponents = [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
     n_columns = len(exponents[0])
@@ -836,12 +836,11 @@ class Ranked:
 
     def value(self, share: float) -> Any:
         """The quantile; NaN (of categories None) if the release has no such records."""
-        named = isinstance(self.attribute, Categorical)
-        if not self.rising.any():
-            return None if named else math.nan
-        below = categories_below if named else values_below
-        found: Any = below(self.attribute, self.rising, np.array([share]))[0]  # type: ignore[operator]
-        return found if named else float(found)
+        shares, any_record = np.array([share]), self.rising.any()
+        if isinstance(self.attribute, Categorical):
+            return categories_below(self.attribute, self.rising, shares)[0] if any_record else None
+        found = values_below(self.attribute, self.rising, shares)[0] if any_record else math.nan
+        return float(found)
 
     def shown(self, value: Any) -> Any:
         """A value as users see it."""
