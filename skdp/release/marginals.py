@@ -539,7 +539,8 @@ class ViewsModel(TreeModel):
         std = np.sqrt(known.sum(axis=1))
         half = float(ndtri(0.5 + level / 2)) * std
         cut = " Bins covered in part are taken as covered in proportion."
-        text = self._guarantee(*known[0].tolist(), level)
+        noise, estimated = known[0].tolist()
+        text = self._guarantee(noise, estimated, level)
         return Reach(std, half, half, text + cut * any(each.cuts for each in queries))
 
     def _guarantee(self, noise: float, estimated: float, level: float) -> str:

@@ -180,7 +180,8 @@ def covariance_from(
     """The covariance of answers from the variances of answers and of sums of two of them."""
     n = len(queries)
     first, second = np.tril_indices(n, -1)
-    sums = [queries[i].plus(queries[j]) for i, j in zip(first, second, strict=True)]
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    sums = [queries[i].plus(queries[j]) for i, j in pairs]
     found = variance([*queries, *sums])
     own = found[:n]
     covariance: FloatArray = np.diag(own)

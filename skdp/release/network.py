@@ -401,7 +401,8 @@ class NetworkModel:
 
     def reach(self, queries: Sequence[Query], level: float) -> Reach:
         """Refuse, as `covers`."""
-        return Reach(*[self.variance(queries)] * 3, "")
+        none = self.variance(queries)
+        return Reach(none, none, none, "")
 
     def sample_codes(
         self, n_samples: int, generator: np.random.Generator, weights: Weights | None = None

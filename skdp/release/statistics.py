@@ -581,10 +581,6 @@ def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Region]:
     return result
 
 
-_ONE = ((0,), (1,), (2,))
-_TWO = ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1))
-
-
 def spread(
     statistic: str, release: Release, case: Case, confidence: Confidence | None
 ) -> QueryResult | float:
@@ -597,7 +593,10 @@ def spread(
     case : Case
     confidence : Confidence or None
     """
-    exponents = _ONE if statistic == "std" else _TWO
+    # The number of records, sums, sums of squares, and the sum of products.
+    exponents: list[tuple[int, ...]] = [(0,), (1,), (2,)]
+    if statistic != "std":
+        exponents = [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2), (1, 1)]
     n_columns = len(exponents[0])
     widths = [high - low for low, high in (ends_of(case, place) for place in range(n_columns))]
     scales = [width or 1.0 for width in widths]
@@ -837,12 +836,11 @@ class Ranked:
 
     def value(self, share: float) -> Any:
         """The quantile; NaN (of categories None) if the release has no such records."""
-        named = isinstance(self.attribute, Categorical)
-        if not self.rising.any():
-            return None if named else math.nan
-        below = categories_below if named else values_below
-        found: Any = below(self.attribute, self.rising, np.array([share]))[0]  # type: ignore[operator]
-        return found if named else float(found)
+        shares, any_record = np.array([share]), self.rising.any()
+        if isinstance(self.attribute, Categorical):
+            return categories_below(self.attribute, self.rising, shares)[0] if any_record else None
+        found = values_below(self.attribute, self.rising, shares)[0] if any_record else math.nan
+        return float(found)
 
     def shown(self, value: Any) -> Any:
         """A value as users see it."""

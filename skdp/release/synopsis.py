@@ -803,8 +803,8 @@ class Synopsis:
         Notes
         -----
         This is post-processing of the release and costs no privacy. Margins are those of `count`,
-        `mean`, `std` and `quantile`, of boxes with the sum of the noise taken as Gaussian. Those of
-        means and quantiles allow records anywhere in their bins.
+        `mean`, `std` and `quantile`, of counts of boxes with the sum of the noise taken as
+        Gaussian. Those of means and quantiles allow records anywhere in their bins.
 
         Examples
         --------
@@ -815,7 +815,7 @@ class Synopsis:
         >>> release = Synopsis(domain, BoxModel(boxes, [800, 400], domain.shape, KnownNoise(0.1)))
         >>> release.describe()[["count", "mean"]]
                       count            mean
-        age  1,200.0 \u00b1 39.2  36.167 \u00b1 0.356
+        age  1,200.0 \u00b1 39.2  36.167 \u00b1 0.350
         """
         check_flag(numbers, "numbers")
         return describe(self.model, self.domain, as_level(level), numbers)
