@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import reraise_interrupts
-from .._keys import DAY, FURTHEST, micros_of
+from .._keys import DAY, FURTHEST, micros_of, moment_of_text
 from .._validation import BoolArray, IntArray
 from ..exceptions import DomainError
 from .values import is_missing, number_meant
@@ -42,11 +42,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 # ISO 8601, extended and basic.
 _ZONE = r"Z|[+-]\d\d(?::?\d\d)?"
-_TEXT = re.compile(
-    r"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:[T ](?P<H>\d\d):(?P<M>\d\d)"
-    rf"(?::(?P<S>\d\d)(?:[.,](?P<f>\d{{1,9}}))?)?\s?(?P<z>{_ZONE})?)?",
-    re.ASCII,
-)
+_ZONED = re.compile(rf"(?:{_ZONE})\s*$", re.ASCII)
 _BASIC = re.compile(
     r"(?P<Y>\d{4})(?P<m>\d\d)(?P<d>\d\d)"
     rf"(?:T(?P<H>\d\d)(?P<M>\d\d)(?:(?P<S>\d\d))?(?P<z>{_ZONE})?)?",
@@ -140,7 +136,7 @@ def date_form(form: str | None, unit: str) -> re.Pattern[str] | None:
 
 
 def moment(value: Any, unit: str, form: str | None = None) -> tuple[int, int | None] | None:
-    """The moment of one value, and its distance from UTC if it has one; None if it is no date.
+    """The moment of one value, and a number if it has a zone; None if it is no date.
 
     Parameters
     ----------
@@ -208,7 +204,12 @@ def _text_moment(text: str, unit: str, form: str | None) -> tuple[int, int | Non
         text = text.zfill(form.count("%") * 2 + form.count("Y") * 2)
     # What looks like the declared form is in it, also where there is no such day.
     match = declared and declared.fullmatch(text)
-    match = match or _TEXT.fullmatch(text) or _BASIC.fullmatch(text)
+    if match is None:
+        # As a reader of files that makes a type of dates of such text.
+        micros = moment_of_text(text)
+        if micros is not None:
+            return micros, 0 if _ZONED.search(text, 10) else None
+    match = match or _BASIC.fullmatch(text)
     if match is None:
         for pattern, (finest, months) in _PARTS.items():
             part = pattern.fullmatch(text)
