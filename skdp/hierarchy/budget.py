@@ -144,9 +144,8 @@ def _spread_lengths(longest: int) -> list[int]:
 
 def _irregular_lengths(longest: int) -> list[int]:
     """All lengths in 1..longest, or 1,024 that do not favour edges of a tree."""
-    if longest <= 1024:
-        return list(range(1, longest + 1))
-    return np.unique(1 + _irregular(longest, 1024)).tolist()
+    few = longest <= 1024
+    return np.unique(np.arange(longest) + 1 if few else 1 + _irregular(longest, 1024)).tolist()
 
 
 def _irregular(size: int, limit: int) -> IntArray:
