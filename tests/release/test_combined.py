@@ -104,7 +104,7 @@ def test_what_cannot_be_combined_is_refused():
         ([one, one], ValueError, "twice"),
         ([view, view.synopsis_], ValueError, "given twice"),
         ([one, 3], TypeError, "answer counts"),
-        ([one, RangeTreeHistogram(epsilon=1, domain=AGE)], NotFittedError, ""),
+        ([one, RangeTreeHistogram(epsilon=1, domain=AGE)], NotFittedError, "fit"),
         ([one, person], ValueError, "do not add up"),
         (persons, ValueError, "max_rows_per_id differs"),
         ([one, narrow.fit(TABLE[["age"]])], ValueError, "'age' is declared differently"),
