@@ -90,7 +90,7 @@ test-long: .venv/complete
 test-page: .venv/complete
 	@.venv/bin/python -m pip install -qq --disable-pip-version-check 'playwright>=1.45' \
 	    || echo 'Playwright cannot be installed: pages are not opened in a browser.'
-	.venv/bin/python -m pytest -n $(JOBS) -m slow -rs tests/test_page.py
+	.venv/bin/python -m pytest -n $(JOBS) -m slow -rs tests/release/test_page.py
 
 test-oldest: .venv-oldest/complete
 	.venv-oldest/bin/python -m pytest -n $(JOBS) $(QUICK)

@@ -2,7 +2,7 @@
 
 A mean, a share, a correlation is a function of a few linear answers. Its interval is that of the
 function over simulated releases: the answers plus normal errors of their covariance. No case is
-special: a mean of nobody has an interval as wide as the range of its column. Counts and sums are
+special: a mean of no one has an interval as wide as the range of its column. Counts and sums are
 linear and have their own law, `Release.reach`; quantiles invert the intervals of the numbers of
 records below.
 

@@ -1,17 +1,20 @@
 """Queries with or, not, between, bands and names, against pandas on tables known exactly."""
 
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from loops import over
 
 import skdp
-from skdp import Categorical, Date, Domain, Numeric, Synopsis
-from skdp.domain.query import parts_of
+from skdp import Categorical, Domain, Numeric, Synopsis
+from skdp.domain import Taxonomy
+from skdp.domain.query import parse_all, parts_of
+from skdp.domain.regions import POINT
 from skdp.mechanisms import discrete_laplace
 from skdp.release import AnySpread, Boxes, BoxModel, KnownNoise, parse
 
@@ -98,29 +101,6 @@ def test_answers_are_consistent(first, second):
     assert -1e-9 <= both <= any_of + 1e-9
 
 
-def one(text, domain):
-    """Weights of what is one conjunction."""
-    [weights] = parse(text, domain).products
-    return weights
-
-
-def test_words_beyond_those_of_pandas():
-    n, o, s, m = (ROWS[name] for name in ("n", "o", "s", "m"))
-    for text, mask in {
-        "n between 1 and 3": n.between(1, 3),
-        "n not between 1 and 3": ~n.between(1, 3),
-        "n is null": n.isna(),
-        "n is not null or s == 'F'": n.notna() | (s == "F"),
-        "o IS NULL OR NOT (n >= 2 AND s IN ['M'])": o.isna() | ~((n >= 2) & (s == "M")),
-        "o between 'mid' and 'high' or n is None": o.isin(["mid", "high"]) | n.isna(),
-        "~(o > 'low') & m != 11 | not not n = 3": (~o.isin(["mid", "high"]) & (m != 11)) | (n == 3),
-        "not n > 2 and s == 'F'": ~(n > 2) & (s == "F"),
-        "n > 2 or n <= 2 or n is null": n.isna() | n.notna(),
-        "n > 3 and n < 2 or s == 'F' and s == 'M'": n < 0,
-    }.items():
-        assert RELEASE.count(text) == COUNTS[mask.to_numpy()].sum(), text
-
-
 def test_sums_means_and_groups_of_unions():
     text = "n <= 1 and s == 'F' or n >= 3 and m == 12 or o is null"
     held = ROWS.loc[ROWS.index.repeat(COUNTS)].query(
@@ -148,29 +128,8 @@ def test_ranges_that_share_a_bin_count_it_once(ranges):
     text = " or ".join(f"x between {min(r) / 4} and {max(r) / 4}" for r in ranges)
     fine = (np.arange(4000) + 0.5) / 400
     inside = np.any([(min(r) / 4 <= fine) & (fine <= max(r) / 4) for r in ranges], axis=0)
-    [weights] = one(text, domain).values()
+    weights = one(text, "x", domain)
     np.testing.assert_allclose(weights, inside.reshape(4, -1).mean(axis=1), atol=2e-3)
-
-
-def test_special_values_steps_and_long_lists():
-    domain = Domain(
-        {
-            "pay": Numeric(0, 100, bins=10, special=[-1, 999], nullable=True),
-            "cents": Numeric(0, 1, decimals=2, bins=5),
-        }
-    )
-    assert one("pay < 20 or pay >= 95", domain)[0].tolist() == [
-        *[1, 1, 0, 0, 0, 0, 0, 0, 0, 0.5],
-        *[1, 1, 0],
-    ]
-    assert parse("not pay < 20", domain).products[0][0].tolist() == [0, 0, *[1] * 8, 0, 1, 1]
-    for text in (
-        "cents in [0.05, 0.1] or cents > 0.9",
-        "not (cents not in [0.05, 0.1] and cents <= 0.9)",
-    ):
-        np.testing.assert_allclose(one(text, domain)[1], [0.1, 0, 0, 0, 10 / 21], atol=1e-12)
-    many = " or ".join(f"cents == {k / 100}" for k in range(0, 100, 2))
-    np.testing.assert_allclose(one(many, domain)[1].sum(), 2 * (10 / 20) * 2.5, rtol=0.05)
 
 
 def test_too_many_conjunctions_are_refused():
@@ -209,15 +168,6 @@ def test_names_stand_for_values():
         RELEASE.count("n >= @lo", names=[3])
 
 
-def test_names_may_be_dates():
-    domain = Domain({"day": Date("2024-01-01", "2024-01-31")})
-    start = pd.Timestamp("2024-01-10")
-    texts = ["day >= @start", "day < '2024-01-10'"]
-    release = exact(domain, np.arange(31))
-    answers = release.count(texts, names={"start": start})
-    np.testing.assert_allclose(answers, [sum(range(9, 31)), sum(range(9))])
-
-
 # --- bands
 
 
@@ -236,46 +186,6 @@ def test_bands_are_those_of_pandas(right):
     assert table.columns.name == "n"
     turned = RELEASE.crosstab("n", "s", bands={"n": edges}, right=right)
     np.testing.assert_array_equal(turned.to_numpy(), table.to_numpy().T)
-
-
-def test_bands_of_the_column_that_is_averaged_and_of_a_query_on_it():
-    held = ROWS.loc[ROWS.index.repeat(COUNTS)].query("n != 2 and (s == 'F' or m > 11)")
-    expected = held.groupby(pd.cut(held["n"], [0, 2, 4]), observed=False)["n"].mean()
-    found = RELEASE.aggregate("n", "n", "n != 2 and (s == 'F' or m > 11)", bands={"n": [0, 2, 4]})
-    np.testing.assert_allclose(found["mean"], expected)
-
-
-def test_bands_of_dates_and_open_ends():
-    domain = Domain({"day": Date("2024-01-01", "2024-01-31"), "x": Numeric(0, 10, bins=5)})
-    release = exact(domain, np.ones(155))
-    bands = {"day": ["2024-01-01", "2024-01-11", "2024-02-01"]}
-    table = release.aggregate("day", bands=bands, right=False)
-    assert table["count"].tolist() == [50, 105]
-    assert table["day"][0].left == pd.Timestamp("2024-01-01")
-    open_ended = release.aggregate("x", bands={"x": [-np.inf, 5, np.inf]})
-    np.testing.assert_allclose(open_ended["count"], [77.5, 77.5])
-    index = pd.IntervalIndex.from_tuples([(0, 1), (4, 6)], closed="both")
-    np.testing.assert_allclose(release.aggregate("x", bands={"x": index})["count"], [15.5, 31])
-
-
-@over(
-    "bands, message",
-    [
-        ({"n": [3, 1]}, "ascending"),
-        ({"n": [1]}, "ascending"),
-        ({"n": 3}, "list of edges"),
-        ({"n": ["a", "b"]}, "."),
-        ({"m": [10, 12]}, "bands names 'm'"),
-        ({"q": [10, 12]}, "no column 'q'"),
-    ],
-)
-def test_wrong_bands_are_refused(bands, message):
-    with pytest.raises(ValueError, match=message):
-        RELEASE.aggregate("n", bands=bands)
-    with pytest.raises(ValueError, match="Categorical, which has no bands"):
-        RELEASE.aggregate("s", bands={"s": [1, 2]})
-    with pytest.raises(TypeError, match="mapping"):
-        RELEASE.aggregate("s", bands=[1, 2])
 
 
 # --- other models, intervals, samples
@@ -319,19 +229,6 @@ def test_unions_on_every_model(kind):
     assert ((rows["n"] < 2) | ((rows["s"] == "F") & (rows["o"] == "mid"))).all()
 
 
-def test_a_union_that_is_a_conjunction_has_its_interval():
-    boxes = Boxes([[0, 0, 0, 0], [3, 0, 0, 0]], [[3, 4, 2, 4], [6, 4, 2, 4]])
-    for law in (KnownNoise(0.5), AnySpread(0.5)):
-        release = Synopsis(DOMAIN, BoxModel(boxes, [700, 300], DOMAIN.shape, law))
-        one = release.count("n < 3", return_interval=True)
-        two = release.count(
-            "n < 3 and s == 'F' or n < 3 and s == 'M' and m > 11 or n < 3 and m < 12",
-            return_interval=True,
-        )
-        assert (one.value, one.lower, one.upper) == pytest.approx((two.value, two.lower, two.upper))
-        assert one.std == pytest.approx(two.std)
-
-
 @pytest.mark.slow
 def test_intervals_of_unions_cover_noise_and_any_spread():
     """At 90 percent of 300 releases, fewer than 250 covered has a probability below 1e-5."""
@@ -371,61 +268,174 @@ def test_samples_of_a_union_follow_it(method):
     assert n == round(release.count(where))
 
 
-def test_a_union_beside_given_columns_is_refused():
-    given_rows = pd.DataFrame({"m": [10, 11]})
-    with pytest.raises(ValueError, match="not supported together with given"):
-        RELEASE.sample(where="n < 2 or s == 'F'", given=given_rows)
-    # On one column, "or" makes no union over several.
-    rows = RELEASE.sample(where="n < 1 or n > 3", given=given_rows, random_state=0)
-    assert rows["n"].isin([0, 4]).all()
-    # A part that is impossible is left out.
-    rows = RELEASE.sample(20, 0, where="n > 3 and n < 2 or s == 'F'")
-    assert (rows["s"] == "F").all()
-    with pytest.raises(ValueError, match="No row can satisfy"):
-        RELEASE.sample(20, 0, where="n > 3 and n < 2 or s == 'F' and s == 'M'")
+# --- one condition
 
-
-# --- what an answer looks like
-
-
-def test_an_answer_is_short():
-    answer = RELEASE.count("s == 'F'", return_interval=True)
-    assert "noise" in answer.guarantee
-    assert "noise" not in repr(answer)
-    shown = skdp.release.QueryResult(16512.3, 58.0, 16394.27, 16630.33, "<all>")
-    assert repr(shown) == "QueryResult(16,512, interval 16,394 to 16,630)"
-    assert "&lt;all&gt;" in shown._repr_html_()
-    small = skdp.release.QueryResult(0.45, 0.001, 0.437712, 0.462288, "")
-    assert repr(small) == "QueryResult(0.4500, interval 0.4377 to 0.4623)"
-    wide = skdp.release.QueryResult(12.0, 2500, -4988.0, 5012.0, "")
-    assert repr(wide) == "QueryResult(10, interval -4,990 to 5,010)"
-    assert repr(skdp.release.QueryResult(3.0, np.inf, -np.inf, np.inf, "")) == (
-        "QueryResult(3, interval -inf to inf)"
-    )
-
-
-# --- rules
-
-
-def test_rules_may_have_unions():
-    declared = {
-        "age": Numeric(0, 3, integer=True),
-        "job": Categorical(["none", "clerk", "cook"]),
-        "kids": Categorical([0, 1, 2]),
+WIDE = Domain(
+    {
+        "age": Numeric(17, 90, integer=True),
+        "hours": Numeric(-3, 20, bins=5, integer=True),
+        "pay": Numeric(0, 200, bins=10),
+        "sex": Categorical(["Female", "Male"]),
+        "año": Categorical(["low", "mid", "high"], ordered=True),
+        "odd name!": Categorical(["it's", 'say "x"', "a\\b", "tab\t"]),
+        "wage": Numeric(-1.0, 1.0, bins=4, nullable=True),
+        "kids": Numeric(0, 5, integer=True, nullable=True),
+        "flag": Categorical([False, True], nullable=True),
     }
-    forbidden = "age < 1 and job != 'none' or age < 2 and not kids == 0"
-    domain = Domain(declared, structure=[skdp.forbid(forbidden)])
-    bare = Domain(declared)
-    cells = pd.DataFrame(
-        itertools.product(range(4), declared["job"].categories, range(3)), columns=[*declared]
+)
+
+
+def weights_of(query, domain=WIDE):
+    """Weights of a conjunction."""
+    [weights] = parse(query, domain).products
+    return weights
+
+
+def one(query, name, domain=WIDE):
+    weights = weights_of(query, domain)
+    assert list(weights) == [domain.index(name)]
+    vector = weights[domain.index(name)]
+    assert vector.dtype == np.float64
+    assert vector.shape == (domain[name].size,)
+    return vector
+
+
+def test_a_single_number_of_a_continuous_column_has_next_to_no_share_of_its_bin():
+    same = [{"pay": (50, 50)}, "pay >= 50 and pay <= 50", "50 <= pay <= 50", {"pay": 50}]
+    for query in (*same, "pay == 50", {"pay": [50]}):
+        assert one(query, "pay").tolist() == [0, 0, POINT, *[0] * 7]
+        assert parse(query, WIDE).at_points and not parse("pay < 50", WIDE).at_points
+        assert parse(query, WIDE).with_whole_bins.products[0][2].tolist() == [0, 0, 1, *[0] * 7]
+    assert one("pay in [50, 199]", "pay").tolist() == [0, 0, POINT, *[0] * 6, POINT]
+    assert one({"pay": 200}, "pay")[-1] == POINT and not one({"pay": 201}, "pay").any()
+    assert one("pay != 50", "pay").all() and parse("not pay == 50", WIDE).products == ({},)
+    assert one("wage not in [0.5]", "wage").tolist() == [1] * 5
+
+
+def test_strings_with_odd_names_and_literals():
+    assert one("`odd name!` == 'it\\'s'", "odd name!").tolist() == [1, 0, 0, 0]
+    assert one('`odd name!` = "it\'s"', "odd name!").tolist() == [1, 0, 0, 0]
+    assert one("'say \"x\"' == `odd name!`", "odd name!").tolist() == [0, 1, 0, 0]
+    assert one(r"`odd name!` in ['a\\b', 'tab\t', ]", "odd name!").tolist() == [0, 0, 1, 1]
+    assert one("`odd name!` == 'tab\\x09'", "odd name!").tolist() == [0, 0, 0, 1]
+    assert one("`odd name!` == 'tab\\u0009'", "odd name!").tolist() == [0, 0, 0, 1]
+    assert one(" año=='mid' ", "año").tolist() == [0, 1, 0]
+    assert one("wage > -5e-1 & wage<+.5", "wage").tolist() == [0, 1, 1, 0, 0]
+    assert one("((age >= 1_7) and (age<=2e1))", "age").sum() == 4
+    backtick = Domain({"a`b": Categorical(["x", "y"]), "and": Categorical([1, 2])})
+    assert one("`a``b` == 'x'", "a`b", backtick).tolist() == [1, 0]
+    assert one("`and` == 2", "and", backtick).tolist() == [0, 1]
+
+
+def test_a_group_of_the_taxonomy_stands_for_its_categories():
+    tree = Taxonomy.from_tree({"Any": {"EU": ["FR", "DE"], "Asia": ["JP"], "UK": ["UK"]}})
+    domain = Domain(
+        {"country": Categorical(["UK", "JP", "DE", "FR"], taxonomy=tree), "x": Numeric(0, 1)}
     )
-    expected = cells.eval("age < 1 and job != 'none' or age < 2 and not kids == 0")
-    np.testing.assert_array_equal(domain.structure.breaks(bare.encode(cells)), expected)
-    only = skdp.forbid("kids != 0 and not (age == 3 or job == 'cook')")
-    domain = Domain(declared, structure=[only])
-    expected = cells.eval("kids != 0 and not (age == 3 or job == 'cook')")
-    np.testing.assert_array_equal(domain.structure.breaks(bare.encode(cells)), expected)
-    assert Domain.from_json(domain.to_json()) == domain
-    for text in ("age >= 0 or kids == 1", "age < 1 and age > 2 or kids == 1 and kids == 2"):
-        with pytest.raises(skdp.DomainError, match="covers no cell of the domain, or all"):
-            Domain(declared, structure=[skdp.forbid(text)])
+    assert one({"country": "EU"}, "country", domain).tolist() == [0, 0, 1, 1]
+    assert one("country in ['Asia', 'FR']", "country", domain).tolist() == [0, 1, 0, 1]
+    assert one({"country": "UK"}, "country", domain).tolist() == [1, 0, 0, 0]
+    assert one("country != 'Any'", "country", domain).tolist() == [0, 0, 0, 0]
+
+
+SNIPPETS = st.sampled_from(
+    "age sex año == < <= >= != in not and or & ( ) [ ] , 30 -5 2.5e3 'Male' \"mid\" None "
+    "True ` ' @ \\ = ! ~ \x00".split(" ")
+)
+
+
+@settings(max_examples=300)
+@given(st.one_of(st.text(max_size=40), st.lists(SNIPPETS, max_size=12).map(" ".join)))
+@example("age > 3 and " * 2000 + "age > 3")
+def test_any_text_parses_or_raises_value_error(text):
+    try:
+        query = parse(text, WIDE)
+    except ValueError as error:
+        assert str(error)
+    else:
+        for axis, vector in (item for part in query.products for item in part.items()):
+            assert vector.shape == (WIDE.shape[axis],)
+            assert ((vector >= 0) & (vector <= 1)).all()
+
+
+# --- moments
+
+
+def test_kinds_of_conditions():
+    for query, name, expected in (
+        ({"pay": (30, 70)}, "pay", [0, 0.5, 1, 0.5, *[0] * 6]),
+        ({"pay": (-1e9, math.inf)}, "pay", [1] * 10),
+        ("kids != 2", "kids", [1, 1, 0, 1, 1, 1, 1]),
+        ("kids != 2 and kids >= 0", "kids", [1, 1, 0, 1, 1, 1, 0]),
+        ({"kids": [1, None]}, "kids", [0, 1, 0, 0, 0, 0, 1]),
+        ("kids is not null", "kids", [1, 1, 1, 1, 1, 1, 0]),
+        ({"wage": None}, "wage", [0, 0, 0, 0, 1]),
+        ("flag in [False, None]", "flag", [1, 0, 1]),
+        ("año > 'low'", "año", [0, 1, 1]),
+        ("'low' < año < 'high'", "año", [0, 1, 0]),
+        ("sex == 'Male' and sex == 'Female'", "sex", [0, 0]),
+    ):
+        assert one(query, name).tolist() == expected, query
+    for query, number in (
+        ("30 < age < 31", 0), ("age >= 30 and age < 40 and age != 35", 9), ({"age": (-5, 3)}, 0),
+        ({"age": {30, 31}}, 2), ({"age": np.array([31, 30])}, 2), ("age > 1e300", 0),
+    ):  # fmt: skip
+        assert one(query, "age").sum() == number, query
+    domain = Domain({"x": Numeric(0, 1, bins=10)})
+    assert one({"x": (0.1, 0.3)}, "x", domain).tolist() == [0, 1, 1, *[0] * 7]
+    special = Domain({"pay": Numeric(0, 100, bins=10, special=[-1, 999], nullable=True)})
+    assert one("pay < 20 or pay >= 95", "pay", special).tolist() == [1, 1, *[0] * 7, 0.5, 1, 1, 0]
+    assert one("not pay < 20", "pay", special).tolist() == [0, 0, *[1] * 8, 0, 1, 1]
+
+
+def test_many_queries_are_read_as_each_by_itself():
+    queries = [{"age": (20, 30), "sex": "Male"}, {"flag": 1.0}, "age > 30", None, {"pay": [3, 4]}]
+    queries += ["age > 30 or sex == 'Male'"]
+    for found, query in zip(parse_all(queries, WIDE), queries, strict=True):
+        for one_part, other in zip(found.products, parse(query, WIDE).products, strict=True):
+            assert list(one_part) == list(other)
+            assert all(np.array_equal(one_part[axis], other[axis]) for axis in other)
+
+
+def test_errors_say_what_and_where():
+    for query, message in (
+        ({"agee": 3}, "no column 'agee'.*Did you mean 'age'.*'hours'"),
+        ({"age": (40, 30)}, "'age' is reversed: it goes from 40 to 30"),
+        ({"age": (30, 35, 40)}, "tuple .low, high.*list"),
+        ({"age": "30"}, "numeric and cannot be compared with '30' of type str"),
+        ({"age": True}, "numeric and cannot be compared with True"),
+        ({"age": (float("nan"), 3)}, "nan.*None"),
+        ({"age": 30.5}, "holds integers.*integer or a range"),
+        ({"age": None}, "no missing cell.*nullable=True"),
+        ({"sex": "female"}, "no category 'female'. Did you mean 'Female'"),
+        ({"sex": ("Female", "Male")}, "unordered Categorical.*list.*ordered=True"),
+        ("   ", "empty"),
+        ("age > 30 and", "position 12: it ends too early"),
+        ("age between 40 and 30", "position 12: .*reversed"),
+        ("kids is 3", "position 8: after 'is' comes 'null' or 'not null'"),
+        ("sex == 'female'", "position 7: .*no category 'female'. Did you mean 'Female'"),
+        ("(" * 51 + "age > 3" + ")" * 51, "position 50: more than 50 parentheses"),
+        ("not " * 51 + "age > 3", "position 200: more than 50 parentheses or negations"),
+        (" and ".join(["age > 3"] * 1001), "position 12006: .*at most 1,000 conditions"),
+        ("age > 3" + " " * 1_000_000, "at most 1,000,000 characters"),
+        ("sex == Female", "position 7.*'Female'.*Text goes between quotation marks"),
+        ("odd name! == 'x'", "position 0.*'odd'.*column name between backticks: `odd name!`"),
+        ("sex == 'Male", "position 7: a quotation mark is never closed"),
+        ("age > @limit", "position 6: nothing is given for @limit; pass it as names="),
+        ("age > 3 + 4", "position 8: arithmetic"),
+        ("age > pay", "column on one side and a value on the other"),
+        ("age in 30", r"needs a list, as in age in \[30\]"),
+        ("age > 3; import os", "position 7: unexpected ';'"),
+        ("__import__('os')", "no column '__import__'"),
+        ("age > " + "9" * 5000, "is not a number"),
+    ):
+        with pytest.raises(ValueError, match=f"(?s){message}"):
+            parse(query, WIDE)
+    for bands, message in (
+        ({"n": [3, 1]}, "ascending"),
+        ({"n": 3}, "list of edges"),
+        ({"m": [10, 12]}, "bands names 'm'"),
+        ({"q": [10, 12]}, "no column 'q'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            RELEASE.aggregate("n", bands=bands)

@@ -173,9 +173,9 @@ class Tuning:
     kept: float = 0.1
     # Standard deviations of the noise by which blocks of codes must stand out, a prior be nearer to
     # tables to be used, and a column be away from a prior to be told from it; questions,
-    # `tests/test_prior.py`.
+    # `tests/algorithms/marginals/test_prior.py`.
     clear: float = 2.0
-    # Records that rows without a prior count for beside those of one; `tests/test_prior.py`.
+    # Records that rows without a prior count for beside those of one; the same tests.
     without: float = 200.0
 
 

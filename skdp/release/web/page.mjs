@@ -2,7 +2,7 @@
 // Everything here is computed from the release alone, which is post-processing: asking costs no
 // privacy, and no question leaves the page. What is called rows are synthetic rows of the release.
 // It repeats `ViewsModel`, `ColumnEstimate` and the statistics of a `Synopsis` in Python, in the same
-// order and with the same names; tests/test_page.py compares the two. `desk.mjs` draws.
+// order and with the same names; tests/release/test_page.py compares the two. `desk.mjs` draws.
 
 // ---------------------------------------------------------------- small helpers for arrays
 

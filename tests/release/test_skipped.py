@@ -1,30 +1,26 @@
 """Records that a release skips: exact cells of the rows, what is released of them, stops."""
 
-import errno
 import hashlib
 import math
 import pickle
 import re
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import cross_val_score
+from loops import over
 
 import skdp
 from skdp import __main__ as program
 from skdp.__main__ import main
 from skdp._random import noise_source
-from skdp.accounting import LedgerError, prepaid
 from skdp.algorithms.marginals import measure
 from skdp.audit import replay
 from skdp.release import SkippedRecords
-from skdp.tables import UNFIT, Coded, Contributions, as_frame, read_rows
+from skdp.tables import Coded, Contributions, read_rows
 
 DOMAIN = skdp.Domain(
     {
@@ -115,7 +111,7 @@ def plane(n=20_000, lost=0.3, seed=0):
     return pd.DataFrame({"age": age, "sex": rng.choice(["F", "M"], n)})
 
 
-@pytest.mark.parametrize("synthesizer", SYNTHESIZERS)
+@over("synthesizer", SYNTHESIZERS)
 def test_every_synthesizer_tells_what_it_skipped(synthesizer, tmp_path):
     rows = plane()
     with pytest.warns(UserWarning, match=r"records \(3.%\) because of 'age': missing values"):
@@ -138,7 +134,7 @@ def test_every_synthesizer_tells_what_it_skipped(synthesizer, tmp_path):
     assert "Skipped: about" in page and f"<td>{lost.kept:,}</td>" in page
 
 
-@pytest.mark.parametrize("synthesizer", SYNTHESIZERS)
+@over("synthesizer", SYNTHESIZERS)
 def test_a_loss_stops_before_the_rest_is_spent(synthesizer):
     ledger = skdp.PrivacyLedger(1)
     view = synthesizer(epsilon=1, domain=PLANE, ledger=ledger, on_loss="stop", random_state=1)
@@ -156,26 +152,12 @@ def test_a_loss_stops_before_the_rest_is_spent(synthesizer):
     assert view.privacy_loss_.parts["skipped"] == Fraction(99, 10_000)
 
 
-def test_rules_have_a_cell_of_their_own():
-    rows = pd.DataFrame({"age": [10.0] * 5000, "sex": ["M"] * 5000, "pay": [1.0] * 5000})
-    with pytest.warns(UserWarning, match="because they break a rule"):
-        view = skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN, random_state=1).fit(rows)
-    assert abs(view.synopsis_.skipped.rules - 5000) < 6 * view.synopsis_.skipped.std
-
-
 def test_damaged_counts_are_refused():
     lost = SkippedRecords.of(PLANE, [5, 1, 2], Fraction(1, 100))
     assert SkippedRecords.from_data(lost.to_data(), PLANE) == lost
     for change in ({"columns": {"age": 1}}, {"kept": 1.5}, {"rules": "x"}, {"epsilon": "1e9"}):
         with pytest.raises(ValueError):
             SkippedRecords.from_data({**lost.to_data(), **change}, PLANE)
-
-
-def test_an_unknown_choice_is_refused_before_the_charge():
-    ledger = skdp.PrivacyLedger(1)
-    with pytest.raises(ValueError, match="on_loss"):
-        skdp.GridSynthesizer(epsilon=1, domain=PLANE, ledger=ledger, on_loss="raise").fit(plane(5))
-    assert ledger.spent == 0
 
 
 # --- false alarms
@@ -189,8 +171,7 @@ def noisy_cells(cells, epsilon, n, seed):
     return np.asarray(cells) + noise
 
 
-@pytest.mark.parametrize("n_columns", [1, 8, 60])
-@pytest.mark.parametrize("spread", [False, True])
+@over("n_columns, spread", [(1, True), (8, False), (8, True), (60, False), (60, True)])
 def test_noise_hardly_ever_stops_a_release(n_columns, spread):
     names = [f"c{place}" for place in range(n_columns)]
     for total in (0, 5000):
@@ -210,16 +191,6 @@ def test_noise_hardly_ever_stops_a_release(n_columns, spread):
         assert total or warnings <= 11
 
 
-def test_a_great_loss_is_hardly_ever_missed():
-    cells = [14_000, 0, 6000, 0, 0]
-    names = ["a", "b", "c", "d"]
-    for row in noisy_cells(cells, 0.01, 300, 3).tolist():
-        found = SkippedRecords(
-            row[0], dict(zip(names, row[1:], strict=True)), None, None, Fraction(1, 100)
-        )
-        assert found.too_many and next(iter(found.above_noise())) == "b"
-
-
 # --- replays
 
 
@@ -236,8 +207,8 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("synthesizer", "name", "on_loss"),
+@over(
+    "synthesizer, name, on_loss",
     [
         *((each, "fits nowhere", "warn") for each in SYNTHESIZERS),
         *((skdp.GridSynthesizer, name, "stop") for name in HOSTILE),
@@ -268,26 +239,23 @@ def of_person(**more):
     )
 
 
-@pytest.mark.parametrize("on_loss", ["warn", "stop"])
-@pytest.mark.parametrize(("n_unfit", "n_fit"), [(0, 9), (9, 0), (9, 1), (9, 2), (9, 9), (1, 0)])
+@over(
+    "n_unfit, n_fit, on_loss",
+    [
+        (0, 9, "warn"),
+        (9, 0, "stop"),
+        (9, 1, "stop"),
+        (9, 2, "stop"),
+        (9, 9, "warn"),
+        (1, 0, "warn"),
+    ],
+)
 def test_a_person_with_many_hostile_records_costs_no_more(n_unfit, n_fit, on_loss):
     rows, others = crowd(n_unfit, n_fit)
     result = replay(of_person(on_loss=on_loss), rows, others, n=4, epsilon=0.5)
     assert result.passed, str(result)
     claimed = 0.005 * min(n_fit + 2 * n_unfit, 3) / 3
     assert 0.999 * claimed < part_of(result) <= claimed * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("value", ["text", 10**400, b"bytes", [1], {"a": 1}, object(), 1j, True])
-def test_odd_values_are_one_record_in_one_cell(value):
-    rows = plane(30).astype(object)
-    odd = pd.concat(
-        [rows, pd.DataFrame({"age": pd.Series([value], dtype=object), "sex": ["F"]})],
-        ignore_index=True,
-    )
-    view = skdp.GridSynthesizer(epsilon=0.5, domain=PLANE)
-    result = replay(view, odd, odd.iloc[:-1], n=2, epsilon=0.5)
-    assert result.passed, str(result)
 
 
 @pytest.mark.parametrize("lie", ["every column", "no bound"])
@@ -348,7 +316,7 @@ def test_what_was_charged_before_an_error_stays_spent(on_loss, name, spent, monk
     assert float(ledger.spent) == spent
 
 
-@pytest.mark.parametrize("on_loss", ["warn", "stop"])
+@over("on_loss", ["warn", "stop"])
 def test_a_release_that_cannot_be_paid_whole_spends_nothing(on_loss):
     ledger = skdp.PrivacyLedger(0.5)
     with pytest.raises(skdp.BudgetExceededError, match="epsilon=1, but only 0.5"):
@@ -369,97 +337,6 @@ def test_another_release_may_take_the_rest(monkeypatch):
     with pytest.raises(skdp.BudgetExceededError, match="epsilon=0.99"):
         view.fit(plane(20_000, lost=0))
     assert float(ledger.spent) == 0.51
-
-
-@pytest.mark.parametrize("file", [False, True])
-def test_threads_never_spend_more_than_there_is(file, tmp_path):
-    ledger = skdp.PrivacyLedger(2, path=tmp_path / "ledger" if file else None)
-    rows = plane(20_000, lost=0)
-
-    def one(seed):
-        view = skdp.GridSynthesizer(epsilon=0.5, domain=PLANE, ledger=ledger, on_loss="stop")
-        try:
-            return view.set_params(random_state=seed).fit(rows)
-        except skdp.BudgetExceededError:
-            return None
-
-    with ThreadPoolExecutor(4) as pool:
-        views = list(pool.map(one, range(8)))
-    charges = ledger.to_frame()["exact"].map(Fraction)
-    assert sum(charges) == ledger.spent <= 2
-    done = sum(view is not None for view in views)
-    assert done * Fraction(495, 1000) == sum(charges[charges > Fraction(1, 100)])
-
-
-def test_a_search_has_paid_for_both_steps():
-    ledger = skdp.PrivacyLedger(1)
-    handle = prepaid(ledger, Fraction(1, 2))
-    skdp.GridSynthesizer(epsilon=0.5, domain=PLANE, ledger=handle, on_loss="stop").fit(plane(9))
-    assert ledger.spent == 0
-    skdp.GridSynthesizer(epsilon=0.5, domain=PLANE, ledger=handle, on_loss="stop").fit(plane(9))
-    assert ledger.spent == Fraction(1, 2)
-
-
-def test_cross_validation_with_stops_keeps_its_books():
-    rows = plane(3000, lost=0).rename(columns={"sex": "label"})
-    ledger = skdp.PrivacyLedger(10)
-    domain = skdp.Domain({"age": DOMAIN["age"], "label": DOMAIN["sex"]})
-    view = skdp.MarginalSynthesizer(
-        epsilon=1, domain=domain, target="label", ledger=ledger, on_loss="stop", max_order=1
-    )
-    model = skdp.PrivateClassifier(DummyClassifier(), view)
-    cross_val_score(model, rows[["age"]], rows["label"], cv=3)
-    assert ledger.spent == 3
-    # Every fold stops, and has spent its first part.
-    rows["age"] = np.nan
-    with pytest.raises(ValueError, match="All the 3 fits failed"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cross_val_score(model, rows[["age"]], rows["label"], cv=3)
-    assert ledger.spent == 3 + Fraction(3, 100)
-
-
-def test_the_ledger_says_what_a_charge_was_for(tmp_path):
-    ledger = skdp.PrivacyLedger(2, path=tmp_path / "ledger")
-    noted = ledger.noted("visits.skdp", purpose="Table <3>", source="visits.csv")
-    skdp.GridSynthesizer(epsilon=1, domain=PLANE, ledger=noted).fit(plane(9))
-    row = skdp.PrivacyLedger(path=tmp_path / "ledger").to_frame().iloc[0]
-    assert row["name"] == "visits.skdp" and row["source"] == "visits.csv"
-    assert row["purpose"] == "Table <3>" and row["estimator"] == "GridSynthesizer"
-    assert row["domain"] == PLANE.fingerprint != DOMAIN.fingerprint
-    assert "Table &lt;3&gt;" in ledger.to_html() and "visits.csv" in ledger.to_html()
-    with pytest.raises(TypeError, match="purpose"):
-        ledger.charge("x", 0.1, about={"person": "Ann"})
-    with pytest.raises(skdp.BudgetExceededError):
-        ledger.charge("x", 0.5, reserve=0.6)
-    # A pickle reaches the file, or refuses.
-    pickle.loads(pickle.dumps(noted)).charge("more", 0.1)
-    assert list(ledger.to_frame()["purpose"]) == ["Table <3>"] * 2
-    memory = pickle.loads(pickle.dumps(skdp.PrivacyLedger(1).noted("x")))
-    with pytest.raises(LedgerError):
-        memory.charge("x", 0.1)
-
-
-def test_a_release_without_a_ledger_warns_once(monkeypatch):
-    monkeypatch.setattr("skdp.base.estimator._TOLD", [])
-    with pytest.warns(UserWarning, match="has no ledger"):
-        skdp.GridSynthesizer(epsilon=1, domain=PLANE).fit(plane(9))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "GridSynthesizer released")
-        skdp.GridSynthesizer(epsilon=1, domain=PLANE).fit(plane(9))
-
-
-def test_a_model_with_a_ledger_is_not_said_to_have_none(monkeypatch):
-    monkeypatch.setattr("skdp.base.estimator._TOLD", [])
-    ledger, rows = skdp.PrivacyLedger(1), pd.DataFrame({"x": [1, 2] * 40})
-    columns = {"x": skdp.Numeric(1, 2, integer=True), "y": skdp.Categorical(["a", "b"])}
-    model = skdp.PrivateClassifier(
-        epsilon=1, domain=skdp.Domain(columns), target="y", ledger=ledger
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.fit(rows, np.array(["a", "b"] * 40))
-    assert ledger.spent == 1 and list(ledger.to_frame()["name"]) == ["PrivateClassifier"]
 
 
 # --- the command line
@@ -528,34 +405,6 @@ def test_verify_and_the_page_of_the_ledger(files, capsys):
     assert "seeded: YES" in capsys.readouterr().out
 
 
-def test_verify_knows_a_release_with_ranges_and_the_ledger_what_it_assumes(files, capsys):
-    ages = skdp.Domain({"age": skdp.Numeric(), "sex": skdp.Categorical(["F", "M"])})
-    Path("domain.json").write_text(ages.to_json())
-    assert release("lines", "--epsilon", "1", "--multiline", "--accept-loss") == 0
-    assert skdp.Synopsis.load("lines.skdp").declared == ages.fingerprint
-    capsys.readouterr()
-    quick = ["verify", "lines.skdp", "--no-replay", "--ledger"]
-    assert main([*quick, "l"]) == 0
-    told = capsys.readouterr().out
-    assert f"found for the declared {ages.fingerprint}" in told
-    assert "ledger entry: number 1 of" in told and told.count("quotes of every record closed") == 2
-    assert main(["ledger", "show", "l"]) == 0
-    assert "lines.skdp: assumes that the file was written with" in capsys.readouterr().out
-    # A ledger of the same parts, but of another domain, does not know it.
-    other = skdp.PrivacyLedger(2, path="other")
-    wider = skdp.Domain({"age": skdp.Numeric(), "sex": skdp.Categorical(["F", "M", "x"])})
-    skdp.GridSynthesizer(epsilon=1, domain=wider, ledger=other).fit(plane(3_000, 0))
-    assert main([*quick, "other"]) == 1
-    # Both steps of a release that could have stopped.
-    assert release("good", "--epsilon", "1") == 0
-    assert main(["verify", "good.skdp", "--no-replay", "--ledger", "l"]) == 0
-    assert "ledger entry: numbers 2 and 3 of" in capsys.readouterr().out
-    # Another name: all charges that it may be.
-    Path("good.skdp").rename("renamed.skdp")
-    assert main(["verify", "renamed.skdp", "--no-replay", "--ledger", "l"]) == 0
-    assert "number 1 of" in (told := capsys.readouterr().out) and "; numbers 2 and 3 of" in told
-
-
 # --- a release that is killed
 
 
@@ -598,18 +447,3 @@ def test_what_an_interrupted_release_says_of_its_charge(files, capsys, how, at, 
     assert told in capsys.readouterr().err
     assert skdp.PrivacyLedger(path="l").spent == 1
     assert not any(each.stat().st_size for each in files.glob("view*"))
-
-
-def test_a_release_that_no_disk_holds_is_lost(files, capsys, monkeypatch):
-    def full(*args):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(skdp.Synopsis, "save", full)
-    assert main([*COMMAND, "view.skdp"]) == 2
-    assert "It is lost, because" in capsys.readouterr().err
-
-
-def test_the_index_of_a_record_never_raises():
-    frame = pd.DataFrame({"age": [1.0, 2.0, 3.0]}, index=pd.Index([2, "x", 0], name=UNFIT))
-    frame.attrs[UNFIT] = np.array([False, True, True]).tobytes()
-    assert as_frame(frame).unfit.tolist() == [True, True, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import warnings
 from datetime import date, datetime
@@ -11,16 +12,17 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from densities import by_tree, dense, random_forest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare, kstest
+from loops import over
+from scipy.stats import chi2, chisquare, kstest
 
 from skdp import (
     Categorical,
     Date,
     Datetime,
     Domain,
-    DomainError,
     HDPViewSynthesizer,
     Identifier,
     MarginalSynthesizer,
@@ -32,7 +34,7 @@ from skdp import (
     derived,
     forbid,
 )
-from skdp.release import Boxes, BoxModel
+from skdp.release import Boxes, BoxModel, PairTable, TreeDensity, TreeModel
 
 DOMAIN = Domain(
     {
@@ -181,37 +183,22 @@ def test_numbers_in_a_cut_bin_follow_their_law():
     assert chisquare(rows["k"].value_counts()).pvalue > 1e-6
 
 
-@pytest.mark.parametrize(
-    "query, column",
-    [
-        ("age > 80 and age < 20", "age"),
-        ({"pay": (2000, 3000)}, "pay"),
-        ("job == 'a' and job == 'b'", "job"),
-    ],
-)
-def test_conditions_that_no_value_satisfies_are_refused(release, query, column):
-    with pytest.raises(ValueError, match=f"No row can satisfy.*{column!r}"):
-        release.sample(5, where=query)
-    assert release.sample(5, where={"pay": (7, 7)})["pay"].eq(7).all()
-
-
-def test_other_conditions_that_are_refused(release):
-    with pytest.raises(ValueError, match="no column 'agee'.*'age'"):
-        release.sample(5, where="agee > 3")
+def test_conditions_that_are_refused(release):
     known = people(3)[["age"]]
-    with pytest.raises(ValueError, match="where has a condition on 'age', which given holds"):
-        release.sample(where="age > 3", given=known)
-    with pytest.raises(ValueError, match="given has 3 rows"):
-        release.sample(10, given=known)
-    assert len(release.sample(3, given=known)) == 3
-    with pytest.raises(ValueError, match="does not declare: 'colour'"):
-        release.sample(given=known.assign(colour=1))
-    with pytest.raises(ValueError, match="columns without names"):
-        release.sample(given=np.zeros((3, 2)))
-    with pytest.raises(DomainError, match="'age' .* holds durations"):
-        release.sample(given=pd.DataFrame({"age": pd.Series([1], dtype="m8[s]")}))
-    with pytest.raises(ValueError, match="columns names 'size', but frame has 'age'"):
-        release.impute(known, columns=["size"])
+    durations = pd.DataFrame({"age": pd.Series([1], dtype="m8[s]")})
+    for call, message in (
+        (lambda: release.sample(5, where="age > 80 and age < 20"), "No row can satisfy.*'age'"),
+        (lambda: release.sample(5, where={"pay": (2000, 3000)}), "No row can satisfy.*'pay'"),
+        (lambda: release.sample(5, where="agee > 3"), "no column 'agee'.*'age'"),
+        (lambda: release.sample(where="age > 3", given=known), "on 'age', which given holds"),
+        (lambda: release.sample(10, given=known), "given has 3 rows"),
+        (lambda: release.sample(given=known.assign(colour=1)), "does not declare: 'colour'"),
+        (lambda: release.sample(given=np.zeros((3, 2))), "columns without names"),
+        (lambda: release.sample(given=durations), "'age' .* holds durations"),
+        (lambda: release.impute(known, columns=["size"]), "names 'size', but frame has 'age'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_given_columns_come_back_as_they_were(release):
@@ -227,29 +214,17 @@ def test_given_columns_come_back_as_they_were(release):
     assert len(release.sample(given=known[:0])) == 0
 
 
-@pytest.mark.parametrize("make", [pl.from_pandas, pa.Table.from_pandas])
-def test_other_libraries_keep_their_types(release, make):
+@over("make", [pl.from_pandas, pa.Table.from_pandas])
+def test_other_libraries_keep_their_types(make):
+    view = ESTIMATORS["pairs"].set_params(random_state=0).fit(people())
     known = people(30, seed=3)[["sex", "pay", "job"]]
     table = make(known)
-    rows = release.sample(given=table, random_state=0)
-    assert type(rows) is type(table)
-    names = [str(name) for name in (rows.columns if make is pl.from_pandas else rows.column_names)]
-    assert names == list(DOMAIN.names)
-    assert rows.select(["sex", "pay", "job"]).equals(table)
-    expected = release.sample(given=known, random_state=0)
-    np.testing.assert_array_equal(np.asarray(rows["age"]), expected["age"])
-    filled = release.impute(table, random_state=0)
-    assert type(filled) is type(table)
-    values = filled["job"].to_list() if make is pl.from_pandas else filled["job"].to_pylist()
-    assert values == release.impute(known, random_state=0)["job"].tolist()
-
-
-def test_given_values_decide_the_others():
-    # kids 0 means job "a" in these rows; false alarm below 1e-9 by the size of the effect.
-    release = MarginalSynthesizer(epsilon=20, domain=DOMAIN, random_state=0).fit(people(8000))
-    known = pd.DataFrame({"kids": [0, 9] * 500})
-    jobs = release.sample(given=known, random_state=0)["job"]
-    assert (jobs[::2] == "a").mean() > 0.95 and (jobs[1::2] == "a").mean() < 0.5
+    rows = view.sample(given=table, random_state=0)
+    assert type(rows) is type(table) and rows.select(["sex", "pay", "job"]).equals(table)
+    np.testing.assert_array_equal(rows["age"], view.sample(given=known, random_state=0)["age"])
+    filled = view.impute(table, random_state=0)
+    assert type(filled) is type(table) and filled.schema == table.schema
+    assert pl.DataFrame(filled).null_count().sum_horizontal()[0] == 0
 
 
 def test_gaps_are_filled_and_nothing_else(release):
@@ -265,27 +240,6 @@ def test_gaps_are_filled_and_nothing_else(release):
     assert some["sex"].notna().all()
     pd.testing.assert_frame_equal(release.impute(filled), filled)
     pd.testing.assert_frame_equal(release.synopsis_.impute(frame, random_state=0), filled)
-
-
-def test_gaps_of_other_types_are_filled():
-    domain = Domain({"k": Numeric(0, 9, integer=True), "c": Categorical(["a", "b"])})
-    release = Synopsis(domain, BoxModel(Boxes([[0, 0]], [[10, 2]]), [100], domain.shape))
-    frame = pd.DataFrame({"k": [1.0, np.nan, 3.5], "c": pd.Categorical(["a", None, "z"])})
-    filled = release.impute(frame, random_state=0)
-    assert filled["k"].dtype == float and filled["k"].iloc[[0, 2]].tolist() == [1.0, 3.5]
-    assert filled["c"].iloc[1] in ("a", "b") and filled["c"].iloc[2] == "z"
-    # A text that is no number is missing; an undeclared category is a value.
-    frame = pd.DataFrame({"k": [1, "much", "2"], "c": ["a", "?", None]}, dtype=object)
-    filled = release.impute(frame, random_state=0)
-    assert filled["k"].tolist()[::2] == [1, "2"] and 0 <= filled["k"][1] <= 9
-    assert filled["c"].tolist()[:2] == ["a", "?"] and filled["c"][2] in ("a", "b")
-    array = np.array([[np.nan, 0.5], [3.0, np.nan]])
-    unit = Domain({"x": Numeric(0, 1), "y": Numeric(0, 1)})
-    view = MarginalSynthesizer(epsilon=1, domain=unit, random_state=0).fit(np.full((50, 2), 0.5))
-    assert view.sample(given=array + 1).tolist()[0][1] == 1.5
-    filled = view.impute(array)
-    assert filled.dtype == float and filled[0, 1] == 0.5 and filled[1, 0] == 3.0
-    assert not np.isnan(filled).any()
 
 
 RULED = Domain(
@@ -337,7 +291,7 @@ def ruled(request):
         return synthesizer.fit(lawful_rows(2000))
 
 
-@pytest.mark.parametrize(
+@over(
     "query",
     [
         "balance >= 900 and amount <= 950",
@@ -357,33 +311,22 @@ def test_conditions_and_rules_hold_together(ruled, query):
     assert rows["joint"].isna().all() or "None" not in query
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "balance >= 4000 and amount <= 20",
+def test_conditions_against_the_rules_are_refused(ruled):
+    for query in (
         "balance >= 901 and amount <= 900",
-        "married == 'y' and age < 10",
         "joint > 10 and type == 'single'",
         "old == 'old' and age < 60",
         "state == 'A' and city == 'b1'",
-    ],
-)
-def test_conditions_against_the_rules_are_refused(ruled, query):
-    with pytest.raises(ValueError, match="No row"):
-        ruled.sample(30, 0, where=query)
-
-
-def test_derived_columns_say_what_they_follow_from(ruled):
+    ):
+        with pytest.raises(ValueError, match="No row"):
+            ruled.sample(30, 0, where=query)
     known = lawful_rows(200)[["old", "amount", "id"]]
     known.loc[0, "amount"] = 1e9
     rows = ruled.sample(given=known, where="state == 'B'", random_state=0)
-    assert list(rows.columns) == list(RULED.columns)
     pd.testing.assert_frame_equal(rows[known.columns], known)
     assert violations(rows) == 0 and (rows["state"] == "B").all()
     with pytest.raises(ValueError, match="where has a condition on 'age', which given holds"):
         ruled.sample(given=known, where="age > 60")
-    rows = ruled.sample(given=known[["id"]], random_state=0)
-    assert rows["id"].tolist() == known["id"].tolist() and violations(rows) == 0
 
 
 def test_filled_rows_keep_the_rules(ruled):
@@ -402,150 +345,191 @@ def test_filled_rows_keep_the_rules(ruled):
     )
 
 
-def test_given_rows_that_break_a_rule_count_as_unknown(ruled):
-    known = pd.DataFrame({"type": ["single", "joint"], "joint": [500.0, 500.0]})
-    rows = ruled.sample(given=known, random_state=0)
-    pd.testing.assert_frame_equal(rows[["type", "joint"]], known)
-    assert violations(rows) == 1
-
-
-DATED = Domain(
-    {
-        "when": Date("2015-01-01", "2020-12-31", bins=24, nullable=True),
-        "job": Categorical(["a", "b"]),
-        "n": Numeric(0, 100, integer=True),
-    }
-)
-
-
-def dated_tables():
-    rng = np.random.default_rng(0)
-    codes = np.stack([rng.integers(0, size, 300) for size in DATED.shape], axis=1)
-    codes[::3, :2] = [[24, 0]]
-    frame = DATED.decode(codes, 0)
-    frame.loc[::3, "job"] = None
-    table = pl.from_pandas(frame).with_columns(
-        pl.col("when").cast(pl.Date), pl.col("job").cast(pl.Enum(["a", "b"]))
+def test_numbers_beside_given_ones_keep_rules_over_uneven_bins():
+    """A cell may begin above the known value of the other column."""
+    first = "2022-01-01"
+    domain = Domain(
+        {"start": Date(first, "2023-12-31", bins=20), "end": Date(first, "2024-12-31", bins=16)},
+        structure=[at_most("start", "end")],
     )
-    yield frame
-    yield frame.assign(job=frame["job"].astype("category"), n=frame["n"].astype("int8"))
-    yield frame.assign(when=frame["when"].dt.strftime("%Y-%m-%d"))
-    yield frame.convert_dtypes(dtype_backend="pyarrow")
-    yield table
-    yield table.cast({"job": pl.String}).to_arrow()
+    codes = np.random.default_rng(0).integers(0, domain.shape, (2000, 2))
+    rows = domain.decode(codes[~domain.structure.breaks(codes)][:500], 0)
+    view = MarginalSynthesizer(epsilon=5, domain=domain, random_state=0).fit(rows)
+    for name in ("start", "end"):
+        drawn = view.sample(given=rows[[name]], random_state=0)
+        pd.testing.assert_frame_equal(drawn[[name]], rows[[name]])
+        assert (drawn["start"] <= drawn["end"]).all()
 
 
-@pytest.mark.parametrize("table", list(dated_tables()), ids=lambda table: type(table).__module__)
-def test_filled_columns_keep_their_types(table):
-    synthesizer = MarginalSynthesizer(epsilon=1, domain=DATED, random_state=0).fit(table)
-    filled = synthesizer.impute(table, random_state=0)
-    if isinstance(table, pd.DataFrame):
-        assert filled.dtypes.equals(table.dtypes) and not filled.isna().any().any()
-        there = table.notna()
-        pd.testing.assert_frame_equal(filled.where(there), table.where(there))
-        known = table[["job"]]
-    else:
-        assert filled.schema == table.schema
-        assert pl.DataFrame(filled).null_count().sum_horizontal()[0] == 0
-        known = table.select(["job"])
-    assert not synthesizer.synopsis_.impute(table).isna().any().any()
-    rows = synthesizer.sample(given=known, where="n < 50", random_state=0)
-    if isinstance(table, pd.DataFrame):
-        pd.testing.assert_frame_equal(rows[["job"]], known)
-    else:
-        assert rows.select(["job"]).equals(known)
+# --- models against the exact conditional law
+
+SHAPE = (3, 4, 5, 2)
+# Probability that a test of a law fails although the law is right.
+FALSE_ALARM = 1e-6
 
 
-# Bins of the two columns of a rule differ: a cell may begin above a known value of the other.
-UNEVEN = Domain(
-    {
-        "id": Identifier("P{}"),
-        "start": Date("2022-01-01", "2023-12-31", bins=20),
-        "end": Date("2022-01-01", "2024-12-31", bins=16),
-        "price": Numeric(0, 100, bins=7, decimals=2),
-        "refund": Numeric(0, 100, bins=10, decimals=2, nullable=True),
-        "reason": Categorical(["late", "broken"], nullable=True),
-    },
-    structure=[
-        at_most("start", "end"),
-        at_most("refund", "price"),
-        forbid("refund == None and reason != None"),
-        forbid("refund != None and reason == None"),
-    ],
+def random_tree(rng, shape=SHAPE, **options):
+    return random_forest(rng, shape, joined=0.85, **options)
+
+
+def under(table, weights):
+    """The law of records under weights, as a table that sums to 1."""
+    for axis, vector in weights.items():
+        table = table * vector.reshape([-1 if other == axis else 1 for other in range(table.ndim)])
+    return table / table.sum()
+
+
+def one_hot(size, code):
+    return (np.arange(size) == code).astype(np.float64)
+
+
+def fits(codes, table, false_alarm=FALSE_ALARM):
+    """Whether codes follow a law; cells with fewer than 5 expected are put together."""
+    observed = np.bincount(np.ravel_multi_index(codes.T, table.shape), minlength=table.size)
+    expected = len(codes) * table.ravel()
+    if observed[expected == 0].any():
+        return False
+    small = expected < 5
+    observed = np.append(observed[~small], observed[small].sum())
+    expected = np.append(expected[~small], expected[small].sum())
+    observed, expected = observed[expected > 0], expected[expected > 0]
+    statistic = ((observed - expected) ** 2 / expected).sum()
+    return statistic < chi2.isf(false_alarm, max(len(expected) - 1, 1))
+
+
+WHERE = {1: np.array([1.0, 0.5, 0.0, 1.0]), 2: np.array([0.0, 1.0, 0.3, 1.0, 0.0])}
+
+
+@over("grouped", [(), (1, 2)])
+def test_draws_under_a_condition_follow_the_exact_law(grouped):
+    tree = random_tree(np.random.default_rng(5), grouped=grouped)
+    table = dense(tree)
+    codes = by_tree(tree).sample_codes(60_000, np.random.default_rng(1), WHERE)
+    assert codes.dtype == np.int32 and codes.shape == (60_000, 4)
+    assert fits(codes, under(table, WHERE))
+    # Wrong laws are rejected: no condition, weights taken as all or nothing, independent columns.
+    assert not fits(codes, table)
+    assert not fits(codes, under(table, {axis: np.ceil(w) for axis, w in WHERE.items()}))
+    alone = np.ones(())
+    for axis, mu in enumerate(tree.marginals):
+        alone = np.multiply.outer(alone, mu * WHERE.get(axis, 1.0))
+    assert not fits(codes, alone / alone.sum())
+
+
+@over("grouped, told", itertools.product([(), (0, 2), (1, 2)], [(0,), (3, 0), (1, 2)]))
+def test_draws_given_known_values_follow_the_exact_law(grouped, told):
+    rng = np.random.default_rng(11)
+    tree = random_tree(rng, grouped=grouped)
+    table = dense(tree)
+    weights = {axis: w for axis, w in WHERE.items() if axis not in told}
+    known = np.full((40_000, 4), -1)
+    # Rows of two kinds in turn: each must follow its own law.
+    first = [int(rng.integers(SHAPE[axis])) for axis in told]
+    second = [(code + 1) % SHAPE[axis] for axis, code in zip(told, first, strict=True)]
+    known[::2, told], known[1::2, told] = first, second
+    codes = by_tree(tree).sample_given(known, np.random.default_rng(2), weights)
+    laws = [
+        under(table, weights | {a: one_hot(SHAPE[a], c) for a, c in zip(told, kind, strict=True)})
+        for kind in (first, second)
+    ]
+    assert fits(codes[::2], laws[0]) and fits(codes[1::2], laws[1])
+    assert not fits(codes[::2], laws[1])
+
+
+@settings(max_examples=60)
+@given(
+    shape=st.lists(st.integers(1, 5), min_size=1, max_size=5),
+    seed=st.integers(0, 10_000),
+    zeros=st.booleans(),
 )
+def test_known_codes_stay_and_codes_of_weight_zero_are_never_drawn(shape, seed, zeros):
+    rng = np.random.default_rng(seed)
+    grouped = [axis for axis in range(len(shape)) if shape[axis] > 1 and rng.random() < 0.3]
+    tree = random_tree(rng, shape, grouped=grouped, zeros=zeros)
+    known = np.stack([rng.integers(-1, size, 15) for size in shape], axis=1)
+    weights = {axis: rng.random(shape[axis]) for axis in range(len(shape)) if rng.random() < 0.5}
+    for axis in weights:
+        weights[axis][rng.random(shape[axis]) < 0.5] = 0.0
+        weights[axis][rng.integers(shape[axis])] = 1.0
+    model = by_tree(tree)
+    codes = model.sample_given(known, rng, weights)
+    assert (codes >= 0).all() and (codes < shape).all()
+    assert (codes[known >= 0] == known[known >= 0]).all()
+    for axis, vector in weights.items():
+        assert (vector[codes[known[:, axis] < 0, axis]] > 0).all()
 
 
-def uneven_rows(n):
-    rng = np.random.default_rng(0)
-    codes = np.stack([rng.integers(0, size, 9 * n) for size in UNEVEN.shape], axis=1)
-    return UNEVEN.decode(codes[~UNEVEN.structure.breaks(codes)][:n], rng)
+def test_a_condition_of_probability_zero_follows_what_is_nearest_and_warns():
+    mu = np.array([0.5, 0.5])
+    pair = np.array([[0.5, 0.0], [0.0, 0.5]])
+    tree = TreeDensity([mu, mu, mu], [PairTable((0, 1), pair), PairTable((1, 2), pair)])
+    model = by_tree(tree)
+    never = {0: np.array([1.0, 0.0]), 1: np.array([0.0, 1.0])}
+    with pytest.warns(UserWarning, match="probability zero"):
+        codes = model.sample_codes(1000, np.random.default_rng(0), never)
+    # The third column follows its neighbour, as the tree has it.
+    assert (codes[:, 0] == 0).all() and (codes[:, 1] == 1).all()
+    assert (codes[:, 2] == 1).mean() > 0.99
+    with warnings.catch_warnings():
+        # What given rows hold may be private: no warning depends on it.
+        warnings.simplefilter("error")
+        known = np.array([[0, -1, 1], [0, -1, 0]])
+        codes = model.sample_given(known, np.random.default_rng(0))
+    assert codes[1].tolist() == [0, 0, 0] and codes[0, [0, 2]].tolist() == [0, 1]
 
 
-def uneven_violations(frame):
-    return (
-        (frame["start"] > frame["end"])
-        | (frame["refund"] > frame["price"])
-        | (frame["refund"].isna() != frame["reason"].isna())
-    ).sum()
+def weighted_model(rng, n_rows=60_000):
+    tree = random_tree(rng)
+    rows = tree.sample(n_rows, rng)
+    weights = rng.gamma(2.0, size=n_rows) * (1 + (rows[:, 0] == rows[:, 1]))
+    return TreeModel(tree, 1.0, rows=rows, row_weights=weights / weights.sum())
 
 
-@pytest.fixture(scope="module")
-def uneven():
-    return MarginalSynthesizer(epsilon=3, domain=UNEVEN, random_state=0).fit(uneven_rows(1000))
+def law_of_rows(model):
+    table = np.zeros(model.shape)
+    np.add.at(table, tuple(model.rows.T), model.row_weights)
+    return table
 
 
-@pytest.mark.parametrize("given", [["end"], ["start"], ["price"], ["refund", "start"]])
-def test_numbers_beside_given_ones_keep_the_rules(uneven, given):
-    known = uneven_rows(500)[given]
-    rows = uneven.sample(given=known, random_state=0)
-    pd.testing.assert_frame_equal(rows[given], known)
-    assert uneven_violations(rows) == 0
-    assert rows["id"].nunique() == 500
-
-
-def test_given_values_that_leave_few_codes():
-    # Rows drawn with the first day as the start have nearly always a later cell as the end.
-    codes = np.tile([[19, 15]], (1000, 1))
-    small = UNEVEN.select(["start", "end"])
-    view = MarginalSynthesizer(epsilon=5, domain=small, random_state=0).fit(small.decode(codes, 0))
-    known = pd.DataFrame({"end": pd.to_datetime(["2022-01-01", "2022-02-04"] * 5)})
-    rows = view.sample(given=known, random_state=0)
-    assert (rows["start"] <= known["end"]).all()
-
-
-def test_filled_numbers_keep_the_rules_beside_known_ones(uneven):
-    frame = uneven_rows(500)
+def test_weighted_records_serve_where_enough_of_them_agree():
     rng = np.random.default_rng(3)
-    for name in ("start", "end", "price", "refund"):
-        frame.loc[rng.random(500) < 0.2, name] = None
-    filled = uneven.impute(frame, random_state=0)
-    assert uneven_violations(filled) == 0
-    # A gap beside a value of the same rule is no contradiction: the row is still given.
-    assert (filled.loc[frame["reason"].notna(), "refund"].notna()).all()
+    model = weighted_model(rng)
+    table = law_of_rows(model)
+    codes = model.sample_codes(60_000, np.random.default_rng(0), WHERE)
+    assert fits(codes, under(table, WHERE)) and not fits(codes, under(dense(model.density), WHERE))
+    known = np.full((40_000, 4), -1)
+    known[:, 3], known[::2, 0] = 1, 2
+    codes = model.sample_given(known, np.random.default_rng(0), WHERE)
+    hot = {3: one_hot(2, 1)}
+    assert fits(codes[1::2], under(table, WHERE | hot))
+    assert fits(codes[::2], under(table, WHERE | hot | {0: one_hot(3, 2)}))
 
 
-def test_a_row_that_breaks_one_rule_is_known_in_the_other_columns(uneven):
-    known = pd.DataFrame(
-        {"price": [20.0] * 200, "refund": [90.0] * 200, "end": ["2022-03-01"] * 200}
-    )
-    rows = uneven.sample(given=known, random_state=0)
-    assert (rows["start"] <= pd.Timestamp("2022-03-01")).all()
+def boxes():
+    lower = [[0, 0, 0], [2, 0, 0], [2, 1, 0], [2, 1, 2]]
+    upper = [[2, 3, 4], [4, 1, 4], [4, 3, 2], [4, 3, 4]]
+    return BoxModel(Boxes(lower, upper), [40, 100, -5, 20], (4, 3, 4))
 
 
-def test_rows_that_are_drawn_again_have_ids_of_their_own(uneven):
-    rows = uneven.sample(400, 0, where="start > '2023-06-10' and end < '2023-06-20'")
-    assert rows["id"].tolist() == [f"P{number}" for number in range(1, 401)]
+def dense_boxes(model):
+    table = np.zeros(model.shape)
+    for low, high, count in zip(model.boxes.lower, model.boxes.upper, model.counts, strict=True):
+        part = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
+        table[part] += max(count, 0) / np.prod(high - low)
+    return table
 
 
-@pytest.mark.parametrize("first", ["2022-06-04", "2022-06-08", "2022-09-01"])
-def test_conditions_hold_beside_given_values(uneven, first):
-    known = pd.DataFrame({"end": pd.to_datetime(["2022-06-05"] * 200)})
-    rows = uneven.sample(given=known, where=f"start >= '{first}'", random_state=0)
-    assert rows["end"].equals(known["end"]) and (rows["start"] >= first).all()
-    # What was given breaks the rule together with a condition that begins later.
-    assert uneven_violations(rows) == (0 if first < "2022-06-05" else 200)
-    with pytest.raises(ValueError, match="No row was found .* contradict each other"):
-        uneven.sample(
-            given=pd.DataFrame({"price": [5.0]}),
-            where="start >= '2022-06-08' and end <= '2022-06-07'",
-        )
+def test_boxes_draw_in_their_covered_part():
+    model = boxes()
+    table = dense_boxes(model)
+    where = {0: np.array([0.0, 1.0, 0.2, 1.0]), 1: np.array([1.0, 1.0, 0.0])}
+    codes = model.sample_codes(40_000, np.random.default_rng(0), where)
+    assert fits(codes, under(table, where)) and not fits(codes, table / table.sum())
+    known = np.full((60_000, 3), -1)
+    known[::2, 2], known[1::3, 1] = 3, 1
+    codes = model.sample_given(known, np.random.default_rng(0), {0: where[0]})
+    hot = {2: one_hot(4, 3), 1: one_hot(3, 1)}
+    for axes in itertools.product([0, 1], repeat=2):
+        rows = ((known[:, 2] >= 0) == axes[0]) & ((known[:, 1] >= 0) == axes[1])
+        told = {axis: hot[axis] for axis, flag in zip((2, 1), axes, strict=True) if flag}
+        assert fits(codes[rows], under(table, {0: where[0]} | told))

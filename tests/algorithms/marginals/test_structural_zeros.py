@@ -1,0 +1,278 @@
+"""Releases under structural zeros: cells that public rules leave empty stay empty."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from densities import asked, reach_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loops import over
+
+import skdp
+from skdp.algorithms.marginals import Asked, Rules, measured_views
+from skdp.algorithms.marginals.constraints import first_row
+from skdp.domain import Zeros
+from skdp.exceptions import DomainError
+from skdp.release import ViewsModel
+from skdp.tables import CountTable
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.InsecureSeedWarning")
+
+
+def allowed_rows(codes, zeros):
+    inside = np.ones(len(codes), dtype=bool)
+    for each in zeros:
+        inside &= each.allowed[tuple(codes[:, axis] for axis in each.axes)]
+    return inside
+
+
+def table_of(shape, zeros, n=3000, seed=0):
+    """Records that follow the rules, with dependent columns."""
+    generator = np.random.default_rng(seed)
+    latent = generator.beta(1.5, 3, size=(40 * n, 1))
+    noise = generator.random((40 * n, len(shape)))
+    codes = np.minimum((0.6 * latent + 0.4 * noise) * shape, np.array(shape) - 1).astype(np.int32)
+    return CountTable.from_codes(codes[allowed_rows(codes, zeros)][:n], shape)
+
+
+def release(table, zeros, epsilon=1.0, seed=0, **asked):
+    whole = Fraction(epsilon).limit_denominator(1000)
+    parts = {"total": whole / 50, "views": whole * 49 / 50}
+    orders = [np.arange(size) for size in table.shape]
+    return measured_views(table, parts, Asked(orders, zeros=zeros, **asked), random_state=seed)
+
+
+AT_MOST = np.tri(6, dtype=bool)
+NO_CORNER = np.ones((6, 6, 3), dtype=bool)
+NO_CORNER[:3, :3, 0] = False
+NEVER_2 = np.arange(6) != 2
+
+SHAPE = (6, 6, 6, 3, 4)
+TREE = [Zeros((0, 1), AT_MOST), Zeros((1, 2), AT_MOST)]
+# The third rule follows from the others, but for the cells that it forbids besides.
+CYCLE = [
+    *TREE,
+    Zeros((0, 2), AT_MOST & (np.add.outer(np.arange(6), np.arange(6)) != 4)),
+]
+WIDE = [Zeros((0, 1, 3), NO_CORNER), Zeros((2,), NEVER_2)]
+ALL = [*CYCLE, *WIDE]
+KINDS = {"tree": TREE, "cycle": CYCLE, "wide": WIDE, "all": ALL}
+
+
+def forbidden_answers(model, zeros, shape):
+    """Largest answer to a query inside of a forbidden cell."""
+    worst = 0.0
+    for each in zeros:
+        cells = np.argwhere(~each.allowed)
+        queries = [
+            {axis: np.eye(shape[axis])[code] for axis, code in zip(each.axes, cell, strict=True)}
+            for cell in cells
+        ]
+        if queries:
+            worst = max(worst, np.abs(model.answer(asked(queries))).max())
+    return worst
+
+
+# --- nothing forbidden comes out
+
+
+@over(
+    "kind, epsilon, more",
+    [
+        *itertools.product(KINDS, [0.02, 3.0], [{}]),
+        ("tree", 1000.0, {}),
+        *((kind, 1.0, {"label": label}) for kind in KINDS for label in (0, 3)),
+    ],
+)
+def test_samples_and_answers_keep_the_rules(kind, epsilon, more):
+    """Also those of what a file and a pickle hold; and the budget is used up."""
+    zeros = KINDS[kind]
+    made = release(table_of(SHAPE, zeros), zeros, epsilon, **more)
+    assert sum(made.budget.values()) == pytest.approx(epsilon)
+    loaded = ViewsModel.from_arrays(SHAPE, *made.to_arrays())
+    for model in (made, loaded, pickle.loads(pickle.dumps(made))):
+        rows = model.sample_codes(5000, np.random.default_rng(1))
+        assert allowed_rows(rows, zeros).all()
+        assert forbidden_answers(model, zeros, SHAPE) == 0
+    for each in zeros:
+        if len(each.axes) == 2:
+            assert (made.view(each.axes)[~each.allowed] == 0).all()
+    assert (made.view([2])[~NEVER_2] == 0).all() == any(z.axes == (2,) for z in zeros)
+
+
+@over("shape", [(600, 600, 3), (2100, 5), (600, 4, 4, 4)])
+def test_attributes_whose_codes_are_grouped_keep_the_rules(shape):
+    rows, columns = np.indices(shape[:2])
+    zeros = [Zeros((0, 1), columns * shape[0] <= rows * shape[1])]
+    model = release(table_of(shape, zeros, n=2000), zeros, 3.0)
+    assert allowed_rows(model.sample_codes(4000, np.random.default_rng(0)), zeros).all()
+
+
+@over("kind, epsilon", [("tree", 3.0), ("cycle", 1000.0), ("wide", 3.0), ("all", 1000.0)])
+def test_rows_and_answers_follow_the_table(kind, epsilon):
+    """One table of all columns, and joint counts: rows have its margins, also beside zeros."""
+    table = table_of(SHAPE, KINDS[kind], n=10_000)
+    model = release(table, KINDS[kind], epsilon)
+    rows = model.sample_codes(10_000, np.random.default_rng(0))
+    for a, b in itertools.combinations(range(5), 2):
+        exact = table.dense((a, b))
+        found = np.zeros(exact.shape)
+        np.add.at(found, (rows[:, a], rows[:, b]), 1)
+        assert np.abs(found - exact).sum() / 2 < 0.05 * table.n
+        assert np.abs(model.view([a, b]) - exact).sum() / 2 < 0.05 * table.n
+    for code in range(6):
+        one = {0: np.eye(6)[code], 3: np.eye(3)[1]}
+        [whole] = model.answer(asked([one]))
+        parts = model.answer(asked({**one, 2: np.eye(6)[other]} for other in range(6)))
+        assert parts.sum() == pytest.approx(whole, abs=200 if epsilon < 10 else 3)
+
+
+@st.composite
+def structures(draw):
+    shape = tuple(draw(st.lists(st.integers(1, 5), min_size=2, max_size=5)))
+    generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    zeros = []
+    for _ in range(draw(st.integers(1, 4))):
+        n_axes = draw(st.integers(1, min(3, len(shape))))
+        axes = tuple(sorted(generator.permutation(len(shape))[:n_axes].tolist()))
+        density = draw(st.sampled_from([0.2, 0.5, 0.9]))
+        zeros.append(Zeros(axes, generator.random([shape[axis] for axis in axes]) < density))
+    return shape, zeros
+
+
+@settings(max_examples=30)
+@given(structures(), st.sampled_from([0.01, 1.0, 100.0]))
+def test_any_rules(structure, epsilon):
+    shape, zeros = structure
+    cells = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1).astype(np.int32)
+    possible = allowed_rows(cells, zeros)
+    rules = Rules.of(shape, zeros)
+    assert (rules is None) == (not possible.any())
+    if rules is None or np.prod(shape) == 1:
+        return
+    row = first_row(rules)
+    codes = np.array([[rules.codes[axis][code] for axis, code in enumerate(row)]])
+    assert allowed_rows(codes, zeros).all()
+    table = CountTable.from_codes(np.repeat(cells[possible], 50, axis=0), shape)
+    model = release(table, zeros, epsilon)
+    rows = model.sample_codes(300, np.random.default_rng(0))
+    assert allowed_rows(rows, zeros).all()
+    assert forbidden_answers(model, zeros, shape) == 0
+
+
+# --- accuracy
+
+
+def test_error_bars_cover_under_rules():
+    table = table_of(SHAPE, ALL, n=10_000)
+    generator = np.random.default_rng(5)
+    missed = tried = 0
+    for seed in range(3):
+        model = release(table, ALL, 0.5, seed)
+        for a, b in itertools.combinations(range(len(SHAPE)), 2):
+            exact = table.dense((a, b))
+            for _ in range(10):
+                weights = {}
+                for axis in (a, b):
+                    low, high = sorted(generator.integers(0, SHAPE[axis], size=2).tolist())
+                    weights[axis] = np.zeros(SHAPE[axis])
+                    weights[axis][low : high + 1] = 1.0
+                truth = weights[a] @ exact @ weights[b]
+                _, _, above, _ = reach_of(model, weights, 0.95)
+                tried += 1
+                missed += abs(model.answer(asked([weights]))[0] - truth) > above
+    assert missed <= 0.08 * tried
+
+
+# --- estimators
+
+
+GRADES = {"A1": "A", "A2": "A", "B1": "B"}
+LOANS = skdp.Domain(
+    {
+        "id": skdp.Identifier(),
+        "amount": skdp.Numeric(0, 100, bins=10),
+        "balance": skdp.Numeric(0, 100, bins=10),
+        "kind": skdp.Categorical(["single", "joint"]),
+        "second": skdp.Numeric(0, 50, bins=5, nullable=True),
+        "sub": skdp.Categorical(["A1", "A2", "B1"]),
+        "grade": skdp.Categorical(["A", "B"]),
+    },
+    structure=[
+        skdp.at_most("balance", "amount"),
+        skdp.forbid("second != None and kind != 'joint'"),
+        skdp.derived("grade", from_="sub", map=GRADES),
+        skdp.forbid("amount >= 0 and amount <= 30 and kind == 'joint' and sub == 'B1'"),
+    ],
+)
+
+
+def applications(n=3000, seed=0):
+    generator = np.random.default_rng(seed)
+    amount = generator.uniform(0, 100, n)
+    kind = np.where((generator.random(n) < 0.3) & (amount > 30), "joint", "single")
+    sub = generator.choice(list(GRADES), n)
+    return pd.DataFrame(
+        {
+            "id": range(n),
+            "amount": amount,
+            "balance": amount * generator.random(n),
+            "kind": kind,
+            "second": np.where(kind == "joint", generator.uniform(0, 50, n), np.nan),
+            "sub": sub,
+            "grade": pd.Series(sub).map(GRADES),
+        }
+    )
+
+
+def impossible(rows):
+    return (
+        (rows["balance"] > rows["amount"])
+        | (rows["second"].notna() & (rows["kind"] == "single"))
+        | (rows["sub"].map(GRADES) != rows["grade"])
+        | ((rows["amount"] < 30) & (rows["kind"] == "joint") & (rows["sub"] == "B1"))
+    )
+
+
+@over("target, epsilon", [(None, 0.1), ("kind", 2.0), ("sub", 0.1)])
+def test_synthetic_rows_are_possible(target, epsilon):
+    rows = applications()
+    y = None if target is None else rows.pop(target)
+    view = skdp.MarginalSynthesizer(epsilon=epsilon, domain=LOANS, target=target, random_state=0)
+    view.fit(rows, y)
+    for n, where in ((2000, None), (1, None), (500, "amount < 60 and kind == 'joint'")):
+        drawn = view.sample(n, random_state=0, where=where)
+        assert set(drawn.columns) == set(LOANS.columns) and not impossible(drawn).any()
+    assert not any(
+        view.count(query)
+        for query in (
+            "kind == 'single' and second >= 10",
+            {"amount": (0, 30), "kind": "joint", "sub": "B1"},
+            "amount < 20 and balance >= 20",
+            "amount < 30 and kind == 'joint' and grade == 'B' and balance < 50",
+        )
+    )
+
+
+def test_estimators_that_would_break_rules_refuse_them():
+    ledger = skdp.PrivacyLedger(10)
+    for estimator in (
+        skdp.HDPViewSynthesizer(),
+        skdp.PrivTreeSynthesizer(),
+        skdp.KDTreeSynthesizer(),
+        skdp.GridSynthesizer(),
+        skdp.DataCube(),
+        skdp.PrivPfCClassifier(target="kind"),
+        skdp.DiffGenTransformer(target="kind"),
+        skdp.ProjectedHistogramTransformer(target="kind"),
+    ):
+        name = type(estimator).__name__
+        with pytest.raises(DomainError, match=rf"{name} cannot honour.*'amount'.*without_struct"):
+            estimator.set_params(domain=LOANS, ledger=ledger).fit(applications(100))
+    assert ledger.spent == 0

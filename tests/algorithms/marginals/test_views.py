@@ -1,0 +1,485 @@
+"""Views: one basis for all tables, columns with their covariance, and answers with their bars."""
+
+import itertools
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from densities import asked
+from loops import over
+from scipy.special import ndtr
+
+from skdp import (
+    Categorical,
+    Domain,
+    MarginalSynthesizer,
+    Numeric,
+    PrivacyLedger,
+    Synopsis,
+)
+from skdp._random import noise_source
+from skdp.algorithms.marginals import Asked, measured_views
+from skdp.algorithms.marginals.candidates import Candidates
+from skdp.algorithms.marginals.fit import Population
+from skdp.algorithms.marginals.groups import Attribute, coarse_size, column_plan, ladder_of
+from skdp.algorithms.marginals.prior import Laws
+from skdp.domain import forbid
+from skdp.exceptions import DomainError
+from skdp.release import Coefficients, ColumnEstimate, Ladder, basis_of
+from skdp.tables import CountTable
+
+LADDERS = {
+    0: Ladder(np.arange(5), (1, 5)),
+    1: Ladder(np.arange(8), (1, 2, 4, 8)),
+    2: Ladder(np.arange(3), (1, 3)),
+}
+SHAPE = (5, 8, 3)
+
+
+def design(axes, sizes):
+    """Which cells of the whole table each measured cell sums."""
+    places = np.indices(SHAPE).reshape(len(SHAPE), -1)
+    cell = np.zeros(places.shape[1], dtype=int)
+    for axis, size in zip(axes, sizes, strict=True):
+        cell = cell * size + places[axis] // (SHAPE[axis] // size)
+    matrix = np.zeros((int(np.prod(sizes)), len(cell)))
+    matrix[cell, np.arange(len(cell))] = 1
+    return matrix
+
+
+def weighted_least_squares(matrices, values, variances):
+    """The best linear unbiased estimate, and its covariance."""
+    matrix, y = np.vstack(matrices), np.concatenate(values)
+    precision = np.concatenate(
+        [np.full(len(m), 1 / v) for m, v in zip(matrices, variances, strict=True)]
+    )
+    # Singular: some functions of cells were not measured. Round-off differs between machines.
+    information = matrix.T @ (matrix * precision[:, None])
+    covariance = np.linalg.pinv(information, rcond=1e-9, hermitian=True)
+    return covariance @ matrix.T @ (precision * y), covariance
+
+
+def test_averaged_coefficients_are_the_best_linear_estimate():
+    rng = np.random.default_rng(0)
+    truth = rng.poisson(20, SHAPE).ravel()
+    known = Coefficients(LADDERS)
+    matrices, values, variances = [], [], []
+    for axes, sizes, variance in [
+        ((0, 1), (5, 4), 2.0),
+        ((0, 1), (5, 2), 0.5),
+        ((1, 2), (8, 3), 1.0),
+        ((0, 1, 2), (5, 2, 3), 3.0),
+        ((0, 2), (5, 3), 0.7),
+    ]:
+        matrices.append(design(axes, sizes))
+        values.append(matrices[-1] @ truth + rng.normal(0, variance**0.5, len(matrices[-1])))
+        variances.append(variance)
+        known.add(axes, values[-1].reshape(sizes), variance)
+    best, covariance = weighted_least_squares(matrices, values, variances)
+    for axes, sizes in [((0, 1), (5, 4)), ((1, 2), (8, 3)), ((0, 1, 2), (5, 2, 3))]:
+        asked = design(axes, sizes)
+        alone = {
+            axis: design((axis,), (size,)) @ best for axis, size in zip(axes, sizes, strict=True)
+        }
+        counts, _ = known.table(axes, sizes, alone)
+        np.testing.assert_allclose(counts.ravel(), asked @ best, atol=1e-9)
+    # The pure part of a pair has the variance that least squares say, and no covariance.
+    pure = np.kron(basis_of((1, 5))[:, 1:].T, basis_of((1, 2, 4, 8))[:, 1:4].T)
+    pure = np.kron(pure, np.ones(3))
+    found = pure @ covariance @ pure.T
+    look = known.looks[0, 1]
+    np.testing.assert_allclose(found, np.diag(np.diag(found)), atol=1e-9)
+    np.testing.assert_allclose(look.variances[:, :3].ravel(), np.diag(found), atol=1e-9)
+
+
+def test_a_column_is_the_best_linear_estimate_with_its_covariance():
+    rng = np.random.default_rng(1)
+    n_codes, sizes, variances = 10, (1, 3, 12), {3: 2.0, 12: 5.0}
+    truth = np.append(rng.poisson(30, n_codes), [0, 0])
+    tables = {
+        size: truth.reshape(size, -1).sum(axis=1) + rng.normal(0, each**0.5, size)
+        for size, each in variances.items()
+    }
+    ladder = Ladder(np.array([0, 0, 0, 1, 1, 2, 2, 2, 3, 3]), (1, 2, 4))
+    margin = np.zeros((3, 12))
+    margin[:, :n_codes] = basis_of(ladder.sizes)[:, 1:][ladder.units].T
+    looks, noise = margin @ truth + rng.normal(0, 1, 3), np.array([3.0, 2.0, 2.0])
+    total = truth.sum() + 1.5
+    blocks = np.kron(np.eye(3), np.ones(4))
+    matrices = [np.ones((1, 12)), blocks, np.eye(12), *(row[None] for row in margin)]
+    values = [np.array([total]), tables[3], tables[12], *(looks[:, None])]
+    # Nobody is beyond the last code, which moves what is known of the others but not of their sum.
+    own, alone = weighted_least_squares(matrices[:3], values[:3], [4.0, 2.0, 5.0])
+    outside = np.append(np.zeros(n_codes), [1, 1])
+    pure = alone - alone.sum() / 144
+    shares = np.eye(12)[:n_codes] - np.outer(pure @ outside, outside)[:n_codes] / (
+        outside @ pure @ outside
+    )
+    before, spread = shares @ own, shares @ alone @ shares.T
+    gain = spread @ margin[:, :n_codes].T
+    inverse = np.linalg.inv(margin[:, :n_codes] @ gain + np.diag(noise))
+    stays = np.eye(n_codes) - np.outer(spread.sum(axis=1), np.ones(n_codes)) / spread.sum()
+    best = before + stays @ gain @ inverse @ (looks - margin[:, :n_codes] @ before)
+    lower = gain @ inverse @ gain.T
+    covariance = spread - lower + (np.eye(n_codes) - stays) @ lower @ (np.eye(n_codes) - stays).T
+    column = ColumnEstimate(n_codes, sizes, variances, 4.0)
+    column.fit(tables, total)
+    assert column.counts.sum() == pytest.approx(own.sum())
+    column.join(ladder, looks, noise)
+    assert column.counts.sum() == pytest.approx(own.sum())
+    np.testing.assert_allclose(column.counts, best, atol=1e-9)
+    asked = rng.normal(size=(n_codes, 4))
+    wanted = np.einsum("kq,kl,lq->q", asked, covariance, asked)
+    np.testing.assert_allclose(column.variance(asked), wanted, rtol=1e-9)
+
+
+@over("n_codes, ordered", itertools.product([2, 3, 7, 16, 17, 40, 300], [True, False]))
+def test_ladders_are_nested_groups_and_plans_spend_all_their_budget(n_codes, ordered):
+    counts = np.random.default_rng(n_codes).gamma(0.3, 100, n_codes) - 5
+    ladder = ladder_of(counts, np.arange(n_codes) if ordered else None)
+    assert ladder.sizes[0] == 1 and len(ladder.units) == n_codes
+    assert not any(fine % coarse for coarse, fine in itertools.pairwise(ladder.sizes))
+    assert 0 <= ladder.units.min() and ladder.units.max() < ladder.n_units
+    assert n_codes > 16 or len(np.unique(ladder.units)) == n_codes
+    assert 1 < coarse_size(ladder) <= 5
+    assert not ordered or (np.diff(ladder.units) >= 0).all()
+    for many in (n_codes, 1, 100_000):
+        plan = column_plan(many, ordered)
+        assert sum(plan.shares.values()) == 1 and plan.sizes[-1] >= many
+        assert set(plan.shares) <= set(plan.sizes)
+
+
+def columns(exact, scale, runs, n_special=0, seed=0):
+    """Estimates of a column from fresh noise of a scale, divided between the levels of its tree."""
+    rng, plan = np.random.default_rng(seed), column_plan(len(exact), True)
+    padded = np.pad(exact, (0, plan.sizes[-1] - len(exact)))
+    scales = {size: scale / float(share) for size, share in plan.shares.items()}
+    for _ in range(runs):
+        variances = {size: 2 * b * b for size, b in scales.items()}
+        column = ColumnEstimate(len(exact), plan.sizes, variances, 100.0, n_special)
+        noisy = {
+            size: padded.reshape(size, -1).sum(axis=1) + rng.laplace(0, b, size)
+            for size, b in scales.items()
+        }
+        column.fit(noisy, float(exact.sum()))
+        yield column
+
+
+def test_fine_codes_of_an_even_column_cost_little_and_its_bars_are_narrow():
+    """5,000 records, evenly in 800 codes: ranges that cut blocks, at a budget of 0.03."""
+    ends = np.array([77, 203, 391, 555, 702])
+    below = (np.arange(800)[:, None] < ends).astype(float)
+    found = list(columns(np.full(800, 6.25), 1 / 0.03, 25, seed=3))
+    rms = np.sqrt(np.mean([(each.counts @ below - 6.25 * ends) ** 2 for each in found]))
+    # Counts of codes alone would have a standard deviation of 900, blocks of 16 cut in two 190.
+    assert rms < 160
+    assert 0.9 * rms < np.median([np.sqrt(each.variance(below)) for each in found]) < 2.5 * rms
+
+
+@over("n_bins", [1024, 1000])
+def test_special_values_and_gaps_are_not_mixed_with_their_neighbours(n_bins):
+    """1,000 records in bins, 455 with a special value, 200 without one: 12 noise scales."""
+    exact, scores = np.zeros(n_bins + 2), []
+    exact[:100], exact[n_bins], exact[n_bins + 1] = 10, 455, 200
+    for column in columns(exact, 12.0, 60, 2, seed=1):
+        for code in (n_bins, n_bins + 1):
+            noise, hidden = column.parts_of_variance((np.arange(n_bins + 2) == code).astype(float))
+            # The noise explains it all, and is far below what is counted.
+            assert hidden < 1e-9 * noise and noise < 60**2
+            scores.append((column.counts[code] - exact[code]) / np.sqrt(noise))
+    # 120 standard normal scores, not independent in pairs: false alarms below 1e-4.
+    assert abs(np.mean(scores)) < 4 / np.sqrt(60)
+    assert 0.7 < np.std(scores) < 1.35
+
+
+def test_the_missing_cell_gives_nothing_to_the_largest_numbers():
+    """Its code follows theirs: believed to be as full as it, they would raise every mean."""
+    exact = np.append(np.rint(150 * 0.97 ** np.arange(1001)), 220)
+    value = np.append(np.arange(1001), 0) / exact[:1001].sum()
+    found = list(columns(exact, 14.0, 60, 1))
+    errors = np.array([value @ (each.counts - exact) for each in found])
+    assert abs(errors.mean()) < 3 * errors.std() / np.sqrt(60) < 10
+    stated = np.mean([each.variance(value) for each in found])
+    assert 0.7 < errors.std() / np.sqrt(stated) < 1.3
+
+
+# --- releases
+
+DOMAIN = Domain(
+    {
+        "age": Numeric(0, 40, bins=40),
+        "pay": Numeric(0, 50, bins=50),
+        "sex": Categorical(["F", "M"]),
+        "work": Categorical(list("abcdefg")),
+    }
+)
+
+
+def people(n, seed=0):
+    rng = np.random.default_rng(seed)
+    age = np.minimum(rng.gamma(4, 4, n), 39.5)
+    pay = np.clip(age + rng.normal(0, 4, n), 0, 49.5)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "pay": pay,
+            "sex": rng.choice(["F", "M"], n),
+            "work": rng.choice(list("abcdefg"), n, p=[0.4, 0.2, 0.2, 0.1, 0.05, 0.03, 0.02]),
+        }
+    )
+
+
+PEOPLE = people(20_000)
+
+
+def fitted(epsilon=1.0, rows=PEOPLE, domain=DOMAIN, seed=0, **given):
+    return MarginalSynthesizer(epsilon=epsilon, domain=domain, random_state=seed, **given).fit(rows)
+
+
+@pytest.fixture(scope="module")
+def view():
+    return fitted()
+
+
+@pytest.mark.slow
+def test_errors_have_the_variance_that_is_said():
+    """Single columns and fine pairs: a chi-square test, false alarms below 1e-4."""
+    from scipy.stats import chi2
+
+    orders = [np.arange(40), np.arange(50), None, None]
+    table = CountTable.from_codes(DOMAIN.encode(PEOPLE), DOMAIN.shape)
+    questions = [
+        {0: (np.arange(40) >= 15).astype(float)},
+        {1: (np.arange(50) < 9).astype(float)},
+        {3: (np.arange(7) == 2).astype(float)},
+    ]
+    codes = DOMAIN.encode(PEOPLE)
+    truth = [
+        np.prod([vector[codes[:, axis]] for axis, vector in question.items()], axis=0).sum()
+        for question in questions
+    ]
+    scores = []
+    for seed in range(40):
+        model = measured_views(
+            table,
+            {"total": Fraction(1, 50), "views": Fraction(49, 50)},
+            Asked(orders),
+            random_state=seed,
+        )
+        noise = [model._variance_of([question])[0] for question in questions]
+        scores.append((model.answer(asked(questions)) - truth) / np.sqrt(noise))
+    for each in np.transpose(scores):
+        told = float((each**2).sum())
+        assert chi2.ppf(5e-5, 40) < told < chi2.ppf(1 - 5e-5, 40)
+        # A scale that is wrong by a factor of two is rejected.
+        assert not chi2.ppf(5e-5, 40) < 4 * told < chi2.ppf(1 - 5e-5, 40)
+
+
+def test_files_and_pickles_answer_the_same(view, tmp_path):
+    path = tmp_path / "view.skdp"
+    view.synopsis_.save(path)
+    for again in (Synopsis.load(path), pickle.loads(pickle.dumps(view.synopsis_))):
+        for query in ("age < 12.5", "sex == 'F'", "age < 12 and pay < 20", "age<9 and work=='b'"):
+            first = view.count(query, return_interval=True)
+            second = again.count(query, return_interval=True)
+            assert first.value == pytest.approx(second.value, rel=1e-9)
+            assert first.std == pytest.approx(second.std, rel=1e-9)
+
+
+def test_views_are_what_questions_answer(view):
+    model = view.synopsis_.model
+    table = model.view([0, 3])
+    for first, second in ((3, 1), (20, 0), (39, 6)):
+        one, other = np.zeros(40), np.zeros(7)
+        one[first] = other[second] = 1
+        assert table[first, second] == pytest.approx(model.answer(asked([{0: one, 3: other}]))[0])
+    np.testing.assert_allclose(model.view([3, 0]), table.T)
+    assert model.view([2]).sum() == pytest.approx(model.total, rel=0.01)
+
+
+# ---------------------------------------------------------------- means by group
+
+
+def paid(n=4000, *, gaps=False, seed=0):
+    """Pay by region and sex, and its domain."""
+    rng = np.random.default_rng(seed)
+    region = rng.choice(list("abc"), n, p=[0.6, 0.3, 0.1])
+    pay = np.floor(rng.gamma(2.0, 8.0, n) + 5 * (region == "c")).clip(0, 99)
+    if gaps:
+        pay[rng.random(n) < 0.2 + 0.3 * (region == "b")] = np.nan
+    rows = pd.DataFrame({"pay": pay, "region": region, "sex": rng.choice(["F", "M"], n)})
+    rows["age"] = rng.integers(18, 90, n)
+    domain = Domain(
+        {
+            "pay": Numeric(0, 99, integer=True, nullable=gaps),
+            "region": Categorical(["a", "b", "c"]),
+            "sex": Categorical(["F", "M"]),
+            "age": Numeric(18, 89, integer=True),
+        }
+    )
+    return rows, domain
+
+
+MEANS = {"means": {"pay": ["region", "sex"]}}
+
+
+@over("gaps", [False, True])
+def test_measured_means_are_accurate_and_their_bars_hold(gaps):
+    """40 releases: 200 bars at 95% hold at least 180 times, but for one run in 10,000."""
+    rows, domain = paid(gaps=gaps)
+    queries = [f"region == {each!r}" for each in "abc"] + ["sex == 'F'", "sex == 'M'"]
+    truth = [rows.query(each)["pay"].mean() for each in queries]
+    errors = {"all": [], "means": []}
+    held = 0
+    for seed in range(40):
+        for name, workload in (("all", "all"), ("means", MEANS)):
+            release = (
+                MarginalSynthesizer(
+                    epsilon=0.3, domain=domain, workload=workload, random_state=seed
+                )
+                .fit(rows)
+                .synopsis_
+            )
+            found = [release.mean("pay", each, return_interval=True) for each in queries]
+            errors[name].append([each.value for each in found] - np.array(truth))
+            if name == "means":
+                held += sum(
+                    each.lower <= true <= each.upper
+                    for each, true in zip(found, truth, strict=True)
+                )
+    assert held >= 180
+    rms = {name: np.sqrt(np.mean(np.square(each))) for name, each in errors.items()}
+    assert rms["means"] < (1.0 if gaps else 0.7) * rms["all"]
+
+
+def test_sums_by_group_are_the_exact_ones_at_a_large_epsilon():
+    """Also of the records without a value, under rules, and after a file."""
+    rows, domain = paid(gaps=True)
+    rows = rows[~((rows["region"] == "c") & (rows["sex"] == "M"))]
+    ruled = Domain(
+        {name: domain.declared(name) for name in domain.columns},
+        structure=[forbid("region == 'c' and sex == 'M'")],
+    )
+    # No table of all columns together: its counts answer means as well.
+    fitted = MarginalSynthesizer(
+        epsilon=4.0, domain=ruled, workload={**MEANS, ("pay", "age"): 1}, random_state=0
+    ).fit(rows)
+    model = fitted.synopsis_.model
+    assert {*model.sums} == {(0, 1), (0, 2)}
+    for by, column in ((1, "region"), (2, "sex")):
+        found = model.sums[0, by]
+        groups = rows.groupby(column)["pay"]
+        present = groups.count().to_numpy()
+        noise = np.sqrt(found.variances)
+        assert np.abs(found.sums - (groups.sum() - 49.5 * present)).max() < 12 * noise[0]
+        assert np.abs(found.n_missing - (groups.size() - present)).max() < 12 * noise[1]
+    again = pickle.loads(pickle.dumps(model))
+    question = [{0: np.arange(domain.shape[0]) ** 1.0, 1: np.array([1.0, 0, 1])}]
+    np.testing.assert_array_equal(again.answer(asked(question)), model.answer(asked(question)))
+    assert again.variance(asked(question)) == model.variance(asked(question))
+
+
+def test_one_record_moves_sums_by_no_more_than_their_sensitivity(monkeypatch):
+    """By brute force: every value, and none, in every group."""
+    domain = Domain(
+        {"pay": Numeric(-3, 7, bins=5, nullable=True), "region": Categorical(["a", "b"])}
+    )
+    seen = []
+
+    def exact(values, epsilon, sensitivity=1, *, random_state=None):
+        if sensitivity != 1:
+            seen.append((np.array(values), sensitivity))
+        return np.asarray(values)
+
+    monkeypatch.setattr("skdp.algorithms.marginals.measure.discrete_laplace", exact)
+    changes = []
+    for pay in [-99, -3, -1, 2, 6.9, 7, 99, np.nan]:
+        for region in "ab":
+            seen.clear()
+            for rows in ([], [(pay, region)]):
+                table = pd.DataFrame(rows, columns=["pay", "region"]).astype({"pay": float})
+                MarginalSynthesizer(
+                    domain=domain, workload={"means": {"pay": "region"}}, random_state=0
+                ).fit(table)
+            (without, sensitivity), (with_one, _) = seen
+            changes.append(np.abs(with_one - without).sum() / sensitivity)
+    assert max(changes) == 1.0
+
+
+def test_one_record_moves_the_distance_of_unmeasured_pairs_by_their_number_at_most(monkeypatch):
+    """By brute force: every record that can be added to a few."""
+    shape, seen = (3, 2, 9), []
+    few = np.array([[0, 0, 0], [1, 1, 8], [2, 0, 4], [2, 1, 4], [0, 0, 0]])
+
+    def exact(values, epsilon, sensitivity=1, *, random_state=None):
+        seen.append((int(values), sensitivity))
+        return np.asarray(values)
+
+    monkeypatch.setattr("skdp.algorithms.marginals.candidates.discrete_laplace", exact)
+    even = [
+        Attribute(np.ones(n) / n, np.arange(n), None, np.ones(n) / n, np.arange(n)) for n in shape
+    ]
+    rows = Population.of(even, Laws.of(None, even), 500, np.random.default_rng(0))
+
+    def distance(records):
+        table = CountTable.from_codes(np.array(records, dtype=np.int32), shape)
+        candidates = Candidates(table, even, range(3), 2, "all", None, 1000)
+        # The first pair is measured, and two are not.
+        return candidates.misfit(rows, 5.0, [(0, 1)], Fraction(1), noise_source(0)), seen[-1]
+
+    share, (before, sensitivity) = distance(few)
+    assert sensitivity == 2 and 0 < share
+    moved = [distance([*few, each])[1][0] - before for each in np.ndindex(shape)]
+    assert max(map(abs, moved)) == 2
+    # Nothing is left to be told, and the same is spent.
+    table = CountTable.from_codes(few.astype(np.int32), shape)
+    all_of_them = Candidates(table, even, range(3), 2, "all", None, 1000)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    assert all_of_them.misfit(rows, 5.0, pairs, Fraction(1), noise_source(0)) is None
+    assert seen[-1] == (0, 1)
+
+
+@pytest.fixture(scope="module")
+def weak():
+    """5,000 records of three columns whose correlations are 0.1, and releases of them at 1."""
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        both = np.sqrt(0.1) * rng.normal(size=(5000, 1)) + np.sqrt(0.9) * rng.normal(size=(5000, 3))
+        rows = pd.DataFrame(100 * ndtr(both), columns=list("abc"))
+        domain = Domain({name: Numeric(0, 100, bins=20) for name in "abc"})
+        found.append((rows, fitted(rows=rows, domain=domain, seed=seed)))
+    return found
+
+
+def test_corners_of_weakly_dependent_columns_are_near_the_truth(weak):
+    holds, away = [], []
+    for rows, view in weak:
+        for a, b in itertools.combinations("abc", 2):
+            for first, second in [(">= 75", ">= 75"), ("< 25", "< 25"), (">= 75", "< 25")]:
+                query = f"{a} {first} and {b} {second}"
+                true, found = len(rows.query(query)), view.count(query, return_interval=True)
+                holds.append(found.lower <= true <= found.upper)
+                away.append((found.value - true) * (1 if first[0] == second[0] else -1))
+    # Of 36 bars at 95%, 28 or fewer hold with a probability below 1e-4; they are not independent.
+    assert sum(holds) >= 29
+    # Shrunk by one factor for a table, the mean of these is -15.
+    assert abs(np.mean(away)) < 10
+
+
+def test_means_that_cannot_be_measured_are_refused_before_the_charge():
+    rows, domain = paid(50)
+    ledger = PrivacyLedger(1)
+    for means, error, text in (
+        ({}, TypeError, "must be a dict"),
+        ({"sex": ["region"]}, DomainError, "not numeric"),
+        ({"pay": ["pay"]}, ValueError, "by the column itself"),
+        ({"pay": 3}, TypeError, "in a list"),
+        ({"pay": ["town"]}, DomainError, "town"),
+        ({"wage": ["sex"]}, DomainError, "wage"),
+    ):
+        with pytest.raises(error, match=text):
+            MarginalSynthesizer(domain=domain, workload={"means": means}, ledger=ledger).fit(rows)
+    assert ledger.spent == 0

@@ -1,0 +1,808 @@
+"""The command line: releases without Python, with clear errors and exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib.util
+import io
+import itertools
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import DOMAIN, people
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loops import over
+
+import skdp
+from skdp import Categorical, Date, Domain, Identifier, Numeric
+from skdp.__main__ import main
+from skdp.app import csv, outputs, parquet
+from skdp.app.cli import parser
+from skdp.app.outputs import Progress, read_workload
+from skdp.exceptions import DomainError
+
+ROWS = people(2_000)
+
+
+@pytest.fixture
+def files(tmp_path):
+    ROWS.assign(phone="secret").to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "domain.json").write_text(DOMAIN.to_json())
+    return tmp_path
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def release(files, *more):
+    return run(
+        "release", files / "data.csv", "--domain", files / "domain.json",
+        "--epsilon", "1", "--out", files / "view.skdp", *more,
+    )  # fmt: skip
+
+
+def test_release_query_sample_ledger(files, capsys):
+    ledger = files / "ledger.sqlite"
+    assert release(files, "--ledger", ledger, "--budget", "1.5", "--target", "income") == 0
+    assert "epsilon=1" in capsys.readouterr().out
+    assert (
+        run("query", files / "view.skdp", "age >= 30 and sex == 'Female'", "income == 'high'") == 0
+    )
+    lines = capsys.readouterr().out.splitlines()
+    true = len(ROWS.query("age >= 30 and sex == 'Female'"))
+    assert abs(float(lines[0].split()[0]) - true) < 300 and len(lines) == 3
+    assert run("sample", files / "view.skdp", "--rows", 50, "--out", files / "rows.csv") == 0
+    drawn = pd.read_csv(files / "rows.csv")
+    assert list(drawn) == list(DOMAIN.names) and len(drawn) == 50
+    assert run("sample", files / "view.skdp", "--rows", 3) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert run("ledger", "show", ledger) == 0
+    assert "MarginalSynthesizer" in capsys.readouterr().out
+    # Half an epsilon is left.
+    again = files / "again.skdp"
+    assert release(files, "--ledger", ledger, "--out", again) == 3
+    assert "Over budget" in capsys.readouterr().err and not again.exists()
+    assert skdp.PrivacyLedger(path=ledger).spent == 1
+
+
+def test_nothing_of_a_file_of_records_is_shown(files, capsys):
+    """A file without a header, of another format, or given for the domain."""
+    rows = pd.DataFrame({"name": ["Canary Smith"] * 5, "age": [77.125] * 5, "sex": "Male"})
+    rows.to_csv(files / "headerless.csv", index=False, header=False)
+    rows.to_csv(files / "semicolons.csv", index=False, sep=";")
+    rows.to_json(files / "rows.json", orient="records")
+    (files / "open.csv").write_text('name,"age,sex\nCanary Smith,77.125,Male\n')
+    (files / "long.csv").write_text("age,sex,work,income,Canary Smith 77.125,age\n")
+    (files / "utf16.csv").write_bytes("Canary Smith,age\n77.125,3\n".encode("utf-16"))
+    (files / "mac.csv").write_text("name,age\rCanary Smith,77.125\r")
+    names = ["headerless.csv", "semicolons.csv", "rows.json", "open.csv", "long.csv", "utf16.csv",
+             "mac.csv"]  # fmt: skip
+    if importlib.util.find_spec("pyarrow"):
+        rows.to_parquet(files / "rows.parquet")
+        names.append("rows.parquet")
+    for name in names:
+        for domain in ("domain.json", name):
+            capsys.readouterr()
+            arguments = ["--epsilon", 1, "--out", files / "view.skdp", "--ledger", files / "l"]
+            given = ["--domain", files / domain, *arguments, "--budget", 1]
+            assert run("release", files / name, *given) == 2, name
+            shown = "".join(capsys.readouterr()).replace(str(files), "")
+            assert "Refused" in shown
+            assert not any(word in shown for word in ("Canary", "Smith", "77", "PAR1", "name,"))
+            assert not (files / "l").exists() and not (files / "view.skdp").exists()
+        assert run("query", files / name, "age > 3") == 2
+        assert run("ledger", "show", files / name) == 2
+        shown = "".join(capsys.readouterr()).replace(str(files), "")
+        assert not any(word in shown for word in ("Canary", "Smith", "77", "PAR1"))
+
+
+def test_nothing_is_overwritten_unasked(files, capsys):
+    ledger = files / "ledger.sqlite"
+    (files / "view.skdp").write_text("precious")
+    (files / "rows.csv").write_text("precious")
+    assert release(files, "--ledger", ledger, "--budget", 9) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert (files / "view.skdp").read_text() == "precious" and not ledger.exists()
+    assert release(files, "--ledger", ledger, "--budget", 9, "--force") == 0
+    sample = ["sample", files / "view.skdp", "--rows", 5, "--out", files / "rows.csv"]
+    assert run(*sample) == 2 and (files / "rows.csv").read_text() == "precious"
+    assert run(*sample, "--force") == 0 and len(pd.read_csv(files / "rows.csv")) == 5
+    before = (files / "data.csv").read_bytes()
+    for out in ("data.csv", "domain.json", "ledger.sqlite"):
+        assert release(files, "--ledger", ledger, "--out", files / out, "--force") == 2
+        assert "which is the input" in capsys.readouterr().err
+    assert (files / "data.csv").read_bytes() == before
+    assert skdp.PrivacyLedger(path=ledger).spent == 1
+    assert not list(files.glob(".*"))
+
+
+@over("name", ["SIGTERM"])
+def test_signals_end_a_run_as_ctrl_c_does(files, capsys, monkeypatch, name):
+    number = getattr(signal, name)
+    before = sorted(files.iterdir())
+    (files / "old.skdp").write_text("old")
+
+    def stopped(self, frame):
+        if len(frame):
+            assert callable(signal.getsignal(number)), "the signal would kill the process"
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+        return self
+
+    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", stopped)
+    assert release(files) == 128 + number
+    assert "Interrupted" in capsys.readouterr().err and sorted(files.iterdir())[:-1] == before
+    assert release(files, "--out", files / "old.skdp", "--force") == 128 + number
+    assert (files / "old.skdp").read_text() == "old" and not list(files.glob(".*"))
+    assert signal.getsignal(number) is signal.SIG_DFL
+    # What was ignored stays ignored, as under nohup.
+    signal.signal(number, signal.SIG_IGN)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(skdp.MarginalSynthesizer, "fit", lambda self, frame: 1 / 0)
+            assert run("plan", "--domain", files / "domain.json", "--epsilon", "x") == 2
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "Interrupted"),
+        (ValueError("Canary Smith is 77"), 4, "Failed (ValueError)"),
+        (RuntimeError("Canary Smith is 77"), 4, "withheld"),
+    ],
+)
+def test_what_fails_after_reading_tells_no_value(files, capsys, monkeypatch, error, code, message):
+    once = []
+
+    def fails(self, frame):
+        if len(frame):
+            once.append(frame)
+            raise error
+        return self
+
+    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", fails)
+    assert release(files) == code and once
+    shown = "".join(capsys.readouterr())
+    assert message in shown and "Canary" not in shown
+    assert not (files / "view.skdp").exists() and not list(files.glob(".*"))
+
+
+def test_a_release_that_cannot_be_written_is_kept_elsewhere(files, capsys, monkeypatch):
+    save, tried = skdp.Synopsis.save, []
+
+    def full(self, path):
+        tried.append(path)
+        if len(tried) == 1:
+            raise OSError(28, "No space left on device", str(path))
+        save(self, path)
+
+    monkeypatch.setattr(skdp.Synopsis, "save", full)
+    monkeypatch.setattr(tempfile, "tempdir", str(files))
+    assert release(files) == 2
+    shown = capsys.readouterr().err
+    kept = re.search(r"kept in (\S+\.skdp):", shown)
+    assert "No space left" in shown and skdp.Synopsis.load(kept.group(1)).epsilon == 1
+    assert not (files / "view.skdp").exists()
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Files that are not what they should be, beside those that are."""
+    folder = tmp_path_factory.mktemp("inputs")
+    ROWS.to_csv(folder / "data.csv", index=False)
+    (folder / "domain.json").write_text(DOMAIN.to_json())
+    (folder / "empty.csv").write_text("")
+    (folder / "other.csv").write_text("a,b\n1,2\n")
+    (folder / "book.csv").write_text("name,type\nage,wizard\n")
+    (folder / "bad.json").write_text('{"age": 3}')
+    (folder / "sets.json").write_text('[{"name": "Canary Smith"}]')
+    (folder / "rules.json").write_text('[{"rule": "almost", "column": "a"}]')
+    (folder / "view.skdp").write_text("precious")
+    (folder / "noise.skdp").write_bytes(np.random.default_rng(0).bytes(1_000))
+    os.mkfifo(folder / "pipe")
+    (folder / "link").symlink_to(folder / "p")
+    return folder
+
+
+REFUSED = [
+    (["--epsilon", "0"], "epsilon"),
+    (["--epsilon", "much"], "--epsilon must be a number"),
+    (["--target", "wage"], "wage"),
+    (["--privacy-id", "sex", "--max-rows-per-id", "2"], "privacy_id='sex'"),
+    (["--max-order", "5"], "max_order must be at most 4"),
+    (["--workload", "age,wage"], "'wage' is not in the domain"),
+    (["--workload", "age,sex;sex,age"], "twice"),
+    (["--workload", "age,sex=2"], "(0, 1]"),
+    (["--workload", "nowhere.json"], "nowhere.json"),
+    (["--workload", "cells", "--method", "privbayes"], "--workload belongs to --method"),
+]
+REFUSED_BY_RELEASE = [
+    (["--domain", "nowhere.json"], "nowhere.json"),
+    (["--domain", "bad.json"], "domain"),
+    (["--domain", "book.csv"], "declares no domain"),
+    (["--domain", "data.csv"], "both as the data and as the domain"),
+    (["--structure", "rules.json"], "almost"),
+    (["--workload", "sets.json"], "is no workload: a list of objects"),
+    (["--out", "no/such/folder/view.skdp"], "no folder"),
+    (["--out", "."], "names the folder"),
+    (["--out", "x" * 300], "too long"),
+    (["--out", "pipe", "--force"], "which is no file"),
+    (["--out", "ledger", "--force"], "which is the input"),
+    (["--out", "ledger-wal", "--force"], "which is the input"),
+    (["--out", "link", "--ledger", "p", "--force"], "which is the input"),
+    (["--out", "sets.json", "--workload", "sets.json", "--force"], "which is the input"),
+]
+
+
+def test_what_is_refused_costs_nothing(inputs, capsys, monkeypatch):
+    monkeypatch.chdir(inputs)
+    before = sorted(inputs.iterdir())
+    usual = ["release", "data.csv", "--domain", "domain.json", "--epsilon", "1", "--out", "new"]
+    usual += ["--ledger", "ledger", "--budget", "3"]
+    for more, message in [*REFUSED, *REFUSED_BY_RELEASE]:
+        if (more, message) in REFUSED:
+            assert run("plan", "--domain", "domain.json", "--epsilon", "1", *more) == 2
+            assert message in capsys.readouterr().err
+        assert run(*usual, *more) == 2, more
+        shown = capsys.readouterr().err
+        assert message in shown and "Canary" not in shown and "wizard" not in shown
+        assert sorted(inputs.iterdir()) == before
+    for name, message in (
+        ("empty", "is empty"),
+        ("other", "columns 'age'"),
+        ("no", "No such file"),
+    ):
+        assert run("release", f"{name}.csv", *usual[2:]) == 2
+        assert message in capsys.readouterr().err
+    for command in (["info"], ["query"], ["sample"], ["group-by", "age"], ["ledger", "show"]):
+        for name in ("noise.skdp", "data.csv", "nowhere.skdp", "."):
+            more = command[1:] if command[0] == "group-by" else []
+            assert run(*command[: 1 + (command[0] == "ledger")], name, *more) == 2
+            assert capsys.readouterr().err.startswith("Refused:")
+    assert sorted(inputs.iterdir()) == before
+
+
+def test_workloads_in_a_line_and_in_a_file(tmp_path):
+    sets = {("age", "sex"): 0.5, ("age", "work"): 1}
+    source = [{"columns": ["age", "sex"], "weight": 0.5}, {"columns": ["age", "work"]}]
+    (tmp_path / "sets.json").write_text(json.dumps(source))
+    for text in (" age , sex = 0.5 ; age,work=1; ", str(tmp_path / "sets.json")):
+        assert read_workload(text) == sets
+    assert read_workload("cells") == "cells" and read_workload("a=b,c=1") == {("a=b", "c"): 1}
+    for text in ("{bad", '[["Canary Smith", "77"]]', '[{"columns": ["Canary"], "age": 77}]'):
+        (tmp_path / "sets.json").write_text(text)
+        with pytest.raises(DomainError, match="is no workload: a list of objects") as raised:
+            read_workload(str(tmp_path / "sets.json"))
+        assert "Canary" not in str(raised.value)
+
+
+# --- commands that read no records
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory):
+    """A release of four columns."""
+    path = tmp_path_factory.mktemp("view") / "view.skdp"
+    fitted = skdp.MarginalSynthesizer(epsilon=1, domain=DOMAIN).fit(people(2_000))
+    fitted.synopsis_.save(path)
+    return path
+
+
+@pytest.fixture
+def declared(tmp_path):
+    (tmp_path / "domain.json").write_text(DOMAIN.to_json())
+    return tmp_path / "domain.json"
+
+
+# Help
+
+
+def commands():
+    """Words of every command, groups included."""
+
+    def inside(parsed, words):
+        yield words
+        for action in parsed._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, each in action.choices.items():
+                    yield from inside(each, [*words, name])
+
+    return list(inside(parser(), []))
+
+
+@over("words", commands())
+def test_every_command_has_help(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run(*words, "--help")
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0 and shown.startswith("usage: ")
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_help_explains_the_exit_codes_and_loads_nothing():
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "skdp", "--help"], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "exit codes" in done.stdout
+    assert "python -m skdp release" in done.stdout
+    assert "pandas" not in done.stderr and "sklearn" not in done.stderr
+
+
+# Plan
+
+
+def parts_of(shown):
+    """Epsilon of each part in the table of a plan."""
+    lines = shown.split("measures\n")[1].split("\n\n")[0].splitlines()
+    cells = (re.split(r"  +", line.strip()) for line in lines)
+    return {name: float(epsilon) for name, epsilon, *_ in cells}
+
+
+@over("method, rows", itertools.product(sorted(outputs.METHODS), [[], ["--rows", 20_000]]))
+def test_a_plan_shows_the_parts_of_the_release(declared, capsys, method, rows):
+    arguments = ["--domain", declared, "--epsilon", 2, "--method", method]
+    assert run("plan", *arguments, *rows) == 0
+    shown = capsys.readouterr()
+    fitted = outputs.METHODS[method](epsilon=2, domain=DOMAIN).fit(people(500))
+    planned = {name.lstrip("- "): value for name, value in parts_of(shown.out).items()}
+    for name, value in fitted.privacy_loss_.parts.items():
+        if name != "views" or not rows:
+            assert planned[name] == pytest.approx(float(value), rel=1e-3)
+    assert sum(planned.values()) == pytest.approx(2, rel=1e-3)
+    assert shown.err == "" and "Nothing was read or spent" in shown.out
+
+
+@over(
+    "rows, epsilon, parameters",
+    [
+        (8_000, 0.3, {}),
+        (8_000, 50, {}),
+        (40_000, 1, {"max_order": 2}),
+        (8_000, 0.3, {"workload": "age,sex;age,work"}),
+        (40_000, 1, {"target": "income"}),
+    ],
+)
+def test_a_plan_divides_the_views_as_the_release_does(declared, capsys, rows, epsilon, parameters):
+    arguments = ["--domain", declared, "--epsilon", epsilon, "--rows", rows]
+    for name, value in parameters.items():
+        arguments += [f"--{name.replace('_', '-')}", value]
+    assert run("plan", *arguments) == 0
+    shown = capsys.readouterr().out
+    if "workload" in parameters:
+        parameters = {"workload": {("age", "sex"): 1, ("age", "work"): 1}}
+    fitted = skdp.MarginalSynthesizer(epsilon=epsilon, domain=DOMAIN, **parameters).fit(
+        people(rows)
+    )
+    planned = {name.removeprefix("- "): value for name, value in parts_of(shown).items()}
+    # The release knows the noisy number of records.
+    spent = {"skipped": float(fitted.privacy_loss_.parts["skipped"])}
+    spent |= fitted.synopsis_.model.budget
+    assert planned == pytest.approx(spent, rel=0.05, abs=0.03)
+
+
+# Views
+
+
+def test_info(view, capsys):
+    assert run("info", view) == 0
+    shown = capsys.readouterr().out
+    for text in (
+        "marginals",
+        "epsilon: 1, of which skipped 0.01, total 0.0198",
+        "seeded: no",
+        "columns: 4",
+    ):
+        assert text in shown
+    assert "add or remove one record" in shown and "Categorical(['Female', 'Male'])" in shown
+
+
+def test_a_reader_that_goes_away_is_no_error(view):
+    done = subprocess.run(
+        f"{sys.executable} -m skdp sample {view} --rows 99999 | head -n 1; echo ${{PIPESTATUS[0]}}",
+        shell=True, executable="/bin/bash", capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["age,sex,work,income", "141"] and done.stderr == ""
+
+
+def test_a_shell_prints_what_python_answers(view, capsys, tmp_path):
+    made = skdp.Synopsis.load(view)
+
+    def said(*words):
+        assert run(*words) == 0
+        return capsys.readouterr().out
+
+    def table(*words):
+        return pd.read_csv(io.StringIO(said("group-by", view, *words)))
+
+    exact = made.aggregate(["sex", "work"], "age", "income == 'low'")
+    exact["work"] = exact["work"].fillna(np.nan)
+    found = table("sex", "work", "--mean", "age", "--where", "income == 'low'")
+    pd.testing.assert_frame_equal(found, exact, check_dtype=False)
+    assert table("sex,work")["count"].tolist() == table("sex", "work")["count"].tolist()
+    exact = made.aggregate("sex", return_interval=True, level=0.9)
+    found = table("sex", "--intervals", "--level", 0.9)
+    pd.testing.assert_frame_equal(found, exact, check_dtype=False)
+    found = table("age", "--bands", "age=-inf,30,60", "--where", "sex == 'Male'")
+    exact = made.aggregate("age", query="sex == 'Male'", bands={"age": [-np.inf, 30, 60]})
+    np.testing.assert_allclose(found["count"], exact["count"])
+    usual = said("query", view, "sex == 'Male'", "--mean", "age", "--level", 0.8)
+    assert said("query", view, "--mean", "age", "--level", 0.8, "sex == 'Male'") == usual
+    mean = made.mean("age", "sex == 'Male'", return_interval=True, level=0.8)
+    shown = [float(word.strip("[,]")) for word in usual.split()[:3]]
+    assert shown == pytest.approx([mean.value, mean.lower, mean.upper], rel=1e-5)
+    lines = said("query", view, "--quantile", "age=0.25,0.5").splitlines()
+    exact = made.quantile("age", [0.25, 0.5])
+    assert [float(line.split()[0]) for line in lines[:2]] == pytest.approx(exact, rel=1e-5)
+    assert float(said("query", view, f"age > {'9' * 400}").split()[0]) == 0
+    drawn = said("sample", view, "--rows", 20, "--seed", 1, "--where", "sex == 'Male'")
+    assert drawn == said("sample", view, "--rows", 20, "--seed", 1, "--where", "sex == 'Male'")
+    assert drawn.count("Male") == 20
+    for wrong, message in (
+        (["query", "age > @low"], "nothing is given for @low"),
+        (["query", "--correlation"], "two columns of numbers"),
+        (["query", "--quantile", "age=2"], "between 0 and 1"),
+        (["query", "age > 3", "--level", "1e999"], "level"),
+        (["group-by", "sex,height"], "no column 'height'"),
+        (["group-by", "age", "--bands", "age=3"], "ascending edges"),
+        (["group-by", "sex", "--out", view], "which is the input"),
+        (["sample", "--rows", -1], ""),
+        (["sample", "--where", "sex =="], "sex =="),
+        (["sample", "--rows", 10**12, "--out", tmp_path / "rows.csv"], "do not fit into memory"),
+        (["sample", "--out", tmp_path / "rows.xlsx"], "Name the file .csv or .parquet"),
+        (["page", "--out", view, "--force"], ""),
+    ):
+        assert run(wrong[0], view, *wrong[1:]) == 2
+        assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_stands_beside_its_release(view, capsys, tmp_path):
+    copy = tmp_path / "rows.skdp"
+    copy.write_bytes(view.read_bytes())
+    assert run("page", copy, "--title", "For the board") == 0
+    text = (tmp_path / "rows.html").read_text(encoding="utf-8")
+    assert capsys.readouterr().out.split()[-1] in text
+    assert "<h1>For the board</h1>" in text and '"source": "rows.skdp"' in text
+    assert run("page", copy) == 2
+
+
+def test_plans_of_marginals_and_questions(declared, capsys):
+    for more, *words in (
+        ([], "4 single columns, and sets of columns: how many depends on --rows N"),
+        (["--rows", 500], "sets of two and more columns are measured"),
+        (["--rows", 20_000, "--max-order", 2], "coarse tables of 6 pairs of columns"),
+        (["--rows", 20_000, "--epsilon", 1000], "all columns together, cell by cell"),
+        (["--rows", 20_000, "--workload", "age,sex;age,work"], "2 sets of two and more columns"),
+        (["--privacy-id", "id", "--max-rows-per-id", 4], "at most 4 records of each"),
+        (["--rows", 9_000, "--ask", "mean(age) where sex == 'Male'", "--at", "0.5,2"], "question"),
+    ):
+        assert run("plan", "--domain", declared, "--epsilon", 1, *more) == 0
+        shown = capsys.readouterr().out
+        assert all(word in shown for word in words), more
+    low, high = (float(each.split()[0]) for each in shown.split("\u00b1")[-2:])
+    assert low > high > 0
+    assert run("plan", "--domain", declared, "--epsilon", 1, "--ask", "age > 3") == 2
+    assert "--ask needs --rows" in capsys.readouterr().err
+
+
+# --- Parquet, persons, and lines
+
+
+def release_file(folder, data, *more, domain=DOMAIN):
+    (folder / "domain.json").write_text(domain.to_json())
+    return run(
+        "release", folder / data, "--domain", folder / "domain.json",
+        "--epsilon", 1, "--out", folder / "view.skdp", "--force", "--method", "grid", *more,
+    )  # fmt: skip
+
+
+@pytest.fixture(params=["duckdb", "pyarrow"])
+def library(request, monkeypatch):
+    """Only one of the libraries is installed."""
+    pytest.importorskip(request.param)
+    monkeypatch.setattr(parquet, "_has", lambda name: name == request.param)
+    return request.param
+
+
+def test_parquet_is_read_by_either_library(tmp_path, capsys, library):
+    odd = ROWS.assign(
+        phone="Canary", notes=[["Canary"]] * len(ROWS), day=pd.Timestamp("2021-02-03")
+    )
+    odd["age"] = odd["age"].astype(float)
+    odd.loc[:3, "age"], odd.loc[4, "sex"] = [np.nan, np.inf, -np.inf, 1e308], "?"
+    odd.to_parquet(tmp_path / "rows.data")
+    domain = Domain({**dict(DOMAIN.items()), "day": Date("2021-01-01", "2021-12-31")})
+    ledger = ["--ledger", tmp_path / "l", "--budget", 1]
+    assert release_file(tmp_path, "rows.data", *ledger, domain=domain) == 0
+    assert skdp.PrivacyLedger(path=tmp_path / "l").spent == 1
+    view = skdp.Synopsis.load(tmp_path / "view.skdp")
+    true = len(ROWS.query("age >= 30 and sex == 'Female'"))
+    assert abs(view.count("age >= 30 and sex == 'Female'") - true) < 300
+    # A nested column is left alone, and refused where it is declared.
+    nested = Domain({**dict(DOMAIN.items()), "notes": Categorical(["x", "y"])})
+    more = ["--ledger", tmp_path / "other", "--budget", 1]
+    assert release_file(tmp_path, "rows.data", *more, domain=nested) == 2
+    shown = capsys.readouterr().err
+    assert "notes" in shown and "Canary" not in shown and not (tmp_path / "other").exists()
+
+
+@over("kind", ["csv", "parquet"])
+def test_persons_are_protected_with_unit(tmp_path, capsys, kind):
+    rows = ROWS.assign(person=[f"p{i // 10}" for i in range(len(ROWS))])
+    rows.loc[:9, "person"] = None
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    rows.to_parquet(tmp_path / "rows.parquet")
+    more = ["--privacy-id", "person", "--max-rows-per-id", 3]
+    assert release_file(tmp_path, f"rows.{kind}", *more) == 0
+    view = skdp.Synopsis.load(tmp_path / "view.skdp")
+    assert view.privacy_loss.max_rows_per_id == 3
+    # 199 persons, three rows of each.
+    assert abs(view.count() - 597) < 400
+    capsys.readouterr()
+    for wrong, message in (
+        (more[:2], "--max-rows-per-id"),
+        (more[2:], "--privacy-id COLUMN"),
+        (["--privacy-id", "nobody", *more[2:]], "'nobody'"),
+        (["--privacy-id", "sex", *more[2:]], "privacy_id='sex'"),
+        ([*more[:3], "0"], "max_rows_per_id"),
+    ):
+        assert release_file(tmp_path, f"rows.{kind}", *wrong) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_files_that_are_no_parquet(tmp_path, capsys, library):
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    whole = (tmp_path / "rows.parquet").read_bytes()
+    garbage = np.random.default_rng(0).bytes(5_000)
+    damaged = {
+        "empty": b"",
+        "short": b"PAR1PAR1",
+        "text": b"age,sex,work,income\n77,Canary,x,y\n",
+        "garbage": garbage,
+        "wrapped": b"PAR1" + garbage + b"PAR1",
+        "cut": whole[: len(whole) // 2],
+        "tail": whole[:-40] + b"Canary" * 6 + whole[-4:],
+    }
+    for name, content in damaged.items():
+        (tmp_path / "rows.parquet").write_bytes(content)
+        assert (
+            release_file(tmp_path, "rows.parquet", "--ledger", tmp_path / "l", "--budget", 1) == 2
+        )
+        shown = capsys.readouterr().err
+        assert "not a Parquet file" in shown and "Canary" not in shown, name
+        assert not (tmp_path / "l").exists()
+    (tmp_path / "folder.parquet").mkdir()
+    assert release_file(tmp_path, "folder.parquet") == 2
+    assert release_file(tmp_path, "nowhere.parquet") == 2
+    assert "nowhere.parquet: No such file" in capsys.readouterr().err
+
+
+def test_what_duckdb_spills_is_private_and_removed(tmp_path):
+    pytest.importorskip("duckdb")
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    file = parquet.ParquetFile(tmp_path / "rows.parquet")
+    setting = file._connection.sql("SELECT current_setting('temp_directory')")
+    spill = Path(setting.fetchall()[0][0])
+    assert spill.is_absolute() and Path.cwd() not in spill.parents
+    assert stat.S_IMODE(spill.stat().st_mode) == 0o700
+    (spill / "rows.tmp").write_text("Canary")
+    del file
+    gc.collect()
+    assert not spill.exists()
+
+
+def test_progress_tells_no_number_of_the_data(tmp_path, capsys, monkeypatch):
+    said = set()
+    for n in (3, 1_999):
+        ROWS[:n].to_csv(tmp_path / "rows.csv", index=False)
+        assert release_file(tmp_path, "rows.csv") == 0
+        said.add(capsys.readouterr().err)
+        assert release_file(tmp_path, "rows.csv", "--quiet") == 0
+        assert capsys.readouterr().err.startswith("Warning: no --ledger")
+    assert len(said) == 1 and "Measuring." in said.pop()
+    # On a terminal, tenths of the file: all of them, however many lines there are.
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    for n in (1, 200_000):
+        file = io.BytesIO(b"1\n" * n)
+        assert sum(1 for _ in Progress(False).reading(file, 2 * n, iter(file.readline, b""))) == n
+        said.add(capsys.readouterr().err)
+    assert len(said) == 1 and said.pop().count("%") == 10
+
+
+FIELDS = {
+    "age": Numeric(0, 100, decimals=1, special=[999], nullable=True),
+    "day": Date("2021-01-01", "2021-12-31"),
+    "sex": Categorical(["F", "M", 1], nullable=True),
+    "person": None,
+}
+
+
+HOSTILE = [
+    b'"', b'40,"Male,full,high', b'40,Male,full,"high', b'4"0,Male,full,high', b'"a\rb",,,', b"",
+    b'""""', b'"40"x,Male,full,high', b"40,Male", b"1,2,3,4,5,6", b"\r", b"4\r0,Male,full,high",
+    b"\0", b"40\0,Male,full,high", b"\xff\xfe,Male,full,high", b"\xef\xbb\xbf40,Male,full,high",
+    b"x,y,z,w", b"40,Male,full,high\r", "\u2028,\x85,\x0b,\x0c".encode(), b"9" * 200_000 + b",,,",
+    b'"' + b"9" * 200_000 + b'",,,', b"#,#,#,#", b"1e999,,,", b"1_0,Male,full,high", b"\\,\\,\\,\\",
+    b"\x1a,,,", b"'40','Male','full','high'",
+]  # fmt: skip
+TOKENS = [b",", b'"', b"1", b"1.0", b"999", b"F", b"2021-02-03", b"2021-02-30"]
+TOKENS += [b"\xff", b"\r", b"\0"]
+FIELD = st.lists(st.sampled_from(TOKENS), max_size=2).map(b"".join)
+LINE = st.lists(FIELD, min_size=3, max_size=5).map(b",".join)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        LINE
+        | st.sampled_from(HOSTILE)
+        | st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")),
+        max_size=8,
+    )
+)
+def test_every_line_is_read_as_if_it_were_alone(lines):
+    def read(content):
+        lines = csv.lines_of(io.BytesIO(content))
+        records = csv.records_of(lines, csv.Form())
+        return csv.read_records(records, FIELDS, FIELDS)
+
+    together = read(b"\n".join(lines))
+    alone = [read(line) for line in lines]
+    assert len(together) == sum(map(len, alone)) and all(len(frame) <= 1 for frame in alone)
+    each = [repr(row) for frame in alone for row in frame.itertuples(index=False)]
+    assert each == [repr(row) for row in together.itertuples(index=False)]
+    # And coded: no value raises.
+    domain = Domain({name: attribute for name, attribute in FIELDS.items() if attribute})
+    codes = domain.encode(together.drop(columns="person"))
+    assert codes.shape == (len(together), 3)
+    each = [domain.encode(frame.drop(columns="person")) for frame in alone]
+    assert np.array_equal(codes, np.concatenate([np.zeros((0, 3)), *each]))
+
+
+# --- domains, code books and rules
+
+LOANS = Domain(
+    {
+        "id": Identifier(),
+        "city": Categorical(["a", "b", "c"]),
+        "state": Categorical(["X", "Y"]),
+        "amount": Numeric(0, 100, bins=20),
+        "balance": Numeric(0, 100, bins=20),
+    }
+)
+RULES = [
+    {"rule": "at_most", "column": "balance", "bound": "amount"},
+    {"rule": "derived", "column": "state", "from": "city", "map": {"a": "X", "b": "X", "c": "Y"}},
+]
+BOOK = """name,type,min,max,values
+id,identifier,,,
+city,category,,,a; b; c
+state,category,,,X; Y
+amount,number,0,100,
+balance,number,0,100,
+"""
+
+
+def loans(n=1_500):
+    rng = np.random.default_rng(0)
+    amount = rng.uniform(0, 100, n)
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "city": rng.choice(["a", "b", "c"], n),
+            "amount": amount,
+            "balance": amount * rng.random(n),
+        }
+    )
+    return frame.assign(state=frame["city"].map(RULES[1]["map"]))
+
+
+@pytest.fixture
+def lent(tmp_path):
+    loans().to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "domain.json").write_text(LOANS.to_json())
+    (tmp_path / "rules.json").write_text(json.dumps(RULES))
+    (tmp_path / "book.csv").write_text(BOOK)
+    return tmp_path
+
+
+def release_loans(lent, *more, data="data.csv", domain="domain.json", rules="rules.json"):
+    return run(
+        "release", lent / data, "--domain", lent / domain, "--structure", lent / rules,
+        "--epsilon", 1, "--out", lent / "view.skdp", "--force", *more,
+    )  # fmt: skip
+
+
+# Skeletons and schemas
+
+
+def test_a_skeleton_is_json_that_is_filled_in(lent, capsys):
+    header = "customer_id,age,loan_amnt,n_loans,issue_d,grade,Country\n"
+    (lent / "data.csv").write_text(header)
+    assert run("domain", "skeleton", lent / "data.csv", "--out", lent / "draft.json") == 0
+    text = (lent / "draft.json").read_text()
+    plan = ["plan", "--epsilon", 1, "--domain", lent / "draft.json"]
+    assert run(*plan) == 2
+
+    def fill(text, key, value):
+        return text.replace(f'"{key}": "..."', f'"{key}": {value}', 1)
+
+    for lower, upper in ((0, 40_000), (0, 9), ('"2020-01-01"', '"2020-12-31"')):
+        text = fill(fill(text, "lower", lower), "upper", upper)
+    with pytest.raises(skdp.DomainError, match="Column 'grade': the type.*placeholder"):
+        skdp.Domain.from_json(text)
+    both = text.replace('"upper": 40000', '"upper": -1')
+    with pytest.raises(skdp.DomainError, match=r"(?s)Column 'loan_amnt': .*\nColumn 'grade': "):
+        skdp.Domain.from_json(both)
+    text = fill(text, "type", '"categorical", "categories": "..."')
+    with pytest.raises(skdp.DomainError, match="Column 'grade': the list of cat.*placeholder"):
+        skdp.Domain.from_json(text)
+    (lent / "draft.json").write_text(fill(text, "categories", '["a", "b"]'))
+    assert run(*plan) == 0
+    domain = skdp.Domain.from_json(lent / "draft.json")
+    assert domain["age"] == skdp.Numeric(0, 120, integer=True, nullable=True)
+    assert domain["n_loans"].integer and len(domain["Country"].categories) == 248
+    assert domain.declared("customer_id") == skdp.Identifier()
+
+
+def test_a_code_book_becomes_a_domain(lent, capsys):
+    assert run("domain", "from-schema", lent / "book.csv") == 0
+    domain = Domain.from_json(capsys.readouterr().out)
+    assert domain.columns == LOANS.columns
+    assert run("domain", "from-schema", lent / "book.csv", "--out", lent / "new.json") == 0
+    assert Domain.from_json(lent / "new.json") == domain
+    # Where a domain is expected, a code book is one.
+    assert run("domain", "diff", lent / "new.json", lent / "book.csv") == 0
+    assert release_loans(lent, domain="book.csv") == 0
+
+
+# Check, describe, diff
+
+
+def test_check_counts_exactly_and_says_so(lent, capsys):
+    assert run("domain", "check", lent / "data.csv", "--domain", lent / "domain.json") == 0
+    shown = capsys.readouterr()
+    assert shown.err.startswith("NOT PRIVATE") and "1500 records" in shown.out
+    odd = loans(20)
+    odd.loc[0, "city"], odd.loc[1, "balance"], odd.loc[2, "state"] = "?", 100.0, "Y"
+    text = odd.to_csv(index=False) + 'x\n"\n\n'
+    (lent / "data.csv").write_text(text)
+    arguments = [lent / "data.csv", "--domain", lent / "domain.json", "--quiet"]
+    assert run("domain", "check", *arguments, "--structure", lent / "rules.json") == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
+    assert "records that cannot be read: 1" in shown.out
+    assert "at_most('balance', 'amount')" in shown.out
+    # The line with an "x" is a record without its other fields.
+    assert "records skipped: 4 of 22" in shown.out
+
+
+# Structure
+
+
+def test_structure_holds_in_what_is_released(lent, capsys):
+    assert release_loans(lent) == 0
+    assert run("sample", lent / "view.skdp", "--out", lent / "rows.csv") == 0
+    rows = pd.read_csv(lent / "rows.csv")
+    assert list(rows) == list(LOANS.columns) and rows["id"].is_unique
+    assert (rows["balance"] <= rows["amount"]).all()
+    assert (rows["state"] == rows["city"].map(RULES[1]["map"])).all()
+    assert run("info", lent / "view.skdp") == 0
+    assert "at_most('balance', 'amount')" in capsys.readouterr().out

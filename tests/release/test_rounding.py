@@ -1,0 +1,266 @@
+"""Samples with rounded counts: exact bounds, the rules of the domain, seeds, odd sizes."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from densities import by_tree, dense, random_forest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loops import over
+
+import skdp
+from skdp import Categorical, Domain, Numeric
+from skdp.release import Boxes, BoxModel, PairTable, TreeDensity
+from skdp.release.rounding import (
+    count_records,
+    round_line,
+    round_table,
+    similar_first,
+)
+from skdp.release.tree_density import GivenTree
+from skdp.release.trees import round_tree
+
+SLACK = 1e-6
+
+
+def generator(seed=0):
+    return np.random.default_rng(seed)
+
+
+def tally(codes, axes, shape):
+    sizes = [shape[axis] for axis in axes]
+    return np.bincount(
+        np.ravel_multi_index([codes[:, axis] for axis in axes], sizes), minlength=np.prod(sizes)
+    )
+
+
+# -- lines and tables ------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(size=st.integers(1, 40), total=st.integers(0, 500), seed=st.integers(0, 10_000))
+def test_counts_of_a_line_and_its_running_sums_are_off_by_less_than_one(size, total, seed):
+    rng = generator(seed)
+    expected = rng.gamma(0.3, size=size) * (rng.random(size) < 0.7) + (np.arange(size) == 0)
+    counts = round_line(expected, total, rng)
+    wanted = expected / expected.sum() * total
+    assert counts.sum() == total and not counts[expected == 0].any()
+    assert (np.abs(counts - wanted) < 1 + SLACK).all()
+    assert (np.abs(np.cumsum(counts - wanted)) < 1 + SLACK).all()
+
+
+def test_counts_of_a_line_are_unbiased():
+    expected = np.array([0.1, 1.4, 0.0, 2.2, 0.3])
+    rng = generator()
+    mean = np.mean([round_line(expected, 4, rng) for _ in range(20_000)], axis=0)
+    # Standard errors are at most 0.0036.
+    np.testing.assert_allclose(mean, expected, atol=0.025)
+
+
+@settings(max_examples=60)
+@given(
+    shape=st.tuples(st.integers(1, 25), st.integers(1, 25)),
+    scale=st.sampled_from([1, 3, 40]),
+    seed=st.integers(0, 10_000),
+)
+def test_cells_and_columns_of_a_table_are_off_by_less_than_one(shape, scale, seed):
+    rng = generator(seed)
+    law = rng.gamma(rng.choice([0.05, 0.5, 5.0]), size=shape) * (rng.random(shape) < 0.6)
+    law[:, 0] += law.sum(axis=1) == 0
+    rows = rng.integers(0, scale + 1, shape[0])
+    expected = law / law.sum(axis=1, keepdims=True) * rows[:, None]
+    counts = round_table(expected, rows, rng)
+    np.testing.assert_array_equal(counts.sum(axis=1), rows)
+    assert not counts[expected == 0].any()
+    assert (np.abs(counts - expected) < 1 + SLACK).all()
+    assert (np.abs(counts.sum(axis=0) - expected.sum(axis=0)) < 1 + SLACK).all()
+
+
+# -- models ----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(
+    shape=st.lists(st.integers(1, 9), min_size=1, max_size=6),
+    n=st.sampled_from([0, 1, 2, 30, 700]),
+    seed=st.integers(0, 10_000),
+)
+def test_views_of_a_tree_are_kept(shape, n, seed):
+    rng = generator(seed)
+    grouped = [axis for axis in range(len(shape)) if shape[axis] > 1 and rng.random() < 0.3]
+    forest = random_forest(rng, shape, grouped=grouped)
+    codes = round_tree(forest, n, rng)
+    assert codes.shape == (n, len(shape)) and codes.dtype == np.int32
+    for axis, mass in enumerate(forest.marginals):
+        counts = np.bincount(codes[:, axis], minlength=len(mass))
+        assert not counts[mass == 0].any()
+        assert np.abs(counts - n * mass).max() < 3
+    for edge in forest.edges:
+        drawn = [forest.groups.get(a, np.arange(shape[a]))[codes[:, a]] for a in edge.axes]
+        counts = np.zeros(edge.table.shape)
+        np.add.at(counts, tuple(drawn), 1)
+        assert np.abs(counts - n * edge.table).max() < 3
+        assert not counts[edge.table == 0].any()
+
+
+def chain(seed=3, sizes=(12, 9, 15, 4)):
+    """Columns that each depend on the one before."""
+    rng = generator(seed)
+    law = rng.dirichlet(np.ones(sizes[0]))
+    marginals, edges = [law], []
+    for axis, size in enumerate(sizes[1:]):
+        table = marginals[-1][:, None] * rng.dirichlet(np.full(size, 0.5), size=sizes[axis])
+        edges.append(PairTable((axis, axis + 1), table))
+        marginals.append(table.sum(axis=0))
+    return TreeDensity(marginals, edges)
+
+
+def distance(model, codes, order):
+    """Mean total variation of all views of so many columns, from those of a tree."""
+    table, n, total = dense(model), len(codes), []
+    for axes in itertools.combinations(range(table.ndim), order):
+        rest = tuple(axis for axis in range(table.ndim) if axis not in axes)
+        gap = tally(codes, axes, table.shape) / n - table.sum(axis=rest).ravel()
+        total.append(np.abs(gap).sum() / 2)
+    return np.mean(total)
+
+
+def test_rounded_rows_are_nearer_to_a_tree_than_independent_ones():
+    density = chain()
+    for n in (500, 20_000):
+        rounded = round_tree(density, n, generator())
+        independent = density.sample(n, generator())
+        for order, ratio in ((1, 0.25), (2, 0.5), (3, 0.8)):
+            assert distance(density, rounded, order) < ratio * distance(density, independent, order)
+
+
+def test_the_posterior_of_a_tree_is_the_conditional_law():
+    rng = generator(2)
+    forest = random_forest(rng, (3, 4, 5, 2), grouped=(1, 2))
+    weights = {1: rng.random(4), 3: np.array([0.2, 1.0])}
+    table = dense(forest)
+    for axis, vector in weights.items():
+        table = table * vector.reshape([-1 if a == axis else 1 for a in range(4)])
+    posterior = GivenTree(forest, weights).posterior()
+    np.testing.assert_allclose(dense(posterior), table / table.sum(), atol=1e-12)
+    zero = TreeDensity([np.array([0.0, 1.0]), np.array([0.5, 0.5])])
+    assert GivenTree(zero, {0: np.array([1.0, 0.0])}).posterior() is None
+    codes = by_tree(forest).round_codes(2000, rng, weights)
+    for axis in range(4):
+        rest = tuple(other for other in range(4) if other != axis)
+        wanted = 2000 * table.sum(axis=rest) / table.sum()
+        assert np.abs(np.bincount(codes[:, axis], minlength=len(wanted)) - wanted).max() < 2.5
+
+
+@over("n", [0, 1, 7, 400, 5000])
+def test_records_are_taken_as_often_as_expected(n):
+    rng = generator(n)
+    rows = rng.integers(0, (3, 8, 20), (2000, 3)).astype(np.int32)
+    weights = rng.gamma(0.5, size=2000) * (rng.random(2000) < 0.9)
+    weights[0] += weights.sum() * 1e-4
+    features = [rows[:, axis] for axis in range(3)]
+    order = similar_first(rows, (3, 8, 20))
+    counts = count_records(weights, n, order, features, 3, rng)
+    expected = n * weights / weights.sum()
+    assert counts.sum() == n and not counts[weights == 0].any()
+    if n * 8 >= 2000:
+        assert (np.abs(counts - expected) < 1 + SLACK).all()
+    for feature in features:
+        off = np.bincount(feature, weights=counts - expected)
+        assert np.abs(off).max() < 2.5
+
+
+def test_boxes_get_their_counts_and_sides_theirs():
+    rng = generator()
+    lower = np.stack(np.meshgrid(np.arange(12), np.arange(15), indexing="ij"), axis=-1)
+    lower = 2 * lower.reshape(-1, 2)
+    counts = rng.gamma(0.4, size=180) * 10 - 0.5
+    model = BoxModel(Boxes(lower, lower + 2), counts, (24, 30))
+    for n in (1, 50, 3000):
+        codes = model.round_codes(n, rng)
+        expected = np.maximum(counts, 0)
+        expected *= n / expected.sum()
+        found = np.bincount(codes[:, 0] // 2 * 15 + codes[:, 1] // 2, minlength=180)
+        if n * 8 >= 180:
+            assert (np.abs(found - expected) < 1 + SLACK).all()
+        table = (found - expected).reshape(12, 15)
+        assert max(np.abs(table.sum(axis=axis)).max() for axis in (0, 1)) < 2.5
+
+
+# -- what users call -------------------------------------------------------------------------------
+
+DOMAIN = Domain(
+    {
+        "age": Numeric(20, 59, integer=True),
+        "sex": Categorical(["F", "M"]),
+        "always": Categorical(["yes"]),
+    }
+)
+
+
+def people(n=2000):
+    rng = generator()
+    return pd.DataFrame(
+        {"age": rng.integers(20, 60, n), "sex": rng.choice(["F", "M"], n), "always": "yes"}
+    )
+
+
+def fitted(estimator, rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimator.fit(rows)
+
+
+ESTIMATORS = {
+    "pairs": skdp.MarginalSynthesizer(epsilon=2, domain=DOMAIN, random_state=0),
+    "classes": skdp.MarginalSynthesizer(epsilon=2, domain=DOMAIN, target="sex", random_state=0),
+    "boxes": skdp.HDPViewSynthesizer(epsilon=2, domain=DOMAIN, random_state=0),
+    "cells": skdp.PrivPfCClassifier(epsilon=2, domain=DOMAIN, target="sex", random_state=0),
+    "line": skdp.RangeTreeHistogram(epsilon=2, domain=DOMAIN.select(["age"]), random_state=0),
+    "one column": skdp.MarginalSynthesizer(
+        epsilon=2, domain=DOMAIN.select(["age"]), random_state=0
+    ),
+    "constant": skdp.HDPViewSynthesizer(
+        epsilon=2, domain=DOMAIN.select(["always"]), random_state=0
+    ),
+}
+
+
+@over("name", ESTIMATORS)
+def test_every_release_draws_both_ways(name):
+    estimator = ESTIMATORS[name]
+    release = fitted(estimator, people()[list(estimator.domain)])
+    for method, n in itertools.product(("rounded", "independent"), (0, 1, 50, 9000)):
+        rows = release.sample(n, random_state=1, method=method)
+        assert len(rows) == n
+        pd.testing.assert_frame_equal(rows, release.sample(n, random_state=1, method=method))
+        if n == 9000 and name != "constant":
+            assert not rows.equals(release.sample(n, random_state=2, method=method))
+    pd.testing.assert_frame_equal(
+        release.sample(50, random_state=1), release.sample(50, random_state=1, method="rounded")
+    )
+    with pytest.raises(ValueError, match="method must be 'rounded' or 'independent', got"):
+        release.sample(5, method="round")
+    if name in ("pairs", "classes", "boxes"):
+        rows = release.sample(1000, 0, where="age >= 40")
+        assert (rows["age"] >= 40).all()
+        share = release.count("age >= 40 and sex == 'F'") / release.count("age >= 40")
+        assert abs((rows["sex"] == "F").sum() - 1000 * share) < 5
+
+
+def test_rows_of_a_synopsis_are_rounded():
+    synopsis = fitted(ESTIMATORS["pairs"], people()).synopsis_
+    rows = synopsis.sample(random_state=0)
+    assert len(rows) == max(0, round(synopsis.total))
+    for column in ("age", "sex"):
+        counts = synopsis.sample_codes(1000, 0)[:, DOMAIN.index(column)]
+        wanted = synopsis.view([column]) * 1000 / synopsis.total
+        assert np.abs(np.bincount(counts, minlength=len(wanted)) - wanted).max() < 2
+    # Rows are in random order: each half is like the other.
+    halves = [half["age"].mean() for half in (rows[:1000], rows[1000:])]
+    assert abs(halves[0] - halves[1]) < 3

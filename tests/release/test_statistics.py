@@ -1,0 +1,395 @@
+"""Statistics of a release with intervals: values, coverage, limits, bad input."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from densities import GaussianNoise
+from loops import over
+
+import skdp
+from skdp import (
+    Categorical,
+    Date,
+    Domain,
+    Numeric,
+    QueryResult,
+    Synopsis,
+    derived,
+)
+from skdp.release import (
+    AnySpread,
+    BoundedSpread,
+    Boxes,
+    BoxModel,
+    KnownNoise,
+    LeafErrorBound,
+    Query,
+)
+
+DOMAIN = Domain(
+    {
+        "n": Numeric(0, 9, integer=True),
+        "m": Numeric(0, 3, integer=True, nullable=True),
+        "s": Categorical(["F", "M"]),
+    }
+)
+GENERATOR = np.random.default_rng(5)
+TABLE = GENERATOR.integers(0, 40, DOMAIN.shape)
+# The two numbers depend on each other.
+TABLE[:5, :2] += 30
+CELLS = np.indices(DOMAIN.shape).reshape(3, -1).T
+ROWS = pd.DataFrame(
+    {
+        "n": CELLS[:, 0].astype(float),
+        "m": np.where(CELLS[:, 1] < 4, CELLS[:, 1], np.nan),
+        "s": np.array(["F", "M"])[CELLS[:, 2]],
+    }
+).loc[np.repeat(np.arange(len(CELLS)), TABLE.ravel())]
+
+
+def cells(counts, law, domain=DOMAIN):
+    """One box for each cell."""
+    lower = np.indices(domain.shape).reshape(len(domain.shape), -1).T
+    return Synopsis(domain, BoxModel(Boxes(lower, lower + 1), np.ravel(counts), domain.shape, law))
+
+
+def gaussian(counts, variance, domain=DOMAIN):
+    return cells(counts, GaussianNoise(np.full(np.size(counts), float(variance))), domain)
+
+
+def noisy(rng, std, table=TABLE):
+    return np.round(table + rng.normal(0, std, table.shape))
+
+
+EXACT = gaussian(TABLE, 0.0)
+WOMEN = ROWS[ROWS["s"] == "F"]
+BOTH = ROWS.dropna()
+# A question to a release, and what it is in a table.
+STATISTICS = {
+    "count": (lambda r, **how: r.count("n > 3", **how), (ROWS["n"] > 3).sum()),
+    "or": (
+        lambda r, **how: r.count("n > 7 or s == 'F'", **how),
+        len(ROWS.query("n > 7 or s == 'F'")),
+    ),
+    "sum": (lambda r, **how: r.sum("n", "s == 'F'", **how), WOMEN["n"].sum()),
+    "mean": (lambda r, **how: r.mean("n", "s == 'F'", **how), WOMEN["n"].mean()),
+    "missing": (lambda r, **how: r.mean("m", **how), ROWS["m"].mean()),
+    "either": (
+        lambda r, **how: r.mean("n", "s == 'F' or m == 2", **how),
+        ROWS.query("s == 'F' or m == 2")["n"].mean(),
+    ),
+    "std": (lambda r, **how: r.std("n", **how), ROWS["n"].std(ddof=0)),
+    "share": (lambda r, **how: r.proportion("n < 3", "s == 'F'", **how), (WOMEN["n"] < 3).mean()),
+    "shares": (
+        lambda r, **how: r.proportion("n < 3 or m == 1", "m < 3", **how),
+        ROWS.query("m < 3").eval("n < 3 or m == 1").mean(),
+    ),
+    "covariance": (
+        lambda r, **how: r.covariance("n", "m", **how),
+        BOTH[["n", "m"]].cov(ddof=0).iloc[0, 1],
+    ),
+    "correlation": (
+        lambda r, **how: r.correlation("n", "m", **how),
+        BOTH[["n", "m"]].corr().iloc[0, 1],
+    ),
+}
+
+
+@over("name", STATISTICS)
+def test_statistics_of_exact_counts_are_those_of_the_table(name):
+    asked, truth = STATISTICS[name]
+    assert asked(EXACT) == pytest.approx(truth)
+    result = asked(EXACT, return_interval=True)
+    assert isinstance(result, QueryResult)
+    assert float(result) == asked(EXACT)
+    assert (result.std, result.lower, result.upper) == pytest.approx((0, truth, truth), abs=1e-9)
+    assert result.sampling_std == 0
+    assert result.guarantee
+
+
+@over("q", [0.1, 0.25, 0.5, 0.75, 0.9])
+def test_quantiles_of_exact_counts(q):
+    truth = ROWS["n"].quantile(q, interpolation="lower")
+    assert EXACT.quantile("n", q) == truth
+    result = EXACT.quantile("n", q, return_interval=True)
+    assert result.value == result.lower == result.upper == truth
+    women = EXACT.quantile("n", [q, 0.5], "s == 'F'")
+    assert women == [WOMEN["n"].quantile(each, interpolation="lower") for each in (q, 0.5)]
+
+
+def test_intervals_cover_as_often_as_they_say_and_half_of_them_do_not():
+    """Of 200 releases, 80% intervals fail to cover 141 with a probability below 0.1% each."""
+    rng = np.random.default_rng(11)
+    covered, halved = (dict.fromkeys([*STATISTICS, "median"], 0) for _ in range(2))
+    for _ in range(200):
+        release = gaussian(noisy(rng, 12.0), 144.0 + 1 / 12)
+        for name, (asked, truth) in STATISTICS.items():
+            found = asked(release, return_interval=True, level=0.8)
+            covered[name] += found.lower <= truth <= found.upper
+            low, high = ((found.value + end) / 2 for end in (found.lower, found.upper))
+            halved[name] += low <= truth <= high
+        found = release.quantile("n", 0.5, return_interval=True, level=0.8)
+        covered["median"] += found.lower <= ROWS["n"].median() <= found.upper
+    assert min(covered.values()) >= 141, covered
+    # Linear questions are not wider than they must be, and half of a width is refused.
+    linear = ["count", "or", "sum", "mean", "missing", "share", "std"]
+    assert max(covered[name] for name in linear) <= 180, covered
+    assert max(halved[name] for name in linear) < 141, halved
+    assert halved["covariance"] < 170 and halved["correlation"] < 170
+
+
+def test_sampling_of_a_population_is_covered_beside_the_noise():
+    """A sample of 700 of 1400: fewer than 141 of 200 intervals with a probability of 0.1%."""
+    rng = np.random.default_rng(13)
+    people = rng.binomial(9, 0.4, 1400)
+    domain = Domain({"n": Numeric(0, 9, integer=True)})
+    asked = {
+        "mean": (lambda r, **how: r.mean("n", **how), people.mean()),
+        "std": (lambda r, **how: r.std("n", **how), people.std()),
+        "share": (lambda r, **how: r.proportion("n > 4", **how), (people > 4).mean()),
+        "count": (lambda r, **how: r.count("n > 4", **how), (people > 4).sum() / 2),
+    }
+    covered, alone = (dict.fromkeys(asked, 0) for _ in range(2))
+    for _ in range(200):
+        counts = np.bincount(rng.permutation(people)[:700], minlength=10)
+        release = gaussian(noisy(rng, 3.0, counts), 9.0, domain)
+        for name, (question, truth) in asked.items():
+            found = question(
+                release,
+                return_interval=True,
+                level=0.8,
+                interval="population",
+                population_size=1400,
+            )
+            plain = question(release, return_interval=True, level=0.8)
+            # Noise may make the fourth moment of a spread negative.
+            assert found.sampling_std > 0 or name == "std"
+            assert plain.sampling_std == 0
+            assert found.std == plain.std
+            covered[name] += found.lower <= truth <= found.upper
+            alone[name] += plain.lower <= truth <= plain.upper
+    assert min(covered.values()) >= 141 and max(covered.values()) <= 182, covered
+    # The noise alone does not cover what the population is.
+    assert max(alone[name] for name in ("mean", "share", "count")) < 141, alone
+
+
+def test_a_census_has_no_sampling_error_and_a_large_population_the_most():
+    how = {"return_interval": True, "interval": "population"}
+    sizes = (len(ROWS), 2 * len(ROWS), None)
+    found = [EXACT.mean("n", population_size=size, **how).sampling_std for size in sizes]
+    assert found[0] == 0
+    assert found[1] == pytest.approx(found[2] / np.sqrt(2), rel=0.01)
+    assert found[2] == pytest.approx(ROWS["n"].std(ddof=0) / np.sqrt(len(ROWS)), rel=0.01)
+    r = EXACT.correlation("n", "m", **how)
+    # That of normal variables is (1 - r^2) / sqrt(n).
+    assert r.sampling_std == pytest.approx((1 - r.value**2) / np.sqrt(len(BOTH)), rel=0.5)
+    assert EXACT.quantile("n", 0.5, **how).upper >= EXACT.quantile("n", 0.5)
+    assert "random sample" in r.guarantee
+    assert EXACT.sum("n", **how).sampling_std == pytest.approx(
+        ROWS["n"].std(ddof=0) * np.sqrt(len(ROWS))
+    )
+
+
+def test_groups_have_the_intervals_of_their_queries():
+    rng = np.random.default_rng(14)
+    release = gaussian(noisy(rng, 3.0), 9.0)
+    table = release.aggregate(["m", "s"], "n", return_interval=True)
+    assert {"std_error", "lower", "upper"} <= set(table.columns)
+    assert table.attrs["level"] == 0.95 and table.attrs["guarantee"]
+    for row in table.itertuples():
+        query = {"m": [row.m], "s": row.s} if row.m is not None else {"m": [None], "s": row.s}
+        one = release.mean("n", query, return_interval=True)
+        assert (row.std_error, row.lower, row.upper) == pytest.approx(
+            (one.std, one.lower, one.upper)
+        )
+    counts = release.aggregate("s", query="n < 4", bands=None, return_interval=True, level=0.8)
+    one = release.count("n < 4 and s == 'M'", return_interval=True, level=0.8)
+    assert counts.loc[1, ["lower", "upper"]].tolist() == pytest.approx([one.lower, one.upper])
+
+
+# --- limits of what is possible
+
+
+def test_nothing_is_known_of_empty_groups():
+    counts = np.zeros(DOMAIN.shape)
+    for release in (
+        gaussian(counts, 100.0),
+        gaussian(counts - 5, 100.0),
+        gaussian(counts + 1, 1e6),
+    ):
+        mean = release.mean("n", "s == 'F'", return_interval=True)
+        assert (mean.lower, mean.upper) == (0, 9) and 0 < mean.std <= 4.5
+        assert "too few records for this noise" in mean.guarantee
+        share = release.proportion("n > 3", "s == 'F'", return_interval=True)
+        assert (share.lower, share.upper) == (0, 1)
+        std = release.std("n", return_interval=True)
+        assert std.lower == 0 and 4.2 < std.upper <= 4.5
+        assert release.correlation("n", "m", return_interval=True).upper == 1
+        found = release.covariance("n", "m", return_interval=True)
+        assert -found.lower == pytest.approx(found.upper, rel=0.02)
+        assert 5 < found.upper <= 4.5 * 1.5
+        middle = release.quantile("n", 0.5, return_interval=True)
+        assert 0 <= middle.lower <= middle.upper <= 9
+        table = release.aggregate("s", "n", return_interval=True)
+        assert table[["std_error", "lower", "upper"]].notna().all(axis=None)
+
+
+@over("at", [0.01, 0.5, 3.99, 4.0])
+def test_counts_cover_what_a_bin_may_hold_that_a_query_cuts(at):
+    # All records of a bin lie at one number, wherever a threshold cuts the bin.
+    domain = Domain({"x": Numeric(0, 12, bins=3), "y": Numeric(0, 3, integer=True)})
+    rows = pd.DataFrame({"x": np.repeat([at, 5.0], 4_000), "y": np.arange(8_000) % 4})
+    made = [
+        skdp.GridSynthesizer(epsilon=1.0, domain=domain, random_state=0),
+        skdp.HDPViewSynthesizer(epsilon=1.0, domain=domain, random_state=0),
+        skdp.DataCube(epsilon=1.0, domain=domain, random_state=0),
+    ]
+    for release in [each.fit(rows) for each in made]:
+        release = getattr(release, "synopsis_", release)
+        for query in ("x < 1", "x >= 1 and y == 2", "x < 1 or y == 3", "0.4 < x <= 0.6"):
+            true = len(rows.query(query))
+            answer = release.count(query, return_interval=True, level=0.99)
+            assert answer.lower <= true <= answer.upper
+            assert "may hold their records anywhere" in answer.guarantee
+    # Not wider than that: the other bin is known up to its noise.
+    assert answer.upper - answer.lower < 4_200
+
+
+def test_intervals_stay_within_what_is_possible():
+    rng = np.random.default_rng(15)
+    for std in (3.0, 30.0, 300.0):
+        release = gaussian(noisy(rng, std), std**2)
+        for name, (asked, _) in STATISTICS.items():
+            found = asked(release, return_interval=True)
+            assert found.lower <= found.upper and np.isfinite([found.lower, found.upper]).all(), (
+                name
+            )
+            if name in ("count", "or", "sum", "std", "share", "shares"):
+                assert found.lower >= 0
+            if name in ("share", "shares", "correlation"):
+                assert found.upper <= 1
+            if name == "correlation":
+                assert found.lower >= -1
+            if name in ("mean", "either"):
+                assert 0 <= found.lower and found.upper <= 9
+
+
+def test_numbers_may_lie_anywhere_in_their_bins():
+    domain = Domain({"x": Numeric(0, 100, bins=4), "s": Categorical(["a", "b"])})
+    release = gaussian(np.full((4, 2), 50.0), 0.0, domain)
+    mean = release.mean("x", return_interval=True)
+    assert (mean.lower, mean.upper) == pytest.approx((37.5, 62.5), rel=0.01)
+    assert "anywhere in their bins" in mean.guarantee
+    total = release.sum("x", return_interval=True)
+    assert (total.lower, total.upper) == pytest.approx((400 * 37.5, 400 * 62.5), rel=0.01)
+    middle = release.quantile("x", 0.6, return_interval=True)
+    assert (middle.lower, middle.upper) == pytest.approx((50, 75))
+    std = release.std("x", return_interval=True)
+    assert std.value == pytest.approx(100 / np.sqrt(12))
+    assert "spread evenly" in std.guarantee
+
+
+# --- columns of other kinds
+
+
+def test_dates_categories_and_derived_columns():
+    domain = Domain(
+        {
+            "day": Date("2024-01-01", "2024-01-10"),
+            "size": Categorical(["S", "M", "L"], ordered=True, nullable=True),
+            "a": Numeric(0, 2, integer=True),
+            "big": Categorical([0, 1]),
+        },
+        structure=[derived("big", "a", {0: 0, 1: 0, 2: 1})],
+    )
+    release = gaussian(np.random.default_rng(0).integers(0, 9, domain.shape), 1.0, domain)
+    day = release.mean("day", return_interval=True)
+    assert day.lower < day.value < day.upper and isinstance(day.value, pd.Timestamp)
+    assert isinstance(day.std, pd.Timedelta) and "2024-01-" in repr(day)
+    middle = release.quantile("day", return_interval=True)
+    assert middle.lower <= middle.value <= middle.upper
+    size = release.quantile("size", [0.01, 0.99], return_interval=True)
+    assert [each.value for each in size] == release.quantile("size", [0.01, 0.99]) == ["S", "L"]
+    assert release.mean("big") == pytest.approx(release.proportion("a == 2"))
+    grouped = release.aggregate("big", "day", return_interval=True)
+    assert (grouped["lower"] < grouped["upper"]).all()
+
+
+def test_correlations_without_names_are_a_matrix():
+    np.testing.assert_allclose(EXACT.correlation(), BOTH[["n", "m"]].corr())
+    noise = gaussian(TABLE, 4.0)
+    held = noise.correlation(return_interval=True, level=0.9)
+    alone = noise.correlation("n", "m", return_interval=True, level=0.9)
+    for part, value in (("value", alone.value), ("lower", alone.lower), ("upper", alone.upper)):
+        assert held[part].loc["n", "m"] == held[part].loc["m", "n"] == pytest.approx(value)
+    assert held["lower"].loc["n", "n"] == 1
+
+
+def test_wrong_questions_are_refused():
+    how, bare = {"return_interval": True}, cells(TABLE, None)
+    for asked, message in (
+        (lambda: EXACT.quantile("s"), "have no order"),
+        (lambda: EXACT.mean("s"), "not numbers"),
+        (lambda: EXACT.correlation("n", "s"), "not numbers"),
+        (lambda: EXACT.correlation("n", "n"), "must be different"),
+        (lambda: EXACT.correlation("n"), "must be two columns"),
+        (lambda: EXACT.quantile("n", [0.5, 1.0]), "between 0 and 1"),
+        (lambda: EXACT.mean("n", level=0, **how), "between 0 and 1"),
+        (lambda: EXACT.aggregate("s", level=1, **how), "between 0 and 1"),
+        (lambda: EXACT.count("n > 1", interval="sample", **how), "interval"),
+        (lambda: EXACT.mean("n", interval="population"), "return_interval=True"),
+        (lambda: EXACT.mean("n", population_size=9, **how), "population_size"),
+        (lambda: EXACT.mean("n", interval="population", population_size=0, **how), "positive"),
+        (lambda: EXACT.std("x"), "no column 'x'"),
+        *((lambda each=each: each(bare, **how), "no intervals") for each, _ in STATISTICS.values()),
+    ):
+        with pytest.raises(ValueError, match=message):
+            asked()
+
+
+# --- real weights
+
+
+def asked(*vectors):
+    return [Query(({0: vector},)) for vector in vectors]
+
+
+def test_bounds_on_uneven_boxes_hold_for_weights_of_any_sign():
+    """All spreads of the records of two boxes whose errors are within the bounds."""
+    boxes = Boxes([[0], [3]], [[3], [5]])
+    bound = LeafErrorBound(4.0, 0.0, 1e-9, np.zeros(2, int), np.ones(2, int))
+    weights = np.array([-2.0, 0.5, 1.0, -1.0, 3.0])
+    for spread in itertools.product(range(5), repeat=5):
+        held = np.array(spread)
+        means = np.repeat([held[:3].mean(), held[3:].mean()], [3, 2])
+        if np.abs(held - means)[:3].sum() > 4 or np.abs(held - means)[3:].sum() > 4:
+            continue
+        if held.sum() % 7:
+            continue
+        counts = [int(held[:3].sum()), int(held[3:].sum())]
+        model = BoxModel(boxes, counts, (5,), BoundedSpread(50.0, bound))
+        _, [below], [above], _ = model.reach(asked(weights), 0.9)
+        [value] = model.answer(asked(weights))
+        assert value - below - 1e-9 <= weights @ held <= value + above + 1e-9
+
+
+def test_covariances_are_those_of_the_noise_and_of_records_in_one_cell():
+    """Of 4,000 releases, whose boxes have all their records in one cell."""
+    rng = np.random.default_rng(8)
+    boxes = Boxes([[0], [3], [5]], [[3], [5], [9]])
+    held = np.array([30, 20, 50])
+    weights = rng.normal(size=(3, 9))
+    truth = []
+    for _ in range(4000):
+        cells = boxes.lower[:, 0] + rng.integers(0, [3, 2, 4])
+        truth.append(weights[:, cells] @ held)
+    model = BoxModel(boxes, held, (9,), AnySpread(5.0))
+    found = model.covariance(asked(*weights))
+    assert np.diag(found) == pytest.approx(model.variance(asked(*weights)))
+    noise = BoxModel(boxes, held, (9,), KnownNoise(5.0)).covariance(asked(*weights))
+    size = np.sqrt(np.outer(np.diag(found), np.diag(found)))
+    assert np.abs(found - noise - np.cov(np.array(truth).T)).max() < 0.1 * size.max()
+    # Neither half nor twice of it would pass.
+    assert np.abs(found - noise).max() > 0.5 * size.max()

@@ -1,0 +1,598 @@
+import copy
+import io
+import itertools
+import json
+import math
+import pickle
+import warnings
+import zipfile
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from loops import over
+
+from skdp._random import sampling_generator
+from skdp.accounting import PrivacyLoss
+from skdp.domain import Categorical, Domain, Numeric
+from skdp.mechanisms import discrete_laplace, discrete_laplace_quantile, discrete_laplace_variance
+from skdp.release import (
+    BoundedSpread,
+    Boxes,
+    BoxModel,
+    KnownNoise,
+    LeafErrorBound,
+    Query,
+    QueryResult,
+    Synopsis,
+    intervals,
+    parse,
+)
+
+DOMAIN = Domain(
+    {
+        "age": Numeric(20, 29, integer=True),
+        "pay": Numeric(0, 80, bins=8, nullable=True),
+        "sex": Categorical(["Female", "Male"]),
+        "size": Categorical(["S", "M", "L"], ordered=True),
+    }
+)
+
+
+def random_boxes(shape, n_boxes, generator):
+    """A partition by random cuts."""
+    lower, upper = [np.zeros(len(shape), dtype=int)], [np.array(shape)]
+    while len(lower) < n_boxes:
+        i = int(generator.integers(len(lower)))
+        open_axes = np.flatnonzero(upper[i] - lower[i] > 1)
+        if not len(open_axes):
+            continue
+        axis = generator.choice(open_axes)
+        cut = generator.integers(lower[i][axis] + 1, upper[i][axis])
+        lower.append(lower[i].copy())
+        upper.append(upper[i].copy())
+        lower[-1][axis] = upper[i][axis] = cut
+    return Boxes(np.array(lower), np.array(upper))
+
+
+def expanded(boxes, counts, shape):
+    """Expected count of every cell."""
+    cells = np.zeros(shape)
+    for low, high, count in zip(boxes.lower, boxes.upper, counts, strict=True):
+        where = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
+        cells[where] += count / math.prod((high - low).tolist())
+    return cells
+
+
+def answered(cells, weights):
+    for axis, vector in weights.items():
+        cells = cells * vector.reshape([-1 if a == axis else 1 for a in range(cells.ndim)])
+    return cells.sum()
+
+
+@pytest.fixture
+def small():
+    generator = sampling_generator(1)
+    boxes = random_boxes(DOMAIN.shape, 40, generator)
+    counts = generator.integers(-20, 100, 40)
+    loss = PrivacyLoss(1, {"cuts": Fraction(1, 3), "counts": Fraction(2, 3)})
+    return Synopsis(
+        DOMAIN,
+        BoxModel(
+            boxes,
+            counts,
+            DOMAIN.shape,
+            BoundedSpread(
+                Fraction(2, 3),
+                LeafErrorBound(
+                    theta=1.5,
+                    delta=2.0,
+                    lam=3.0,
+                    depth=generator.integers(0, 9, 40),
+                    test_number=generator.integers(0, 80, 40),
+                    step=0.25,
+                ),
+            ),
+        ),
+        privacy_loss=loss,
+        mechanism="random cuts",
+    )
+
+
+QUERIES = [
+    None,
+    {},
+    {"age": (22, 25)},
+    {"pay": (15, 47)},
+    "pay == None",
+    "22 <= age < 25 and sex == 'Male'",
+    {"age": [21, 28], "pay": (0, 80), "sex": ["Male"], "size": ("S", "M")},
+    {"size": "L"},
+    "age < 22 and age > 25",
+]
+
+
+# --- boxes
+
+
+def test_volume_is_checked_even_for_immense_domains():
+    shape = (1000,) * 40  # 1e120 cells
+    boxes = random_boxes(shape, 200, sampling_generator(2))
+    boxes.check_volume(shape)
+    with pytest.raises(ValueError, match="do not add up"):
+        Boxes(boxes.lower[1:], boxes.upper[1:]).check_volume(shape)
+    upper = boxes.upper.copy()
+    upper[7, 3] -= 1 if upper[7, 3] - boxes.lower[7, 3] > 1 else -1
+    with pytest.raises(ValueError, match="do not add up|beyond the domain"):
+        Boxes(boxes.lower, upper).check_volume(shape)
+    with pytest.raises(ValueError, match="beyond the domain"):
+        boxes.check_volume((999,) + shape[1:])
+    with pytest.raises(ValueError, match="40 attributes and the domain 2"):
+        boxes.check_volume((3, 3))
+
+
+def two_boxes(lower=((0,), (2,)), upper=((2,), (4,)), counts=(1, 2), law=None):
+    return BoxModel(Boxes(lower, upper), counts, (4,), law)
+
+
+def leaf_errors(**changed):
+    facts = {"theta": 1, "delta": 1, "lam": 1, "depth": [1], "test_number": [1], "step": 0.0}
+    return LeafErrorBound(**{**facts, **changed})
+
+
+def test_what_does_not_fit_together_is_refused(small):
+    wide = Domain({name: Numeric(0, 1, bins=100_000) for name in "xy"})
+    wide = Synopsis(wide, BoxModel(Boxes([[0, 0]], [[100_000, 100_000]]), [5], wide.shape))
+    for call, message in (
+        (lambda: two_boxes([[0, 0]], [[1, 1, 1]]), "shape"),
+        (lambda: two_boxes(np.zeros((0, 1), int), np.zeros((0, 1), int)), "at least one"),
+        (lambda: two_boxes([[0], [2]], [[2], [2]]), "lower < upper"),
+        (lambda: two_boxes([[-1], [2]]), "non-negative"),
+        (lambda: two_boxes(upper=[[2], [2**40]]), "32 bits"),
+        (lambda: two_boxes(upper=[[2], [3.5]]), "integers"),
+        (lambda: two_boxes(counts=[1, 2, 3]), "one number for each of the 2 boxes"),
+        (lambda: two_boxes(counts=[1.0, np.nan]), "finite"),
+        (lambda: two_boxes(counts=[1, 2**60]), "2..53"),
+        (lambda: two_boxes(law=KnownNoise([1, 1, 1])), "one for each of the 2 boxes"),
+        (lambda: two_boxes(law=KnownNoise(0)), "positive"),
+        (lambda: two_boxes(law=BoundedSpread(None, leaf_errors())), "bounds 1 boxes"),
+        (lambda: leaf_errors(theta=-1.0), "theta"),
+        (lambda: leaf_errors(lam=math.nan), "lam"),
+        (lambda: leaf_errors(step=math.inf), "step"),
+        (lambda: leaf_errors(depth=[-1]), "depth"),
+        (lambda: leaf_errors(depth=[1, 2]), "same length"),
+        (lambda: line(3).count(return_interval=True), "how its noise is distributed"),
+        (lambda: small.count(return_interval=True, level=1), "between 0 and 1"),
+        (lambda: small.view(["age", "age"]), "different"),
+        (lambda: small.view(["age", "pay", "sex"]), "one or two"),
+        (lambda: wide.view(["x", "y"]), "10,000,000,000 cells"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+# --- answers
+
+
+@over("seed", range(5))
+def test_counts_match_the_expanded_table(seed):
+    generator = sampling_generator(seed)
+    boxes = random_boxes(DOMAIN.shape, 1 + 30 * seed, generator)
+    counts = generator.integers(-50, 200, len(boxes))
+    synopsis = Synopsis(DOMAIN, BoxModel(boxes, counts, DOMAIN.shape))
+    cells = expanded(boxes, counts, DOMAIN.shape)
+    expected = [answered(cells, parse(query, DOMAIN).products[0]) for query in QUERIES]
+    answers = synopsis.count(QUERIES)
+    assert isinstance(answers, np.ndarray)
+    np.testing.assert_allclose(answers, expected, atol=1e-8)
+    for query, answer in zip(QUERIES, answers, strict=True):
+        single = synopsis.count(query)
+        assert type(single) is float
+        assert single == pytest.approx(answer, abs=1e-8)
+    assert synopsis.total == counts.sum()
+
+
+def test_counts_are_not_clamped():
+    domain = Domain({"x": Numeric(0, 4, bins=4)})
+    synopsis = Synopsis(domain, BoxModel(Boxes([[0], [2]], [[2], [4]]), [-7, 3], domain.shape))
+    assert synopsis.count() == synopsis.total == -4
+    assert synopsis.count({"x": (0, 1)}) == -3.5
+    assert len(synopsis.sample()) == 0
+
+
+# --- sampling
+
+
+def test_samples_follow_the_release():
+    # False alarms: chi-square at 1e-6 for the right law.
+    from scipy.stats import chi2
+
+    generator = sampling_generator(4)
+    boxes = random_boxes(DOMAIN.shape, 30, generator)
+    counts = generator.integers(-20, 100, 30)
+    synopsis = Synopsis(DOMAIN, BoxModel(boxes, counts, DOMAIN.shape))
+    codes = synopsis.sample_codes(200_000, random_state=5)
+    assert codes.dtype == np.int32 and codes.shape == (200_000, 4)
+    observed = np.bincount(np.ravel_multi_index(codes.T, DOMAIN.shape), minlength=DOMAIN.size)
+
+    def statistic(weights):
+        cells = expanded(boxes, np.maximum(weights, 0), DOMAIN.shape).ravel()
+        expected = cells / cells.sum() * len(codes)
+        some = expected > 0
+        assert not observed[~some].any()
+        return ((observed - expected)[some] ** 2 / expected[some]).sum(), some.sum() - 1
+
+    value, freedom = statistic(counts)
+    assert value < chi2.isf(1e-6, freedom)
+    wrong, _ = statistic(np.where(counts > 0, counts + 5, 0))
+    assert wrong > chi2.isf(1e-6, freedom)
+
+
+def test_a_huge_release_is_drawn_only_as_far_as_asked():
+    domain = Domain({"a": Numeric(0, 1, bins=2), "b": Numeric(0, 1, bins=2)})
+    boxes = Boxes([[0, 0], [1, 0]], [[1, 2], [2, 2]])
+    huge = Synopsis(domain, BoxModel(boxes, [10**9, 10**9], domain.shape))
+    for draw in (huge.sample, huge.sample_codes):
+        with pytest.raises(ValueError, match="2,000,000,000 records of 2 columns.*n_samples="):
+            draw()
+        assert len(draw(10)) == 10
+        for wrong, error in ((-1, ValueError), (True, TypeError), (1.0, TypeError)):
+            with pytest.raises(error, match="n_samples must"):
+                draw(wrong)
+
+
+def test_samples_are_rows_of_the_domain(small):
+    frame = small.sample(50, random_state=0)
+    assert list(frame.columns) == list(DOMAIN.names) and (DOMAIN.encode(frame) >= 0).all()
+    pd.testing.assert_frame_equal(frame, small.sample(50, random_state=0))
+    assert not frame.equals(small.sample(50, random_state=1))
+    assert len(small.sample()) == round(small.total) and len(small.sample(0)) == 0
+
+
+# --- intervals
+
+
+def line(n_boxes, intervals=None, privacy_loss=None):
+    """Boxes of five cells each on a line."""
+    domain = Domain({"x": Numeric(0, 5 * n_boxes - 1, integer=True)})
+    lower = np.arange(n_boxes)[:, None] * 5
+    return Synopsis(
+        domain,
+        BoxModel(Boxes(lower, lower + 5), np.zeros(n_boxes, dtype=int), domain.shape, intervals),
+        privacy_loss=privacy_loss,
+    )
+
+
+def test_one_box_has_the_exact_quantile_of_its_noise():
+    synopsis = line(10, KnownNoise(0.1))
+    result = synopsis.count({"x": (5, 9)}, return_interval=True, level=0.9)
+    assert isinstance(result, QueryResult)
+    assert result.upper == discrete_laplace_quantile(0.9, 0.1)
+    assert result.lower == 0  # no count is negative
+    assert synopsis.model.reach([Query(({0: np.ones(50)},))], 0.9).below > 0
+    assert result.std == pytest.approx(math.sqrt(discrete_laplace_variance(0.1)))
+    assert float(result) == result.value == 0
+    assert "at least 90%" in result.guarantee and "cuts through no box" in result.guarantee
+    half = synopsis.count({"x": (5, 5)}, return_interval=True, level=0.9)
+    assert half.upper == pytest.approx(result.upper / 5)
+    assert "does not cover the uneven spread" in half.guarantee
+
+
+def weighted_sums(weights, epsilon, n_trials):
+    """Fresh noise under fixed weights, from the release's own mechanism."""
+    size = (n_trials, len(weights))
+    noise = discrete_laplace(np.zeros(math.prod(size), dtype=np.int64), epsilon, random_state=7)
+    return np.abs(noise.reshape(size) @ weights)
+
+
+@over(
+    "ends, epsilon, level",
+    [
+        ((0, 9), 1.0, 0.95),
+        ((3, 16), 0.1, 0.95),
+        ((3, 16), 1.0, 0.9),
+        ((2, 96), 0.5, 0.99),
+        ((0, 99), 0.05, 0.5),
+    ],
+)
+def test_noise_intervals_cover_and_are_not_wider_than_needed(ends, epsilon, level):
+    # 100,000 fresh draws; each bound fails with probability below 1e-6 for the right law.
+    synopsis = line(20, KnownNoise(epsilon))
+    result = synopsis.count({"x": ends}, return_interval=True, level=level)
+    first, last = ends
+    cells = np.arange(100).reshape(20, 5)
+    weights = ((cells >= first) & (cells <= last)).mean(axis=1)
+    n_trials = 100_000
+    errors = weighted_sums(weights, epsilon, n_trials)
+    noise = 5 * math.sqrt(level * (1 - level) / n_trials)
+    covered = (errors <= result.upper).mean()
+    assert covered >= level - noise
+    assert np.quantile(errors, level) * 1.15 >= result.upper
+    assert result.std == pytest.approx(
+        math.sqrt((weights**2).sum() * discrete_laplace_variance(epsilon))
+    )
+    # The same test refuses an interval made for 20% less noise.
+    less = line(20, KnownNoise(epsilon * 1.25))
+    short = less.count({"x": ends}, return_interval=True, level=level)
+    assert (errors <= short.upper).mean() < level - noise
+
+
+@over("inside, records", itertools.product([0.0, 0.5, 1.0], [0, 2, 40]))
+def test_intervals_with_bounds_cover_adversarial_records(inside, records):
+    # All records of the boxes that the query cuts lie inside it, or none, or half of them; 2,000
+    # releases, nominal 90%, three standard errors.
+    n_boxes, level, n_trials = 12, 0.9, 2000
+    domain = Domain({"x": Numeric(0, 5 * n_boxes - 1, integer=True), "y": Categorical(["a", "b"])})
+    lower = np.stack([np.arange(n_boxes) * 5, np.zeros(n_boxes, dtype=int)], axis=1)
+    boxes = Boxes(lower, lower + [5, 2])
+    errors = LeafErrorBound(50.0, 0, 0, depth=[0] * n_boxes, test_number=[1] * n_boxes)
+    true = n_boxes * records * inside
+    # The aggregation error of ten cells that hold their records in five, or evenly.
+    assert n_boxes * (2 * records * abs(inside - 0.5)) <= 50 * n_boxes
+    covered, widths = 0, []
+    counts = np.full((n_trials, n_boxes), records)
+    noisy = discrete_laplace(counts.ravel(), 1, random_state=11).reshape(counts.shape)
+    model = Synopsis(
+        domain, BoxModel(boxes, noisy[0], domain.shape, BoundedSpread(1, errors))
+    ).model
+    asked = [parse({"y": "a"}, domain)]
+    quantiles = {}
+
+    def remembered(low, high, epsilons, index, alpha):
+        key = (low.tobytes(), high.tobytes(), alpha)
+        if key not in quantiles:
+            quantiles[key] = original(low, high, epsilons, index, alpha)
+        return quantiles[key]
+
+    original = intervals.noise_quantile
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intervals, "noise_quantile", remembered)
+        for row in noisy:
+            model.counts = row
+            [value] = model.answer(asked)
+            _, [below], [above], _ = model.reach(asked, level)
+            covered += value - below <= true <= value + above
+            widths.append(below + above)
+    assert len(quantiles) == 2
+    assert covered / n_trials >= level - 3 * math.sqrt(level * (1 - level) / n_trials)
+    assert np.median(widths) < n_boxes * min(records, 50) + 60
+
+
+@over("seed", range(20))
+def test_aggregation_errors_bound_every_misfit(seed):
+    # Exact counts, no noise to speak of: what remains is |sum (x - mean)| <= spread * AE / 2,
+    # also for bins covered in part.
+    generator = sampling_generator(seed)
+    domain = Domain({"x": Numeric(0, 12, bins=12), "y": Numeric(0, 6, bins=6)})
+    table = generator.poisson(generator.exponential(5, domain.shape) ** 2)
+    boxes = random_boxes(domain.shape, 6, generator)
+    parts = [
+        table[low[0] : high[0], low[1] : high[1]]
+        for low, high in zip(boxes.lower, boxes.upper, strict=True)
+    ]
+    errors = np.array([np.abs(part - part.mean()).sum() for part in parts])
+    worst = LeafErrorBound(errors.max(), 0, 0, depth=[0] * 6, test_number=[1] * 6)
+    synopsis = Synopsis(
+        domain,
+        BoxModel(
+            boxes,
+            [part.sum() for part in parts],
+            domain.shape,
+            BoundedSpread(1000, worst),
+        ),
+    )
+    for _ in range(50):
+        ends = np.sort(generator.random((2, 2)) * [[12.0], [6.0]], axis=1)
+        query = {"x": tuple(ends[0]), "y": tuple(ends[1])}
+        true = answered(table, parse(query, domain).products[0])
+        result = synopsis.count(query, return_interval=True)
+        assert result.lower - 1e-9 <= true <= result.upper + 1e-9
+    assert "Bins covered in part" in result.guarantee
+
+
+# --- views, tables, text
+
+
+def test_views_are_margins(small):
+    cells = expanded(small.model.boxes, small.model.counts, DOMAIN.shape)
+    np.testing.assert_allclose(small.view("age"), cells.sum(axis=(1, 2, 3)), atol=1e-9)
+    np.testing.assert_allclose(small.view(["age", "size"]), cells.sum(axis=(1, 2)), atol=1e-9)
+    np.testing.assert_allclose(small.view(["size", "age"]), cells.sum(axis=(1, 2)).T, atol=1e-9)
+
+
+def test_boxes_and_seeds_are_told_and_names_are_escaped(small):
+    domain = Domain({"age": Numeric(20, 29, integer=True, nullable=True), "pay": Numeric(0, 1, 4)})
+    lower, upper = [[0, 0], [0, 2], [9, 0], [10, 0]], [[9, 2], [9, 4], [10, 4], [11, 4]]
+    frame = Synopsis(domain, BoxModel(Boxes(lower, upper), [1, 2, -3, 4], domain.shape)).to_frame()
+    assert frame["age"].tolist() == ["20 to 28", "20 to 28", "29", "missing"]
+    assert frame["pay"].tolist() == ["[0, 0.5)", "[0.5, 1]", "any", "any"]
+    assert frame["count"].tolist() == [1, 2, -3, 4]
+    assert "epsilon=1" in repr(small) and not small.seeded
+    seeded = Synopsis(
+        Domain({"<b>": Numeric(0, 1, 32)}, inferred=True),
+        BoxModel(Boxes([[0]], [[32]]), [3], (32,)),
+        privacy_loss=PrivacyLoss(2, seeded=True),
+    )
+    shown = seeded._repr_html_()
+    assert "seeded: no guarantee" in repr(seeded) and "epsilon" not in repr(seeded)
+    assert "seeded: no guarantee" in shown and "inferred from the data" in shown
+    assert "<b>" not in shown and "&lt;b&gt;" in shown
+
+
+# --- files
+
+
+def same(first, second):
+    assert first.domain == second.domain
+    assert first.privacy_loss == second.privacy_loss
+    assert first.mechanism == second.mechanism
+    facts, arrays = first.model.to_arrays()
+    other_facts, other_arrays = second.model.to_arrays()
+    assert facts == other_facts
+    assert list(arrays) == list(other_arrays)
+    for name, array in arrays.items():
+        assert array.dtype == other_arrays[name].dtype
+        np.testing.assert_array_equal(array, other_arrays[name])
+
+
+def test_files_round_trip_exactly(small, tmp_path):
+    one_third = line(3, KnownNoise([Fraction(1, 3), 1, Fraction(1, 3)]))
+    for synopsis in (small, one_third, line(2)):
+        path = tmp_path / "release"
+        synopsis.save(path)
+        loaded = Synopsis.load(str(path))
+        same(synopsis, loaded)
+        before = path.read_bytes()
+        loaded.save(path)
+        assert path.read_bytes() == before
+        if synopsis.model.to_arrays()[0]:
+            query = {synopsis.domain.names[0]: (3, 23)}
+            assert synopsis.count(query, return_interval=True) == loaded.count(
+                query, return_interval=True
+            )
+    assert one_third.model.to_arrays()[0]["noise_epsilon"] == ["1/3", "1"]
+
+
+def test_files_can_be_read_without_skdp(small, tmp_path):
+    small.save(tmp_path / "release.npz")
+    with np.load(tmp_path / "release.npz", allow_pickle=False) as archive:
+        np.testing.assert_array_equal(archive["counts"], small.model.counts)
+        metadata = json.loads(bytes(archive["metadata.json"]))
+    assert metadata["format"] == "skdp synopsis"
+    assert metadata["privacy"] == {
+        "epsilon": "1",
+        "parts": {"cuts": "1/3", "counts": "2/3"},
+        "seeded": False,
+    }
+
+
+def test_files_say_seeded_and_hold_no_seed(tmp_path):
+    synopsis = line(2, privacy_loss=PrivacyLoss(1, seeded=True))
+    synopsis.save(tmp_path / "x")
+    assert Synopsis.load(tmp_path / "x").seeded
+    with zipfile.ZipFile(tmp_path / "x") as archive:
+        assert sorted(archive.namelist()) == [
+            "counts.npy",
+            "lower.npy",
+            "metadata.json",
+            "upper.npy",
+        ]
+
+
+def test_pickles_keep_the_release_and_drop_its_caches(small):
+    small.count(QUERIES)
+    for other in (pickle.loads(pickle.dumps(small)), copy.deepcopy(small)):
+        same(small, other)
+        assert not other.model._sides
+        np.testing.assert_allclose(small.count(QUERIES), other.count(QUERIES))
+
+
+def contents(small, tmp_path):
+    small.save(tmp_path / "release")
+    with zipfile.ZipFile(tmp_path / "release") as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path, entries):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # duplicate names
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in entries:
+                archive.writestr(name, content)
+
+
+def test_foreign_and_hostile_files_are_refused(small, tmp_path):
+    good = contents(small, tmp_path)
+    path = tmp_path / "case"
+
+    def facts(*keys_and_value):
+        *keys, last, value = keys_and_value
+        data = json.loads(good["metadata.json"])
+        inner = data
+        for key in keys:
+            inner = inner[key]
+        inner[last] = value
+        return {"metadata.json": json.dumps(data).encode()}
+
+    def counts(array):
+        buffer = io.BytesIO()
+        np.save(buffer, array, allow_pickle=True)
+        return {"counts.npy": buffer.getvalue()}
+
+    huge = "{'descr': '<i8', 'fortran_order': False, 'shape': (9999999999999,), }"
+    huge = b"\x93NUMPY\x01\x00v\x00" + huge.ljust(117).encode() + b"\n"
+    for changes, message in (
+        ({"metadata.json": b'{"a": 1}'}, "not written by skdp"),
+        ({"metadata.json": b"[" * 100_000}, "not a usable synopsis"),
+        (facts("version", 2), "version is 2 and this skdp reads 1"),
+        (facts("model", "kind", "tree"), "'tree' is unknown"),
+        (counts(np.array([print] * 40, dtype=object)), "dtype object"),
+        (counts(np.zeros(40, dtype=complex)), "complex"),
+        ({"counts.npy": huge}, "size that its header says"),
+        (counts(np.zeros(39)), "each of the 40 boxes"),
+        (facts("domain", {}), "not a usable synopsis"),
+        (facts("privacy", "epsilon", "1e999999999"), "not an exact fraction"),
+        (facts("privacy", "parts", "cuts", "1/2"), "must sum to epsilon"),
+        (facts("model", "noise_epsilon", ["1e999999999"]), "not an exact fraction"),
+        (facts("model", "noise_epsilon", ["0"]), "positive"),
+        (facts("privacy", "seeded", 0), "whether it was seeded"),
+        (facts("mechanism", ["x"]), "mechanism"),
+    ):
+        write(path, {**good, **changes}.items())
+        with pytest.raises(ValueError, match=message):
+            Synopsis.load(path)
+    write(path, [*good.items(), ("counts.npy", good["counts.npy"])])
+    with pytest.raises(ValueError, match="no metadata.json"):
+        Synopsis.load(path)
+    for content in (b"", b"PK", b"age,sex\n1,2\n", pickle.dumps({"a": 1})):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="not a usable synopsis"):
+            Synopsis.load(path)
+
+
+def test_bombs_are_refused_before_they_unpack(small, tmp_path):
+    good = contents(small, tmp_path)
+    write(tmp_path / "bomb", [*good.items(), ("x.npy", b"\0" * 30_000_000)])
+    assert (tmp_path / "bomb").stat().st_size < 100_000
+    with pytest.raises(ValueError, match="max_bytes=1,000,000"):
+        Synopsis.load(tmp_path / "bomb", max_bytes=1_000_000)
+
+
+def use(synopsis):
+    """What a loaded release must be able to do without an error other than ValueError."""
+    assert repr(synopsis) and synopsis._repr_html_()
+    assert math.isfinite(synopsis.count())
+    assert len(synopsis.sample_codes(3, 0)) == 3
+    assert len(synopsis.to_frame()) == len(synopsis.model.boxes)
+    name = synopsis.domain.names[0]
+    try:
+        synopsis.count({name: (22, 27)}, return_interval=True)
+    except ValueError as error:
+        assert "noise" in str(error) or name in str(error)
+
+
+FUZZ = settings(
+    max_examples=150,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+@FUZZ
+@given(data=st.data())
+def test_damaged_files_raise_value_error_or_load(small, tmp_path, data):
+    path = tmp_path / "release"
+    small.save(path)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        del content[data.draw(st.integers(0, len(content) - 1)) :]
+    path.write_bytes(content)
+    try:
+        loaded = Synopsis.load(path)
+    except ValueError:
+        return
+    use(loaded)
