@@ -1,11 +1,10 @@
-"""Files of the command line: Parquet in and out, persons, and files that are not what they say."""
+"""Files of the command line: Parquet, persons, and files that are not what they say."""
 
 from __future__ import annotations
 
 import gc
 import io
 import stat
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,6 @@ import skdp
 from skdp import Categorical, Date, Datetime, Domain, Numeric
 from skdp.__main__ import main
 from skdp.app import csv, parquet
-from skdp.app.outputs import Progress
 
 pytest.importorskip("pyarrow")
 
@@ -242,40 +240,9 @@ def test_parquet_without_a_library(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(parquet, "_has", lambda name: False)
     assert release(tmp_path, "rows.parquet") == 2
     assert "pip install" in capsys.readouterr().err
-    out = tmp_path / "out.parquet"
-    assert run("sample", tmp_path / "view.skdp", "--out", out) == 2
-    assert "pip install" in capsys.readouterr().err and not out.exists()
 
 
-def test_parquet_is_written_by_either_library(tmp_path, library):
-    ROWS.to_csv(tmp_path / "rows.csv", index=False)
-    assert release(tmp_path, "rows.csv") == 0
-    view = tmp_path / "view.skdp"
-    assert run("sample", view, "--rows", 50, "--seed", 3, "--out", tmp_path / "a.parquet") == 0
-    assert run("sample", view, "--rows", 50, "--seed", 3, "--out", tmp_path / "a.csv") == 0
-    drawn = pd.read_parquet(tmp_path / "a.parquet")
-    assert drawn.shape == (50, 4) and not (drawn.dtypes == "str").all()
-    drawn = drawn.astype({"sex": object, "work": object, "income": object}).fillna({"work": "gap"})
-    again = pd.read_csv(tmp_path / "a.csv").fillna({"work": "gap"})
-    pd.testing.assert_frame_equal(drawn, again, check_dtype=False)
-    groups = tmp_path / "groups.PARQUET"
-    assert run("group-by", view, "age", "sex", "--mean", "age", "--out", groups) == 0
-    table = pd.read_parquet(groups)
-    assert list(table) == ["age", "sex", "count", "sum", "mean"]
-    assert table["age"].iloc[0].startswith("[17")
-
-
-def test_mixed_labels_are_written_to_parquet_as_text(tmp_path, library):
-    mixed = pd.DataFrame({"a": [1, "1", None], "b": [0.5, 2.0, None], "c": [True, None, False]})
-    mixed = mixed.astype(object)
-    parquet.write_parquet(mixed, tmp_path / "mixed.parquet")
-    read = pd.read_parquet(tmp_path / "mixed.parquet")
-    assert read["a"].tolist()[:2] == ["1", "1"] and read["a"].isna().tolist() == [0, 0, 1]
-    assert read["b"].tolist()[:2] == [0.5, 2.0]
-    assert list(mixed["a"])[0] == 1
-
-
-def test_progress_tells_no_number_of_the_data(tmp_path, capsys, monkeypatch):
+def test_progress_tells_no_number_of_the_data(tmp_path, capsys):
     said = set()
     for n in (3, 1_999):
         ROWS[:n].to_csv(tmp_path / "rows.csv", index=False)
@@ -284,13 +251,6 @@ def test_progress_tells_no_number_of_the_data(tmp_path, capsys, monkeypatch):
         assert release(tmp_path, "rows.csv", "--quiet") == 0
         assert capsys.readouterr().err.startswith("Warning: no --ledger")
     assert len(said) == 1 and "Measuring." in said.pop()
-    # On a terminal, tenths of the file: all of them, however many lines there are.
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    for n in (1, 200_000):
-        file = io.BytesIO(b"1\n" * n)
-        assert sum(1 for _ in Progress(False).reading(file, 2 * n, iter(file.readline, b""))) == n
-        said.add(capsys.readouterr().err)
-    assert len(said) == 1 and said.pop().count("%") == 10
 
 
 def test_dates_and_special_values_in_either_format(tmp_path, capsys, library):

@@ -14,7 +14,6 @@ import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
 from skdp.exceptions import DomainError
 from skdp.expected import TrialTable, _rows_tried, _smallest, generated_codes
-from skdp.inspection import expected_item_error, expected_quantile_error
 from skdp.mechanisms import discrete_laplace_variance
 
 mpl.use("agg")
@@ -178,15 +177,6 @@ def test_one_attribute_for_all_columns_is_no_domain(domain):
     two = skdp.GridSynthesizer(domain=[Numeric(0, 1), Numeric(0, 1)])
     found = two.expected_error(100, n_tables=1)
     assert "two-column range" in found.errors.index
-
-
-def test_quantiles_and_items():
-    found = expected_quantile_error([0.5, 0.9], 2_000, epsilon=[0.05, 1.0], domain=(0, 100_000))
-    assert found.errors.index.tolist() == ["quantile 0.5", "quantile 0.9"]
-    assert (found.errors[0.05] > 3 * found.errors[1.0]).all()
-    items = expected_item_error(3, list("abcdefgh"), 500, epsilon=[0.01, 5.0], max_items=2)
-    assert items.errors.loc["wrong items", 0.01] > items.errors.loc["wrong items", 5.0]
-    assert items.errors.loc["lost persons", 5.0] < 0.2
 
 
 QUESTIONS = [

@@ -7,7 +7,6 @@ import codecs
 import csv
 import gzip
 import lzma
-import os
 import re
 import warnings
 import zipfile
@@ -409,11 +408,11 @@ def _is_parquet(path: str) -> bool:
 
 @dataclass
 class _TableSource:
-    """A CSV file: a function gives its records, each of which is read by itself."""
+    """A CSV file: an iterator of its records, each of which is read by itself."""
 
     path: str
     header: Sequence[str]
-    records: Callable[[Progress], Iterator[Sequence[Any] | None]]
+    records: Iterator[Sequence[Any] | None]
     decimal: str = "."
     assumes: str = ""
     columns: Mapping[str, Declared] = field(default_factory=dict)
@@ -425,8 +424,7 @@ class _TableSource:
 
     def rows(self, progress: Progress, texts: bool = False) -> Any:
         progress.say(f"Reading {self.path}.")
-        records = self.records(progress)
-        return read_records(records, self.header, self.columns, self.decimal, texts)
+        return read_records(self.records, self.header, self.columns, self.decimal, texts)
 
     def table(self, progress: Progress) -> Any:
         return self.rows(progress, True)
@@ -455,11 +453,7 @@ def _opened(path: str, options: Any) -> Iterator[_TableSource]:
                 f"The first line of {path} has no comma, and has {name!r}: if that stands between "
                 f"the fields, give --sep '{name}'. Else give --sep ','."
             )
-
-        def records(progress: Progress) -> Iterator[Sequence[Any] | None]:
-            size = os.fstat(plain.fileno()).st_size
-            return records_of(progress.reading(plain, size, lines), form)
-
+        records = records_of(lines, form)
         yield _TableSource(path, header, records, form.decimal, _CLOSED if form.multiline else "")
 
 

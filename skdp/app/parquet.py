@@ -17,8 +17,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from ..tables.frame import check_unique
 
 _MAGIC = b"PAR1"
@@ -154,50 +152,6 @@ def is_parquet_file(path: str | os.PathLike[str]) -> bool:
             return False
         file.seek(-4, os.SEEK_END)
         return file.read(4) == _MAGIC
-
-
-def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a table to a Parquet file.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Objects of mixed types become text.
-    path : str or path-like
-        An existing file is replaced.
-
-    Raises
-    ------
-    ValueError
-        If neither DuckDB nor PyArrow is installed.
-    """
-    check_library()
-    plain = frame.copy(deep=False)
-    for name, column in frame.items():
-        if column.dtype == object or isinstance(column.dtype, pd.IntervalDtype):
-            plain[name] = _plain(column)
-    if _has("pyarrow"):
-        plain.to_parquet(path, index=False, engine="pyarrow")
-        return
-    import duckdb
-
-    with (
-        tempfile.TemporaryDirectory(prefix="skdp-") as spill,
-        duckdb.connect(config={"temp_directory": spill}) as connection,
-    ):
-        connection.from_df(plain).write_parquet(os.fspath(path))
-
-
-def _plain(column: pd.Series) -> pd.Series:
-    """A column of objects as one of a type that files have."""
-    present = [value for value in column if not pd.isna(value)]
-    if all(isinstance(value, str) for value in present):
-        return column
-    better = column.infer_objects()
-    if better.dtype != object and not isinstance(better.dtype, pd.IntervalDtype):
-        return better
-    texts = [None if pd.isna(value) else str(value) for value in column]
-    return pd.Series(texts, index=column.index, dtype=object)
 
 
 def check_library() -> None:
