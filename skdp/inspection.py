@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import numbers
 from fractions import Fraction
 from typing import Any
 
 import pandas as pd
 
-from ._foreign import replaced
 from ._pipelines import PRIVATE, Step, total_price, walk
 from .accounting import neighbours
 from .algorithms.dpcube import sufficient_epsilon, usefulness
 from .expected import ExpectedError
-from .model_selection import PrivateKFold
 
 __all__ = [
     "ExpectedError",
@@ -39,16 +36,6 @@ def _contributions(estimator: Any) -> int | None:
     return getattr(estimator, "max_rows_per_id", released) or released
 
 
-def _n_folds(cv: Any) -> int | None:
-    """Number of folds of a splitter, or None where it is not known or depends on the rows."""
-    if isinstance(cv, numbers.Integral | list | tuple):
-        return int(cv) if isinstance(cv, numbers.Integral) else len(cv)
-    try:
-        return int(cv.get_n_splits())
-    except Exception:  # leave-one-out and the like ask for the rows; others may ask for anything
-        return None
-
-
 class PrivacyReport:
     """A table of the steps with verdicts, and the privacy cost of a fit.
 
@@ -64,18 +51,14 @@ class PrivacyReport:
         Why it is not private; empty if ``private``.
     epsilon : Fraction or None
         Epsilon of one ``fit`` of the whole estimator; None if the cost of a step is not known.
-    cv_epsilon : Fraction or None
-        Epsilon of cross-validation with the given ``cv``; None without ``cv``, or if it is not
-        known.
     notes : list of str
         Further remarks.
     """
 
-    def __init__(self, name: str, steps: list[Step], cv: Any) -> None:
+    def __init__(self, name: str, steps: list[Step]) -> None:
         self.name = name
         self.steps = steps
         self.epsilon = total_price(step.epsilon for step in steps)
-        self.cv_epsilon: Fraction | None = None
         self.reasons = [
             f"{step.name or step.kind} ({step.kind}) {step.why} Remedy: {step.remedy}"
             for step in steps
@@ -95,38 +78,6 @@ class PrivacyReport:
             self.notes.append("Some steps protect a record and some a person: the sum neither.")
         if any(getattr(step.estimator, "ledger", 0) is None for step in private):
             self.notes.append("A private step has no ledger: what it spends is not recorded.")
-        if cv is not None:
-            self._price_folds(cv)
-
-    def _price_folds(self, cv: Any) -> None:
-        k = _n_folds(cv)
-        if k is None:
-            self.notes.append(
-                "The number of folds is not known or depends on the rows, and so does the price of "
-                "cross-validation: give a number of folds."
-            )
-            return
-        # A subclass may give a record to any number of folds; and the rows of a person lie in any.
-        ours = type(cv) is PrivateKFold and not replaced(cv) and cv.random_state is None
-        secret = ours and not any(
-            getattr(step.estimator, "privacy_id", None) for step in self.steps
-        )
-        if self.epsilon is not None:
-            self.cv_epsilon = (k - secret) * self.epsilon
-        self.notes.append(
-            f"{k} secret folds cost ({k} - 1) times a fit in total: private_cross_val_score "
-            "charges that, and its score's own epsilon. A plain cross_val_score charges "
-            f"{k} times."
-            if secret
-            else f"{k} folds cost {k} fits. The sum does not bound the loss of all folds together: "
-            "adding one record moves others between folds. PrivateKFold without random_state costs "
-            "one fit less where records are protected, and bounds all folds together."
-        )
-        self.notes.append(
-            "Scores on true held-out rows (cross_val_score, score) are exact and not private: for "
-            "the data owner only. error_score=nan turns a refused charge into a nan: give "
-            "error_score='raise'."
-        )
 
     def to_frame(self) -> pd.DataFrame:
         """All steps.
@@ -148,8 +99,6 @@ class PrivacyReport:
     def __repr__(self) -> str:
         verdict = "private" if self.private else "NOT private"
         lines = [f"{self.name} is {verdict}; one fit spends epsilon = {_as_number(self.epsilon)}"]
-        if self.cv_epsilon is not None:
-            lines[0] += f", cross-validation epsilon = {_as_number(self.cv_epsilon)}"
         for step in self.steps:
             times = f" in {step.n_fits:,} fits" if step.n_fits != 1 else ""
             spends = "" if step.epsilon == 0 else f", epsilon {_as_number(step.epsilon)}{times}"
@@ -160,7 +109,7 @@ class PrivacyReport:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
-def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
+def privacy_report(estimator: Any) -> PrivacyReport:
     """List the steps of a composed estimator: what each reads, spends and reveals.
 
     Records may meet estimators of skdp, and in front of them a few stateless steps; what is trained
@@ -172,8 +121,6 @@ def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
     ----------
     estimator : estimator
         Before or after its fit. Nothing is fitted and no row is read.
-    cv : int, splitter or None, default=None
-        Cross-validation to compute the privacy cost of.
 
     Returns
     -------
@@ -194,9 +141,9 @@ def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
     >>> from skdp.inspection import privacy_report
     >>> release = HDPViewSynthesizer(epsilon=0.5, domain=Numeric(0, 1))
     >>> model = PrivateClassifier(LogisticRegression(), release, classes=[0, 1])
-    >>> report = privacy_report(model, cv=5)
-    >>> report.private, float(report.epsilon), float(report.cv_epsilon)
-    (True, 0.5, 2.5)
+    >>> report = privacy_report(model)
+    >>> report.private, float(report.epsilon)
+    (True, 0.5)
     >>> privacy_report(make_pipeline(StandardScaler(), model)).private
     False
     """
@@ -209,17 +156,15 @@ def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
         raise TypeError(
             f"privacy_report needs an estimator, got {type(estimator).__name__}, which has no fit."
         )
-    return PrivacyReport(type(estimator).__name__, walk(estimator), cv)
+    return PrivacyReport(type(estimator).__name__, walk(estimator))
 
 
-def assert_private(estimator: Any, cv: Any = None) -> None:
+def assert_private(estimator: Any) -> None:
     """Raise unless every step of ``estimator`` keeps the guarantee.
 
     Parameters
     ----------
     estimator : estimator
-    cv : int, splitter or None, default=None
-        As in `privacy_report`.
 
     Raises
     ------
@@ -232,7 +177,7 @@ def assert_private(estimator: Any, cv: Any = None) -> None:
     >>> from skdp.inspection import assert_private
     >>> assert_private(HDPViewSynthesizer(epsilon=0.5, domain=Numeric(0, 1)))
     """
-    report = privacy_report(estimator, cv)
+    report = privacy_report(estimator)
     if not report.private:
         reasons = "\n".join(f"- {reason}" for reason in report.reasons)
         raise AssertionError(f"{report.name} is not private:\n{reasons}")

@@ -1060,55 +1060,6 @@ def _name_cuboids(
             ax.annotate(f"{errors[node]:.3g}", (x, y), va="center", color=ink, **style)
 
 
-def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:
-    """Draw expected errors against epsilon, a line for each kind of question.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``question``, ``epsilon``, ``error``, ``lowest`` and ``highest``.
-    unit : str
-        Of the errors.
-    title : str
-    ax : matplotlib Axes, default=None
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    """
-    ax = axes_or_new(ax, (6.4, 4.2))
-    from matplotlib.ticker import FuncFormatter, LogLocator
-
-    for number, (question, rows) in enumerate(table.groupby("question", sort=False)):
-        rows = rows.sort_values("epsilon")
-        colour, marker = _line(number), "osD^vP"[number % 6]
-        ax.plot(rows.epsilon, rows.error, marker=marker, color=colour, label=str(question))
-        if len(rows) > 1:
-            ax.fill_between(
-                rows.epsilon, rows.lowest, rows.highest, color=colour, alpha=0.12, linewidth=0
-            )
-    ax.set_xscale("log")
-    epsilons = sorted(table.epsilon.unique())
-    ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-    if (table.error > 0).all():
-        ax.set_yscale("log")
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-    ax.minorticks_off()
-    ax.set_xlabel("epsilon")
-    ax.set_ylabel(f"expected error ({unit})")
-    ax.set_title(title)
-    ax.grid(True, alpha=0.3)
-    ax.legend(frameon=False)
-    return ax
-
-
 def plot_tree(
     rows: Sequence[tuple[int, int, int, str, str]], *, title: str = "", ax: Any = None
 ) -> Any:

@@ -56,7 +56,6 @@ from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
     KFold,
-    LeaveOneOut,
     RandomizedSearchCV,
     StratifiedKFold,
     cross_val_predict,
@@ -749,10 +748,9 @@ def test_private_steps_hand_on_each_row_by_itself(step, n_columns):
 
 
 def test_report_reads():
-    report = privacy_report(make_pipeline(StandardScaler(), model(epsilon=0.5)), cv=4)
+    report = privacy_report(make_pipeline(StandardScaler(), model(epsilon=0.5)))
     text = repr(report)
     assert "NOT private" in text and "Remedy: Put it behind the release" in text
-    assert "cross-validation epsilon = 2" in text
     frame = report.to_frame()
     assert list(frame["step"]) == [
         "standardscaler",
@@ -763,23 +761,6 @@ def test_report_reads():
     unknown = privacy_report(BaggingClassifier(model()))
     assert unknown.epsilon is None and unknown.to_frame()["epsilon"].isna().all()
     assert "epsilon = unknown" in repr(unknown)
-
-
-def test_price_of_folds():
-    def price(cv, **options):
-        return privacy_report(model(epsilon=0.5, **options), cv=cv).cv_epsilon
-
-    assert (price(5), price(KFold(3)), price(PrivateKFold(5))) == (2.5, 1.5, 2)
-    assert price(list(KFold(3).split(NUMBERS))) == 1.5
-    assert price(PrivateKFold(5, random_state=0)) == price(type("F", (PrivateKFold,), {})(5)) == 2.5
-    assert price(PrivateKFold(5), privacy_id="who", max_rows_per_id=2) == 2.5
-    assert price(patched(PrivateKFold(5), "split")) == 2.5
-    folds = KFold(3).split(NUMBERS)
-    for unknown in (LeaveOneOut(), folds, None):
-        assert price(unknown) is None
-    assert len(list(folds)) == 3
-    notes = privacy_report(model(), cv=LeaveOneOut()).notes
-    assert any("depends on the rows" in note for note in notes)
 
 
 def test_bad_input():
@@ -878,7 +859,7 @@ def private_of_two(epsilon, ledger):
 def test_the_ledger_sees_what_was_forecast(data):
     ledger = skdp.PrivacyLedger()
     estimator = data.draw(pipelines(ledger))
-    report = privacy_report(estimator, cv=2)
+    report = privacy_report(estimator)
     assert ledger.spent == 0
     estimator.fit(TWO, LABELS)
     assert report.epsilon == ledger.spent
@@ -888,11 +869,11 @@ def test_folds_cost_what_was_forecast():
     ledger = skdp.PrivacyLedger()
     estimator = make_pipeline(FunctionTransformer(), model(DummyClassifier(), 0.3, ledger=ledger))
     cross_val_score(estimator, X, Y, cv=3)
-    assert ledger.spent == privacy_report(estimator, cv=3).cv_epsilon
+    assert ledger.spent == 3 * privacy_report(estimator).epsilon
     cross_val_predict(estimator, X, Y, cv=2)
     assert ledger.spent == 5 * Fraction("0.3")
     before = ledger.spent
     estimator = model(DummyClassifier(), 0.3, ledger=ledger)
     private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=4)
-    price = privacy_report(estimator, cv=PrivateKFold(4)).cv_epsilon
+    price = 3 * privacy_report(estimator).epsilon
     assert ledger.spent - before == price + Fraction(1, 2)
