@@ -113,9 +113,9 @@ def privacy_report(estimator: Any) -> PrivacyReport:
     """List the steps of a composed estimator: what each reads, spends and reveals.
 
     Records may meet estimators of skdp, and in front of them a few stateless steps; what is trained
-    on a release, estimators of known libraries with plain parameters. Pipelines (also
-    imbalanced-learn's), column transformers and feature unions are examined step by step. Whatever
-    else there is gets the verdict "unknown", never "private".
+    on a release, estimators of known libraries with plain parameters. Pipelines, column
+    transformers and feature unions are examined step by step. Whatever else there is gets the
+    verdict "unknown", never "private".
 
     Parameters
     ----------

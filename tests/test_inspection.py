@@ -208,12 +208,7 @@ PRIVATE = {
         1,
     ),
     "fitted before, cloned": (model(BaggingClassifier(LogisticRegression().fit(NUMBERS, Y))), 1),
-    "sampled": (make_sampling_pipeline(release(), StandardScaler(), SVC()), 1),
-    "oversampled synthetic rows": (make_sampling_pipeline(release(), SMOTE(), SVC()), 1),
-    "a frozen sampler releases anew": (
-        make_sampling_pipeline(FrozenEstimator(released), LogisticRegression()),
-        1,
-    ),
+    "oversampled synthetic rows": (model(make_sampling_pipeline(SMOTE(), SVC())), 1),
     "a release of a release": (model(model(epsilon=2)), 1),
     "a release of a release, charged": (model(model(epsilon=2, ledger=skdp.PrivacyLedger())), 3),
     # frozen
@@ -494,7 +489,6 @@ NOT_PRIVATE = {
     "a patched release": skdp.PrivateClassifier(LogisticRegression(), patched(release())),
     "a patched charge": patched(release(), "_spend"),
     "a patched model": patched(model()),
-    "a patched sampler": make_sampling_pipeline(patched(release(), "fit_resample"), SVC()),
     "a patched frozen model": patched(FrozenEstimator(fitted), "transform"),
     "a changed pipeline": ChangedPipeline([("a", model())]),
     "a changed release": Changed(epsilon=1, domain=DOMAIN, target="income"),
@@ -525,19 +519,15 @@ NOT_PRIVATE = {
             BaggingClassifier(make_pipeline(FrozenEstimator(StandardScaler()), SVC())),
         )
     },
-    "goes on from what it learned": make_sampling_pipeline(
-        release(), SGDClassifier(warm_start=True).fit(NUMBERS, Y)
+    "goes on from what it learned": model(SGDClassifier(warm_start=True).fit(NUMBERS, Y)),
+    "prefit, not frozen": model(
+        make_pipeline(SelectFromModel(RAW, prefit=True), LogisticRegression())
     ),
-    "prefit, not frozen": make_sampling_pipeline(
-        release(), SelectFromModel(RAW, prefit=True), LogisticRegression()
-    ),
-    "a prefit stack": make_sampling_pipeline(
-        release(), StackingClassifier([("a", RAW)], cv="prefit")
-    ),
+    "a prefit stack": model(StackingClassifier([("a", RAW)], cv="prefit")),
     "a private model that is not looked into": model(BaggingClassifier(model())),
     "a class of one's own behind": model(Own()),
     "parameters that cannot be listed": model(LyingParams()),
-    "a patched estimator behind": make_sampling_pipeline(release(), patched(SVC())),
+    "a patched estimator behind": model(patched(SVC())),
     "a function behind": behind(of_the_raw),
     "a lambda behind": behind(lambda Z: Z - NUMBERS.mean()),
     "predictions by a method": behind(RAW.predict_proba),
@@ -605,9 +595,6 @@ NOT_PRIVATE = {
     "frozen, of an inferred domain": FrozenEstimator(refitted),
     "frozen, another model set since": FrozenEstimator(swapped_model()),
     "frozen, a pipeline": FrozenEstimator(make_pipeline(FunctionTransformer(), fitted)),
-    "a frozen changed sampler": make_sampling_pipeline(
-        FrozenEstimator(Changed(epsilon=1, domain=DOMAIN, target="income").fit(X, Y)), SVC()
-    ),
     # seeds, inferred domains, candidates
     "seeded": model(random_state=0),
     "seeded by NumPy": release(random_state=np.int64(4)),
