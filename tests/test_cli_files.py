@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import io
-import stat
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -36,15 +33,7 @@ def release(folder, data, *more, domain=DOMAIN):
     )  # fmt: skip
 
 
-@pytest.fixture(params=["duckdb", "pyarrow"])
-def library(request, monkeypatch):
-    """Only one of the libraries is installed."""
-    pytest.importorskip(request.param)
-    monkeypatch.setattr(parquet, "_has", lambda name: name == request.param)
-    return request.param
-
-
-def test_parquet_is_read_by_either_library(tmp_path, capsys, library):
+def test_parquet_is_read(tmp_path, capsys):
     ROWS.assign(phone="Canary").to_parquet(tmp_path / "rows.parquet")
     assert release(tmp_path, "rows.parquet", "--ledger", tmp_path / "l", "--budget", 1) == 0
     assert skdp.PrivacyLedger(path=tmp_path / "l").spent == 1
@@ -56,9 +45,7 @@ def test_parquet_is_read_by_either_library(tmp_path, capsys, library):
     assert release(tmp_path, "rows.data") == 0
 
 
-def test_nested_columns_are_left_alone_and_refused_where_they_are_declared(
-    tmp_path, capsys, library
-):
+def test_nested_columns_are_left_alone_and_refused_where_they_are_declared(tmp_path, capsys):
     nested = ROWS.assign(
         notes=[["Canary", "77"]] * len(ROWS), pair=[{"a": 1, "b": "x"}] * len(ROWS)
     )
@@ -74,7 +61,7 @@ def test_nested_columns_are_left_alone_and_refused_where_they_are_declared(
         assert name in shown and "Canary" not in shown and not ledger.exists()
 
 
-def test_odd_values_in_parquet_are_no_error(tmp_path, library):
+def test_odd_values_in_parquet_are_no_error(tmp_path):
     odd = pd.DataFrame(
         {
             "age": [np.nan, np.inf, -np.inf, 1e308, 30, 40],
@@ -98,9 +85,7 @@ def _text_schema():
     return pyarrow.schema([("age", pyarrow.float64()), *texts])
 
 
-@pytest.mark.parametrize("loaded", [0, 1 << 28])
-def test_a_column_without_any_value_has_no_type(tmp_path, monkeypatch, loaded):
-    monkeypatch.setattr(parquet, "_LOADED", loaded)
+def test_a_column_without_any_value_has_no_type(tmp_path):
     import pyarrow
     from pyarrow.parquet import write_table
 
@@ -134,7 +119,7 @@ def test_persons_are_protected_with_unit(tmp_path, capsys, kind):
         assert message in capsys.readouterr().err
 
 
-def test_files_that_are_no_parquet(tmp_path, capsys, library):
+def test_files_that_are_no_parquet(tmp_path, capsys):
     ROWS.to_parquet(tmp_path / "rows.parquet")
     whole = (tmp_path / "rows.parquet").read_bytes()
     garbage = np.random.default_rng(0).bytes(5_000)
@@ -159,7 +144,7 @@ def test_files_that_are_no_parquet(tmp_path, capsys, library):
     assert "nowhere.parquet: No such file" in capsys.readouterr().err
 
 
-def test_a_name_that_is_no_text_is_refused(tmp_path, capsys, library):
+def test_a_name_that_is_no_text_is_refused(tmp_path, capsys):
     ROWS.to_parquet(tmp_path / "rows.parquet")
     whole = (tmp_path / "rows.parquet").read_bytes()
     assert whole.count(b"income")
@@ -173,21 +158,7 @@ def test_a_name_that_is_no_text_is_refused(tmp_path, capsys, library):
         assert "not a Parquet file, or it is damaged" in shown and "xff" not in shown
 
 
-def test_what_duckdb_spills_is_private_and_removed(tmp_path):
-    pytest.importorskip("duckdb")
-    ROWS.to_parquet(tmp_path / "rows.parquet")
-    file = parquet.ParquetFile(tmp_path / "rows.parquet")
-    setting = file._connection.sql("SELECT current_setting('temp_directory')")
-    spill = Path(setting.fetchall()[0][0])
-    assert spill.is_absolute() and Path.cwd() not in spill.parents
-    assert stat.S_IMODE(spill.stat().st_mode) == 0o700
-    (spill / "rows.tmp").write_text("Canary")
-    del file
-    gc.collect()
-    assert not spill.exists()
-
-
-def test_pages_that_cannot_be_read_are_withheld(tmp_path, capsys, library):
+def test_pages_that_cannot_be_read_are_withheld(tmp_path, capsys):
     ROWS.to_parquet(tmp_path / "rows.parquet", compression="none")
     whole = bytearray((tmp_path / "rows.parquet").read_bytes())
     whole[4:2_000] = b"\xff" * 1_996
@@ -197,9 +168,7 @@ def test_pages_that_cannot_be_read_are_withheld(tmp_path, capsys, library):
     assert not (tmp_path / "view.skdp").exists() and not list(tmp_path.glob(".*"))
 
 
-@pytest.mark.parametrize("loaded", [0, 1 << 28])
-def test_names_that_differ_in_case_and_names_with_patterns(tmp_path, monkeypatch, loaded):
-    monkeypatch.setattr(parquet, "_LOADED", loaded)
+def test_names_that_differ_in_case_and_names_with_patterns(tmp_path):
     folder = tmp_path / "a=1"
     folder.mkdir()
     rows = pd.DataFrame({"Age": [70.0] * 900, "age": [20.0] * 900, 'q"x': ["F", "M", "M"] * 300})
@@ -223,16 +192,6 @@ def test_a_column_that_occurs_twice_is_refused(tmp_path, capsys):
     assert "sex" in capsys.readouterr().err
 
 
-def test_large_files_are_counted_where_they_are(tmp_path, monkeypatch):
-    pytest.importorskip("duckdb")
-    ROWS.to_parquet(tmp_path / "rows.parquet")
-    file = parquet.ParquetFile(tmp_path / "rows.parquet")
-    assert type(file.rows(["age"])).__module__.startswith("pyarrow")
-    monkeypatch.setattr(parquet, "_LOADED", 0)
-    assert "duckdb" in type(file.rows(["age"])).__module__
-    assert release(tmp_path, "rows.parquet") == 0
-
-
 def test_parquet_without_a_library(tmp_path, capsys, monkeypatch):
     ROWS.to_parquet(tmp_path / "rows.parquet")
     ROWS.to_csv(tmp_path / "rows.csv", index=False)
@@ -253,7 +212,7 @@ def test_progress_tells_no_number_of_the_data(tmp_path, capsys):
     assert len(said) == 1 and "Measuring." in said.pop()
 
 
-def test_dates_and_special_values_in_either_format(tmp_path, capsys, library):
+def test_dates_and_special_values_in_either_format(tmp_path, capsys):
     rng = np.random.default_rng(0)
     n = 3_000
     day = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 365, n), unit="D")

@@ -52,9 +52,8 @@ missing. Lines with an odd number of quotes, with more fields than the first lin
 Numbers may be written as $1,234.50 or (12); empty fields, and text that is no number, are missing
 values. Dates are written as in 2021-03-31, or in the format that the domain declares.
 
-Save a workbook as CSV. Parquet files need PyArrow (`pip install 'skdp[parquet]'`), or DuckDB (`pip
-install 'skdp[duckdb]'`), which counts files that are larger than memory. Columns that the domain
-does not declare are not read."""
+Save a workbook as CSV. Parquet files need PyArrow (`pip install 'skdp[parquet]'`). Columns that the
+domain does not declare are not read."""
 
 _DOMAIN = "the public domain: JSON that a domain wrote, or a code book in CSV"
 

@@ -336,7 +336,7 @@ class Source(Protocol):
         """A table with these columns and without records, in memory."""
 
     def rows(self, progress: Progress) -> Any:
-        """All records, as ``fit`` takes them: in an engine if there is one for the file."""
+        """All records, as ``fit`` takes them."""
 
     def table(self, progress: Progress) -> Any:
         """All records, in memory, with text that is no number: for the owner."""
@@ -509,16 +509,13 @@ class _ParquetSource:
     def empty(self) -> Any:
         return self._file.empty(self._columns)
 
-    def schema(self) -> Any:
-        return self._file.schema(self._columns)
+    schema = empty
 
     def rows(self, progress: Progress) -> Any:
         progress.say(f"Reading {self._path}.")
         return self._file.rows(self._columns)
 
-    def table(self, progress: Progress) -> Any:
-        progress.say(f"Reading {self._path}.")
-        return self._file.table(self._columns)
+    table = rows
 
 
 def check_columns(found: Sequence[str], wanted: Sequence[str], what: str, remedy: str) -> None:
@@ -559,6 +556,6 @@ def header_of(path: str, options: Any = None) -> Any:
     """
     if _is_parquet(path):
         parquet = ParquetFile(path)
-        return parquet.schema(parquet.names)
+        return parquet.empty(parquet.names)
     with _opened(path, options) as table:
         return pd.DataFrame({name: pd.Series(dtype=object) for name in table.header})

@@ -89,8 +89,8 @@ def _measured(
 ) -> Synopsis:
     """Read the file, charge, and measure.
 
-    A file is parsed before the charge, so that a disk that fails costs nothing; in an engine it is
-    read after it. The values are not looked at until the fit has charged.
+    The file is parsed before the charge, so that a disk that fails costs nothing. The values are
+    not looked at until the fit has charged.
     """
     # Somebody is there who can correct the declaration, before the rest is spent.
     estimator.set_params(ledger=ledger, on_loss="warn" if options.accept_loss else "stop")
