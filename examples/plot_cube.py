@@ -60,14 +60,11 @@ domain = Domain(
 # --------
 # Before it spends anything, the group wants to know how accurate the tables will be at an epsilon
 # of 0.5. Which tables to measure, and how to divide epsilon among them, follows from the domain
-# alone. So the accuracy of all sixteen tables, or *cuboids*, is known in advance. In the plot each
-# dot is a cuboid, connected with those that have one dimension less. The number is the standard
-# error of a cell; a ring marks a measured cuboid.
+# alone. So the accuracy of all sixteen tables, or *cuboids*, is known in advance: ``std_error`` is
+# the standard error of a cell, and ``epsilon`` that of a measured cuboid.
 cube = DataCube(epsilon=0.5, domain=domain)
 plan = cube.plan()
-ax = plan.plot()
-ax.set_title("Plan of the cube, epsilon = 0.5")
-plt.show()
+print(plan.to_frame()[["cuboid", "cells", "epsilon", "std_error"]].round(2).to_string(index=False))
 
 # %%
 # How good is the plan? The two simplest plans are to measure everything ("all"), or to measure only

@@ -59,10 +59,10 @@ print(expected)
 print("spent:", float(ledger.spent))
 
 # %%
-# Lines are root mean square errors over random questions of each kind; the bands show the lowest
-# and the highest of two trials. At small epsilon the errors on two and three columns hardly depend
-# on it: there the noise hides how the columns depend on each other.
-expected.plot()
+# Lines are root mean square errors over random questions of each kind. At small epsilon the errors
+# on two and three columns hardly depend on it: there the noise hides how the columns depend on each
+# other.
+expected.errors.T.plot(logy=True, marker="o", ylabel="expected error (records)")
 plt.show()
 
 # %%

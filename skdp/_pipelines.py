@@ -414,8 +414,7 @@ def _visit(estimator: Any, name: str, rows: Rows) -> _Result:
         why = f"is not fitted again; {type(estimator.estimator).__name__} was paid for."
         step = Step(name, kind.__name__, "nothing", PRIVATE, why, estimator=estimator.estimator)
         return [step], replace(rows, columns="")
-    sampling = (library(estimator), kind.__name__) == ("imblearn", "Pipeline")
-    if sampling or kind in (Pipeline, ColumnTransformer, FeatureUnion):
+    if kind in (Pipeline, ColumnTransformer, FeatureUnion):
         return _composite(estimator, name, rows)
     if rows.released:
         strange = _strange([estimator], rows.longest)
@@ -491,22 +490,8 @@ def _composite(estimator: Any, name: str, rows: Rows) -> _Result:
         several += [] if _is_word(rest, "drop") else [("remainder", rest)]
         return _side_by_side(estimator, several, name, rows)
     steps: list[Step] = []
-    for place, (part, inner) in enumerate(parts, start=1):
-        path = child(name, part)
-        # Freezing stops fit and fit_transform, but not fit_resample: it releases anew.
-        thawed = inner.estimator if type(inner) is FrozenEstimator else inner
-        ours = isinstance(thawed, PrivateEstimator) and library(thawed) == "skdp"
-        if place < len(parts) and ours and hasattr(thawed, "fit_resample") and not replaced(thawed):
-            step = _of_private(thawed, path, rows)
-            if type(estimator) is Pipeline:
-                why = "a release is no transformer: scikit-learn's Pipeline refuses it here."
-                remedy = "PrivateClassifier, or the Pipeline of imbalanced-learn."
-                step = step.judged(UNKNOWN, why, remedy)
-            steps.append(step)
-            # A flaw of the release is reported at its own step.
-            rows = released_by(thawed)
-            continue
-        more, rows = _visit(inner, path, rows)
+    for part, inner in parts:
+        more, rows = _visit(inner, child(name, part), rows)
         steps += more
     return steps, rows
 

@@ -46,7 +46,7 @@ from .hierarchy import project_to_simplex
 from .mechanisms import discrete_laplace, discrete_laplace_variance
 from .release.rounding import round_line, round_table, shuffled_line
 from .release.sampling import METHODS
-from .tables import Frame, Layout, count_rows, labels_like, read_rows
+from .tables import Frame, Layout, count_rows, read_rows
 
 __all__ = [
     "DiffGenTransformer",
@@ -292,30 +292,6 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         """
         return one_hot(self._coordinates(X), self.grid_.shape)
 
-    def fit_resample(self, X, y=None) -> Any:
-        """Fit, and return synthetic rows instead of the records.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,), default=None
-
-        Returns
-        -------
-        X_resampled : table of the library of ``X``
-        y_resampled : Series of the library of ``y`` if that is one, else ndarray
-            Only if ``y`` is given; otherwise the label is a column of ``X_resampled``.
-        """
-        self.fit(X, y)
-        if y is None:
-            return self._build_table(self._sample_columns(None, None, most=True))
-        columns = self._sample_columns(None, None, most=True)
-        drawn = columns.pop(self.target_)
-        labels = np.array(drawn.tolist(), dtype=self.classes_.dtype)
-        y_resampled = labels_like(drawn, labels, y)
-        names = [name for name in self._given_names() if name != self.target_]
-        return self._build_table({name: columns[name] for name in names}), y_resampled
-
     def _stand_in(self, domain, layout):
         """Act as if fitted to a public grid, so that a model can be tried before the charge."""
         self._layout = layout
@@ -328,11 +304,11 @@ class GridRelease(RefusesWeights, PrivateEstimator):
         self.histogram_ = np.ones((*self.grid_.shape, len(self.classes_)))
         return self
 
-    def _sample_columns(self, n_samples, random_state, method="rounded", most=False):
+    def _sample_columns(self, n_samples, random_state, method="rounded"):
         rng = sampling_generator(random_state)
         counts = self.histogram_.ravel()
         total = counts.sum()
-        n_rows = as_sample_size(n_samples, total, len(self.domain_), most=most)
+        n_rows = as_sample_size(n_samples, total, len(self.domain_))
         # If the noise left no count positive, every cell and label is equally likely.
         share = counts / total if total > 0 else np.full(len(counts), 1 / len(counts))
         if method == "rounded":

@@ -377,7 +377,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         # In the order of the rows that the model was trained on.
         names = release.domain_.names
         if hasattr(release, "_given_names"):
-            names = release._given_names(identifiers=False)
+            names = release._given_names()
         return release.prepare(select_columns(X, [n for n in names if n != release.target]))
 
     def _privacy_steps(self, name: str, rows: Rows) -> list[Step]:

@@ -345,28 +345,6 @@ class ExpectedError:
         share = table["error"] / self.n if self.unit == "records" else np.nan
         return table.assign(share=share, unit=self.unit)
 
-    def plot(self, *, ax: Any = None) -> Any:
-        """Draw error against epsilon, a line for each kind of question, both axes logarithmic.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is missing.
-        """
-        from .plotting import plot_errors
-
-        title = f"{self.estimator}, {self.n:,} records"
-        return plot_errors(self.to_frame(), unit=self.unit, title=title, ax=ax)
-
     def _shown(self) -> pd.DataFrame:
         return self.errors.map(lambda value: f"{value:.3g}")
 
@@ -449,7 +427,7 @@ class ExpectsErrors:
         Returns
         -------
         ExpectedError
-            ``errors`` (a table), ``to_frame()`` and ``plot()``. Errors are root mean squares over
+            ``errors`` (a table) and ``to_frame()``. Errors are root mean squares over
             random questions.
 
         Raises

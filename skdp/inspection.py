@@ -2,202 +2,24 @@
 
 from __future__ import annotations
 
-import numbers
-import warnings
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from ._foreign import replaced
 from ._pipelines import PRIVATE, Step, total_price, walk
-from ._random import sampling_generator
-from ._validation import FloatArray, as_integer
 from .accounting import neighbours
 from .algorithms.dpcube import sufficient_epsilon, usefulness
-from .base import range_of
-from .exceptions import InsecureSeedWarning
 from .expected import ExpectedError
-from .model_selection import PrivateKFold
-from .preprocessing import private_quantiles
-from .selection import most_frequent_items
 
 __all__ = [
     "ExpectedError",
     "PrivacyReport",
     "assert_private",
-    "expected_item_error",
-    "expected_quantile_error",
     "privacy_report",
     "sufficient_epsilon",
     "usefulness",
 ]
-
-# ------------------------------------------------------------------------------------------------
-# Expected errors of the functions for one column: quantiles, and the most frequent items.
-
-
-# Spread of generated values (lognormal), and the exponent of Zipf's law of generated items.
-_SPREAD = 0.7
-_EXPONENT = 1.0
-_RUNS = 20
-
-
-def expected_quantile_error(
-    quantiles: Any,
-    n: int,
-    *,
-    epsilon: Any,
-    domain: Any = None,
-    like: Any = None,
-    random_state: int = 0,
-    **parameters: Any,
-) -> ExpectedError:
-    """Expected rank errors of `private_quantiles`, before anything is spent.
-
-    No ledger is touched: the quantiles of public values are released many times.
-
-    Parameters
-    ----------
-    quantiles, domain
-        As for `private_quantiles`.
-    n : int
-        Number of records to expect: a public guess.
-    epsilon : number or sequence of numbers
-    like : array-like of shape (n_values,), default=None
-        PUBLIC values that resemble the private ones; ``n`` of them are drawn. None: values with a
-        lognormal density, of which hardly any are equal, within the domain.
-    random_state : int, default=0
-    **parameters
-        Others of `private_quantiles`, such as ``method`` and ``step``.
-
-    Returns
-    -------
-    ExpectedError
-        Root mean square of the number of records between the released value and the quantile.
-
-    Examples
-    --------
-    >>> from skdp.inspection import expected_quantile_error
-    >>> expected = expected_quantile_error(0.5, n=5_000, epsilon=[0.1, 1], domain=(0, 100_000))
-    >>> bool(expected.errors.loc["quantile 0.5", 1] < 20)
-    True
-    """
-    wanted = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
-    records = as_integer(n, "n", 1)
-
-    def ranks(each: Any, seed: int) -> dict[str, float]:
-        generator = sampling_generator(seed)
-        values = np.sort(_values(records, domain, like, generator))
-        found = private_quantiles(
-            values,
-            wanted,
-            epsilon=each,
-            domain=domain,
-            random_state=seed,
-            **{**parameters, "ledger": None},
-        ).values
-        errors = [_rank_error(values, value, q) for value, q in zip(found, wanted, strict=True)]
-        return {f"quantile {q:g}": error for q, error in zip(wanted, errors, strict=True)}
-
-    return _tried(ranks, epsilon, records, "records", like, "private_quantiles", random_state)
-
-
-def _values(n: int, domain: Any, like: Any, generator: np.random.Generator) -> Any:
-    if like is not None:
-        return generator.choice(np.asarray(like), n, replace=len(like) < n)
-    values = generator.lognormal(0.0, _SPREAD, n)
-    low, high = (0.0, 1000.0) if domain is None else map(float, range_of(domain))
-    return low + (high - low) * np.minimum(values / 10, 1.0)
-
-
-def _rank_error(values: FloatArray, value: float, quantile: float) -> float:
-    """Records between a value and a quantile of sorted values; 0 within equal ones."""
-    below, up_to = np.searchsorted(values, value, "left"), np.searchsorted(values, value, "right")
-    rank = quantile * len(values)
-    return float(max(below - rank, rank - up_to, 0.0))
-
-
-def expected_item_error(
-    k: int,
-    items: Any,
-    n: int,
-    *,
-    epsilon: Any,
-    max_items: int,
-    like: Any = None,
-    random_state: int = 0,
-    **parameters: Any,
-) -> ExpectedError:
-    """Expected share of wrong items of `most_frequent_items`, before anything is spent.
-
-    No ledger is touched: items are found many times among public persons.
-
-    Parameters
-    ----------
-    k, items, max_items
-        As for `most_frequent_items`.
-    n : int
-        Number of persons to expect: a public guess.
-    epsilon : number or sequence of numbers
-    like : array-like of shape (n_items,), default=None
-        PUBLIC share of the persons who have each item. None: Zipf's law, with ``max_items`` items
-        for each person on average.
-    random_state : int, default=0
-    **parameters
-        Others of `most_frequent_items`.
-
-    Returns
-    -------
-    ExpectedError
-        "wrong items" is the share of the k items found that are not among the k most frequent,
-        "lost persons" the share of the k largest counts that the items found lack.
-    """
-    persons = as_integer(n, "n", 1)
-    names = list(items)
-    ranks = np.arange(1.0, len(names) + 1) ** -_EXPONENT
-    shares = ranks * (max_items / ranks.sum()) if like is None else np.asarray(like, dtype=float)
-
-    def missed(each: Any, seed: int) -> dict[str, float]:
-        generator = sampling_generator(seed)
-        held = generator.random((persons, len(names))) < np.minimum(shares, 1.0)
-        counts = held.sum(axis=0)
-        baskets = [[names[place] for place in np.flatnonzero(row)] for row in held]
-        found = most_frequent_items(
-            baskets, k, names, epsilon=each, max_items=max_items, random_state=seed,
-            **{**parameters, "ledger": None},
-        )["item"]  # fmt: skip
-        place = {name: number for number, name in enumerate(names)}
-        taken = counts[[place[name] for name in found]]
-        best = np.sort(counts)[::-1][:k]
-        wrong = float(np.mean(taken < best[-1]))
-        return {"wrong items": wrong, "lost persons": 1 - taken.sum() / max(best.sum(), 1)}
-
-    return _tried(missed, epsilon, persons, "shares", like, "most_frequent_items", random_state)
-
-
-def _tried(
-    errors: Callable[[Any, int], dict[str, float]],
-    epsilon: Any,
-    n: int,
-    unit: str,
-    like: Any,
-    name: str,
-    seed: int,
-) -> ExpectedError:
-    """Errors of many releases of public values at each epsilon."""
-    with warnings.catch_warnings():
-        # The values are public: a seed makes the trial repeatable.
-        warnings.simplefilter("ignore", InsecureSeedWarning)
-        runs = {
-            float(each): [errors(each, seed + run) for run in range(_RUNS)]
-            for each in np.atleast_1d(epsilon)
-        }
-    how = "simulated on " + ("generated values" if like is None else "the values of like")
-    return ExpectedError(runs, n=n, unit=unit, how=how, estimator=name)
-
 
 # ------------------------------------------------------------------------------------------------
 # What a composed estimator reads, spends and reveals, before or after its fit.
@@ -212,16 +34,6 @@ def _contributions(estimator: Any) -> int | None:
     """Bound on the rows of a person that an estimator protects; None if it protects records."""
     released = getattr(getattr(estimator, "privacy_loss_", None), "max_rows_per_id", None)
     return getattr(estimator, "max_rows_per_id", released) or released
-
-
-def _n_folds(cv: Any) -> int | None:
-    """Number of folds of a splitter, or None where it is not known or depends on the rows."""
-    if isinstance(cv, numbers.Integral | list | tuple):
-        return int(cv) if isinstance(cv, numbers.Integral) else len(cv)
-    try:
-        return int(cv.get_n_splits())
-    except Exception:  # leave-one-out and the like ask for the rows; others may ask for anything
-        return None
 
 
 class PrivacyReport:
@@ -239,18 +51,14 @@ class PrivacyReport:
         Why it is not private; empty if ``private``.
     epsilon : Fraction or None
         Epsilon of one ``fit`` of the whole estimator; None if the cost of a step is not known.
-    cv_epsilon : Fraction or None
-        Epsilon of cross-validation with the given ``cv``; None without ``cv``, or if it is not
-        known.
     notes : list of str
         Further remarks.
     """
 
-    def __init__(self, name: str, steps: list[Step], cv: Any) -> None:
+    def __init__(self, name: str, steps: list[Step]) -> None:
         self.name = name
         self.steps = steps
         self.epsilon = total_price(step.epsilon for step in steps)
-        self.cv_epsilon: Fraction | None = None
         self.reasons = [
             f"{step.name or step.kind} ({step.kind}) {step.why} Remedy: {step.remedy}"
             for step in steps
@@ -270,38 +78,6 @@ class PrivacyReport:
             self.notes.append("Some steps protect a record and some a person: the sum neither.")
         if any(getattr(step.estimator, "ledger", 0) is None for step in private):
             self.notes.append("A private step has no ledger: what it spends is not recorded.")
-        if cv is not None:
-            self._price_folds(cv)
-
-    def _price_folds(self, cv: Any) -> None:
-        k = _n_folds(cv)
-        if k is None:
-            self.notes.append(
-                "The number of folds is not known or depends on the rows, and so does the price of "
-                "cross-validation: give a number of folds."
-            )
-            return
-        # A subclass may give a record to any number of folds; and the rows of a person lie in any.
-        ours = type(cv) is PrivateKFold and not replaced(cv) and cv.random_state is None
-        secret = ours and not any(
-            getattr(step.estimator, "privacy_id", None) for step in self.steps
-        )
-        if self.epsilon is not None:
-            self.cv_epsilon = (k - secret) * self.epsilon
-        self.notes.append(
-            f"{k} secret folds cost ({k} - 1) times a fit in total: private_cross_val_score "
-            "charges that, and its score's own epsilon. A plain cross_val_score charges "
-            f"{k} times."
-            if secret
-            else f"{k} folds cost {k} fits. The sum does not bound the loss of all folds together: "
-            "adding one record moves others between folds. PrivateKFold without random_state costs "
-            "one fit less where records are protected, and bounds all folds together."
-        )
-        self.notes.append(
-            "Scores on true held-out rows (cross_val_score, score) are exact and not private: for "
-            "the data owner only. error_score=nan turns a refused charge into a nan: give "
-            "error_score='raise'."
-        )
 
     def to_frame(self) -> pd.DataFrame:
         """All steps.
@@ -323,8 +99,6 @@ class PrivacyReport:
     def __repr__(self) -> str:
         verdict = "private" if self.private else "NOT private"
         lines = [f"{self.name} is {verdict}; one fit spends epsilon = {_as_number(self.epsilon)}"]
-        if self.cv_epsilon is not None:
-            lines[0] += f", cross-validation epsilon = {_as_number(self.cv_epsilon)}"
         for step in self.steps:
             times = f" in {step.n_fits:,} fits" if step.n_fits != 1 else ""
             spends = "" if step.epsilon == 0 else f", epsilon {_as_number(step.epsilon)}{times}"
@@ -335,20 +109,18 @@ class PrivacyReport:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
-def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
+def privacy_report(estimator: Any) -> PrivacyReport:
     """List the steps of a composed estimator: what each reads, spends and reveals.
 
     Records may meet estimators of skdp, and in front of them a few stateless steps; what is trained
-    on a release, estimators of known libraries with plain parameters. Pipelines (also
-    imbalanced-learn's), column transformers and feature unions are examined step by step. Whatever
-    else there is gets the verdict "unknown", never "private".
+    on a release, estimators of known libraries with plain parameters. Pipelines, column
+    transformers and feature unions are examined step by step. Whatever else there is gets the
+    verdict "unknown", never "private".
 
     Parameters
     ----------
     estimator : estimator
         Before or after its fit. Nothing is fitted and no row is read.
-    cv : int, splitter or None, default=None
-        Cross-validation to compute the privacy cost of.
 
     Returns
     -------
@@ -369,9 +141,9 @@ def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
     >>> from skdp.inspection import privacy_report
     >>> release = HDPViewSynthesizer(epsilon=0.5, domain=Numeric(0, 1))
     >>> model = PrivateClassifier(LogisticRegression(), release, classes=[0, 1])
-    >>> report = privacy_report(model, cv=5)
-    >>> report.private, float(report.epsilon), float(report.cv_epsilon)
-    (True, 0.5, 2.5)
+    >>> report = privacy_report(model)
+    >>> report.private, float(report.epsilon)
+    (True, 0.5)
     >>> privacy_report(make_pipeline(StandardScaler(), model)).private
     False
     """
@@ -384,17 +156,15 @@ def privacy_report(estimator: Any, cv: Any = None) -> PrivacyReport:
         raise TypeError(
             f"privacy_report needs an estimator, got {type(estimator).__name__}, which has no fit."
         )
-    return PrivacyReport(type(estimator).__name__, walk(estimator), cv)
+    return PrivacyReport(type(estimator).__name__, walk(estimator))
 
 
-def assert_private(estimator: Any, cv: Any = None) -> None:
+def assert_private(estimator: Any) -> None:
     """Raise unless every step of ``estimator`` keeps the guarantee.
 
     Parameters
     ----------
     estimator : estimator
-    cv : int, splitter or None, default=None
-        As in `privacy_report`.
 
     Raises
     ------
@@ -407,7 +177,7 @@ def assert_private(estimator: Any, cv: Any = None) -> None:
     >>> from skdp.inspection import assert_private
     >>> assert_private(HDPViewSynthesizer(epsilon=0.5, domain=Numeric(0, 1)))
     """
-    report = privacy_report(estimator, cv)
+    report = privacy_report(estimator)
     if not report.private:
         reasons = "\n".join(f"- {reason}" for reason in report.reasons)
         raise AssertionError(f"{report.name} is not private:\n{reasons}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from os.path import commonprefix
 from statistics import NormalDist
@@ -310,9 +310,7 @@ def plot_correlations(
 ) -> Any:
     """Draw correlations of all pairs of columns with their intervals.
 
-    Each cell has its correlation, half the width of its interval, and a bar from the lower to the
-    upper end, on a line from -1 at the left of the cell to 1 at its right, with a mark at 0. Cells
-    too small for numbers have the bar alone.
+    Each cell has its correlation and half the width of its interval, if it is large enough.
 
     Parameters
     ----------
@@ -336,64 +334,29 @@ def plot_correlations(
     ImportError
         If matplotlib is missing.
     """
-    from matplotlib.colors import Normalize
-
-    others = ~np.eye(len(names), dtype=bool) & np.isfinite(matrix)
-    below: Any = ""
+    numbers = np.char.mod("%.2f", matrix)
     if interval is not None:
         errors = np.char.mod("\n±%.2f", np.maximum((interval[1] - interval[0]) / 2, 0.01))
-        below = np.where(others, errors, "")
-    ax, image, cell = _matrix(ax, matrix, names, below, "RdBu_r", Normalize(-1.0, 1.0), title)
-    ax.figure.colorbar(image, ax=ax, label="correlation", ticks=[-1, -0.5, 0, 0.5, 1])
-    if interval is not None and cell >= _SMALLEST:
-        ax.set_xlabel("lines in cells: intervals from -1 to 1")
-        _wrap(ax)
-        rows, columns = np.nonzero(others)
-        inks = [_ink_on(colour) for colour in image.to_rgba(matrix[others])]
-        low, high = (columns + 0.42 * each[others] for each in interval)
-        bottom = rows + (0.36 if ax.texts else 0.0)
-        ax.hlines(bottom, columns - 0.42, columns + 0.42, colors=inks, linewidths=0.4)
-        ax.vlines(columns, bottom - 0.06, bottom + 0.06, colors=inks, linewidths=0.8)
-        ax.hlines(bottom, low, high, colors=inks, linewidths=2.4)
-    return ax
-
-
-def _matrix(
-    ax: Any,
-    matrix: np.ndarray,
-    names: Sequence[str],
-    below: Any,
-    colours: str,
-    norm: Any,
-    title: str,
-) -> Any:
-    """Cells in colours, with numbers and texts below them where they are large enough.
-
-    Axes, image, points of a cell.
-    """
+        numbers = np.char.add(numbers, np.where(np.eye(len(names)), "", errors))
     n = max(len(names), 1)
     side = min(0.62 * n + 2.4, _LARGEST - 1)
     ax = axes_or_new(ax, (max(side + 1, 4.0), max(side, 3.2)))
-    image = ax.imshow(np.atleast_2d(matrix), cmap=colours, norm=norm)
+    image = ax.imshow(np.atleast_2d(matrix), cmap="RdBu_r", vmin=-1.0, vmax=1.0)
     _wrap(ax, title)
     around = []
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks(range(len(names)))
         around.append(_name_ticks(axis, names, turned=axis is ax.xaxis, share=0.22))
-    # What names, colours and title leave, in points.
+    # What names, colours and title leave to a cell, in points.
     width, height = (72 * inches for inches in _cell(ax))
-    cell = min(width - around[1] - 65, height - around[0] - 45) / n
-    size = min(8.0, 0.23 * cell)
-    if size < _SMALLEST:
-        return ax, image, cell
-    numbers = np.char.add(np.char.mod("%.2f", matrix), below)
-    for row, column in np.argwhere(~np.isnan(matrix)):
-        text = numbers[row, column]
-        ink = _ink_on(image.to_rgba(matrix[row, column]))
-        style = {"ha": "center", "va": "center", "fontsize": size, "color": ink}
-        # Room for a bar below two lines.
-        ax.text(column, row - 0.08 * ("\n" in text), text, linespacing=1.05, **style)
-    return ax, image, cell
+    size = min(8.0, 0.23 * min(width - around[1] - 65, height - around[0] - 45) / n)
+    if size >= _SMALLEST:
+        for row, column in np.argwhere(~np.isnan(matrix)):
+            ink = _ink_on(image.to_rgba(matrix[row, column]))
+            style = {"ha": "center", "va": "center", "fontsize": size, "color": ink}
+            ax.text(column, row, numbers[row, column], **style)
+    ax.figure.colorbar(image, ax=ax, label="correlation", ticks=[-1, -0.5, 0, 0.5, 1])
+    return ax
 
 
 def plot_shapes(
@@ -936,177 +899,6 @@ def _wrap(ax: Any, title: str = "") -> None:
 
 def _short(text: str, length: int = 18) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
-
-
-Cuboid = tuple[str, ...]
-Point = tuple[float, float]
-
-# Lattices of at most this many cuboids are drawn with labels and lines.
-_MAX_NAMED = 40
-_MAX_JOINED = 300
-
-
-def plot_lattice(
-    names: Sequence[str],
-    errors: Mapping[tuple[str, ...], float],
-    shares: Mapping[tuple[str, ...], float],
-    *,
-    title: str = "",
-    ax: Any = None,
-) -> Any:
-    """Draw the cuboids of a cube as a lattice, the total at the bottom.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The dimensions.
-    errors : mapping of tuple of str to float
-        Standard error of each published cuboid, shown by colour.
-    shares : mapping of tuple of str to float
-        Share of the budget of each measured cuboid, which gets a ring.
-    title : str, default=""
-        Above the picture.
-    ax : matplotlib Axes, default=None
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    """
-    nodes = sorted({*errors, *shares}, key=lambda node: (len(node), [names.index(n) for n in node]))
-    rows = {order: [node for node in nodes if len(node) == order] for order in map(len, nodes)}
-    widest = max(map(len, rows.values()))
-    named = len(nodes) <= _MAX_NAMED
-    size = (max(6.0, 1.25 * widest), 1.3 * len(rows) + 0.8) if named else (9.0, 6.0)
-    ax = axes_or_new(ax, size)
-    from matplotlib.colors import LogNorm, Normalize
-
-    place = {
-        node: ((i - (len(row) - 1) / 2) * widest / len(row), order)
-        for order, row in rows.items()
-        for i, node in enumerate(row)
-    }
-    if len(nodes) <= _MAX_JOINED:
-        _join(ax, place, width=0.8 if named else 0.25)
-    values = list(errors.values())
-    spread = min(values) > 0 and max(values) > 1.5 * min(values)
-    norm = (LogNorm if spread else Normalize)(min(values), max(values))
-    area = 700.0 if named else max(12.0, 3000.0 / widest)
-    if unpublished := [node for node in nodes if node not in errors]:
-        ax.scatter(*_points(place, unpublished), area, current_inks().paper, zorder=2)
-    shown = {"c": values, "norm": norm, "cmap": "viridis_r", "zorder": 2}
-    dots = ax.scatter(*_points(place, errors), area, **shown)
-    ring = {"facecolors": "none", "edgecolors": _line(1), "zorder": 3, "label": "measured"}
-    ax.scatter(*_points(place, shares), 1.5 * area, linewidths=2.0 if named else 1.2, **ring)
-    if named:
-        _name_cuboids(ax, place, errors, shares, dots)
-    scale = ax.figure.colorbar(dots, ax=ax, label="standard error of a cell")
-    scale.ax.yaxis.set_major_formatter("{x:g}")
-    scale.ax.yaxis.set_minor_formatter("{x:g}")
-    ax.set_ylabel("dimensions of the cuboid")
-    ax.set_yticks(sorted(rows))
-    ax.set_xticks([])
-    ax.set_xlim(-widest / 2 - 0.2, widest / 2 + 0.2)
-    ax.set_ylim(-0.75, max(rows) + 0.5)
-    for side in ("top", "right", "bottom"):
-        ax.spines[side].set_visible(False)
-    ax.legend(loc="upper left", frameon=False, markerscale=0.4 if named else 1.0)
-    ax.set_title(title, fontsize="medium")
-    return ax
-
-
-def _points(place: Mapping[Cuboid, Point], nodes: Iterable[Cuboid]) -> Iterable[tuple[float, ...]]:
-    """Horizontal and vertical positions of cuboids."""
-    return zip(*(place[node] for node in nodes), strict=True)
-
-
-def _join(ax: Any, place: Mapping[Cuboid, Point], width: float) -> None:
-    """Draw a line from each cuboid to those with one dimension less."""
-    from matplotlib.collections import LineCollection
-
-    segments = [
-        (place[node], place[smaller])
-        for node in place
-        for smaller in (tuple(n for n in node if n != dropped) for dropped in node)
-        if smaller in place
-    ]
-    faint = current_inks().faint
-    ax.add_collection(LineCollection(segments, colors=faint, linewidths=width, zorder=1))
-
-
-def _name_cuboids(
-    ax: Any,
-    place: Mapping[Cuboid, Point],
-    errors: Mapping[Cuboid, float],
-    shares: Mapping[Cuboid, float],
-    dots: Any,
-) -> None:
-    """Write the dimensions and the share below each cuboid, and the error into it."""
-    style = {"ha": "center", "fontsize": 7, "zorder": 4}
-    box = {"facecolor": current_inks().paper, "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
-    for node, (x, y) in place.items():
-        text = "\n".join(_short(name, 14) for name in node) or "total"
-        if node in shares:
-            text += f"\n({shares[node]:.0%})"
-        below = {"textcoords": "offset points", "va": "top", "bbox": box}
-        ax.annotate(text, (x, y), (0, -19), **below, **style)
-        if node in errors:
-            ink = _ink_on(dots.to_rgba(errors[node]))
-            ax.annotate(f"{errors[node]:.3g}", (x, y), va="center", color=ink, **style)
-
-
-def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:
-    """Draw expected errors against epsilon, a line for each kind of question.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns ``question``, ``epsilon``, ``error``, ``lowest`` and ``highest``.
-    unit : str
-        Of the errors.
-    title : str
-    ax : matplotlib Axes, default=None
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    """
-    ax = axes_or_new(ax, (6.4, 4.2))
-    from matplotlib.ticker import FuncFormatter, LogLocator
-
-    for number, (question, rows) in enumerate(table.groupby("question", sort=False)):
-        rows = rows.sort_values("epsilon")
-        colour, marker = _line(number), "osD^vP"[number % 6]
-        ax.plot(rows.epsilon, rows.error, marker=marker, color=colour, label=str(question))
-        if len(rows) > 1:
-            ax.fill_between(
-                rows.epsilon, rows.lowest, rows.highest, color=colour, alpha=0.12, linewidth=0
-            )
-    ax.set_xscale("log")
-    epsilons = sorted(table.epsilon.unique())
-    ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-    if (table.error > 0).all():
-        ax.set_yscale("log")
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-    ax.minorticks_off()
-    ax.set_xlabel("epsilon")
-    ax.set_ylabel(f"expected error ({unit})")
-    ax.set_title(title)
-    ax.grid(True, alpha=0.3)
-    ax.legend(frameon=False)
-    return ax
 
 
 def plot_tree(

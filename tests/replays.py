@@ -1279,8 +1279,6 @@ def metrics(same: Any) -> list[Branch]:
     return [
         of("roc_auc", truth, score),
         of("average_precision", truth, score, score_range=(-1, 1)),
-        branch("private_roc_curve", truth, score),
-        branch("private_calibration_curve", truth, score),
         of("f1", truth, guess),
         of("balanced_accuracy", truth, guess),
         of("log_loss", truth, both, interval="noise"),

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from estimators import DOMAIN, people
 from loops import over
@@ -128,16 +127,6 @@ def test_samples_follow_the_histogram(estimator):
     # Total variation of a multinomial sample; its mean is below sqrt(cells / n) / 2.
     assert np.abs(found / 20_000 - expected).sum() / 2 < 0.75 * np.sqrt(expected.size / 20_000)
     assert len(release.sample()) == max(0, round(release.histogram_.sum()))
-
-
-def test_fit_resample_returns_the_containers_it_was_given():
-    rows, labels = PrivPfCTransformer(epsilon=1.0, **GIVEN).fit_resample(X, Y)
-    assert rows.columns.tolist() == X.columns.tolist()
-    assert isinstance(labels, pd.Series)
-    assert labels.name == "income"
-    whole = PrivPfCTransformer(epsilon=1.0, **GIVEN).fit_resample(pl.from_pandas(ROWS))
-    assert isinstance(whole, pl.DataFrame)
-    assert whole.columns == list(DOMAIN.names)
 
 
 def test_label_inside_the_table_or_beside_it(release):

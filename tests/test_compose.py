@@ -1,4 +1,4 @@
-"""PrivateClassifier and fit_resample in Pipelines and cross-validation."""
+"""PrivateClassifier in Pipelines and cross-validation."""
 
 from __future__ import annotations
 
@@ -164,20 +164,6 @@ def test_in_a_pipeline_every_fold_is_charged(tmp_path):
     assert ledger.spent == 6
     with pytest.raises(skdp.BudgetExceededError):
         model.fit(X, Y)
-
-
-def test_fit_resample_returns_the_callers_types():
-    release = clone(RELEASE)
-    X_new, y_new = release.fit_resample(X, Y)
-    assert isinstance(X_new, pd.DataFrame) and isinstance(y_new, pd.Series)
-    assert y_new.name == "income" and list(X_new) == ["age", "sex", "work"]
-    assert len(X_new) == len(y_new) == max(0, round(release.count()))
-    everything = release.fit_resample(ROWS)
-    assert list(everything) == list(DOMAIN.names)
-    ledger = skdp.PrivacyLedger()
-    with pytest.raises(ValueError, match="target is None"):
-        clone(release).set_params(target=None, ledger=ledger).fit_resample(X, Y)
-    assert ledger.spent == 0
 
 
 def test_a_frozen_release_is_trained_on_and_not_paid_again():

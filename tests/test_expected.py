@@ -14,7 +14,6 @@ import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
 from skdp.exceptions import DomainError
 from skdp.expected import TrialTable, _rows_tried, _smallest, generated_codes
-from skdp.inspection import expected_item_error, expected_quantile_error
 from skdp.mechanisms import discrete_laplace_variance
 
 mpl.use("agg")
@@ -159,10 +158,6 @@ def test_the_result_shows_itself(domain):
     assert (table["lowest"] <= table["error"]).all() and (table["error"] <= table["highest"]).all()
     np.testing.assert_allclose(table["share"], table["error"] / 500)
     assert "nothing was spent" in repr(found) and "<table" in found._repr_html_()
-    ax = found.plot()
-    assert ax.get_xscale() == ax.get_yscale() == "log"
-    assert ax.get_xlabel() == "epsilon" and "records" in ax.get_ylabel()
-    assert len(ax.get_legend().get_texts()) == 4
 
 
 def test_one_attribute_for_all_columns_is_no_domain(domain):
@@ -178,15 +173,6 @@ def test_one_attribute_for_all_columns_is_no_domain(domain):
     two = skdp.GridSynthesizer(domain=[Numeric(0, 1), Numeric(0, 1)])
     found = two.expected_error(100, n_tables=1)
     assert "two-column range" in found.errors.index
-
-
-def test_quantiles_and_items():
-    found = expected_quantile_error([0.5, 0.9], 2_000, epsilon=[0.05, 1.0], domain=(0, 100_000))
-    assert found.errors.index.tolist() == ["quantile 0.5", "quantile 0.9"]
-    assert (found.errors[0.05] > 3 * found.errors[1.0]).all()
-    items = expected_item_error(3, list("abcdefgh"), 500, epsilon=[0.01, 5.0], max_items=2)
-    assert items.errors.loc["wrong items", 0.01] > items.errors.loc["wrong items", 5.0]
-    assert items.errors.loc["lost persons", 5.0] < 0.2
 
 
 QUESTIONS = [
@@ -219,7 +205,6 @@ def test_error_bars_of_own_questions_are_those_that_a_release_states(domain, peo
     assert narrow.errors.loc["mean(age)", 4] < found.errors.loc["mean(age)", 4]
     assert "half the 95% interval" in repr(found)
     assert found.to_frame()["share"].isna().all()
-    assert "mean(age)" in [text.get_text() for text in found.plot().get_legend().get_texts()]
 
 
 def test_bars_of_very_many_records_are_those_of_fewer_in_proportion(domain):

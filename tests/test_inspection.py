@@ -56,7 +56,6 @@ from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
     KFold,
-    LeaveOneOut,
     RandomizedSearchCV,
     StratifiedKFold,
     cross_val_predict,
@@ -209,12 +208,7 @@ PRIVATE = {
         1,
     ),
     "fitted before, cloned": (model(BaggingClassifier(LogisticRegression().fit(NUMBERS, Y))), 1),
-    "sampled": (make_sampling_pipeline(release(), StandardScaler(), SVC()), 1),
-    "oversampled synthetic rows": (make_sampling_pipeline(release(), SMOTE(), SVC()), 1),
-    "a frozen sampler releases anew": (
-        make_sampling_pipeline(FrozenEstimator(released), LogisticRegression()),
-        1,
-    ),
+    "oversampled synthetic rows": (model(make_sampling_pipeline(SMOTE(), SVC())), 1),
     "a release of a release": (model(model(epsilon=2)), 1),
     "a release of a release, charged": (model(model(epsilon=2, ledger=skdp.PrivacyLedger())), 3),
     # frozen
@@ -495,7 +489,6 @@ NOT_PRIVATE = {
     "a patched release": skdp.PrivateClassifier(LogisticRegression(), patched(release())),
     "a patched charge": patched(release(), "_spend"),
     "a patched model": patched(model()),
-    "a patched sampler": make_sampling_pipeline(patched(release(), "fit_resample"), SVC()),
     "a patched frozen model": patched(FrozenEstimator(fitted), "transform"),
     "a changed pipeline": ChangedPipeline([("a", model())]),
     "a changed release": Changed(epsilon=1, domain=DOMAIN, target="income"),
@@ -526,19 +519,15 @@ NOT_PRIVATE = {
             BaggingClassifier(make_pipeline(FrozenEstimator(StandardScaler()), SVC())),
         )
     },
-    "goes on from what it learned": make_sampling_pipeline(
-        release(), SGDClassifier(warm_start=True).fit(NUMBERS, Y)
+    "goes on from what it learned": model(SGDClassifier(warm_start=True).fit(NUMBERS, Y)),
+    "prefit, not frozen": model(
+        make_pipeline(SelectFromModel(RAW, prefit=True), LogisticRegression())
     ),
-    "prefit, not frozen": make_sampling_pipeline(
-        release(), SelectFromModel(RAW, prefit=True), LogisticRegression()
-    ),
-    "a prefit stack": make_sampling_pipeline(
-        release(), StackingClassifier([("a", RAW)], cv="prefit")
-    ),
+    "a prefit stack": model(StackingClassifier([("a", RAW)], cv="prefit")),
     "a private model that is not looked into": model(BaggingClassifier(model())),
     "a class of one's own behind": model(Own()),
     "parameters that cannot be listed": model(LyingParams()),
-    "a patched estimator behind": make_sampling_pipeline(release(), patched(SVC())),
+    "a patched estimator behind": model(patched(SVC())),
     "a function behind": behind(of_the_raw),
     "a lambda behind": behind(lambda Z: Z - NUMBERS.mean()),
     "predictions by a method": behind(RAW.predict_proba),
@@ -606,9 +595,6 @@ NOT_PRIVATE = {
     "frozen, of an inferred domain": FrozenEstimator(refitted),
     "frozen, another model set since": FrozenEstimator(swapped_model()),
     "frozen, a pipeline": FrozenEstimator(make_pipeline(FunctionTransformer(), fitted)),
-    "a frozen changed sampler": make_sampling_pipeline(
-        FrozenEstimator(Changed(epsilon=1, domain=DOMAIN, target="income").fit(X, Y)), SVC()
-    ),
     # seeds, inferred domains, candidates
     "seeded": model(random_state=0),
     "seeded by NumPy": release(random_state=np.int64(4)),
@@ -749,10 +735,9 @@ def test_private_steps_hand_on_each_row_by_itself(step, n_columns):
 
 
 def test_report_reads():
-    report = privacy_report(make_pipeline(StandardScaler(), model(epsilon=0.5)), cv=4)
+    report = privacy_report(make_pipeline(StandardScaler(), model(epsilon=0.5)))
     text = repr(report)
     assert "NOT private" in text and "Remedy: Put it behind the release" in text
-    assert "cross-validation epsilon = 2" in text
     frame = report.to_frame()
     assert list(frame["step"]) == [
         "standardscaler",
@@ -763,23 +748,6 @@ def test_report_reads():
     unknown = privacy_report(BaggingClassifier(model()))
     assert unknown.epsilon is None and unknown.to_frame()["epsilon"].isna().all()
     assert "epsilon = unknown" in repr(unknown)
-
-
-def test_price_of_folds():
-    def price(cv, **options):
-        return privacy_report(model(epsilon=0.5, **options), cv=cv).cv_epsilon
-
-    assert (price(5), price(KFold(3)), price(PrivateKFold(5))) == (2.5, 1.5, 2)
-    assert price(list(KFold(3).split(NUMBERS))) == 1.5
-    assert price(PrivateKFold(5, random_state=0)) == price(type("F", (PrivateKFold,), {})(5)) == 2.5
-    assert price(PrivateKFold(5), privacy_id="who", max_rows_per_id=2) == 2.5
-    assert price(patched(PrivateKFold(5), "split")) == 2.5
-    folds = KFold(3).split(NUMBERS)
-    for unknown in (LeaveOneOut(), folds, None):
-        assert price(unknown) is None
-    assert len(list(folds)) == 3
-    notes = privacy_report(model(), cv=LeaveOneOut()).notes
-    assert any("depends on the rows" in note for note in notes)
 
 
 def test_bad_input():
@@ -878,7 +846,7 @@ def private_of_two(epsilon, ledger):
 def test_the_ledger_sees_what_was_forecast(data):
     ledger = skdp.PrivacyLedger()
     estimator = data.draw(pipelines(ledger))
-    report = privacy_report(estimator, cv=2)
+    report = privacy_report(estimator)
     assert ledger.spent == 0
     estimator.fit(TWO, LABELS)
     assert report.epsilon == ledger.spent
@@ -888,11 +856,11 @@ def test_folds_cost_what_was_forecast():
     ledger = skdp.PrivacyLedger()
     estimator = make_pipeline(FunctionTransformer(), model(DummyClassifier(), 0.3, ledger=ledger))
     cross_val_score(estimator, X, Y, cv=3)
-    assert ledger.spent == privacy_report(estimator, cv=3).cv_epsilon
+    assert ledger.spent == 3 * privacy_report(estimator).epsilon
     cross_val_predict(estimator, X, Y, cv=2)
     assert ledger.spent == 5 * Fraction("0.3")
     before = ledger.spent
     estimator = model(DummyClassifier(), 0.3, ledger=ledger)
     private_cross_val_score(estimator, X, Y, epsilon=0.5, cv=4)
-    price = privacy_report(estimator, cv=PrivateKFold(4)).cv_epsilon
+    price = 3 * privacy_report(estimator).epsilon
     assert ledger.spent - before == price + Fraction(1, 2)

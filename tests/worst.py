@@ -209,8 +209,6 @@ PARALLEL = {
     "private_cross_val_score*": "scores of disjoint folds",
     "private_score, roc_auc": "trees over scores of disjoint labels",
     "private_score, average_precision": "trees over scores of disjoint labels",
-    "private_roc_curve": "trees over scores of disjoint labels",
-    "private_calibration_curve": "trees over scores of disjoint labels",
     "private_quantiles, recursive": "selections on disjoint intervals",
     "private_quantiles, real": "selections on disjoint intervals",
     "private_quantiles, persons": "selections on disjoint intervals",

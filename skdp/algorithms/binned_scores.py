@@ -70,13 +70,6 @@ class Scale:
             found = np.clip(np.ceil(share * INTERVALS) - 1, 0, INTERVALS - 1)
         return np.where(np.isnan(found), -1, found).astype(np.int64)
 
-    def points(self, places: FloatArray) -> FloatArray:
-        """Scores at places between 0 and `INTERVALS`."""
-        share = np.asarray(places, dtype=np.float64) / INTERVALS
-        if self.bent:
-            share = share**2 / (share**2 + (1.0 - share) ** 2)
-        return self.low + (self.high - self.low) * share
-
 
 @dataclass(frozen=True)
 class BinnedScores:

@@ -5,7 +5,7 @@
 ``csv``      the file of records: CSV or Parquet. Names and types first; values when asked for
 ``domains``  ``domain skeleton | from-schema | check | describe | diff``; files of domains
 ``outputs``  files written whole or not at all; what a command is doing, without a record
-``parquet``  Parquet files, in DuckDB or in memory
+``parquet``  Parquet files, in memory
 ``plans``    ``plan``
 ``release``  ``release``, and what a killed one has measured
 ``views``    ``info``, ``query``, ``group-by``, ``sample``, ``page``, ``verify``, others

@@ -52,9 +52,8 @@ missing. Lines with an odd number of quotes, with more fields than the first lin
 Numbers may be written as $1,234.50 or (12); empty fields, and text that is no number, are missing
 values. Dates are written as in 2021-03-31, or in the format that the domain declares.
 
-Save a workbook as CSV. Parquet files need PyArrow (`pip install 'skdp[parquet]'`), or DuckDB (`pip
-install 'skdp[duckdb]'`), which counts files that are larger than memory. Columns that the domain
-does not declare are not read."""
+Save a workbook as CSV. Parquet files need PyArrow (`pip install 'skdp[parquet]'`). Columns that the
+domain does not declare are not read."""
 
 _DOMAIN = "the public domain: JSON that a domain wrote, or a code book in CSV"
 
@@ -251,9 +250,8 @@ def _estimator_options(command: ArgumentParser) -> None:
     add(
         "--workload",
         metavar="SETS",
-        help="with marginals: all (default), ranges, cells, the sets of columns that may be "
-        "measured together, such as 'age,sex=0.5;age,pay' (a weight up to 1 after =), or a .json "
-        "or .yaml file of them",
+        help="with marginals: all (default), ranges, cells, or the sets of columns that may be "
+        "measured together, such as 'age,sex=0.5;age,pay' (a weight up to 1 after =)",
     )
     add("--target", metavar="COLUMN", help="column that models will predict")
     add(
@@ -275,7 +273,7 @@ def _plan(commands: Commands) -> None:
         commands,
         "plan",
         "plans.plan",
-        "show what a release would cost and measure, and its noise",
+        "show what a release would cost, and the error bars to expect",
         "No data are read and nothing is spent.",
     )
     _estimator_options(plan)
@@ -284,7 +282,7 @@ def _plan(commands: Commands) -> None:
         "--rows",
         type=int,
         metavar="N",
-        help="publicly known or guessed number of records: shows how the budget is divided then",
+        help="publicly known or guessed number of records, for --ask",
     )
     add(
         "--ask",
@@ -411,7 +409,7 @@ def _group_by(commands: Commands) -> None:
         help="add std_error, lower and upper: of the mean if there is one, else of the count",
     )
     _level(group_by)
-    _out(group_by, "CSV or .parquet file; default: CSV to standard output")
+    _out(group_by, "CSV file; default: standard output")
 
 
 def _sample(commands: Commands) -> None:
@@ -427,7 +425,7 @@ def _sample(commands: Commands) -> None:
         default="rounded",
         help="round the expected counts (default), or draw each row by itself",
     )
-    _out(sample, "CSV or .parquet file; default: CSV to standard output")
+    _out(sample, "CSV file; default: standard output")
 
 
 def _page(commands: Commands) -> None:

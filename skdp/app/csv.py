@@ -7,7 +7,6 @@ import codecs
 import csv
 import gzip
 import lzma
-import os
 import re
 import warnings
 import zipfile
@@ -337,7 +336,7 @@ class Source(Protocol):
         """A table with these columns and without records, in memory."""
 
     def rows(self, progress: Progress) -> Any:
-        """All records, as ``fit`` takes them: in an engine if there is one for the file."""
+        """All records, as ``fit`` takes them."""
 
     def table(self, progress: Progress) -> Any:
         """All records, in memory, with text that is no number: for the owner."""
@@ -409,11 +408,11 @@ def _is_parquet(path: str) -> bool:
 
 @dataclass
 class _TableSource:
-    """A CSV file: a function gives its records, each of which is read by itself."""
+    """A CSV file: an iterator of its records, each of which is read by itself."""
 
     path: str
     header: Sequence[str]
-    records: Callable[[Progress], Iterator[Sequence[Any] | None]]
+    records: Iterator[Sequence[Any] | None]
     decimal: str = "."
     assumes: str = ""
     columns: Mapping[str, Declared] = field(default_factory=dict)
@@ -425,8 +424,7 @@ class _TableSource:
 
     def rows(self, progress: Progress, texts: bool = False) -> Any:
         progress.say(f"Reading {self.path}.")
-        records = self.records(progress)
-        return read_records(records, self.header, self.columns, self.decimal, texts)
+        return read_records(self.records, self.header, self.columns, self.decimal, texts)
 
     def table(self, progress: Progress) -> Any:
         return self.rows(progress, True)
@@ -455,11 +453,7 @@ def _opened(path: str, options: Any) -> Iterator[_TableSource]:
                 f"The first line of {path} has no comma, and has {name!r}: if that stands between "
                 f"the fields, give --sep '{name}'. Else give --sep ','."
             )
-
-        def records(progress: Progress) -> Iterator[Sequence[Any] | None]:
-            size = os.fstat(plain.fileno()).st_size
-            return records_of(progress.reading(plain, size, lines), form)
-
+        records = records_of(lines, form)
         yield _TableSource(path, header, records, form.decimal, _CLOSED if form.multiline else "")
 
 
@@ -515,16 +509,13 @@ class _ParquetSource:
     def empty(self) -> Any:
         return self._file.empty(self._columns)
 
-    def schema(self) -> Any:
-        return self._file.schema(self._columns)
+    schema = empty
 
     def rows(self, progress: Progress) -> Any:
         progress.say(f"Reading {self._path}.")
         return self._file.rows(self._columns)
 
-    def table(self, progress: Progress) -> Any:
-        progress.say(f"Reading {self._path}.")
-        return self._file.table(self._columns)
+    table = rows
 
 
 def check_columns(found: Sequence[str], wanted: Sequence[str], what: str, remedy: str) -> None:
@@ -565,6 +556,6 @@ def header_of(path: str, options: Any = None) -> Any:
     """
     if _is_parquet(path):
         parquet = ParquetFile(path)
-        return parquet.schema(parquet.names)
+        return parquet.empty(parquet.names)
     with _opened(path, options) as table:
         return pd.DataFrame({name: pd.Series(dtype=object) for name in table.header})

@@ -12,17 +12,15 @@ import sys
 import tempfile
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from .._validation import replacing
 from .._validation import write_text as write_file
-from ..domain.data import read_json
-from ..exceptions import DomainError
 from ..release import Synopsis
 from ..synthesis import (
     GridSynthesizer,
@@ -32,15 +30,13 @@ from ..synthesis import (
     PrivBayesSynthesizer,
     PrivTreeSynthesizer,
 )
-from .parquet import check_library, is_parquet_name, write_parquet
 
-# --- ``--workload``: what a release of marginals should serve: a word, sets of columns, or a file
+# --- ``--workload``: what a release of marginals should serve: a word, or sets of columns
 
 # A set of columns as it was given, and its weight.
 Given = tuple[tuple[str, ...], Any]
 
 _WORDS = ("all", "ranges", "cells")
-_KEYS = {"columns", "weight"}
 
 
 def read_workload(text: str) -> str | dict[tuple[str, ...], Any]:
@@ -49,35 +45,22 @@ def read_workload(text: str) -> str | dict[tuple[str, ...], Any]:
     Parameters
     ----------
     text : str
-        "all", "ranges" or "cells"; sets of columns such as ``"age,sex=0.5;age,pay"``; or the name
-        of a JSON file, a list of objects such as ``{"columns": ["age", "sex"], "weight":
-        0.5}``. A set without a weight has the weight 1.
+        "all", "ranges" or "cells"; or sets of columns such as ``"age,sex=0.5;age,pay"``. A set
+        without a weight has the weight 1.
 
     Raises
     ------
-    DomainError
-        If a file holds anything else. It may be one of records by mistake, so nothing of it is
-        quoted.
-    OSError
-        If a file cannot be opened.
     ValueError
         If a weight is no number, or a set is there twice.
     """
     if text in _WORDS:
         return text
-    if workload_file(text) is not None:
-        return _unique(_of_file(text))
     if not any(mark in text for mark in ",;="):
         raise ValueError(
-            "--workload must be 'all', 'ranges', 'cells', sets of columns such as "
-            f"'age,sex=0.5;age,pay', or a .json file, got {text!r}."
+            "--workload must be 'all', 'ranges', 'cells' or sets of columns such as "
+            f"'age,sex=0.5;age,pay', got {text!r}."
         )
     return _unique(_of_line(part) for part in text.split(";") if part.strip())
-
-
-def workload_file(text: str | None) -> str | None:
-    """The file that the option names; None if it names none."""
-    return text if text is not None and Path(text).suffix.lower() == ".json" else None
 
 
 def _of_line(text: str) -> Given:
@@ -89,33 +72,12 @@ def _of_line(text: str) -> Given:
     except ValueError:
         raise ValueError(
             f"--workload has the weight {weight!r} in {text!r}, which is no number. A column whose "
-            "name contains ',', ';' or '=' can be named in a .json file."
+            "name contains ',', ';' or '=' can be named in Python, in workload=."
         ) from None
 
 
 def _split(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",")) if names.strip() else ()
-
-
-def _of_file(path: str) -> list[Given]:
-    form = f'{path} is no workload: a list of objects such as {{"columns": ["age"], "weight": 0.5}}'
-    try:
-        source = read_json(path)
-    except DomainError as error:
-        raise DomainError(f"{form}. {error}") from None
-    if not isinstance(source, list) or not all(map(_is_set, source)):
-        raise DomainError(f'{form}, where "weight" may be left out.')
-    return [(tuple(each["columns"]), each.get("weight", 1)) for each in source]
-
-
-def _is_set(source: Any) -> bool:
-    return (
-        isinstance(source, Mapping)
-        and "columns" in source
-        and set(source) <= _KEYS
-        and isinstance(source["columns"], list)
-        and all(isinstance(name, str | int | float | bool) for name in source["columns"])
-    )
 
 
 def _unique(given: Iterable[Given]) -> dict[tuple[str, ...], Any]:
@@ -343,7 +305,7 @@ def write_table(
     *,
     digits: int | None = None,
 ) -> None:
-    """Write a table: as CSV to standard output or a file, or as Parquet where ``out`` says so.
+    """Write a table: as CSV to standard output or a file.
 
     Parameters
     ----------
@@ -358,21 +320,15 @@ def write_table(
     digits : int, default=None
         Digits of fractions in CSV; None: as many as they have.
     """
-    if out is not None and Path(out).suffix.lower() in (".xlsx", ".xls", ".xlsm", ".json"):
-        raise ValueError(
-            f"{out}: tables are written as CSV or Parquet. Name the file .csv or .parquet."
-        )
+    others = (".xlsx", ".xls", ".xlsm", ".json", ".parquet", ".pq")
+    if out is not None and Path(out).suffix.lower() in others:
+        raise ValueError(f"{out}: tables are written as CSV. Name the file .csv.")
     form = None if digits is None else f"%.{digits}g"
     if out is None:
         make().to_csv(sys.stdout, index=False, float_format=form)
         return
-    if is_parquet_name(out):
-        check_library()
     with output(Path(out), force, inputs) as path, replacing(path) as part:
-        if is_parquet_name(out):
-            write_parquet(make(), part)
-        else:
-            make().to_csv(part, index=False, float_format=form)
+        make().to_csv(part, index=False, float_format=form)
 
 
 def write_text(
@@ -401,35 +357,11 @@ class Progress:
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
-        # Percentages are for people who wait, not for log files.
-        self._live = not quiet and sys.stderr.isatty()
 
     def say(self, text: str) -> None:
         """Show one line."""
         if not self._quiet:
             print(text, file=sys.stderr, flush=True)
-
-    def reading(
-        self, file: IO[bytes], size: int, lines: Iterator[bytes | None]
-    ) -> Iterator[bytes | None]:
-        """Pass on the lines of a file; on a terminal, show the share of the file in tens."""
-        if not self._live or size <= 0:
-            yield from lines
-            return
-        # All tens in turn, however many lines there are: which of them are shown would tell that.
-        shown = 0
-        for number, line in enumerate(lines):
-            # Asking for the place in the file is slow.
-            if number % 65536 == 0:
-                shown = self._show(shown, min(10 * file.tell() // size, 9))
-            yield line
-        self._show(shown, 10)
-        print(file=sys.stderr, flush=True)
-
-    def _show(self, shown: int, reached: int) -> int:
-        for tens in range(shown + 1, reached + 1):
-            print(f"\r  {10 * tens}%", end="", file=sys.stderr, flush=True)
-        return max(shown, reached)
 
 
 class Withheld(Exception):

@@ -14,7 +14,7 @@ from ..release import Synopsis
 from . import outputs
 from .csv import Source, open_source, try_out
 from .domains import read_domain
-from .outputs import Progress, Withheld, estimator_of, number, read, workload_file
+from .outputs import Progress, Withheld, estimator_of, number, read
 
 
 def release(options: Namespace) -> int:
@@ -22,7 +22,7 @@ def release(options: Namespace) -> int:
     progress = Progress(options.quiet)
     domain = read_domain(options.domain, options.structure, data=options.data)
     ledger_file = _ledger_file(options)
-    files = (options.data, options.domain, options.structure, workload_file(options.workload))
+    files = (options.data, options.domain, options.structure)
     inputs = [each for each in files if each is not None]
     if ledger_file is not None:
         inputs += [ledger_file + suffix for suffix in outputs.SQLITE]
@@ -89,8 +89,8 @@ def _measured(
 ) -> Synopsis:
     """Read the file, charge, and measure.
 
-    A file is parsed before the charge, so that a disk that fails costs nothing; in an engine it is
-    read after it. The values are not looked at until the fit has charged.
+    The file is parsed before the charge, so that a disk that fails costs nothing. The values are
+    not looked at until the fit has charged.
     """
     # Somebody is there who can correct the declaration, before the rest is spent.
     estimator.set_params(ledger=ledger, on_loss="warn" if options.accept_loss else "stop")

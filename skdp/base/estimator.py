@@ -496,12 +496,12 @@ class PrivateEstimator(Published, HidesSeed, ShowsPrivacy, BaseEstimator):
         """Names of the columns of drawn rows, in their order."""
         return self._layout.names
 
-    def _given_names(self, *, identifiers: bool = True) -> list[str]:
+    def _given_names(self) -> list[str]:
         """Columns of the domain that ``fit`` was given, in their order, and the label."""
         return [
             name
             for name in self._layout.given
-            if identifiers or not isinstance(self.domain_.declared(name), Identifier)
+            if not isinstance(self.domain_.declared(name), Identifier)
         ]
 
     def _feature_names(self) -> list[str]:

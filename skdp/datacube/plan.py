@@ -17,7 +17,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -212,35 +211,6 @@ class CubePlan(TupleKeys):
                 }
             )
         return pd.DataFrame(rows)
-
-    def plot(self, *, ax=None) -> Any:
-        """Draw the lattice of cuboids coloured by standard error; measured ones have a ring.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is missing.
-        """
-        from ..plotting import plot_lattice
-
-        available = set(self._available)
-        nodes = {
-            self._names(mask): math.sqrt(self._variances[place])
-            for mask, place in self._lattice.position.items()
-            if place in available
-        }
-        shares = {names: float(share) for names, share in self.sources.items()}
-        title = f"strategy {self.strategy}, epsilon = {float(self.epsilon):.4g}"
-        return plot_lattice(self.domain.names, nodes, shares, title=title, ax=ax)
 
     def __repr__(self):
         return (

@@ -1,11 +1,11 @@
-"""Private splitting, scoring, model choice and calibration: no exact number is released.
+"""Private splitting, scoring and model choice: no exact number is released.
 
 ==============  ====================================================================================
-``_scores``     `private_score`: one score; `make_private_scorer`, curves, the confusion matrix
+``_scores``     `private_score`: one score; `make_private_scorer`, the confusion matrix
 ``_cross_val``  `private_cross_val_score`, `PrivateKFold`: secret folds; one ledger for all fits
 ``_search``     `PrivateGridSearchCV`: chooses the winner of a grid with noise
 ``_metrics``    metrics by name: what each reads of a model, and what is released for it
-``_counts``     scores of classifiers from counts: formulas, curves, bins
+``_counts``     scores of classifiers from counts: formulas, bins
 ``_intervals``  intervals of scores, by simulation of the noise
 ``_guard``      predicts and compares true rows one by one, without errors
 ==============  ====================================================================================
@@ -14,9 +14,7 @@
 from ._cross_val import PrivateKFold, private_cross_val_score
 from ._scores import (
     make_private_scorer,
-    private_calibration_curve,
     private_confusion_matrix,
-    private_roc_curve,
     private_score,
 )
 from ._search import PrivateGridSearchCV
@@ -25,9 +23,7 @@ __all__ = [
     "PrivateGridSearchCV",
     "PrivateKFold",
     "make_private_scorer",
-    "private_calibration_curve",
     "private_confusion_matrix",
     "private_cross_val_score",
-    "private_roc_curve",
     "private_score",
 ]

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 
-from .._random import NoiseSource, sampling_generator
+from .._random import NoiseSource
 from .._validation import FloatArray, IntArray
 from ..algorithms.binned_scores import INTERVALS, BinnedScores, Scale, release_scores
 from ..release import QueryResult
-from ._intervals import Covers, Noisy, deviations, with_interval
+from ._intervals import Covers, Noisy, with_interval
 
 PROBABILITIES = Scale()
 # Probabilities below count as this in log losses.
@@ -55,14 +54,6 @@ def average_precision(negatives: FloatArray, positives: FloatArray) -> FloatArra
     precision = np.clip(right / np.maximum(right + wrong, 1e-9), 0.0, 1.0)
     total = _at_least_one(positives.sum(-1))
     return np.asarray((positives[..., ::-1] * precision).sum(-1) / total)
-
-
-def rates(counts: FloatArray) -> FloatArray:
-    """Share of records above each end of a bin, from the last end to the first: 0 to 1."""
-    above = np.cumsum(counts[..., ::-1], axis=-1)
-    share = above / _at_least_one(counts.sum(-1))[..., None]
-    start = np.zeros((*share.shape[:-1], 1))
-    return np.concatenate([start, share], axis=-1)
 
 
 def balanced_accuracy(matrix: FloatArray) -> FloatArray:
@@ -171,16 +162,6 @@ class Counts:
             fine[label] *= 1.0 + tilt[bin_of] * place
         return fine
 
-    @property
-    def middles(self) -> FloatArray:
-        """Score in the middle of each interval."""
-        return self.binned.scale.points(np.arange(INTERVALS, dtype=np.float64) + 0.5)
-
-    def averaged(self, of_intervals: FloatArray) -> FloatArray:
-        """Mean over each bin of a function of the interval."""
-        bin_of, within = self.binned.bin_of, self.binned.within
-        return np.bincount(bin_of, weights=of_intervals * within).astype(np.float64)
-
 
 # --- metrics of the order of the scores
 
@@ -207,60 +188,6 @@ def ranking(name: str, tables: Sequence[Counts], covers: Covers) -> QueryResult:
         known=all(table.present for table in tables),
         resolution=max(abs(value - flat), _LEFT[name] * abs(flat - halved)),
     )
-
-
-def roc_curve(table: Counts, covers: Covers) -> pd.DataFrame:
-    """Rates at the ends of all bins, with pointwise intervals."""
-    ends = np.flatnonzero(np.diff(table.binned.bin_of)) + 1.0
-    thresholds = table.binned.scale.points(np.concatenate([[0.0], ends, [INTERVALS]]))[::-1]
-    curve = {"threshold": thresholds}
-    for row, name in ((0, "fpr"), (1, "tpr")):
-        part = Noisy(table.noisy.values[row], table.noisy.epsilon)
-        errors, sampling = deviations(lambda arrays: rates(arrays[0]), [part], covers)
-        value = rates(part.values)
-        curve |= _with_ends(name, value, errors, sampling, covers)
-        if not table.present:
-            none = np.zeros_like(value)
-            curve |= {f"{name}_lower": none, f"{name}_upper": none + 1.0}
-    # The ends of the curve are known.
-    frame = pd.DataFrame(curve)
-    for place, known in ((0, 0.0), (len(frame) - 1, 1.0)):
-        frame.iloc[place, 1:] = known
-    # A rate cannot fall while the threshold does.
-    for name in ("fpr", "tpr"):
-        for column in (name, f"{name}_lower", f"{name}_upper"):
-            frame[column] = np.maximum.accumulate(frame[column].to_numpy())
-    return frame
-
-
-def calibration_curve(table: Counts, n_bins: int, covers: Covers) -> pd.DataFrame:
-    """Share of positives beside the mean score, in bins of about equal numbers of records."""
-    total = np.maximum(table.noisy.values.sum(0), 0.0)
-    place = (np.cumsum(total) - total / 2) / max(float(total.sum()), 1.0)
-    _, part_of = np.unique(np.floor(place * n_bins).clip(0, n_bins - 1), return_inverse=True)
-    fold = np.eye(int(part_of.max()) + 1)[part_of]
-
-    def statistic(arrays: Sequence[FloatArray]) -> FloatArray:
-        both = arrays[0] @ fold
-        return both[..., 1, :] / np.maximum(both.sum(-2), 1.0)
-
-    errors, sampling = deviations(statistic, [table.noisy], covers)
-    value = statistic([table.noisy.values])
-    score = (total * table.averaged(table.middles)) @ fold / np.maximum(total @ fold, 1.0)
-    records = table.noisy.values.sum(0) @ fold
-    ends = _with_ends("fraction_positive", value, errors, sampling, covers)
-    return pd.DataFrame({"mean_predicted": score, **ends, "records": records})
-
-
-def _with_ends(
-    name: str, value: FloatArray, errors: FloatArray, sampling: FloatArray, covers: Covers
-) -> dict[str, FloatArray]:
-    """Columns with a share and the ends of its intervals."""
-    if covers.population:
-        errors = errors + sampling_generator(1).normal(0.0, 1.0, errors.shape) * sampling
-    low, high = np.quantile(errors, [(1 - covers.level) / 2, (1 + covers.level) / 2], axis=0)
-    ends = {name: value, f"{name}_lower": value - high, f"{name}_upper": value - low}
-    return {key: np.clip(each, 0.0, 1.0) for key, each in ends.items()}
 
 
 # --- means over rows

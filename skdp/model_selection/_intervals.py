@@ -93,48 +93,6 @@ class Covers:
         )
 
 
-def deviations(
-    statistic: Statistic,
-    parts: Sequence[Noisy],
-    covers: Covers,
-    sampling_std: FloatArray | float | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Errors of a statistic by noise in simulated releases, and its spread by sampling.
-
-    Parameters
-    ----------
-    statistic : callable
-    parts : sequence of Noisy
-        Its arguments.
-    covers : Covers
-        Without a population there is no sampling: its spread is 0.
-    sampling_std : float or ndarray, optional
-        By default the spread over Poisson counts. Parts may count the same rows, so the spreads of
-        all parts are added up.
-
-    Returns
-    -------
-    errors : ndarray of float, shape (draws, ...)
-    sampling_std : ndarray of float, shape (...)
-    """
-    # Computed from the release alone, with public coins, so that a report does not change when
-    # it is read again.
-    rng = sampling_generator(0)
-    values = [part.values for part in parts]
-    base = statistic(values)
-    noisy = [part.values + part.noise(_DRAWS, rng) for part in parts]
-    errors = np.asarray(statistic(noisy) - base)
-    if not covers.population:
-        sampling_std = np.zeros(np.shape(base))
-    elif sampling_std is None:
-        sampling_std = np.zeros(np.shape(base))
-        for place, part in enumerate(parts):
-            drawn = [np.broadcast_to(each, (_DRAWS, *each.shape)) for each in values]
-            drawn[place] = part.samples(_DRAWS, rng)
-            sampling_std = sampling_std + np.asarray(statistic(drawn)).std(axis=0)
-    return errors, np.asarray(sampling_std)
-
-
 def with_interval(
     statistic: Statistic,
     parts: Sequence[Noisy],
@@ -163,16 +121,28 @@ def with_interval(
     resolution : float, default=0.0
         Widens the interval: what bins hide.
     sampling_std : float, optional
-        As in `deviations`.
+        Of the statistic; by default the spread over Poisson counts. Parts may count the same rows,
+        so the spreads of all parts are added up.
     """
     low, high = span
-    errors, sampling = deviations(statistic, parts, covers, sampling_std)
+    # Computed from the release alone, with public coins, so that a report does not change when
+    # it is read again.
+    rng = sampling_generator(0)
+    values = [part.values for part in parts]
+    base = float(statistic(values))
+    errors = statistic([part.values + part.noise(_DRAWS, rng) for part in parts]) - base
+    sampling = sampling_std or 0.0
+    if covers.population and sampling_std is None:
+        for place, part in enumerate(parts):
+            drawn = [np.broadcast_to(each, (_DRAWS, *each.shape)) for each in values]
+            drawn[place] = part.samples(_DRAWS, rng)
+            sampling += float(statistic(drawn).std())
     if value is None:
-        value = float(statistic([part.values for part in parts]))
+        value = base
     # A quotient of noisy numbers may have no standard deviation: its tails are cut off.
     spread = float(np.hypot(np.clip(errors, *np.quantile(errors, _TAILS)).std(), resolution))
     if covers.population:
-        errors = errors + sampling_generator(1).normal(0.0, float(sampling), errors.shape)
+        errors = errors + sampling_generator(1).normal(0.0, sampling, errors.shape)
     ends = np.quantile(errors, [(1 - covers.level) / 2, (1 + covers.level) / 2])
     value = float(np.clip(value, low, high))
     lower, upper = value - ends[1] - resolution, value - ends[0] + resolution
@@ -184,5 +154,5 @@ def with_interval(
         float(np.clip(min(lower, value), low, high)),
         float(np.clip(max(upper, value), low, high)),
         covers.words,
-        float(sampling),
+        sampling if covers.population else 0.0,
     )

@@ -1,4 +1,4 @@
-"""Scores of predictions on true rows, each released with noise: `private_score` and curves."""
+"""Scores of predictions on true rows, each released with noise."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._validation import FloatArray, as_epsilon, as_integer
+from .._validation import FloatArray, as_epsilon
 from ..accounting import PrivacyLedger
 from ..mechanisms import discrete_laplace, discrete_laplace_variance
 from ..release import QueryResult
 from ..tables import Column, as_column, as_frame, as_labels
-from ._counts import Counts, calibration_curve, one_against_others, roc_curve
 from ._guard import Labels, answers_of, check_model, draw_places, positions_of, true_rows
 from ._intervals import Covers
 from ._metrics import (
@@ -295,121 +294,7 @@ def make_private_scorer(
     return _PrivateScorer(metric, epsilon, domain, ledger)
 
 
-# --- curves and tables
-
-
-def private_roc_curve(
-    y_true: Any,
-    y_score: Any,
-    *,
-    epsilon: float | Fraction,
-    labels: Any = (0, 1),
-    score_range: tuple[float, float] | None = None,
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> pd.DataFrame:
-    """Release the ROC curve of two labels.
-
-    Parameters
-    ----------
-    y_true, y_score, epsilon, labels, score_range, level, interval, ledger, random_state
-        As in `private_score` with "roc_auc", and so is what is released.
-
-    Returns
-    -------
-    DataFrame
-        A row for each end of a bin, from the highest threshold to the lowest, with the columns
-        ``threshold``, ``fpr``, ``fpr_lower``, ``fpr_upper``, ``tpr``, ``tpr_lower`` and
-        ``tpr_upper``. Rows above the threshold are predicted positive. Intervals are pointwise.
-
-    Raises
-    ------
-    ValueError
-        If there are more than two labels, and as in `private_score`; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp.model_selection import private_roc_curve
-    >>> truth, score = [0] * 8_000 + [1] * 2_000, [0.1] * 9_000 + [0.9] * 1_000
-    >>> curve = private_roc_curve(truth, score, epsilon=1.0)
-    >>> curve[["fpr", "tpr"]].iloc[-1].tolist()
-    [1.0, 1.0]
-    """
-    covers = Covers.asked(level, interval)
-    how = ("private_roc_curve", epsilon, ledger, random_state)
-    return roc_curve(_two_classes(y_true, y_score, labels, score_range, how), covers)
-
-
-def private_calibration_curve(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    epsilon: float | Fraction,
-    n_bins: int = 10,
-    labels: Any = (0, 1),
-    level: float = 0.95,
-    interval: str = "population",
-    ledger: PrivacyLedger | None = None,
-    random_state: int | None = None,
-) -> pd.DataFrame:
-    """Release a calibration curve: how often the label is positive where its probability is p.
-
-    Parameters
-    ----------
-    y_true, epsilon, labels, level, interval, ledger, random_state
-        As in `private_score` with "roc_auc", and so is what is released.
-    y_prob : array-like of shape (n_rows,) or (n_rows, 2)
-        Probability of the positive label.
-    n_bins : int, default=10
-        Largest number of bins, which hold about equally many records.
-
-    Returns
-    -------
-    DataFrame
-        A row for each bin with the columns ``mean_predicted``, ``fraction_positive``,
-        ``fraction_positive_lower``, ``fraction_positive_upper`` and ``records``, the noisy number
-        of records.
-
-    Raises
-    ------
-    ValueError
-        If there are more than two labels, and as in `private_score`; nothing is spent.
-    BudgetExceededError
-        If the ledger cannot pay.
-
-    Examples
-    --------
-    >>> from skdp.model_selection import private_calibration_curve
-    >>> truth, prob = [0] * 8_000 + [1] * 2_000, [0.1] * 9_000 + [0.9] * 1_000
-    >>> curve = private_calibration_curve(truth, prob, epsilon=1.0, n_bins=4)
-    >>> bool(curve["fraction_positive"].between(0, 1).all())
-    True
-    """
-    covers = Covers.asked(level, interval)
-    n_bins = as_integer(n_bins, "n_bins", least=1)
-    how = ("private_calibration_curve", epsilon, ledger, random_state)
-    return calibration_curve(_two_classes(y_true, y_prob, labels, None, how), n_bins, covers)
-
-
-def _two_classes(y_true: Any, y: Any, labels: Any, score_range: Any, how: Any) -> Counts:
-    """Read, charge and release the scores of a curve."""
-    positions = label_positions(labels, "labels", 2)
-    if len(positions) != 2:
-        raise ValueError(
-            f"A curve is of two labels, got {list(labels)!r}. Give one label against the others."
-        )
-    scale = as_metric("roc_auc", score_range=score_range).scale
-    columns = _score_columns(y, 2)
-    truth = _read_labels(y_true, len(columns[0]))
-    loss, source = charge_score(*how)
-    classes = positions_of(truth, positions)
-    scores = _as_numbers(columns)
-    (table,) = one_against_others(scores, classes, loss.epsilon, source, scale)
-    return table
+# --- the confusion matrix
 
 
 def private_confusion_matrix(

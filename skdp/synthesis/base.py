@@ -20,7 +20,7 @@ from ..exceptions import DomainError, PrivacyLeakWarning
 from ..expected import ExpectsErrors, TrialTable, bar_of, errors_of_answers, generated_table
 from ..release import AnySpread, Boxes, BoxModel, Synopsis
 from ..release.sampling import fill_columns
-from ..tables import Coded, Layout, as_frame, complete_table, count_rows, fill_table, labels_like
+from ..tables import Coded, Layout, as_frame, complete_table, count_rows, fill_table
 
 # Rows whose probabilities are asked for together.
 _ROWS_AT_ONCE = 256
@@ -303,56 +303,16 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
             All synthetic rows have the same weight.
         """
         check_is_fitted(self)
-        X, y = self._labelled_rows(n_samples, random_state, identifiers=False)
-        return X, None if y is None else _label_array(y), None
-
-    def _labelled_rows(self, n_samples, random_state, *, identifiers):
-        """Rows without the label, like those that ``fit`` was given, and the labels as decoded."""
         number = as_sample_size(n_samples, self.synopsis_.total, len(self.domain_), most=True)
         columns = self._sample_columns(number, random_state)
-        y = None if self.target is None else columns[self.target]
-        names = [n for n in self._given_names(identifiers=identifiers) if n != self.target]
-        return self._build_table({name: columns[name] for name in names}), y
+        y = None if self.target is None else _label_array(columns[self.target])
+        drawn = {name: columns[name] for name in self._trained_on()}
+        return self._build_table(drawn), y, None
 
     def prepare(self, X) -> Any:
         """Columns of test rows that the training set has; values do not change."""
         check_is_fitted(self)
         return take_features(X, self.domain_, self._trained_on(), self.target)
-
-    def fit_resample(self, X, y=None) -> Any:
-        """Fit, and return synthetic rows instead of the records.
-
-        With it every synthesizer is a sampler for an imbalanced-learn ``Pipeline``: the steps
-        after it see synthetic rows only.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,), default=None
-            Values of the column ``target``.
-
-        Returns
-        -------
-        X_resampled : table of the library of ``X``
-        y_resampled : Series of the library of ``y`` if that is one, else ndarray
-            Only where ``y`` is given.
-
-        Raises
-        ------
-        ValueError
-            If ``y`` is given but no ``target``; nothing is spent.
-        """
-        if y is None:
-            self.fit(X)
-            total, columns = self.synopsis_.total, len(self.domain_)
-            return self.sample(as_sample_size(None, total, columns, most=True))
-        if self.target is None:
-            raise ValueError(
-                "fit_resample was given y, but target is None. Add the label to the domain and "
-                "name it in target=, so that synthetic rows carry it."
-            )
-        X_resampled, drawn = self.fit(X, y)._labelled_rows(None, None, identifiers=True)
-        return X_resampled, labels_like(drawn, _label_array(drawn), y)
 
     def plot(self, columns=None, *, ax=None, blocks=False, norm=None) -> Any:
         """Draw the released counts over one or two columns.
@@ -421,7 +381,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
 
     def _trained_on(self):
         """Columns of the training set without the label."""
-        return [name for name in self._given_names(identifiers=False) if name != self.target]
+        return [name for name in self._given_names() if name != self.target]
 
     def _stand_in(self, domain, layout):
         """Act as if fitted to public rows of the domain, so that a model can be tried out."""

@@ -51,7 +51,6 @@ from .output import (
     column_names,
     complete_table,
     fill_table,
-    labels_like,
     row_taker,
     select_columns,
     take_rows,

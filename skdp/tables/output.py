@@ -19,7 +19,7 @@ from .._foreign import attempt
 from ..domain import Date, Domain
 from ..domain.values import fill_series, is_missing
 from .columns import Column, object_array
-from .frame import Frame, LazyRows, as_array, as_column, as_frame
+from .frame import Frame, LazyRows, as_array, as_frame
 
 
 class Layout:
@@ -187,29 +187,6 @@ def _plain_objects(column: pd.Series) -> NDArray[Any]:
     array = column.astype(object).to_numpy(copy=True)
     array[column.isna().to_numpy()] = None
     return array
-
-
-def labels_like(drawn: pd.Series, labels: NDArray[Any], y: Any) -> Any:
-    """Drawn labels as a Series of the library of ``y`` if that is one, with the domain's type.
-
-    Parameters
-    ----------
-    drawn : Series
-        As the domain decodes them.
-    labels : ndarray
-        The same as an array, which comes back where ``y`` is an array or a list.
-    y : array, Series or list
-        As given to ``fit``. Neither its values nor its type are read.
-    """
-    if not isinstance(nw.from_native(y, pass_through=True, allow_series=True), nw.Series):
-        return labels
-    library = as_column(y, "y").library
-    series = pd.Series(drawn).reset_index(drop=True)
-    if library == "pandas":
-        series.name, series.index.name = y.name, _index_name(y)
-        return series
-    made = nw.to_native(_series(series, library))
-    return made.alias(y.name) if library == "polars" else made
 
 
 def complete_table(given: Any, columns: Mapping[str, pd.Series], order: Sequence[str]) -> Any:

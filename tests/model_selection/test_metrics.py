@@ -21,8 +21,6 @@ from skdp.model_selection import (
     PrivateKFold,
     _metrics,
     make_private_scorer,
-    private_calibration_curve,
-    private_roc_curve,
     private_score,
 )
 
@@ -130,27 +128,6 @@ def test_scores_of_any_range():
     assert float(found) == pytest.approx(exact.average_precision_score(TRUTH, ties), abs=1e-9)
 
 
-def test_curves():
-    curve = private_roc_curve(TRUTH, PROBA, epsilon=EXACTLY)
-    assert curve.iloc[0, 1:].tolist() == [0] * 6 and curve.iloc[-1, 1:].tolist() == [1] * 6
-    for column in curve.columns[1:]:
-        assert curve[column].is_monotonic_increasing
-    for _, point in curve.iloc[::8].iterrows():
-        above = PROBA > point["threshold"]
-        assert point["tpr"] == pytest.approx(above[TRUTH == 1].mean(), abs=1e-9)
-        assert point["fpr"] == pytest.approx(above[TRUTH == 0].mean(), abs=1e-9)
-    curve = private_calibration_curve(TRUTH, PROBA, epsilon=EXACTLY, n_bins=5)
-    assert len(curve) == 5 and curve["records"].sum() == N
-    true, mean = (np.array_split(each[np.argsort(PROBA)], 5) for each in (TRUTH, PROBA))
-    assert np.allclose(curve["mean_predicted"], [part.mean() for part in mean], atol=0.03)
-    assert np.allclose(curve["fraction_positive"], [part.mean() for part in true], atol=0.05)
-    noisy = private_roc_curve(TRUTH, PROBA, epsilon=0.2, interval="population")
-    assert (noisy["tpr_lower"] <= noisy["tpr"]).all() and (noisy["tpr"] <= noisy["tpr_upper"]).all()
-    for function in (private_roc_curve, private_calibration_curve):
-        with pytest.raises(ValueError, match="two labels"):
-            function(TRUTH3, PROBA3, epsilon=1, labels=[0, 1, 2])
-
-
 def test_scores_tell_their_sampling_error():
     n = len(TRUTH)
     share = VALUES["accuracy"]
@@ -255,8 +232,6 @@ def test_one_class_and_none():
         for name in ("f1", "balanced_accuracy"):
             found = private_score(truth, scores > 0.5, name, epsilon=1)
             assert 0 <= found.lower <= float(found) <= found.upper <= 1
-        private_roc_curve(truth, scores, epsilon=1)
-        private_calibration_curve(truth, scores, epsilon=1)
     # More classes than rows.
     many = {"epsilon": 1, "labels": list(range(12))}
     for name in ("roc_auc", "log_loss", "brier_score"):
@@ -286,8 +261,6 @@ def test_refusals_cost_nothing():
     ):
         with pytest.raises(ValueError):
             private_score(*given, **{"epsilon": 1, "ledger": ledger} | params)
-    with pytest.raises(ValueError):
-        private_calibration_curve(TRUTH, PROBA, epsilon=1, n_bins=0, ledger=ledger)
     assert ledger.spent == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import skdp
 from skdp import Categorical, Date, Datetime, Domain, Identifier, Numeric
-from skdp.tables import Layout, as_frame, build_frame, labels_like
+from skdp.tables import Layout, as_frame, build_frame
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -142,16 +142,6 @@ def test_arrays_and_the_names_of_pandas():
     given = rows[["n"]].rename_axis("row").rename_axis("column", axis=1)
     made = Layout(given, as_frame(given), plain).build(rows[["n", "pay"]])
     assert made.index.name == "row" and made.columns.name == "column"
-
-
-def test_labels_are_a_series_where_they_were_one():
-    drawn, array = pd.Series(["a", "b"]), np.array(["a", "b"])
-    assert labels_like(drawn, array, [1, 2]) is array
-    named = labels_like(drawn, array, pd.Series([1, 2], index=[5, 6], name="y"))
-    assert named.name == "y" and named.index.tolist() == [0, 1] and named.tolist() == ["a", "b"]
-    polars = labels_like(drawn, array, pl.Series("y", [1, 2]))
-    assert isinstance(polars, pl.Series) and polars.name == "y" and polars.to_list() == ["a", "b"]
-    assert labels_like(drawn, array, pa.chunked_array([[1, 2]])).to_pylist() == ["a", "b"]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

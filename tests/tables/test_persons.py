@@ -23,7 +23,7 @@ from skdp._random import noise_source
 from skdp.audit import audit
 from skdp.exceptions import DomainError
 from skdp.inspection import privacy_report
-from skdp.model_selection import PrivateKFold, private_cross_val_score
+from skdp.model_selection import private_cross_val_score
 from skdp.tables import (
     Contributions,
     CountTable,
@@ -285,8 +285,6 @@ def test_folds_and_classifiers_refuse():
         model.fit(frame[["age", "who"]], frame["sex"])
     with pytest.raises(ValueError, match="Choose on synthetic rows"):
         private_cross_val_score(model, frame[["age", "who"]], frame["sex"], epsilon=1, cv=3)
-    report = privacy_report(model, cv=PrivateKFold(3))
-    assert report.cv_epsilon == 3
 
 
 class Meddles(skdp.PrivacyLedger):

@@ -14,15 +14,13 @@
 """
 
 from .constraints import Rules
-from .measure import Asked, Division, division_of, measured_views, most_groups
+from .measure import Asked, measured_views, most_groups
 from .prior import Prior
 
 __all__ = [
     "Asked",
-    "Division",
     "Prior",
     "Rules",
-    "division_of",
     "measured_views",
     "most_groups",
 ]

@@ -27,7 +27,7 @@ from ...release import (
     MeasuredSums,
     ViewsModel,
 )
-from ...tables import Counts, CountTable
+from ...tables import Counts
 from .candidates import Candidates, Workload
 from .constraints import Rules
 from .fit import Population, Target, parts_of_set, posterior_mean, with_margins
@@ -45,7 +45,7 @@ from .joint import JointCounts, joint_share, measure_joint
 from .prior import Laws, Prior, nearer_to
 from .sample import as_model
 
-__all__ = ["Asked", "Division", "division_of", "measured_views", "most_groups"]
+__all__ = ["Asked", "measured_views", "most_groups"]
 
 Axes = tuple[int, ...]
 Grids = dict[Axes, tuple[int, ...]]
@@ -97,70 +97,6 @@ class Asked(NamedTuple):
     means: Mapping[tuple[int, int], FloatArray] = {}
     prior: Prior | None = None
     progress: Callable[[str], None] = lambda text: None
-
-
-class Division(NamedTuple):
-    """How the part "views" is divided for a stated number of records.
-
-    Attributes
-    ----------
-    columns, means, joint, coarse, choice, sets : Fraction
-        Budgets of the single columns, sums of numbers by group, the joint counts, the coarse tables
-        of pairs, the choice of sets, and their tables.
-    n_columns, n_coarse, n_sets : int
-        How many are measured.
-    whole : bool
-        Whether the only set is a table of all columns.
-    """
-
-    columns: Fraction
-    means: Fraction
-    joint: Fraction
-    coarse: Fraction
-    choice: Fraction
-    sets: Fraction
-    n_columns: int
-    n_coarse: int
-    n_sets: int
-    whole: bool
-
-
-def division_of(shape: Sequence[int], views: Fraction, records: float, asked: Asked) -> Division:
-    """How a release of so many records would divide its part "views": nothing is measured.
-
-    Over the codes that records can have. Where sets of columns are chosen
-    among more than `measured_views` can list at first, their number is about what it says.
-    """
-    shape = tuple(shape)
-    table = CountTable.from_codes(np.zeros((0, len(shape)), dtype=np.int32), shape)
-    # A total without noise: nobody's records are in it.
-    work = _Views(table, {"total": Fraction(1), "views": views}, asked, None, noise_source(0))
-    work.total = float(records)
-    joint, whole, has_sets = work.first_steps()
-    means = views * work.share_of_means(bool(joint))
-    views -= means
-    columns = views * work.share_of_columns(views, has_sets, bool(joint), whole)
-    left = views - columns
-    none, n_columns = Fraction(0), len(work.used)
-    if joint or whole or not has_sets:
-        both = (left, none) if joint else (none, left if whole else none)
-        return Division(
-            columns, means, both[0], none, none, both[1], n_columns, 0, int(whole), whole
-        )
-    each, pairs = (none, []) if work.labelled else work.coarse_tables(left)
-    coarse = each * len(pairs)
-    if work.labelled:
-        each, last = work.shares_of_label(left)
-        pairs = work.pairs_with_label
-        work.grids = dict.fromkeys(pairs, (1, 1))
-        coarse = each * len(pairs) + last
-    left -= coarse
-    sizes = [min(size, work.groups) for size in shape]
-    flat = [Attribute(np.ones(n), np.arange(n), None, np.ones(n), np.arange(n)) for n in sizes]
-    _, n_sets, choice = work.offered(left, flat)
-    sets = left - choice if n_sets else none
-    n_coarse = len(pairs) if coarse else 0
-    return Division(columns, means, none, coarse, choice, sets, n_columns, n_coarse, n_sets, False)
 
 
 def measured_views(
