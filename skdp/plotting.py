@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from os.path import commonprefix
 from statistics import NormalDist
@@ -936,128 +936,6 @@ def _wrap(ax: Any, title: str = "") -> None:
 
 def _short(text: str, length: int = 18) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
-
-
-Cuboid = tuple[str, ...]
-Point = tuple[float, float]
-
-# Lattices of at most this many cuboids are drawn with labels and lines.
-_MAX_NAMED = 40
-_MAX_JOINED = 300
-
-
-def plot_lattice(
-    names: Sequence[str],
-    errors: Mapping[tuple[str, ...], float],
-    shares: Mapping[tuple[str, ...], float],
-    *,
-    title: str = "",
-    ax: Any = None,
-) -> Any:
-    """Draw the cuboids of a cube as a lattice, the total at the bottom.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The dimensions.
-    errors : mapping of tuple of str to float
-        Standard error of each published cuboid, shown by colour.
-    shares : mapping of tuple of str to float
-        Share of the budget of each measured cuboid, which gets a ring.
-    title : str, default=""
-        Above the picture.
-    ax : matplotlib Axes, default=None
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    """
-    nodes = sorted({*errors, *shares}, key=lambda node: (len(node), [names.index(n) for n in node]))
-    rows = {order: [node for node in nodes if len(node) == order] for order in map(len, nodes)}
-    widest = max(map(len, rows.values()))
-    named = len(nodes) <= _MAX_NAMED
-    size = (max(6.0, 1.25 * widest), 1.3 * len(rows) + 0.8) if named else (9.0, 6.0)
-    ax = axes_or_new(ax, size)
-    from matplotlib.colors import LogNorm, Normalize
-
-    place = {
-        node: ((i - (len(row) - 1) / 2) * widest / len(row), order)
-        for order, row in rows.items()
-        for i, node in enumerate(row)
-    }
-    if len(nodes) <= _MAX_JOINED:
-        _join(ax, place, width=0.8 if named else 0.25)
-    values = list(errors.values())
-    spread = min(values) > 0 and max(values) > 1.5 * min(values)
-    norm = (LogNorm if spread else Normalize)(min(values), max(values))
-    area = 700.0 if named else max(12.0, 3000.0 / widest)
-    if unpublished := [node for node in nodes if node not in errors]:
-        ax.scatter(*_points(place, unpublished), area, current_inks().paper, zorder=2)
-    shown = {"c": values, "norm": norm, "cmap": "viridis_r", "zorder": 2}
-    dots = ax.scatter(*_points(place, errors), area, **shown)
-    ring = {"facecolors": "none", "edgecolors": _line(1), "zorder": 3, "label": "measured"}
-    ax.scatter(*_points(place, shares), 1.5 * area, linewidths=2.0 if named else 1.2, **ring)
-    if named:
-        _name_cuboids(ax, place, errors, shares, dots)
-    scale = ax.figure.colorbar(dots, ax=ax, label="standard error of a cell")
-    scale.ax.yaxis.set_major_formatter("{x:g}")
-    scale.ax.yaxis.set_minor_formatter("{x:g}")
-    ax.set_ylabel("dimensions of the cuboid")
-    ax.set_yticks(sorted(rows))
-    ax.set_xticks([])
-    ax.set_xlim(-widest / 2 - 0.2, widest / 2 + 0.2)
-    ax.set_ylim(-0.75, max(rows) + 0.5)
-    for side in ("top", "right", "bottom"):
-        ax.spines[side].set_visible(False)
-    ax.legend(loc="upper left", frameon=False, markerscale=0.4 if named else 1.0)
-    ax.set_title(title, fontsize="medium")
-    return ax
-
-
-def _points(place: Mapping[Cuboid, Point], nodes: Iterable[Cuboid]) -> Iterable[tuple[float, ...]]:
-    """Horizontal and vertical positions of cuboids."""
-    return zip(*(place[node] for node in nodes), strict=True)
-
-
-def _join(ax: Any, place: Mapping[Cuboid, Point], width: float) -> None:
-    """Draw a line from each cuboid to those with one dimension less."""
-    from matplotlib.collections import LineCollection
-
-    segments = [
-        (place[node], place[smaller])
-        for node in place
-        for smaller in (tuple(n for n in node if n != dropped) for dropped in node)
-        if smaller in place
-    ]
-    faint = current_inks().faint
-    ax.add_collection(LineCollection(segments, colors=faint, linewidths=width, zorder=1))
-
-
-def _name_cuboids(
-    ax: Any,
-    place: Mapping[Cuboid, Point],
-    errors: Mapping[Cuboid, float],
-    shares: Mapping[Cuboid, float],
-    dots: Any,
-) -> None:
-    """Write the dimensions and the share below each cuboid, and the error into it."""
-    style = {"ha": "center", "fontsize": 7, "zorder": 4}
-    box = {"facecolor": current_inks().paper, "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
-    for node, (x, y) in place.items():
-        text = "\n".join(_short(name, 14) for name in node) or "total"
-        if node in shares:
-            text += f"\n({shares[node]:.0%})"
-        below = {"textcoords": "offset points", "va": "top", "bbox": box}
-        ax.annotate(text, (x, y), (0, -19), **below, **style)
-        if node in errors:
-            ink = _ink_on(dots.to_rgba(errors[node]))
-            ax.annotate(f"{errors[node]:.3g}", (x, y), va="center", color=ink, **style)
 
 
 def plot_errors(table: Any, *, unit: str, title: str, ax: Any = None) -> Any:
