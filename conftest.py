@@ -19,8 +19,6 @@ from hypothesis import HealthCheck, settings
 from skdp import _random
 from skdp.base import estimator
 
-# Plans are searched for, not found on the disk of whoever runs the tests; tests write none there.
-os.environ["SKDP_CACHE_DIR"] = ""
 # Said once in a process, whichever test is the first.
 estimator._TOLD.append(True)
 

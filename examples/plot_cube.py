@@ -60,11 +60,17 @@ domain = Domain(
 # --------
 # Before it spends anything, the group wants to know how accurate the tables will be at an epsilon
 # of 0.5. Which tables to measure, and how to divide epsilon among them, follows from the domain
-# alone. So the accuracy of all sixteen tables, or *cuboids*, is known in advance: ``std_error`` is
-# the standard error of a cell, and ``epsilon`` that of a measured cuboid.
+# alone. So the accuracy of all sixteen tables, or *cuboids*, is known in advance. In the plot each
+# bar is the standard error of a cell of a cuboid; a dark one is measured.
 cube = DataCube(epsilon=0.5, domain=domain)
 plan = cube.plan()
-print(plan.to_frame()[["cuboid", "cells", "epsilon", "std_error"]].round(2).to_string(index=False))
+table = plan.to_frame().sort_values("std_error")
+colours = np.where(table["epsilon"] > 0, "#31688e", "0.75")
+fig, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
+ax.barh(table["cuboid"], table["std_error"], color=colours)
+ax.set_xlabel("standard error of a cell")
+ax.set_title("Plan of the cube, epsilon = 0.5")
+plt.show()
 
 # %%
 # How good is the plan? The two simplest plans are to measure everything ("all"), or to measure only

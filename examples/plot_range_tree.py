@@ -33,7 +33,7 @@ trees = {
     "Binary tree, equal shares": {"branching": 2, "budget": "uniform"},
     "The default": {},
 }
-print(skdp.RangeTreeHistogram(**day).plan("level").to_string(index=False))
+print(skdp.RangeTreeHistogram(**day).plan().round(1).to_string(index=False))
 
 # %%
 # ``plan`` computes the errors in closed form and reads no record. The shaded area is the gain from

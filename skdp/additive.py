@@ -1,7 +1,4 @@
-"""Additive models: a function of each column and of some pairs, fitted with noise.
-
-Functions of one column and of two, as a released model has them.
-"""
+"""Additive models: a function of each column and of some pairs, fitted with noise."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
 from ._models import Grouping, ModelOfClasses, ModelOfGroups, ModelOfNumbers, group_values, plain
@@ -117,8 +113,6 @@ class PairFunction:
         Records of each cell if the columns were independent, from released numbers.
     edges : tuple of two (ndarray or None)
         Borders of the groups of a number; special and missing values are the groups after them.
-    chains : tuple of two (tuple of int or None)
-        The groups in their order.
     """
 
     columns: tuple[str, str]
@@ -128,7 +122,6 @@ class PairFunction:
     std_errors: FloatArray
     sizes: FloatArray
     edges: tuple[FloatArray | None, FloatArray | None]
-    chains: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
 
     def at(self, first: CodeArray, second: CodeArray) -> FloatArray:
         """Scores of records by their codes; a negative code adds 0.
@@ -342,39 +335,6 @@ class _Additive(ModelOfGroups):
         self._keep({**self.shape_functions_, column: replace(shape, scores=scores)})
         return self
 
-    def make_monotone(self, column, direction="increasing") -> Self:
-        """Replace the function of an ordered column by the nearest monotone one; free.
-
-        Parameters
-        ----------
-        column : str
-        direction : {"increasing", "decreasing"}, default="increasing"
-            Of the score (with more than two classes, of each class) along the order of the values.
-            Special and missing values keep their scores. Functions of pairs with the column
-            are made monotone along it as well, so that the score is, whatever the other values.
-
-        Returns
-        -------
-        self
-        """
-        check_choice(direction, "direction", ("increasing", "decreasing"))
-        shape = self._shape(column)
-        if isinstance(shape, PairFunction):
-            raise ValueError(f"{column!r} is a pair; give one of its columns {shape.columns}.")
-        if shape.chain is None:
-            raise ValueError(
-                f"Column {column!r} has no order; declare its categories with ordered=True."
-            )
-        increasing = direction == "increasing"
-        self.set_shape(column, _monotone(shape.scores, shape.sizes, shape.chain, increasing))
-        for name, pair in self.shape_functions_.items():
-            if isinstance(pair, PairFunction) and column in pair.columns:
-                axis = pair.columns.index(column)
-                scores, sizes = np.moveaxis(pair.scores, axis, 0), np.moveaxis(pair.sizes, axis, 0)
-                scores = _monotone(scores, sizes, pair.chains[axis], increasing)
-                self.set_shape(name, np.moveaxis(scores, 0, axis))
-        return self
-
     def plot(self, columns=None, *, level=0.95) -> Any:
         """Draw the functions of some columns, with bands of the privacy noise, and of pairs.
 
@@ -486,7 +446,6 @@ def _pair_function(term, groupings, scale):
         plain(term.std_errors * scale),
         term.sizes,
         (first.edges, second.edges),
-        (first.chain and tuple(first.chain), second.chain and tuple(second.chain)),
     )
 
 
@@ -514,25 +473,11 @@ def _span(first, last):
     return f"{first.split(' to ')[0]} to {last.split(' to ')[-1]}"
 
 
-def _monotone(scores, sizes, chain, increasing):
-    """The nearest scores that are monotone along the first axis."""
-    chain, result = list(chain), scores.copy()
-    # Groups of few records follow their neighbours.
-    weights = np.maximum(sizes[chain], 1.0)
-    for rest in np.ndindex(scores.shape[1:]):
-        weight = weights[(slice(None), *rest[: sizes.ndim - 1])]
-        places = (chain, *rest)
-        result[places] = isotonic_regression(
-            result[places], sample_weight=weight, increasing=increasing
-        )
-    return result
-
-
 class PrivateAdditiveClassifier(_Additive, ModelOfClasses):
     """Generalised additive model of class probabilities: glass-box, exact noise, pure epsilon.
 
-    The score of a class is an intercept plus a function of each column, which can be read, drawn,
-    edited and made monotone after the fit. It is learnt from few noisy sums: one histogram of each
+    The score of a class is an intercept plus a function of each column, which can be read, drawn
+    and edited after the fit. It is learnt from few noisy sums: one histogram of each
     column and the label; the weights of the columns, so that columns that say the same do not
     count twice; and, where records times epsilon pay for it, rounds of sums of residuals, and
     functions of two columns together, which are chosen privately. Two classes are calibrated by a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -96,157 +96,6 @@ class Design(NamedTuple):
     shares: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """The parameters of `RangeTreeHistogram` that decide what is measured."""
-
-    tree: Any
-    branching: Any
-    budget: Any
-    workload: Any
-    consistency: Any
-    non_negative: Any
-    partition: Any
-
-    def design_of(self, attribute: Any) -> Design:
-        """Tree and budget, from public facts alone; those of a full tree if data divide it."""
-        self.partition_of(attribute)
-        check_choice(self.consistency, "consistency", ("blue", "iterative", None))
-        check_flag(self.non_negative, "non_negative")
-        if self.non_negative and self.consistency is None:
-            raise ValueError(
-                "non_negative=True divides each count among the children, so it needs "
-                "consistency='blue' or 'iterative'."
-            )
-        tree, codes = self.tree_of(attribute)
-        shares = self.shares_of(tree)
-        if attribute.nullable:
-            tree, shares = hierarchy.with_extra_bin(tree, shares)
-            codes = np.append(codes, attribute.n_values)
-        millionths = hierarchy.exact_shares(tree, shares)
-        if self.consistency is None and (millionths[tree.leaves] == 0).any():
-            raise ValueError(
-                "Without consistency every bin is answered from its own count, so the leaves "
-                "need a share of epsilon."
-            )
-        return Design(tree, codes, millionths)
-
-    def tree_of(self, attribute: Any) -> tuple[Tree, np.ndarray]:
-        """Tree over the values of the attribute, and the code at each of its positions."""
-        n = attribute.n_values
-        # Special values of numbers stand among the bins, where ranges need them.
-        codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
-        given = self.tree
-        if given is None and isinstance(attribute, Categorical):
-            given = attribute.taxonomy
-        if given is not None and not is_word(self.branching, "auto"):
-            raise ValueError(
-                f"branching={self.branching!r} makes a tree, but one is given already: give tree "
-                "(or a taxonomy) or branching."
-            )
-        if isinstance(given, Taxonomy):
-            if isinstance(attribute, Categorical):
-                # Its leaves are the categories, in the order of the taxonomy.
-                given, codes = Categorical(attribute.categories, taxonomy=given).hierarchy()
-            tree = Tree.from_parents(given.parents)
-        elif isinstance(given, Tree):
-            # A checked copy, without cached results, which the caller cannot change.
-            tree = Tree(given.parent, given.lower, given.upper, given.order)
-        elif given is not None:
-            tree = Tree.from_intervals(given)
-        elif isinstance(attribute, Categorical) and not attribute.ordered:
-            tree = hierarchy.level_tree(n, [n])
-        elif not is_word(self.branching, "auto"):
-            tree = hierarchy.balanced_tree(n, self.branching)
-        elif is_word(self.budget, "auto"):
-            tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self.workload_of(n)).counts)
-        else:
-            tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING)
-        if (np.sort(codes) != np.arange(n)).any():
-            raise ValueError("The leaves of the taxonomy must be the categories, each once.")
-        if tree.n_bins != n:
-            raise ValueError(
-                f"The tree has {tree.n_bins} bins, but the attribute has {n} values (without the "
-                "missing cell, which is added)."
-            )
-        return tree, codes
-
-    def shares_of(self, tree: Tree) -> np.ndarray:
-        """Share of epsilon of each node, from ``budget``."""
-        budget = self.budget
-        if isinstance(budget, str):
-            if budget == "auto":
-                return hierarchy.optimal_shares(tree, self.workload_of(tree.n_bins))
-            if budget == "uniform":
-                return hierarchy.uniform_shares(tree)
-            if budget == "geometric":
-                return hierarchy.geometric_shares(tree)
-            if budget == "cube-root":
-                return hierarchy.cube_root_shares(tree, hierarchy.range_usage(tree))
-        else:
-            shares = np.asarray(budget, dtype=np.float64)
-            if shares.shape == (tree.n_levels,):
-                return hierarchy.level_shares(tree, shares)
-            if shares.shape == (tree.n_nodes,):
-                return shares
-        raise ValueError(
-            "budget must be 'auto', 'uniform', 'geometric', 'cube-root', or hold one share for "
-            f"each of the {tree.n_levels} levels or {tree.n_nodes} nodes of the tree, got "
-            f"{budget!r}."
-        )
-
-    def workload_of(self, n_bins: int) -> hierarchy.Workload:
-        """The ranges that "auto" plans for."""
-        return hierarchy.as_workload(self.workload, n_bins)
-
-    def partition_of(self, attribute: Any) -> str | None:
-        """How the bins are grouped by the data: from the parameters and the attribute alone."""
-        check_choice(self.partition, "partition", PARTITIONS)
-        ordered = not isinstance(attribute, Categorical) or attribute.ordered
-        taxonomy = isinstance(attribute, Categorical) and attribute.taxonomy is not None
-        planned = (
-            self.tree is None
-            and not taxonomy
-            and is_word(self.branching, "auto")
-            and is_word(self.budget, "auto")
-            and is_word(self.consistency, "blue")
-        )
-        if self.partition == "auto":
-            return "adaptive" if ordered and planned else None
-        if self.partition is None:
-            return None
-        if not planned:
-            raise ValueError(
-                f"partition={self.partition!r} makes the tree and its budget from released counts: "
-                "leave tree, branching, budget and consistency at their defaults, and declare "
-                "categories without a taxonomy."
-            )
-        if not ordered and self.partition != "ahp":
-            raise ValueError(
-                f"partition={self.partition!r} groups neighbouring bins, but these categories have "
-                "no order. Declare them with ordered=True if they have one, or use "
-                "partition='ahp', which needs none."
-            )
-        return str(self.partition)
-
-    def release(
-        self, kind: str, attribute: Any, counts: np.ndarray, loss: Any, source: Any
-    ) -> dawa.LineRelease:
-        """Buckets and noisy counts that follow the data; ``counts`` are exact, by code."""
-        n = attribute.n_values
-        codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
-        codes = np.append(codes, n) if attribute.nullable else codes
-        exact, epsilon = counts[codes], loss.epsilon
-        if kind == "adaptive":
-            plan = hierarchy.plan_levels(n, self.workload_of(n))
-            found = dawa.adaptive_tree(exact, n, epsilon, plan, random_state=source)
-        elif kind == "dawa":
-            found = dawa.dawa(exact, n, loss.parts, self.workload_of, random_state=source)
-        else:
-            found = dawa.ahp(exact, n, loss.parts, random_state=source)
-        return found._replace(order=codes[found.order])
-
-
 def sum_variance(weights: np.ndarray, blue: Blue) -> float:
     """Noise variance of a weighted sum of the noisy counts."""
     used = weights != 0
@@ -265,28 +114,19 @@ def cover_variances(blue: Blue, workload: hierarchy.Workload, n_bins: int) -> np
     return np.array(means)
 
 
-def _level_budgets(design: Design) -> list[np.ndarray]:
-    """Different shares on each level, apart from those of leaves above the last level."""
-    tree = design.tree
-    early = tree.is_leaf & (tree.depth < tree.n_levels - 1)
-    return [
-        np.unique(design.shares[(tree.depth == depth) & ~early]) for depth in range(tree.n_levels)
-    ]
-
-
 def budget_parts(design: Design, epsilon: Fraction) -> dict[str, Fraction]:
     """Epsilon by level where each level has one budget, else in one piece."""
-    budgets = _level_budgets(design)
-    if all(len(shares) == 1 for shares in budgets):
-        sizes = np.diff(design.tree.level_starts)
-        millionths = {
-            f"level {level} ({size} node{'s' if size > 1 else ''})": int(shares[0])
-            for level, (size, shares) in enumerate(zip(sizes, budgets, strict=True))
-            if shares[0]
-        }
-        if sum(millionths.values()) == 10**6:
-            return {name: epsilon * Fraction(k, 10**6) for name, k in millionths.items()}
-    return {"tree": epsilon}
+    tree, parts = design.tree, {}
+    # Leaves above the last level may have more.
+    early = tree.is_leaf & (tree.depth < tree.n_levels - 1)
+    for level, size in enumerate(np.diff(tree.level_starts)):
+        shares = np.unique(design.shares[(tree.depth == level) & ~early])
+        if len(shares) != 1:
+            return {"tree": epsilon}
+        if shares[0]:
+            name = f"level {level} ({size} node{'s' if size > 1 else ''})"
+            parts[name] = epsilon * Fraction(int(shares[0]), 10**6)
+    return parts if sum(parts.values()) == epsilon else {"tree": epsilon}
 
 
 def partition_parts(kind: str, epsilon: Fraction) -> dict[str, Fraction]:
@@ -297,76 +137,9 @@ def partition_parts(kind: str, epsilon: Fraction) -> dict[str, Fraction]:
     return {name: epsilon * share for name, share in shares.items()}
 
 
-def level_table(design: Design, epsilon: Fraction) -> pd.DataFrame:
-    """Nodes, epsilon and noise of each level of the tree."""
-    tree = design.tree
-    largest = [shares.max() if len(shares) else 0 for shares in _level_budgets(design)]
-    with np.errstate(invalid="ignore"):
-        std = np.sqrt(hierarchy.measured_variances(np.array(largest), epsilon))
-    return pd.DataFrame(
-        {
-            "level": np.arange(tree.n_levels),
-            "nodes": np.diff(tree.level_starts),
-            "epsilon": [float(epsilon * Fraction(int(k), 10**6)) for k in largest],
-            "noise_std": std,
-        }
-    )
-
-
-# --- errors of estimates that are no longer linear in the noisy counts: by simulation
-
-# Repetitions: as many as fit into this many numbers, within these limits.
+# Repetitions of a simulation: as many as fit into this many numbers, within these limits.
 _NUMBERS = 4_000_000
 _FEWEST, _MOST = 12, 200
-
-
-def simulated_errors(
-    blue: Blue, counts: np.ndarray, estimate: Callable[[Blue, np.ndarray], np.ndarray]
-) -> np.ndarray:
-    """Errors of the leaves if the released estimates were the truth.
-
-    Reads released numbers only, and is the same at each call.
-
-    Parameters
-    ----------
-    blue : Blue
-    counts : ndarray of float64, shape (n_nodes,)
-        The released estimates of all nodes.
-    estimate : callable
-        Estimates of all nodes from noisy counts of them.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_repetitions, n_leaves)
-    """
-    generator = sampling_generator(0)
-    leaves, measured = blue.tree.leaves, blue.measured
-    # The variance of discrete Laplace noise determines its rate.
-    variances = blue.noise_variances[measured]
-    rates = 2.0 * np.arcsinh(np.sqrt(0.5 / variances))
-    success = -np.expm1(-rates)
-    repetitions = int(np.clip(_NUMBERS // len(counts), _FEWEST, _MOST))
-    errors = np.empty((repetitions, len(leaves)))
-    values = np.zeros(len(counts))
-    for errors_once in errors:
-        noise = generator.geometric(success) - generator.geometric(success)
-        values[measured] = counts[measured] + noise
-        errors_once[:] = (estimate(blue, values) - counts)[leaves]
-    return errors
-
-
-def placement_variance(tree: Tree, counts: np.ndarray, of_record: np.ndarray) -> float:
-    """Variance of an answer if records fall into the bins of their leaf at random.
-
-    Parameters
-    ----------
-    tree : Tree
-    counts : ndarray of float64, shape (n_nodes,)
-    of_record : ndarray of float64, shape (n_leaves,)
-        Variance of the weight of one record: p (1 - p) where the share p of a leaf counts.
-    """
-    inside = np.maximum(counts[tree.leaves], 0.0) * (tree.leaf_widths > 1)
-    return float(inside @ of_record)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -460,8 +233,24 @@ class HistogramModel:
 
     @cached_property
     def simulation(self) -> np.ndarray:
-        """Errors of the leaves in repetitions of the release, shape (n_repetitions, n_leaves)."""
-        return simulated_errors(self.blue, self.nodes, self._estimate)
+        """Errors of the leaves if the released estimates were the truth, (n_repetitions, n_leaves).
+
+        Estimates that are not linear in the noisy counts have no closed form. It reads released
+        numbers only, and is the same at each call.
+        """
+        generator = sampling_generator(0)
+        leaves, measured = self.tree.leaves, self.blue.measured
+        # The variance of discrete Laplace noise determines its rate.
+        rates = 2.0 * np.arcsinh(np.sqrt(0.5 / self.blue.noise_variances[measured]))
+        success = -np.expm1(-rates)
+        repetitions = int(np.clip(_NUMBERS // len(self.nodes), _FEWEST, _MOST))
+        errors = np.empty((repetitions, len(leaves)))
+        values = np.zeros(len(self.nodes))
+        for errors_once in errors:
+            noise = generator.geometric(success) - generator.geometric(success)
+            values[measured] = self.nodes[measured] + noise
+            errors_once[:] = (self._estimate(self.blue, values) - self.nodes)[leaves]
+        return errors
 
     def _estimate(self, blue: Blue, values: np.ndarray) -> np.ndarray:
         if self.projected:
@@ -565,14 +354,18 @@ class HistogramModel:
         return math.sqrt(self.blue.query_variance(leaf_weights))
 
     def std(self, leaf_weights: np.ndarray, of_record: np.ndarray) -> float:
-        """Standard error of an answer; ``of_record`` as for `placement_variance`."""
+        """Standard error of an answer.
+
+        ``of_record`` is the variance of the weight of one record that falls into a bin of its leaf
+        at random: p (1 - p) where the share p of a leaf counts.
+        """
         std = self.unbiased_std(leaf_weights)
         if self.projected and math.isfinite(std):
             std = math.sqrt(np.mean((self.simulation @ leaf_weights) ** 2))
         if self.kind is None:
             return std
-        placement = placement_variance(self.tree, self.nodes, of_record)
-        return math.hypot(std, math.sqrt(placement))
+        inside = np.maximum(self.nodes[self.tree.leaves], 0.0) * (self.tree.leaf_widths > 1)
+        return math.hypot(std, math.sqrt(inside @ of_record))
 
     def _unbiased_bounds(self, leaf_weights: np.ndarray, level: float) -> tuple[float, float]:
         """An interval by the exact law of the noise."""
@@ -832,9 +625,8 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             of=self,
         )
         layout = Layout(as_table(X), rows, domain)
-        plan, attribute = self._plan(), only_attribute(domain)
-        kind = plan.partition_of(attribute)
-        design = plan.design_of(attribute)
+        attribute = only_attribute(domain)
+        kind, design = self._partition_of(attribute), self._design_of(attribute)
         epsilon = self._record_epsilon()
         parts = partition_parts(kind, epsilon) if kind else budget_parts(design, epsilon)
         loss, source = self._spend(parts, rows)
@@ -848,7 +640,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             )
             tree, codes, values, variances = design.tree, design.codes, *noisy
         else:
-            tree, codes, shares, values = plan.release(kind, attribute, counts, spent, source)
+            tree, codes, shares, values = self._grouped(kind, attribute, counts, spent, source)
             variances = hierarchy.measured_variances(shares, spent.epsilon)
         model = HistogramModel(
             domain,
@@ -897,34 +689,154 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
             )
         return Numeric(*range_of(self.domain), self.bins)
 
-    def _plan(self) -> Plan:
-        return Plan(
-            self.tree,
-            self.branching,
-            self.budget,
-            self.workload,
-            self.consistency,
-            self.non_negative,
-            self.partition,
+    def _design_of(self, attribute: Any) -> Design:
+        """Tree and budget, from public facts alone; those of a full tree if data divide it."""
+        self._partition_of(attribute)
+        check_choice(self.consistency, "consistency", ("blue", "iterative", None))
+        check_flag(self.non_negative, "non_negative")
+        if self.non_negative and self.consistency is None:
+            raise ValueError(
+                "non_negative=True divides each count among the children, so it needs "
+                "consistency='blue' or 'iterative'."
+            )
+        tree, codes = self._tree_of(attribute)
+        shares = self._shares_of(tree)
+        if attribute.nullable:
+            tree, shares = hierarchy.with_extra_bin(tree, shares)
+            codes = np.append(codes, attribute.n_values)
+        millionths = hierarchy.exact_shares(tree, shares)
+        if self.consistency is None and (millionths[tree.leaves] == 0).any():
+            raise ValueError(
+                "Without consistency every bin is answered from its own count, so the leaves "
+                "need a share of epsilon."
+            )
+        return Design(tree, codes, millionths)
+
+    def _tree_of(self, attribute: Any) -> tuple[Tree, np.ndarray]:
+        """Tree over the values of the attribute, and the code at each of its positions."""
+        n = attribute.n_values
+        # Special values of numbers stand among the bins, where ranges need them.
+        codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
+        given = self.tree
+        if given is None and isinstance(attribute, Categorical):
+            given = attribute.taxonomy
+        if given is not None and not is_word(self.branching, "auto"):
+            raise ValueError(
+                f"branching={self.branching!r} makes a tree, but one is given already: give tree "
+                "(or a taxonomy) or branching."
+            )
+        if isinstance(given, Taxonomy):
+            if isinstance(attribute, Categorical):
+                # Its leaves are the categories, in the order of the taxonomy.
+                given, codes = Categorical(attribute.categories, taxonomy=given).hierarchy()
+            tree = Tree.from_parents(given.parents)
+        elif isinstance(given, Tree):
+            # A checked copy, without cached results, which the caller cannot change.
+            tree = Tree(given.parent, given.lower, given.upper, given.order)
+        elif given is not None:
+            tree = Tree.from_intervals(given)
+        elif isinstance(attribute, Categorical) and not attribute.ordered:
+            tree = hierarchy.level_tree(n, [n])
+        elif not is_word(self.branching, "auto"):
+            tree = hierarchy.balanced_tree(n, self.branching)
+        elif is_word(self.budget, "auto"):
+            tree = hierarchy.level_tree(n, hierarchy.plan_levels(n, self._workload_of(n)).counts)
+        else:
+            tree = hierarchy.balanced_tree(n, _DEFAULT_BRANCHING)
+        if (np.sort(codes) != np.arange(n)).any():
+            raise ValueError("The leaves of the taxonomy must be the categories, each once.")
+        if tree.n_bins != n:
+            raise ValueError(
+                f"The tree has {tree.n_bins} bins, but the attribute has {n} values (without the "
+                "missing cell, which is added)."
+            )
+        return tree, codes
+
+    def _shares_of(self, tree: Tree) -> np.ndarray:
+        """Share of epsilon of each node, from ``budget``."""
+        budget = self.budget
+        if isinstance(budget, str):
+            if budget == "auto":
+                return hierarchy.optimal_shares(tree, self._workload_of(tree.n_bins))
+            if budget == "uniform":
+                return hierarchy.uniform_shares(tree)
+            if budget == "geometric":
+                return hierarchy.geometric_shares(tree)
+            if budget == "cube-root":
+                return hierarchy.cube_root_shares(tree, hierarchy.range_usage(tree))
+        else:
+            shares = np.asarray(budget, dtype=np.float64)
+            if shares.shape == (tree.n_levels,):
+                return hierarchy.level_shares(tree, shares)
+            if shares.shape == (tree.n_nodes,):
+                return shares
+        raise ValueError(
+            "budget must be 'auto', 'uniform', 'geometric', 'cube-root', or hold one share for "
+            f"each of the {tree.n_levels} levels or {tree.n_nodes} nodes of the tree, got "
+            f"{budget!r}."
         )
 
-    def plan(self, by: str = "length") -> pd.DataFrame:
-        """Expected error, or the division of epsilon, before anything is spent or read.
+    def _workload_of(self, n_bins: int) -> hierarchy.Workload:
+        """The ranges that "auto" plans for."""
+        return hierarchy.as_workload(self.workload, n_bins)
 
-        Parameters
-        ----------
-        by : {"length", "level"}, default="length"
+    def _partition_of(self, attribute: Any) -> str | None:
+        """How the bins are grouped by the data: from the parameters and the attribute alone."""
+        check_choice(self.partition, "partition", PARTITIONS)
+        ordered = not isinstance(attribute, Categorical) or attribute.ordered
+        taxonomy = isinstance(attribute, Categorical) and attribute.taxonomy is not None
+        planned = (
+            self.tree is None
+            and not taxonomy
+            and is_word(self.branching, "auto")
+            and is_word(self.budget, "auto")
+            and is_word(self.consistency, "blue")
+        )
+        if self.partition == "auto":
+            return "adaptive" if ordered and planned else None
+        if self.partition is None:
+            return None
+        if not planned:
+            raise ValueError(
+                f"partition={self.partition!r} makes the tree and its budget from released counts: "
+                "leave tree, branching, budget and consistency at their defaults, and declare "
+                "categories without a taxonomy."
+            )
+        if not ordered and self.partition != "ahp":
+            raise ValueError(
+                f"partition={self.partition!r} groups neighbouring bins, but these categories have "
+                "no order. Declare them with ordered=True if they have one, or use "
+                "partition='ahp', which needs none."
+            )
+        return str(self.partition)
+
+    def _grouped(
+        self, kind: str, attribute: Any, counts: np.ndarray, loss: Any, source: Any
+    ) -> dawa.LineRelease:
+        """Buckets and noisy counts that follow the data; ``counts`` are exact, by code."""
+        n = attribute.n_values
+        codes = attribute.order()[:n] if isinstance(attribute, Numeric) else np.arange(n)
+        codes = np.append(codes, n) if attribute.nullable else codes
+        exact, epsilon = counts[codes], loss.epsilon
+        if kind == "adaptive":
+            plan = hierarchy.plan_levels(n, self._workload_of(n))
+            found = dawa.adaptive_tree(exact, n, epsilon, plan, random_state=source)
+        elif kind == "dawa":
+            found = dawa.dawa(exact, n, loss.parts, self._workload_of, random_state=source)
+        else:
+            found = dawa.ahp(exact, n, loss.parts, random_state=source)
+        return found._replace(order=codes[found.order])
+
+    def plan(self) -> pd.DataFrame:
+        """Expected error, before anything is spent or read.
 
         Returns
         -------
         DataFrame
-            For "length" one row for each length of the workload: ``length`` in bins,
-            ``std_error`` of a count of such a range (root mean square over all positions), and
-            ``plain_std_error``, the same if all of epsilon were spent on the bins. Errors are
-            those of the unbiased estimate; ``non_negative`` usually makes them smaller.
-
-            For "level" one row for each level of the tree: ``level``, ``nodes``, ``epsilon`` of
-            each node and ``noise_std`` (of the largest budget on the level where they differ).
+            One row for each length of the workload: ``length`` in bins, ``std_error`` of a count of
+            such a range (root mean square over all positions), and ``plain_std_error``, the same if
+            all of epsilon were spent on the bins. Errors are those of the unbiased estimate;
+            ``non_negative`` usually makes them smaller.
 
         Raises
         ------
@@ -933,12 +845,9 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         """
         attribute = declared_attribute(self._declared())
         epsilon = self._record_epsilon()
-        design = self._plan().design_of(attribute)
-        check_choice(by, "by", ("length", "level"))
-        if by == "level":
-            return level_table(design, epsilon)
+        design = self._design_of(attribute)
         n = attribute.n_values
-        workload = self._plan().workload_of(n)
+        workload = self._workload_of(n)
         variances = hierarchy.measured_variances(design.shares, epsilon)
         blue = Blue(design.tree, variances)
         if self.consistency is None:

@@ -188,7 +188,7 @@ def test_texts_are_inside_figures_of_all_sizes_and_do_not_overlap(columns, width
 
 
 @over("size", [(4, 4), (8, 8), None])
-def test_correlations_have_numbers_half_widths_and_bars(size):
+def test_correlations_have_numbers_and_half_widths(size):
     matrix = np.full((3, 3), 0.15) + 0.85 * np.eye(3)
     names = ["a", "hours per week of work", "pay"]
     ax = None if size is None else pyplot.subplots(figsize=size)[1]

@@ -1,6 +1,4 @@
-"""`DataCube`: a private data cube, and its files.
-
-Files of cubes: metadata as JSON, and one array for each measured table.
+"""`DataCube`: a private data cube, and its files: metadata as JSON, an array for each source.
 
 A cube is computed again from its sources when it is read. With "l1" or "linf" the file holds all
 published tables too, because another solver might find another solution.
@@ -38,8 +36,7 @@ from ..release.files import (
 )
 from ..release.result import of_a_column
 from ..tables import count_rows
-from . import cube, tables
-from . import tables as statistics
+from . import tables
 from .plan import (
     CONSISTENCIES,
     STRATEGIES,
@@ -238,7 +235,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         these two ("bmax" unless ``consistency="l2"``). "pmost" finds sources that bring as many
         cuboids as possible within ``max_variance``. "all" measures every published cuboid, "base"
         the table over all dimensions. A `CubePlan`, or a mapping of tuples of names to shares of
-        epsilon, is used as it is. Plans of searches are kept on disk, see Notes.
+        epsilon, is used as it is.
     objective : {"max", "mean"}, default="max"
         What "auto", "optimized" and "bmax" minimise: the largest cell variance of a cuboid, or the
         mean over all cuboids, weighted by ``weights``.
@@ -312,11 +309,6 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
     *Means*: a record whose value is the share p of the way from the lower to the upper end of the
     range adds p to one table and 1 - p to another, 1 in all whatever its value is. So both are
     measured with noise at the whole budget of a source; their sum is the count.
-
-    *Plans on disk*: what "auto", "optimized" and "bmax" find for cubes of four and more dimensions
-    is kept in the directory for such files of the platform (Linux: ``~/.cache/skdp``), under a hash
-    of sizes and parameters, which are public. The environment variable ``SKDP_CACHE_DIR`` names
-    another directory, or none if it is empty. A damaged file is ignored.
 
     References
     ----------
@@ -444,7 +436,6 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         ------
         DomainError, TypeError, ValueError
             If the schema or a parameter is invalid, or the cube is too large; nothing is spent.
-            Sums and means refuse lazy frames of Dask and PySpark.
             Values never raise: numbers out of range are clipped, an unknown category becomes
             `other` where declared, and a record that the dimensions cannot represent is skipped.
         BudgetExceededError
@@ -532,10 +523,10 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         """
         check_is_fitted(self)
         plan = self.plan_
-        if not statistics.is_summed(plan, self.value, column):
+        if not tables.is_summed(plan, self.value, column):
             return self._asked().sum(column, query, **how)
         if plan._measure == "sum":
-            return statistics.plain_sums(CubeModel(plan, self.tables_), plan, query, **how)
+            return tables.plain_sums(CubeModel(plan, self.tables_), plan, query, **how)
         asked, name = self._asked_of_value()
         return asked.sum(name, query, **how)
 
@@ -565,7 +556,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         if by is not None:
             return self.aggregate(by, column, query, **how)
         check_is_fitted(self)
-        if not statistics.is_summed(self.plan_, self.value, column):
+        if not tables.is_summed(self.plan_, self.value, column):
             return self._asked().mean(column, query, **how)
         asked, name = self._asked_of_value()
         return asked.mean(name, query, **how)
@@ -602,13 +593,13 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
     def _asked(self):
         """Counts of the dimensions as a synopsis."""
         check_is_fitted(self)
-        statistics.check_counted(self.plan_)
+        tables.check_counted(self.plan_)
         return Synopsis(self.plan_.domain, CubeModel(self.plan_, self.tables_))  # type: ignore[arg-type]
 
     def _asked_of_value(self):
         """A cube of means as a synopsis with the summed column, and the name of that."""
         model = self._asked().model
-        domain, name = statistics.with_value(self.plan_, self.value)
+        domain, name = tables.with_value(self.plan_, self.value)
         return Synopsis(domain, model), name
 
     # -- tables
@@ -701,75 +692,11 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         finer = {name: level for name, level in levels.items() if level != 0}
         return tables.tidy_table(self.plan_, self.tables_, kept, levels=finer)
 
-    def drilldown(self, query, into) -> pd.DataFrame:
-        """Split cells into those of further dimensions.
-
-        Parameters
-        ----------
-        query : dict or str
-            The cells to split, such as ``{"sex": "F"}``.
-        into : str, sequence of str, or mapping of str to int
-            Further dimensions; or a level for each, as for :meth:`rollup`.
-
-        Returns
-        -------
-        DataFrame
-            As :meth:`cuboid`: first the dimensions of the query, restricted to what it asks for,
-            then the further ones.
-
-        Raises
-        ------
-        ValueError
-            If a name or level does not exist or the cuboid is not published.
-        """
-        check_is_fitted(self)
-        weights = tables.weights_of_one(query, self.domain_)
-        levels = dict(into) if isinstance(into, Mapping) else {}
-        further = tuple(levels) if levels else as_names(into)
-        fixed = tuple(self.domain_.names[axis] for axis in sorted(weights))
-        twice = [name for name in further if name in fixed]
-        if twice:
-            raise ValueError(f"{twice} are in the query already. Drill into other dimensions.")
-        kept = tuple(name for name in further if levels.get(name) != 0)
-        finer = {name: level for name, level in levels.items() if level != 0}
-        return tables.tidy_table(self.plan_, self.tables_, fixed + kept, weights, finer)
-
-    def pivot(self, index, columns, query=None, values=None) -> pd.DataFrame:
-        """A cuboid as a cross table.
-
-        Parameters
-        ----------
-        index, columns : str or sequence of str
-            Dimensions down and across.
-        query : dict or str, default=None
-            Count only the records that satisfy it.
-        values : {"count", "sum", "mean", "std_error"} or list of these, default=None
-            What the cells hold; by default the measure. A list gives a table for each, side by
-            side: ``values=["count", "std_error"]`` keeps the errors beside the counts. The error
-            is that of the measure: in a cube of means, of the mean.
-
-        Returns
-        -------
-        DataFrame
-
-        Raises
-        ------
-        ValueError
-            If a name or the query is invalid, or the cuboid is not published.
-        """
-        check_is_fitted(self)
-        weights = tables.weights_of_one(query, self.domain_)
-        return tables.cross_table(
-            self.plan_, self.tables_, as_names(index), as_names(columns), weights, values
-        )
-
-    def to_frame(self, order=None, *, margin="*") -> pd.DataFrame:
+    def to_frame(self, *, margin="*") -> pd.DataFrame:
         """All cuboids in one tidy table, ready for a CSV file.
 
         Parameters
         ----------
-        order : int, default=None
-            Only cuboids with this number of dimensions; by default all.
         margin : str, default="*"
             Entry in the column of a dimension that the cuboid does not have.
 
@@ -785,7 +712,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
             If ``margin`` is a value of a dimension.
         """
         check_is_fitted(self)
-        return tables.all_cuboids(self.plan_, self.tables_, order, margin)
+        return tables.all_cuboids(self.plan_, self.tables_, margin)
 
     # -- files
 
@@ -810,7 +737,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         another solution. It never holds a seed. Equal releases give equal bytes.
         """
         check_is_fitted(self)
-        cube.write(path, self)
+        write(path, self)
 
     @classmethod
     def load(cls, path, *, max_bytes=1 << 31, max_json=MOST_JSON) -> DataCube:
@@ -836,7 +763,7 @@ class DataCube(ExpectsErrors, AnswersStatistics, PrivateEstimator, TupleKeys):
         OSError
             If it cannot be opened.
         """
-        return cube.read(path, cls, max_bytes, max_json)
+        return read(path, cls, max_bytes, max_json)
 
     # -- the plan
 

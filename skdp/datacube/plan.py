@@ -1,30 +1,21 @@
-"""`CubePlan`: which cuboids are measured, how, and how accurate every cuboid will be.
-
-CubePlan: which cuboids are measured, and how accurate every cuboid will be.
-"""
+"""`CubePlan`: which cuboids are measured, how, and how accurate every cuboid will be."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
-import html
-import json
 import math
 import numbers
-import os
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from .._validation import as_fraction, as_integer, as_number, write_text
+from .._validation import as_fraction, as_integer, as_number
 from ..algorithms import cuboids
 from ..mechanisms import discrete_laplace_variance
-from ..release.files import TupleKeys, fraction
+from ..release.files import TupleKeys
 
 # --- names of dimensions, and the bit masks that stand for sets of them
 
@@ -218,13 +209,6 @@ class CubePlan(TupleKeys):
             f"measured, {len(self._available)} published, std error at most "
             f"{self.max_std_error:.4g} at epsilon={float(self.epsilon):g}>"
         )
-
-    def _repr_html_(self):
-        table = self.to_frame()
-        shown = table.sort_values("std_error", ascending=False, kind="stable").head(12)
-        caption = html.escape(repr(self).strip("<>"))
-        more = f"<p>... and {len(table) - len(shown)} more</p>" if len(shown) < len(table) else ""
-        return f"<div><b>{caption}</b>{shown.to_html(index=False)}{more}</div>"
 
     # -- parts
 
@@ -428,98 +412,9 @@ def as_order(max_order, domain):
 # Everything here is public: it follows from the domain and the parameters.
 
 
-# --- plans kept on disk: a search for sources takes seconds, and depends on public facts alone
-#
-# A file holds the sources of one search and nothing else; its name is a hash of the question (sizes
-# of the dimensions, published order, weights, strategy). Whoever can write to the directory can
-# make a plan worse, never less private: what is read is a set of sources with shares that sum to 1,
-# like one that a user gives as ``strategy=``. A file that is anything else is ignored and written
-# again.
-
-# Raise it when a search finds other plans than before.
-_SEARCH = 1
-# A plan of 4,096 sources takes a tenth of this.
-_MAX_BYTES = 1 << 20
-
-
-def directory():
-    """Where plans are kept, or None for nowhere.
-
-    ``SKDP_CACHE_DIR``, where it is set (empty: nothing is kept); else the directory that the
-    platform has for such files.
-    """
-    named = os.environ.get("SKDP_CACHE_DIR")
-    if named is not None:
-        return Path(named) if named.strip() else None
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return None
-    if os.name == "nt":
-        base = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or home / ".cache"
-    return Path(base) / "skdp"
-
-
-def _read_plan(question, lattice):
-    """The plan kept for a question, or None.
-
-    Parameters
-    ----------
-    question : tuple
-        Public facts that decide the plan; its repr names the file.
-    lattice : Lattice
-        Whose cuboids the sources must be, and determine all that are published.
-    """
-    with contextlib.suppress(
-        OSError, ValueError, KeyError, TypeError, ArithmeticError, RecursionError
-    ):
-        with _file_of(question).open("rb") as file:
-            text = file.read(_MAX_BYTES)
-        listed = json.loads(text)["sources"]
-        masks = [mask for mask, _ in listed]
-        shares = [fraction(share) for _, share in listed]
-        if _is_plan(masks, shares, lattice):
-            return cuboids.Plan(tuple(masks), tuple(shares))
-    return None
-
-
-def _write_plan(question, plan):
-    """Keep a plan; where nothing can be written, nothing happens."""
-    listed = [[mask, str(share)] for mask, share in zip(plan.masks, plan.shares, strict=True)]
-    text = json.dumps({"format": "skdp plan", "sources": listed})
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        place = _file_of(question)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_text(place, text)
-
-
-def _file_of(question):
-    """Path of the file; TypeError where nothing is kept."""
-    name = hashlib.sha256(repr((_SEARCH, question)).encode()).hexdigest()
-    return directory() / "plans" / f"{name}.json"
-
-
-def _is_plan(masks, shares, lattice):
-    """Whether sources with shares could be the result of a search."""
-    if not all(type(mask) is int and mask in lattice.position for mask in masks):
-        return False
-    if masks != sorted(set(masks)) or not all(share > 0 for share in shares):
-        return False
-    places = [lattice.position[mask] for mask in masks]
-    known = lattice.above[:, places].sum(axis=1) > 0
-    return sum(shares) == Fraction(1) and bool(known[lattice.published].all())
-
-
 # --- what a cube reads
 
 STRATEGIES = ("auto", "bmax", "pmost", "all", "base", "optimized")
-
-# A search over fewer cuboids takes less than a second: its plan is not kept on disk.
-_KEPT_CUBOIDS = 16
 
 
 def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, progress):
@@ -547,10 +442,11 @@ def find_sources(lattice, strategy, *, weights, limit, noise_of, consistent, pro
         return strategy, cuboids.plan_base(lattice)
     if strategy == "pmost":
         return strategy, cuboids.plan_pmost(lattice, limit, noise_of, weights)
+    listed = None if weights is None else tuple(weights.tolist())
     # The optimized plan is one for least squares.
     tried = ("optimized", "bmax") if consistent else ("bmax",)
     found = {
-        name: search(SourceSearch(lattice, name, weights, consistent, progress))
+        name: search(_Search(lattice, name, listed, consistent, progress))
         for name in (tried if strategy == "auto" else (strategy,))
     }
     if len(found) == 1:
@@ -569,43 +465,24 @@ def _error_of(plan, lattice, weights, noise_of):
     return float(f"{np.average(variances, weights=weights[lattice.published]):.9g}")
 
 
-class SourceSearch:
-    """A search for sources; cache key: equal when the result would be equal.
+@dataclass(frozen=True)
+class _Search:
+    """A search for sources: equal to another where the result is."""
 
-    The result does not depend on epsilon or on how progress is shown.
-    """
-
-    def __init__(self, lattice, strategy, weights, consistent, progress) -> None:
-        self.lattice, self.strategy, self.weights = lattice, strategy, weights
-        self.consistent, self.progress = consistent, progress
-        listed = None if weights is None else tuple(weights.tolist())
-        # "optimized" always plans for least squares.
-        matters = consistent and strategy == "bmax"
-        self.key = (lattice.sizes, tuple(lattice.published.tolist()), strategy, listed, matters)
-
-    def __eq__(self, other):
-        return self.key == other.key
-
-    def __hash__(self):
-        return hash(self.key)
+    lattice: cuboids.Lattice
+    strategy: str
+    weights: tuple[float, ...] | None
+    consistent: bool
+    progress: Callable[[str], None] = field(compare=False)
 
 
 @functools.lru_cache(maxsize=32)
 def search(task):
-    """Run a search once; `plan` and `fit`, and later processes, share the result."""
-    worth = len(task.lattice) >= _KEPT_CUBOIDS
-    plan = _read_plan(task.key, task.lattice) if worth else None
-    if plan is None:
-        plan = _search(task)
-        if worth:
-            _write_plan(task.key, plan)
-    return plan
-
-
-def _search(task):
+    """Run a search once; `plan` and `fit` share the result."""
+    weights = None if task.weights is None else np.array(task.weights)
     if task.strategy == "bmax":
-        return cuboids.plan_bmax(task.lattice, task.weights, task.consistent)
-    return cuboids.plan_optimized(task.lattice, task.weights, task.progress)
+        return cuboids.plan_bmax(task.lattice, weights, task.consistent)
+    return cuboids.plan_optimized(task.lattice, weights, task.progress)
 
 
 def given_sources(given, domain, lattice):

@@ -1,7 +1,5 @@
 """Tables of a cube: exact sums before the noise, answers and statistics after it.
 
-Sums of a column: exact in integers before the noise, and questions to them after it.
-
 The column of which a cube has means is an axis of `CubeModel` after the dimensions, with its ends
 as codes; so its sums and means are asked for as those of a dimension are, through a synopsis.
 """
@@ -18,7 +16,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from .. import hierarchy
-from .._validation import FloatArray, as_integer, check_choice, free_name
+from .._validation import FloatArray, as_integer, free_name
 from ..algorithms import cuboids
 from ..domain import Categorical, Date, Datetime, Domain, Numeric
 from ..domain.query import parse, parse_all, with_names
@@ -392,49 +390,18 @@ def tidy_table(plan, tables, names, weights=None, levels=None):
     return pd.DataFrame(columns)
 
 
-def cross_table(plan, tables, down, across, weights, values):
-    """One cuboid with some dimensions down and the others across."""
-    several = isinstance(values, list | tuple)
-    shown = values if several else [plan._measure if values is None else values]
-    for each in shown:
-        check_choice(each, "values", (*_measured_columns(plan), "std_error"))
-    if not shown:
-        raise ValueError("values is an empty list: name what the cells hold.")
-    both = [name for name in down if name in across]
-    if both:
-        raise ValueError(f"{both} are in index and in columns. Name each dimension once.")
-    listed, shape, cells = _answer(plan, tables, down + across, weights, {})
-    n_down = len(down)
-    index, columns = _index(down, listed[:n_down]), _index(across, listed[n_down:])
-    found = {
-        each: pd.DataFrame(
-            cells[each].reshape(math.prod(shape[:n_down]), math.prod(shape[n_down:])),
-            index=index,
-            columns=columns,
-        )
-        for each in shown
-    }
-    return pd.concat(found, axis="columns") if several else found[shown[0]]
-
-
-def all_cuboids(plan, tables, order, margin):
-    """All cuboids (of ``order`` dimensions) in one table, one below the other."""
-    chosen = [names for names in tables if order in (None, len(names))]
-    if not chosen:
-        raise ValueError(
-            f"No cuboid of {order!r} dimensions is published; there are those of "
-            f"{sorted({len(names) for names in tables})}."
-        )
-    found = [_answer(plan, tables, names, {}, {}) for names in chosen]
-    shapes = {names: shape for names, (_, shape, _) in zip(chosen, found, strict=True)}
+def all_cuboids(plan, tables, margin):
+    """All cuboids in one table, one below the other."""
+    found = [_answer(plan, tables, names, {}, {}) for names in tables]
+    shapes = {names: shape for names, (_, shape, _) in zip(tables, found, strict=True)}
     sizes = [math.prod(shape) for shape in shapes.values()]
     columns = {
         name: _column_with_margin(name, attribute, shapes, margin)
         for name, attribute in plan.domain.items()
     }
-    which = np.repeat(np.arange(len(chosen)), sizes)
+    which = np.repeat(np.arange(len(sizes)), sizes)
     frame: dict[str, Any] = {
-        free_name("cuboid", columns): pd.Categorical.from_codes(which, categories=titles(chosen))
+        free_name("cuboid", columns): pd.Categorical.from_codes(which, categories=titles(tables))
     }
     frame |= columns
     for name in (*_measured_columns(plan), "std_error"):
@@ -597,12 +564,3 @@ def _spread(values, shape, axis):
     """Entries along one axis, repeated for all cells in their order."""
     inner = math.prod(shape[axis + 1 :])
     return np.tile(np.repeat(values, inner), math.prod(shape[:axis]))
-
-
-def _index(names, listed):
-    """Index of a cross table over some dimensions."""
-    if not names:
-        return pd.Index(["(total)"])
-    if len(names) == 1:
-        return pd.Index(listed[0], name=names[0])
-    return pd.MultiIndex.from_product(listed, names=names)

@@ -105,13 +105,13 @@ def test_sums_are_exact_within_the_grid(monkeypatch):
     assert calls[0][2] == 10_000
     assert cube.cuboid()["sum"][0] == pytest.approx(clipped["pay"].sum(), abs=1e-6)
     assert "sum" in cube.to_frame()
-    # Values are treated one by one.
+    # Values are treated one by one; fractions go to the nearest whole number.
     domain = Domain({"g": Categorical(["a", "b"]), "v": Numeric(-5, 10, integer=True)})
     numbers = [np.nan, 3.7, -np.inf, np.inf, -0.5, 9]
     rows = pd.DataFrame({"g": ["a", "a", "b", "b", "b", "?"], "v": numbers})
     calls.clear()
     cube = DataCube(domain=domain, measure="sum", value="v", resolution=1).fit(rows)
-    assert cube.cuboid("g")["sum"].to_list() == pytest.approx([3, -5 + 10 - 1])
+    assert cube.cuboid("g")["sum"].to_list() == pytest.approx([4, -5 + 10 - 0])
     assert calls[0][2] == 10
 
 
@@ -314,31 +314,6 @@ def test_rollup(exact):
     np.testing.assert_allclose(finest["count"], counts.ravel())
 
 
-def test_drilldown(exact):
-    table = exact.drilldown({"sex": "M"}, "age")
-    assert table.columns.to_list() == ["sex", "age", "count", "std_error"]
-    assert set(table["sex"]) == {"M"}
-    np.testing.assert_allclose(table["count"], true_table(ROWS, ["sex", "age"])[1])
-    coarse = exact.drilldown("sex == 'M'", {"age": 1})
-    counts = true_table(ROWS, ["sex", "age"])[1]
-    np.testing.assert_allclose(coarse["count"], [counts[:2].sum(), counts[2:].sum()])
-
-
-def test_pivot(exact):
-    table = exact.pivot("age", "sex")
-    assert table.index.name == "age" and table.columns.to_list() == ["F", "M"]
-    np.testing.assert_allclose(table, true_table(ROWS, ["age", "sex"]))
-    wide = exact.pivot("age", ["sex", "region"])
-    assert wide.columns.names == ["sex", "region"] and wide.shape == (4, 10)
-    np.testing.assert_allclose(wide, true_table(ROWS, DIMENSIONS).reshape(4, 10))
-    both = exact.pivot("age", "sex", values=["count", "std_error"])
-    pd.testing.assert_frame_equal(both["count"], table)
-    assert (both["std_error"] == exact.plan_.std_error(["age", "sex"])).all(axis=None)
-    errors = exact.pivot("age", "sex", values="std_error", query={"region": ["N", "S"]})
-    assert errors.shape == (4, 2) and errors.to_numpy().min() > 0
-    assert exact.pivot("age", []).shape == (4, 1)
-
-
 def test_to_frame_holds_every_cuboid_once(exact, tmp_path):
     frame = exact.to_frame()
     assert len(frame) == sum(table.size for table in exact.tables_.values()) == 5 * 3 * 6
@@ -350,7 +325,6 @@ def test_to_frame_holds_every_cuboid_once(exact, tmp_path):
     mine = back[back["cuboid"] == "age, sex"]
     assert (mine["region"] == "*").all()
     np.testing.assert_allclose(mine["count"], true_table(ROWS, ["age", "sex"]).ravel())
-    assert len(exact.to_frame(order=1)) == 4 + 2 + 5
     assert exact.to_frame(margin="all")["age"].isin([*AGE_LABELS, "all"]).all()
 
 
@@ -371,7 +345,7 @@ def test_plan_reads_no_data_and_is_what_fit_uses():
     )
     assert plan.max_std_error == table["std_error"].max()
     assert plan.mean_variance == pytest.approx((table["std_error"] ** 2).mean())
-    assert "measured" in repr(plan) and "<table" in plan._repr_html_()
+    assert "measured" in repr(plan)
 
 
 def test_a_plan_can_be_given_to_another_cube(monkeypatch):
@@ -598,10 +572,6 @@ def test_bad_questions(exact):
         (lambda cube: cube.slice({"pay": (0, 1)}), "pay"),
         (lambda cube: cube.rollup(["age"], "sex"), "not among"),
         (lambda cube: cube.rollup(["age"], {"age": 9}), "levels 0 to 2"),
-        (lambda cube: cube.drilldown({"sex": "F"}, "sex"), "in the query already"),
-        (lambda cube: cube.pivot("age", "age"), "Name each dimension once"),
-        (lambda cube: cube.pivot("age", "sex", values="mean"), "values must be 'count'"),
-        (lambda cube: cube.to_frame(order=7), "No cuboid of 7 dimensions"),
         (lambda cube: cube.to_frame(margin="F"), "margin='F' is a value of 'sex'"),
     ):
         with pytest.raises(ValueError, match=match):

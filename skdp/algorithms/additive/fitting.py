@@ -30,17 +30,6 @@ from .model import (
 )
 from .pairs import PairPlan, add_pairs, calibrate, newton_step, shared_weight
 
-__all__ = [
-    "additive_parts",
-    "agreed",
-    "column_shares",
-    "first_round",
-    "fit_additive",
-    "known_share",
-    "located",
-    "measure_columns",
-]
-
 # --- noisy sums over the groups of all columns: what each column may spend, and totals that agree
 
 
@@ -97,7 +86,7 @@ def agreed(tables: Sequence[FloatArray], variances: Sequence[float]) -> list[Flo
 
 def first_round(
     records: Records,
-    link: Logit | Identity,
+    link: Link,
     priors: Sequence[Prior],
     epsilon: Fraction,
     total: float,
@@ -276,7 +265,7 @@ def known_share(epsilon: Fraction, link: Link, total: float) -> Fraction:
 
 def fit_additive(
     records: Records,
-    link: Logit | Identity,
+    link: Link,
     priors: Sequence[Prior],
     epsilon: Fraction,
     total: float,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,25 +20,6 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ..._validation import FloatArray, IntArray, integer_sums
 from ...mechanisms import discrete_laplace, discrete_laplace_variance
-
-__all__ = [
-    "AdditiveModel",
-    "Axis",
-    "Draft",
-    "Identity",
-    "Link",
-    "Logit",
-    "PairTerm",
-    "Prior",
-    "Records",
-    "TINY",
-    "TUNING",
-    "Tuning",
-    "UNIT",
-    "fixed",
-    "mean_size",
-    "released_total",
-]
 
 
 @dataclass(frozen=True)
@@ -161,8 +142,14 @@ def fixed(values: FloatArray) -> IntArray:
     return np.rint(np.clip(values, -(2.0**20), 2.0**20) * UNIT).astype(np.int64)
 
 
-class Link(Protocol):
-    """How scores and outcomes belong together.
+class Logit:
+    """Classes: shares are the normalised exponentials of scores.
+
+    Of two classes only the second has a score; the other's is 0.
+
+    Parameters
+    ----------
+    n_classes : int
 
     Attributes
     ----------
@@ -174,51 +161,6 @@ class Link(Protocol):
         Largest sum of the absolute residuals and the weight of a record, in units.
     dispersion : float
         Variance of a residual, as a share of the curvature.
-    """
-
-    n_outputs: int
-    reach: int
-    joint: int
-    dispersion: float
-
-    def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:
-        """Outcome minus expectation in units, (n, n_outputs); at most `reach` a row."""
-        ...
-
-    def weights(self, scores: IntArray) -> IntArray:
-        """How much a record's residuals move with its scores, in units, (n,)."""
-        ...
-
-    def per_weight(self, intercept: FloatArray) -> FloatArray:
-        """Curvature in each score of records of weight 1, (n_outputs,)."""
-        ...
-
-    def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Weights p and differences of scores whose squares make the curvature.
-
-        Yields
-        ------
-        weight : ndarray of shape (n,)
-            In units.
-        direction : ndarray of shape (n, n_outputs)
-            The curvature of the loss of a record in its scores is the sum over what is yielded of
-            weight times the outer product of direction.
-        """
-        ...
-
-    def curvature(self, scores: FloatArray) -> FloatArray:
-        """Bound of the second derivative of the loss in each score, (n, n_outputs)."""
-        ...
-
-
-class Logit:
-    """Classes: shares are the normalised exponentials of scores.
-
-    Of two classes only the second has a score; the other's is 0.
-
-    Parameters
-    ----------
-    n_classes : int
     """
 
     def __init__(self, n_classes: int) -> None:
@@ -235,14 +177,16 @@ class Logit:
         parts = _EXPONENTIALS[drop]
         return parts * UNIT // parts.sum(axis=1, keepdims=True)
 
-    def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:  # noqa: D102
+    def residuals(self, scores: IntArray, labels: IntArray) -> IntArray:
+        """Outcome minus expectation in units, (n, n_outputs); at most `reach` a row."""
         if self.n_outputs == 1:
             return np.asarray(labels[:, None] * UNIT - self._second(scores))
         result = -self.shares(scores)
         result[np.arange(len(labels)), labels] += UNIT
         return result
 
-    def weights(self, scores: IntArray) -> IntArray:  # noqa: D102
+    def weights(self, scores: IntArray) -> IntArray:
+        """How much a record's residuals move with its scores, in units, (n,)."""
         if self.n_outputs > 1:
             return np.full(len(scores), UNIT // 2)
         # The curvature costs nothing: of a share p, (1 - p) + p (1 - p) = 1 - p**2 for one class,
@@ -250,12 +194,23 @@ class Logit:
         share = self._second(scores)[:, 0]
         return np.asarray(share * (UNIT - share) // UNIT)
 
-    def per_weight(self, intercept: FloatArray) -> FloatArray:  # noqa: D102
+    def per_weight(self, intercept: FloatArray) -> FloatArray:
+        """Curvature in each score of records of weight 1, (n_outputs,)."""
         if self.n_outputs == 1:
             return np.ones(1)
         return 2.0 * self.curvature(intercept[None])[0]
 
-    def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:  # noqa: D102
+    def spreads(self, scores: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Weights p and differences of scores whose squares make the curvature.
+
+        Yields
+        ------
+        weight : ndarray of shape (n,)
+            In units.
+        direction : ndarray of shape (n, n_outputs)
+            The curvature of the loss of a record in its scores is the sum over what is yielded of
+            weight times the outer product of direction.
+        """
         if self.n_outputs == 1:
             share = self._second(scores)[:, 0]
             curvature = np.maximum(share * (UNIT - share) // UNIT, int(TUNING.kept * UNIT))
@@ -273,7 +228,8 @@ class Logit:
         parts = np.exp(full - full.max(axis=1, keepdims=True))
         return parts / parts.sum(axis=1, keepdims=True)
 
-    def curvature(self, scores: FloatArray) -> FloatArray:  # noqa: D102
+    def curvature(self, scores: FloatArray) -> FloatArray:
+        """Bound of the second derivative of the loss in each score, (n, n_outputs)."""
         shares = self.probabilities(scores)
         # The full matrix diag(p) - p p' is at most diag(p), so that steps in all scores at once
         # cannot overshoot.
@@ -288,8 +244,11 @@ class Logit:
         return np.insert(scores, 0, 0, axis=1) if self.n_outputs == 1 else scores
 
 
+@dataclass
 class Identity:
     """A number: the score is its expectation, both as shares of a public range.
+
+    What it has in common with `Logit` is described there.
 
     Parameters
     ----------
@@ -303,21 +262,16 @@ class Identity:
         About the variance of outcomes; it only decides how much is shrunk.
     """
 
-    def __init__(
-        self,
-        outcomes: IntArray,
-        centre: float = 0.0,
-        reach: int = UNIT,
-        dispersion: float = 0.1,
-        std: float = 0.4,
-    ) -> None:
-        self.outcomes = outcomes
-        self.centre = centre
-        self.std = std
-        self.n_outputs = 1
-        self.reach = reach
-        self.joint = reach + reach // 4
-        self.dispersion = dispersion
+    outcomes: IntArray
+    centre: float = 0.0
+    reach: int = UNIT
+    dispersion: float = 0.1
+    std: float = 0.4
+    n_outputs: ClassVar[int] = 1
+
+    @property
+    def joint(self) -> int:  # noqa: D102
+        return self.reach + self.reach // 4
 
     def weights(self, scores: IntArray) -> IntArray:  # noqa: D102
         return np.full(len(scores), self.reach // 4)
@@ -333,6 +287,10 @@ class Identity:
 
     def curvature(self, scores: FloatArray) -> FloatArray:  # noqa: D102
         return np.ones_like(scores)
+
+
+# How scores and outcomes belong together.
+Link = Logit | Identity
 
 
 # ------------------------------------------------------------------------------------------------

@@ -37,16 +37,6 @@ from .model import (
     mean_size,
 )
 
-__all__ = [
-    "PairPlan",
-    "add_pairs",
-    "calibrate",
-    "coarse_axis",
-    "monotone",
-    "newton_step",
-    "shared_weight",
-]
-
 # --- how much each of several known functions counts: a step of Newton's method on noisy moments
 #
 # Columns that say the same would count twice if each kept the function it has by itself. There are
@@ -240,7 +230,7 @@ def shared_weight(n_columns: int) -> float:
 
 def calibrate(
     records: Records,
-    link: Logit | Identity,
+    link: Link,
     draft: Draft,
     centre: float,
     epsilon: Fraction,
@@ -607,38 +597,16 @@ def _sums(
     values: Callable[[Records], IntArray],
 ) -> list[IntArray]:
     """Exact sums of integers over the cells of each pair, (n_cells, n_values)."""
-    # The sums of two columns at a time by two others hold those of four pairs.
-    columns = sorted({column for pair in pairs for column in pair})
-    parts = [columns[start : start + 2] for start in range(0, len(columns), 2)]
-    sizes = [tuple(records.n_groups[column] for column in part) for part in parts]
-    every: list[tuple[int, ...]] = [*combinations(range(len(parts)), 2)] or [(0,)]
-    found = [
-        np.zeros((n_values, math.prod(math.prod(sizes[part]) for part in block))) for block in every
-    ]
+    shapes = [(records.n_groups[first], records.n_groups[second]) for first, second in pairs]
+    found = [np.zeros((n_values, math.prod(shape))) for shape in shapes]
     for block in records.blocks():
-        seen = (values(block) * block.counts[:, None]).T
         # Sums of integers below 2**53 are exact in floating point.
-        seen = seen.astype(np.float64, order="C")
-        places = []
-        for part in parts:
-            place = np.zeros(len(block.counts), dtype=np.int64)
-            for column in part:
-                place = place * records.n_groups[column] + block.groups[:, column]
-            places.append(place)
-        for chosen, table in zip(every, found, strict=True):
-            cells = places[chosen[0]]
-            if len(chosen) > 1:
-                cells = cells * math.prod(sizes[chosen[1]]) + places[chosen[1]]
+        seen = (values(block) * block.counts[:, None]).T.astype(np.float64, order="C")
+        for (first, second), (_, width), table in zip(pairs, shapes, found, strict=True):
+            cells = block.groups[:, first] * np.int64(width) + block.groups[:, second]
             for each, sums in zip(seen, table, strict=True):
                 sums += np.bincount(cells, each, len(sums))
-    exact = {}
-    for chosen, table in zip(every, found, strict=True):
-        members = [column for part in chosen for column in parts[part]]
-        shaped = table.reshape(n_values, *(records.n_groups[column] for column in members))
-        for pair in combinations(members, 2):
-            others = tuple(1 + members.index(column) for column in members if column not in pair)
-            exact[pair] = shaped.sum(axis=others).reshape(n_values, -1).T.astype(np.int64)
-    return [exact[pair] for pair in pairs]
+    return [table.T.astype(np.int64) for table in found]
 
 
 def _of(axes: Sequence[Axis], pair: tuple[int, int]) -> tuple[Axis, Axis]:
