@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from .._keys import key_of
 from .._random import sampling_generator
-from .._validation import CodeArray, FloatArray, check_choice
+from .._validation import CodeArray, FloatArray
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attributes import Attribute, Identifier, Text
 from .categorical import Categorical
@@ -676,9 +676,9 @@ class Domain(Columns):
     def propose(cls, data: Any) -> DomainReport:
         """Propose a declaration with blanks, by the records. NOT private: for the data owner only.
 
-        Where `skeleton` knows names and types alone, this looks at the values, as :meth:`check`
-        does: ``findings`` says what is odd about them, ``declaration()`` writes the code. Ranges
-        and categories stay blank: fill them in from what is publicly known.
+        It looks at the values, as :meth:`check` does: ``findings`` says what is odd about them,
+        ``declaration()`` writes the code. Ranges and categories stay blank: fill them in from what
+        is publicly known.
 
         Parameters
         ----------
@@ -790,12 +790,9 @@ class Domain(Columns):
         cls,
         source: Any,
         *,
-        types: Mapping[str, Any] | None = None,
         ranges: Mapping[str, Any] | None = None,
-        attributes: Mapping[str, Any] | None = None,
         drop: str | Iterable[str] = (),
         nullable: bool | Iterable[str] | None = None,
-        bins: int | str | Mapping[str, int | str] | None = None,
         structure: Any = (),
         encoding: str = "utf-8-sig",
     ) -> Domain:
@@ -803,24 +800,19 @@ class Domain(Columns):
 
         Parameters
         ----------
-        source : frame, types or path
-            A frame of any library, its ``dtypes``, a Polars or Arrow schema, or a dict of types;
-            or the path of a code book, a CSV file. The user guide explains them.
-        types : mapping, optional
-            Type of some columns, over what the source says: a dtype or its name, such as "integer",
-            "number", "category", "date", "datetime", "identifier".
+        source : frame, mapping or path
+            A frame of any library that ``fit`` takes, or a dict of types, dtypes or their names,
+            such as "integer", "number", "category", "date", "datetime", "identifier"; or the path
+            of a code book, a CSV file. The user guide explains them.
         ranges : mapping, optional
-            What the source does not say: a tuple ``(smallest, largest)`` of numbers or dates, or a
-            list of all values; a list of numbers declares categories in their order.
-        attributes : mapping, optional
-            Whole attributes of some columns, in place of what the source says.
+            What the source does not say, or says otherwise: a tuple ``(smallest, largest)`` of
+            numbers or dates; a list of all values, of which numbers are categories in their order;
+            or a whole attribute.
         drop : str or list of str, optional
             Columns to leave out.
         nullable : bool or list of str, optional
             Columns with a missing cell: all, none, or these. Default: as the source says; types
             that can hold missing values get one.
-        bins : int, "auto" or mapping, optional
-            Bins of numeric columns for which the source says none.
         structure : sequence of Rule, optional
             Rules between columns, as for `Domain`.
         encoding : str, default="utf-8-sig"
@@ -847,76 +839,8 @@ class Domain(Columns):
         """
         from .schemas import from_schema
 
-        given = {
-            "types": types,
-            "ranges": ranges,
-            "attributes": attributes,
-            "drop": drop,
-            "nullable": nullable,
-            "bins": bins,
-        }
-        return cls(from_schema(source, given, encoding), structure=structure or ())
-
-    @staticmethod
-    def skeleton(source: Any, *, style: str = "python") -> str:
-        """Code that declares a domain for a frame, with every range to fill in. No row is read.
-
-        Parameters
-        ----------
-        source : frame, lazy frame, array, schema or mapping of types
-            Of any library; only names and types are looked at.
-        style : {"python", "json"}, default="python"
-            JSON is what :meth:`from_json` reads once it is filled in.
-
-        Returns
-        -------
-        code : str
-            Columns whose names everybody knows have a domain of `skdp.domains`. A notebook shows it
-            with its lines. Run unfilled, it raises a DomainError.
-
-        Raises
-        ------
-        DomainError
-            If names are repeated or are not strings.
-
-        Examples
-        --------
-        >>> from skdp import Categorical, Domain, Numeric
-        >>> Domain.skeleton({"pay": "int64", "smoker": "bool"})
-        from skdp import Categorical, Domain, Numeric
-        <BLANKLINE>
-        # Replace every `...` by what is publicly known: a code book, a questionnaire, the law.
-        # Never take it from the records. Then see what it does to them: domain.check(frame)
-        domain = Domain({
-            'pay': Numeric(..., ..., integer=True),  # int64
-            'smoker': Categorical([False, True]),  # bool
-        })
-        <BLANKLINE>
-        """
-        from .schemas import skeleton
-
-        check_choice(style, "style", ("python", "json"))
-        return skeleton(source, style)
-
-    def diff(self, other: Domain) -> list[str]:
-        """Columns and rules that only one of two domains has, as text; empty for equal domains.
-
-        Examples
-        --------
-        >>> from skdp import Categorical, Domain, Numeric
-        >>> Domain({"age": Numeric(0, 99)}).diff(Domain({"age": Numeric(0, 120)}))
-        ["- age: Numeric(0, 99, bins='auto')", "+ age: Numeric(0, 120, bins='auto')"]
-        """
-        if not isinstance(other, Domain):
-            raise DomainError(f"diff compares with a Domain, got {type(other).__name__}.")
-        old, new = (
-            [*each._declared.items(), *(("rule", rule) for rule in each.structure)]
-            + [("inferred", each.inferred)]
-            for each in (self, other)
-        )
-        lines = [f"- {name}: {each!r}" for name, each in old if (name, each) not in {*new}]
-        lines += [f"+ {name}: {each!r}" for name, each in new if (name, each) not in {*old}]
-        return lines or ["~ order of the columns"] * (self != other)
+        pairs = from_schema(source, ranges or {}, drop, nullable, encoding)
+        return cls(pairs, structure=structure or ())
 
     def describe(self) -> pd.DataFrame:
         """One row for each column: its declaration, cells and rules, shortened.
@@ -939,12 +863,6 @@ class Domain(Columns):
                 "structure": _cut("; ".join(map(repr, rules))),
             }
         return pd.DataFrame.from_dict(rows, orient="index")
-
-    def _repr_html_(self) -> str:
-        size = f"{self.size:,}" if self.size < 10**15 else f"about 10^{len(str(self.size)) - 1}"
-        marked = ", inferred from data: not private" * self.inferred
-        table = self.describe().to_html(max_rows=100)
-        return f"<p><b>Domain</b>: {len(self.columns):,} columns, {size} cells{marked}</p>{table}"
 
 
 def _cut(text: str) -> str:

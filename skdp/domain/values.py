@@ -31,7 +31,7 @@ MAX_INTEGER = 2**53
 
 
 def refuse_placeholder(value: Any, what: str) -> None:
-    """Refuse the dots that `Domain.skeleton` leaves to be filled in, in code or in JSON."""
+    """Refuse the dots that `Domain.propose` leaves to be filled in, in code or in JSON."""
     if value is ... or (isinstance(value, str) and value == "..."):
         raise DomainError(
             f"{what} is still `...`, a placeholder. Replace it by what is publicly known, never by "
