@@ -13,24 +13,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._keys import key_of
 from .._random import sampling_generator
-from .._validation import CodeArray, FloatArray
+from .._validation import CodeArray
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attributes import Attribute, Identifier, Text
 from .categorical import Categorical
 from .check import DomainReport, examined
 from .constraints import Structure, draw_columns, structure_from_data
 from .data import domain_to_text, parts_from_text, short_form
-from .numeric import FEW_BINS, MOST_SINGLE, Numeric
-from .reading import Column, Rows, read
+from .numeric import Numeric
+from .reading import Rows, read
 from .values import (
-    MAX_INTEGER,
-    Category,
     as_flag,
-    as_int,
-    is_missing,
-    plain_category,
     plain_text,
     refuse_placeholder,
     some,
@@ -283,9 +277,8 @@ class Domain(Columns):
         `at_most` and `forbid`. Synthetic rows satisfy all of them. A record that breaks one is
         skipped, like one with a value that the domain cannot represent.
     inferred : bool, default=False
-        Whether the domain was read from data, as :meth:`infer` does: then nothing released over
-        it is private. It marks every attribute; one inferred attribute makes the whole domain
-        inferred.
+        Whether the domain was read from data: then nothing released over it is private. It marks
+        every attribute; one inferred attribute makes the whole domain inferred.
 
     Attributes
     ----------
@@ -752,40 +745,6 @@ class Domain(Columns):
     # --- schemas, comparisons, pictures
 
     @classmethod
-    def infer(cls, data: Any, *, bins: int = FEW_BINS) -> Domain:
-        """Read a domain from data. NOT private: for experiments with data that are public.
-
-        Integers with at most 256 values between the smallest and the largest get one code each;
-        other numbers ``bins`` bins between the smallest and the largest value; everything else
-        its distinct values, sorted by text. Columns with missing values are nullable.
-
-        Parameters
-        ----------
-        data : table or 2-D array
-        bins : int, default=32
-
-        Warns
-        -----
-        PrivacyLeakWarning
-            Always. The domain is marked ``inferred=True``, also in JSON.
-
-        Raises
-        ------
-        DomainError
-            If a column has no value at all, or all records are equal.
-        """
-        warnings.warn(
-            "Domain.infer reads private values: ranges and categories of the data become public, "
-            "and nothing released over this domain is private. Declare what is publicly known "
-            "instead.",
-            PrivacyLeakWarning,
-            stacklevel=2,
-        )
-        frame = read(data)
-        pairs = [(name, infer_attribute(frame.column(name), name, bins)) for name in frame.names]
-        return cls(pairs, inferred=True)
-
-    @classmethod
     def from_schema(
         cls,
         source: Any,
@@ -878,59 +837,3 @@ def _examined(domain: Domain | None, frame: Rows) -> DomainReport:
         stacklevel=3,
     )
     return examined(domain, frame)
-
-
-def infer_attribute(column: Column, name: str, bins: int) -> Numeric | Categorical:
-    """Smallest attribute that holds a column's values."""
-    if column.kind in ("temporal", "zoned"):
-        raise DomainError(
-            f"Column {name!r} (type {column.dtype}) holds dates or times, which are not inferred; "
-            "leave it out, or declare the domain, with Date or Datetime."
-        )
-    if column.kind in ("duration", "other"):
-        raise DomainError(
-            f"Column {name!r} (type {column.dtype}) holds neither numbers nor text; convert it."
-        )
-    if column.kind == "numeric":
-        return _infer_numeric(column.numbers(), name, bins)
-    codes, uniques = column.factorize()
-    occurring = [uniques[code] for code in np.unique(codes[codes >= 0])]
-    plain = {
-        plain_category(value, f"Column {name!r} cannot be inferred: value")
-        for value in occurring
-        if not is_missing(value)
-    }
-    if not plain:
-        raise _nothing_to_infer(name)
-    missing = bool((codes < 0).any()) or any(is_missing(value) for value in occurring)
-    categories = sorted(plain, key=lambda value: (isinstance(value, str), str(value)))
-    if not any(isinstance(value, str) for value in plain):
-        categories = sorted(plain)  # type: ignore[type-var]
-    firsts: dict[Any, Category] = {}
-    for value in categories:
-        # Of several ways to write one value, the first stands for all.
-        firsts.setdefault(key_of(value), value)
-    missing |= firsts.pop(None, None) is not None
-    if not firsts:
-        raise _nothing_to_infer(name)
-    return Categorical(firsts.values(), nullable=missing)
-
-
-def _infer_numeric(values: FloatArray, name: str, bins: int) -> Numeric:
-    present = values[np.isfinite(values)]
-    missing = bool(np.isnan(values).any())
-    if not len(present):
-        raise _nothing_to_infer(name)
-    low, high = float(present.min()), float(present.max())
-    integers = bool((present == np.floor(present)).all())
-    if integers and high - low < MOST_SINGLE:
-        return Numeric(low, high, integer=True, nullable=missing)
-    n_bins = as_int(bins, "bins")
-    if integers and 1 <= n_bins <= high - low and (high - low) * n_bins < MAX_INTEGER:
-        return Numeric(low, high, n_bins, integer=True, nullable=missing)
-    # A constant column gets a range above its value, because numbers need a range.
-    return Numeric(low, high if high > low else low + max(1.0, abs(low)), n_bins, nullable=missing)
-
-
-def _nothing_to_infer(name: str) -> DomainError:
-    return DomainError(f"Column {name!r} has no value to infer a range or categories from.")

@@ -101,7 +101,7 @@ def as_float(value: Any, name: str) -> float:
             f"{name} must be finite, got {value!r}. Declare the range that is publicly known; "
             "values beyond it are clipped."
         )
-    return number
+    return number + 0.0  # no negative zero
 
 
 def as_flag(value: Any, name: str) -> bool:
@@ -109,11 +109,6 @@ def as_flag(value: Any, name: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise DomainError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
-
-
-def with_types(values: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
-    """Values with their types: True, 1 and 1.0 are equal in Python but not the same declaration."""
-    return tuple((type(value).__name__, value) for value in values)
 
 
 def digits(value: float) -> str:
