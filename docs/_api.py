@@ -46,7 +46,6 @@ _LAYERS = Path(__file__).resolve().parent.parent / "layers.toml"
 
 # Public modules whose names are not all in the top level of the package: {module: title}.
 MODULES = {
-    "skdp.domain.domains": "Domains that everybody knows",
     "skdp.mechanisms": "Noise and selection",
     "skdp.audit": "Audits and replays",
     "skdp.quality": "Quality of synthetic rows",

@@ -126,13 +126,11 @@ _MODULES = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if _MODULES.get(name, name) in ("domain", "domains"):
+    if _MODULES.get(name, name) == "domain":
         # A domain reads tables through what this package registers with it.
         import_module(".tables", __name__)
     if name in _MODULES:
         value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
-    elif name == "domains":
-        value = import_module(".domain.domains", __name__)
     elif name in _PACKAGES:
         value = import_module(f".{name}", __name__)
     else:
@@ -142,4 +140,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES, "domains"})
+    return sorted({*globals(), *__all__, *_PACKAGES})

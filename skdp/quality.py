@@ -112,7 +112,7 @@ def quality_report(
     records: Any,
     synthetic: Any,
     *,
-    domain: Any = None,
+    domain: Any,
     epsilon: Any = None,
     level: float = 0.95,
     ledger: PrivacyLedger | None = None,
@@ -130,9 +130,8 @@ def quality_report(
     synthetic : frame or array-like of shape (n_synthetic, n_columns)
         Synthetic rows with the same columns. For a private report they must be public: released
         under an epsilon of their own, or made without the records.
-    domain : Domain, default=None
-        Columns and their values. None infers it from the records, which is not private: a report
-        with ``epsilon`` needs it declared.
+    domain : Domain or dict
+        Columns and their values.
     epsilon : number or Fraction, default=None
         Privacy parameter of the report.
     level : float, default=0.95
@@ -181,8 +180,6 @@ def quality_report(
     True
     """
     check_scalar(level, "level", Real, min_val=0, max_val=1, include_boundaries="neither")
-    if domain is None and epsilon is None:
-        domain = Domain.infer(records)
     rows, found = match_rows(records, None, domain, None, structure=True)
     drawn = _valid_codes(match_rows(synthetic, None, found, None, structure=True)[0], found)
     if not len(drawn):

@@ -31,7 +31,8 @@ RELEASES = {layer["module"] for layer in LAYERS if layer.get("release")}
 
 # Libraries that one module alone may touch.
 ONLY_IN = {
-    "narwhals": {"skdp.tables"},
+    # The second reads the schema of a frame, never a value.
+    "narwhals": {"skdp.tables", "skdp.domain.schemas"},
     "polars": {"skdp.tables"},
     "pyarrow": {"skdp.tables", "skdp.app.parquet"},
     "duckdb": {"skdp.tables", "skdp.app.parquet"},

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Releases of private tables, without writing Python.
 
-    {prog} domain skeleton DATA.csv           declare the columns; fill in what is public
+    {prog} domain from-schema BOOK.csv --out DOMAIN.json
     {prog} plan --domain DOMAIN.json --epsilon 1
     {prog} release DATA.csv --domain DOMAIN.json --epsilon 1 --out VIEW.skdp
     {prog} query VIEW.skdp "age >= 30 and sex == 'Female'"
@@ -135,20 +135,7 @@ def _out(command: ArgumentParser, text: str, *, required: bool = False) -> None:
 
 
 def _domain(commands: Commands) -> None:
-    inside = _group(commands, "domain", "declare, check and compare public domains")
-
-    skeleton = _command(
-        inside,
-        "skeleton",
-        "domains.skeleton",
-        "print JSON that declares the columns of a file, to be filled in",
-        "Only names and types are read, never a value. A CSV file has names only; its first line "
-        "must be\nthe header. Fill in the ranges and categories that are publicly known, and give "
-        "the\nfile as --domain.",
-    )
-    skeleton.add_argument("--python", action="store_true", help="print Python code instead")
-    _data_options(skeleton)
-    _out(skeleton, "file for the text; default: standard output")
+    inside = _group(commands, "domain", "declare, check and describe public domains")
 
     schema = _command(
         inside,
@@ -180,16 +167,6 @@ def _domain(commands: Commands) -> None:
 
     describe = _command(inside, "describe", "domains.describe", "list the columns of a domain")
     describe.add_argument("domain", help=_DOMAIN)
-
-    diff = _command(
-        inside,
-        "diff",
-        "domains.diff",
-        "list the differences of two domains",
-        "The exit code is 0 if they are equal and 1 if they differ.",
-    )
-    diff.add_argument("first", help=_DOMAIN)
-    diff.add_argument("second", help="the other domain")
 
 
 def _data_options(command: ArgumentParser) -> None:

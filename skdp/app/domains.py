@@ -1,4 +1,4 @@
-"""``domain``: declare, check, describe and compare public domains."""
+"""``domain``: declare, check and describe public domains."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_domain(path: str, structure: str | None = None, *, data: str | None = N
     if data is not None and _same(path, data):
         raise DomainError(
             f"{path} was given both as the data and as the domain. The domain is public and "
-            "declared in a file of its own: `skdp domain skeleton` prints the beginning of one."
+            "declared in a file of its own, JSON or a code book."
         )
     if data is not None and structure is not None and _same(structure, data):
         raise DomainError(f"{structure} was given both as the data and as the structure.")
@@ -161,14 +161,6 @@ def _is_number(text: str) -> bool:
 # --- the commands
 
 
-def skeleton(options: Namespace) -> int:
-    """Print JSON, or code, that declares the columns of a file."""
-    style = "python" if options.python else "json"
-    text = str(Domain.skeleton(header_of(options.data, options), style=style))
-    write_text(text, options.out, options.force, [options.data])
-    return 0
-
-
 def from_schema(options: Namespace) -> int:
     """Make a domain from a code book."""
     domain = Domain.from_schema(Path(options.schema))
@@ -232,8 +224,8 @@ def _shows(options: Namespace) -> bool:
     if options.domain is None:
         raise ValueError(
             "Without --domain a declaration is proposed from what the records hold, which is shown "
-            "at a terminal only: run this there, or with --show. `skdp domain skeleton` reads no "
-            "values. With --domain FILE it is counted what that declaration skips."
+            "at a terminal only: run this there, or with --show. With --domain FILE it is counted "
+            "what that declaration skips."
         )
     _say("Findings and a corrected declaration: at a terminal, or with --show.")
     return False
@@ -264,10 +256,3 @@ def describe(options: Namespace) -> int:
     """List the columns of a domain."""
     print(domain_text(read_domain(options.domain)))
     return 0
-
-
-def diff(options: Namespace) -> int:
-    """List the differences of two domains."""
-    difference = read_domain(options.first).diff(read_domain(options.second))
-    print("\n".join(difference) or "The domains are equal.")
-    return 1 if difference else 0

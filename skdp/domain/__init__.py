@@ -19,7 +19,6 @@ membership question for free. Only the schema (columns and declared types) is ch
 ``data``         domains as JSON holds them, and attributes in short: pairs and lists
 ``dates``        `Date` and `Datetime`: ranges of days and of times
 ``domain``       `Domain`: columns and their declarations; records to codes and back
-``domains``      domains that everybody knows: ages, months, countries
 ``numeric``      `Numeric`: a range, cut into bins
 ``query``        conditions on columns: parsed from text or from a dict, as regions, joined by or
                  and not
@@ -32,7 +31,6 @@ membership question for free. Only the schema (columns and declared types) is ch
 ===============  =================================================================================
 """
 
-from . import domains
 from .attributes import Attribute, Identifier, Level, Text
 from .categorical import Categorical
 from .check import DomainReport
@@ -62,7 +60,6 @@ __all__ = [
     "Zeros",
     "at_most",
     "derived",
-    "domains",
     "forbid",
     "structure_from_data",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -15,7 +16,7 @@ from .._validation import FloatArray, IntArray, run_starts
 from ..exceptions import DomainError
 from .reading import Coding, Column
 from .taxonomy import Taxonomy
-from .values import plain_text, with_types
+from .values import plain_text
 
 MISSING_LABEL = "missing"
 
@@ -48,8 +49,8 @@ class Attribute:
     nullable : bool
         Whether the last code is the missing cell.
     inferred : bool
-        Whether it was read from data, as by `Domain.infer`; False if it was declared. Domains built
-        from it are inferred too. Equality ignores it.
+        Whether it was read from data, as ``Domain(..., inferred=True)`` says. Domains built from it
+        are inferred too. Equality ignores it.
     """
 
     nullable: bool
@@ -241,8 +242,9 @@ class Attribute:
         """What JSON says of it."""
         raise NotImplementedError
 
-    def _key(self) -> Any:
-        return _hashable(self._to_data())
+    def _key(self) -> str:
+        # True, 1 and 1.0 are equal in Python, but are written differently.
+        return json.dumps(self._to_data())
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
@@ -256,13 +258,6 @@ class Attribute:
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
-
-
-def _hashable(data: Any) -> Any:
-    """What JSON says, with types: True, 1 and 1.0 are equal in Python."""
-    if isinstance(data, dict):
-        return tuple((name, _hashable(value)) for name, value in data.items())
-    return with_types(data) if isinstance(data, list) else data
 
 
 def halvings(codes: IntArray, n: int, limit: int) -> Iterator[IntArray]:

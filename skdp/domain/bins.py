@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -40,14 +40,12 @@ class EvenBins:
 
     def encode(self, x: FloatArray) -> CodeArray:
         """Bin of each number of the range; ``x`` is overwritten."""
-        x = bin_positions(
-            x,
-            self.lower,
-            self.upper,
-            self.bins,
-            one_each=self.one_each,
-            divide=lambda numbers, divisor: np.divide(numbers, divisor, out=numbers),
-        )
+        # What NumPy says of an underflow would tell of a value.
+        with np.errstate(all="ignore"):
+            x -= self.lower
+            if not self.one_each:
+                x *= float(self.bins)
+                x /= self.upper - self.lower
         codes = x.astype(np.int32)
         np.minimum(codes, self.bins - 1, out=codes)
         return codes
@@ -88,37 +86,6 @@ class UnevenBins:
     def edges_at(self, positions: IntArray) -> NDArray[Any]:
         """Left ends of bins; at ``bins`` the end of the last (after ``upper`` for integers)."""
         return self.edges[positions]
-
-
-# What NumPy says of an underflow would tell of a value.
-@np.errstate(all="ignore")
-def bin_positions(
-    x: Any,
-    lower: float,
-    upper: float,
-    bins: int,
-    *,
-    one_each: bool,
-    divide: Callable[[Any, float], Any],
-) -> Any:
-    """Positions of numbers in units of bins of equal width: the integer part is the code.
-
-    The one formula for arrays and for expressions of engines, which must agree bit for bit.
-
-    Parameters
-    ----------
-    x : array of float64, which is overwritten, or expression
-        Numbers within the range.
-    one_each : bool
-        Whether there is a bin for each integer.
-    divide : callable
-        How numbers are divided by a constant, rounded once.
-    """
-    x -= lower
-    if not one_each:
-        x *= float(bins)
-        x = divide(x, upper - lower)
-    return x
 
 
 def frozen(cuts: NDArray[Any]) -> NDArray[Any]:

@@ -68,7 +68,7 @@ class Categorical(Attribute):
     size : int
         Number of codes, the missing cell included.
     inferred : bool
-        Whether it was read from data, by `Domain.infer`; False if it was declared.
+        Whether it was read from data, as ``Domain(..., inferred=True)`` says.
 
     Raises
     ------

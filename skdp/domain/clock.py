@@ -144,7 +144,7 @@ def moment(value: Any, unit: str, form: str | None = None) -> tuple[int, int | N
         Text is in the declared format, or else as ISO 8601 writes it. A period stands for its first
         moment. Whole numbers stand for their digits, such as 20201107, or 2020 where the unit is
         the year: readers of files decide by other records whether digits are numbers or text.
-    privacy_id : str
+    unit : str
         Text may stop at the month, quarter or year where the unit does.
     form : str, default=None
         Declared format of text.
@@ -270,7 +270,7 @@ class Clock:
 
     Attributes
     ----------
-    privacy_id : str
+    unit : str
     tz : "UTC" or None
         None: moments are in wall-clock time.
     form : str or None

@@ -104,7 +104,7 @@ def parts_from_text(
 
 def attribute_from_data(data: Mapping[str, Any]) -> Any:
     """One attribute of a JSON domain; raises if anything is wrong with it."""
-    # A skeleton has notes, too.
+    # A proposal has notes, too.
     said = {key: value for key, value in data.items() if key not in ("name", "type", "note")}
     kind = data["type"]
     for end in ("lower", "upper"):

@@ -345,7 +345,7 @@ class Datetime(_Temporal):
         Publicly known range, both ends included; text as in ISO 8601, ``"2021-03-01T14:30"``.
         An ``upper`` without a time includes the whole day. Times outside the range are clipped to
         its ends.
-    privacy_id : str, default="second"
+    unit : str, default="second"
         Resolution: "microsecond", "millisecond", "second", "minute", "hour", or a unit of `Date`.
         Values in the data are rounded down to their unit, and sampled values are the first moment
         of a unit.

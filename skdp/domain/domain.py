@@ -13,24 +13,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._keys import key_of
 from .._random import sampling_generator
-from .._validation import CodeArray, FloatArray, check_choice
+from .._validation import CodeArray
 from ..exceptions import DomainError, PrivacyLeakWarning
 from .attributes import Attribute, Identifier, Text
 from .categorical import Categorical
 from .check import DomainReport, examined
 from .constraints import Structure, draw_columns, structure_from_data
 from .data import domain_to_text, parts_from_text, short_form
-from .numeric import FEW_BINS, MOST_SINGLE, Numeric
-from .reading import Column, Rows, read
+from .numeric import Numeric
+from .reading import Rows, read
 from .values import (
-    MAX_INTEGER,
-    Category,
     as_flag,
-    as_int,
-    is_missing,
-    plain_category,
     plain_text,
     refuse_placeholder,
     some,
@@ -283,9 +277,8 @@ class Domain(Columns):
         `at_most` and `forbid`. Synthetic rows satisfy all of them. A record that breaks one is
         skipped, like one with a value that the domain cannot represent.
     inferred : bool, default=False
-        Whether the domain was read from data, as :meth:`infer` does: then nothing released over
-        it is private. It marks every attribute; one inferred attribute makes the whole domain
-        inferred.
+        Whether the domain was read from data: then nothing released over it is private. It marks
+        every attribute; one inferred attribute makes the whole domain inferred.
 
     Attributes
     ----------
@@ -676,9 +669,9 @@ class Domain(Columns):
     def propose(cls, data: Any) -> DomainReport:
         """Propose a declaration with blanks, by the records. NOT private: for the data owner only.
 
-        Where `skeleton` knows names and types alone, this looks at the values, as :meth:`check`
-        does: ``findings`` says what is odd about them, ``declaration()`` writes the code. Ranges
-        and categories stay blank: fill them in from what is publicly known.
+        It looks at the values, as :meth:`check` does: ``findings`` says what is odd about them,
+        ``declaration()`` writes the code. Ranges and categories stay blank: fill them in from what
+        is publicly known.
 
         Parameters
         ----------
@@ -752,50 +745,13 @@ class Domain(Columns):
     # --- schemas, comparisons, pictures
 
     @classmethod
-    def infer(cls, data: Any, *, bins: int = FEW_BINS) -> Domain:
-        """Read a domain from data. NOT private: for experiments with data that are public.
-
-        Integers with at most 256 values between the smallest and the largest get one code each;
-        other numbers ``bins`` bins between the smallest and the largest value; everything else
-        its distinct values, sorted by text. Columns with missing values are nullable.
-
-        Parameters
-        ----------
-        data : table or 2-D array
-        bins : int, default=32
-
-        Warns
-        -----
-        PrivacyLeakWarning
-            Always. The domain is marked ``inferred=True``, also in JSON.
-
-        Raises
-        ------
-        DomainError
-            If a column has no value at all, or all records are equal.
-        """
-        warnings.warn(
-            "Domain.infer reads private values: ranges and categories of the data become public, "
-            "and nothing released over this domain is private. Declare what is publicly known "
-            "instead.",
-            PrivacyLeakWarning,
-            stacklevel=2,
-        )
-        frame = read(data)
-        pairs = [(name, infer_attribute(frame.column(name), name, bins)) for name in frame.names]
-        return cls(pairs, inferred=True)
-
-    @classmethod
     def from_schema(
         cls,
         source: Any,
         *,
-        types: Mapping[str, Any] | None = None,
         ranges: Mapping[str, Any] | None = None,
-        attributes: Mapping[str, Any] | None = None,
         drop: str | Iterable[str] = (),
         nullable: bool | Iterable[str] | None = None,
-        bins: int | str | Mapping[str, int | str] | None = None,
         structure: Any = (),
         encoding: str = "utf-8-sig",
     ) -> Domain:
@@ -803,24 +759,19 @@ class Domain(Columns):
 
         Parameters
         ----------
-        source : frame, types or path
-            A frame of any library, its ``dtypes``, a Polars or Arrow schema, or a dict of types;
-            or the path of a code book, a CSV file. The user guide explains them.
-        types : mapping, optional
-            Type of some columns, over what the source says: a dtype or its name, such as "integer",
-            "number", "category", "date", "datetime", "identifier".
+        source : frame, mapping or path
+            A frame of any library that ``fit`` takes, or a dict of types, dtypes or their names,
+            such as "integer", "number", "category", "date", "datetime", "identifier"; or the path
+            of a code book, a CSV file. The user guide explains them.
         ranges : mapping, optional
-            What the source does not say: a tuple ``(smallest, largest)`` of numbers or dates, or a
-            list of all values; a list of numbers declares categories in their order.
-        attributes : mapping, optional
-            Whole attributes of some columns, in place of what the source says.
+            What the source does not say, or says otherwise: a tuple ``(smallest, largest)`` of
+            numbers or dates; a list of all values, of which numbers are categories in their order;
+            or a whole attribute.
         drop : str or list of str, optional
             Columns to leave out.
         nullable : bool or list of str, optional
             Columns with a missing cell: all, none, or these. Default: as the source says; types
             that can hold missing values get one.
-        bins : int, "auto" or mapping, optional
-            Bins of numeric columns for which the source says none.
         structure : sequence of Rule, optional
             Rules between columns, as for `Domain`.
         encoding : str, default="utf-8-sig"
@@ -847,76 +798,8 @@ class Domain(Columns):
         """
         from .schemas import from_schema
 
-        given = {
-            "types": types,
-            "ranges": ranges,
-            "attributes": attributes,
-            "drop": drop,
-            "nullable": nullable,
-            "bins": bins,
-        }
-        return cls(from_schema(source, given, encoding), structure=structure or ())
-
-    @staticmethod
-    def skeleton(source: Any, *, style: str = "python") -> str:
-        """Code that declares a domain for a frame, with every range to fill in. No row is read.
-
-        Parameters
-        ----------
-        source : frame, lazy frame, array, schema or mapping of types
-            Of any library; only names and types are looked at.
-        style : {"python", "json"}, default="python"
-            JSON is what :meth:`from_json` reads once it is filled in.
-
-        Returns
-        -------
-        code : str
-            Columns whose names everybody knows have a domain of `skdp.domains`. A notebook shows it
-            with its lines. Run unfilled, it raises a DomainError.
-
-        Raises
-        ------
-        DomainError
-            If names are repeated or are not strings.
-
-        Examples
-        --------
-        >>> from skdp import Categorical, Domain, Numeric
-        >>> Domain.skeleton({"pay": "int64", "smoker": "bool"})
-        from skdp import Categorical, Domain, Numeric
-        <BLANKLINE>
-        # Replace every `...` by what is publicly known: a code book, a questionnaire, the law.
-        # Never take it from the records. Then see what it does to them: domain.check(frame)
-        domain = Domain({
-            'pay': Numeric(..., ..., integer=True),  # int64
-            'smoker': Categorical([False, True]),  # bool
-        })
-        <BLANKLINE>
-        """
-        from .schemas import skeleton
-
-        check_choice(style, "style", ("python", "json"))
-        return skeleton(source, style)
-
-    def diff(self, other: Domain) -> list[str]:
-        """Columns and rules that only one of two domains has, as text; empty for equal domains.
-
-        Examples
-        --------
-        >>> from skdp import Categorical, Domain, Numeric
-        >>> Domain({"age": Numeric(0, 99)}).diff(Domain({"age": Numeric(0, 120)}))
-        ["- age: Numeric(0, 99, bins='auto')", "+ age: Numeric(0, 120, bins='auto')"]
-        """
-        if not isinstance(other, Domain):
-            raise DomainError(f"diff compares with a Domain, got {type(other).__name__}.")
-        old, new = (
-            [*each._declared.items(), *(("rule", rule) for rule in each.structure)]
-            + [("inferred", each.inferred)]
-            for each in (self, other)
-        )
-        lines = [f"- {name}: {each!r}" for name, each in old if (name, each) not in {*new}]
-        lines += [f"+ {name}: {each!r}" for name, each in new if (name, each) not in {*old}]
-        return lines or ["~ order of the columns"] * (self != other)
+        pairs = from_schema(source, ranges or {}, drop, nullable, encoding)
+        return cls(pairs, structure=structure or ())
 
     def describe(self) -> pd.DataFrame:
         """One row for each column: its declaration, cells and rules, shortened.
@@ -940,12 +823,6 @@ class Domain(Columns):
             }
         return pd.DataFrame.from_dict(rows, orient="index")
 
-    def _repr_html_(self) -> str:
-        size = f"{self.size:,}" if self.size < 10**15 else f"about 10^{len(str(self.size)) - 1}"
-        marked = ", inferred from data: not private" * self.inferred
-        table = self.describe().to_html(max_rows=100)
-        return f"<p><b>Domain</b>: {len(self.columns):,} columns, {size} cells{marked}</p>{table}"
-
 
 def _cut(text: str) -> str:
     return text if len(text) <= 70 else text[:67] + "..."
@@ -960,59 +837,3 @@ def _examined(domain: Domain | None, frame: Rows) -> DomainReport:
         stacklevel=3,
     )
     return examined(domain, frame)
-
-
-def infer_attribute(column: Column, name: str, bins: int) -> Numeric | Categorical:
-    """Smallest attribute that holds a column's values."""
-    if column.kind in ("temporal", "zoned"):
-        raise DomainError(
-            f"Column {name!r} (type {column.dtype}) holds dates or times, which are not inferred; "
-            "leave it out, or declare the domain, with Date or Datetime."
-        )
-    if column.kind in ("duration", "other"):
-        raise DomainError(
-            f"Column {name!r} (type {column.dtype}) holds neither numbers nor text; convert it."
-        )
-    if column.kind == "numeric":
-        return _infer_numeric(column.numbers(), name, bins)
-    codes, uniques = column.factorize()
-    occurring = [uniques[code] for code in np.unique(codes[codes >= 0])]
-    plain = {
-        plain_category(value, f"Column {name!r} cannot be inferred: value")
-        for value in occurring
-        if not is_missing(value)
-    }
-    if not plain:
-        raise _nothing_to_infer(name)
-    missing = bool((codes < 0).any()) or any(is_missing(value) for value in occurring)
-    categories = sorted(plain, key=lambda value: (isinstance(value, str), str(value)))
-    if not any(isinstance(value, str) for value in plain):
-        categories = sorted(plain)  # type: ignore[type-var]
-    firsts: dict[Any, Category] = {}
-    for value in categories:
-        # Of several ways to write one value, the first stands for all.
-        firsts.setdefault(key_of(value), value)
-    missing |= firsts.pop(None, None) is not None
-    if not firsts:
-        raise _nothing_to_infer(name)
-    return Categorical(firsts.values(), nullable=missing)
-
-
-def _infer_numeric(values: FloatArray, name: str, bins: int) -> Numeric:
-    present = values[np.isfinite(values)]
-    missing = bool(np.isnan(values).any())
-    if not len(present):
-        raise _nothing_to_infer(name)
-    low, high = float(present.min()), float(present.max())
-    integers = bool((present == np.floor(present)).all())
-    if integers and high - low < MOST_SINGLE:
-        return Numeric(low, high, integer=True, nullable=missing)
-    n_bins = as_int(bins, "bins")
-    if integers and 1 <= n_bins <= high - low and (high - low) * n_bins < MAX_INTEGER:
-        return Numeric(low, high, n_bins, integer=True, nullable=missing)
-    # A constant column gets a range above its value, because numbers need a range.
-    return Numeric(low, high if high > low else low + max(1.0, abs(low)), n_bins, nullable=missing)
-
-
-def _nothing_to_infer(name: str) -> DomainError:
-    return DomainError(f"Column {name!r} has no value to infer a range or categories from.")

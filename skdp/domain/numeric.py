@@ -126,7 +126,7 @@ class Numeric(Attribute):
     open : bool
         Whether the range is not known: until it is found, bins are numbers of about equal size.
     inferred : bool
-        Whether it was read from data, by `Domain.infer`; False if it was declared.
+        Whether it was read from data, as ``Domain(..., inferred=True)`` says.
 
     Raises
     ------
@@ -412,7 +412,7 @@ class Numeric(Attribute):
         return str(low) if low == high else f"{low} to {high}"
 
     def hierarchy(self) -> tuple[Taxonomy, IntArray]:  # noqa: D102
-        return Taxonomy.dyadic(self), np.arange(self.bins)
+        return Taxonomy.dyadic(self.bins, self.span_label), np.arange(self.bins)
 
     def _families(self, limit: int, against_rest: bool) -> Iterator[list[Groups]]:
         finest = []

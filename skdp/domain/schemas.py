@@ -1,7 +1,7 @@
 """Domains from types of columns and from code books, and code with blanks; no row is ever read.
 
 A draft is a column as JSON holds it, with ``...`` for what is not known: readers of types and of
-code books make drafts, `Domain.skeleton` and `Domain.check` write them as code or JSON, and
+code books make drafts, `Domain.propose` and `Domain.check` write them as code or JSON, and
 `from_schema` makes attributes of them, or one error with everything that is missing.
 """
 
@@ -13,25 +13,23 @@ import io
 import math
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
 from ..exceptions import DomainError
-from . import domains
-from .attributes import Attribute
+from .attributes import Attribute, Identifier
 from .categorical import declared_categories
 from .data import attribute_from_data, data_of_pair, has_time, is_date, lined, short, single_or_auto
-from .domains import known_name
 from .numeric import AUTO
-from .values import is_missing, number_written, plain_text, some
+from .values import number_written, some
 
 # Name of a column, its declaration as JSON holds it with ``...`` for blanks, and a note. The type
-# "known" is a function of `skdp.domains`; None is no type that a column can have.
+# None is no type that a column can have.
 Draft = tuple[str, Mapping[str, Any], str]
 
 # --- types of columns
@@ -56,9 +54,6 @@ _WORDS = {
 _KIND = {word: kind for kind, words in _WORDS.items() for word in words.split()}
 KINDS = ("integer", "number", "boolean", "category", "ordered", "date", "datetime", "identifier",
          "text")  # fmt: skip
-_UNITS = {"D": "day", "W": "week", "M": "month", "Q": "quarter", "Y": "year", "A": "year"}
-# Dask's mark for categories that are not in the type.
-_UNKNOWN = "__UNKNOWN_CATEGORIES__"
 
 
 def of_name(type_name: str) -> dict[str, Any]:
@@ -91,94 +86,47 @@ def _of_type(dtype: Any) -> tuple[dict[str, Any], str]:
     Parameters
     ----------
     dtype : type, dtype or str
-        Of NumPy, pandas, Polars, Arrow, DuckDB, Spark, narwhals or Python, or its name.
+        Of NumPy, pandas, Polars, narwhals or Python, or its name.
     """
     text = dtype.__name__ if isinstance(dtype, type) else str(dtype)
-    # NumPy names its types otherwise than it writes them; Spark says what it means.
+    # NumPy names its types otherwise than it writes them.
     said = dtype.name if isinstance(dtype, np.dtype) else text.removesuffix("[pyarrow]")
-    said = dtype.simpleString() if hasattr(dtype, "simpleString") else said
     data = of_name(said)
     plain = isinstance(dtype, str | type | np.dtype)
     fixed = plain and re.fullmatch(r"u?int\d*|bool_?|integer|boolean", said.strip())
     if plain and data["type"] == "datetime" and "64" in said and not data["tz"]:
         data |= {"type": "date", "loose": True}  # a type of pandas and NumPy for days, too
-    elif said == "timestamp":
-        data["tz"] = "UTC"  # Spark's timestamps are instants
-    elif said.startswith("binary"):
-        data = {"type": None}  # bytes, not a column with two values
-    if isinstance(dtype, pd.PeriodDtype):
-        unit = _UNITS.get(said.partition("[")[2][:1])
-        data = {"type": unit and "date", "lower": ..., "upper": ..., "unit": unit}
     try:
         listed, ordered = declared_categories(dtype)
     except DomainError:  # it does not say which
         listed, ordered = [...], False
-    if type(dtype).__module__.partition(".")[0].lstrip("_") == "duckdb" and said.startswith("ENUM"):
-        listed = dict(dtype.children)["values"]
     if listed is not dtype:
-        known = listed and listed[0] != _UNKNOWN and not any(map(is_missing, listed))
-        data = {"type": "categorical", "categories": list(listed) if known else [...]}
-        data["ordered"], text = ordered, text.partition("(")[0]
+        data = {"type": "categorical", "categories": list(listed), "ordered": ordered}
+        text = text.partition("(")[0]
     return data | {"nullable": not fixed}, text
 
 
 def drafts_of_types(source: Any) -> list[Draft]:
-    """Columns of a frame, lazy frame, array, schema, or mapping from names to types."""
-    return _named([(name, *_of_type(dtype)) for name, dtype in _types(source)])
+    """Columns of a frame, lazy frame, array, or mapping from names to types."""
+    return [(name, *_of_type(dtype)) for name, dtype in _types(source)]
 
 
 def _types(source: Any) -> Iterable[tuple[Any, Any]]:
-    if isinstance(source, np.ndarray) and source.dtype.names is None:
+    if isinstance(source, np.ndarray):
         if source.ndim != 2:
             raise DomainError(f"An array of rows has two dimensions, got shape {source.shape}.")
         return [(f"x{position}", source.dtype) for position in range(source.shape[1])]
-    if isinstance(source, np.ndarray | np.dtype):
-        dtype: Any = getattr(source, "dtype", source)
-        return [(name, dtype[name]) for name in dtype.names or ()]
-    if hasattr(source, "collect_schema"):  # Polars and narwhals
-        source = source.collect_schema()
-    home = type(source).__module__.partition(".")[0].lstrip("_")
-    if home == "duckdb":
-        return zip(source.columns, source.types, strict=True)
-    if home == "pyarrow":
-        schema = getattr(source, "schema_arrow", None) or getattr(source, "schema", source)
-        return [(field.name, field.type) for field in schema]
-    if hasattr(source, "fields"):  # a schema of Spark
-        return [(field.name, field.dataType) for field in source.fields]
-    listed = (
-        source if isinstance(source, Mapping | pd.Series) else getattr(source, "dtypes", source)
-    )
-    if hasattr(listed, "items"):
-        return listed.items()
-    pairs = list(listed) if isinstance(listed, Iterable) else [listed]
-    if all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-        return pairs
-    raise DomainError(
-        f"{type(source).__name__} does not list columns and types. Give a frame, its `dtypes`, a "
-        "Polars or Arrow schema, or a dict of names and types."
-    )
-
-
-def _named(drafts: Sequence[Draft]) -> list[Draft]:
-    """The drafts, if a domain can have their names."""
-    remedy = (
-        "Rename the columns first, in the schema and in the data: `frame.columns.map(str)` makes "
-        "all names text, and `[f'c{i}' for i in range(frame.shape[1])]` makes them different."
-    )
-    if not drafts:
-        raise DomainError("The schema has no columns, and a code book no rows below its header.")
-    for name, *_ in drafts:
-        if not isinstance(name, str) or not name.strip():
-            got = f"{name!r} of type {type(name).__name__}"
-            got = "an empty name" if isinstance(name, str) else got
-            raise DomainError(f"Column names must be strings, got {got}. {remedy}")
-        plain_text(name, "Column name")
-    times = Counter(name for name, *_ in drafts)
-    if repeated := sorted(name for name in times if times[name] > 1):
+    if isinstance(source, pd.DataFrame):
+        source = source.dtypes
+    if isinstance(source, Mapping | pd.Series):
+        return source.items()
+    try:
+        return nw.from_native(source).collect_schema().items()
+    except TypeError:
         raise DomainError(
-            f"Column names must be unique, but {some(repeated)} are repeated. {remedy}"
-        )
-    return list(drafts)
+            f"{type(source).__name__} does not list columns and types. Give a frame, or a dict of "
+            "names and types."
+        ) from None
 
 
 # --- code books: a CSV file with one row for each column of the table
@@ -313,7 +261,7 @@ def drafts_of_codebook(
             wrong.append(f"Column {name!r} (row {at}): {error}")
     if wrong:
         raise DomainError("\n".join(_first(wrong)))
-    return _named(drafts)
+    return drafts
 
 
 def _table(path: Path, encoding: str) -> list[list[str]]:
@@ -387,18 +335,24 @@ def _of_row(row: Mapping[str, str]) -> dict[str, Any]:
 # --- attributes of drafts
 
 
-def from_schema(source: Any, given: dict[str, Any], encoding: str) -> list[tuple[str, Any]]:
-    """Pairs of `Domain.from_schema`; ``given`` is about single columns."""
-    given = {key: _by_column(key, value) for key, value in given.items()}
-    drop, attributes, bins = given["drop"], given["attributes"], given["bins"]
+def from_schema(
+    source: Any, ranges: Any, drop: Any, nullable: Any, encoding: str
+) -> list[tuple[str, Any]]:
+    """Pairs of `Domain.from_schema`."""
+    if not isinstance(ranges, Mapping):
+        raise DomainError(f"ranges must be a dict from column names, got {ranges!r:.60}.")
+    drop = _listed("drop", drop)
+    if nullable is not None and not isinstance(nullable, bool):
+        nullable = _listed("nullable", nullable)
+    whole = [name for name, given in ranges.items() if isinstance(given, Attribute | Identifier)]
     if isinstance(source, str | os.PathLike):
-        drafts = drafts_of_codebook(source, encoding, {*drop, *attributes})
+        drafts = drafts_of_codebook(source, encoding, {*drop, *whole})
     else:
         drafts = drafts_of_types(source)
     names = [name for name, *_ in drafts]
-    for key, value in given.items():
-        named = value if isinstance(value, Mapping | list) else ()
-        if unknown := [name for name in named if name not in names]:
+    for key, named in {"ranges": ranges, "drop": drop, "nullable": nullable}.items():
+        listed = named if isinstance(named, Mapping | list) else ()
+        if unknown := [name for name in listed if name not in names]:
             what = f"{some(unknown)}, which the schema does not have; it has {some(names)}"
             raise DomainError(f"{key} names {what}.")
     pairs: list[tuple[str, Any]] = []
@@ -406,21 +360,17 @@ def from_schema(source: Any, given: dict[str, Any], encoding: str) -> list[tuple
     for name, data, note in drafts:
         if name in drop:
             continue
-        if name in attributes:
-            pairs.append((name, attributes[name]))
+        if name in whole:
+            pairs.append((name, ranges[name]))
             continue
         try:
-            if name in given["types"]:
-                data, note = _of_type(given["types"][name])
-            if name in given["ranges"]:
-                data = _with_range(data, given["ranges"][name], note)
-            nullable = given["nullable"]
+            if name in ranges:
+                data = _with_range(data, ranges[name], note)
             if nullable is not None and data["type"] != "identifier":
                 gap = name in nullable if isinstance(nullable, list) else nullable
                 data = {**data, "nullable": gap}
             if data["type"] == "numeric" and data.get("bins") is None and "edges" not in data:
-                asked = bins.get(name) if isinstance(bins, Mapping) else bins
-                data = {**data, "bins": single_or_auto(data) if asked is None else asked}
+                data = {**data, "bins": single_or_auto(data)}
             if data["type"] is None:
                 unclear.append((name, note))
             elif ... in data.values() or data.get("categories") == [...]:
@@ -435,35 +385,27 @@ def from_schema(source: Any, given: dict[str, Any], encoding: str) -> list[tuple
     if gaps or unclear or wrong:
         raise DomainError("\n\n".join(_complaints(gaps, unclear, wrong)))
     if not pairs:
-        raise DomainError("drop leaves no column.")
+        raise DomainError("The schema has no columns, or drop leaves none of them.")
     return pairs
 
 
-def _by_column(parameter: str, given: Any) -> Any:
-    """What `Domain.from_schema` was given for single columns, as a list or dict of their names."""
-    if parameter == "nullable" and (given is None or isinstance(given, bool)):
-        return given
-    if parameter == "bins" and not isinstance(given, Mapping):
-        return given
-    listed = parameter in ("drop", "nullable")
-    said = [given] if listed and isinstance(given, str) else {} if given is None else given
-    if not isinstance(said, Iterable if listed else Mapping):
-        kind = "a list of" if listed else "a dict from"
-        raise DomainError(f"{parameter} must be {kind} column names, got {said!r:.60}.")
-    return list(said) if listed else said
+def _listed(parameter: str, given: Any) -> list[str]:
+    """Names of columns that were given as one or several."""
+    if not isinstance(given, Iterable):
+        raise DomainError(f"{parameter} must be a list of column names, got {given!r:.60}.")
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _with_range(data: Mapping[str, Any], given: Any, note: str) -> Mapping[str, Any]:
     """A column with the range, a pair, or with all the values, a list, that the caller gave."""
-    if isinstance(given, Attribute):
-        raise DomainError(f"ranges holds a {type(given).__name__}; attributes go into attributes=.")
     if isinstance(given, list):
         kept = {"nullable": data.get("nullable", False), "categories": given}
         ordered = data["type"] == "numeric" or data.get("ordered", False)
         return {"type": "categorical", "ordered": ordered, **kept}
     if not isinstance(given, tuple) or len(given) != 2:
         raise DomainError(
-            f"ranges takes a pair (smallest, largest) or a list of all values, got {given!r}."
+            "ranges takes a pair (smallest, largest), a list of all values or an attribute, got "
+            f"{given!r}."
         )
     if data["type"] is ...:
         # A pair of numbers or dates for a column that may hold anything is a range.
@@ -471,7 +413,7 @@ def _with_range(data: Mapping[str, Any], given: Any, note: str) -> Mapping[str, 
     if "lower" not in data:
         raise DomainError(
             f"the type is {note}, and a pair is a range of numbers or dates. Give all values as a "
-            "list, or say with types= what the column holds."
+            "list, or an attribute that says what the column holds."
         )
     ends = zip(("lower", "upper"), given, strict=True)
     return {**data, **{key: end for key, end in ends if end is not ...}}
@@ -490,9 +432,8 @@ def _complaints(
     if unclear:
         shown = ", ".join(_first([f"{name!r} has type {note}" for name, note in unclear]))
         yield (
-            f"Types that are not known: {shown}. Known are: {', '.join(KINDS)}. Say "
-            f"what a column is with types={{{unclear[0][0]!r}: ...}}, declare it with "
-            "attributes=, or leave it out with drop=."
+            f"Types that are not known: {shown}. Known are: {', '.join(KINDS)}. Give an attribute, "
+            f"as in ranges={{{unclear[0][0]!r}: Numeric(0, 9)}}, or leave columns out with drop=."
         )
     if gaps:
         lines = []
@@ -500,31 +441,19 @@ def _complaints(
             ends = ", ".join(_code(data[key]) for key in ("lower", "upper") if key in data)
             what = {"date": "dates", "datetime": "dates"}.get(data["type"], "smallest, largest")
             what, hint = (what, f"({ends})") if ends else ("all values", "[...]")
-            known = known_name(name, _kind(data))
-            perhaps = f"; perhaps attributes= with domains.{known}()" if known else ""
-            lines.append(f"    {name!r}: {hint},  # {note}: {what}{perhaps}\n")
+            lines.append(f"    {name!r}: {hint},  # {note}: {what}\n")
         count = "1 column needs" if len(gaps) == 1 else f"{len(gaps)} columns need"
         yield (
             f"{count} what the schema does not say: a range, or the categories. Fill in the dots "
             "from what is publicly known, never from the records, and pass\n\n"
-            f"ranges={{\n{''.join(lines)}}}\n\nor declare columns with attributes=. Leave columns "
-            "out with drop=[...]; columns of identifiers are types={...: 'identifier'}."
+            f"ranges={{\n{''.join(lines)}}}\n\nwhere a column may have a whole attribute instead, "
+            "such as Identifier(). Leave columns out with drop=[...]."
         )
 
 
 # --- declarations with blanks to fill in, as code or as JSON
 
-# Categories of a type are written out up to this many.
-_MOST_WRITTEN = 200
 _TYPES = ("categorical", "date", "datetime", "identifier", "numeric")
-# Kinds that names speak of, where a column may hold anything.
-_BY_NAME = (
-    ("id", r"id|uuid|guid|.*_id|id_.*"),
-    ("date", r"date|day|dob|timestamp|date_.*|.*_(date|at|on|dt|d|day|time)|.*date"),
-    ("int", r"(n|num|no|number)_.*|.*(count|_n|_no|_num|years|months|days)|year|.*_year"),
-    ("number", r".*(amount|amnt|amt|income|price|cost|fee|salary|balance|rate|percent|pct|weight"
-               r"|height|total|value|score|pay|wage|latitude|longitude)"),
-)  # fmt: skip
 _ABOUT = (
     "Replace every `...` by what is publicly known: a code book, a questionnaire, the law.",
     "Never take it from the records. Then see what it does to them: ",
@@ -536,11 +465,6 @@ class Code(str):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def skeleton(source: Any, style: str = "python") -> Code:
-    """See `Domain.skeleton`."""
-    return draft_text([_shown(*draft) for draft in drafts_of_types(source)], style)
 
 
 def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -> Code:
@@ -557,7 +481,6 @@ def draft_text(drafts: Sequence[Draft], style: str, rules: Sequence[Any] = ()) -
         return Code(lined(columns, [rule.to_data() for rule in rules], about=about))
     body = "\n".join(_line(*draft) for draft in drafts)
     used = [kind.title() for kind in _TYPES if f" {kind.title()}(" in body]
-    used += ["domains"] if " domains." in body else []
     used += sorted({rule.kind for rule in rules})
     more = "".join(f"\n    {_rule(rule)}," for rule in rules)
     structure = f", structure=[{more}\n]" if rules else ""
@@ -577,8 +500,6 @@ def _rule(rule: Any) -> str:
 
 def entries(data: Mapping[str, Any]) -> dict[str, Any]:
     """What JSON says of a column."""
-    if data["type"] == "known":
-        data = getattr(domains, data["name"])(nullable=data["nullable"])._to_data()
     return short({**data, "type": data["type"] or ...})
 
 
@@ -589,9 +510,6 @@ def _blank(value: Any) -> bool:
 def _line(name: str, data: Mapping[str, Any], note: str) -> str:
     """One column as code."""
     comment = f"  # {note}" if note else ""
-    if data["type"] == "known":
-        gaps = "nullable=True" if data["nullable"] else ""
-        return f"    {name!r}: domains.{data['name']}({gaps}),{comment}"
     if data["type"] is None:
         return f"    # {name!r}: {note}"
     if data["type"] is ...:
@@ -608,35 +526,3 @@ def _code(value: Any) -> str:
         return f"[{', '.join(map(_code, value))}]"
     value = value.isoformat() if isinstance(value, datetime.date) else value
     return "..." if value is ... else repr(value)
-
-
-def _kind(data: Mapping[str, Any]) -> str:
-    """The kind of a column, for `known_name`."""
-    if data["type"] == "numeric":
-        return "integer" if data.get("integer") else "number"
-    return "object" if data["type"] is ... else "category"
-
-
-def _shown(name: str, data: Mapping[str, Any], note: str) -> Draft:
-    """A draft with what the name of a column says."""
-    if known := known_name(name, _kind(data)):
-        return name, {"type": "known", "name": known, "nullable": data["nullable"]}, note
-    if data["type"] is None:
-        return name, data, f"{note} has no attribute; convert it, or leave it out"
-    if data["type"] is ...:
-        plain = re.sub(r"[^a-z0-9]+", "_", name.casefold())
-        said = next((word for word, names in _BY_NAME if re.fullmatch(names, plain)), None)
-        if said is None:
-            kinds = "Numeric(..., ...), Categorical([...]), Date(..., ...) or Identifier()"
-            return name, {"type": ...}, f"{note}: {kinds}"
-        data, note = {**of_name(said), "nullable": True}, f"{note}: by its name"
-    data = dict(data)
-    if data["type"] == "identifier":
-        return name, {"type": "identifier"}, note
-    if data.pop("loose", False):
-        note += "; Datetime(..., ...) if there is a time of day"
-    if len(data.get("categories", ())) > _MOST_WRITTEN:
-        n = len(data["categories"])
-        note += f": {n:,} categories, which `Categorical(dtype)` takes from the type"
-        data["categories"] = [...]
-    return name, data, note

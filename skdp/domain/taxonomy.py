@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._validation import IntArray
 from ..exceptions import DomainError
-from .values import Category, as_int, plain_category, with_types
-
-
-@runtime_checkable
-class Spans(Protocol):
-    """Consecutive codes with a text for each range, such as :class:`Numeric`."""
-
-    @property
-    def bins(self) -> int:
-        """Number of codes."""
-
-    def span_label(self, start: int, stop: int) -> str:
-        """Text for the values of the codes from ``start`` up to ``stop``, exclusive."""
+from .values import Category, as_int, plain_category
 
 
 class Taxonomy:
@@ -146,7 +135,7 @@ class Taxonomy:
         return cls(labels, numbers_)
 
     @classmethod
-    def dyadic(cls, codes: int | Spans) -> Taxonomy:
+    def dyadic(cls, codes: int, text: Callable[[int, int], str] = "[{}, {})".format) -> Taxonomy:
         """Binary tree over consecutive codes: groups of 1, 2, 4, ... codes.
 
         All leaves have the same depth; where the number of codes is not a power of two, the last
@@ -154,13 +143,12 @@ class Taxonomy:
 
         Parameters
         ----------
-        codes : int or Numeric
-            Number of codes, or the attribute whose value bins they are. Leaves are labelled by
-            code; groups by their range, of codes or of values.
+        codes : int
+            Number of codes, by which leaves are labelled.
+        text : callable
+            Label of a group of the codes from a first one up to another, exclusive.
         """
-        # Asked once: whether something follows a protocol takes long to find out.
-        spans = codes if isinstance(codes, Spans) else None
-        n = spans.bins if spans else as_int(codes, "The number of codes")
+        n = as_int(codes, "The number of codes")
         if n < 1:
             raise DomainError(f"A taxonomy needs at least one code, got {n}.")
         height = (n - 1).bit_length()
@@ -173,7 +161,6 @@ class Taxonomy:
             for group in range(groups):
                 parents.append(offset - -(-n // (2 * step)) + group // 2 if level else -1)
                 low, high = group * step, min(n, (group + 1) * step)
-                text = spans.span_label if spans else "[{}, {})".format
                 labels.append(group if step == 1 else text(low, high))
             offset += groups
         return cls(labels, parents)
@@ -211,8 +198,8 @@ class Taxonomy:
     def _to_data(self) -> dict[str, Any]:
         return {"labels": list(self.labels), "parents": self.parents.tolist()}
 
-    def _key(self) -> tuple[Any, ...]:
-        return (with_types(self.labels), tuple(self.parents.tolist()))
+    def _key(self) -> str:
+        return json.dumps(self._to_data())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Taxonomy) and self._key() == other._key()

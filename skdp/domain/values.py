@@ -31,7 +31,7 @@ MAX_INTEGER = 2**53
 
 
 def refuse_placeholder(value: Any, what: str) -> None:
-    """Refuse the dots that `Domain.skeleton` leaves to be filled in, in code or in JSON."""
+    """Refuse the dots that `Domain.propose` leaves to be filled in, in code or in JSON."""
     if value is ... or (isinstance(value, str) and value == "..."):
         raise DomainError(
             f"{what} is still `...`, a placeholder. Replace it by what is publicly known, never by "
@@ -101,7 +101,7 @@ def as_float(value: Any, name: str) -> float:
             f"{name} must be finite, got {value!r}. Declare the range that is publicly known; "
             "values beyond it are clipped."
         )
-    return number
+    return number + 0.0  # no negative zero
 
 
 def as_flag(value: Any, name: str) -> bool:
@@ -109,11 +109,6 @@ def as_flag(value: Any, name: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise DomainError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
-
-
-def with_types(values: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
-    """Values with their types: True, 1 and 1.0 are equal in Python but not the same declaration."""
-    return tuple((type(value).__name__, value) for value in values)
 
 
 def digits(value: float) -> str:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import skdp
 from skdp.domain import Categorical, Date, Datetime, Domain, Identifier, Numeric, Taxonomy
 from skdp.domain.values import number_meant
-from skdp.exceptions import DomainError, PrivacyLeakWarning
+from skdp.exceptions import DomainError
 from skdp.tables import as_frame
 
 QUICK = settings(max_examples=100)
@@ -496,41 +496,10 @@ def test_refused_codes(codes, message):
         PEOPLE.decode(codes)
 
 
-def test_infer():
-    frame = pd.DataFrame(
-        {
-            "age": [17, 90, 20],
-            "id": [0, 10**6, 5],
-            "pay": [0.5, np.nan, 99.5],
-            "sex": ["M", "F", None],
-            "flag": [True, False, True],
-            "same": [2.5, 2.5, 2.5],
-            "mixed": pd.Series([3, "a", 1], dtype=object),
-        }
-    )
-    with pytest.warns(PrivacyLeakWarning, match="reads private values"):
-        domain = Domain.infer(frame)
-    assert domain.inferred
-    assert domain["age"] == Numeric(17, 90, integer=True)
-    assert domain["id"] == Numeric(0, 10**6, 32, integer=True)
-    assert domain["pay"] == Numeric(0.5, 99.5, 32, nullable=True)
-    assert domain["sex"] == Categorical(["F", "M"], nullable=True)
-    assert domain["flag"] == Categorical([False, True])
-    assert domain["same"] == Numeric(2.5, 5.0, 32)
-    assert domain["mixed"] == Categorical([1, 3, "a"])
-    assert Domain.from_json(domain.to_json()).inferred
-    assert domain.select(["age"]).inferred
-    assert domain.with_attribute("y", Categorical([0, 1])).inferred
-    assert not PEOPLE.inferred and not Domain.from_json(PEOPLE.to_json()).inferred
-    with pytest.warns(PrivacyLeakWarning):
-        assert domain.check(frame).clean
-
-
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 def test_what_is_built_of_an_inferred_domain_is_inferred():
-    frame = pd.DataFrame({"a": [1, 2, 3], "s": ["x", "y", None]})
-    with pytest.warns(PrivacyLeakWarning):
-        domain = Domain.infer(frame)
+    columns = {"a": Numeric(1, 3, integer=True), "s": Categorical(["x", "y"], nullable=True)}
+    domain = Domain(columns, inferred=True)
+    assert not PEOPLE.inferred and not Domain.from_json(PEOPLE.to_json()).inferred
     declared = Numeric(0, 1)
     mixed = Domain({"b": declared, "s": domain["s"]})
     for built in (

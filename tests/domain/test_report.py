@@ -1,4 +1,4 @@
-"""What a domain does to records, what differs between domains, and domains as tables."""
+"""What a domain does to records, and domains as tables."""
 
 import re
 
@@ -10,7 +10,6 @@ from skdp import (
     Categorical,
     Date,
     Domain,
-    DomainError,
     Identifier,
     Numeric,
     PrivacyLeakWarning,
@@ -43,23 +42,6 @@ def test_check_counts_values_that_are_there_and_not_understood():
     assert report.columns["skipped"].tolist() == [0, 0, 2]
     assert not report.clean and "not understood" in repr(report)
     assert "represented as they are: 0 of 3" in repr(report)
-
-
-def test_differences_are_readable():
-    whole = Numeric(0, 9, integer=True)
-    old = Domain({"a": whole, "b": Categorical(["x", "y"]), "gone": Numeric(0, 1)})
-    new = Domain({"b": Categorical(["x", "y"]), "a": Numeric(0, 19, integer=True)})
-    assert old.diff(new) == [
-        "- a: Numeric(0, 9, integer=True)",
-        "- gone: Numeric(0, 1, bins='auto')",
-        "+ a: Numeric(0, 19, integer=True)",
-    ]
-    assert not old.diff(old)
-    assert old.diff(old.select(["b", "a", "gone"])) == ["~ order of the columns"]
-    assert "- rule: at_most('a', 'gone')" in Domain(old, structure=[at_most("a", "gone")]).diff(old)
-    assert "+ inferred: True" in old.diff(Domain(dict(old.items()), inferred=True))
-    with pytest.raises(DomainError, match="diff compares with a Domain"):
-        old.diff({})
 
 
 def test_report_names_what_changes_with_shares():
@@ -107,15 +89,4 @@ def test_structure_is_shown():
     assert table.loc["s", "structure"].startswith("derived('g'")
     assert table.loc["b", "structure"] == "at_most('a', 'b')"
     assert table["cells"].tolist() == [10, 10, 0, 2, 0]
-    assert "structure</th>" in domain._repr_html_()
     assert Domain.from_json(editable(domain.to_json())) == domain
-
-
-def test_notebook_shows_a_table():
-    page = Domain(
-        {"<b>": Categorical(["<i>", "M"], nullable=True), "n": Numeric(0, 9)}
-    )._repr_html_()
-    assert "&lt;b&gt;" in page and "<i>" not in page and "nullable=True" in page
-    many = Domain({f"c{i}": Categorical([0, 1]) for i in range(2_000)})
-    assert len(many._repr_html_()) < 30_000 and "2,000 columns" in many._repr_html_()
-    assert "about 10^602 cells" in many._repr_html_()

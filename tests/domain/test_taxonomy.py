@@ -84,9 +84,9 @@ def test_dyadic_tree(n):
 
 def test_dyadic_labels():
     assert Taxonomy.dyadic(3).labels == ("[0, 3)", "[0, 2)", "[2, 3)", 0, 1, 2)
-    ages = Taxonomy.dyadic(Numeric(0, 120, 3))
+    ages = Numeric(0, 120, 3).hierarchy()[0]
     assert ages.labels == ("[0, 120]", "[0, 80)", "[80, 120]", 0, 1, 2)
-    assert Taxonomy.dyadic(Numeric(1, 4, integer=True)).labels[:2] == ("[1, 5)", "[1, 3)")
+    assert Numeric(1, 4, integer=True).hierarchy()[0].labels[:2] == ("[1, 5)", "[1, 3)")
     for n in (0, -1, 2.5, "a"):
         with pytest.raises(DomainError):
             Taxonomy.dyadic(n)

@@ -7,7 +7,6 @@ import random
 import re
 import shutil
 import subprocess
-import warnings
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -193,9 +192,7 @@ def test_a_page_warns_of_seeds_inferred_domains_and_unknown_losses(release):
     assert "at most 3 records of each" in person
     assert "Parts of epsilon" in told(PrivacyLoss(1.0))
     assert "no protection" in told(PrivacyLoss(1000))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        inferred = Domain.infer(pd.DataFrame({"n": [1, 2, 3]}))
+    inferred = Domain({"n": Numeric(1, 3, integer=True)}, inferred=True)
     model = BoxModel(Boxes([[0]], [[3]]), [3], inferred.shape, KnownNoise(1.0))
     page = Synopsis(inferred, model, privacy_loss=PrivacyLoss(1.0)).page().text
     assert "read from the data" in page

@@ -189,7 +189,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _data_of(name: str, form: Mapping[str, str]) -> dict[str, Any]:
-    """What the fields of a column say, as JSON holds it; blanks as a skeleton has them."""
+    """What the fields of a column say, as JSON holds it; blanks as a proposal has them."""
     kind = form.get("kind", "?")
     data: dict[str, Any] = {"name": name, "type": "..." if kind == "?" else kind}
     for part in PARTS:
