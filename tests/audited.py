@@ -125,8 +125,8 @@ _MECHANISMS = {
             ("roc_auc", {"score_range": (-1, 2)}),
             ("f1", {}),
             ("log_loss", {}),
-            ("r2", {"bounds": (0, 1)}),
-            ("mean_squared_error", {"bounds": (0, 1)}),
+            ("r2", {"domain": (0, 1)}),
+            ("mean_squared_error", {"domain": (0, 1)}),
         ]
     },
 }  # fmt: skip
@@ -163,7 +163,7 @@ _NETWORK_ROWS = pd.DataFrame(
     {"x": [0, 1] * 6 + [0], "y": [0, 1] * 6 + [1], "z": [0, 0, 1, 1] * 3 + [0]}
 )
 _SUMS: dict[str, Any] = {**_PLANES, "strategy": "base", "value": "x", "resolution": 1}
-_CENTRED: dict[str, Any] = {"epsilon": 1.0, "bounds": (-1, 1)}
+_CENTRED: dict[str, Any] = {"epsilon": 1.0, "domain": (-1, 1)}
 # The record that is removed is alone in its cluster.
 _POINTS = np.array([[-0.5]] * 4 + [[0.75]])
 _STARTS = [[-0.5], [0.5]]

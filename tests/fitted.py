@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import Any
 
 import joblib
-import pytest
 import sklearn
 from estimators import CASES, people
 
@@ -34,11 +33,6 @@ SECRETS = ROWS.assign(
 
 def case_of(estimator):
     return next(case for case in CASES if case.estimator is type(estimator))
-
-
-@pytest.fixture(params=CASES, ids=lambda case: case.name)
-def case(request):
-    return request.param
 
 
 def fit(estimator, rows=ROWS):

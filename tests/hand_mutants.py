@@ -318,10 +318,9 @@ WRITTEN = [
         private=False,
     ),
     Written(
-        "domain/categorical.py",
-        "            elif not is_missing(value):\n                table[position] = unknown",
-        "            elif not is_missing(value):\n"
-        '                raise DomainError(f"{value!r} is not declared.")',
+        "domain/reading.py",
+        "        return self.missing if key is None else self.table.get(key, self.unknown)",
+        "        return self.missing if key is None else self.table[key]",
         "a value raises an error that quotes it",
         "GridSynthesizer, four columns, rule=identity",
     ),

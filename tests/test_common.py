@@ -64,6 +64,11 @@ def fitted_attributes(estimator):
     return {k for k in vars(estimator) if k not in estimator.get_params(deep=False)}
 
 
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def case(request):
+    return request.param
+
+
 def test_every_private_estimator_has_a_case():
     public = {getattr(skdp, name) for name in skdp.__all__}
     private = {c for c in public if isinstance(c, type) and issubclass(c, PrivateEstimator)}

@@ -83,11 +83,14 @@ class Confidence:
         Whether it covers sampling too: the records are a random sample of a population.
     size : float, default=inf
         Number of records of the population.
+    rules : bool, default=False
+        Whether the domain has rules: answers are about the records that satisfy them.
     """
 
     level: float
     population: bool = False
     size: float = math.inf
+    rules: bool = False
 
     @classmethod
     def asked(
@@ -137,13 +140,14 @@ class Confidence:
 
     @property
     def text(self) -> str:
-        """What is said of sampling beside what is said of the noise."""
+        """What is said of rules and of sampling beside what is said of the noise."""
+        about = " It is about the records that satisfy the rules of the domain." * self.rules
         if not self.population:
-            return ""
+            return about
         most = "" if math.isinf(self.size) else f" of {self.size:,.0f}"
         return (
-            f" The interval also covers sampling, taken as normal: the records are a simple random "
-            f"sample of a population{most}."
+            f"{about} The interval also covers sampling, taken as normal: the records are a simple "
+            f"random sample of a population{most}."
         )
 
 

@@ -11,6 +11,7 @@ import html
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
 from typing import Any
@@ -208,6 +209,11 @@ class Synopsis:
         )
         return f"<table><caption>Synopsis</caption><tbody>{rows}</tbody></table>"
 
+    def _confidence(self, *asked: Any) -> Confidence | None:
+        """What a user asks of an interval; None where none is asked for."""
+        found = Confidence.asked(*asked)
+        return found and replace(found, rules=bool(self.domain.structure))
+
     @of_records
     def count(
         self,
@@ -264,7 +270,7 @@ class Synopsis:
         which takes about a millisecond.
         """
         queries, single = _listed(with_names(query, names))
-        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        confidence = self._confidence(return_interval, level, interval, population_size)
         return _one_of(count_of(self.model, self.domain, queries, confidence), single)
 
     @of_a_column
@@ -307,7 +313,7 @@ class Synopsis:
                 f"Column {column!r} holds dates, which have no sum. Ask for its mean, or count "
                 "the records of a range."
             )
-        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        confidence = self._confidence(return_interval, level, interval, population_size)
         return _one_of(sum_of(self.model, self.domain, column, queries, confidence), single)
 
     @of_a_column
@@ -361,7 +367,7 @@ class Synopsis:
                 names=names,
             )
         queries, single = _listed(with_names(query, names))
-        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        confidence = self._confidence(return_interval, level, interval, population_size)
         return _one_of(mean_of(self.model, self.domain, column, queries, confidence), single)
 
     @of_a_column
@@ -402,7 +408,7 @@ class Synopsis:
             [column],
             query,
             names,
-            Confidence.asked(return_interval, level, interval, population_size),
+            self._confidence(return_interval, level, interval, population_size),
         )
 
     def covariance(
@@ -443,7 +449,7 @@ class Synopsis:
             [first, second],
             query,
             names,
-            Confidence.asked(return_interval, level, interval, population_size),
+            self._confidence(return_interval, level, interval, population_size),
         )
 
     def correlation(
@@ -483,7 +489,7 @@ class Synopsis:
         ValueError
             As in `covariance`.
         """
-        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        confidence = self._confidence(return_interval, level, interval, population_size)
         if isinstance(first, str) and second is not None:
             return self._of_columns("correlation", [first, second], query, names, confidence)
         if isinstance(first, str) or second is not None:
@@ -544,7 +550,7 @@ class Synopsis:
             If ``q`` lies outside of (0, 1), the categories have no order, or as in `count`.
         """
         shares, single = as_shares(q)
-        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        confidence = self._confidence(return_interval, level, interval, population_size)
         query = with_names(query, names)
         ranked = Ranked(self.model, self.domain, column, query)
         found = [ranked.found(share, confidence) for share in shares]
@@ -617,7 +623,7 @@ class Synopsis:
         ValueError
             As in `count`.
         """
-        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        confidence = self._confidence(return_interval, level, interval, population_size)
         query, among = with_names(query, names), with_names(among, names)
         return proportion(self.model, self.domain, query, among, confidence)
 
@@ -694,7 +700,7 @@ class Synopsis:
         1  (29, 59]  900.0
         """
         groups = Groups(by, self.domain, read_bands(bands, self.domain, right))
-        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        confidence = self._confidence(return_interval, level, interval, population_size)
         query = with_names(query, names)
         counts, sums = grouped(self.model, groups, query, column)
         results: dict[str, Any] = {"count": counts}
@@ -758,7 +764,7 @@ class Synopsis:
         [400.0, 400.0]
         """
         groups = Groups([index, columns], self.domain, read_bands(bands, self.domain, right))
-        confidence = Confidence.asked(return_interval, level, interval, population_size)
+        confidence = self._confidence(return_interval, level, interval, population_size)
         query = with_names(query, names)
         counts, _ = grouped(self.model, groups, query)
         rows, across = (

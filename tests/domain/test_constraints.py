@@ -671,3 +671,12 @@ def test_large_domains_are_compiled():
         structure=[derived("group", "item", half)],
     )
     assert big.structure.codes_of("group").sum() == 500_000
+
+
+def test_intervals_say_that_answers_are_about_records_that_satisfy_the_rules():
+    rows = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
+    columns = {"a": (0, 5), "b": (0, 5)}
+    for rules, said in (((), False), ([at_most("a", "b")], True)):
+        view = MarginalSynthesizer(epsilon=1.0, domain=Domain(columns, structure=rules))
+        answer = view.fit(rows).synopsis_.mean("a", return_interval=True)
+        assert ("records that satisfy the rules" in answer.guarantee) is said
