@@ -700,6 +700,17 @@ def test_odd_entries_of_a_list_of_numbers(odd):
         assert result.passed and not result.n_errors, str(result)
 
 
+def test_a_subclass_of_text_does_nothing_when_it_is_read():
+    class Text(str):
+        def strip(self, *_):
+            raise RuntimeError("a value was read")
+
+        __len__ = strip
+
+    domain = skdp.Domain({"x0": skdp.Numeric(0, 9, integer=True)})
+    assert domain.encode([[Text("word")], [1], [Text("7")]])[:, 0].tolist() == [-1, 1, 7]
+
+
 @over("odd", ["a list", "an empty list", "an array", "text", "a huge integer"])
 def test_odd_cells_of_lists_that_hold_the_label(odd):
     domain = skdp.Domain({"x": skdp.Numeric(0, 2, bins=2), "s": skdp.Categorical(["a", "b"])})

@@ -299,7 +299,10 @@ def _reader(attribute: Declared, decimal: str, texts: bool) -> Callable[[str], o
     if not texts and (attribute is None or isinstance(attribute, Identifier)):
         # Privacy. Bytes, which nothing takes for a number: "01" and "1", or "12e45678" and
         # "9e456781", which are both infinite, are different persons, by the text of their records.
-        return lambda field: field.encode(errors="surrogatepass") if field else None
+        # What the declared encoding cannot read may be several persons, so it is nobody's.
+        return lambda field: (
+            field.encode(errors="surrogatepass") if field and "\ufffd" not in field else None
+        )
     if not _numeric(attribute) and not (texts and decimal == "," and attribute is None):
         return lambda field: field or None
 

@@ -158,7 +158,10 @@ def number_in(value: Any) -> float:
     key = key_of(value)
     if isinstance(key, float):
         return key
-    return number_written(value) if isinstance(key, str) and isinstance(value, str) else math.nan
+    if not (isinstance(key, str) and isinstance(value, str)):
+        return math.nan
+    # What a subclass of text does when it is read would depend on a value.
+    return number_written(str.__str__(value))
 
 
 def by_number(values: Iterable[Any]) -> dict[float, int]:

@@ -12,10 +12,11 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import reraise_interrupts
-from .._keys import key_of
+from .._keys import NO_KEY, key_of
 from .._random import NoiseSource
 from .._validation import CodeArray, IntArray
 from ..domain.values import MAX_INTEGER, digits, is_missing
@@ -65,12 +66,12 @@ def few_of_each(owners: IntArray, coins: NDArray[Any], most: int) -> IntArray:
 # Types that may identify the person a row belongs to.
 _TELLING = (
     *(str, bytes, numbers.Real, Decimal, np.bool_, np.datetime64, uuid.UUID),
-    *(datetime.date, datetime.time),
+    *(datetime.date, datetime.time, pd.Period),
 )
 
 # Text that some reader of files takes for a number or a boolean, if all of a column is such.
 _GUESSABLE = re.compile(
-    r"\s*(?:[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]+|inf|infinity|nan)|true|false)\s*",
+    r"\s*(?:[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]+|inf|infinity|nan)|true|false)\s*",
     re.ASCII | re.IGNORECASE,
 )
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
@@ -145,7 +146,9 @@ def _person(value: Any, typed: bool) -> Any:
         return number if number == value and abs(number) < MAX_INTEGER else None
     if isinstance(value, bytes | uuid.UUID):
         return "", value
-    return key_of(value)
+    key = key_of(value)
+    # All that have no key would be one person.
+    return None if key == NO_KEY else key
 
 
 def _person_of_text(text: str, typed: bool) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime
 import pickle
+import time
 from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
@@ -160,6 +161,33 @@ def test_what_cannot_tell_persons_apart_is_nobody():
     values = [Odd(), [1], {"a": 1}, (1, 2), None, pd.NaT, "x"]
     frame = pd.DataFrame({"who": pd.Series(values, dtype=object), "kind": "a", "level": 1})
     assert len(code_rows(as_frame(frame), DOMAIN, bound(2))) == 1
+
+
+@pytest.mark.parametrize("freq, near", [("D", [18_000, 18_001]), ("M", [600, 601])])
+def test_one_period_beyond_the_dates_of_pandas_changes_no_person(freq, near):
+    # pandas cannot turn such a column into dates, so that it was read as objects: nobody's.
+    def owners(ordinals, dtype=None):
+        who = pd.PeriodIndex.from_ordinals(ordinals, freq=freq)
+        return identities(as_column(pd.Series(who, dtype=dtype), "who")).tolist()
+
+    assert owners(near) == [0, 1]
+    assert owners([*near, 10**9]) == owners([*near, 10**9], object) == [0, 1, -1]
+
+
+def test_times_of_broken_zones_are_not_one_person():
+    class Zone(datetime.tzinfo):
+        def utcoffset(self, _):
+            raise RuntimeError
+
+    who = [datetime.datetime(2020 + i, 1, 1, tzinfo=Zone()) for i in range(2)]
+    assert identities(as_column(who, "who")).tolist() == [-1, -1]
+
+
+def test_long_text_of_digits_takes_no_time():
+    # Its digits were split in every way: twenty seconds for this one, an hour for 200,000.
+    began = time.process_time()
+    assert identities(as_column(["9" * 20_000 + "x"], "who")).tolist() == [0]
+    assert time.process_time() - began < 5
 
 
 # -- what a fit spends and says

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from argparse import Namespace
 
 import numpy as np
 import pandas as pd
@@ -303,6 +304,16 @@ def test_no_two_texts_are_one_person(name, tmp_path):
     assert not any(is_shared(table) for table in tables)
     # On the command line all of them are persons, each by its text.
     assert persons_of("command line", texts, tmp_path)[0] == list(range(len(texts)))
+
+
+def test_what_an_encoding_cannot_read_is_nobody(tmp_path):
+    # Both names are read as J?rg, and two persons would share the bound of one.
+    path = tmp_path / "data.csv"
+    path.write_bytes(b"k,who\n1,J\xf6rg\n1,J\xfcrg\n1,Anna\n")
+    for encoding, persons in (("utf-8", [-1, -1, 0]), ("latin-1", [0, 1, 2]), (None, [0, 1, 2])):
+        with open_source(str(path), FLAG, "who", options=Namespace(encoding=encoding)) as source:
+            rows = as_frame(source.rows(Progress(True)))
+        assert identities(rows.column("who")).tolist() == persons
 
 
 def test_integers_of_18_digits_are_persons_of_their_own():
