@@ -247,7 +247,6 @@ def sizes() -> dict[str, int]:
         "code lines of skdp": sum(lines),
         "files of skdp": len(found),
         "code lines of tests": sum(map(code_lines, tests)),
-        "files of tests": len(tests),
         "code lines of benchmarks": sum(map(code_lines, benchmarks)),
         "files of benchmarks": len(benchmarks),
         "lines of JavaScript": sum(

@@ -488,7 +488,7 @@ BAD_SCHEMAS = {
     "missing column": (lambda rows: rows.rename(columns={"age": "years"}), "age"),
     "extra column": (lambda rows: rows.assign(phone=1), "phone"),
     "duplicate column": (lambda rows: pd.concat([rows, rows[["age"]]], axis=1), "age"),
-    "wrong type": (lambda rows: rows.assign(age=pd.Timestamp("2020-01-01")), "age"),
+    "wrong type": (lambda rows: rows.assign(age=pd.Timedelta(1, "D")), "age"),
     "wrong number of columns": (lambda rows: np.zeros((5, 2)), "columns"),
     "a dictionary": (lambda rows: {"age": [1]}, "frame"),
     "nothing": (lambda rows: None, "None"),
@@ -501,7 +501,7 @@ ANY_COLUMNS = {"missing column", "extra column", "wrong number of columns"}
 def test_schema_errors_are_clear_and_cost_nothing(case, bad):
     if bad == "one dimension" and len(case.columns) == 1:
         pytest.skip("a single column may come as a one-dimensional array")
-    if bad in ANY_COLUMNS and "domain" not in case.make().get_params():
+    if bad in ANY_COLUMNS and not isinstance(case.make().get_params().get("domain"), skdp.Domain):
         pytest.skip("no columns are declared: any will do")
     if bad == "wrong type" and case.estimator in BY_BLOCKS:
         pytest.skip("what the types mean is left to the estimator that is wrapped")

@@ -173,7 +173,7 @@ def test_every_picture_of_a_page_has_a_text_for_those_who_cannot_see_it():
     "start user_guide/declaring user_guide/marginals user_guide/queries user_guide/pipeline_trap "
     "user_guide/kmeans user_guide/cubes user_guide/range_trees user_guide/sparse_vector "
     "user_guide/quality user_guide/private_pipelines user_guide/choosing_epsilon "
-    "user_guide/threat_model user_guide/error_bars user_guide/expected_error".split(),
+    "user_guide/error_bars user_guide/expected_error".split(),
 )
 def test_the_page_of_a_task_begins_with_code_and_a_picture(name):
     text = (DOCS / f"{name}.rst").read_text()

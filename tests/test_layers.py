@@ -327,7 +327,7 @@ def test_a_package_says_what_each_of_its_modules_is_for(path):
 
 def test_contributing_says_where_tests_are():
     text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`(?:tests/)?(test_\w+)(?:\.py)?`", text))
+    named = set(re.findall(r"`(?:[\w/]+/)?(test_\w+)(?:\.py)?`", text))
     tests = {path.stem for path in TESTS.rglob("test_*.py")}
     assert not named - tests
     modules = {f"test_{path.stem.strip('_')}" for path in PACKAGE.rglob("*")}

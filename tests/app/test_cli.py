@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib.util
 import io
 import itertools
@@ -11,12 +10,10 @@ import json
 import os
 import re
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,10 +26,9 @@ from loops import over
 import skdp
 from skdp import Categorical, Date, Domain, Identifier, Numeric
 from skdp.__main__ import main
-from skdp.app import csv, outputs, parquet
+from skdp.app import csv, outputs
 from skdp.app.cli import parser
-from skdp.app.outputs import Progress, read_workload
-from skdp.exceptions import DomainError
+from skdp.app.outputs import read_workload
 
 ROWS = people(2_000)
 
@@ -279,18 +275,10 @@ def test_what_is_refused_costs_nothing(inputs, capsys, monkeypatch):
     assert sorted(inputs.iterdir()) == before
 
 
-def test_workloads_in_a_line_and_in_a_file(tmp_path):
+def test_workloads_in_a_line():
     sets = {("age", "sex"): 0.5, ("age", "work"): 1}
-    source = [{"columns": ["age", "sex"], "weight": 0.5}, {"columns": ["age", "work"]}]
-    (tmp_path / "sets.json").write_text(json.dumps(source))
-    for text in (" age , sex = 0.5 ; age,work=1; ", str(tmp_path / "sets.json")):
-        assert read_workload(text) == sets
+    assert read_workload(" age , sex = 0.5 ; age,work=1; ") == sets
     assert read_workload("cells") == "cells" and read_workload("a=b,c=1") == {("a=b", "c"): 1}
-    for text in ("{bad", '[["Canary Smith", "77"]]', '[{"columns": ["Canary"], "age": 77}]'):
-        (tmp_path / "sets.json").write_text(text)
-        with pytest.raises(DomainError, match="is no workload: a list of objects") as raised:
-            read_workload(str(tmp_path / "sets.json"))
-        assert "Canary" not in str(raised.value)
 
 
 # --- commands that read no records
@@ -513,15 +501,7 @@ def release_file(folder, data, *more, domain=DOMAIN):
     )  # fmt: skip
 
 
-@pytest.fixture(params=["duckdb", "pyarrow"])
-def library(request, monkeypatch):
-    """Only one of the libraries is installed."""
-    pytest.importorskip(request.param)
-    monkeypatch.setattr(parquet, "_has", lambda name: name == request.param)
-    return request.param
-
-
-def test_parquet_is_read_by_either_library(tmp_path, capsys, library):
+def test_parquet_is_read(tmp_path, capsys):
     odd = ROWS.assign(
         phone="Canary", notes=[["Canary"]] * len(ROWS), day=pd.Timestamp("2021-02-03")
     )
@@ -567,7 +547,7 @@ def test_persons_are_protected_with_unit(tmp_path, capsys, kind):
         assert message in capsys.readouterr().err
 
 
-def test_files_that_are_no_parquet(tmp_path, capsys, library):
+def test_files_that_are_no_parquet(tmp_path, capsys):
     ROWS.to_parquet(tmp_path / "rows.parquet")
     whole = (tmp_path / "rows.parquet").read_bytes()
     garbage = np.random.default_rng(0).bytes(5_000)
@@ -594,20 +574,6 @@ def test_files_that_are_no_parquet(tmp_path, capsys, library):
     assert "nowhere.parquet: No such file" in capsys.readouterr().err
 
 
-def test_what_duckdb_spills_is_private_and_removed(tmp_path):
-    pytest.importorskip("duckdb")
-    ROWS.to_parquet(tmp_path / "rows.parquet")
-    file = parquet.ParquetFile(tmp_path / "rows.parquet")
-    setting = file._connection.sql("SELECT current_setting('temp_directory')")
-    spill = Path(setting.fetchall()[0][0])
-    assert spill.is_absolute() and Path.cwd() not in spill.parents
-    assert stat.S_IMODE(spill.stat().st_mode) == 0o700
-    (spill / "rows.tmp").write_text("Canary")
-    del file
-    gc.collect()
-    assert not spill.exists()
-
-
 def test_progress_tells_no_number_of_the_data(tmp_path, capsys, monkeypatch):
     said = set()
     for n in (3, 1_999):
@@ -617,13 +583,6 @@ def test_progress_tells_no_number_of_the_data(tmp_path, capsys, monkeypatch):
         assert release_file(tmp_path, "rows.csv", "--quiet") == 0
         assert capsys.readouterr().err.startswith("Warning: no --ledger")
     assert len(said) == 1 and "Measuring." in said.pop()
-    # On a terminal, tenths of the file: all of them, however many lines there are.
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    for n in (1, 200_000):
-        file = io.BytesIO(b"1\n" * n)
-        assert sum(1 for _ in Progress(False).reading(file, 2 * n, iter(file.readline, b""))) == n
-        said.add(capsys.readouterr().err)
-    assert len(said) == 1 and said.pop().count("%") == 10
 
 
 FIELDS = {
@@ -731,35 +690,6 @@ def release_loans(lent, *more, data="data.csv", domain="domain.json", rules="rul
 
 
 # Skeletons and schemas
-
-
-def test_a_skeleton_is_json_that_is_filled_in(lent, capsys):
-    header = "customer_id,age,loan_amnt,n_loans,issue_d,grade,Country\n"
-    (lent / "data.csv").write_text(header)
-    assert run("domain", "skeleton", lent / "data.csv", "--out", lent / "draft.json") == 0
-    text = (lent / "draft.json").read_text()
-    plan = ["plan", "--epsilon", 1, "--domain", lent / "draft.json"]
-    assert run(*plan) == 2
-
-    def fill(text, key, value):
-        return text.replace(f'"{key}": "..."', f'"{key}": {value}', 1)
-
-    for lower, upper in ((0, 40_000), (0, 9), ('"2020-01-01"', '"2020-12-31"')):
-        text = fill(fill(text, "lower", lower), "upper", upper)
-    with pytest.raises(skdp.DomainError, match="Column 'grade': the type.*placeholder"):
-        skdp.Domain.from_json(text)
-    both = text.replace('"upper": 40000', '"upper": -1')
-    with pytest.raises(skdp.DomainError, match=r"(?s)Column 'loan_amnt': .*\nColumn 'grade': "):
-        skdp.Domain.from_json(both)
-    text = fill(text, "type", '"categorical", "categories": "..."')
-    with pytest.raises(skdp.DomainError, match="Column 'grade': the list of cat.*placeholder"):
-        skdp.Domain.from_json(text)
-    (lent / "draft.json").write_text(fill(text, "categories", '["a", "b"]'))
-    assert run(*plan) == 0
-    domain = skdp.Domain.from_json(lent / "draft.json")
-    assert domain["age"] == skdp.Numeric(0, 120, integer=True, nullable=True)
-    assert domain["n_loans"].integer and len(domain["Country"].categories) == 248
-    assert domain.declared("customer_id") == skdp.Identifier()
 
 
 def test_a_code_book_becomes_a_domain(lent, capsys):

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from densities import asked
 from loops import over
 
 from skdp.release import Conditional, NetworkDensity, NetworkModel, network
@@ -100,11 +101,11 @@ def test_many_queries_in_parts(monkeypatch):
     model = NetworkModel(random_network(1), 10.0)
     rng = np.random.default_rng(0)
     queries = [{axis: rng.random(SHAPE[axis]) for axis in (5, 0, 2)} for _ in range(50)]
-    together = model.answer(queries)
+    together = model.answer(asked(queries))
     monkeypatch.setattr("skdp.release.network._CHUNK", 20)
-    np.testing.assert_allclose(model.answer(queries), together)
+    np.testing.assert_allclose(model.answer(asked(queries)), together)
     monkeypatch.setattr("skdp.release.network._SHARED_CELLS", 1)
-    np.testing.assert_allclose(model.answer(queries), together)
+    np.testing.assert_allclose(model.answer(asked(queries)), together)
 
 
 def distance(codes, law):

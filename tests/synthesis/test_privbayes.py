@@ -81,7 +81,7 @@ def test_parents_at_coarser_levels(release):
 
 def test_facts_of_a_release(release):
     edges = len(release.synopsis_.model.pairs)
-    assert f"edges {edges}" in repr(release.synopsis_)
+    assert f"{edges} links" in repr(release.synopsis_)
     assert dict(release.privacy_loss_.parts) == {
         "skipped": Fraction(2, 25),
         "total": Fraction(99, 625),
