@@ -153,7 +153,9 @@ def _limits(name: str) -> bool:
 
 
 def _numbers_in(node: ast.AST) -> int:
-    """Numbers in an expression; a formula is one."""
+    """Numbers in an expression; a formula is one, and a function has none."""
+    if isinstance(node, ast.Lambda):
+        return 0
     if isinstance(node, ast.Constant):
         return int(type(node.value) in (int, float))
     if isinstance(node, ast.BinOp | ast.UnaryOp) or _is_fraction(node):
