@@ -154,10 +154,8 @@ def _limits(name: str) -> bool:
 
 def _numbers_in(node: ast.AST) -> int:
     """Numbers in an expression; a formula is one, and a function has none."""
-    if isinstance(node, ast.Lambda):
-        return 0
-    if isinstance(node, ast.Constant):
-        return int(type(node.value) in (int, float))
+    if isinstance(node, ast.Lambda | ast.Constant):
+        return int(type(getattr(node, "value", None)) in (int, float))
     if isinstance(node, ast.BinOp | ast.UnaryOp) or _is_fraction(node):
         return min(sum(map(_numbers_in, ast.iter_child_nodes(node))), 1)
     return sum(map(_numbers_in, ast.iter_child_nodes(node)))

@@ -62,7 +62,8 @@ print("spent:", float(ledger.spent))
 # Lines are root mean square errors over random questions of each kind. At small epsilon the errors
 # on two and three columns hardly depend on it: there the noise hides how the columns depend on each
 # other.
-expected.errors.T.plot(logy=True, marker="o", ylabel="expected error (records)")
+ax = expected.errors.T.plot(logy=True, marker="o", figsize=(6.4, 4.2))
+ax.set(ylabel="expected error (records)", title="Errors that a release of 30,000 records will have")
 plt.show()
 
 # %%

@@ -77,9 +77,10 @@ class Frame:
     @property
     def assumes(self) -> str:
         """What the guarantee assumes of where the rows come from."""
-        # Privacy. Codes follow from keys, which survive inference. Persons do not: a reader that
-        # infers types merges "01" and "1" as integers, or 18-digit integers as floats where one
-        # record has none, and nobody can tell afterwards. So where persons are protected,
+        # Privacy. Codes follow from keys, which survive what pandas, Polars and Arrow infer, not
+        # what DuckDB's sniffer or parsers of other dates do (the page on threats says so). Persons
+        # survive none: a reader that infers types merges "01" and "1" as integers, or 18-digit
+        # integers as floats where one record has none, and nobody can tell afterwards. So
         # neighbours are tables of one schema. Files of the command line, which have marks, are
         # read as text.
         return "" if self.privacy_id is None or self.unfit is not None else TYPES_DECLARED
