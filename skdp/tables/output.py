@@ -6,6 +6,7 @@ with narwhals. Types never depend on the values drawn or on the records.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -122,41 +123,48 @@ def _table(columns: Mapping[str, Any], library: str, days: frozenset[str] = froz
         return pd.DataFrame(series)
     if library == "numpy":
         return _array(list(series.values()))
-    made = [_series(column, library, name in days).alias(name) for name, column in series.items()]
-    data = {each.name: each for each in made}
-    backend: Any = library
-    return nw.to_native(nw.from_dict(data, backend=backend))
+    made = {name: _column(column, library, name in days) for name, column in series.items()}
+    if library == "polars":
+        import polars as pl
+
+        return pl.DataFrame(made)
+    import pyarrow as pa
+
+    return pa.table(made)
 
 
-def _series(column: pd.Series, library: Any, day: bool = False) -> nw.Series:
-    """A column of another library than pandas, as narwhals has it."""
-    dtype = column.dtype
-    missing = column.isna()
-    kind: Any = nw.String
-    values: Any = [None if is_missing(v) else str(v) for v in column.astype(object)]
-    if pd.api.types.is_datetime64_any_dtype(dtype):
-        zone = getattr(dtype, "tz", None)
-        kind = nw.Date if day else nw.Datetime("us", None if zone is None else str(zone))
-        plain = column.dt.tz_convert("UTC").dt.tz_localize(None) if zone is not None else column
-        micros = plain.to_numpy().astype("M8[us]").astype(np.int64)
-        found = nw.new_series("", np.where(missing, 0, micros), nw.Int64, backend=library)
-        values = found.cast(nw.Datetime("us"))
-        values = values.dt.replace_time_zone("UTC") if zone is not None else values
-        if missing.any():
-            gaps = nw.new_series("", (~missing).to_numpy(), nw.Boolean, backend=library)
-            empty = nw.new_series("", [None] * len(column), nw.Int64, backend=library)
-            values = values.zip_with(gaps, empty.cast(values.dtype))
-        return values.cast(kind) if day else values
-    for test, number in (
-        (pd.api.types.is_bool_dtype, nw.Boolean),
-        (pd.api.types.is_integer_dtype, nw.Int64),
-        (pd.api.types.is_float_dtype, nw.Float64),
-    ):
-        if test(dtype):
-            kind = number
-            values = _plain_objects(column).tolist() if missing.any() else column.to_numpy()
-            break
-    return nw.new_series("", values, kind, backend=library)
+def _column(column: pd.Series, library: str, day: bool) -> Any:
+    """A column of Polars or PyArrow: numbers, booleans, moments in microseconds, else text."""
+    missing = column.isna().to_numpy()
+    types, dtype = pd.api.types, column.dtype
+    values: Any
+    kind, values = "string", [None if is_missing(v) else str(v) for v in column.astype(object)]
+    if types.is_datetime64_any_dtype(dtype):
+        kind = "date" if day else "moment" if getattr(dtype, "tz", None) is None else "utc"
+        plain = column.dt.tz_convert("UTC").dt.tz_localize(None) if kind == "utc" else column
+        micros = plain.to_numpy().astype("M8[us]").astype(np.int64).tolist()
+        values = [None if gap else each for each, gap in zip(micros, missing, strict=True)]
+    elif types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype):
+        tests = {"bool": types.is_bool_dtype, "int64": types.is_integer_dtype}
+        kind = next((name for name, test in tests.items() if test(dtype)), "float64")
+        values = _plain_objects(column).tolist() if missing.any() else column.to_numpy()
+    moments = kind in ("date", "moment", "utc")
+    if library == "polars":
+        import polars as pl
+
+        known = {"bool": pl.Boolean, "int64": pl.Int64, "float64": pl.Float64, "string": pl.String}
+        found = pl.Series(values, dtype=known.get(kind, pl.Int64))
+        found = found.cast(pl.Datetime("us")) if moments else found
+        if kind == "utc":
+            return found.dt.replace_time_zone("UTC")
+        return found.cast(pl.Date) if kind == "date" else found
+    import pyarrow as pa
+
+    if moments:
+        zone = "UTC" if kind == "utc" else None
+        instants = pa.array(values, pa.int64()).cast(pa.timestamp("us", zone))
+        return instants.cast(pa.date32()) if kind == "date" else instants
+    return pa.array(values, getattr(pa, {"bool": "bool_"}.get(kind, kind))())
 
 
 def _array(series: Sequence[pd.Series]) -> NDArray[Any]:
@@ -255,11 +263,18 @@ def _filled(own: Any, drawn: pd.Series, gap: NDArray[np.bool_]) -> Any:
     """A column of Polars or PyArrow with other values where it has gaps."""
     library = nw.get_native_namespace(own).__name__
     mask = nw.new_series("", ~gap, nw.Boolean, backend=own.implementation)
+
+    def as_series(column: Any) -> nw.Series:
+        # narwhals knows columns of PyArrow by their chunks.
+        chunked = getattr(sys.modules.get("pyarrow"), "chunked_array", None)
+        native = chunked([column]) if library == "pyarrow" and chunked else column
+        return nw.from_native(native, series_only=True)
+
     found = attempt(
-        lambda: own.zip_with(mask, _series(drawn, library).cast(own.dtype)).alias(own.name), None
+        lambda: own.zip_with(mask, as_series(_column(drawn, library, False)).cast(own.dtype)), None
     )
     if found is not None:
-        return found
+        return found.alias(own.name)
     # Of two types: one value by one.
     values = [
         new if missing else old

@@ -4,6 +4,7 @@ import datetime
 import enum
 import re
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -384,11 +385,16 @@ def test_types_of_other_libraries(kind):
     if kind == "arrow":
         # The type of a dictionary does not say which values there are.
         ranges["b"] = Categorical(["x", "y"], ordered=True, nullable=True)
-    assert declared(Domain.from_schema(source, ranges=ranges)) == {
+    found = declared(Domain.from_schema(source, ranges=ranges))
+    # Older versions of narwhals, and of Polars for schemas, do not say how many places there are.
+    places = 2 if hasattr(nw.Decimal(), "scale") else None
+    if kind == "schema" and tuple(map(int, pl.__version__.split(".")[:2])) < (1, 30):
+        places = None
+    assert found == {
         "a": Numeric(0, 9, integer=True, nullable=True),
         "b": Categorical(["x", "y"], ordered=True, nullable=True),
         "d": Date(*days, nullable=True),
-        "c": Numeric(0, 1.5, decimals=2, nullable=True),
+        "c": Numeric(0, 1.5, decimals=places, nullable=True),
         "t": Datetime(*days, tz="UTC", nullable=True),
     }
 
