@@ -137,6 +137,7 @@ class Page:
             "columns": columns,
             "correlations": _correlations(synopsis, level),
             "covers": _covers(model),
+            "about": Confidence(_LEVELS[0], rules=bool(synopsis.domain.structure)).text,
             "model": _model(model, packed),
         }
         data["arrays"] = packed.arrays()

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from boxed import Recorder, as_table, dense_tables, quieted, slices
+from densities import asked, reach_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
@@ -246,7 +247,7 @@ def test_fusing_does_not_change_the_total():
         assert not np.allclose(view.counts, view.measured)
 
 
-@over("strategy", ["two-step", "hierarchical"])
+@pytest.mark.parametrize("strategy", ["two-step", "hierarchical"])
 def test_fused_counts_are_covered(strategy):
     # 300 releases. Squared standardised errors of the last counts: mean 1, standard error about
     # .09, so .36 is four of them; misses at nominal 10% of 100: 4 standard errors are 12%.
@@ -266,12 +267,13 @@ def test_fused_counts_are_covered(strategy):
         squares.append(errors[-1][1] ** 2 / model.noise_variances().sum())
         if seed % 3:
             continue
-        bar = model.error({}, 0.9)
-        assert bar.std**2 == pytest.approx(model.noise_variances().sum())
-        missed.append(not -bar.above <= errors[-1][0] <= bar.below)
+        std, below, above, _ = reach_of(model, {}, 0.9)
+        assert std**2 == pytest.approx(model.noise_variances().sum())
+        missed.append(not -above <= errors[-1][0] <= below)
         # All records are inside a query that cuts boxes: covered too.
-        error, bar = model.answer([cutting])[0] - cells.sum(), model.error(cutting, 0.9)
-        missed_cutting.append(not -bar.above <= error <= bar.below)
+        error = model.answer(asked([cutting]))[0] - cells.sum()
+        _, below, above, _ = reach_of(model, cutting, 0.9)
+        missed_cutting.append(not -above <= error <= below)
     assert abs(np.mean(squares) - 1) < 0.36
     for wrong in (0.7, 1.4):
         assert abs(np.mean(squares) / wrong**2 - 1) > 0.36

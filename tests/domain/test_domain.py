@@ -15,8 +15,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import skdp
+from skdp._keys import key_of
 from skdp.domain import Categorical, Date, Datetime, Domain, Identifier, Numeric, Taxonomy
-from skdp.domain.values import number_meant
 from skdp.exceptions import DomainError
 from skdp.tables import as_frame
 
@@ -71,18 +71,14 @@ def trees(draw, labels):
 
 @st.composite
 def categoricals(draw):
-    # Two categories must not mean one number or truth value.
-    def key(value):
-        number = number_meant(value)
-        return value if number is None else number
-
-    values = draw(st.lists(CATEGORIES, min_size=1, max_size=8, unique_by=(lambda v: v, key)))
+    # Two categories must not mean the same.
+    values = draw(st.lists(CATEGORIES, min_size=1, max_size=8, unique_by=(lambda v: v, key_of)))
     return Categorical(
         values,
         ordered=draw(st.booleans()),
         taxonomy=draw(st.one_of(st.none(), trees(values))),
         other=draw(st.one_of(st.none(), st.sampled_from(values))),
-        nullable=draw(st.booleans()),
+        nullable=None not in map(key_of, values) and draw(st.booleans()),
     )
 
 

@@ -27,11 +27,12 @@ def test_uneven_boxes_are_covered_whatever_is_in_them():
     for seed in range(n):
         counts = discrete_laplace(records, 0.2, random_state=seed)
         model = BoxModel(Boxes(lower, upper), counts, (16,), AnySpread(0.2))
-        bar, value = model.error(inside, 0.95), model.answer([inside])[0]
-        widths.append(bar.below + bar.above)
-        missed_above += value + bar.above < 450
-        missed_below += value - bar.below > 300
-        assert "any spread" in bar.guarantee
+        _, below, above, guarantee = reach_of(model, inside, 0.95)
+        [value] = model.answer(asked([inside]))
+        widths.append(below + above)
+        missed_above += value + above < 450
+        missed_below += value - below > 300
+        assert "any spread" in guarantee
     # Each side misses 2.5%: below 2.5% + 4 standard errors, and not never.
     assert 0 < missed_above <= 0.025 * n + 4 * math.sqrt(0.025 * n)
     assert 0 < missed_below <= 0.025 * n + 4 * math.sqrt(0.025 * n)

@@ -1126,7 +1126,7 @@ export class Release {
     const std = Math.sqrt(noise + estimated);
     const quantile = this.reach(level);
     const reach = quantile * std;
-    const text = this.model.guarantee(noise, estimated, level);
+    const text = this.model.guarantee(noise, estimated, level) + this.data.about;
     const found = { value, std, lower: Math.max(value - reach, 0), upper: value + reach, text };
     // All of it below zero: the end of the law of what is possible.
     const tail = -Math.log1p(-level / 100) / quantile ** 2;
@@ -1153,7 +1153,7 @@ export class Release {
   }
 
   said(level) {
-    return `${PROMISE}${level}%, by simulation from a covariance that covers ${this.data.covers}.`;
+    return `${PROMISE}${level}%, by simulation from a covariance that covers ${this.data.covers}.${this.data.about}`;
   }
 
   share(question) {
