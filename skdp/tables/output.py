@@ -6,7 +6,6 @@ with narwhals. Types never depend on the values drawn or on the records.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -261,28 +260,11 @@ def fill_table(
 
 def _filled(own: Any, drawn: pd.Series, gap: NDArray[np.bool_]) -> Any:
     """A column of Polars or PyArrow with other values where it has gaps."""
-    library = nw.get_native_namespace(own).__name__
-    mask = nw.new_series("", ~gap, nw.Boolean, backend=own.implementation)
-
-    def as_series(column: Any) -> nw.Series:
-        # narwhals knows columns of PyArrow by their chunks.
-        chunked = getattr(sys.modules.get("pyarrow"), "chunked_array", None)
-        native = chunked([column]) if library == "pyarrow" and chunked else column
-        return nw.from_native(native, series_only=True)
-
-    found = attempt(
-        lambda: own.zip_with(mask, as_series(_column(drawn, library, False)).cast(own.dtype)), None
-    )
-    if found is not None:
-        return found.alias(own.name)
-    # Of two types: one value by one.
-    values = [
-        new if missing else old
-        for missing, old, new in zip(
-            gap.tolist(), own.to_list(), _plain_objects(drawn).tolist(), strict=True
-        )
-    ]
-    return nw.new_series(own.name, values, backend=own.implementation)
+    pairs = zip(gap.tolist(), own.to_list(), _plain_objects(drawn).tolist(), strict=True)
+    values = [new if missing else old for missing, old, new in pairs]
+    made = nw.new_series(own.name, values, backend=own.implementation)
+    # Of two types it stays as it is.
+    return attempt(lambda: made.cast(own.dtype), made)
 
 
 # --- cutting
