@@ -234,14 +234,19 @@ def moment_of_text(text: str) -> int | None:
         return None
     hour, minute, second, micro = within
     micros = ((hour * 60 + minute) * 60 + second) * 1_000_000 + micro
-    zone = found["z"]
-    if zone is not None and zone != "Z":
-        digits = zone[1:].replace(":", "").ljust(4, "0")
-        if int(digits[:2]) > 23 or int(digits[2:]) > 59:
-            return None
-        offset = (int(digits[:2]) * 60 + int(digits[2:])) * 60_000_000
-        micros += offset if zone[0] == "-" else -offset
-    return day * DAY + micros
+    offset = zone_offset(found["z"] or "Z")
+    return None if offset is None else day * DAY + micros - offset
+
+
+def zone_offset(zone: str) -> int | None:
+    """Microseconds from UTC of a zone as in "Z", "+01:00" or "-0330"; None if there is none."""
+    if zone == "Z":
+        return 0
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    if int(digits[:2]) > 23 or int(digits[2:]) > 59:
+        return None
+    offset = (int(digits[:2]) * 60 + int(digits[2:])) * 60_000_000
+    return -offset if zone[0] == "-" else offset
 
 
 def _within_day(found: re.Match[str]) -> tuple[int, int, int, int] | None:

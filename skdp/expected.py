@@ -291,7 +291,7 @@ class ExpectedError:
         questions that were given, the error bar.
     n : int
         Number of records.
-    privacy_id : str
+    unit : str
         Unit of the errors.
     how : str
         "formula", "simulated on a generated table" or "simulated on the table given".

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._foreign import reraise_interrupts
-from .._keys import DAY, FURTHEST, micros_of, moment_of_text
+from .._keys import DAY, FURTHEST, moment_of, moment_of_text, zone_offset
 from .._validation import BoolArray, IntArray
 from ..exceptions import DomainError
 from .values import is_missing, number_meant
@@ -38,7 +38,6 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 UNITS = (*FIXED, *MONTHS)
 
-_EPOCH = datetime.datetime(1970, 1, 1)
 
 # ISO 8601, extended and basic.
 _ZONE = r"Z|[+-]\d\d(?::?\d\d)?"
@@ -175,20 +174,10 @@ def _moment_of(value: Any, unit: str, form: str | None) -> tuple[Any, Any] | Non
         return _text_moment(f"{value:.0f}", unit, form)
     if is_missing(value):
         return None
-    if isinstance(value, pd.Period):
-        value = value.start_time
-    if isinstance(value, np.datetime64 | pd.Timestamp):
-        stamp = value.to_datetime64() if isinstance(value, pd.Timestamp) else value
-        micros, _ = micros_of(np.array([stamp]))
-        aware = isinstance(value, pd.Timestamp) and value.tzinfo is not None
-        return micros[0], _offset(value) if aware else None
-    if isinstance(value, datetime.datetime):
-        wall = (value.replace(tzinfo=None) - _EPOCH) // datetime.timedelta(microseconds=1)
-        offset = _offset(value)
-        return wall - (offset or 0), offset
-    if isinstance(value, datetime.date):
-        return (value.toordinal() - _EPOCH.toordinal()) * DAY, None
-    return None
+    micros = moment_of(value)
+    if micros is None:
+        return None
+    return micros, _offset(value) if isinstance(value, datetime.datetime) else None
 
 
 def _offset(value: Any) -> int | None:
@@ -227,18 +216,10 @@ def _text_moment(text: str, unit: str, form: str | None) -> tuple[int, int | Non
         return None
     wall += minute * FIXED["minute"] + second * FIXED["second"]
     wall += int(said.get("f", "").ljust(9, "0")[:6])
-    zone = said.get("z")
-    if zone is None:
+    if "z" not in said:
         return wall, None
-    if zone == "Z":
-        return wall, 0
-    digits = zone[1:].replace(":", "").ljust(4, "0")
-    hours, minutes = int(digits[:2]), int(digits[2:])
-    if hours > 23 or minutes > 59:
-        return None
-    offset = (hours * 60 + minutes) * FIXED["minute"]
-    offset = -offset if zone[0] == "-" else offset
-    return wall - offset, offset
+    offset = zone_offset(said["z"])
+    return None if offset is None else (wall - offset, offset)
 
 
 def _year(said: dict[str, str]) -> int:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..accounting import PrivacyLoss
 from ..domain import Categorical, Date, Datetime, Numeric
-from ..domain.bins import EvenBins, Points, Spread
+from ..domain.bins import Points, Spread
 from ..domain.values import some
 from .description import ColumnCounts, told
 from .pictures import plot_correlation_parts
@@ -292,18 +292,15 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
         "special": [float(value) for value in attribute.special],
         "integer": bool(attribute.integer),
     }
-    contents: dict[str, Any] = {"scale": {"name": "linear"}}
+    contents: dict[str, Any] = {}
     if isinstance(held, Spread):
         edges = np.asarray(attribute.edges, dtype=np.float64)
         low, high = edges[:-1], edges[1:]
-        contents |= {
-            "edges": packed.add(f"edges{place}", edges),
-            "even": isinstance(held.bins, EvenBins),
-        }
+        contents = {"edges": packed.add(f"edges{place}", edges)}
     elif isinstance(held, Points):
         grid = held.grid
         firsts = held.first(np.arange(attribute.bins + 1)).astype(np.float64)
-        contents |= {
+        contents = {
             "firsts": packed.add(f"firsts{place}", firsts),
             "special": held.special.tolist(),
             "grid": [grid.numerator, grid.offset, grid.denominator],

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from engines import ENGINE_WARNINGS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,12 +24,7 @@ pa = pytest.importorskip("pyarrow")
 duckdb = pytest.importorskip("duckdb")
 dd = pytest.importorskip("dask.dataframe")
 
-# What the engines do inside is their affair.
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::{category}:{module}")
-    for category in ("DeprecationWarning", "FutureWarning")
-    for module in (r"dask\..*", r"distributed\..*", r"pyspark\..*")
-]
+pytestmark = ENGINE_WARNINGS
 
 UTC = dt.UTC
 

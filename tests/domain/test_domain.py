@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from trees import trees
 
 import skdp
 from skdp._keys import key_of
@@ -55,18 +56,6 @@ def integers(draw):
     span = draw(st.integers(0, 500))
     bins = draw(st.one_of(st.none(), st.integers(1, span + 1)))
     return Numeric(lower, lower + span, bins, integer=True, nullable=draw(st.booleans()))
-
-
-@st.composite
-def trees(draw, labels):
-    """A taxonomy over ``labels``: neighbours are merged until one group is left."""
-    parts = [[label] for label in draw(st.permutations(labels))]
-    nested = [part[0] for part in parts]
-    while len(nested) > 1:
-        start = draw(st.integers(0, len(nested) - 2))
-        stop = draw(st.integers(start + 2, len(nested)))
-        nested[start:stop] = [{f"group of {stop - start}": nested[start:stop]}]
-    return Taxonomy.from_tree({"all": nested})
 
 
 @st.composite

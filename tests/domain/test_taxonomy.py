@@ -4,23 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trees import trees
 
 from skdp.domain import Categorical, Numeric, Taxonomy
 from skdp.exceptions import DomainError
 
 QUICK = settings(max_examples=100)
-
-
-@st.composite
-def trees(draw, labels):
-    """A taxonomy over ``labels``: neighbours are merged until one group is left."""
-    parts = [[label] for label in draw(st.permutations(labels))]
-    nested = [part[0] for part in parts]
-    while len(nested) > 1:
-        start = draw(st.integers(0, len(nested) - 2))
-        stop = draw(st.integers(start + 2, len(nested)))
-        nested[start:stop] = [{f"group of {stop - start}": nested[start:stop]}]
-    return Taxonomy.from_tree({"all": nested})
 
 
 WORLD = {"World": {"Europe": ["DE", "FR"], "Asia": {"East": ["JP", "KR"], "South": ["IN"]}}}

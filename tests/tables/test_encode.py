@@ -9,9 +9,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from engines import ENGINE_WARNINGS, arrow, pa, spark_frame, spark_session
 from estimators import CASES
 from estimators import people as generated
-from spark import arrow, pa, spark_frame, spark_session
 
 import skdp
 from skdp import Categorical, Date, Domain, Numeric, forbid
@@ -36,12 +36,7 @@ pl = pytest.importorskip("polars")
 duckdb = pytest.importorskip("duckdb")
 dd = pytest.importorskip("dask.dataframe")
 
-# What the engines do inside is their affair.
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::{category}:{module}")
-    for category in ("DeprecationWarning", "FutureWarning")
-    for module in (r"dask\..*", r"distributed\..*", r"pyspark\..*")
-]
+pytestmark = ENGINE_WARNINGS
 
 # Relations live as long as their connection.
 CONNECTION = duckdb.connect()

@@ -1442,53 +1442,20 @@ function valueBelow(column, counts, share) {
 
 // ---------------------------------------------------------------- numbers inside bins
 
-const SCALES = {
-  linear: () => ({ forward: (x) => x, inverse: (t) => t }),
-  log: ({ origin, unit }) => ({
-    forward: (x) => Math.log1p(Math.max(x - origin, 0) / unit),
-    inverse: (t) => origin + unit * Math.expm1(t),
-  }),
-  sqrt: ({ origin }) => ({ forward: (x) => Math.sqrt(Math.max(x - origin, 0)), inverse: (t) => origin + t * t }),
-};
-
 // The number of a bin below which a share of it lies: `Spread.values_at` and `Points.values_at`.
 function inBins(contents) {
-  const { forward, inverse } = SCALES[contents.scale.name](contents.scale);
   if (contents.edges) {
-    const { edges, even } = contents;
-    return (bin, share) => {
-      const [low, high] = [edges[bin], edges[bin + 1]];
-      if (even) return low + share * (high - low);
-      if (share <= 0) return low;
-      if (share >= 1) return high;
-      const [start, stop] = [forward(low), forward(high)];
-      return clip(inverse(start + share * (stop - start)), low, high);
-    };
+    const { edges } = contents;
+    return (bin, share) => (share < 1 ? edges[bin] + share * (edges[bin + 1] - edges[bin]) : edges[bin + 1]);
   }
   const { firsts, special, grid } = contents;
-  const value = (k) => (k * grid[0] + grid[1]) / grid[2];
-  const mass = (a, b) => forward(value(b)) - forward(value(a));
-  const linear = contents.scale.name === "linear";
   return (bin, share) => {
     const [first, stop] = [firsts[bin], firsts[bin + 1]];
     const inside = special.filter((each) => first <= each && each < stop);
-    if (linear) {
-      const free = stop - first - inside.length;
-      let k = clip(Math.ceil(first + share * free) - 1, first, first + free - 1);
-      for (const each of special) if (first <= each && each <= k) k += 1;
-      return value(k);
-    }
-    const masses = special.map((each) => mass(each, each + 1));
-    const upTo = (k) => special.reduce((a, each, i) => a + (each < k ? masses[i] : 0), 0);
-    const free = mass(first, stop) - (upTo(stop) - upTo(first));
-    let place = forward(value(first)) + share * free;
-    special.forEach((each, i) => {
-      if (first <= each && forward(value(each)) < place) place += masses[i];
-    });
-    const near = (inverse(place) * grid[2] - grid[1]) / grid[0] - 1e-9;
-    let k = clip(Math.ceil(near) - 1, first, stop - 1);
-    for (const each of [...special].reverse()) if (k === each) k -= 1;
-    return value(k);
+    const free = stop - first - inside.length;
+    let k = clip(Math.ceil(first + share * free) - 1, first, first + free - 1);
+    for (const each of special) if (first <= each && each <= k) k += 1;
+    return (k * grid[0] + grid[1]) / grid[2];
   };
 }
 

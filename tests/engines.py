@@ -1,4 +1,4 @@
-"""Frames of PySpark for tests."""
+"""What tests of lazy frames share: silent engines, and frames of PySpark."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ import functools
 import pytest
 
 pa = pytest.importorskip("pyarrow")
+
+# What the engines do inside is their affair.
+ENGINE_WARNINGS = [
+    pytest.mark.filterwarnings(f"ignore::{category}:{module}")
+    for category in ("DeprecationWarning", "FutureWarning")
+    for module in (r"dask\..*", r"distributed\..*", r"pyspark\..*")
+]
 
 
 def arrow(frame):
