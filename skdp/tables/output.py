@@ -246,8 +246,6 @@ def fill_table(
         for name, gap in gaps.items():
             array[gap, places[name]] = _plain_objects(drawn[name][gap])
         return array
-    if not gaps:
-        return given
     if rows.library == "pandas":
         table = given.copy()
         for name, gap in gaps.items():
@@ -262,9 +260,11 @@ def _filled(own: Any, drawn: pd.Series, gap: NDArray[np.bool_]) -> Any:
     """A column of Polars or PyArrow with other values where it has gaps."""
     pairs = zip(gap.tolist(), own.to_list(), _plain_objects(drawn).tolist(), strict=True)
     values = [new if missing else old for missing, old, new in pairs]
-    made = nw.new_series(own.name, values, backend=own.implementation)
-    # Of two types it stays as it is.
-    return attempt(lambda: made.cast(own.dtype), made)
+    made = nw.to_native(nw.new_series(own.name, values, backend=own.implementation))
+    held = nw.to_native(own)
+    kind = getattr(held, "type", None) or held.dtype
+    # By the library: narwhals does not know all types apart. Of two types it stays as it is.
+    return nw.from_native(attempt(lambda: made.cast(kind), made), series_only=True).alias(own.name)
 
 
 # --- cutting
