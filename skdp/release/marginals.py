@@ -353,7 +353,9 @@ class ViewsModel(TreeModel):
         table += np.outer(first.even, other - second.even * other.sum())
         if (a, b) in self.coefficients.looks:
             sizes = self._sizes((a, b))
-            hats = [each.of_codes(size)[1:] for each, size in zip((first, second), sizes)]
+            hats = [
+                each.of_codes(size)[1:] for each, size in zip((first, second), sizes, strict=True)
+            ]
             table += hats[0].T @ self._corrected((a, b)) @ hats[1]
         if (a, b) in self.possible:
             table = np.where(self.possible[a, b], table, 0.0)
@@ -444,7 +446,7 @@ class ViewsModel(TreeModel):
     def _terms(self, parts: list[_Part]) -> Iterator[tuple[IntArray, FloatArray, Covariance]]:
         """Independent errors: which products have them, how often, and their covariances."""
         parts, summed = self._without_sums(parts)
-        for key, each in summed.items():
+        for each in summed.values():
             features = np.stack(list(each.values()), axis=1)
             yield np.array([*each]), np.ones(len(each)), _Inner(features)
         found: dict[Axes, list[Any]] = {}
@@ -511,7 +513,10 @@ class ViewsModel(TreeModel):
         n = max(self._total, 1.0)
         scales = n**2 * self.believed.scale(axes), n
         fine = [
-            [(basis.features(vector), basis.chance(vector)) for basis, vector in zip(bases, each)]
+            [
+                (basis.features(vector), basis.chance(vector))
+                for basis, vector in zip(bases, each, strict=True)
+            ]
             for each in both
         ]
 
