@@ -249,6 +249,8 @@ _SCALES = np.geomspace(0.002, 5.0, 40)
 _THIRD = 0.1
 # Groups by which the distance of a set from what is expected is counted.
 _BINS = 8
+# A condition cuts two codes; shares that differ by less from none and from all are these.
+_MOST_CUT, _WHOLE = 2, 1e-9
 # Sets from which a law is found, and numbers that are computed together.
 _MOST_SETS, _AT_ONCE = 200, 1 << 20
 
@@ -259,6 +261,17 @@ def _exponential_laws() -> FloatArray:
     edges = np.sqrt(np.concatenate([[0.0, _VARIANCES[1] / 10], between, [np.inf]]))
     laws: FloatArray = np.diff(-np.exp(-edges / _SCALES[:, None]), axis=1)
     return laws
+
+
+def cut_shares(weights: FloatArray) -> FloatArray:
+    """Products w (1 - w) at the codes that ranges cover in part, of weights (n_codes, n); else 0.
+
+    A range cuts two codes. Weights of more codes are no shares of them, but values.
+    """
+    inside = np.where((weights > _WHOLE) & (weights < 1.0 - _WHOLE), weights * (1.0 - weights), 0.0)
+    ranges = (inside > 0).sum(axis=0) <= _MOST_CUT
+    ranges &= (weights.min(axis=0) >= 0) & (weights.max(axis=0) <= 1)
+    return inside * ranges
 
 
 class ColumnBasis:
@@ -285,21 +298,31 @@ class ColumnBasis:
         self._steps = np.sqrt(np.diff(angles) * 2.0 / math.pi)[:, None]
         self._averages: dict[int, tuple[Any, FloatArray, IntArray]] = {}
 
-    def chance(self, weights: FloatArray) -> FloatArray:
-        """Features of what independent records do by chance, weights (n_codes, n)."""
-        found: FloatArray = np.sqrt(self.mass)[:, None] * (weights - self.mass @ weights)
-        return found
+    def features(
+        self, weights: FloatArray, cut: FloatArray | float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Features of the field of a column, and of what independent records do by chance.
 
-    def features(self, weights: FloatArray) -> FloatArray:
-        """Features of the field of a column, (n_features, n)."""
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (n_codes, n)
+        cut : ndarray or float, default=0
+            Their `cut_shares`.
+        """
+        apart = np.sqrt(self.mass)[:, None] * (weights - self.mass @ weights)
+        ends = np.sqrt(self.mass[:, None] * cut) + np.zeros(weights.shape)
+        apart = np.concatenate([apart, ends])
+        return (self._walk(weights, cut) if len(self._ordered) else apart), apart
+
+    def _walk(self, weights: FloatArray, cut: FloatArray | float) -> FloatArray:
+        """Features of a random walk over ordered codes."""
         n = len(self._ordered)
-        if not n:
-            return self.chance(weights)
         share = self._ordered.sum()
         middle = self._ordered @ weights[:n] / share
         inside = self._ordered[:, None] * (weights[:n] - middle)
         walk = np.cumsum(inside, axis=0) - inside / 2.0
-        found = [math.sqrt(12.0) * self._steps * walk, self._steps * inside]
+        ends = 2.0 * self._steps * self._ordered[:, None] * (cut + np.zeros(weights.shape))[:n]
+        found = [math.sqrt(12.0) * self._steps * walk, self._steps * inside, ends]
         if n < len(self.mass):
             # All ordered codes together are one category among the others.
             mean = self.mass @ weights
@@ -373,8 +396,7 @@ class ColumnBasis:
         found = [np.zeros((2, 0))]
         for start in range(0, functions.shape[1], step):
             some = functions[self.ladder.units, start : start + step]
-            both = self.features(some), self.chance(some)
-            found.append(np.stack([(each**2).sum(axis=0) for each in both]))
+            found.append(np.stack([(each**2).sum(axis=0) for each in self.features(some)]))
         return np.concatenate(found, axis=1)
 
     @functools.cached_property
@@ -382,7 +404,7 @@ class ColumnBasis:
         """How far groups deviate together: the part of a column in the distance of a set."""
         size = max(each for each in self.ladder.sizes if each <= _BINS)
         ones = np.eye(size)[self.ladder.groups(size)]
-        return float(np.sqrt((self.features(ones) ** 2).sum(axis=0)).sum())
+        return float(np.sqrt((self.features(ones)[0] ** 2).sum(axis=0)).sum())
 
 
 class Belief(NamedTuple):

@@ -21,7 +21,7 @@ from scipy.special import ndtri
 
 from .._validation import BoolArray, FloatArray, IntArray
 from ..domain.query import Query
-from .basis import Coefficients, ColumnBasis, Ladder, Look, MeasuredSums, Prior
+from .basis import Coefficients, ColumnBasis, Ladder, Look, MeasuredSums, Prior, cut_shares
 from .columns import ColumnEstimate
 from .model import Reach, Weights, added, by_attributes
 from .rounding import product_of_weights
@@ -38,10 +38,6 @@ Covariance = Callable[[IntArray, IntArray], Any]
 # Variance of the records of a bin that a question cuts, as a part of the square of those that stand
 # out of its neighbours: all of them may lie at one number, on either side of its end.
 _HEAP = 0.3
-# A condition cuts two codes; weights of more codes are not ones of a range.
-_MOST_CUT = 2
-# Shares of a code that differ by less from none and from all are these.
-_WHOLE = 1e-9
 # Two columns are tabulated over the rows if they have at most this many cells.
 _DENSE_CELLS = 1 << 20
 # Most columns of a set whose deviation is allowed for.
@@ -377,19 +373,19 @@ class ViewsModel(TreeModel):
         """Covariance of the errors of a few answers."""
         return self.covariances([queries])[0]
 
-    def covariances(self, several: Sequence[Sequence[Query]]) -> FloatArray:
+    def covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
         """Covariances of equally many answers each, (n, k, k)."""
         if self.cells is not None:
-            return np.array([self._covariance_of_cells(queries) for queries in several])
-        step = max(1, _AT_ONCE // (max(self.shape) * max(map(len, several), default=1)))
-        starts = range(0, len(several), step)
-        found = [self._covariances(several[start : start + step]) for start in starts]
+            return np.array([self._covariance_of_cells(queries) for queries in blocks])
+        step = max(1, _AT_ONCE // (max(self.shape) * max(map(len, blocks), default=1)))
+        starts = range(0, len(blocks), step)
+        found = [self._covariances(blocks[start : start + step]) for start in starts]
         return np.concatenate(found) if found else np.zeros((0, 1, 1))
 
-    def _covariances(self, several: Sequence[Sequence[Query]]) -> FloatArray:
-        k = len(several[0])
+    def _covariances(self, blocks: Sequence[Sequence[Query]]) -> FloatArray:
+        k = len(blocks[0])
         products, query_of, first, second = [], [], [], []
-        for queries in several:
+        for queries in blocks:
             start = len(products)
             for number, query in enumerate(queries):
                 products += query.products
@@ -397,11 +393,11 @@ class ViewsModel(TreeModel):
             pairs = np.tril_indices(len(products) - start)
             first.append(start + pairs[0])
             second.append(start + pairs[1])
-        block = np.repeat(np.arange(len(several)), [len(each) for each in first])
+        block = np.repeat(np.arange(len(blocks)), [len(each) for each in first])
         i, j = np.concatenate(first), np.concatenate(second)
         told = self._errors([self._part(each) for each in products], i, j)
         row, column = np.array(query_of)[i], np.array(query_of)[j]
-        found = np.zeros((len(several), k, k))
+        found = np.zeros((len(blocks), k, k))
         np.add.at(found, (block, row, column), told)
         other = i != j
         np.add.at(found, (block[other], column[other], row[other]), told[other])
@@ -459,6 +455,10 @@ class ViewsModel(TreeModel):
                     if order == 1:
                         own["mean"] = asked.means[part[0]]
                     found.setdefault(part, []).append((members, factors * asked.outside(part), own))
+            for axis in axes:
+                cut = self._cut(axis, weights[axis])
+                if cut is not None:
+                    yield np.array(members), factors * asked.among(axis), cut
             if len(axes) > _MOST_TOGETHER and axes in self.coefficients.looks:
                 found.setdefault(axes, []).append((members, factors, weights))
         for part, several in found.items():
@@ -475,9 +475,7 @@ class ViewsModel(TreeModel):
         if len(axes) == 1:
             [axis] = axes
             centred = weights[axis] - weights["mean"]
-            noise = _Inner(centred, self.columns[axis].covariance(centred))
-            cut = self._cut(axis, weights[axis])
-            return noise if cut is None else lambda i, j: noise(i, j) + cut(i, j)
+            return _Inner(centred, self.columns[axis].covariance(centred))
         return self._beyond(axes, weights)
 
     def _cut(self, axis: int, weights: FloatArray) -> Covariance | None:
@@ -486,10 +484,7 @@ class ViewsModel(TreeModel):
         Records of a code may lie anywhere in it, the more so the more its count differs from those
         of its neighbours.
         """
-        cut = (weights > _WHOLE) & (weights < 1 - _WHOLE)
-        number = cut.sum(axis=0)
-        fits = (number <= _MOST_CUT) & (weights.min(axis=0) >= 0) & (weights.max(axis=0) <= 1)
-        cut &= fits
+        cut = cut_shares(weights) > 0
         if not cut.any():
             return None
         counts = np.maximum(self.columns[axis].counts, 0.0)
@@ -502,23 +497,18 @@ class ViewsModel(TreeModel):
         bases = [self._bases[axis] for axis in axes]
         vectors = [weights[axis] for axis in axes]
         look = axes in self.coefficients.looks
-        # Weights of codes, and what tables of groups answer of them.
-        both, hats = [vectors], []
+        cuts = [cut_shares(vector) for vector in vectors]
+        fine = [[basis.features(*each) for basis, *each in zip(bases, vectors, cuts, strict=True)]]
+        hats = []
         if look:
-            sizes = list(zip(bases, vectors, self._sizes(axes), strict=True))
+            # What tables of groups answer is taken off.
             hats = self._hats(axes, vectors)
-            whole = all(basis.is_whole(size) for basis, _, size in sizes)
-            grouped = [basis.within(vector, size) for basis, vector, size in sizes]
-            both = [] if whole else [vectors, grouped]
+            each = list(zip(bases, vectors, self._sizes(axes), strict=True))
+            fine.append([basis.features(basis.within(*of), 0.0) for basis, *of in each])
+            if all(basis.is_whole(size) for basis, _, size in each) and not np.any(cuts):
+                fine = []
         n = max(self._total, 1.0)
         scales = n**2 * self.believed.scale(axes), n
-        fine = [
-            [
-                (basis.features(vector), basis.chance(vector))
-                for basis, vector in zip(bases, each, strict=True)
-            ]
-            for each in both
-        ]
 
         def covariance(i: IntArray, j: IntArray) -> FloatArray:
             found = np.zeros(len(i))
@@ -839,6 +829,14 @@ class _Asked:
         # Conditions are their own; only values are replaced.
         self._valued = {axis for axis in axes if not np.array_equal(self._on[axis], weights[axis])}
         self._shares: dict[frozenset[int], FloatArray] = {}
+
+    def among(self, axis: int) -> FloatArray:
+        """Share of the rows with weight on a column that meets the conditions on the others."""
+        if len(self.axes) == 1:
+            return np.ones(1)
+        alone = self.model._of_rows((axis,), self.weights)
+        share = self.model._of_rows(self.axes, self.weights)
+        return np.divide(share, alone, out=np.zeros_like(share), where=alone > 0)
 
     def outside(self, part: Axes) -> FloatArray:
         """How much of an error of some columns meets the conditions on the others.
