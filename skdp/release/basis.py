@@ -401,9 +401,14 @@ class ColumnBasis:
 
     @functools.cached_property
     def reach(self) -> float:
-        """How far groups deviate together: the part of a column in the distance of a set."""
-        size = max(each for each in self.ladder.sizes if each <= _BINS)
-        ones = np.eye(size)[self.ladder.groups(size)]
+        """How far groups deviate together: the part of a column in the distance of a set.
+
+        Groups of about equally many records, not those of tables: these may lie where noise is.
+        """
+        middle = np.cumsum(self.mass) - self.mass / 2.0
+        few = len(self.mass) <= _BINS
+        group = np.arange(len(middle)) if few else (_BINS * middle).astype(np.int64)
+        ones = np.eye(_BINS)[np.minimum(group, _BINS - 1)]
         return float(np.sqrt((self.features(ones)[0] ** 2).sum(axis=0)).sum())
 
 

@@ -505,7 +505,7 @@ class ViewsModel(TreeModel):
             hats = self._hats(axes, vectors)
             each = list(zip(bases, vectors, self._sizes(axes), strict=True))
             fine.append([basis.features(basis.within(*of), 0.0) for basis, *of in each])
-            if all(basis.is_whole(size) for basis, _, size in each) and not np.any(cuts):
+            if all(basis.is_whole(size) for basis, _, size in each) and not any(map(np.any, cuts)):
                 fine = []
         n = max(self._total, 1.0)
         scales = n**2 * self.believed.scale(axes), n
