@@ -284,7 +284,7 @@ class ColumnBasis:
     Parameters
     ----------
     mass : ndarray of float64, shape (n_codes,)
-        Share of the records with each code.
+        Counts of the codes; negative ones count as 0.
     ladder : Ladder
     """
 

@@ -38,6 +38,9 @@ Covariance = Callable[[IntArray, IntArray], Any]
 # Variance of the records of a bin that a question cuts, as a part of the square of those that stand
 # out of its neighbours: all of them may lie at one number, on either side of its end.
 _HEAP = 0.3
+# Least density of the records of two columns, as a part of that of independent ones, by which what is
+# not known of them is scaled.
+_LEAST_DENSITY = 0.3
 # Two columns are tabulated over the rows if they have at most this many cells.
 _DENSE_CELLS = 1 << 20
 # Most columns of a set whose deviation is allowed for.
@@ -154,12 +157,11 @@ class ViewsModel(TreeModel):
 
     @cached_property
     def _bases(self) -> dict[int, ColumnBasis]:
-        """Groups and features of each column, with the shares of codes among the rows.
-
-        Not of the counts: noise of many codes would weigh as records do.
-        """
+        """Groups and features of each column."""
         ladders = self.coefficients.ladders
-        return {axis: ColumnBasis(self._row_counts(axis), ladders[axis]) for axis in self.columns}
+        return {
+            axis: ColumnBasis(each.counts, ladders[axis]) for axis, each in self.columns.items()
+        }
 
     @cached_property
     def believed(self) -> Prior:
@@ -510,7 +512,7 @@ class ViewsModel(TreeModel):
         n = max(self._total, 1.0)
         scales = n**2 * self.believed.scale(axes), n
 
-        def covariance(i: IntArray, j: IntArray) -> FloatArray:
+        def beyond(i: IntArray, j: IntArray) -> FloatArray:
             found = np.zeros(len(i))
             for law, scale in enumerate(scales):
                 for one in range(len(fine)):
@@ -519,18 +521,31 @@ class ViewsModel(TreeModel):
                         for a, b in zip(fine[one], fine[other], strict=True):
                             told = told * _Inner(a[law], b[law])(i, j)
                         found += told
+            return found
+
+        def covariance(i: IntArray, j: IntArray) -> FloatArray:
+            found = density[i] * density[j] * beyond(i, j)
             if look:
                 variance = self.believed.belief(axes).variance
                 found += _under(variance, [each[:, i] * each[:, j] for each in hats])
             return found
 
-        if look or len(axes) > 2:
-            return covariance
-        n_products = np.arange(vectors[0].shape[1])
-        own = covariance(n_products, n_products)
-        most = self._most(bases, vectors)
-        damped = np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
-        return lambda i, j: damped[i] * damped[j] * covariance(i, j)
+        density = self._density(axes, weights) if len(axes) == 2 and fine else np.ones(1)
+        if not look and len(axes) == 2:
+            each = np.arange(len(density))
+            own, most = density**2 * beyond(each, each), self._most(bases, vectors)
+            density *= np.sqrt(np.minimum(most / np.maximum(own, 1e-300), 1.0))
+        return covariance
+
+    def _density(self, axes: Axes, weights: Stacked) -> FloatArray:
+        """What the rows say of counts of two columns, as a part of independent columns' counts.
+
+        Where records lie densely, what is not known of them is more.
+        """
+        expected = np.prod([self._bases[axis].mass @ weights[axis] for axis in axes], axis=0)
+        part = self._of_rows(axes, weights) / np.maximum(expected, 1e-12)
+        plain = _are_shares([weights[axis] for axis in axes])
+        return np.where(plain, np.maximum(part, _LEAST_DENSITY), 1.0)
 
     def _most(self, bases: Sequence[ColumnBasis], vectors: Sequence[FloatArray]) -> FloatArray:
         """Variance of counts of two columns that may be anything that the columns allow."""
@@ -539,10 +554,7 @@ class ViewsModel(TreeModel):
         high = np.minimum(first, second) - expected
         low = expected - np.maximum(first + second - 1.0, 0.0)
         half = np.maximum(max(self._total, 1.0) * np.maximum(high, low), 1.0)
-        plain = np.all(
-            [(each.min(axis=0) >= 0) & (each.max(axis=0) <= 1) for each in vectors], axis=0
-        )
-        return np.where(plain, half**2 / 3.0, np.inf)
+        return np.where(_are_shares(vectors), half**2 / 3.0, np.inf)
 
     def _without_sums(self, parts: Sequence[_Part]) -> tuple[list[_Part], dict[Any, Any]]:
         """Parts without those that measured sums answer, and features of the noise of these."""
@@ -866,6 +878,14 @@ def _stacked(parts: Sequence[_Part]) -> Iterator[tuple[Axes, list[int], Stacked]
             axis: np.stack([parts[i].weights[axis] for i in members], axis=1) for axis in axes
         }
         yield axes, members, columns
+
+
+def _are_shares(vectors: Sequence[FloatArray]) -> BoolArray:
+    """For each product whether all weights are shares of codes."""
+    found: BoolArray = np.all(
+        [(w.min(axis=0) >= 0) & (w.max(axis=0) <= 1) for w in vectors], axis=0
+    )
+    return found
 
 
 def _under(values: FloatArray, vectors: Sequence[FloatArray]) -> FloatArray:
