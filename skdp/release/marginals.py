@@ -38,8 +38,8 @@ Covariance = Callable[[IntArray, IntArray], Any]
 # Variance of the records of a bin that a question cuts, as a part of the square of those that stand
 # out of its neighbours: all of them may lie at one number, on either side of its end.
 _HEAP = 0.3
-# Least density of the records of two columns, as a part of that of independent ones, by which what is
-# not known of them is scaled.
+# Least density of the records of two columns, as a part of that of independent ones, by which what
+# is not known of them is scaled.
 _LEAST_DENSITY = 0.3
 # Two columns are tabulated over the rows if they have at most this many cells.
 _DENSE_CELLS = 1 << 20
@@ -530,7 +530,9 @@ class ViewsModel(TreeModel):
                 found += _under(variance, [each[:, i] * each[:, j] for each in hats])
             return found
 
-        density = self._density(axes, weights) if len(axes) == 2 and fine else np.ones(1)
+        density = np.ones(vectors[0].shape[1])
+        if len(axes) == 2 and fine:
+            density = self._density(axes, weights)
         if not look and len(axes) == 2:
             each = np.arange(len(density))
             own, most = density**2 * beyond(each, each), self._most(bases, vectors)
