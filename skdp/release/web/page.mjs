@@ -219,6 +219,15 @@ class Column {
   }
 }
 
+const WHOLE = 1e-9;
+
+// Products w (1 - w) at the codes that a range covers in part, or null: see `cut_shares`.
+function cutShares(weights) {
+  const inside = weights.map((w) => (w > WHOLE && w < 1 - WHOLE ? w * (1 - w) : 0));
+  const number = inside.reduce((n, each) => n + Number(each > 0), 0);
+  return number > 0 && number <= 2 && weights.every((w) => w >= 0 && w <= 1) ? inside : null;
+}
+
 // Weights of the codes of a column: means of groups, and features of them; see `ColumnBasis`.
 class Basis {
   constructor(counts, ladder) {
@@ -242,22 +251,26 @@ class Basis {
   }
 
   // Features of the field, and of what independent records do by chance.
-  features(weights) {
+  features(weights, cut) {
     const mean = dot(this.mass, weights);
-    const apart = weights.map((each, code) => Math.sqrt(this.mass[code]) * (each - mean));
+    const size = weights.length;
+    const apart = zeros(2 * size);
+    for (let code = 0; code < size; code += 1) apart[code] = Math.sqrt(this.mass[code]) * (weights[code] - mean);
+    if (cut) for (let code = 0; code < size; code += 1) apart[size + code] = Math.sqrt(this.mass[code] * cut[code]);
     const n = this.steps.length;
     if (!n) return [apart, apart];
     const middle = dot(this.mass.subarray(0, n), weights) / this.share;
-    const field = zeros(2 * n + (n < apart.length ? apart.length - n + 1 : 0));
+    const field = zeros(3 * n + (n < size ? size - n + 1 : 0));
     let sum = 0;
     for (let code = 0; code < n; code += 1) {
       const inside = this.mass[code] * (weights[code] - middle);
       sum += inside;
       field[code] = Math.sqrt(12) * this.steps[code] * (sum - inside / 2);
       field[n + code] = this.steps[code] * inside;
+      if (cut) field[2 * n + code] = 2 * this.steps[code] * this.mass[code] * cut[code];
     }
-    if (n < apart.length) {
-      field.set(apart.subarray(n), 2 * n);
+    if (n < size) {
+      field.set(apart.subarray(n, size), 3 * n);
       field[field.length - 1] = Math.sqrt(this.share) * (middle - mean);
     }
     return [field, apart];
@@ -336,7 +349,7 @@ class Basis {
 
 // ---------------------------------------------------------------- the model
 
-const [THIRD, LEAST_DENSITY] = [0.1, 0.3];
+const [THIRD, HEAP, LEAST_DENSITY] = [0.1, 0.3, 0.3];
 const PROMISE = "The interval is made to contain the true answer with a probability of ";
 const AFFINE = 1e-5;
 const MOST_DENSE = 1 << 20;
@@ -653,6 +666,10 @@ export class Model {
       return { weights, times: (part) => factor * outside(part), alone };
     });
     const shared = [...asked[0].weights.keys()].filter((axis) => asked.every(({ weights }) => weights.has(axis)));
+    for (const axis of shared) {
+      const cuts = parts.map((part) => this.cut(axis, part));
+      if (cuts.every((each) => each !== null)) found += dot(cuts[0], cuts[cuts.length - 1]);
+    }
     // Of four and more columns only what a table tells of them.
     const few = [0, 1, 2, 3].flatMap((order) => combinations(shared, order));
     for (const part of [...few, ...this.measured(shared).filter((each) => each.length > 3)]) {
@@ -660,6 +677,27 @@ export class Model {
       found += two(asked.map(({ times }) => times(part))) * this.together(part, terms);
     }
     return found;
+  }
+
+  cutShares(vector) {
+    return this.remembered(vector, "cut", () => cutShares(vector));
+  }
+
+  // The parts of codes that ranges cover in part, among the records that meet the others.
+  cut(axis, { factor, weights }) {
+    const cut = this.cutShares(weights.get(axis));
+    if (cut === null) return null;
+    const { counts } = this.columns.get(axis);
+    const alone = this.ofRows([axis], new Map([[axis, weights.get(axis)]]));
+    let among = weights.size > 1 ? 0 : 1;
+    if (weights.size > 1 && alone > 0) among = this.ofRows([...weights.keys()], weights) / alone;
+    const at = (code) => Math.max(counts[code], 0);
+    return cut.map((each, code) => {
+      if (!each) return 0;
+      const near = [code - 1, code + 1].filter((c) => c >= 0 && c < counts.length);
+      const steps = near.map((c) => Math.abs(at(c) - at(code)) / Math.max(at(c) + at(code), 1e-300));
+      return factor * among * Math.sqrt(HEAP) * Math.max(0, ...steps) * at(code);
+    });
   }
 
   // Where the rows are the counts of all columns together.
@@ -700,11 +738,11 @@ export class Model {
     const features = part.map((axis, place) => {
       const vector = weights.get(axis);
       const basis = this.bases.get(axis);
-      const of = (key, values) => this.remembered(vector, `features ${axis} ${key}`, () => basis.features(values()));
-      const whole = of("", () => vector);
+      const of = (key, make) => this.remembered(vector, `features ${axis} ${key}`, make);
+      const whole = of("", () => basis.features(vector, this.cutShares(vector)));
       if (!look) return [whole];
       const size = look.sizes[place];
-      return [whole, of(size, () => basis.within(vector, size))];
+      return [whole, of(size, () => basis.features(basis.within(vector, size), null))];
     });
     if (part.length > 2) return { features, density: 1 };
     let density = this.density(part, weights);
