@@ -413,9 +413,9 @@ class ColumnBasis:
 
 
 class Belief(NamedTuple):
-    """What is believed of the coefficients of a set, and the variance u of its field."""
+    """Of the coefficients of a set how far they are believed, and their variances; and its u."""
 
-    mean: FloatArray
+    gain: FloatArray
     variance: FloatArray
     u: float
 
@@ -497,8 +497,7 @@ class Prior:
                 gain += shares[place] * trust
                 square += shares[place] * trust**2
             variance = gain * noise + np.maximum(square - gain**2, 0.0) * away**2
-            mean = self._expected(axes) + gain * away
-            self._beliefs[axes] = Belief(mean, variance, float(shares @ _VARIANCES))
+            self._beliefs[axes] = Belief(gain, variance, float(shares @ _VARIANCES))
         return self._beliefs[axes]
 
     @functools.cached_property

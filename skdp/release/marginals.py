@@ -208,9 +208,9 @@ class ViewsModel(TreeModel):
         """What is believed of the coefficients of a set, less those of the rows."""
         key = "corrected", axes
         if key not in self._caches:
-            known = self.coefficients.looks[axes].precision > 0
-            away = self.believed.belief(axes).mean - self._row_coefficients(axes)
-            self._caches[key] = np.where(known, away, 0.0)
+            look = self.coefficients.looks[axes]
+            away = np.where(look.precision > 0, look.values - self._row_coefficients(axes), 0.0)
+            self._caches[key] = self.believed.belief(axes).gain * away
         return self._caches[key]
 
     def _row_counts(self, axis: int) -> FloatArray:
