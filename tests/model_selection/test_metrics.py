@@ -294,7 +294,7 @@ def test_scorers_have_the_names_of_scikit_learn():
         expected = exact.get_scorer(name)(forest, X[TEST], TRUTH)
         assert scorer(forest, X[TEST], TRUTH) == pytest.approx(expected, abs=5e-3), name
     with pytest.raises(TypeError, match="predict_proba"):
-        scorer(tree, X, Y)
+        make_private_scorer("roc_auc", epsilon=1)(tree, X, Y)
     for bad in ("auc", 3, ["f1"]):
         with pytest.raises(ValueError, match="one of"):
             make_private_scorer(bad, epsilon=1)
