@@ -13,7 +13,7 @@ from loops import over
 import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
 from skdp.exceptions import DomainError
-from skdp.expected import TrialTable, _rows_tried, _smallest, generated_codes
+from skdp.expected import generated_codes
 from skdp.mechanisms import discrete_laplace_variance
 
 mpl.use("agg")
@@ -108,24 +108,8 @@ def test_epsilon_for_brings_the_error_down(domain):
         estimator.epsilon_for(30, 2_000, question="circle")
     with pytest.raises(ValueError, match="error must be positive"):
         estimator.epsilon_for(0, 2_000)
-
-
-def test_the_smallest_epsilon_is_found_closely():
-    for wanted in (0.02, 0.5, 1.0, 7.0, 999.0):
-        found = _smallest(lambda epsilon: 1 / epsilon, wanted)
-        assert 1 / wanted <= found * (1 + 1e-9) and found <= 1.12 / wanted
-    assert _smallest(lambda epsilon: 1 / epsilon, 1e9) == 0.001
     with pytest.raises(ValueError, match="No epsilon up to 64"):
-        _smallest(lambda epsilon: 1 / epsilon, 1e-3)
-
-
-def test_large_tables_are_tried_on_fewer_rows():
-    from fractions import Fraction
-
-    assert _rows_tried(1_000, Fraction(1)) == 1_000
-    assert _rows_tried(10_000_000, Fraction(1, 1000)) == 100_000
-    # Where epsilon would be large, noise would be rounded away.
-    assert _rows_tried(10_000_000, Fraction(1)) == 2_500_000
+        estimator.epsilon_for(1e-3, 2_000, n_tables=1)
 
 
 def test_generated_tables_are_skewed_and_dependent(domain):
@@ -141,14 +125,6 @@ def test_generated_tables_are_skewed_and_dependent(domain):
     ruled = Domain({"low": number, "high": number}, structure=[skdp.at_most("low", "high")])
     codes = generated_codes(ruled, 500, 0)
     assert (codes[:, 0] <= codes[:, 1]).all()
-
-
-def test_public_rows_are_drawn(people):
-    table = TrialTable.of(people, 1_000, seed=0)
-    assert len(set(table.rows.index)) == 1_000
-    assert len(TrialTable.of(people, 9_000, seed=0).rows) == 9_000
-    with pytest.raises(ValueError, match="no rows"):
-        TrialTable.of(people[:0], 10, seed=0)
 
 
 def test_the_result_shows_itself(domain):
@@ -205,16 +181,6 @@ def test_error_bars_of_own_questions_are_those_that_a_release_states(domain, peo
     assert narrow.errors.loc["mean(age)", 4] < found.errors.loc["mean(age)", 4]
     assert "half the 95% interval" in repr(found)
     assert found.to_frame()["share"].isna().all()
-
-
-def test_bars_of_very_many_records_are_those_of_fewer_in_proportion(domain):
-    made = skdp.GridSynthesizer(domain=domain)
-    few, many = (
-        made.expected_error(n, epsilon, questions=["age >= 65", "mean(age)"]).errors.iloc[:, 0]
-        for n, epsilon in ((100_000, 1.0), (1_000_000, 0.1))
-    )
-    assert many["age >= 65"] == pytest.approx(10 * few["age >= 65"], rel=0.3)
-    assert many["mean(age)"] == pytest.approx(few["mean(age)"], rel=0.3)
 
 
 def test_questions_that_cannot_be_asked(domain):

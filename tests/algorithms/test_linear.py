@@ -11,7 +11,6 @@ from loops import over
 import skdp
 from skdp._random import noise_source
 from skdp.algorithms import linear as auto
-from skdp.algorithms import linear as moments
 from skdp.algorithms import linear as search
 from skdp.algorithms.additive import UNIT, Identity, Logit, Records
 from skdp.algorithms.linear import (
@@ -206,17 +205,3 @@ def test_children_are_made_of_their_parents(crossover):
     assert min(inherited) >= 29
     copies = [(child == parents).sum(axis=1).max() >= 29 for child in children]
     assert all(copies) != crossover
-
-
-def test_noise_of_moments_has_the_declared_scale():
-    records, design = some_records(50)
-    outcomes = np.eye(2, dtype=np.int64) * UNIT
-    spread = [
-        noisy_moments(records, design, outcomes, 1, np.ones(2), Fraction(1), noise_source(s))
-        for s in range(60)
-    ]
-    values = np.array([each.cross for each in spread])
-    # 60 runs of 16 sums: a standard deviation to 4%.
-    ratio = values.std(axis=0).mean() / spread[0].std
-    assert 0.85 < ratio < 1.15
-    assert moments.most_products(design, 1) == 1 + 3 + 3 + 2

@@ -187,14 +187,6 @@ def test_records_reach_the_leaf_that_counted_them():
     assert model.reach(unknown).tolist() == [0, 0]
 
 
-def test_the_parts_sum_to_epsilon():
-    for algorithm, depth in itertools.product(["auto", "id3", "c4.5"], [1, 5]):
-        parts = tree_parts(Fraction(1, 3), algorithm, depth)
-        assert sum(parts.values()) == Fraction(1, 3)
-    # A count and a split on each level, and the classes of the leaf: 2 (depth + 1) equal parts.
-    assert tree_parts(Fraction(12), "id3", 5)["total"] == 1
-
-
 @over("algorithm", ["auto", "id3", "c4.5"])
 def test_a_path_spends_all_of_epsilon_and_no_more(algorithm, monkeypatch):
     spent = []
@@ -228,17 +220,6 @@ def test_a_path_spends_all_of_epsilon_and_no_more(algorithm, monkeypatch):
     assert sum(spent) == 1
     leaves = [number for number, node in enumerate(model.nodes) if node is None]
     assert (model.class_counts[leaves] == 10**6).all()
-
-
-def test_splits_of_nobody_are_chosen_by_noise_alone():
-    nobody = records_of(np.zeros((0, 3), dtype=np.int64), np.zeros(0, int), (2, 2, 2))
-    quality, columns = make_quality("max", np.zeros(2)), set()
-    for seed in range(30):
-        growth = Growth(nobody, [one_split(2)] * 3, 2)
-        growth.divide(np.arange(3), quality, Fraction(1, 10), noise_source(seed))
-        columns.add(growth.nodes[0].column)
-    # The last wins with 0.3, the others more often: one is missing once in 50,000 runs.
-    assert len(columns) == 3
 
 
 def test_the_depth_follows_from_public_numbers():

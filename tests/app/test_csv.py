@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from loops import over
 
 import skdp
-from skdp import Categorical, Date, Datetime, Domain, Numeric
+from skdp import Categorical, Date, Domain, Numeric
 from skdp.__main__ import main
 from skdp.app import csv
 from skdp.app.csv import open_source
@@ -91,19 +91,6 @@ def zipped(content, n=1):
         for place in range(n):
             archive.writestr(f"data{place}.csv", content)
     return stream.getvalue()
-
-
-@over("nullable", [False, True])
-def test_a_record_that_cannot_be_read_fits_no_domain(tmp_path, nullable):
-    domain = Domain(
-        {
-            "n": Numeric(0, 9, nullable=nullable),
-            "c": Categorical(["a", "b"], other="b", nullable=nullable),
-            "t": Datetime("2020-01-01", "2020-12-31", unit="day", nullable=nullable),
-        }
-    )
-    codes = codes_in(tmp_path, 'n,c,t\n1,a,2020-01-01\n1,"a,2020-01-01\n1,a,2020-01-01,x\n', domain)
-    assert (codes >= 0).all(axis=1).tolist() == [True, False, False]
 
 
 # What was measured before: each file gives right counts, or a stop with 99% of epsilon unspent.

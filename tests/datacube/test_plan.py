@@ -42,17 +42,3 @@ def test_the_default_falls_back_where_the_search_is_worse(monkeypatch):
         label, plan = find_sources(cube, "auto", weights=weights, consistent=True, **settings)
         assert label == "bmax" and plan != bad
     search.cache_clear()
-
-
-def test_one_search_for_equal_questions(monkeypatch):
-    runs, found = [], cuboids.plan_bmax
-    monkeypatch.setattr(cuboids, "plan_bmax", lambda *args: runs.append(1) or found(*args))
-    search.cache_clear()
-    for epsilon in (1.0, 0.1):
-        make(strategy="bmax", epsilon=epsilon).plan()
-    assert len(runs) == 1
-    make(strategy="bmax", objective="mean").plan(), make(strategy="bmax", max_order=1).plan()
-    make(strategy="bmax", consistency=None).plan()
-    make(strategy="bmax", objective="mean", weights={("age",): 3}).plan()
-    assert len(runs) == 5
-    search.cache_clear()

@@ -11,16 +11,15 @@ from loops import over
 from sklearn import metrics as exact
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skdp
 from skdp._random import noise_source
 from skdp.model_selection import (
     PrivateGridSearchCV,
-    PrivateKFold,
     _metrics,
     make_private_scorer,
+    private_confusion_matrix,
     private_score,
 )
 
@@ -158,18 +157,12 @@ def test_accuracy_covers_that_of_the_population():
 # --- with noise
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "runs"), [(0.5, 60), pytest.param(2.0, 400, marks=pytest.mark.slow)]
-)
-def test_intervals_cover_and_the_noise_is_there(epsilon, runs):
-    source = noise_source(1)
-    found = [
-        private_score(TRUTH, PROBA, "roc_auc", epsilon=epsilon, level=0.9, random_state=source)
-        for _ in range(runs)
-    ]
+def test_intervals_cover_and_the_noise_is_there():
+    given = {"epsilon": 0.5, "level": 0.9, "random_state": noise_source(1)}
+    found = [private_score(TRUTH, PROBA, "roc_auc", **given) for _ in range(60)]
     covered = np.mean([one.lower <= VALUES["roc_auc"] <= one.upper for one in found])
     # Claimed 0.9; four standard errors below.
-    assert covered > 0.9 - 4 * np.sqrt(0.09 / runs)
+    assert covered > 0.9 - 4 * np.sqrt(0.09 / 60)
     errors = np.array([float(one) for one in found]) - VALUES["roc_auc"]
     claimed = np.mean([one.std for one in found])
     # A scale of half or twice the noise would be far outside: the spread is known to 10%.
@@ -177,11 +170,10 @@ def test_intervals_cover_and_the_noise_is_there(epsilon, runs):
     assert np.abs(errors.mean()) < claimed
 
 
-@pytest.mark.parametrize("interval", ["noise", pytest.param("population", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ["log_loss", "brier_score", "f1", "r2"])
-def test_other_intervals_cover(name, interval):
+@pytest.mark.parametrize("name", ["log_loss", "f1", "r2"])
+def test_other_intervals_cover(name):
     source, runs = noise_source(2), 60
-    given = {"epsilon": 0.3, "level": 0.9, "random_state": source, "interval": interval}
+    given = {"epsilon": 0.3, "level": 0.9, "random_state": source, "interval": "noise"}
     given["metric"] = name
     if name == "r2":
         value = REAL_VALUES["r2"]
@@ -191,8 +183,6 @@ def test_other_intervals_cover(name, interval):
         found = [private_score(TRUTH, scores, **given) for _ in range(runs)]
     covered = np.mean([one.lower <= value <= one.upper for one in found])
     assert covered > 0.9 - 4 * np.sqrt(0.09 / runs)
-    sampling = np.array([one.sampling_std for one in found])
-    assert (sampling > 0).all() == (interval == "population")
     errors = np.array([float(one) for one in found]) - value
     # Quotients of noisy sums have long tails.
     spread = np.subtract(*np.quantile(errors, [0.84, 0.16])) / 2
@@ -258,9 +248,14 @@ def test_refusals_cost_nothing():
         ((TRUTH, TRUTH), {"domain": (0, 1)}),
         ((TRUTH, PROBA, "auc"), {}),
         ((*numbers, "log_likelihood"), {"domain": BOUNDS}),
+        ((np.zeros((2, 2)), np.zeros((2, 2))), {}),
+        ((*numbers, "mean_squared_error"), {"domain": (0, np.inf)}),
     ):
         with pytest.raises(ValueError):
             private_score(*given, **{"epsilon": 1, "ledger": ledger} | params)
+    for labels in (["a", "a"], []):
+        with pytest.raises(ValueError):
+            private_confusion_matrix(["a"], ["a"], labels=labels, epsilon=1, ledger=ledger)
     assert ledger.spent == 0
 
 
@@ -298,12 +293,8 @@ def test_scorers_have_the_names_of_scikit_learn():
         scorer = make_private_scorer(name, epsilon=EXACTLY)
         expected = exact.get_scorer(name)(forest, X[TEST], TRUTH)
         assert scorer(forest, X[TEST], TRUTH) == pytest.approx(expected, abs=5e-3), name
-    ledger = skdp.PrivacyLedger(1)
-    scorer = make_private_scorer("roc_auc", epsilon=0.25, ledger=ledger)
-    cross_val_score(forest, X, Y, scoring=scorer, cv=PrivateKFold(3))
-    assert ledger.spent == Fraction(3, 4)
     with pytest.raises(TypeError, match="predict_proba"):
-        scorer(tree, X, Y)
+        make_private_scorer("roc_auc", epsilon=1)(tree, X, Y)
     for bad in ("auc", 3, ["f1"]):
         with pytest.raises(ValueError, match="one of"):
             make_private_scorer(bad, epsilon=1)
@@ -311,9 +302,7 @@ def test_scorers_have_the_names_of_scikit_learn():
         make_private_scorer("r2", epsilon=1)
 
 
-@over(
-    "metric", ["roc_auc", "average_precision", "balanced_accuracy", "neg_log_loss", "brier_score"]
-)
+@over("metric", ["roc_auc", "balanced_accuracy", "neg_log_loss"])
 def test_searches_by_name(metric):
     domain = skdp.Domain({"a": skdp.Numeric(-3, 3, bins=12)})
     release = skdp.MarginalSynthesizer(epsilon=5, domain=domain)

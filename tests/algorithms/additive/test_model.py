@@ -61,14 +61,6 @@ def test_neighbours_help_where_there_is_an_order():
     assert errors[0] < 0.8 * errors[1]
 
 
-def test_likely_scales_shrink_what_is_noise():
-    rng = np.random.default_rng(1)
-    noise = rng.normal(0, 10, 30)
-    shrunk = Prior(30, None).update(noise, np.full(30, 5.0), np.full(30, 100.0))
-    # Without shrinkage it would be up to 4.
-    assert np.abs(shrunk.mean).max() < 0.15
-
-
 # ------------------------------------------------------------------------------------------- pairs
 
 

@@ -41,28 +41,6 @@ def test_least_squares_is_never_worse_than_one_source(case):
         assert (source[place] < 0) == (not options)
 
 
-def test_measured_variances_are_those_predicted():
-    # 3,000 runs: the mean square of normal errors is off by 4% with probability < 1e-5 for the
-    # total, which is a single cell; larger tables are closer. A noise scale off by 10% fails.
-    sizes = (3, 4, 2)
-    cube = lattice(sizes)
-    variances = {0b111: 4.0, 0b011: 9.0, 0b100: 1.0}
-    rng = np.random.default_rng(5)
-    squares = np.zeros(len(cube))
-    single = np.zeros(len(cube))
-    runs = 3000
-    noise = noise_of(cube, variances)
-    for _ in range(runs):
-        tables = {m: rng.normal(0, v**0.5, cube.shape(m)) for m, v in variances.items()}
-        for mask, table in consistent_l2(cube, tables, noise).items():
-            squares[cube.position[mask]] += np.mean(table**2) / runs
-        for mask, table in derive(cube, tables, noise).items():
-            single[cube.position[mask]] += np.mean(table**2) / runs
-    np.testing.assert_allclose(squares, blue_variances(cube, noise), rtol=0.12)
-    np.testing.assert_allclose(single, best_sources(cube, noise)[0], rtol=0.12)
-    assert np.abs(squares / blue_variances(cube, noise) - 1).mean() < 0.04
-
-
 def test_simulated_interactions():
     # 2,000 runs of interactions with 1 to 6 degrees of freedom: off by 15% with probability
     # 2e-6 each; a noise scale off by 10% fails.
