@@ -400,9 +400,9 @@ WRITTEN = [
     ),
     Written(
         "synthesis/base.py",
-        "        loss, source = self._spend(parts, rows, domain=declared, stop=stop)\n",
+        "        loss, source = self._spend(rows, parts, domain=declared, stop=stop)\n",
         "        rows.select(domain.names) if rows.kinds is None else Coded(rows, domain).cells()\n"
-        "        loss, source = self._spend(parts, rows, domain=declared, stop=stop)\n",
+        "        loss, source = self._spend(rows, parts, domain=declared, stop=stop)\n",
         "values are read before the charge",
         "test_common::test_over_budget_raises_before_a_value_is_read",
     ),
@@ -448,9 +448,9 @@ WRITTEN = [
     ),
     Written(
         "_models.py",
-        "        loss, source = self._spend(parts, rows)\n",
+        "        loss, source = self._spend(rows, parts)\n",
         "        weighted_rows(rows, domain.select([*names, target]))\n"
-        "        loss, source = self._spend(parts, rows)\n",
+        "        loss, source = self._spend(rows, parts)\n",
         "values are read before the charge",
         "test_common::test_over_budget_raises_before_a_value_is_read",
     ),
