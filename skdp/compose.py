@@ -418,7 +418,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 # both in a sum of logarithms, of which each was pulled to the overall shares. The first blend is
 # for up to 2,000 records times epsilon, the second up to 50,000, the third beyond. PrivPfC counts
 # correct predictions, which say little where one label has three quarters of the records: there the
-# additive model alone takes the place of the second (``benchmarks/models.py --default``).
+# additive model alone takes the place of the second (``python -m benchmarks.baseline``, models).
 _FEW, _MOST, _RARE = 2_000.0, 50_000.0, 0.75
 BLENDS = {
     "few": (Fraction(1, 5), 1.0, 0.1),
