@@ -393,13 +393,6 @@ WRITTEN = [
     # --- releases
     Written(
         "synthesis/base.py",
-        '        each = loss.of_record.parts["ranges"] / len(domain.open)\n',
-        '        each = loss.of_record.parts["ranges"]\n',
-        "ranges of several columns are paid as one",
-        "MarginalSynthesizer, unknown ranges",
-    ),
-    Written(
-        "synthesis/base.py",
         "        loss, source = self._spend(rows, parts, domain=declared, stop=stop)\n",
         "        rows.select(domain.names) if rows.kinds is None else Coded(rows, domain).cells()\n"
         "        loss, source = self._spend(rows, parts, domain=declared, stop=stop)\n",
@@ -498,13 +491,6 @@ WRITTEN = [
         "PrivateClassifier, default of persons",
     ),
     # --- steered by something exact: any two tables that get the same answers run alike
-    Written(
-        "algorithms/ranges.py",
-        "zeros = bool(noisy[zero] >=",
-        "zeros = bool(counts[zero] >=",
-        "whether a column has zeros follows the exact count",
-        "MarginalSynthesizer, unknown ranges",
-    ),
     Written(
         "algorithms/kmeans/sketch.py",
         "return bool(noisy[0] >= TUNING.most * n)",

@@ -51,10 +51,6 @@ SPACE = skdp.Domain(
         "s": LABEL,
     }
 )
-# The ranges of two columns have to be found.
-UNKNOWN = skdp.Domain(
-    {**dict(SPACE.items()), "x": skdp.Numeric(), "z": skdp.Numeric(integer=True, special=[0])}
-)
 # Structural zeros: a code, a pair of columns, and three columns that no tree of pairs can hold.
 RULED = skdp.Domain(
     SPACE.items(),
@@ -436,7 +432,6 @@ def marginals() -> list[Branch]:
             runs=1,
         ),
         branch("four columns", lambda: pairs_of(SPACE)),
-        branch("unknown ranges", lambda: few(pairs_of(SPACE)), domain=UNKNOWN),
         *(
             branch(f"max_order={order}", lambda: few(pairs_of(SPACE)), max_order=order)
             for order in (1, 2, 4)
@@ -1617,7 +1612,6 @@ PARTS = {
     "kernels.privtree.privtree, discrete_laplace": "counts",
     "kernels.privtree._decompose, threshold": "tree",
     "kernels.projection.projected_histogram, selection": "grid",
-    "kernels.ranges.find_range, discrete_laplace": "ranges",
     "kernels.quantiles.TreePlan.release, discrete_laplace": "quantiles",
     "kernels.quantiles.select_quantiles, line": "quantiles",
     "quantiles._find_range, stream": "range",

@@ -369,9 +369,6 @@ def test_bounds_from_a_domain():
     np.testing.assert_array_equal(one.cluster_centers_, pair.cluster_centers_)
     ledger = skdp.PrivacyLedger()
     colour = skdp.Domain({"east": skdp.Numeric(-9, 9, bins=4), "north": skdp.Categorical(["a"])})
-    inferred = skdp.Domain({"north": (-9.0, 9.0), "east": (-9.0, 9.0)}, inferred=True)
-    assert not model.synopsis_.domain.inferred
-    assert DPKMeans(3, domain=inferred).fit(frame).synopsis_.domain.inferred
     with pytest.raises(skdp.DomainError, match=r"domain of 'north' must be a pair.*or left out"):
         DPKMeans(2, domain=colour, ledger=ledger).fit(frame)
     assert ledger.spent == 0

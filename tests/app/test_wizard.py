@@ -203,7 +203,6 @@ def test_rules_are_made_by_fields_and_refused_in_the_words_of_the_library(browse
         Numeric(0, 9, integer=True, nullable=True, special=[99]),
         Numeric(0, 9.5, decimals=1),
         Numeric(1, 1e6, scale="log", bins="auto"),
-        Numeric(integer=True),
         Categorical(["a", "b, c", " d"[1:]], other="a", ordered=True),
         Categorical([1, 2, 30]),
         Categorical([False, True], nullable=True),
@@ -502,8 +501,3 @@ def test_a_declaration_to_begin_with(tmp_path):
     assert (typed["0.upper"], typed["1.categories"], typed["2.kind"]) == ("99", "F\nM", "")
     browser.post("columns", **typed, public="on")
     assert browser.step == "questions" and domain == browser.wizard.domain
-    text = domain.to_json().replace('"inferred": false', '"inferred": true')
-    (tmp_path / "d.json").write_text(text)
-    browser = Browser(tmp_path, domain=str(tmp_path / "d.json"))
-    assert browser.post("table", protects="record").status == 422
-    assert "inferred from records" in browser.text
