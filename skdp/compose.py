@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ._foreign import reraise_interrupts
-from ._pipelines import Rows, Step, child, is_inferred, price, released_by, walk
+from ._pipelines import Rows, Step, child, price, released_by, walk
 from ._random import sampling_generator, warn_after_charge
 from ._validation import BoolArray, FloatArray, as_epsilon, as_sample_size, split_epsilon
 from .additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
@@ -386,9 +386,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
         made = getattr(self, "estimator_" if self.estimator is None else "synthesizer_", None)
         # When a fitted model is stored, its seed is left out, but the fact that there was one is
         # kept. A domain that is declared after the fit does not undo what was released before.
-        flawed = made is not None and (
-            made.privacy_loss_.seeded or is_inferred(getattr(made, "domain_", None))
-        )
+        flawed = made is not None and made.privacy_loss_.seeded
         if self.estimator is None:
             return walk(made if flawed else reader, name, rows)
         given = released_by(reader, getattr(self, "classes", None))

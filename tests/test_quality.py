@@ -163,7 +163,6 @@ def test_nothing_is_spent_on_wrong_parameters():
     given = {"domain": DOMAIN, "epsilon": 1, "ledger": ledger}
     for wrong, error in [
         ({"domain": None}, skdp.DomainError),
-        ({"domain": Domain(DOMAIN, inferred=True)}, skdp.DomainError),
         ({"epsilon": 0}, ValueError),
         ({"level": 1.0}, ValueError),
     ]:

@@ -390,7 +390,7 @@ def _of_text(column: _Values, note: _Notes) -> None:
 
 def _of_numbers(x: FloatArray, attribute: Any, note: _Notes) -> None:
     data = note.data
-    if not data.get("integer") and data.get("step") is None and data.get("decimals") is None:
+    if not data.get("integer") and data.get("decimals") is None:
         places = next((d for d in range(4) if (np.round(x, d) == x).all()), None)
         if places == 0:
             note("all values are whole numbers: integer", integer=True)

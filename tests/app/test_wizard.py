@@ -468,8 +468,3 @@ def test_a_declaration_to_begin_with(tmp_path):
     assert (typed["0.upper"], typed["1.categories"], typed["2.kind"]) == ("99", "F\nM", "")
     browser.post("columns", **typed, public="on")
     assert browser.step == "questions" and domain == browser.wizard.domain
-    text = domain.to_json().replace('"inferred": false', '"inferred": true')
-    (tmp_path / "d.json").write_text(text)
-    browser = Browser(tmp_path, domain=str(tmp_path / "d.json"))
-    assert browser.post("table", protects="record").status == 422
-    assert "inferred from records" in browser.text
