@@ -362,27 +362,3 @@ def test_bad_parameters_cost_nothing():
         with pytest.raises((ValueError, TypeError), match=message):
             private_quantiles(**{**usual, **change}, ledger=ledger)
     assert ledger.spent == 0
-
-
-class Odd:
-    def __float__(self):
-        raise RuntimeError("secret")
-
-    __eq__ = __hash__ = None
-
-
-@over("epsilon", [1e-6, 1e6])
-@over("bounds", [(0, 100), (0, 2**62 - 1), (-1e308, 1e308), None])
-def test_no_value_raises_or_warns(bounds, epsilon):
-    for data in (
-        [],
-        [np.nan, None, "x", "7", Odd(), 10**400, -(10**400), 1j, [1, 2]],
-        np.array([np.inf, -np.inf, 1e308, -1e308, 5e-324]),
-        np.array([2**63 - 1, -(2**63)]),
-        pd.Series([None, None], dtype="Float64"),
-        [3] * 50,
-    ):
-        found = private_quantiles(data, [0.25, 0.5, 0.75], epsilon=epsilon, domain=bounds)
-        assert np.isfinite(found.values.astype(float)).all()
-        assert (found.values[1:] >= found.values[:-1]).all()
-        assert np.isfinite(found.rank_errors).all()

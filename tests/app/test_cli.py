@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from loops import over
 
 import skdp
-from skdp import Categorical, Date, Domain, Identifier, Numeric
+from skdp import Categorical, Date, Domain, Numeric
 from skdp.__main__ import main
 from skdp.app import csv, outputs
 from skdp.app.cli import parser
@@ -374,12 +374,9 @@ def test_a_shell_prints_what_python_answers(view, capsys, tmp_path):
     mean = made.mean("age", "sex == 'Male'", return_interval=True, level=0.8)
     shown = [float(word.strip("[,]")) for word in usual.split()[:3]]
     assert shown == pytest.approx([mean.value, mean.lower, mean.upper], rel=1e-5)
-    lines = said("query", view, "--quantile", "age=0.25,0.5").splitlines()
-    exact = made.quantile("age", [0.25, 0.5])
-    assert [float(line.split()[0]) for line in lines[:2]] == pytest.approx(exact, rel=1e-5)
     drawn = said("sample", view, "--rows", 20, "--seed", 1, "--where", "sex == 'Male'")
     assert drawn.count("Male") == 20
-    for wrong, message in (
+    for (command, *wrong), message in (
         (["query", "age > @low"], "nothing is given for @low"),
         (["query", "--correlation"], "two columns of numbers"),
         (["query", "--quantile", "age=2"], "between 0 and 1"),
@@ -387,13 +384,12 @@ def test_a_shell_prints_what_python_answers(view, capsys, tmp_path):
         (["group-by", "sex,height"], "no column 'height'"),
         (["group-by", "age", "--bands", "age=3"], "ascending edges"),
         (["group-by", "sex", "--out", view], "which is the input"),
-        (["sample", "--rows", -1], ""),
         (["sample", "--where", "sex =="], "sex =="),
         (["sample", "--rows", 10**12, "--out", tmp_path / "rows.csv"], "do not fit into memory"),
         (["sample", "--out", tmp_path / "rows.xlsx"], ".csv"),
         (["page", "--out", view, "--force"], ""),
     ):
-        assert run(wrong[0], view, *wrong[1:]) == 2
+        assert run(command, view, *wrong) == 2
         assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -531,55 +527,26 @@ def test_every_line_is_read_as_if_it_were_alone(lines):
 
 # --- domains, code books and rules
 
-LOANS = Domain(
-    {
-        "id": Identifier(),
-        "city": Categorical(["a", "b", "c"]),
-        "state": Categorical(["X", "Y"]),
-        "amount": Numeric(0, 100, bins=20),
-        "balance": Numeric(0, 100, bins=20),
-    }
-)
-RULES = [
-    {"rule": "at_most", "column": "balance", "bound": "amount"},
-    {"rule": "derived", "column": "state", "from": "city", "map": {"a": "X", "b": "X", "c": "Y"}},
-]
-BOOK = """name,type,min,max,values
-id,identifier,,,
-city,category,,,a; b; c
-state,category,,,X; Y
-amount,number,0,100,
-balance,number,0,100,
-"""
-
-
-def loans(n=1_500):
-    rng = np.random.default_rng(0)
-    amount = rng.uniform(0, 100, n)
-    frame = pd.DataFrame(
-        {
-            "id": np.arange(n),
-            "city": rng.choice(["a", "b", "c"], n),
-            "amount": amount,
-            "balance": amount * rng.random(n),
-        }
-    )
-    return frame.assign(state=frame["city"].map(RULES[1]["map"]))
+LENT = Domain({"city": Categorical(["a", "b"]), "owed": Numeric(0, 9), "paid": Numeric(0, 9)})
+RULES = [{"rule": "at_most", "column": "paid", "bound": "owed"}]
+BOOK = "name,type,min,max,values\ncity,category,,,a; b\nowed,number,0,9,\npaid,number,0,9,\n"
 
 
 @pytest.fixture
 def lent(tmp_path):
-    loans().to_csv(tmp_path / "data.csv", index=False)
-    (tmp_path / "domain.json").write_text(LOANS.to_json())
+    owed = np.random.default_rng(0).uniform(0, 9, 1_500)
+    rows = pd.DataFrame({"city": ["a", "b", "a"] * 500, "owed": owed, "paid": owed / 2})
+    rows.to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "domain.json").write_text(LENT.to_json())
     (tmp_path / "rules.json").write_text(json.dumps(RULES))
     (tmp_path / "book.csv").write_text(BOOK)
     return tmp_path
 
 
-def release_loans(lent, *more, data="data.csv", domain="domain.json", rules="rules.json"):
+def release_lent(lent, domain):
     return run(
-        "release", lent / data, "--domain", lent / domain, "--structure", lent / rules,
-        "--epsilon", 1, "--out", lent / "view.skdp", "--force", *more,
+        "release", lent / "data.csv", "--domain", lent / domain, "--structure", lent / "rules.json",
+        "--epsilon", 1, "--out", lent / "view.skdp", "--force",
     )  # fmt: skip
 
 
@@ -587,13 +554,12 @@ def release_loans(lent, *more, data="data.csv", domain="domain.json", rules="rul
 
 
 def test_a_code_book_becomes_a_domain(lent, capsys):
+    assert run("domain", "from-schema", lent / "book.csv", "--out", lent / "new.json") == 0
     assert run("domain", "from-schema", lent / "book.csv") == 0
     domain = Domain.from_json(capsys.readouterr().out)
-    assert domain.columns == LOANS.columns
-    assert run("domain", "from-schema", lent / "book.csv", "--out", lent / "new.json") == 0
-    assert Domain.from_json(lent / "new.json") == domain
+    assert domain == Domain.from_json(lent / "new.json") and domain.columns == LENT.columns
     # Where a domain is expected, a code book is one.
-    assert release_loans(lent, domain="book.csv") == 0
+    assert release_lent(lent, "book.csv") == 0
 
 
 # Check, describe, diff
@@ -603,29 +569,23 @@ def test_check_counts_exactly_and_says_so(lent, capsys):
     assert run("domain", "check", lent / "data.csv", "--domain", lent / "domain.json") == 0
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "1500 records" in shown.out
-    odd = loans(20)
-    odd.loc[0, "city"], odd.loc[1, "balance"], odd.loc[2, "state"] = "?", 100.0, "Y"
-    text = odd.to_csv(index=False) + 'x\n"\n\n'
-    (lent / "data.csv").write_text(text)
+    # A category and a sum that cannot be, a line without its other fields, and one that breaks off.
+    (lent / "data.csv").write_text('city,owed,paid\na,3,2\n?,3,2\nb,3,4\nx\n"\n\n')
     arguments = [lent / "data.csv", "--domain", lent / "domain.json", "--quiet"]
     assert run("domain", "check", *arguments, "--structure", lent / "rules.json") == 1
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
     assert "records that cannot be read: 1" in shown.out
-    assert "at_most('balance', 'amount')" in shown.out
-    # The line with an "x" is a record without its other fields.
-    assert "records skipped: 4 of 22" in shown.out
+    assert "at_most('paid', 'owed')" in shown.out and "records skipped: 4 of 5" in shown.out
 
 
 # Structure
 
 
 def test_structure_holds_in_what_is_released(lent, capsys):
-    assert release_loans(lent) == 0
+    assert release_lent(lent, "domain.json") == 0
     assert run("sample", lent / "view.skdp", "--out", lent / "rows.csv") == 0
     rows = pd.read_csv(lent / "rows.csv")
-    assert list(rows) == list(LOANS.columns) and rows["id"].is_unique
-    assert (rows["balance"] <= rows["amount"]).all()
-    assert (rows["state"] == rows["city"].map(RULES[1]["map"])).all()
+    assert list(rows) == list(LENT.columns) and (rows["paid"] <= rows["owed"]).all()
     assert run("info", lent / "view.skdp") == 0
-    assert "at_most('balance', 'amount')" in capsys.readouterr().out
+    assert "at_most('paid', 'owed')" in capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 from fractions import Fraction
 from functools import lru_cache
 
@@ -304,40 +303,6 @@ def test_auto_takes_one_round_where_scores_are_close_and_a_set_where_they_are_ap
     assert taken == [("_one_shot", 0.1)] * 4
 
 
-@over("falls", [(900, 100), (200, 800), (60, 40), (20, 3000)])
-@over("k", [4, 30])
-def test_losses_that_auto_compares_are_those_of_the_methods(k, falls):
-    n, epsilon = 150, Fraction(1, 5)
-    ranks = np.log(np.arange(1, n + 1))
-    drop = np.interp(ranks, ranks[[0, k - 1, -1]], [0, falls[0], sum(falls)])
-    scores = -np.rint(drop).astype(np.int64)
-    source, runs = noise_source(1), 200
-    for method, loss in zip(
-        ("one-shot", "canonical"),
-        selection._losses(np.array(falls, float), k, n, 0.2),
-        strict=True,
-    ):
-        missed = [
-            scores[:k].sum()
-            - scores[
-                top_k(scores, k, epsilon, 1, method=method, ordered=False, random_state=source)
-            ].sum()
-            for _ in range(runs)
-        ]
-        error = np.std(missed) / runs**0.5
-        assert abs(np.mean(missed) - loss) < 5 * error + 0.1 * loss + 1, method
-
-
-@over("method", ["canonical", "joint", "auto"])
-@over("epsilon", [1e300, Fraction(10) ** 300])
-def test_nothing_warns_where_scores_and_epsilon_are_huge(method, epsilon):
-    scores = np.array([-(2**63), 2**63 - 1, *range(2**62, 2**62 + 11)])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        best = top_k(scores, 12, epsilon, 1, method=method, ordered=False)
-    assert best.tolist() == list(range(1, 13))
-
-
 def test_segments_equal_a_loop():
     rng = np.random.default_rng(1)
     for seed in range(60):
@@ -381,21 +346,6 @@ def test_extreme_scores_do_not_overflow(name):
     assert mechanism(unsigned, 1e-6, 1) == best
     small = np.array([-128, 127, 0, 100], dtype=np.int8)
     assert mechanism(small, 100.0, 1) == best
-
-
-def test_exponential_takes_few_rounds_whatever_the_scores(monkeypatch):
-    # One good candidate among many hopeless ones is the worst case: each round of n proposals
-    # ends with probability 1 - 1/e.
-    rounds = []
-    real = selection.geometric
-    monkeypatch.setattr(
-        selection, "geometric", lambda *args, **kw: rounds.append(1) or real(*args, **kw)
-    )
-    scores = np.full(500, -(10**9))
-    scores[123] = 0
-    assert all(exponential(scores, 1.0, 1, random_state=seed) == 123 for seed in range(200))
-    # 200 geometric numbers of success .63: mean 316, standard deviation 14.
-    assert 250 < len(rounds) < 400
 
 
 # ---------------------------------------------------------------------------------------------

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from loops import over
-from measured_cubes import measured, noise_of, plan_noise
+from measured_cubes import measured, noise_of
 
 from skdp.algorithms.cuboids import (
     Functional,
     best_sources,
     blue_variances,
-    box_variances,
     consistent_l2,
     derive,
     interaction_variances,
     lattice,
-    plan_bmax,
     simulated_interactions,
 )
 from skdp.mechanisms import discrete_laplace_variance
@@ -103,14 +101,3 @@ def test_noise_of_a_weighted_sum_is_that_of_its_cells(consistent):
         assert terms.times.sum() == len(direct)
         assert question.cells(sources) == len(terms.weight)
         assert question.variance(interactions) == pytest.approx(terms.total)
-
-
-def test_noise_of_a_box_is_that_of_the_tables():
-    cube = lattice((6, 5, 2, 2), 2)
-    noise = plan_noise(cube, plan_bmax(cube))
-    interactions = interaction_variances(cube, noise)
-    box = {0: np.array([1.0, 1, 0, 0, 1, 0]), 3: np.array([0.0, 1])}
-    question = Functional(cube, [box], [1.0])
-    expected = box_variances(cube, 0b1001, interactions, [each[None] for each in box.values()])
-    assert question.variance(interactions) == pytest.approx(expected.item())
-    assert question.terms(noise, interactions).total == pytest.approx(expected.item())
