@@ -14,7 +14,6 @@ import skdp
 from skdp import Categorical, Domain, Numeric, PrivacyLedger
 from skdp.exceptions import DomainError
 from skdp.expected import generated_codes
-from skdp.mechanisms import discrete_laplace_variance
 
 mpl.use("agg")
 
@@ -72,13 +71,6 @@ def test_every_synthesizer_states_its_errors_and_spends_nothing(kind, domain, pe
     assert ledger.spent == 0
     assert estimator.get_params() == before
     assert not hasattr(estimator, "synopsis_")
-
-
-def test_a_cube_agrees_with_its_plan(domain):
-    cube = skdp.DataCube(epsilon=0.5, domain=domain, strategy="base")
-    found = cube.expected_error(1_000)
-    base = discrete_laplace_variance(cube._record_epsilon()) ** 0.5
-    assert found.errors.loc["cell, 3 columns", 0.5] == pytest.approx(base)
 
 
 def test_bounded_contributions_cost_as_a_smaller_epsilon(domain):

@@ -250,21 +250,3 @@ def test_missing_values_have_all_of_epsilon(partition):
     table = estimator.to_frame()
     assert abs(table["count"].iloc[-1] - 100) < 12
     assert table["count"].sum() == pytest.approx(estimator.count(), rel=1e-9)
-
-
-def test_auto_is_adaptive_where_a_line_is_planned():
-    rows = np.full(500, 3.0)
-    same = [fitted(choice, rows).noisy_counts_ for choice in ("auto", "adaptive")]
-    np.testing.assert_array_equal(*same)
-    kinds = skdp.Categorical(list("abcd"))
-    plain = [
-        RangeTreeHistogram(epsilon=1.0, domain=kinds, partition=choice, random_state=0).fit(
-            ["a"] * 90
-        )
-        for choice in ("auto", None)
-    ]
-    np.testing.assert_array_equal(*[release.noisy_counts_ for release in plain])
-    with pytest.raises(ValueError, match="have no order"):
-        RangeTreeHistogram(epsilon=1.0, domain=kinds, partition="dawa").fit(["a"] * 90)
-    groups = RangeTreeHistogram(epsilon=9.0, domain=kinds, partition="ahp", random_state=0)
-    assert groups.fit(["a"] * 90).count({"a"}) == pytest.approx(90, abs=5)

@@ -1,24 +1,12 @@
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
 from loops import over
 
-from skdp import (
-    Date,
-    GridSynthesizer,
-    PrivacyLoss,
-    PrivBayesSynthesizer,
-)
+from skdp import Date, GridSynthesizer, PrivacyLoss, PrivBayesSynthesizer
 from skdp._random import sampling_generator
 from skdp.domain import Categorical, Domain, Numeric
-from skdp.plotting import (
-    contrast,
-    loss_title,
-    plot_correlations,
-)
+from skdp.plotting import contrast, loss_title, plot_correlations
 from skdp.release import Boxes, BoxModel, Synopsis
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -112,20 +100,6 @@ def test_one_column_makes_bars(synopsis):
     (steps,) = ax.patches
     np.testing.assert_allclose(steps.get_data().values, synopsis.view("age"))
     assert "missing" in ticks(ax.xaxis)
-
-
-def test_without_matplotlib_the_error_names_the_extra():
-    code = (
-        "import sys; sys.modules['matplotlib'] = None\n"
-        "from skdp.domain import Domain, Numeric\n"
-        "from skdp.release import Boxes, BoxModel, Synopsis\n"
-        "s = Synopsis(Domain({'x': Numeric(0, 1, 4)}), BoxModel(Boxes([[0]], [[4]]), [1], (4,)))\n"
-        "assert s.count() == 1\n"
-        "try: s.plot()\n"
-        "except ImportError as error: print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'skdp[plot]'" in done.stdout
 
 
 def test_titles_say_what_was_released_and_its_epsilon(synopsis):

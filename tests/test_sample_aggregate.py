@@ -94,18 +94,6 @@ def test_a_block_that_fails_is_the_middle_and_nothing_is_told(way, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_an_empty_table_and_one_class():
-    model = skdp.SampleAggregate(
-        LogisticRegression(),
-        epsilon=1000.0,
-        output_range=([[-1]], [[3]]),
-        n_blocks=4,
-        random_state=0,
-    )
-    assert model.fit(np.zeros((0, 1)), np.zeros(0)).value_[0, 0] == pytest.approx(1, abs=0.1)
-    assert model.fit(np.ones((9, 1)), np.zeros(9)).value_[0, 0] == pytest.approx(1, abs=0.1)
-
-
 def test_rehearsals_show_errors_and_cost_nothing():
     ledger = skdp.PrivacyLedger()
     model = skdp.SampleAggregate(

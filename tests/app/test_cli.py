@@ -17,14 +17,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import DOMAIN, people
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from loops import over
 
 import skdp
 from skdp import Categorical, Date, Domain, Numeric
 from skdp.__main__ import main
-from skdp.app import csv, outputs
+from skdp.app import outputs
 from skdp.app.cli import parser
 from skdp.app.outputs import read_workload
 
@@ -131,48 +129,33 @@ def test_nothing_is_overwritten_unasked(files, capsys):
     assert not list(files.glob(".*"))
 
 
-def test_signals_end_a_run_as_ctrl_c_does(files, capsys, monkeypatch):
-    number = signal.SIGTERM
-    before = sorted(files.iterdir())
-    (files / "old.skdp").write_text("old")
+def raises(error):
+    raise error
 
-    def stopped(self, frame):
+
+@over(
+    "fails, code, message",
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGTERM), 128 + signal.SIGTERM, "Interrupted"),
+        (lambda: raises(KeyboardInterrupt()), 130, "Interrupted"),
+        (lambda: raises(ValueError("Canary Smith is 77")), 4, "Failed (ValueError)"),
+        (lambda: raises(RuntimeError("Canary Smith is 77")), 4, "withheld"),
+    ],
+)
+def test_what_fails_after_reading_tells_no_value(files, capsys, monkeypatch, fails, code, message):
+    def fit(self, frame):
         if len(frame):
-            assert callable(signal.getsignal(number)), "the signal would kill the process"
-            os.kill(os.getpid(), number)
+            fails()
             time.sleep(5)
         return self
 
-    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", stopped)
-    assert release(files) == 128 + number
-    assert "Interrupted" in capsys.readouterr().err and sorted(files.iterdir())[:-1] == before
-    assert release(files, "--out", files / "old.skdp", "--force") == 128 + number
-    assert (files / "old.skdp").read_text() == "old" and not list(files.glob(".*"))
-    assert signal.getsignal(number) is signal.SIG_DFL
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        (KeyboardInterrupt(), 130, "Interrupted"),
-        (ValueError("Canary Smith is 77"), 4, "Failed (ValueError)"),
-        (RuntimeError("Canary Smith is 77"), 4, "withheld"),
-    ],
-)
-def test_what_fails_after_reading_tells_no_value(files, capsys, monkeypatch, error, code, message):
-    once = []
-
-    def fails(self, frame):
-        if len(frame):
-            once.append(frame)
-            raise error
-        return self
-
-    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", fails)
-    assert release(files) == code and once
+    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", fit)
+    (files / "view.skdp").write_text("old")
+    assert release(files, "--force") == code
     shown = "".join(capsys.readouterr())
     assert message in shown and "Canary" not in shown
-    assert not (files / "view.skdp").exists() and not list(files.glob(".*"))
+    assert (files / "view.skdp").read_text() == "old" and not list(files.glob(".*"))
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_a_release_that_cannot_be_written_is_kept_elsewhere(files, capsys, monkeypatch):
@@ -473,56 +456,6 @@ def test_progress_tells_no_number_of_the_data(tmp_path, capsys, monkeypatch):
         assert release_file(tmp_path, "rows.csv", "--quiet") == 0
         assert capsys.readouterr().err.startswith("Warning: no --ledger")
     assert len(said) == 1 and "Measuring." in said.pop()
-
-
-FIELDS = {
-    "age": Numeric(0, 100, decimals=1, special=[999], nullable=True),
-    "day": Date("2021-01-01", "2021-12-31"),
-    "sex": Categorical(["F", "M", 1], nullable=True),
-    "person": None,
-}
-
-
-HOSTILE = [
-    b'"', b'40,"Male,full,high', b'40,Male,full,"high', b'4"0,Male,full,high', b'"a\rb",,,', b"",
-    b'""""', b'"40"x,Male,full,high', b"40,Male", b"1,2,3,4,5,6", b"\r", b"4\r0,Male,full,high",
-    b"\0", b"40\0,Male,full,high", b"\xff\xfe,Male,full,high", b"\xef\xbb\xbf40,Male,full,high",
-    b"x,y,z,w", b"40,Male,full,high\r", "\u2028,\x85,\x0b,\x0c".encode(), b"9" * 200_000 + b",,,",
-    b'"' + b"9" * 200_000 + b'",,,', b"#,#,#,#", b"1e999,,,", b"1_0,Male,full,high", b"\\,\\,\\,\\",
-    b"\x1a,,,", b"'40','Male','full','high'",
-]  # fmt: skip
-TOKENS = [b",", b'"', b"1", b"1.0", b"999", b"F", b"2021-02-03", b"2021-02-30"]
-TOKENS += [b"\xff", b"\r", b"\0"]
-FIELD = st.lists(st.sampled_from(TOKENS), max_size=2).map(b"".join)
-LINE = st.lists(FIELD, min_size=3, max_size=5).map(b",".join)
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(
-        LINE
-        | st.sampled_from(HOSTILE)
-        | st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")),
-        max_size=8,
-    )
-)
-def test_every_line_is_read_as_if_it_were_alone(lines):
-    def read(content):
-        lines = csv.lines_of(io.BytesIO(content))
-        records = csv.records_of(lines, csv.Form())
-        return csv.read_records(records, FIELDS, FIELDS)
-
-    together = read(b"\n".join(lines))
-    alone = [read(line) for line in lines]
-    assert len(together) == sum(map(len, alone)) and all(len(frame) <= 1 for frame in alone)
-    each = [repr(row) for frame in alone for row in frame.itertuples(index=False)]
-    assert each == [repr(row) for row in together.itertuples(index=False)]
-    # And coded: no value raises.
-    domain = Domain({name: attribute for name, attribute in FIELDS.items() if attribute})
-    codes = domain.encode(together.drop(columns="person"))
-    assert codes.shape == (len(together), 3)
-    each = [domain.encode(frame.drop(columns="person")) for frame in alone]
-    assert np.array_equal(codes, np.concatenate([np.zeros((0, 3)), *each]))
 
 
 # --- domains, code books and rules

@@ -114,13 +114,6 @@ def test_sums_are_exact_within_the_grid(monkeypatch):
     assert calls[0][2] == 10
 
 
-def test_columns_that_are_no_dimension_skip_no_record():
-    domain = Domain({"g": Categorical(["a", "b"]), "odd": Categorical(["x"])})
-    rows = pd.DataFrame({"g": ["a", "b", "b", "?"], "odd": ["x", "y", None, "x"]})
-    cube = DataCube(domain=domain, dimensions="g", random_state=NoNoise()).fit(rows)
-    assert cube.cuboid("g")["count"].to_list() == [1, 2]
-
-
 # --- errors as measured ---------------------------------------------------------------------------
 
 

@@ -143,30 +143,6 @@ def test_every_threshold_is_right_to_its_64_bits(rate, signed, many):
             assert not (many and signed) or int(first[-1]) >> 48 == 2**16 - 1
 
 
-def test_undecided_ladder_steps_are_computed_singly(monkeypatch):
-    # With hardly any guard digits the ladder leaves thresholds open; they come out right all the
-    # same.
-    right = laplace._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
-    real = laplace._Thresholds._scaled
-    singles = []
-
-    def vague(self, value, precision):
-        low, high = real(self, value, precision)
-        return (low, high) if precision == 128 else (low - 2**66, high + 2**66)
-
-    plain = laplace._Thresholds._plain_floor
-
-    def recorded(self, exponent, bits):
-        singles.append(exponent)
-        return plain(self, exponent, bits)
-
-    monkeypatch.setattr(laplace._Thresholds, "_scaled", vague)
-    monkeypatch.setattr(laplace._Thresholds, "_plain_floor", recorded)
-    again = laplace._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
-    assert len(singles) > 50
-    assert again.tolist() == right.tolist()
-
-
 @over("exponent", [Fraction(0), Fraction(1, 3), Fraction(5), Fraction(70), Fraction(300)])
 @over("bits", [64, 129, 700])
 def test_exponential_lies_in_its_interval(exponent, bits):

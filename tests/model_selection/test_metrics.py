@@ -150,7 +150,7 @@ def test_intervals_cover_and_the_noise_is_there():
     assert np.abs(errors.mean()) < claimed
 
 
-@pytest.mark.parametrize("name", ["log_loss", "f1", "r2"])
+@pytest.mark.parametrize("name", ["accuracy", "log_loss", "f1", "r2"])
 def test_other_intervals_cover(name):
     source, runs = noise_source(2), 60
     given = {"epsilon": 0.3, "level": 0.9, "random_state": source, "interval": "noise"}
@@ -159,7 +159,7 @@ def test_other_intervals_cover(name):
         value = REAL_VALUES["r2"]
         found = [private_score(NUMBERS, GUESS, domain=BOUNDS, **given) for _ in range(runs)]
     else:
-        value, scores = VALUES[name], (PROBA > 0.5).astype(int) if name == "f1" else PROBA
+        value, scores = VALUES[name], PROBA if name == "log_loss" else (PROBA > 0.5).astype(int)
         found = [private_score(TRUTH, scores, **given) for _ in range(runs)]
     covered = np.mean([one.lower <= value <= one.upper for one in found])
     assert covered > 0.9 - 4 * np.sqrt(0.09 / runs)
@@ -177,22 +177,6 @@ def test_intervals_of_whole_scale_where_noise_may_have_made_a_class():
 
 
 # --- odd input
-
-
-def test_one_class_and_none():
-    for truth in ([1] * 300, [0] * 300, [], [5] * 300, [None] * 3):
-        scores = np.full(len(truth), 0.4)
-        for name in ("roc_auc", "average_precision", "log_loss", "brier_score"):
-            found = private_score(truth, scores, name, epsilon=1)
-            assert found.lower <= float(found) <= found.upper
-        for name in ("f1", "balanced_accuracy"):
-            found = private_score(truth, scores > 0.5, name, epsilon=1)
-            assert 0 <= found.lower <= float(found) <= found.upper <= 1
-    # More classes than rows.
-    many = {"epsilon": 1, "labels": list(range(12))}
-    for name in ("roc_auc", "log_loss", "brier_score"):
-        found = private_score([0, 1, 2, 3, 99], np.full((5, 12), 1 / 12), name, **many)
-        assert found.lower <= float(found) <= found.upper
 
 
 def test_refusals_cost_nothing():

@@ -16,9 +16,7 @@ from skdp.algorithms.cuboids import (
     derive,
     interaction_variances,
     lattice,
-    simulated_interactions,
 )
-from skdp.mechanisms import discrete_laplace_variance
 
 
 @settings(max_examples=30)
@@ -37,19 +35,6 @@ def test_least_squares_is_never_worse_than_one_source(case):
         }
         assert variance == pytest.approx(min(options, default=math.inf))
         assert (source[place] < 0) == (not options)
-
-
-def test_simulated_interactions():
-    # 2,000 runs of interactions with 1 to 6 degrees of freedom: off by 15% with probability
-    # 2e-6 each; a noise scale off by 10% fails.
-    cube = lattice((3, 4))
-    rates = {0b11: 1.0, 0b01: 0.5}
-    noise = noise_of(cube, {m: discrete_laplace_variance(rate) for m, rate in rates.items()})
-    found = simulated_interactions(cube, rates, lambda t: consistent_l2(cube, t, noise), 2000)
-    np.testing.assert_allclose(found, interaction_variances(cube, noise), rtol=0.15)
-    missing = simulated_interactions(cube, rates, lambda t: {1: t[1]}, 2)
-    assert np.isfinite(missing[cube.position[1]])
-    assert np.isinf(missing).sum() == 3
 
 
 def asked(cube, parts, factors, tables):
