@@ -249,7 +249,7 @@ class DPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         parts = algorithm_parts(
             self.algorithm, self._record_epsilon(), self.n_samples, self.n_blocks
         )
-        loss, source = self._spend(parts)
+        loss, source = self._spend(rows, parts)
 
         task = Task(
             points=_points(rows, domain, self._contributions(loss, source, rows, domain)),

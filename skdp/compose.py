@@ -479,7 +479,7 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
                 "the noise of less might not fit into 64-bit integers."
             )
         parts = split_epsilon(self._record_epsilon(), {"rows": 1, "models": 49})
-        loss, source = self._spend(parts, rows)
+        loss, source = self._spend(rows, parts)
         # Privacy. Released: the number of records with each label (a record changes one by 1, part
         # "rows") and, by sequential composition, models whose epsilons sum to the part "models".
         # Which ones and with what follows from the released numbers; all of epsilon has been

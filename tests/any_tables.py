@@ -163,6 +163,8 @@ def turns(
 
 
 def assert_alike(branch, everything=False):
+    if branch.name in PROGRAMS and not everything:
+        return
     tables = tables_of(branch)
     for place, (name, others, epsilon, mode) in enumerate(turns(branch, tables, everything)):
         differs = replay_any(

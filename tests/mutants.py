@@ -4,7 +4,7 @@
     python tests/mutants.py skdp/cluster.py     # those of some files
     python tests/mutants.py --list              # what there is, without running it
     python tests/mutants.py --near              # replays and nearest tests only
-    python tests/mutants.py --hand              # those of tests/hand_mutants.py instead
+    python tests/mutants.py --hand              # those of tests/hand_mutants.toml instead
 
 Four mutants for each call site outside `skdp.mechanisms`:
 
@@ -36,10 +36,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-
-from hand_mutants import WRITTEN, Written
 
 ROOT = Path(__file__).resolve().parent.parent
 MECHANISMS = {
@@ -211,6 +210,26 @@ class Mutant:
     @property
     def name(self) -> str:
         return f"{self.file}:{self.line} {self.function} {self.mechanism}, {self.kind}"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A mutant written by hand, as `hand_mutants.toml` explains."""
+
+    breaks: str
+    file: str
+    old: str
+    new: str
+    killer: str
+    private: bool = True
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}: {self.breaks}"
+
+
+_BY_HAND = tomllib.loads((ROOT / "tests" / "hand_mutants.toml").read_text(encoding="utf-8"))
+WRITTEN = [Written(**each) for each in _BY_HAND["mutant"]]
 
 
 class _Calls(ast.NodeVisitor):
@@ -491,7 +510,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", help="files of skdp; default: all")
     parser.add_argument("--list", action="store_true", help="name the mutants and stop")
     parser.add_argument("--near", action="store_true", help="replays and nearest tests only")
-    parser.add_argument("--hand", action="store_true", help="those of tests/hand_mutants.py")
+    parser.add_argument("--hand", action="store_true", help="those of tests/hand_mutants.toml")
     parser.add_argument("--part", default="1/1", help="such as 2/4: the second quarter")
     options = parser.parse_args()
     mutants = [m for m in all_mutants() if not options.files or m.file in options.files]

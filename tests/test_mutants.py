@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from hand_mutants import WRITTEN
 from loops import over
 from mutants import (
     EPSILON,
@@ -16,6 +15,7 @@ from mutants import (
     NUMBERS,
     REPLAYS,
     ROOT,
+    WRITTEN,
     all_mutants,
     file_of,
     killer_of,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._random import caller_level
 from .._validation import FloatArray, IntArray, free_name
-from ..domain import Attribute, Categorical, Domain, Identifier, Numeric
+from ..domain import Attribute, Categorical, Date, Datetime, Domain, Identifier, Numeric
 from ..exceptions import DomainError
 from ..release.result import of_a_column, of_records
 from ..tables import Frame, LazyRows, as_array, as_frame, read_rows, select_columns
@@ -205,9 +205,9 @@ def match_rows(
         rows = rows.with_column(target, y)
         domain = _numbered(domain, target, rows.column(target))
     domain.check_schema(without_id(rows, privacy_id))
-    if privacy_id is not None:
-        rows = rows.select(rows.names)
-        rows.privacy_id = privacy_id
+    rows = rows.select(rows.names)
+    rows.privacy_id = privacy_id
+    rows.dated = any(isinstance(each, Date | Datetime) for each in domain.attributes)
     return rows, domain
 
 

@@ -433,6 +433,8 @@ def _of_numbers(x: FloatArray, attribute: Any, note: _Notes) -> None:
 
 def _of_dates(column: _Values, attribute: Any, note: _Notes) -> None:
     form, _, n, other = column.form
+    if column.column.kind == "zoned" and note.data.get("tz") is None:
+        note("times with a zone are read in UTC: convert local times first, or declare tz='UTC'")
     alike = f" ({other} reads them too: which is it?)" if other else ""
     own = (note.data.get("unit", "day"), note.data.get("format"))
     if not isinstance(attribute, Date | Datetime) and form is not None:

@@ -90,7 +90,7 @@ class Synthesizer(ExpectsErrors, AnswersStatistics, PrivateEstimator):
         if together is None:
             self._warn_of_size(rows, domain)
         stop = self.on_loss == "stop"
-        loss, source = self._spend(parts, rows, domain=declared, stop=stop)
+        loss, source = self._spend(rows, parts, domain=declared, stop=stop)
         # Numbers are clipped: which records are skipped does not depend on ranges.
         coded = Coded(rows, domain, self._contributions(loss, source, rows, domain))
         skipped, rest = self._go_on(coded, declared, loss, source, stop)

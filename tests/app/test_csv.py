@@ -231,6 +231,7 @@ def test_files_of_many_forms(tmp_path):
         ("", {}, "is empty"),
         ("town,n\nBern,1".encode("utf-16"), {}, "UTF-16"),
         ("town,n\nBern,1", {"encoding": "klingon"}, "--encoding"),
+        ("town,n\nBern,1", {"encoding": "idna"}, "--encoding 'idna' is .* no encoding of files"),
         ("town,n\nBern,1", {"sep": ";;"}, "--sep"),
         ("town,n\nBern,1", {"decimal": ","}, "--decimal"),
         ("town,n\nBern,1", {"skip_lines": -1}, "must not be negative"),
@@ -249,14 +250,22 @@ def test_compressed_files(tmp_path):
         name = f"data.csv.{ending}"
         assert codes_in(tmp_path, pack(content), TOWNS, name).tolist() == [[0, 1], [1, 2]] * N
         for wrong in (content, b"PK\3\4", zipped(content, 2), zipped(content, 0)):
-            with pytest.raises(ValueError, match=r"data.csv|is empty"):
+            with pytest.raises((ValueError, OSError), match=r"data.csv|is empty"):
                 codes_in(tmp_path, wrong, TOWNS, name)
-    # A file that breaks off within its records is an error of the file, whose text is withheld.
+
+
+@pytest.mark.parametrize("ending, pack", [("gz", gzip.compress), ("xz", lzma.compress)])
+def test_a_compressed_file_that_breaks_off_within_its_records(tmp_path, capsys, ending, pack):
     (tmp_path / "domain.json").write_text(TOWNS.to_json())
-    long = gzip.compress(b"town,n\n" + np.random.default_rng(0).bytes(200_000))
-    (tmp_path / "cut.gz").write_bytes(long[:100_000])
-    out = ["--out", str(tmp_path / "v"), "--epsilon", "1", "--domain"]
-    assert main(["release", str(tmp_path / "cut.gz"), *out, str(tmp_path / "domain.json")]) == 4
+    long = pack(b"town,n\n" + np.random.default_rng(0).bytes(200_000))
+    (tmp_path / f"cut.{ending}").write_bytes(long[:100_000])
+    domain = ["--domain", str(tmp_path / "domain.json")]
+    data, ledger = str(tmp_path / f"cut.{ending}"), ["--ledger", str(tmp_path / "l")]
+    out = ["--out", str(tmp_path / "v"), "--epsilon", "1", *ledger, "--budget", "1"]
+    for asked in (["release", data, *out, *domain], ["domain", "check", data, *domain]):
+        assert main(asked) == 2
+        assert f"{data}: It is no compressed file, or it is cut off" in capsys.readouterr().err
+    assert skdp.PrivacyLedger(1, path=tmp_path / "l").spent == 0
 
 
 def test_numbers_as_they_are_written():
