@@ -282,13 +282,6 @@ POINTS = RNG.uniform(0, 1, (500, 2))
 LABELS = (POINTS[:, 0] > 0.5).astype(int)
 
 
-def test_an_undeclared_class_is_skipped():
-    with_strangers = np.concatenate([POINTS, POINTS])
-    labels = np.concatenate([LABELS, np.full(500, 7)])
-    clean, mixed = small().fit(POINTS, LABELS), small().fit(with_strangers, labels)
-    assert np.array_equal(clean.noisy_counts_, mixed.noisy_counts_)
-
-
 def test_one_candidate_is_the_grid_of_one_cell():
     model = small(max_grids=1).fit(POINTS, LABELS)
     assert repr(model.grid_) == "Grid(one cell)" and model.histogram_.shape == (2,)

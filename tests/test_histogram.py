@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from fractions import Fraction
 from importlib import import_module
 
@@ -206,7 +205,10 @@ def test_estimates_and_errors_are_dense_least_squares(n, branching, budget, cons
     assert estimator.count((start, n)) == pytest.approx(query @ x, abs=1e-4)
     expected = math.sqrt(query @ covariance @ query)
     assert estimator.count((start, n), return_interval=True).std == pytest.approx(expected)
-    np.testing.assert_allclose(estimator.to_frame()["std_error"], np.sqrt(np.diag(covariance)))
+    table = estimator.to_frame()
+    assert list(table) == ["lower", "upper", "count", "std_error"]
+    np.testing.assert_allclose(table["count"], x, atol=1e-4)
+    np.testing.assert_allclose(table["std_error"], np.sqrt(np.diag(covariance)))
 
 
 def test_without_consistency_the_fewest_nodes_answer():
@@ -221,36 +223,6 @@ def test_without_consistency_the_fewest_nodes_answer():
 
 
 # --- the error that is reported is the error that is made
-
-
-def test_reported_errors_and_intervals_hold_over_releases():
-    """700 releases, four ranges each; all bounds are 5 sigma or more.
-
-    Ratios of measured to reported variance have a relative sigma of at most sqrt(5 / 700) = .085
-    for one range; noise wrong by a factor of .8 or 1.25 moves them to .64 or 1.56 and fails.
-    """
-    ranges = [(0, 40), (11, 29), (7, 8), (30, 40)]
-    expected = np.array([truth(*ends) for ends in ranges])
-    found = np.array(
-        [
-            histogram(0.5, random_state=seed).fit(AGES).count(np.array(ranges)) - expected
-            for seed in range(700)
-        ]
-    )
-    # Widths and errors are public: those of one release are those of all.
-    answers = histogram(0.5).fit(AGES).count(ranges, return_interval=True, level=0.9)
-    std = np.array([answer.std for answer in answers])
-    half = np.array([answer.upper - answer.value for answer in answers])
-    covered, narrow = np.abs(found) <= half, np.abs(found) <= 0.8 * half
-    ratio = np.mean(np.square(found), axis=0) / std**2
-    assert (np.abs(ratio - 1) < 5 * math.sqrt(3.5 / 700)).all()
-    mean = np.exp(np.log(ratio).mean())
-    assert abs(mean - 1) < 0.2
-    assert not abs(mean * 0.64 - 1) < 0.2 and not abs(mean * 1.56 - 1) < 0.2
-    assert (np.abs(np.mean(found, axis=0)) < 5 * std / math.sqrt(700)).all()
-    sigma = math.sqrt(0.9 * 0.1 / 700)
-    assert (np.mean(covered, axis=0) > 0.9 - 5 * sigma).all()
-    assert np.mean(narrow) < 0.9 - 5 * sigma / 2
 
 
 def test_what_is_not_measured_is_not_known():
@@ -304,16 +276,6 @@ def test_the_error_of_a_projected_count_is_that_of_the_value(parameters):
     assert np.mean(held) > 0.8
 
 
-def test_errors_of_ranges_and_of_lists_agree():
-    for parameters in ({"non_negative": True}, {"partition": "dawa"}, {"partition": "ahp"}):
-        estimator = histogram(random_state=2, **parameters).fit(AGES)
-        ends = np.array([[0.0, 7.0], [5.0, 5.5], [3.0, 39.0]])
-        each = [errors(estimator, tuple(pair)) for pair in ends.tolist()]
-        np.testing.assert_allclose(errors(estimator, ends), each, rtol=1e-9)
-        each = [estimator.count(tuple(pair)) for pair in ends.tolist()]
-        np.testing.assert_allclose(estimator.count(ends), each, atol=1e-6)
-
-
 # --- quantiles, distribution function, table, sample
 
 
@@ -332,54 +294,26 @@ def test_quantiles_without_noise(monkeypatch):
     assert ordered.count(("low", "middle")) == pytest.approx(70)
 
 
-def test_noise_cannot_break_the_distribution_function():
-    estimator = histogram(0.1, random_state=3).fit(AGES[:50])
-    assert estimator.to_frame()["count"].min() < 0
-    assert (np.diff(estimator.quantile(np.linspace(0, 1, 200)[1:-1])) >= 0).all()
-    empty = histogram(random_state=1, non_negative=True).fit(AGES[:0])
-    assert np.isnan(empty.quantile(0.5)) or 0 <= empty.quantile(0.5) <= 40
-
-
 @over("declared", [True, False])
 def test_nodes_hold_the_leaves_of_the_taxonomy(declared, monkeypatch):
     quieted(monkeypatch)
     uneven = Taxonomy.from_tree({"x": {"y": ["b", "e"], "z": ["f"]}, "c": None, "w": ["d", "a"]})
     town = Categorical(list("fbdaec"), taxonomy=uneven if declared else None)
-    rows = list("aaabbdddddefff")
-    estimator = RangeTreeHistogram(
-        domain=Domain({"town": town}), tree=None if declared else uneven, budget="uniform"
-    ).fit(pd.DataFrame({"town": rows}))
+    rows, given = list("aaabbdddddefff"), None if declared else uneven
+    estimator = RangeTreeHistogram(domain=town, tree=given, budget="uniform").fit(rows)
     tree = estimator.tree_
-    below = {
-        "Any": "abcdef",
-        "x": "bef",
-        "y": "be",
-        "z": "f",
-        "w": "ad",
-        **{c: c for c in "abcdef"},
-    }
+    below = {"Any": "abcdef", "x": "bef", "y": "be", "z": "f", "w": "ad"}
     for i, (low, high) in enumerate(zip(tree.lower, tree.upper, strict=True)):
         held = sorted(town.categories[code] for code in estimator.codes_[low:high])
         label = uneven.labels[tree.order[i]]
-        assert "".join(held) == below[label]
-        assert estimator.node_counts_[i] == pytest.approx(sum(row in held for row in rows))
-        assert estimator.count({"town": {*held}}) == pytest.approx(sum(row in held for row in rows))
+        assert "".join(held) == below.get(label, label)
+        expected = pytest.approx(sum(row in held for row in rows))
+        assert estimator.node_counts_[i] == expected and estimator.count({*held}) == expected
     with pytest.raises(ValueError, match="no order"):
         estimator.quantile(0.5)
     for wrong in (Taxonomy.from_tree({"x": ["b"], "y": ["c"]}), "town"):
         with pytest.raises((skdp.DomainError, ValueError, TypeError)):
             RangeTreeHistogram(domain=town, tree=wrong).plan()
-
-
-def test_table():
-    estimator = histogram(random_state=0).fit(AGES)
-    table = estimator.to_frame()
-    assert list(table) == ["lower", "upper", "count", "std_error"]
-    np.testing.assert_allclose(table["lower"], np.arange(40))
-    np.testing.assert_allclose(table["upper"], np.arange(1, 41))
-    each = np.stack([np.arange(40), np.arange(1, 41)], axis=1)
-    np.testing.assert_allclose(table["count"], estimator.count(each))
-    np.testing.assert_allclose(table["std_error"], errors(estimator, each))
 
 
 def test_sample_follows_the_counts(monkeypatch):
@@ -477,26 +411,6 @@ def test_no_tree_counts_a_record_twice_in_a_level(parent, lower, upper):
         histogram(tree=tree, budget="uniform").fit(AGES)
 
 
-def test_what_is_derived_of_a_tree_is_derived_anew():
-    # `exact_shares` looks at the paths that end in the leaves.
-    tree = Tree.from_intervals([(0, 40), (0, 20), (20, 40)])
-    tree.leaves[:] = 0
-    with pytest.raises(ValueError, match="more than 1"):
-        histogram(tree=tree, budget=np.array([0.5, 1.0, 1.0])).plan()
-
-
-def test_one_node_and_a_chain_of_many_levels(monkeypatch):
-    quieted(monkeypatch)
-    root = histogram(tree=[(0, 40)]).fit(AGES)
-    assert root.count((0, 10)) == pytest.approx(len(AGES) / 4)
-    n = 2000
-    pairs = [(i, n) for i in range(n)] + [(i, i + 1) for i in range(n - 1)]
-    estimator = RangeTreeHistogram(domain=(0, n), bins=n, tree=pairs, budget="uniform")
-    estimator.fit(np.arange(n))
-    assert estimator.count((500, 700)) == pytest.approx(200)
-    assert errors(estimator, (500, 700)) > 0
-
-
 def test_bad_questions():
     estimator = histogram().fit(pd.DataFrame({"age": AGES}))
     how = {"return_interval": True}
@@ -526,39 +440,24 @@ def test_bad_questions():
 # --- pictures
 
 
-@over(
-    "changes",
-    [
-        {},
-        {"non_negative": True},
-        {"partition": "dawa"},
-        {"consistency": None},
-        {"bins": 3000},
-        {"bins": None, "domain": Numeric(0, 40, 40, nullable=True)},
-    ],
-)
+@over("changes", [{}, {"non_negative": True}, {"partition": "dawa"}, {"bins": 3000}])
 def test_pictures(changes):
     plt = pytest.importorskip("matplotlib.pyplot")
     estimator = histogram(random_state=0, **changes).fit(AGES)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ax = estimator.plot()
+    ax = estimator.plot(level=0.9)
     assert ax.get_xlabel() == estimator.domain_.names[0]
     # Neighbouring bars are one outline, and the band over many of them another.
     heights, _, _ = ax.patches[0].get_data()
     for band in ax.patches[1:]:
         high, _, low = band.get_data()
         assert (high >= heights).all() and (low <= heights).all()
-    plt.close("all")
-
-
-def test_the_band_is_the_interval():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    estimator = histogram(random_state=0, budget="uniform", branching=40).fit(AGES)
-    (lines,) = estimator.plot(level=0.9).collections
-    for i, segment in enumerate(lines.get_segments()):
-        answer = estimator.count((i, i + 1), return_interval=True, level=0.9)
-        np.testing.assert_allclose(segment[:, 1].clip(0), [answer.lower, answer.upper], atol=1e-6)
+    assert sum(heights) == pytest.approx(estimator.to_frame()["count"].sum(), rel=0.1)
+    if not changes:
+        (lines,) = ax.collections
+        for i, segment in enumerate(lines.get_segments()):
+            answer = estimator.count((i, i + 1), return_interval=True, level=0.9)
+            ends = [answer.lower, answer.upper]
+            np.testing.assert_allclose(segment[:, 1].clip(0), ends, atol=1e-6)
     plt.close("all")
 
 

@@ -171,14 +171,3 @@ def test_nothing_is_spent_on_wrong_parameters():
     with pytest.raises(ValueError, match="nothing to compare"):
         quality_report(rows, rows.assign(sex="martian"), **given)
     assert ledger.spent == 0
-
-
-@pytest.mark.parametrize("epsilon", [0.1, None])
-@pytest.mark.parametrize("n_rows", [0, 1, 3])
-def test_reports_of_hardly_anybody(n_rows, epsilon):
-    report = quality_report(ROWS[:n_rows], ROWS[:40], domain=DOMAIN, epsilon=epsilon)
-    assert report.scores["lower"].le(report.scores["upper"]).all()
-    assert report.columns["distance"].between(0, 1).all()
-    one = Domain({"sex": DOMAIN["sex"]})
-    alone = quality_report(ROWS[["sex"]][:n_rows], ROWS[["sex"]], domain=one, epsilon=epsilon)
-    assert not len(alone.scores) and repr(alone)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import threading
@@ -12,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from joblib import Parallel, delayed
 from loops import over
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
@@ -94,18 +92,6 @@ def test_a_block_that_fails_is_the_middle_and_nothing_is_told(way, capsys):
         model.fit(np.ones((30, 1)))
     assert model.value_ == pytest.approx(1, abs=0.1)
     assert capsys.readouterr() == ("", "")
-
-
-def test_an_empty_table_and_one_class():
-    model = skdp.SampleAggregate(
-        LogisticRegression(),
-        epsilon=1000.0,
-        output_range=([[-1]], [[3]]),
-        n_blocks=4,
-        random_state=0,
-    )
-    assert model.fit(np.zeros((0, 1)), np.zeros(0)).value_[0, 0] == pytest.approx(1, abs=0.1)
-    assert model.fit(np.ones((9, 1)), np.zeros(9)).value_[0, 0] == pytest.approx(1, abs=0.1)
 
 
 def test_rehearsals_show_errors_and_cost_nothing():
@@ -201,22 +187,6 @@ def test_an_odd_value_changes_its_own_block_alone(monkeypatch, odd, built):
     assert changed(monkeypatch, model, (X, built(y)), (rows, built(y))) <= 1
 
 
-@over("odd", [None, 2.5, 1 + 2j])
-def test_an_odd_value_makes_objects_of_no_other_block(monkeypatch, odd):
-    model = skdp.SampleAggregate(
-        Types(), epsilon=1.0, output_range=([0, 0], [1, 1]), n_blocks=10, output="kinds_"
-    )
-    truth = [True, False] * 30
-    for built in (
-        lambda truth: (pd.DataFrame({"yes": truth}), pd.Series(truth)),
-        lambda truth: (
-            np.zeros((60, 1)),
-            np.array([int(each) for each in truth[:-1]] + truth[-1:]),
-        ),
-    ):
-        assert changed(monkeypatch, model, built(truth), built([*truth[:-1], odd])) <= 1
-
-
 class Coins(BaseEstimator):
     """Tells what it draws, then draws as often as it has records; ``way`` says from what."""
 
@@ -231,11 +201,6 @@ class Coins(BaseEstimator):
             parts = KFold(2, shuffle=True).split(np.zeros(100))
             self.coin_ = float(next(parts)[0][:20].sum() / 2_000)
             np.random.random(len(X))  # noqa: NPY002
-            return self
-        elif self.way == "threads":
-            np.random.random(len(X))  # noqa: NPY002
-            parts = Parallel(n_jobs=2)(delayed(os.getpid)() for _ in range(2))
-            self.coin_ = float(set(parts) == {os.getpid()})
             return self
         else:
             draws = [self.held.estimator.random]
@@ -265,17 +230,6 @@ def jittered(fitted, bits=BITS):
     return np.random.Generator(bits).random(int(fitted.n_samples_seen_) + 1)[-1]
 
 
-class Jitter:
-    """An output that remembers how many records it has seen."""
-
-    def __init__(self):
-        self.seen = 0
-
-    def __call__(self, fitted):
-        before, self.seen = self.seen, self.seen + fitted.n_samples_seen_
-        return before / 1_000
-
-
 @over(
     "estimator, output",
     [
@@ -283,7 +237,6 @@ class Jitter:
         (Coins("splitter"), "coin_"),
         # Clones hold the same frozen object.
         (Coins("held", FrozenEstimator(np.random.RandomState(0))), "coin_"),  # noqa: NPY002
-        (StandardScaler(), Jitter()),
         (OnClass(), "coin_"),
         (StandardScaler(), jittered),
         (
@@ -315,13 +268,6 @@ def test_blocks_draw_independently(monkeypatch):
     found = blocks_of(monkeypatch, model, np.ones((100, 1)))
     assert len(np.unique(found)) == 50
     assert 0.3 < found.mean() / STEPS < 0.7
-
-
-def test_workers_of_blocks_are_threads(monkeypatch):
-    model = skdp.SampleAggregate(
-        Coins("threads"), epsilon=1.0, output_range=(0, 1), n_blocks=2, output="coin_"
-    )
-    assert (blocks_of(monkeypatch, model, np.ones((9, 1))) == STEPS).all()
 
 
 def test_settings_of_a_block_are_not_those_of_the_next(monkeypatch):

@@ -6,14 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from boxed import Recorder, as_table, dense_tables, quieted, slices
-from densities import asked, reach_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import over
 
 from skdp._validation import dyadic_floor
 from skdp.algorithms import dpcube
-from skdp.algorithms.boxes import Blocks
 from skdp.algorithms.dpcube import (
     hierarchical_kdtree,
     hierarchical_parts,
@@ -24,7 +22,6 @@ from skdp.algorithms.dpcube import (
 from skdp.hierarchy import Tree, gblue
 from skdp.inspection import sufficient_epsilon, usefulness
 from skdp.mechanisms import discrete_laplace, discrete_laplace_variance
-from skdp.release import AnySpread, Boxes, BoxModel
 
 
 def covered_once(lower, upper, shape):
@@ -132,19 +129,6 @@ def test_hierarchical_cuts_at_the_median(monkeypatch):
     assert sorted(view.upper[:, 1].tolist()) == [5, 30]
 
 
-def test_a_range_tree_is_cut_in_the_middle_and_made_consistent(monkeypatch):
-    quieted(monkeypatch)
-    cells = np.zeros((4, 6), dtype=np.int64)
-    cells[0, 0], cells[3, 5] = 40, 7
-    parts = hierarchical_parts(Fraction(1), cells.shape, 3)
-    view = hierarchical_kdtree(as_table(cells), parts, middle=True)
-    assert sorted(map(tuple, np.hstack([view.lower, view.upper]).tolist())) == [
-        (a, b, a + 2, c) for a in (0, 2) for b, c in ((0, 1), (1, 3), (3, 4), (4, 6))
-    ]
-    assert dict(zip(map(tuple, view.lower.tolist()), view.counts, strict=True))[0, 0] == 40
-    assert view.counts.sum() == 47
-
-
 def test_a_range_tree_is_estimated_by_gblue_on_a_tree_of_several_columns():
     # The future work of the GBLUE paper: conditions on several columns. Any tree will do, so the
     # estimates are those of the iterative algorithm on the same noisy sums.
@@ -183,15 +167,6 @@ def test_heights_that_might_need_too_many_counts_are_refused():
 # --- fused counts and their errors
 
 
-def boxes_of(view, shape):
-    return BoxModel(
-        Boxes(view.lower, view.upper),
-        view.counts,
-        shape,
-        AnySpread(view.epsilon, view.measured),
-    )
-
-
 def test_boxes_are_fused_with_the_sums_of_their_cells():
     # Equal noise in both: a box of n cells is worth n times as much as the sum of the cells.
     for cells in ([50, 0], [[30] * 3, [0] * 3]):
@@ -219,53 +194,6 @@ def test_boxes_are_fused_with_the_sums_of_their_cells():
             view.counts, again + (sums - excess - again) / (sizes + 1), atol=1e-9
         )
     assert sizes.max() > 1
-
-
-@pytest.mark.parametrize("strategy", ["two-step", "hierarchical"])
-def test_fused_counts_are_covered(strategy):
-    # 300 releases. Squared standardised errors of the last counts: mean 1, standard error about
-    # .09, so .36 is four of them; misses at nominal 10% of 100: 4 standard errors are 12%.
-    cells = np.zeros((8, 8), dtype=np.int64)
-    cells[:3, :3] = 40
-    table = as_table(cells)
-    cutting = {0: (np.arange(8) < 3).astype(float)}
-    errors, squares, missed, missed_cutting = [], [], [], []
-    for seed in range(300):
-        if strategy == "two-step":
-            view = two_step_kdtree(table, two_step_parts(Fraction(1)), random_state=seed)
-        else:
-            parts = hierarchical_parts(Fraction(1), cells.shape, 3)
-            view = hierarchical_kdtree(table, parts, random_state=seed)
-        model = boxes_of(view, cells.shape)
-        errors.append((model.total - cells.sum(), view.measured.sum() - cells.sum()))
-        squares.append(errors[-1][1] ** 2 / model.noise_variances().sum())
-        if seed % 3:
-            continue
-        std, below, above, _ = reach_of(model, {}, 0.9)
-        assert std**2 == pytest.approx(model.noise_variances().sum())
-        missed.append(not -above <= errors[-1][0] <= below)
-        # All records are inside a query that cuts boxes: covered too.
-        error = model.answer(asked([cutting]))[0] - cells.sum()
-        _, below, above, _ = reach_of(model, cutting, 0.9)
-        missed_cutting.append(not -above <= error <= below)
-    assert abs(np.mean(squares) - 1) < 0.36
-    for wrong in (0.7, 1.4):
-        assert abs(np.mean(squares) / wrong**2 - 1) > 0.36
-    fused, last = np.mean(np.square(errors), axis=0)
-    assert fused == pytest.approx(last) if strategy == "two-step" else fused < last
-    assert np.mean(missed) < 0.22 and np.mean(missed_cutting) < 0.22
-
-
-@over("mean", [0, 3, 100])
-@over("epsilon", [0.02, 1.0])
-def test_the_correction_of_the_entropy_is_what_noise_adds(mean, epsilon):
-    cells = np.full((1, 200_000), round(mean / epsilon))
-    noisy = discrete_laplace(cells, Fraction(epsilon), random_state=3).ravel()
-    blocks = Blocks.whole((len(noisy),), noisy)
-    size = np.array([len(noisy)])
-    lack = dpcube._entropy_lack(blocks, size, noisy)[0]
-    corrected = lack - size[0] * dpcube._entropy_noise(noisy.mean(), Fraction(epsilon))
-    assert abs(corrected) < 0.15 * lack
 
 
 # --- usefulness

@@ -16,7 +16,6 @@ from skdp.algorithms.additive import UNIT, Identity, Logit, Records
 from skdp.algorithms.linear import (
     LOSSES,
     _asked,
-    _offspring,
     _scores,
     _sums,
     _table,
@@ -193,15 +192,3 @@ def test_gains_are_those_of_moving_one_weight():
             assert gains[2 * place + way] == before - after
         feature = search._feature(records, design, place)
         assert np.array_equal(np.broadcast_to(feature, 200), rows[:, place])
-
-
-@over("crossover", [True, False])
-def test_children_are_made_of_their_parents(crossover):
-    rng = np.random.default_rng(0)
-    parents = rng.integers(-100, 100, (10, 30)) * 10**6
-    children = _offspring(parents, crossover, 1.0, rng)
-    # All weights but the mutated one are those of a parent, at the same place.
-    inherited = [(child == parents).any(axis=0).sum() for child in children]
-    assert min(inherited) >= 29
-    copies = [(child == parents).sum(axis=1).max() >= 29 for child in children]
-    assert all(copies) != crossover

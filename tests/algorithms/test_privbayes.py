@@ -276,8 +276,3 @@ def test_negative_counts():
     np.testing.assert_allclose(nearest[2], [(kept[0] + kept[1]) / 40, kept[2] / 40])
     np.testing.assert_allclose(conditional(noisy, -3, "project"), 0.5)
     np.testing.assert_allclose(conditional(-noisy * 0 - 1, 10, "zero"), 0.5)
-
-
-def test_no_total_makes_the_range_of_a_score_larger():
-    for score in SCORES.values():
-        assert score(2**63 - 1).score_range <= score.most_range

@@ -17,14 +17,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import DOMAIN, people
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from loops import over
 
 import skdp
-from skdp import Categorical, Date, Domain, Identifier, Numeric
+from skdp import Categorical, Date, Domain, Numeric
 from skdp.__main__ import main
-from skdp.app import csv, outputs
+from skdp.app import outputs
 from skdp.app.cli import parser
 from skdp.app.outputs import read_workload
 
@@ -131,48 +129,33 @@ def test_nothing_is_overwritten_unasked(files, capsys):
     assert not list(files.glob(".*"))
 
 
-def test_signals_end_a_run_as_ctrl_c_does(files, capsys, monkeypatch):
-    number = signal.SIGTERM
-    before = sorted(files.iterdir())
-    (files / "old.skdp").write_text("old")
+def raises(error):
+    raise error
 
-    def stopped(self, frame):
+
+@over(
+    "fails, code, message",
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGTERM), 128 + signal.SIGTERM, "Interrupted"),
+        (lambda: raises(KeyboardInterrupt()), 130, "Interrupted"),
+        (lambda: raises(ValueError("Canary Smith is 77")), 4, "Failed (ValueError)"),
+        (lambda: raises(RuntimeError("Canary Smith is 77")), 4, "withheld"),
+    ],
+)
+def test_what_fails_after_reading_tells_no_value(files, capsys, monkeypatch, fails, code, message):
+    def fit(self, frame):
         if len(frame):
-            assert callable(signal.getsignal(number)), "the signal would kill the process"
-            os.kill(os.getpid(), number)
+            fails()
             time.sleep(5)
         return self
 
-    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", stopped)
-    assert release(files) == 128 + number
-    assert "Interrupted" in capsys.readouterr().err and sorted(files.iterdir())[:-1] == before
-    assert release(files, "--out", files / "old.skdp", "--force") == 128 + number
-    assert (files / "old.skdp").read_text() == "old" and not list(files.glob(".*"))
-    assert signal.getsignal(number) is signal.SIG_DFL
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        (KeyboardInterrupt(), 130, "Interrupted"),
-        (ValueError("Canary Smith is 77"), 4, "Failed (ValueError)"),
-        (RuntimeError("Canary Smith is 77"), 4, "withheld"),
-    ],
-)
-def test_what_fails_after_reading_tells_no_value(files, capsys, monkeypatch, error, code, message):
-    once = []
-
-    def fails(self, frame):
-        if len(frame):
-            once.append(frame)
-            raise error
-        return self
-
-    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", fails)
-    assert release(files) == code and once
+    monkeypatch.setattr(skdp.MarginalSynthesizer, "fit", fit)
+    (files / "view.skdp").write_text("old")
+    assert release(files, "--force") == code
     shown = "".join(capsys.readouterr())
     assert message in shown and "Canary" not in shown
-    assert not (files / "view.skdp").exists() and not list(files.glob(".*"))
+    assert (files / "view.skdp").read_text() == "old" and not list(files.glob(".*"))
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_a_release_that_cannot_be_written_is_kept_elsewhere(files, capsys, monkeypatch):
@@ -374,12 +357,9 @@ def test_a_shell_prints_what_python_answers(view, capsys, tmp_path):
     mean = made.mean("age", "sex == 'Male'", return_interval=True, level=0.8)
     shown = [float(word.strip("[,]")) for word in usual.split()[:3]]
     assert shown == pytest.approx([mean.value, mean.lower, mean.upper], rel=1e-5)
-    lines = said("query", view, "--quantile", "age=0.25,0.5").splitlines()
-    exact = made.quantile("age", [0.25, 0.5])
-    assert [float(line.split()[0]) for line in lines[:2]] == pytest.approx(exact, rel=1e-5)
     drawn = said("sample", view, "--rows", 20, "--seed", 1, "--where", "sex == 'Male'")
     assert drawn.count("Male") == 20
-    for wrong, message in (
+    for (command, *wrong), message in (
         (["query", "age > @low"], "nothing is given for @low"),
         (["query", "--correlation"], "two columns of numbers"),
         (["query", "--quantile", "age=2"], "between 0 and 1"),
@@ -387,13 +367,12 @@ def test_a_shell_prints_what_python_answers(view, capsys, tmp_path):
         (["group-by", "sex,height"], "no column 'height'"),
         (["group-by", "age", "--bands", "age=3"], "ascending edges"),
         (["group-by", "sex", "--out", view], "which is the input"),
-        (["sample", "--rows", -1], ""),
         (["sample", "--where", "sex =="], "sex =="),
         (["sample", "--rows", 10**12, "--out", tmp_path / "rows.csv"], "do not fit into memory"),
         (["sample", "--out", tmp_path / "rows.xlsx"], ".csv"),
         (["page", "--out", view, "--force"], ""),
     ):
-        assert run(wrong[0], view, *wrong[1:]) == 2
+        assert run(command, view, *wrong) == 2
         assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -479,107 +458,28 @@ def test_progress_tells_no_number_of_the_data(tmp_path, capsys, monkeypatch):
     assert len(said) == 1 and "Measuring." in said.pop()
 
 
-FIELDS = {
-    "age": Numeric(0, 100, decimals=1, special=[999], nullable=True),
-    "day": Date("2021-01-01", "2021-12-31"),
-    "sex": Categorical(["F", "M", 1], nullable=True),
-    "person": None,
-}
-
-
-HOSTILE = [
-    b'"', b'40,"Male,full,high', b'40,Male,full,"high', b'4"0,Male,full,high', b'"a\rb",,,', b"",
-    b'""""', b'"40"x,Male,full,high', b"40,Male", b"1,2,3,4,5,6", b"\r", b"4\r0,Male,full,high",
-    b"\0", b"40\0,Male,full,high", b"\xff\xfe,Male,full,high", b"\xef\xbb\xbf40,Male,full,high",
-    b"x,y,z,w", b"40,Male,full,high\r", "\u2028,\x85,\x0b,\x0c".encode(), b"9" * 200_000 + b",,,",
-    b'"' + b"9" * 200_000 + b'",,,', b"#,#,#,#", b"1e999,,,", b"1_0,Male,full,high", b"\\,\\,\\,\\",
-    b"\x1a,,,", b"'40','Male','full','high'",
-]  # fmt: skip
-TOKENS = [b",", b'"', b"1", b"1.0", b"999", b"F", b"2021-02-03", b"2021-02-30"]
-TOKENS += [b"\xff", b"\r", b"\0"]
-FIELD = st.lists(st.sampled_from(TOKENS), max_size=2).map(b"".join)
-LINE = st.lists(FIELD, min_size=3, max_size=5).map(b",".join)
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(
-        LINE
-        | st.sampled_from(HOSTILE)
-        | st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")),
-        max_size=8,
-    )
-)
-def test_every_line_is_read_as_if_it_were_alone(lines):
-    def read(content):
-        lines = csv.lines_of(io.BytesIO(content))
-        records = csv.records_of(lines, csv.Form())
-        return csv.read_records(records, FIELDS, FIELDS)
-
-    together = read(b"\n".join(lines))
-    alone = [read(line) for line in lines]
-    assert len(together) == sum(map(len, alone)) and all(len(frame) <= 1 for frame in alone)
-    each = [repr(row) for frame in alone for row in frame.itertuples(index=False)]
-    assert each == [repr(row) for row in together.itertuples(index=False)]
-    # And coded: no value raises.
-    domain = Domain({name: attribute for name, attribute in FIELDS.items() if attribute})
-    codes = domain.encode(together.drop(columns="person"))
-    assert codes.shape == (len(together), 3)
-    each = [domain.encode(frame.drop(columns="person")) for frame in alone]
-    assert np.array_equal(codes, np.concatenate([np.zeros((0, 3)), *each]))
-
-
 # --- domains, code books and rules
 
-LOANS = Domain(
-    {
-        "id": Identifier(),
-        "city": Categorical(["a", "b", "c"]),
-        "state": Categorical(["X", "Y"]),
-        "amount": Numeric(0, 100, bins=20),
-        "balance": Numeric(0, 100, bins=20),
-    }
-)
-RULES = [
-    {"rule": "at_most", "column": "balance", "bound": "amount"},
-    {"rule": "derived", "column": "state", "from": "city", "map": {"a": "X", "b": "X", "c": "Y"}},
-]
-BOOK = """name,type,min,max,values
-id,identifier,,,
-city,category,,,a; b; c
-state,category,,,X; Y
-amount,number,0,100,
-balance,number,0,100,
-"""
-
-
-def loans(n=1_500):
-    rng = np.random.default_rng(0)
-    amount = rng.uniform(0, 100, n)
-    frame = pd.DataFrame(
-        {
-            "id": np.arange(n),
-            "city": rng.choice(["a", "b", "c"], n),
-            "amount": amount,
-            "balance": amount * rng.random(n),
-        }
-    )
-    return frame.assign(state=frame["city"].map(RULES[1]["map"]))
+LENT = Domain({"city": Categorical(["a", "b"]), "owed": Numeric(0, 9), "paid": Numeric(0, 9)})
+RULES = [{"rule": "at_most", "column": "paid", "bound": "owed"}]
+BOOK = "name,type,min,max,values\ncity,category,,,a; b\nowed,number,0,9,\npaid,number,0,9,\n"
 
 
 @pytest.fixture
 def lent(tmp_path):
-    loans().to_csv(tmp_path / "data.csv", index=False)
-    (tmp_path / "domain.json").write_text(LOANS.to_json())
+    owed = np.random.default_rng(0).uniform(0, 9, 1_500)
+    rows = pd.DataFrame({"city": ["a", "b", "a"] * 500, "owed": owed, "paid": owed / 2})
+    rows.to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "domain.json").write_text(LENT.to_json())
     (tmp_path / "rules.json").write_text(json.dumps(RULES))
     (tmp_path / "book.csv").write_text(BOOK)
     return tmp_path
 
 
-def release_loans(lent, *more, data="data.csv", domain="domain.json", rules="rules.json"):
+def release_lent(lent, domain):
     return run(
-        "release", lent / data, "--domain", lent / domain, "--structure", lent / rules,
-        "--epsilon", 1, "--out", lent / "view.skdp", "--force", *more,
+        "release", lent / "data.csv", "--domain", lent / domain, "--structure", lent / "rules.json",
+        "--epsilon", 1, "--out", lent / "view.skdp", "--force",
     )  # fmt: skip
 
 
@@ -587,13 +487,12 @@ def release_loans(lent, *more, data="data.csv", domain="domain.json", rules="rul
 
 
 def test_a_code_book_becomes_a_domain(lent, capsys):
+    assert run("domain", "from-schema", lent / "book.csv", "--out", lent / "new.json") == 0
     assert run("domain", "from-schema", lent / "book.csv") == 0
     domain = Domain.from_json(capsys.readouterr().out)
-    assert domain.columns == LOANS.columns
-    assert run("domain", "from-schema", lent / "book.csv", "--out", lent / "new.json") == 0
-    assert Domain.from_json(lent / "new.json") == domain
+    assert domain == Domain.from_json(lent / "new.json") and domain.columns == LENT.columns
     # Where a domain is expected, a code book is one.
-    assert release_loans(lent, domain="book.csv") == 0
+    assert release_lent(lent, "book.csv") == 0
 
 
 # Check, describe, diff
@@ -603,29 +502,23 @@ def test_check_counts_exactly_and_says_so(lent, capsys):
     assert run("domain", "check", lent / "data.csv", "--domain", lent / "domain.json") == 0
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "1500 records" in shown.out
-    odd = loans(20)
-    odd.loc[0, "city"], odd.loc[1, "balance"], odd.loc[2, "state"] = "?", 100.0, "Y"
-    text = odd.to_csv(index=False) + 'x\n"\n\n'
-    (lent / "data.csv").write_text(text)
+    # A category and a sum that cannot be, a line without its other fields, and one that breaks off.
+    (lent / "data.csv").write_text('city,owed,paid\na,3,2\n?,3,2\nb,3,4\nx\n"\n\n')
     arguments = [lent / "data.csv", "--domain", lent / "domain.json", "--quiet"]
     assert run("domain", "check", *arguments, "--structure", lent / "rules.json") == 1
     shown = capsys.readouterr()
     assert shown.err.startswith("NOT PRIVATE") and "Reading" not in shown.err
     assert "records that cannot be read: 1" in shown.out
-    assert "at_most('balance', 'amount')" in shown.out
-    # The line with an "x" is a record without its other fields.
-    assert "records skipped: 4 of 22" in shown.out
+    assert "at_most('paid', 'owed')" in shown.out and "records skipped: 4 of 5" in shown.out
 
 
 # Structure
 
 
 def test_structure_holds_in_what_is_released(lent, capsys):
-    assert release_loans(lent) == 0
+    assert release_lent(lent, "domain.json") == 0
     assert run("sample", lent / "view.skdp", "--out", lent / "rows.csv") == 0
     rows = pd.read_csv(lent / "rows.csv")
-    assert list(rows) == list(LOANS.columns) and rows["id"].is_unique
-    assert (rows["balance"] <= rows["amount"]).all()
-    assert (rows["state"] == rows["city"].map(RULES[1]["map"])).all()
+    assert list(rows) == list(LENT.columns) and (rows["paid"] <= rows["owed"]).all()
     assert run("info", lent / "view.skdp") == 0
-    assert "at_most('balance', 'amount')" in capsys.readouterr().out
+    assert "at_most('paid', 'owed')" in capsys.readouterr().out

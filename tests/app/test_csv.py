@@ -71,18 +71,56 @@ def test_the_assumption_of_multiline_stands_in_the_guarantee(tmp_path, capsys):
 LINES = [b'Bern,"a\nb",1', b"Bern,,1", b'"Z\xc3\xbcrich","""",2', b'Bern,"\n\n",3', b"Bern,x,9"]
 
 
-@settings(max_examples=60)
-@given(st.lists(st.sampled_from(LINES), max_size=6))
-def test_records_with_closed_quotes_are_read_as_if_alone(records):
-    def read(content):
-        lines = csv.lines_of(io.BytesIO(content), multiline=True)
-        fields = csv.records_of(lines, csv.Form(multiline=True))
-        return TOWNS.encode(csv.read_records(fields, ["town", "note", "n"], dict(TOWNS.items())))
+FIELDS = {
+    "age": Numeric(0, 100, decimals=1, special=[999], nullable=True),
+    "day": Date("2021-01-01", "2021-12-31"),
+    "sex": Categorical(["F", "M", 1], nullable=True),
+    "person": None,
+}
+HOSTILE = [
+    b'"', b'40,"Male,full,high', b'40,Male,full,"high', b'4"0,Male,full,high', b'"a\rb",,,', b"",
+    b'""""', b'"40"x,Male,full,high', b"40,Male", b"1,2,3,4,5,6", b"\r", b"4\r0,Male,full,high",
+    b"\0", b"40\0,Male,full,high", b"\xff\xfe,Male,full,high", b"\xef\xbb\xbf40,Male,full,high",
+    b"x,y,z,w", b"40,Male,full,high\r", "\u2028,\x85,\x0b,\x0c".encode(), b"9" * 200_000 + b",,,",
+    b'"' + b"9" * 200_000 + b'",,,', b"#,#,#,#", b"1e999,,,", b"1_0,Male,full,high", b"\\,\\,\\,\\",
+    b"\x1a,,,", b"'40','Male','full','high'",
+]  # fmt: skip
+TOKENS = [b",", b'"', b"1", b"999", b"F", b"2021-02-03", b"2021-02-30", b"\xff", b"\r", b"\0"]
+FIELD = st.lists(st.sampled_from(TOKENS), max_size=2).map(b"".join)
+ANY = [
+    st.lists(FIELD, min_size=3, max_size=5).map(b",".join),
+    st.sampled_from(HOSTILE),
+    st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")),
+]
 
-    together = read(b"".join(record + b"\n" for record in records))
-    alone = [read(record) for record in records]
-    assert together.tolist() == [row for codes in alone for row in codes.tolist()]
-    assert len(together) == len(records) and (together >= 0).all()
+
+@settings(max_examples=60)
+@given(
+    records=st.lists(st.one_of(ANY), max_size=8) | st.lists(st.sampled_from(LINES), max_size=6),
+)
+def test_every_record_is_read_and_coded_as_if_it_were_alone(records):
+    """Every line; or, where quotes of every record are said to be closed, every such record."""
+    multiline = bool(records) and all(record in LINES for record in records)
+    header, fields = (["town", "note", "n"], dict(TOWNS.items())) if multiline else (FIELDS, FIELDS)
+    domain = Domain({name: attribute for name, attribute in fields.items() if attribute})
+
+    def read(content):
+        lines = csv.lines_of(io.BytesIO(content), multiline=multiline)
+        rows = csv.records_of(lines, csv.Form(multiline=multiline))
+        return csv.read_records(rows, list(header), fields)
+
+    def coded(frame):
+        return domain.encode(frame[list(domain.names)])
+
+    together = read(b"\n".join(records) + b"\n" * multiline)
+    alone = [read(record + b"\n" * multiline) for record in records]
+    assert len(together) == sum(map(len, alone)) and all(len(frame) <= 1 for frame in alone)
+    each = [repr(row) for frame in alone for row in frame.itertuples(index=False)]
+    assert each == [repr(row) for row in together.itertuples(index=False)]
+    # No value raises.
+    codes = [np.zeros((0, len(domain.names))), *map(coded, alone)]
+    assert np.array_equal(coded(together), np.concatenate(codes))
+    assert not multiline or (coded(together) >= 0).all()
 
 
 def zipped(content, n=1):

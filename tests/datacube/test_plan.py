@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-import numpy as np
 from cubes import make
 
 from skdp import DataCube
-from skdp.algorithms import cuboids
-from skdp.algorithms.cuboids import lattice, optimize
-from skdp.datacube.plan import find_sources, search
+from skdp.algorithms.cuboids import optimize
 
 
 def test_the_default_is_the_better_of_two(monkeypatch):
@@ -30,15 +25,3 @@ def test_the_default_is_the_better_of_two(monkeypatch):
     # The search is one for least squares.
     assert make(consistency=None).plan().strategy == "bmax"
     assert DataCube().strategy == "auto"
-
-
-def test_the_default_falls_back_where_the_search_is_worse(monkeypatch):
-    cube = lattice((4, 5))
-    bad = cuboids.Plan((0, 3), (Fraction(999, 1000), Fraction(1, 1000)))
-    monkeypatch.setattr(cuboids, "plan_optimized", lambda *args: bad)
-    settings = {"limit": None, "noise_of": lambda n: 2.0 * float(n) ** 2, "progress": print}
-    for weights in (None, np.ones(len(cube))):
-        search.cache_clear()
-        label, plan = find_sources(cube, "auto", weights=weights, consistent=True, **settings)
-        assert label == "bmax" and plan != bad
-    search.cache_clear()

@@ -135,14 +135,6 @@ def test_intervals_in_any_order(n_bins, random):
     assert [pairs[i] for i in again.order] == list(zip(again.lower, again.upper, strict=True))
 
 
-def test_intervals_may_repeat_and_leaves_may_be_wide():
-    tree = Tree.from_intervals([(0, 10), (0, 10), (0, 4), (4, 10), (4, 5), (5, 10)])
-    assert tree.n_levels == 4
-    np.testing.assert_array_equal(tree.leaf_widths, [4, 1, 5])
-    np.testing.assert_array_equal(tree.node_counts(np.arange(10))[tree.leaves], [6, 4, 35])
-    np.testing.assert_allclose(tree.leaf_weights(np.arange(10.0)), [1.5, 4, 7])
-
-
 @over(
     "bad, message",
     [

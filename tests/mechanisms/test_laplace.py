@@ -143,30 +143,6 @@ def test_every_threshold_is_right_to_its_64_bits(rate, signed, many):
             assert not (many and signed) or int(first[-1]) >> 48 == 2**16 - 1
 
 
-def test_undecided_ladder_steps_are_computed_singly(monkeypatch):
-    # With hardly any guard digits the ladder leaves thresholds open; they come out right all the
-    # same.
-    right = laplace._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
-    real = laplace._Thresholds._scaled
-    singles = []
-
-    def vague(self, value, precision):
-        low, high = real(self, value, precision)
-        return (low, high) if precision == 128 else (low - 2**66, high + 2**66)
-
-    plain = laplace._Thresholds._plain_floor
-
-    def recorded(self, exponent, bits):
-        singles.append(exponent)
-        return plain(self, exponent, bits)
-
-    monkeypatch.setattr(laplace._Thresholds, "_scaled", vague)
-    monkeypatch.setattr(laplace._Thresholds, "_plain_floor", recorded)
-    again = laplace._Sampler(Fraction(1, 10), True, True).top.thresholds.first_words
-    assert len(singles) > 50
-    assert again.tolist() == right.tolist()
-
-
 @over("exponent", [Fraction(0), Fraction(1, 3), Fraction(5), Fraction(70), Fraction(300)])
 @over("bits", [64, 129, 700])
 def test_exponential_lies_in_its_interval(exponent, bits):
@@ -375,16 +351,6 @@ def test_large_epsilon_gives_no_noise(epsilon):
     assert discrete_laplace_quantile(1 - 1e-15, epsilon) == 0
 
 
-def test_large_epsilon_still_has_its_tiny_tail():
-    # P(-1) = r / (1 + r) with r = exp(-100): 2**-145. A stream of zeros is that unlikely.
-    table = laplace._Sampler(Fraction(100), True, False).top
-    source = ScriptedSource([0, 0, 0, 2**63])
-    assert table.decide(source, source.words(1)).tolist() == [-1]
-    assert source.taken == 4
-    source = ScriptedSource([0, 0, 2**63])
-    assert table.decide(source, source.words(1)).tolist() == [0]
-
-
 def test_bad_arguments():
     for arguments, message in (
         (([1], 0), "epsilon"),
@@ -531,18 +497,6 @@ def test_bounded_sum_quantises_record_by_record(monkeypatch):
             else:
                 # Rounding the bounds to the grid adds half a unit at most.
                 assert sensitivity <= max(abs(low), abs(high)) / grid + 0.5
-
-
-def test_bounded_sum_has_the_noise_of_its_sensitivity():
-    source = noise_source(30)
-    totals = np.array(
-        [bounded_sum([2.0, 3.0], 0, 4, 1.0, resolution=1, random_state=source) for _ in range(4000)]
-    )
-    noise = (totals - 5).astype(int)
-    # Sensitivity 4 in units of 1: rate 1/4.
-    assert fit(noise, signed_cdf, 0.25) > ALARM
-    assert fit(noise, signed_cdf, 0.25 * 0.8) < ALARM
-    assert fit(noise, signed_cdf, 0.25 / 0.8) < ALARM
 
 
 @over(

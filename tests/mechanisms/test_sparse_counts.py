@@ -76,20 +76,6 @@ def test_bounds_of_the_binomial_distribution_are_right_and_tight(n, rate, thresh
     assert ends[-1] >= 2**bits - 2
 
 
-@over(
-    "n, rate, expected",
-    [(10**6, Fraction(1, 10), 1000), (10**9, Fraction(1), 200_000), (10**15, Fraction(2), 3)],
-)
-def test_large_binomial_distributions_agree_with_scipy(n, rate, expected):
-    threshold = least_threshold(n, rate, expected)
-    first, _, ends = _sparse_counts._distribution(n, rate, threshold, 64)
-    p = float(reach(rate, threshold))
-    numbers = first + np.arange(len(ends))
-    assert first <= max(0, n * p - 8 * math.sqrt(n * p)) and len(ends) > 8 * math.sqrt(n * p)
-    shares = np.array([float(Fraction(end, 2**64)) for end in ends])
-    np.testing.assert_allclose(shares, stats.binom.cdf(numbers, n, p), atol=1e-9)
-
-
 def test_an_undecided_word_draws_another():
     rate = Fraction(1)
     first, begins, ends = _sparse_counts._distribution(40, rate, 1, 64)

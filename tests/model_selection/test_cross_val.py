@@ -17,10 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import skdp
-from skdp.model_selection import (
-    PrivateKFold,
-    private_cross_val_score,
-)
+from skdp.model_selection import PrivateKFold, private_cross_val_score
 
 # --- folds
 

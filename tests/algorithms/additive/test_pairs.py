@@ -11,15 +11,7 @@ from loops import over
 from scored import some_scores
 
 from skdp._random import noise_source
-from skdp.algorithms.additive import (
-    UNIT,
-    Identity,
-    Logit,
-    Records,
-    fitting,
-    located,
-    pairs,
-)
+from skdp.algorithms.additive import UNIT, Identity, Logit, Records, fitting, located, pairs
 from skdp.algorithms.additive import pairs as calibration
 from skdp.algorithms.additive.model import Draft
 from skdp.algorithms.additive.pairs import (
@@ -48,11 +40,7 @@ def test_no_record_moves_the_moments_by_more_than_is_paid_for(link, size):
                 np.array([[i]]), np.array([label]), np.array([1]), (n,), scores[i : i + 1]
             )
             gradient, hessian = _moments(
-                one,
-                link,
-                lambda g: tables[g[:, 0]].swapaxes(0, 1),
-                n_functions,
-                most,
+                one, link, lambda g: tables[g[:, 0]].swapaxes(0, 1), n_functions, most
             )
             assert np.abs(gradient).sum() <= _REACH
             assert np.abs(np.triu(hessian)).sum() <= most**2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -11,7 +10,6 @@ import pytest
 from clustered import Exact, points_in, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loops import over
 from sklearn.cluster import KMeans
 
 from skdp.algorithms.kmeans import lloyd
@@ -24,8 +22,6 @@ from skdp.algorithms.kmeans.lloyd import (
     nearest_distances,
     noisy_round,
     ray_turi,
-    sphere_packing,
-    swapped,
     validity,
 )
 
@@ -118,21 +114,6 @@ def test_greedy_starts_take_each_blob_and_nothing_negative():
     assert nobody.shape == (2, 4, 2)
 
 
-@over("shape, k", [((1000, 1000), 15), ((1000,) * 3, 20), ((9, 2000), 4)])
-def test_sphere_packing_spreads_the_starts(shape, k):
-    generator = np.random.default_rng(4)
-
-    def gap(start):
-        return min(np.linalg.norm(a - b) for a, b in itertools.combinations(start, 2))
-
-    packed = sphere_packing(shape, k, 6, generator)
-    assert (packed >= -0.5).all() and (packed <= np.array(shape) - 0.5).all()
-    uniform = generator.random((60, k, len(shape))) * shape
-    assert np.mean([gap(s) for s in packed]) > 1.3 * np.mean([gap(s) for s in uniform])
-    # It ends where nothing fits.
-    assert sphere_packing((1, 1), 5, 2, generator).shape == (2, 5, 2)
-
-
 def test_ray_turi_is_its_formula():
     points = np.array([[0.0], [2.0], [10.0], [12.0]])
     weights = np.array([1.0, 3.0, 2.0, 2.0])
@@ -200,16 +181,3 @@ def test_noise_of_a_round_has_the_variance_it_states():
     # The standard error of the variance of 400 draws is 11%, of those of 4,000 3.5%.
     for values, variance, slack in zip(found, stated, (0.4, 0.15, 0.15), strict=True):
         assert values.var() == pytest.approx(variance, rel=slack)
-
-
-def test_swaps_leave_a_poor_optimum():
-    points = blobs().astype(np.float64)
-    weights = np.ones(len(points))
-    poor = np.array([[90.0, 100], [110, 100], [550, 600]])
-    stuck = lloyd_on_cells(points, weights, poor[None], (1000, 1000))[1][0]
-    better = swapped(points, weights, poor, (1000, 1000))
-    middles = np.array([[100, 100], [700, 300], [400, 900.0]])
-    assert sorted(nearest(middles, better)) == [0, 1, 2]
-    assert lloyd_on_cells(points, weights, better[None], (1000, 1000))[1][0] < stuck / 5
-    one = points.mean(axis=0)[None]
-    assert (swapped(points, weights, one, (1000, 1000)) == one).all()
