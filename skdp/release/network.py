@@ -21,7 +21,7 @@ from .._random import sampling_generator
 from .._validation import BoolArray, CodeArray, FloatArray, IntArray
 from ..domain import Domain
 from ..domain.query import Query
-from .model import Reach, Weights, added, by_attributes, warn_of_zero
+from .model import Covariances, Reach, Weights, added, by_attributes, warn_of_zero
 from .rounding import (
     deal,
     patterns,
@@ -315,7 +315,7 @@ _MAX_LISTED = 5_000_000
 _ROUNDING = 1e-6
 
 
-class NetworkModel:
+class NetworkModel(Covariances):
     """A released Bayesian network as a model of the records; see `Model`.
 
     Parameters

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._validation import CodeArray, FloatArray, IntArray, running_sums
 from ..domain import Domain
-from .model import Weights, warn_of_zero
+from .model import Covariances, Weights, warn_of_zero
 from .network import Conditional, NetworkDensity, round_network
 from .rounding import (
     GOLDEN,
@@ -46,7 +46,7 @@ _MAX_LISTED = 5_000_000
 _ROUNDING = 1e-6
 
 
-class TreeModel:
+class TreeModel(Covariances):
     """Weighted rows and the views they agree with; `ViewsModel` answers from them, see `Model`.
 
     Parameters
