@@ -31,7 +31,7 @@ from .rounding import (
     share_of,
     sort_within,
 )
-from .tree_density import SOFT, inverse_rows
+from .tree_density import inverse_rows
 
 __all__ = [
     "Conditional",
@@ -616,6 +616,9 @@ def _as_rows(table: FloatArray) -> FloatArray:
 # codes, in proportion to the probability of these.
 
 _TRIALS = 64
+# Where a condition has probability zero, every table is mixed with this share of equally likely
+# codes.
+SOFT = 1e-6
 # Rows times trials that are drawn at once.
 _BATCH = 1 << 18
 
