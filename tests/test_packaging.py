@@ -8,7 +8,6 @@ import re
 import runpy
 import subprocess
 import sys
-import tarfile
 import tomllib
 from pathlib import Path
 
@@ -56,12 +55,6 @@ def test_version_is_the_same_everywhere():
     assert re.search(rf"^version: {re.escape(skdp.__version__)}$", citation, re.MULTILINE)
 
 
-def test_licence_is_the_declared_one():
-    assert PROJECT["license"] == "Apache-2.0"
-    text = (ROOT / "LICENSE").read_text()
-    assert "Apache License" in text and "Version 2.0, January 2004" in text
-
-
 @pytest.mark.parametrize(
     "target",
     [
@@ -80,32 +73,6 @@ def test_commands_of_the_readme_exist(target):
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
     named = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
     assert f"make {target}" in named
-
-
-@pytest.mark.parametrize("works", [True, False])
-def test_the_newest_python_is_that_on_the_path_or_its_absence_is_explained(works, tmp_path):
-    newest = max(
-        (line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line),
-        key=lambda version: int(version.partition(".")[2]),
-    )
-    # No mirror is found, so that nothing is fetched.
-    for name, code in {f"python{newest}": not works, "grep": True}.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\nexit {int(code)}\n")
-        (tmp_path / name).chmod(0o755)
-    done = subprocess.run(
-        [ROOT / ".ci" / "newest-python", tmp_path / "folder"],
-        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-    )
-    found = f"{tmp_path}/python{newest}\n"
-    assert (done.returncode, done.stdout) == ((0, found) if works else (1, ""))
-    assert works or f"no python{newest} on the path" in done.stderr
-    assert not (tmp_path / "folder").exists()
-
-
-def test_package_is_typed():
-    assert (Path(skdp.__file__).parent / "py.typed").is_file()
 
 
 def test_import_needs_no_optional_library():
@@ -203,28 +170,3 @@ def test_workflows_do_what_the_checks_of_a_commit_do():
     assert publish["steps"][-1]["with"] == {"attestations": True}
     # Nothing is uploaded with a token that somebody could steal.
     assert "secrets." not in (folder / "release.yml").read_text()
-
-
-def test_an_sdist_holds_the_package_and_no_tests():
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"][
-        "targets"
-    ]
-    for path in build["sdist"]["include"]:
-        assert (ROOT / path.lstrip("/")).exists(), path
-    assert "/skdp" in build["sdist"]["include"] and "/tests" not in build["sdist"]["include"]
-
-
-def test_an_index_that_would_show_a_dead_link_is_noticed(tmp_path, monkeypatch):
-    check = runpy.run_path(str(ROOT / ".ci" / "check_wheel.py"))["misplaced"]
-    for name, text in {"a": "[x](docs/start.rst)", "b": "[x](https://example.org/x)"}.items():
-        shown = {"Description": text}
-        monkeypatch.setattr(
-            check.__globals__["metadata"],
-            "metadata",
-            lambda _, shown=shown: type("Shown", (dict,), {"get_payload": lambda self: ""})(shown),
-        )
-        assert check(tmp_path) == (["docs/start.rst"] if name == "a" else [])
-    (tmp_path / "skdp-1" / "tests").mkdir(parents=True)
-    with tarfile.open(tmp_path / "skdp-1.tar.gz", "w:gz") as archive:
-        archive.add(tmp_path / "skdp-1", "skdp-1")
-    assert check(tmp_path) == ["skdp-1/tests"]
