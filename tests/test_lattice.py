@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
 
 import skdp
 from skdp import Categorical, Numeric
@@ -79,21 +78,3 @@ def test_single_columns_and_marginals_keep_all_bins():
     )
     found = alone.count([(0, 2)], return_interval=True)[0]
     assert found.lower <= truth <= found.upper and found.upper - found.lower < 0.01 * n
-
-
-def test_engines_code_it_as_frames_do():
-    pl = pytest.importorskip("polars")
-    rows = pd.DataFrame({"x": np.append(Numeric(0, 1000).edges, [0.29999, -5, 2e3, np.nan])})
-    made = [
-        skdp.RangeTreeHistogram(epsilon=1, domain=(0.0, 1000.0), random_state=0).fit(each)
-        for each in (rows, pl.DataFrame(rows).lazy())
-    ]
-    np.testing.assert_array_equal(made[0].noisy_counts_, made[1].noisy_counts_)
-
-
-def test_what_trains_on_a_release_takes_the_declared_domain():
-    rows = table()
-    release = skdp.HDPViewSynthesizer(epsilon=1, domain=AUTO.select(["x"]), random_state=0)
-    model = skdp.PrivateRegressor(LinearRegression(), release, target_range=(0, 1))
-    model.fit(rows[["x"]], rows["y"])
-    assert model.synthesizer_.domain_.shape == (32, 32)

@@ -239,21 +239,6 @@ def test_siblings_are_pulled_together_by_james_stein():
         assert even.sum() == pytest.approx(children.sum(), abs=1e-3)
 
 
-def test_pulling_together_is_no_worse_on_any_siblings():
-    """James and Stein: 400 repetitions of equal, sloping and spiky counts."""
-    rng = np.random.default_rng(1)
-    for truth in (np.full(8, 200.0), 200.0 + 2 * np.arange(8), np.array([900.0] + [100.0] * 7)):
-        losses = []
-        for _ in range(400):
-            noise = rng.laplace(0, 10 / math.sqrt(2), 8)
-            plain, even = evened(truth + noise - noise.mean(), variance=100.0)
-            losses.append([np.sum((plain - truth) ** 2), np.sum((even - truth) ** 2)])
-        plain, even = np.mean(losses, axis=0)
-        assert even < 1.05 * plain
-        if np.ptp(truth) == 0:
-            assert even < 0.6 * plain
-
-
 # --- in the estimator
 
 BINS = 300
@@ -318,29 +303,6 @@ def test_auto_is_adaptive_where_a_line_is_planned():
     assert groups.fit(["a"] * 90).count({"a"}) == pytest.approx(90, abs=5)
 
 
-def test_adaptive_is_more_accurate_on_sparse_data_and_the_same_on_dense_data():
-    """Mean squared errors of 20 releases; far apart on the sparse table."""
-    rng = np.random.default_rng(1)
-    sparse = np.repeat(rng.integers(0, BINS, 6) + 0.5, 50)
-    dense = rng.uniform(0, BINS, 300_000)
-    ends = np.sort(rng.integers(0, BINS, (400, 2)), axis=1).astype(float)
-    ends = ends[ends[:, 0] < ends[:, 1]]
-    errors = {}
-    for name, rows in (("sparse", sparse), ("dense", dense)):
-        before = np.searchsorted(np.sort(rows), ends)
-        for partition in (None, "adaptive"):
-            squares = [
-                np.mean(
-                    (fitted(partition, rows, seed, epsilon=0.1).count(ends) - np.diff(before)[:, 0])
-                    ** 2
-                )
-                for seed in range(20)
-            ]
-            errors[name, partition] = np.mean(squares)
-    assert errors["sparse", "adaptive"] < 0.5 * errors["sparse", None]
-    assert errors["dense", "adaptive"] < 1.2 * errors["dense", None]
-
-
 @pytest.mark.parametrize("partition", ["dawa", "ahp", "adaptive"])
 @pytest.mark.parametrize("rows", [[], [3.0], np.repeat(5.0, 10**5)])
 def test_odd_tables(partition, rows):
@@ -348,13 +310,3 @@ def test_odd_tables(partition, rows):
         release = fitted(partition, np.asarray(rows, dtype=float), epsilon=0.5)
     assert np.isfinite(release.to_frame()[["count", "std_error"]]).all(axis=None)
     assert math.isfinite(release.count((0, 7), return_interval=True).upper)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("partition", ["dawa", "adaptive"])
-def test_ten_million_bins(partition):
-    rows = np.random.default_rng(0).integers(0, 10**7, 10**5)
-    release = RangeTreeHistogram(
-        epsilon=1.0, domain=(0, 10**7), bins=10**7, partition=partition, random_state=0
-    ).fit(rows)
-    assert abs(release.count((0, 5_000_000)) - 50_000) < 3_000
