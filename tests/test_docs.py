@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from docutils.core import publish_doctree
 from sklearn.base import BaseEstimator
 
 import skdp
@@ -160,46 +159,6 @@ def test_pictures_of_the_first_pages_can_be_drawn_again(tmp_path):
     assert max(picture.stat().st_size for picture in (DOCS / "_static").glob("*.png")) < 150_000
 
 
-def parsed(text):
-    """The document of a text in reStructuredText, with its tables as the site shows them."""
-    document = publish_doctree(text)
-    script("_tables").arrange(None, document)
-    return document
-
-
-def test_remarks_of_wide_tables_are_below_them():
-    head = ".. csv-table::\n   :header-rows: 1\n\n   A,B,C,D,E,F,G,Note\n"
-    shown = parsed(head + f"   x,y,z,1,{'long ' * 9},3,4,first\n   x,y,z,1,2,3,4,\n").astext()
-    assert "Note" not in shown and "failed b" in shown
-    assert shown.split("a first")[1].split() == ["b", *["long"] * 9]
-    narrow = ".. csv-table::\n   :header-rows: 1\n\n   A,B,Note\n   x,1,first\n"
-    assert "Note" in parsed(narrow).astext()
-
-
-def test_site_check_finds_what_is_broken(tmp_path, capsys):
-    check = script("check_site")
-    assert check.main([str(tmp_path)]) == 1  # nothing was built
-    good = '<h1 id="top">A</h1><a href="b.html#here">b</a><a href="https://example.org">c</a>'
-    (tmp_path / "a.html").write_text(good)
-    (tmp_path / "b.html").write_text('<p id="here"><a href="./#top">a</a>')
-    (tmp_path / "index.html").write_text(good + '<img src="b.html" alt="two squares">')
-    assert check.main([str(tmp_path)]) == 0
-    pictures = '<img src="sphx_glr_plot_cube_001.png" alt="plot cube"><img src="b.html">'
-    (tmp_path / "a.html").write_text(
-        '<a href="gone.html">x</a><a href="b.html#up">y</a>' + pictures
-    )
-    capsys.readouterr()
-    assert check.main([str(tmp_path)]) == 1
-    found = capsys.readouterr().out
-    for problem in ("at gone.html", "as b.html#up", "'plot cube'", "cube_001.png\n", "is None"):
-        assert problem in found
-    assert found.endswith("5 problems\n")
-
-
-# Examples
-
-# In the docs, `# doctest: +NOISY` (which the built pages do not show) marks output that is drawn:
-# everything but the numbers must be as printed.
 NOISY = doctest.register_optionflag("NOISY")
 NUMBER = re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?")
 

@@ -7,15 +7,13 @@ import random
 import traceback
 import warnings
 from collections import deque
-from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 from estimators import CASES, DOMAIN, people
-from loops import narrowed, over
-from odd_values import ODD_VALUES
+from loops import over
+from odd_values import ODD_VALUES, SECRET, Equal, Panic, Panics, hostile
 from sklearn.base import BaseEstimator
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -36,121 +34,9 @@ from skdp.model_selection import (
     private_score,
 )
 from skdp.model_selection._guard import TABLE, answers_of
-from skdp.tables import as_column, as_labels, identities, row_taker
+from skdp.tables import as_column, as_labels, identities, object_array, row_taker
 
-SECRET = "the secret of one record"
-
-
-class Equal:
-    """Refuses to be compared."""
-
-    def __eq__(self, other):
-        raise RuntimeError(SECRET)
-
-    __hash__ = None
-
-
-class Hash:
-    def __hash__(self):
-        raise RuntimeError(SECRET)
-
-
-class Text(str):
-    def __hash__(self):
-        raise RuntimeError(SECRET)
-
-    def __eq__(self, other):
-        raise RuntimeError(SECRET)
-
-
-class Number(float):
-    def __float__(self):
-        raise RuntimeError(SECRET)
-
-    def __hash__(self):
-        raise RuntimeError(SECRET)
-
-
-class Huge(int):
-    """Too large for a float, and of no known sign."""
-
-    def __float__(self):
-        raise OverflowError(SECRET)
-
-    def __gt__(self, other):
-        raise RuntimeError(SECRET)
-
-
-class Class:
-    @property
-    def __class__(self):
-        raise RuntimeError(SECRET)
-
-
-class Panic(BaseException):
-    """As those of Polars: not an Exception."""
-
-
-class Panics(float):
-    def _panic(self, *others):
-        raise Panic(SECRET)
-
-    __float__ = __hash__ = __eq__ = __ne__ = __gt__ = __lt__ = __bool__ = _panic
-
-
-class Length(list):
-    def __len__(self):
-        raise RuntimeError(SECRET)
-
-    def __iter__(self):
-        raise RuntimeError(SECRET)
-
-
-def hostile():
-    own = [Equal(), Hash(), Text("Male"), Number(1), Huge(5), Class(), Length(), Panics(1)]
-    nested = [[1, 2], [[]], {"a": 1}, {1}, np.array([1, 2]), np.array(5), np.array([[1]]), (1,)]
-    numbers = [10**400, -(10**400), Decimal("sNaN"), Decimal("1e999999"), 1 + 2j, Fraction(1, 3)]
-    times = [pd.NaT, np.datetime64("NaT", "s"), np.timedelta64(5, "D")]
-    others = [b"x", "\ud800", pd.NA, None, pd.Interval(0, 1), iter([1]), object(), range(3)]
-    return [*own, *nested, *numbers, *times, *others]
-
-
-def objects(values):
-    array = np.empty(len(values), dtype=object)
-    for position, value in enumerate(values):
-        array[position] = value
-    return array
-
-
-# --- what is fitted
-
-
-@over("case", CASES)
-def test_no_object_raises_in_a_fit(case):
-    """Each record has one, in a column of objects; there are others without any."""
-
-    def paid_fit(odd):
-        columns = {column: people(len(odd) + 10)[column].tolist() for column in DOMAIN.names}
-        objects_of = hostile()
-        for place, (column, _, number) in enumerate(odd):
-            columns[column][place] = objects_of[number]
-        rows = pd.DataFrame(
-            {column: pd.Series(objects(columns[column]), dtype=object) for column in columns}
-        )
-        ledger = skdp.PrivacyLedger()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            case.make(ledger=ledger).fit(case.rows(rows))
-        assert ledger.spent == 1
-
-    narrowed(
-        paid_fit,
-        [
-            (column, type(value).__name__, number)
-            for column in case.columns or ("age", "sex", "income")
-            for number, value in enumerate(hostile())
-        ],
-    )
+# --- what is read
 
 
 @over(
@@ -174,14 +60,14 @@ def test_no_object_moves_another_record(column):
     rows = people(40)
     codes = DOMAIN.encode(rows)
     for odd in hostile():
-        values = objects([odd, *rows[column]])
+        values = object_array([odd, *rows[column]])
         more = pd.concat([rows.iloc[:1], rows], ignore_index=True)
         more[column] = pd.Series(values, dtype=object)
         np.testing.assert_array_equal(DOMAIN.encode(more)[1:], codes)
 
 
 # By position: to show the objects would be to look into them.
-@over("container, position", itertools.product([deque, objects], range(len(hostile()))))
+@over("container, position", itertools.product([deque, object_array], range(len(hostile()))))
 def test_labels_are_read_entry_by_entry(container, position):
     labels = [*people(30)["income"].iloc[1:], hostile()[position]]
     rows = people(30).drop(columns="income")
@@ -225,8 +111,8 @@ def test_containers_that_are_no_column_are_refused_before_the_charge(y):
 def test_whose_a_row_is_depends_on_no_other_row():
     # complex(1) equals 1, and tells nobody: whichever of the two came first was taken for both.
     for odd in (1 + 0j, *hostile()):
-        first = identities(as_column(objects([odd, 1, 2, 1]), "who"))[1:]
-        last = identities(as_column(objects([1, 2, 1, odd]), "who"))[:3]
+        first = identities(as_column(object_array([odd, 1, 2, 1]), "who"))[1:]
+        last = identities(as_column(object_array([1, 2, 1, odd]), "who"))[:3]
         assert (first[0] == first[2]) and first[0] >= 0 and first[1] >= 0 and first[0] != first[1]
         assert (last[0] == last[2]) and last[0] >= 0 and last[1] >= 0 and last[0] != last[1]
 
@@ -346,8 +232,8 @@ class Answers(BaseEstimator):
         (lambda X: np.full(len(X), np.inf), 0),
         (lambda X: np.array(["0"] * len(X)), 1),
         (lambda X: np.array(["1"] * len(X)), 0),
-        (lambda X: objects([Equal()] * len(X)), 0),
-        (lambda X: objects([None] * len(X)), 0),
+        (lambda X: object_array([Equal()] * len(X)), 0),
+        (lambda X: object_array([None] * len(X)), 0),
     ],
 )
 def test_odd_predictions_are_wrong(answer, right):
@@ -518,27 +404,6 @@ def test_bounds_of_no_use_are_refused_before_the_charge(bounds):
         search.fit(X, Y)
     assert ledger.spent == 0
     float(private_score([1.0], [1.0], "mean_squared_error", domain=(-1e99, 1e99), epsilon=1))
-
-
-@over(
-    "make, rows",
-    itertools.product(
-        [
-            private,
-            lambda: skdp.PrivPfCClassifier(epsilon=1, domain=SMALL, target="income", max_grids=10),
-        ],
-        [X[["age"]], X.assign(more=1), X.assign(age=pd.Timedelta(1))],
-    ),
-)
-def test_schema_errors_of_the_fits_cost_nothing(make, rows):
-    ledger = skdp.PrivacyLedger()
-    with pytest.raises(skdp.DomainError):
-        private_cross_val_score(make(), rows, Y, epsilon=1, ledger=ledger)
-    with pytest.raises(skdp.DomainError):
-        PrivateGridSearchCV(make(), {"ledger": [None]} if make is not private else {
-            "n_samples": [10]
-        }, ledger=ledger).fit(rows, Y)  # fmt: skip
-    assert ledger.spent == 0
 
 
 # --- a release of nobody

@@ -269,10 +269,6 @@ class ChangedPipeline(Pipeline):
     pass
 
 
-class Repeats(type(skdp._random.noise_source(None))):
-    """A source of a user's, which says that it is not seeded."""
-
-
 class Steps(list):
     """A list that is another one for those who look."""
 

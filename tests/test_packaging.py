@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
-import runpy
 import subprocess
 import sys
 import tomllib
@@ -82,28 +80,6 @@ def test_import_needs_no_optional_library():
     code = f"import sys, skdp; print([m for m in {optional} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
-
-
-def test_the_check_of_the_wheel_sees_an_undeclared_import(tmp_path, monkeypatch):
-    check = runpy.run_path(str(ROOT / ".ci" / "check_wheel.py"))["failures"]
-    package = tmp_path / "lazily"
-    (package / "inside").mkdir(parents=True)
-    lazy = (
-        "__all__ = ['name']\ndef __getattr__(name):\n    from .inside import deep\n    return deep"
-    )
-    (package / "__init__.py").write_text(lazy)
-    (package / "inside" / "__init__.py").write_text("")
-    (package / "inside" / "deep.py").write_text("import json")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert check(importlib.import_module("lazily")) == []
-    for name in [name for name in sys.modules if name.startswith("lazily")]:
-        monkeypatch.delitem(sys.modules, name)
-    (package / "inside" / "deep.py").write_text("import no_such_library")
-    found = check(importlib.import_module("lazily"))
-    assert [each.partition(":")[0] for each in found] == [
-        "lazily.name",
-        "import lazily.inside.deep",
-    ]
 
 
 def test_a_strict_type_checker_knows_what_a_user_makes(tmp_path):
