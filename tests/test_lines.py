@@ -227,19 +227,6 @@ def test_siblings_are_pulled_together_by_james_stein():
 
 # --- in the estimator
 
-BINS = 300
-
-
-def fitted(partition, rows, seed=0, **parameters):
-    return RangeTreeHistogram(
-        epsilon=parameters.pop("epsilon", 1.0),
-        domain=(0, BINS),
-        bins=BINS,
-        partition=partition,
-        random_state=seed,
-        **parameters,
-    ).fit(rows)
-
 
 @pytest.mark.parametrize("partition", ["dawa", "ahp", "adaptive"])
 def test_missing_values_have_all_of_epsilon(partition):

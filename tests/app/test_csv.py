@@ -143,26 +143,18 @@ MONTH = ("2020-11-01", "2020-11-30")
 FEW = [f"{i % 9}," if i % 10 > 2 else ",z" for i in range(9 * ROWS)]
 CASES = {
     **{f"dates {form}": (lines, Date(*MONTH), "[TZ]|%Y%m%d") for form, lines in NOVEMBER.items()},
-    **{f"told {form}": (lines, Date(*MONTH, format=form), ".") for form, lines in NOVEMBER.items()
-       if "T" not in form},
+    "told dates": (NOVEMBER["%d.%m.%Y"], Date(*MONTH, format="%d.%m.%Y"), "."),
     "money": (['"$1,234.50"'] * ROWS, PAY, "."),
     "comma": (['"1234,50"'] * ROWS, PAY, "-"),
     "comma told": (["1234,50"] * ROWS, PAY, ".", "--sep", ";", "--decimal", ","),
-    "quoted comma told": (['"1234,50"'] * ROWS, PAY, ".", "--sep", ",", "--decimal", ","),
     "Latin-1": (["Zürich", "Bern"] * (ROWS // 2), TOWNS["town"], "."),
     "gaps": (FEW, WAIT, "-"),
     "gaps told": (FEW, Numeric(0, 9, integer=True, nullable=True), "."),
-    "NA": (["a", "NA"] * (ROWS // 2), Categorical(["a", "b"], nullable=True), "."),
-    "none": (["a", "none"] * (ROWS // 2), Categorical(["a", "b"], nullable=True), "-"),
     "none told": (["a", "none"] * (ROWS // 2), Categorical(["a", "b"], nullable=True), ".",
                   "--missing", "none"),
-    "blanks": (["Bern ", " Bern", "Zürich  "] * (ROWS // 3 + 1), TOWNS["town"], "."),
     "case": (["BERN", "Bern"] * (ROWS // 2), TOWNS["town"], "-"),
     "line breaks": (['3,"two\nlines"'] * ROWS, WAIT, "-"),
-    "line breaks told": (['3,"two\nlines"'] * ROWS, WAIT, ".", "--multiline"),
     "ragged, longer": (["3,,4"] * ROWS, WAIT, "-"),
-    "ragged, shorter": (["3"] * ROWS, WAIT, "."),
-    "second header": (["days", *["3"] * ROWS], WAIT, "."),
     "ten thousand columns": (["3" + "," * 10_000] * 200, WAIT, "."),
 }  # fmt: skip
 
