@@ -220,6 +220,8 @@ def test_without_consistency_the_fewest_nodes_answer():
         weights = hierarchy.cover_weights(tree, plain.blue_.measured, inside)
         assert plain.count((low, high)) == pytest.approx(weights @ plain.noisy_counts_)
         assert errors(plain, (low, high)) == pytest.approx(math.sqrt(weights.sum() * node_variance))
+    bins = np.stack([np.arange(40), np.arange(1, 41)], axis=1)
+    np.testing.assert_allclose(plain.to_frame()["std_error"], errors(plain, bins))
 
 
 # --- the error that is reported is the error that is made

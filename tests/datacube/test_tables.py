@@ -177,6 +177,7 @@ def test_statistics_of_dimensions_are_those_of_the_cells(counts):
         lambda r: r.aggregate(["region", "sex"], "age").drop(columns=["region", "sex"]),
         lambda r: r.aggregate("age", "age", bands={"age": [20, 40, 60]}).drop(columns="age"),
         lambda r: r.crosstab("region", "sex", "age >= 40"),
+        lambda r: r.aggregate(["region", "age", "sex"])["count"],
     ]
     for asked in questions:
         np.testing.assert_allclose(asked(counts), asked(synopsis), atol=1e-6)
