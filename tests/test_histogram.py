@@ -311,6 +311,9 @@ def test_nodes_hold_the_leaves_of_the_taxonomy(declared, monkeypatch):
         assert "".join(held) == below.get(label, label)
         expected = pytest.approx(sum(row in held for row in rows))
         assert estimator.node_counts_[i] == expected and estimator.count({*held}) == expected
+    table = estimator.to_frame()
+    assert table.iloc[:, 0].tolist() == list(town.categories)
+    np.testing.assert_allclose(table["count"], [rows.count(each) for each in town.categories])
     with pytest.raises(ValueError, match="no order"):
         estimator.quantile(0.5)
     for wrong in (Taxonomy.from_tree({"x": ["b"], "y": ["c"]}), "town"):
