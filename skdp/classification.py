@@ -834,6 +834,7 @@ class PrivPfCTransformer(_PrivPfC, GridTransformer):
     """
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivPfCClassifier(ClassifierMixin, _PrivPfC):
     """Histogram classifier on a privately selected grid (PrivPfC).
 

@@ -158,6 +158,7 @@ class _LinearClassifier(_LinearEstimator, ModelOfClasses):
         return self.classes_[np.argmax(shares, axis=1)]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLogisticRegression(_LinearClassifier):
     """Logistic regression under pure epsilon-differential privacy, with exact noise.
 
@@ -276,6 +277,7 @@ class PrivateLogisticRegression(_LinearClassifier):
         return self._shares(self._scores(X))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLinearSVC(_LinearClassifier):
     """A linear classifier by its margin, under pure epsilon-differential privacy.
 

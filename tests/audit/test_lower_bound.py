@@ -28,7 +28,6 @@ from skdp.audit import (
     AuditCase,
     assert_epsilon,
     audit,
-    plot_audits,
     reachable_epsilon,
     run_library,
 )
@@ -456,18 +455,6 @@ def test_result_tells_what_was_found():
     for text in (str(result), repr(result), result._repr_html_()):
         assert "half the noise" in text
     assert "output" in str(result.event) and "Event" in repr(result.event)
-
-
-def test_plots():
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    good = audit(noisy(1), 0, 1, 1.0, 2_000, vectorised=True, name="good")
-    bad = audit(noisy(1, 0.1), 0, 1, 1.0, 2_000, vectorised=True, name="bad")
-    figure, axes = pyplot.subplots()
-    assert plot_audits([good, bad], ax=axes) is axes
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["good", "bad"]
-    assert "1 of 2 convicted" in axes.get_title()
-    figure.draw_without_rendering()
-    pyplot.close(figure)
 
 
 # The library
