@@ -419,6 +419,9 @@ def test_result_tells_what_was_found():
     assert "output" in str(result.event) and "Event" in repr(result.event)
 
 
+# The library
+
+
 def streamed(data, neighbour, *given, **more):
     """Case of a sparse vector, with its gaps and answers where it releases them."""
 
