@@ -26,10 +26,6 @@ SPACE = skdp.Domain(
         "s": LABEL,
     }
 )
-# The ranges of two columns have to be found.
-UNKNOWN = skdp.Domain(
-    {**dict(SPACE.items()), "x": skdp.Numeric(), "z": skdp.Numeric(integer=True, special=[0])}
-)
 # Structural zeros: a code, a pair of columns, and three columns that no tree of pairs can hold.
 RULED = skdp.Domain(
     SPACE.items(),

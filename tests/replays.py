@@ -34,7 +34,6 @@ from neighbours import (
     RULED_PLANE,
     SPACE,
     THREE,
-    UNKNOWN,
     WHOLE,
     WIDE,
     Pairs,
@@ -293,7 +292,6 @@ MARGINALS = [
     marginal("more than 512 codes", CODES, runs=1),
     marginal("more than 512 codes of two", MANY_CODES, runs=1),
     marginal("four columns", SPACE, ALL),
-    marginal("unknown ranges", UNKNOWN, lambda _: _some(pairs_of(SPACE))),
     *(marginal(f"max_order={order}", max_order=order) for order in (1, 2, 4)),
     *(marginal(f"workload {each}", workload=each) for each in ("ranges", "cells")),
     marginal(

@@ -18,7 +18,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loops import over
 from pipelines import (
-    INFERRED,
     PRIVATE_SCORE,
     Changed,
     X,
@@ -307,7 +306,7 @@ def swapped_model():
     return one.fit(NUMBERS, Y).set_params(estimator=SVC())
 
 
-refitted = model(DummyClassifier(), domain=INFERRED).fit(X, Y)
+refitted = model(DummyClassifier(), random_state=0).fit(X, Y)
 refitted.set_params(synthesizer__domain=DOMAIN)
 
 
@@ -445,7 +444,7 @@ NOT_PRIVATE = {
             "a tree": KDTree(NUMBERS),
             "a class": SVC,
             "a class of one's own": Own,
-            "a domain": INFERRED,
+            "a domain": DOMAIN,
             "a release": released.synopsis_,
         }.items()
     },
@@ -457,21 +456,12 @@ NOT_PRIVATE = {
     ),
     # frozen
     "frozen, never fitted": FrozenEstimator(model()),
-    "frozen, of an inferred domain": FrozenEstimator(refitted),
+    "frozen, of a seed": FrozenEstimator(refitted),
     "frozen, another model set since": FrozenEstimator(swapped_model()),
-    # seeds, inferred domains, candidates
+    # seeds, candidates
     "seeded": model(random_state=0),
     "a seeded choice": PrivateGridSearchCV(model(), {"estimator__C": [1]}, random_state=3),
-    "inferred": release(domain=INFERRED),
-    "inferred labels": skdp.PrivateClassifier(
-        LogisticRegression(),
-        skdp.HDPViewSynthesizer(epsilon=1, domain=DOMAIN.select(["age", "sex", "work"])),
-        classes=INFERRED["income"],
-    ),
-    "inferred when it was fitted": refitted,
-    "inferred, behind a release": model(
-        skdp.PrivPfCClassifier(epsilon=1, domain=INFERRED, target="income")
-    ),
+    "seeded when it was fitted": refitted,
     "candidates that change": PrivateGridSearchCV(model(), {"estimator__C": Steps([1, 2])}),
     "a candidate leaks": PrivateGridSearchCV(
         Pipeline([("m", model())]), {"m": [model(), front(StandardScaler())]}
