@@ -32,6 +32,7 @@ from .base import (
     label_classes,
     match_labelled,
     match_rows,
+    refuse_beside_rows,
     require_y,
     without_label,
 )
@@ -446,8 +447,9 @@ class _DefaultClassifier(ModelOfClasses):
     ``models_``, and the released number of records with each label in ``label_counts_``.
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Charge all of epsilon, then release the models."""
+        refuse_beside_rows(type(self).__name__, fit_params)
         read = read_rows(X)
         rows, domain, target = match_labelled(
             self, read, y, self.classes, "the list of", "classes="
