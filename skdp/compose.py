@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -113,22 +114,24 @@ _OWN = ("epsilon", "domain", "target", "max_rows_per_id", "privacy_id", "ledger"
 _TRIALS = ((64, 10, 2_000), (2_000, 20, 20_000))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimator):
     """What the classifier and the regressor share: release, train on the release, predict."""
 
-    estimator: Any
-    synthesizer: Any
-    n_samples: int | None
-    random_state: int | None
-    epsilon: Any
-    domain: Any
-    target: str | None
-    max_rows_per_id: int | None
-    privacy_id: str | None
-    ledger: Any
+    estimator: Any = field(default=None, kw_only=False)
+    synthesizer: Any = field(default=None, kw_only=False)
+    epsilon: Any = None
+    domain: Any = None
+    target: str | None = None
+    n_samples: int | None = None
+    max_rows_per_id: int | None = None
+    privacy_id: str | None = None
+    ledger: Any = None
+    random_state: Any = None
+
     # Parameter that declares the label, in words, and its name.
-    _shorthand: str
-    _label: str
+    _shorthand: ClassVar[str]
+    _label: ClassVar[str]
 
     def _default(self, **params: Any) -> Any:
         """The private model that is fitted where no estimator is given."""
@@ -416,7 +419,7 @@ class TrainedOnRelease(Published, ShowsPrivacy, MetaEstimatorMixin, BaseEstimato
 # both in a sum of logarithms, of which each was pulled to the overall shares. The first blend is
 # for up to 2,000 records times epsilon, the second up to 50,000, the third beyond. PrivPfC counts
 # correct predictions, which say little where one label has three quarters of the records: there the
-# additive model alone takes the place of the second (``benchmarks/models.py --default``).
+# additive model alone takes the place of the second (``python -m benchmarks.baseline``, models).
 _FEW, _MOST, _RARE = 2_000.0, 50_000.0, 0.75
 BLENDS = {
     "few": (Fraction(1, 5), 1.0, 0.1),
@@ -435,6 +438,7 @@ def combined(counts: Any, cells: Any, additive: Any, blend: tuple[Any, float, fl
     return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
     """PrivPfC and an additive model, which is sometimes alone where one label is frequent.
 
@@ -443,26 +447,11 @@ class _DefaultClassifier(ClassifierMixin, PrivateEstimator):
     ``models_``, and the released number of records with each label in ``label_counts_``.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        domain: Any = None,
-        target: str | None = None,
-        classes: Any = None,
-        max_rows_per_id: int | None = None,
-        privacy_id: str | None = None,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    domain: Any = None
+    target: str | None = None
+    classes: Any = None
+    max_rows_per_id: int | None = None
+    privacy_id: str | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Charge all of epsilon, then release the models."""
@@ -547,6 +536,7 @@ def _offers_probabilities(self: Any) -> bool:
     return fitted is None or hasattr(fitted, "predict_proba")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     """A private classifier: the best one known for the table, or any, trained on a release.
 
@@ -645,32 +635,7 @@ class PrivateClassifier(ClassifierMixin, TrainedOnRelease):
     ['high']
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        synthesizer: Any = None,
-        *,
-        epsilon: Any = None,
-        domain: Any = None,
-        target: str | None = None,
-        classes: Any = None,
-        n_samples: int | None = None,
-        max_rows_per_id: int | None = None,
-        privacy_id: str | None = None,
-        ledger: Any = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.synthesizer = synthesizer
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.classes = classes
-        self.n_samples = n_samples
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    classes: Any = None
 
     _shorthand = "the list of classes="
     _label = "classes"
@@ -783,6 +748,7 @@ def _train_classifier(
 # --- any regressor, trained on a private release
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateRegressor(RegressorMixin, TrainedOnRelease):
     """A private regressor: the best one known, or any, trained on a release.
 
@@ -864,32 +830,7 @@ class PrivateRegressor(RegressorMixin, TrainedOnRelease):
     [5.0]
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        synthesizer: Any = None,
-        *,
-        epsilon: Any = None,
-        domain: Any = None,
-        target: str | None = None,
-        target_range: tuple[float, float] | None = None,
-        n_samples: int | None = None,
-        max_rows_per_id: int | None = None,
-        privacy_id: str | None = None,
-        ledger: Any = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.synthesizer = synthesizer
-        self.epsilon = epsilon
-        self.domain = domain
-        self.target = target
-        self.target_range = target_range
-        self.n_samples = n_samples
-        self.max_rows_per_id = max_rows_per_id
-        self.privacy_id = privacy_id
-        self.ledger = ledger
-        self.random_state = random_state
+    target_range: tuple[float, float] | None = None
 
     _shorthand = "its target_range=(low, high)"
     _label = "target_range"

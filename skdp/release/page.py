@@ -33,7 +33,7 @@ from .pictures import plot_correlation_parts
 from .ranks import position_of
 from .result import range_label
 from .skipped import SkippedRecords
-from .statistics import Confidence, selected, spans_of, summable_columns
+from .statistics import Case, Confidence, Statistics, spans_of
 
 # --- documents
 
@@ -265,7 +265,7 @@ def _column(counted: ColumnCounts, statistics: Any, packed: _Packed) -> dict[str
     plain = not isinstance(attribute, Date | Datetime) or _in_days(attribute)
     if plain:
         try:
-            [each] = selected(None, domain, [name])
+            [each] = Case.of(None, domain, [name])
         except ValueError:
             return column
         [of] = each.numbers
@@ -392,7 +392,7 @@ def _caption(counted: ColumnCounts, statistics: Any) -> str:
 
 
 def _correlations(synopsis: Any, level: float) -> dict[str, Any] | None:
-    columns = summable_columns(synopsis.domain)
+    columns = Statistics(synopsis.model, synopsis.domain, None).summable
     if len(columns) < 2:
         return None
     found = plot_correlation_parts(synopsis, columns[:_MAX_CORRELATED], level)
