@@ -629,7 +629,7 @@ class RangeTreeHistogram(ExpectsErrors, PrivateEstimator):
         kind, design = self._partition_of(attribute), self._design_of(attribute)
         epsilon = self._record_epsilon()
         parts = partition_parts(kind, epsilon) if kind else budget_parts(design, epsilon)
-        loss, source = self._spend(parts, rows)
+        loss, source = self._spend(rows, parts)
 
         counts = count_rows(rows, domain, self._contributions(loss, source, rows, domain)).dense()
         spent = loss.of_record

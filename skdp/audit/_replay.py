@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
-import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
@@ -72,16 +71,6 @@ def name_of(mechanism: Any) -> str:
     if hasattr(mechanism, "fit"):
         return type(mechanism).__name__
     return str(getattr(mechanism, "__name__", "mechanism"))
-
-
-def labelled(ax: Any, results: Sequence[Result], quantity: str) -> Any:
-    """Name the bars, one below the other, and count the convictions."""
-    ax.set_yticks(np.arange(len(results)), [result.name for result in results])
-    ax.set_ylim(len(results) - 0.4, -0.6)
-    ax.set_xlabel(quantity)
-    convicted = sum(not result.passed for result in results)
-    ax.set_title(f"{convicted} of {len(results)} convicted", fontsize="medium")
-    return ax
 
 
 @dataclass(frozen=True)
@@ -556,49 +545,3 @@ def _prepared(estimator: Any) -> Any:
                 f"{name}=None."
             )
     return fresh
-
-
-# --- pictures
-
-# Shades for the parts of a loss, from the colours of the verdicts.
-_SHADES = ("#31688e", "#7fb3d5", "#1f4e6b", "#a9cce3", "#5499c7", "#d4e6f1")
-
-
-def plot_replays(results: Sequence[ReplayResult], ax: Any = None) -> Any:
-    """Draw the privacy loss of each step of several replays, relative to the claimed epsilon.
-
-    Parameters
-    ----------
-    results : sequence of ReplayResult
-        One bar for each, from top to bottom.
-    ax : matplotlib Axes, optional
-        Default: a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        A bar that passes the line at 1 costs more than was claimed. A hatched bar stands for no
-        finite loss: the calls or the release differed between the two data sets.
-    """
-    results = list(results)
-    from ..plotting import axes_or_new, current_inks
-
-    ax, inks = axes_or_new(ax, (8.0, 1.2 + 0.36 * len(results))), current_inks()
-    right = max(1.6, *(1.15 * r.loss / r.epsilon for r in results if np.isfinite(r.loss)), 0.0)
-    for place, result in enumerate(results):
-        if result.differs is not None or not np.isfinite(result.loss):
-            ax.barh(
-                place, right, height=0.6, color=inks.paper, edgecolor=inks.bad, hatch="///", lw=1
-            )
-            continue
-        left = 0.0
-        steps = sorted(result.by_part.items(), key=lambda each: -each[1])
-        for number, (_, loss) in enumerate(steps):
-            shade = _SHADES[number % len(_SHADES)] if result.passed else inks.bad
-            width = loss / result.epsilon
-            ax.barh(place, width, left=left, height=0.6, color=shade, edgecolor=inks.paper, lw=0.8)
-            left += width
-        ax.text(left + 0.01 * right, place, f"{left:.3g}", va="center", fontsize="small")
-    ax.axvline(1.0, color="0.4", lw=1.2)
-    ax.set_xlim(0, right)
-    return labelled(ax, results, "privacy loss / claimed epsilon, by step")

@@ -303,7 +303,7 @@ def _numbers_of(attribute: Numeric, place: int, packed: _Packed) -> dict[str, An
         contents = {
             "firsts": packed.add(f"firsts{place}", firsts),
             "special": held.special.tolist(),
-            "grid": [grid.numerator, grid.offset, grid.denominator],
+            "grid": [1, 0, grid.denominator],
         }
         found["step"] = grid.step()
     found["low"], found["high"] = (packed.add(f"low{place}", low), packed.add(f"high{place}", high))
@@ -444,19 +444,8 @@ def _header(synopsis: Any, title: str) -> list[str]:
 
 
 def _released(synopsis: Any) -> list[str]:
-    warning = []
-    if synopsis.domain.inferred:
-        warning = [
-            element(
-                "p",
-                "The ranges and categories of the columns were read from the data. That is not "
-                "private: the guarantee below does not hold.",
-                class_="warn",
-            )
-        ]
     return [
         element("h2", "What was released"),
-        *warning,
         element("p", f"It holds {html.escape(synopsis.model.about)}."),
         *_skipped(synopsis.skipped),
     ]

@@ -29,7 +29,7 @@ from .._validation import BoolArray, FloatArray, IntArray, as_level, as_number, 
 from ..domain import Categorical, Domain, Numeric
 from ..domain.bins import Points
 from ..domain.query import Query, Weights, parse_all, parts_of, weights_of
-from ..domain.regions import Region, RegionUnion, attribute_of, everything
+from ..domain.regions import Region, attribute_of, everything
 from ..domain.values import some
 from ..hierarchy import without_negatives
 from .grouping import Groups, view_of
@@ -847,11 +847,6 @@ def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Region]:
     for name, region in two.items():
         if name not in result:
             result[name] = region
-        elif isinstance(region, RegionUnion) and isinstance(result[name], RegionUnion):
-            pieces = [result[name].intersect(part).parts for part in region.parts]
-            result[name] = RegionUnion(region.attribute, sum(pieces, ()))
-        elif isinstance(region, RegionUnion):
-            result[name] = region.intersect(result[name])
         else:
             result[name] = result[name].intersect(region)
     return result

@@ -88,8 +88,6 @@ class Synopsis:
     mechanism : str
     skipped : SkippedRecords or None
         Noisy counts of the records that were kept, and skipped because of each column.
-    declared : str or None
-        Where ranges were found, the fingerprint of the domain without them, as the ledger has it.
 
     Notes
     -----
@@ -113,8 +111,6 @@ class Synopsis:
     0  20 to 39  any    800
     1  40 to 59  any    400
     """
-
-    declared: str | None = None
 
     def __init__(
         self,
@@ -172,8 +168,6 @@ class Synopsis:
             facts["privacy"] = "seeded: no guarantee"
         else:
             facts["privacy"] = f"epsilon={float(self.privacy_loss.epsilon):g}"
-        if self.domain.inferred:
-            facts["domain"] = "inferred from the data: not private"
         facts["columns"] = ", ".join(map(str, self.domain.names))
         facts["holds"] = self.model.about
         facts["estimated records"] = f"{self.total:,.6g}"
@@ -1075,7 +1069,7 @@ class Synopsis:
         The file is a zip archive of ``metadata.json`` (UTF-8: ``format`` "skdp synopsis",
         ``version`` 1, ``domain``, ``privacy`` with epsilon and parts as exact fractions and
         ``seeded``, ``mechanism``, ``skipped`` with noisy counts or null, ``model`` with its kind
-        and facts, perhaps ``declared``) and of one ``NAME.npy`` array for each array of the model
+        and facts) and of one ``NAME.npy`` array for each array of the model
         (NumPy's format, numbers only; for boxes ``lower``, ``upper``, ``counts``, perhaps
         ``measured``; for views of pairs ``marginals``, ``tables``, and where they are needed
         ``groups``, ``rows``, ``row_weights``; if there are several parts, names end with the number
@@ -1093,8 +1087,6 @@ class Synopsis:
             "skipped": self.skipped and self.skipped.to_data(),
             "model": {"kind": self.model.kind, **facts},
         }
-        if self.declared is not None:
-            metadata["declared"] = self.declared
         write_archive(path, metadata, arrays)
 
     @classmethod
@@ -1140,7 +1132,4 @@ class Synopsis:
         model = _MODELS[kind].from_arrays(domain.shape, facts, arrays)
         lost = metadata.get("skipped")
         skipped = None if lost is None else SkippedRecords.from_data(lost, domain)
-        made = cls(domain, model, privacy_loss=loss, mechanism=mechanism, skipped=skipped)
-        declared = metadata.get("declared")
-        made.declared = None if declared is None else str(declared)
-        return made
+        return cls(domain, model, privacy_loss=loss, mechanism=mechanism, skipped=skipped)
